@@ -145,7 +145,7 @@ mod tests {
         }
 
         #[test]
-        fn html_has_neither_tags_nor_ends_of_values(text in hostile()) {
+        fn escaped_html_has_no_tags_and_does_not_end_attributes(text in hostile()) {
             let shown = html(&text);
             prop_assert!(!shown.contains(['<', '>', '"', '\'']));
             for (at, _) in shown.match_indices('&') {
@@ -172,7 +172,7 @@ mod tests {
         }
 
         #[test]
-        fn csv_is_read_back_and_is_no_formula(text in hostile()) {
+        fn escaped_csv_is_read_back_and_is_no_formula(text in hostile()) {
             let field = csv(&text);
             let read = match field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
                 Some(inner) => inner.replace("\"\"", "\""),

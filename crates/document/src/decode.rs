@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_say_what_was_found_and_expected() {
+    fn errors_of_numbers_state_found_and_expected() {
         let file: Arc<str> = "t.yaml".into();
         let mut problems = Diagnostics::new();
         let node = parse(&file, "a: four\nb: -1\nc: .nan\nd: 1.5\ne: 1e30\n", &mut problems).unwrap();

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn people_get_what_is_shown_and_programs_the_numbers_behind() {
+    fn text_output_is_rounded_and_machine_output_is_exact() {
         let document = document();
         assert!(document.write(DocumentFormat::Markdown).contains("| a, \"b\" | 1.23 k |"));
         let page = document.write(DocumentFormat::Html);

@@ -329,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_runs_are_written_as_the_format_says() {
+    fn numbers_and_runs_are_encoded_as_specified() {
         let mut out = Vec::new();
         varint(300, &mut out);
         assert_eq!(out, [0xac, 0x02]);

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn small_jobs_pass_without_delaying_the_first() {
+    fn backfilled_jobs_do_not_delay_the_first() {
         // Four of eight run for 100 s; the first in line needs all eight; a short and a long small job stand behind it.
         let jobs = vec![job(0.0, 4, 100.0), job(1.0, 8, 50.0), job(2.0, 2, 40.0), job(3.0, 2, 150.0)];
         let fifo = run_of(Scheduler::Fifo, 8, jobs.clone());
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_end_jobs_and_nonsense_is_reported() {
+    fn limits_end_jobs_and_invalid_numbers_are_reported() {
         let o = run_of(Scheduler::Fifo, 1, vec![Job { limit: 5.0, ..job(0.0, 1, 10.0) }]);
         assert_eq!(o.jobs[0].map(|r| (r.end, r.cut)), Some((5.0, true)));
         let wide =
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_across_one_uplink_hold_each_other_up_while_both_run() {
+    fn jobs_on_one_uplink_slow_each_other_while_both_run() {
         let gang = Scheduler::Gang { slice: 10.0 };
         for scheduler in [Scheduler::Fifo, Scheduler::Backfill, gang] {
             // Spread over both leaves, both jobs cross both uplinks: the second comes after fifty of a hundred seconds,
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_ends_a_job_that_others_hold_up() {
+    fn a_limit_ends_a_job_that_contention_slows() {
         let limited = Job { limit: 80.0, ..sending(0.0, 60.0) };
         let out = shared(Scheduler::Fifo, Placement::Spread, vec![limited, sending(0.0, 100.0)]);
         let (first, second) = (out.jobs[0].unwrap(), out.jobs[1].unwrap());

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn communication_hides_behind_compute_until_it_takes_longer() {
+    fn communication_overlaps_compute_until_it_takes_longer() {
         let step = |network: f64| {
             let tasks = [task(0, 1.0, &[]), task(1, network, &[0]), task(0, 2.0, &[0]), task(0, 0.5, &[1, 2])];
             replay(&tasks).unwrap().seconds
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_and_missing_tasks_are_refused() {
+    fn cyclic_and_missing_dependencies_are_refused() {
         assert_eq!(replay(&[task(0, 1.0, &[1]), task(0, 1.0, &[0])]), Err(ReplayError::Circle(2)));
         assert_eq!(replay(&[task(0, 1.0, &[4])]), Err(ReplayError::Task(0)));
         assert_eq!(replay(&[task(0, f64::NAN, &[])]), Err(ReplayError::Task(0)));

@@ -91,7 +91,7 @@ mod tests {
     use atlas_document::Sources;
 
     #[test]
-    fn another_model_replaces_what_describes_the_model_and_nothing_else() {
+    fn another_model_replaces_only_the_description_of_the_model() {
         let library = Library::load(&Sources::built_in(), None);
         let base = library.workload("llama3.1-70b-serve").unwrap();
         let found = library.workload("llama3.1-70b-serve:model=qwen2.5-7b").unwrap();

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_left_behind_with_the_pipe_open_does_not_hold_us() {
+    fn an_orphaned_process_with_an_open_pipe_does_not_block() {
         let begun = Instant::now();
         let command = shell("setsid sleep 3 & echo done").within(Duration::from_millis(300));
         assert!(matches!(System.run(&command), Err(RunError::TimedOut { .. })));

@@ -78,7 +78,7 @@ fn without_the_matrix_the_number_of_rails_stays_open() {
 }
 
 #[test]
-fn an_old_driver_is_asked_for_fewer_fields() {
+fn old_drivers_are_queried_for_fewer_fields() {
     let runner = Recorded::new()
         .with_failure(QUERY, 2, "Field \"mig.mode.current\" is not a valid field to query.")
         .with(FEW, "index, name, memory.total [MiB]\n0, Tesla V100-SXM2-16GB, 16160 MiB\n");
@@ -104,7 +104,7 @@ fn a_driver_that_fails_is_reported_and_the_bus_is_read() {
 }
 
 #[test]
-fn a_tool_that_hangs_is_asked_once() {
+fn a_tool_that_hangs_is_run_once() {
     let error = RunError::TimedOut { program: "nvidia-smi".to_owned(), after: Duration::from_secs(5) };
     let runner = Recorded::new().with_error(QUERY, error);
     let detected = look(&runner, &FakeSystem::new("a"));
@@ -264,7 +264,7 @@ fn tpus_are_found_on_the_bus() {
 }
 
 #[test]
-fn a_machine_without_accelerators_says_so() {
+fn a_machine_without_accelerators_is_reported() {
     let system = FakeSystem::new("login1");
     system.pci("0000:02:00.0", "0x1a03", "0x2000", "0x030000");
     let detected = look(&Recorded::new(), &system);

@@ -91,7 +91,7 @@ fn names_of_drivers_match_one_entry() {
 }
 
 #[test]
-fn what_the_name_leaves_open_is_returned_as_several() {
+fn ambiguous_names_return_several_entries() {
     several(
         &admin("h100", &[]),
         &["nvidia-h100-sxm-80gb", "nvidia-h100-sxm-64gb", "nvidia-h100-pcie-80gb", "nvidia-h100-nvl-94gb"],

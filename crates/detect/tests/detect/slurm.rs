@@ -178,13 +178,13 @@ fn a_controller_that_does_not_answer_is_reported() {
 }
 
 #[test]
-fn without_slurm_nothing_is_said_of_it() {
+fn without_slurm_there_is_no_remark_about_it() {
     let detected = look(&Recorded::new());
     assert!(detected.undetermined.iter().all(|open| !open.what.contains("sinfo") && !open.what.contains("partition")));
 }
 
 #[test]
-fn what_is_measured_on_a_node_holds_for_its_partition() {
+fn figures_measured_on_a_node_apply_to_its_partition() {
     let query = "nvidia-smi --query-gpu=index,name,memory.total,power.limit,pcie.link.gen.max,pcie.link.width.max,\
                  mig.mode.current --format=csv";
     let runner = cluster()
@@ -229,7 +229,7 @@ fn idle_nodes_and_waiting_jobs_are_counted_by_partition() {
 }
 
 #[test]
-fn a_load_that_cannot_be_asked_for_is_an_error() {
+fn an_unavailable_load_is_an_error() {
     let none = idle::look(&Recorded::new(), Duration::from_secs(1)).unwrap_err();
     assert_eq!(none.to_string(), "sinfo: not on PATH");
     let cut = Output { stdout: "x".to_owned(), stderr: String::new(), status: None, truncated: true };

@@ -84,7 +84,7 @@ fn names(dir: &TempDir) -> Vec<String> {
 }
 
 #[test]
-fn whichever_call_fails_the_file_is_the_old_one_or_the_new_one() {
+fn a_failed_write_leaves_the_old_or_the_new_file() {
     for short in [false, true] {
         for errno in ERRNOS {
             for at in 0.. {
@@ -114,7 +114,7 @@ fn whichever_call_fails_the_file_is_the_old_one_or_the_new_one() {
 }
 
 #[test]
-fn whichever_call_fails_a_new_file_is_whole_or_absent() {
+fn a_failed_write_of_a_new_file_leaves_it_whole_or_absent() {
     for at in 0.. {
         let dir = tempdir().unwrap();
         let path = dir.path().join("f.yaml");

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_calendar_asks_by_month_and_by_quarter() {
+    fn the_calendar_has_entries_by_month_and_by_quarter() {
         for (date, due) in [
             ("2026-06-20", Due::Nothing),
             ("2026-05-15", Due::SpotCheck),

@@ -80,7 +80,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_cannot_be_meant_is_found_and_what_can_is_not() {
+    fn implausible_cells_are_found_and_plausible_ones_are_not() {
         for (name, value) in [
             ("mode", json!("trainin")),
             ("precision", json!("fp99")),

@@ -413,7 +413,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn students_quantiles_are_those_of_the_tables() {
+    fn student_quantiles_match_published_tables() {
         for (df, expected) in
             [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (5, 2.571), (10, 2.228), (30, 2.042), (120, 1.980)]
         {
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_data_cannot_show_is_not_reported() {
+    fn parameters_that_the_data_do_not_determine_are_not_reported() {
         assert!(regress(&[vec![1.0], vec![1.0]], &[1.0, 2.0], &[true, true], true).is_none());
         assert!(location(&[]).is_none());
         assert!(location(&[f64::NAN, 1.0]).is_none());

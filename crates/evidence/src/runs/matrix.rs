@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn solving_gives_back_what_was_multiplied() {
+    fn solving_inverts_multiplication() {
         let matrix = vec![vec![4.0, 1.0, 0.5], vec![1.0, 3.0, -0.2], vec![0.5, -0.2, 2.0]];
         let x = [0.3, -1.2, 2.5];
         let right: Vec<f64> = matrix.iter().map(|row| row.iter().zip(x).map(|(a, b)| a * b).sum()).collect();
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_positive_definite_is_not_factored() {
+    fn matrices_that_are_not_positive_definite_are_not_factored() {
         assert!(Cholesky::of(&[vec![1.0, 2.0], vec![2.0, 1.0]]).is_none());
         assert!(Cholesky::of(&[vec![f64::NAN]]).is_none());
     }

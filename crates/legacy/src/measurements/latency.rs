@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn experts_that_cannot_be_cut_lie_whole_on_the_ranks_of_a_pool() {
+    fn undivided_experts_are_whole_on_the_ranks_of_a_pool() {
         let columns = "prefill_num_workers,prefill_attention_dp_size,prefill_moe_ep_size,decode_num_workers,\
             decode_attention_dp_size,decode_moe_ep_size";
         let pools = |sizes: &str| {

@@ -33,7 +33,7 @@ fn typed(text: &str) -> (String, Report) {
 }
 
 #[test]
-fn prose_is_copied_and_not_read_where_it_is_ignored() {
+fn ignored_prose_is_copied_without_parsing() {
     for text in [TRAINING, INFERENCE, LATENCY] {
         assert!(is_old(text));
         let (read, report) = convert(text, None, Prose::Ignore).unwrap();

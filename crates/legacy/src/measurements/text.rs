@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_the_notes_disown_do_not_count() {
+    fn numbers_that_notes_retract_do_not_count() {
         assert_eq!(noted("source topology \"TP=8 PP=4\" does not multiply to 32 cores", "tp"), None);
         assert_eq!(noted("expert TP=2; TP4", "tp"), Some(4.0));
     }

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_or_is_no_number_is_left_out() {
+    fn points_outside_or_not_finite_are_left_out() {
         let mut sheet = Sheet::clear(4, 4);
         sheet.line((-1e9, -1e9), (-5.0, -5.0), 1.0, RED);
         sheet.line((f64::NAN, 0.0), (2.0, f64::INFINITY), 1.0, RED);

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn ascii_is_ascii_and_too_little_room_is_nothing() {
+    fn ascii_charts_are_ascii_and_too_small_areas_stay_empty() {
         let text = draw(&plot(vec![(1.0, 1.0), (9.0, 4.0)]), 40, 14, false);
         assert!(text.is_ascii() && text.contains("o line"), "{text}");
         assert_eq!(draw(&plot(vec![(1.0, 1.0)]), 8, 5, true), "");

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wider_than_a_page_and_what_is_empty_is_written_all_the_same() {
+    fn tables_wider_than_a_page_and_empty_ones_are_written() {
         let wide = write("wide", &[Block::Heat(grid(4, 40, "a long word without a break"))]);
         assert!(pages(&wide) >= 1);
         let endless = "x".repeat(20_000);

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_line_is_wider_than_it_may_be_and_no_letter_is_lost() {
+    fn no_line_exceeds_the_width_and_no_letter_is_lost() {
         let text = "a few words, `some code` and averyveryveryverylongwordthatfitsnowhere in the end";
         let all = lines(&Run::of(Font::Regular, text), 10.0, 90.0);
         assert!(all.len() > 4);

@@ -248,7 +248,7 @@ b,w,4,2,,,fits
     }
 
     #[test]
-    fn what_is_no_sweep_is_refused_in_words() {
+    fn records_that_are_no_sweep_are_refused_with_a_reason() {
         for (text, objective, part) in [
             ("", None, "no metric columns"),
             ("a,b\n1,2\n", None, "no metric columns"),

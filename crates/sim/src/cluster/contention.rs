@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_behind_computing_is_held_up_last() {
+    fn contention_first_delays_exposed_communication() {
         // A fifth of the step, half of which overlaps: however the others stand, no more than the fifth takes longer.
         let some = Traffic { step: 1.0, collectives: 0.2, hidden: 0.1 };
         let all = Traffic { step: 1.0, collectives: 0.2, hidden: 0.2 };

@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everybody_gets_what_they_ask_for_and_nothing_is_lost(
+        fn every_job_gets_its_accelerators_and_none_is_lost(
             all in 1u32..200, sizes in prop::collection::vec(1u32..60, 1..20), spread in any::<bool>(),
         ) {
             let placement = if spread { Placement::Spread } else { Placement::Packed };

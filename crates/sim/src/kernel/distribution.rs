@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_have_the_mean_and_variation_that_were_asked() {
+    fn draws_have_the_requested_mean_and_variation() {
         let all = [
             Distribution::Constant(3.0),
             Distribution::Uniform { low: 1.0, high: 4.0 },
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_make_no_sense_draw_zero() {
+    fn invalid_parameters_draw_zero() {
         let mut stream = Stream::new(1, 0, 0);
         for law in [Distribution::Constant(f64::NAN), Distribution::Gamma { mean: -1.0, cv: 1.0 }] {
             assert_eq!(law.draw(&mut stream), 0.0);

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_run_of_several_counts_as_its_part() {
+    fn a_run_of_several_reports_its_share_of_the_progress() {
         let progress = Progress::new();
         assert_eq!(progress.share(), 0.0);
         progress.set(0.5);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ends_the_whole_ends_its_parts_which_count_for_themselves() {
+    fn cancelling_the_whole_cancels_parts_which_count_separately() {
         let whole = Progress::new();
         whole.expect(10);
         let part = whole.part();

@@ -87,7 +87,7 @@ mod tests {
 
     /// The known answers that the authors publish with Random123.
     #[test]
-    fn the_authors_known_answers() {
+    fn philox_matches_the_published_test_vectors() {
         assert_eq!(philox([0; 4], (0, 0)), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
         assert_eq!(philox([u32::MAX; 4], (u32::MAX, u32::MAX)), [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
         assert_eq!(

@@ -114,7 +114,7 @@ mod tests {
     use crate::kernel::Stream;
 
     #[test]
-    fn students_quantiles_are_those_of_the_tables() {
+    fn student_quantiles_match_published_tables() {
         let table = [(1.0, 12.706), (2.0, 4.3027), (3.0, 3.1824), (5.0, 2.5706), (10.0, 2.2281), (30.0, 2.0423)];
         for (freedom, t) in table {
             assert!((student_quantile(0.975, freedom) / t - 1.0).abs() < 1e-4, "{freedom}");
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_covers_the_truth_as_often_as_it_says() {
+    fn intervals_cover_the_true_mean_at_their_level() {
         let rounds = 2000;
         let covered = (0..rounds)
             .filter(|&round| {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn one_replication_knows_no_width() {
+    fn one_replication_gives_an_infinite_width() {
         let [only] = replicate(0, 1, 0.95, |_| [4.0]);
         assert_eq!((only.mean, only.half_width), (4.0, f64::INFINITY));
         assert_eq!(batch_means(&[], 10, 0.95).half_width, f64::INFINITY);

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_level_is_weighted_by_the_time_it_stands() {
+    fn levels_are_weighted_by_their_duration() {
         let at = |s: f64| Time::from_seconds(s);
         let mut level = TimeWeighted::new(at(1.0), 2.0);
         level.set(at(3.0), 5.0);

@@ -215,7 +215,7 @@ mod tests {
     /// Whatever a router has been asked before, it finds the way that one finds that has been asked nothing; and no way
     /// is longer than the hops of a plain search.
     #[test]
-    fn ways_do_not_depend_on_what_was_asked_before() {
+    fn routes_do_not_depend_on_earlier_queries() {
         let wire = Wire { bandwidth: 1.0, latency: 1e-6 };
         let fabric = Fabric::FatTree { domains_per_leaf: 2, spines: 3, oversubscription: 1.0, latency: 1e-6 };
         let shapes = [
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_way_to_what_is_cut_off() {
+    fn there_is_no_route_to_a_disconnected_node() {
         let mut t = Topology::default();
         t.nodes(NodeKind::Accelerator, 2);
         let mut router = Router::new(&t, Routing::First, 0);

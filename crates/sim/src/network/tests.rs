@@ -144,7 +144,7 @@ fn every_collective_delivers_its_result_to_every_rank() {
 }
 
 #[test]
-fn narrow_uplinks_slow_what_crosses_them_and_nothing_else() {
+fn narrow_uplinks_slow_only_traffic_that_crosses_them() {
     let across = |oversubscription| {
         let spread = Algorithm::Direct;
         timed(fat_tree(8, 4, oversubscription), Operation::AllToAll, spread, 1e9)
@@ -159,7 +159,7 @@ fn narrow_uplinks_slow_what_crosses_them_and_nothing_else() {
 }
 
 #[test]
-fn hashed_ways_collide_and_another_hash_collides_elsewhere() {
+fn hashed_routes_collide_depending_on_the_hash() {
     let fabric = Fabric::FatTree { domains_per_leaf: 1, spines: 8, oversubscription: 1.0, latency: 1e-6 };
     let shape = Shape::Domains { domains: 8, per_domain: 8, link: LINK, nic: LINK, fabric };
     // Each rank to its counterpart in the next domain: eight flows from a leaf to eight spines.
@@ -208,7 +208,7 @@ fn bytes_are_counted_as_nccl_tests_count_them_and_none_is_lost() {
 }
 
 #[test]
-fn one_rank_or_no_bytes_take_no_time_and_nonsense_is_reported_at_once() {
+fn one_rank_or_no_bytes_take_no_time_and_problems_are_reported_at_once() {
     assert_eq!(timed(one_switch(1, 1, LINK, LINK), Operation::AllReduce, RING, 1e9), 0.0);
     assert_eq!(timed(one_switch(1, 4, Wire { latency: 0.0, ..LINK }, LINK), Operation::AllReduce, RING, 0.0), 0.0);
     let broken = Wire { bandwidth: f64::NAN, latency: -1.0 };

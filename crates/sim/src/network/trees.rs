@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rank_hangs_on_the_root_and_is_a_leaf_in_one_of_two_trees() {
+    fn every_rank_reaches_the_root_and_is_a_leaf_in_one_of_two_trees() {
         for ranks in 2..70 {
             let pair = Tree::pair(ranks);
             let mut inner = vec![0; ranks as usize];

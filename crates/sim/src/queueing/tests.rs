@@ -43,7 +43,7 @@ fn agree(what: &str, measured: Interval, theory: f64, tightness: f64) {
 }
 
 #[test]
-fn one_markovian_server_waits_as_theory_says() {
+fn waits_of_one_markovian_server_match_theory() {
     for (rho, seed) in [(0.3, 100), (0.6, 200), (0.8, 300)] {
         let [wait, sojourn, waiting, busy] = measured(&station(exponential(1.0), exponential(rho), 1), seed);
         agree("wait", wait, rho * rho / (1.0 - rho), 0.1);
@@ -54,7 +54,7 @@ fn one_markovian_server_waits_as_theory_says() {
 }
 
 #[test]
-fn many_markovian_servers_wait_as_erlang_says() {
+fn waits_of_many_markovian_servers_match_erlang_c() {
     for (servers, rho, seed) in [(2, 0.7, 400), (8, 0.8, 500), (32, 0.9, 600)] {
         let m = f64::from(servers);
         let [wait, sojourn, _, busy] = measured(&station(exponential(1.0), exponential(rho * m), servers), seed);
@@ -75,7 +75,7 @@ fn constant_service_halves_the_wait() {
 }
 
 #[test]
-fn general_service_waits_as_pollaczek_and_khinchine_say() {
+fn waits_of_general_service_match_pollaczek_khinchine() {
     let (rho, cv) = (0.7f64, 1.5f64);
     let service = Distribution::LogNormal { mean: rho, cv };
     let [wait, _, _, _] = measured(&station(exponential(1.0), service, 1), 900);
@@ -86,7 +86,7 @@ fn general_service_waits_as_pollaczek_and_khinchine_say() {
 /// Langenbach-Belz's factor for smooth arrivals its error here is below a sixth, so the interval widened by that
 /// must cover it.
 #[test]
-fn general_queues_obey_kingman_and_come_near_allen_and_cunneen() {
+fn waits_of_general_queues_are_below_kingman_and_near_allen_cunneen() {
     let mut seed = 1000;
     for (ca, cs, rho) in [(0.5f64, 0.5f64, 0.85f64), (1.5, 0.5, 0.8), (0.5, 1.5, 0.8), (1.4, 1.2, 0.85)] {
         let between = Distribution::Gamma { mean: 1.0, cv: ca };
@@ -110,7 +110,7 @@ fn general_queues_obey_kingman_and_come_near_allen_and_cunneen() {
 /// Kiefer and Wolfowitz's recursion answers the same question without events, from the same draws: exactly, but for
 /// the rounding to picoseconds.
 #[test]
-fn waits_are_those_of_the_workload_recursion() {
+fn waits_match_the_kiefer_wolfowitz_recursion() {
     for servers in [1u32, 3, 7] {
         let between = Distribution::Gamma { mean: 1.0, cv: 1.7 };
         let service = Distribution::LogNormal { mean: 0.9 * f64::from(servers), cv: 1.2 };
@@ -134,7 +134,7 @@ fn waits_are_those_of_the_workload_recursion() {
 }
 
 #[test]
-fn little_holds_on_every_run() {
+fn littles_law_holds_in_every_run() {
     let input = station(Distribution::Gamma { mean: 1.0, cv: 1.3 }, exponential(2.5), 3);
     let o = simulate(&input, 5, &Progress::new());
     // Rate is 1 a second.
@@ -150,7 +150,7 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 }
 
 #[test]
-fn common_random_numbers_tell_two_servers_apart() {
+fn common_random_numbers_distinguish_two_similar_servers() {
     let run = |service| {
         move |seed| simulate(&station(exponential(1.0), exponential(service), 1), seed, &Progress::new()).wait.mean()
     };
@@ -167,7 +167,7 @@ fn a_cancelled_run_ends_early() {
 }
 
 #[test]
-fn no_customers_is_an_answer_too() {
+fn zero_customers_give_an_empty_result() {
     let none = Input { customers: 0, warm_up: 0, ..station(exponential(1.0), exponential(0.5), 1) };
     assert_eq!(simulate(&none, 1, &Progress::new()).events, 0);
 }

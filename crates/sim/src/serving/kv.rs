@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prefix_is_found_again_until_its_room_is_needed() {
+    fn a_prefix_stays_cached_until_memory_is_needed() {
         let mut pool = KvPool::new(10, 2);
         assert!(pool.take(6));
         assert_eq!(pool.keep(&[1, 2, 3]), 3);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_kept_by_another_sequence_are_not_kept_twice() {
+    fn blocks_cached_by_another_sequence_are_not_cached_twice() {
         let mut pool = KvPool::new(10, 1);
         assert!(pool.take(4));
         assert_eq!(pool.keep(&[1, 2]), 2);

@@ -111,7 +111,7 @@ fn consistent(o: &Output, requests: usize) {
 }
 
 #[test]
-fn everything_that_arrives_leaves_and_adds_up() {
+fn every_request_finishes_and_sums_match() {
     let mut input = busy_input();
     consistent(&simulated(&input), 600);
     input.arrivals = Arrivals::Gamma { rate: 12.0, cv: 3.0 };
@@ -134,7 +134,7 @@ fn everything_that_arrives_leaves_and_adds_up() {
 }
 
 #[test]
-fn memory_that_runs_out_preempts_and_loses_nothing() {
+fn lack_of_memory_preempts_and_every_request_finishes() {
     let mut input = busy_input();
     input.arrivals = Arrivals::Burst;
     // Weights fill the device but for some thousand tokens.
@@ -150,7 +150,7 @@ fn memory_that_runs_out_preempts_and_loses_nothing() {
 }
 
 #[test]
-fn what_fits_no_replica_is_rejected_and_counted() {
+fn requests_that_fit_no_replica_are_rejected_and_counted() {
     let mut input = busy_input();
     input.lengths.isl = Distribution::Uniform { low: 1.0, high: 1_000_000.0 };
     let o = simulated(&input);
@@ -278,7 +278,7 @@ fn the_same_seed_gives_the_same_answer() {
 }
 
 #[test]
-fn a_cancelled_run_says_so() {
+fn a_cancelled_run_is_marked_as_cancelled() {
     let progress = Progress::new();
     progress.cancel();
     let o = simulate(&busy_input(), 1, &progress).unwrap();
@@ -286,7 +286,7 @@ fn a_cancelled_run_says_so() {
 }
 
 #[test]
-fn all_that_makes_no_sense_is_reported_at_once() {
+fn all_invalid_settings_are_reported_at_once() {
     let mut input = busy_input();
     input.arrivals = Arrivals::Poisson { rate: f64::NAN };
     input.requests = 0;
@@ -302,7 +302,7 @@ fn all_that_makes_no_sense_is_reported_at_once() {
 }
 
 #[test]
-fn a_run_that_does_not_end_is_given_up_and_says_so() {
+fn a_run_that_does_not_end_is_an_error() {
     let mut input = busy_input();
     input.most_events = 1000;
     let problems = simulate(&input, 1, &Progress::new()).unwrap_err();

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_use_at_most_is_the_closed_form_s() {
+    fn peak_memory_matches_the_closed_form() {
         for recompute in [Recompute::None, Recompute::Selective, Recompute::Full] {
             let system = TrainingInput { recompute, ..job() };
             let found = simulate(&system, &Constants::default(), 0.0, 1, 2);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn schedules_hold_as_many_micro_batches_as_the_closed_form_says() {
+    fn micro_batches_in_flight_match_the_closed_form() {
         for (schedule, vpp) in [
             (PipelineSchedule::OneForwardOneBackward, Count::new(2)),
             (PipelineSchedule::AllForward, Count::ONE),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_vary_cost_memory_and_fragment_it() {
+    fn varying_lengths_raise_peak_memory_and_fragmentation() {
         let system = TrainingInput { recompute: Recompute::None, ..job() };
         let alike = simulate(&system, &Constants::default(), 0.0, 1, 3);
         let varied = simulate(&system, &Constants::default(), 0.3, 1, 3);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn every_step_leaves_what_it_found() {
+    fn every_step_frees_what_it_allocates() {
         let system = job();
         let (one, five) =
             (simulate(&system, &Constants::default(), 0.0, 1, 1), simulate(&system, &Constants::default(), 0.0, 1, 5));

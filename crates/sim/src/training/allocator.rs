@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_have_the_sizes_of_a_caching_allocator() {
+    fn segments_have_the_sizes_of_the_caching_allocator() {
         let mut a = Allocator::default();
         a.allocate(100.0);
         assert_eq!((a.allocated(), a.reserved()), (512, 2 * MIB));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_is_joined_and_used_again() {
+    fn freed_blocks_are_joined_and_reused() {
         let mut a = Allocator::default();
         let held: Vec<Held> = (0..4).map(|_| a.allocate(mib(4.0))).collect();
         assert_eq!(a.reserved(), 20 * MIB);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_whatever_is_asked() {
+    fn every_byte_is_accounted_for_under_random_requests() {
         let mut stream = Stream::new(3, 0, 0);
         let (mut a, mut held) = (Allocator::default(), Vec::new());
         for _ in 0..20_000 {

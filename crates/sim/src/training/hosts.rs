@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_hold_their_ranks_places_and_every_place_once_or_more() {
+    fn every_place_is_on_the_hosts_of_its_ranks() {
         let system = TrainingInput {
             tp: Count::new(2),
             pp: Count::new(4),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn other_kinds_stand_on_the_last_hosts_and_a_stage_waits_for_the_slowest() {
+    fn other_kinds_are_on_the_last_hosts_and_stages_wait_for_the_slowest() {
         let system = TrainingInput {
             tp: Count::new(8),
             pp: Count::new(2),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_hosts_are_drawn_by_the_seed_without_putting_back() {
+    fn slow_hosts_are_drawn_without_replacement_by_seed() {
         let system = TrainingInput {
             tp: Count::new(8),
             pp: Count::new(2),

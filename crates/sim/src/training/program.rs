@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_follows_from_what_waits() {
+    fn overlap_follows_from_dependencies() {
         let alone = program().alone();
         assert_eq!(alone.seconds, 1.5 + 2.0 + 3.0 + 1.0);
         assert_eq!(alone.spans[1], vec![(1.5, 3.5), (3.5, 5.5)]);

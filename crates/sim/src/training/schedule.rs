@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_pass_is_taken_once_and_forward_comes_first() {
+    fn every_pass_runs_once_and_forward_comes_first() {
         for schedule in [Schedule::OneForwardOneBackward, Schedule::AllForward, Schedule::ZeroBubble] {
             for (stages, micros, chunks) in [(1, 1, 1), (4, 8, 1), (4, 3, 1), (4, 8, 3), (3, 7, 2), (4, 2, 2)] {
                 for stage in 0..stages {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_micro_batches_are_in_flight_than_stages_to_the_end() {
+    fn micro_batches_in_flight_do_not_exceed_stages_to_the_end() {
         for stage in 0..4 {
             let mut flying = 0i32;
             for pass in order(Schedule::OneForwardOneBackward, stage, 4, 16, 1) {

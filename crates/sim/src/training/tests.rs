@@ -59,7 +59,7 @@ fn even_step(system: &TrainingInput) -> f64 {
 }
 
 #[test]
-fn steps_of_even_hardware_are_the_analytical_ones() {
+fn steps_on_uniform_hardware_match_the_closed_form() {
     let base = TrainingInput { recompute: Recompute::Selective, ..TrainingInput::default() };
     let few = Architecture {
         experts: Count::new(8),
@@ -99,7 +99,7 @@ fn steps_of_even_hardware_are_the_analytical_ones() {
 }
 
 #[test]
-fn the_programs_lose_nothing() {
+fn programs_contain_all_of_the_closed_form_s_time() {
     for system in [pipelined(), TrainingInput { vpp: Count::new(5), ..pipelined() }, TrainingInput::default()] {
         let costs = Costs::of(&system, &Constants::default());
         let e = estimate(&system, &Constants::default());
@@ -123,7 +123,7 @@ fn the_programs_lose_nothing() {
 
 /// With passes of equal length on every stage, nothing sent and nothing reduced, each schedule's length is known.
 #[test]
-fn schedules_are_as_long_as_their_papers_say() {
+fn schedules_have_the_lengths_of_their_papers() {
     let mut system = pipelined();
     // No output layer, no replicas, nothing to wait for.
     system.arch.vocab = Count::ONE;
@@ -187,7 +187,7 @@ fn expert_parallel() -> TrainingInput {
 }
 
 #[test]
-fn one_replica_stands_for_all_where_all_are_alike() {
+fn simulating_one_of_identical_replicas_gives_the_same_result() {
     let cases = [
         TrainingInput { sharding: Sharding::Zero1, ..pipelined() },
         TrainingInput { sharding: Sharding::None, vpp: Count::new(2), ..pipelined() },
@@ -212,7 +212,7 @@ fn one_replica_stands_for_all_where_all_are_alike() {
 }
 
 #[test]
-fn stages_on_slower_accelerators_hold_the_others_up() {
+fn stages_on_slower_accelerators_delay_the_others() {
     let mut input = Input { steps: 3, ..Input::of(&pipelined(), &Constants::default()) };
     let mut slower = input.system.accelerator;
     slower.flops = slower.flops.map(|rate| 0.5 * rate);
@@ -239,7 +239,7 @@ fn stages_on_slower_accelerators_hold_the_others_up() {
 }
 
 #[test]
-fn one_slow_stage_slows_all_replicas_and_jitter_costs_more_the_more_wait() {
+fn one_slow_stage_slows_all_replicas_and_jitter_grows_with_ranks() {
     let even = run_of(&pipelined()).step.mean;
     let mut input = Input { steps: 3, ..Input::of(&pipelined(), &Constants::default()) };
     input.slow = vec![Slow { replica: 2, stage: 1, factor: 1.3 }];
@@ -332,7 +332,7 @@ fn tasks_fill_the_timeline_and_the_critical_path_leads_to_its_end() {
 }
 
 #[test]
-fn every_shape_of_pipeline_comes_to_its_end() {
+fn every_shape_of_pipeline_finishes() {
     for schedule in [Schedule::OneForwardOneBackward, Schedule::ZeroBubble, Schedule::AllForward] {
         for pp in [1, 2, 3, 8].map(Count::new) {
             for vpp in [1, 2, 3].map(Count::new) {
@@ -350,7 +350,7 @@ fn every_shape_of_pipeline_comes_to_its_end() {
 }
 
 #[test]
-fn nonsense_is_reported_at_once() {
+fn all_invalid_numbers_are_reported_at_once() {
     let mut input = Input::of(&pipelined(), &Constants::default());
     input.steps = 0;
     input.buckets = 0;
@@ -361,7 +361,7 @@ fn nonsense_is_reported_at_once() {
 }
 
 #[test]
-fn stages_in_one_domain_reach_each_other_through_it() {
+fn stages_in_one_domain_transfer_inside_it() {
     let hops = |tp: u32, pp: u32, dp: u32, domain: f64| {
         let [tp, pp, dp] = [tp, pp, dp].map(Count::new);
         let system = TrainingInput { tp, pp, dp, domain, accelerators: tp * pp * dp, ..pipelined() };
@@ -378,7 +378,7 @@ fn stages_in_one_domain_reach_each_other_through_it() {
 }
 
 #[test]
-fn zero_bubble_goes_on_without_waiting_for_other_stages_optimizers() {
+fn zero_bubble_does_not_wait_for_optimizers_of_other_stages() {
     let mut system = pipelined();
     // Passes of equal length on every stage, one replica, and memory for as much as the schedule can use.
     system.arch.vocab = Count::ONE;
@@ -409,7 +409,7 @@ fn zero_bubble_goes_on_without_waiting_for_other_stages_optimizers() {
 }
 
 #[test]
-fn layers_that_do_not_go_in_leave_the_slowest_stage_in_the_middle() {
+fn uneven_layers_make_a_middle_stage_the_slowest() {
     let mut system =
         TrainingInput { pp: Count::new(32), dp: Count::ONE, accelerators: 256.0, global: 64.0, ..pipelined() };
     system.arch = Architecture { layers: Count::new(62), vocab: Count::new(1000), ..llama_70b() };

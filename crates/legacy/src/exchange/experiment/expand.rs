@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unset_unclosed_or_unknown_is_named_each_at_its_place() {
+    fn unset_unclosed_and_unknown_variables_are_reported_with_positions() {
         let (_, _, problems) = expanded("a: ${NONE}\nb: \"${SET\"\nc: ${SET:?must}\nd: \"${1}\"\n");
         let described: Vec<String> =
             problems.iter().map(|problem| problem.location() + " " + &problem.message).collect();

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_source_doubts_is_excluded() {
+    fn rows_that_their_source_doubts_are_excluded() {
         assert!(
             converted("a,,vLLM,,nvidia-b200,1,llama-3-8b,1,,,,,128,128,8,,,300,effective concurrency unclear")
                 .is_excluded()

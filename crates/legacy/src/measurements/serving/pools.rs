@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_states_no_pools_has_none() {
+    fn rows_without_pools_have_none() {
         for text in ["", "prefill ", "decode only", "prefill 3 worker(s), decode 2", "prefill  GPUs, decode x GPUs"] {
             assert_eq!(stated(text), (None, None), "{text}");
         }

@@ -6,7 +6,7 @@ use crate::kernel::random::Stream;
 use proptest::prelude::*;
 
 #[test]
-fn ties_happen_in_the_order_they_were_scheduled() {
+fn ties_are_handled_in_the_order_of_scheduling() {
     let mut queue = EventQueue::default();
     for event in 0..100 {
         queue.at(Time::from_ps(7), event);
@@ -19,7 +19,7 @@ fn ties_happen_in_the_order_they_were_scheduled() {
 }
 
 #[test]
-fn the_end_of_an_instant_comes_after_all_of_it() {
+fn end_of_instant_events_come_last() {
     let mut queue = EventQueue::default();
     queue.at(Time::from_ps(3), 'a');
     queue.at(Time::from_ps(4), 'z');
@@ -32,7 +32,7 @@ fn the_end_of_an_instant_comes_after_all_of_it() {
 }
 
 #[test]
-fn what_has_passed_happens_now() {
+fn events_in_the_past_are_handled_now() {
     let mut queue = EventQueue::default();
     queue.at(Time::from_ps(10), 1);
     queue.pop();
@@ -42,7 +42,7 @@ fn what_has_passed_happens_now() {
 }
 
 #[test]
-fn a_handle_that_outlived_its_event_cancels_nothing() {
+fn a_stale_handle_cancels_nothing() {
     let mut queue = EventQueue::default();
     let first = queue.at(Time::from_ps(1), 1);
     assert_eq!(queue.pop(), Some(1));
@@ -71,7 +71,7 @@ fn numbering_anew_keeps_the_order() {
 }
 
 #[test]
-fn the_steady_state_needs_no_more_room() {
+fn the_steady_state_does_not_allocate() {
     let mut queue = EventQueue::default();
     let mut stream = Stream::new(1, 0, 0);
     for event in 0..1000u32 {

@@ -36,7 +36,7 @@ fn arrivals(t: &Topology, sends: &[(u32, u32, f64)]) -> Vec<f64> {
 }
 
 #[test]
-fn the_textbook_example_is_shared_as_the_textbook_says() {
+fn max_min_shares_match_the_textbook_example() {
     // A long flow over two links, one short flow on each: the narrow link decides the long flow, the wide one's short
     // flow takes the rest.
     let t = line(&[1.0, 3.0]);
@@ -48,7 +48,7 @@ fn the_textbook_example_is_shared_as_the_textbook_says() {
 }
 
 #[test]
-fn a_flow_that_ends_leaves_its_share_to_the_others() {
+fn a_finished_flow_frees_its_bandwidth() {
     let t = line(&[2.0]);
     let times = arrivals(&t, &[(0, 1, 1.0), (0, 1, 3.0)]);
     // Both at 1 until the first ends at 1 s; then 2 bytes at 2.
@@ -56,7 +56,7 @@ fn a_flow_that_ends_leaves_its_share_to_the_others() {
 }
 
 #[test]
-fn both_ways_do_not_share_and_nothing_takes_no_time() {
+fn directions_do_not_share_bandwidth_and_zero_bytes_take_no_time() {
     let t = line(&[2.0]);
     let times = arrivals(&t, &[(0, 1, 4.0), (1, 0, 4.0), (0, 1, 0.0), (0, 0, 7.0)]);
     assert_eq!(times, [2.0, 2.0, 0.0, 0.0]);
@@ -146,7 +146,7 @@ fn agrees(t: &Topology, routing: Routing, ends: &[u32], mut sends: Vec<(u32, u32
 proptest! {
     /// Flows are added to and removed from a link.
     #[test]
-    fn incremental_rates_are_the_rates_of_filling_anew(
+    fn incremental_rates_equal_a_full_recomputation(
         bandwidths in prop::collection::vec(1.0f64..9.0, 2..8),
         sends in prop::collection::vec((0u32..8, 0u32..8, 1.0f64..50.0, 0u64..20), 1..30),
     ) {

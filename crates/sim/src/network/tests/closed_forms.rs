@@ -19,7 +19,7 @@ fn ring_recursion(routes: &[Route], steps: u32, share: f64) -> f64 {
 /// Every topology, every size: a ring whose hops share no link takes what the recursion says, and where all hops are
 /// alike what the closed form says.
 #[test]
-fn rings_take_their_closed_form_on_every_topology_and_size() {
+fn rings_match_their_closed_form_on_every_topology_and_size() {
     let (mut checked, mut alike, mut shared, mut worst) = (0, 0, 0, 0.0f64);
     for shape in shapes() {
         let topology = shape.build();
@@ -74,7 +74,7 @@ fn one_message_takes_latency_and_bytes_on_every_topology_and_size() {
 
 /// Under one switch nothing but a rank's own port is ever shared.
 #[test]
-fn every_algorithm_takes_its_closed_form_under_one_switch() {
+fn every_algorithm_matches_its_closed_form_under_one_switch() {
     use Operation::{AllGather, AllReduce, AllToAll, Broadcast, ReduceScatter};
     let mut worst = 0.0f64;
     for n in [2u32, 3, 4, 6, 8, 16, 32, 64] {
@@ -118,7 +118,7 @@ fn every_algorithm_takes_its_closed_form_under_one_switch() {
 }
 
 #[test]
-fn dimensions_take_their_closed_form_on_tori_and_domains() {
+fn multidimensional_collectives_match_their_closed_form() {
     for (shape, sides) in [
         (torus([4, 4, 1], true), [4, 4, 1]),
         (torus([3, 5, 1], true), [3, 5, 1]),

@@ -5,7 +5,7 @@ use super::*;
 /// A scheduler that looks at its queue every 30 decode steps lets requests wait for 15 of them, but none where nothing else
 /// runs.
 #[test]
-fn a_scheduler_that_seldom_looks_lets_requests_wait() {
+fn an_infrequent_look_at_the_queue_delays_requests() {
     let run = |concurrency: f64, recv_interval| {
         let load = Load::Closed { concurrency, requests: 10.0 * concurrency };
         let case = ServingInput {
@@ -28,7 +28,7 @@ fn a_scheduler_that_seldom_looks_lets_requests_wait() {
 
 /// Waiting requests interrupt decoding when enough of them wait, or after this many steps.
 #[test]
-fn requests_gather_as_the_closed_form_says() {
+fn gathering_of_requests_matches_the_closed_form() {
     for osl in [20.0, 200.0] {
         let case = ServingInput {
             chunked_prefill: false,

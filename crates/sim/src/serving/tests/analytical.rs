@@ -4,7 +4,7 @@ use super::*;
 
 /// One request at a time: nothing queues, so the two engines must agree.
 #[test]
-fn the_quiet_limit_is_the_analytical_answer() {
+fn low_load_matches_the_closed_form() {
     let wide = Layout { tp: Count::new(8), ..Layout::default() };
     let fp8 = Formats { dense_bytes: 1.0, dense: Precision::Fp8, ..Formats::default() };
     let drafts =
@@ -64,7 +64,7 @@ fn the_quiet_limit_is_the_analytical_answer() {
 
 /// A batch that starts and ends together.
 #[test]
-fn one_batch_is_the_analytical_answer() {
+fn one_batch_matches_the_closed_form() {
     for batch in [2.0, 8.0, 32.0] {
         let case = ServingInput { isl: 200.0, osl: 500.0, ..system(Load::Static { batch }) };
         let theory = estimate(&case, &Constants::default());
@@ -77,7 +77,7 @@ fn one_batch_is_the_analytical_answer() {
 
 /// Many requests in flight: the closed form knows the batch's mean, the events its composition.
 #[test]
-fn the_steady_state_is_near_the_analytical_answer() {
+fn the_steady_state_is_near_the_closed_form() {
     for concurrency in [8.0, 32.0, 128.0] {
         let case = closed(concurrency);
         let theory = estimate(&case, &Constants::default());
@@ -112,7 +112,7 @@ fn bursts_of_equal_requests_persist_in_part() {
 
 /// What a staggered load is found with says when its tokens come first, not how long a whole answer takes.
 #[test]
-fn outputs_found_under_way_tell_no_time_per_token() {
+fn partial_outputs_do_not_count_for_time_per_token() {
     let mut input = Input::of(&closed(16.0), &Constants::default(), 64);
     input.staggered = true;
     let found = simulated(&input);
@@ -139,7 +139,7 @@ fn prompts_of_all_attention_groups_cost_little_more_than_one() {
 
 /// TensorRT-LLM holds prompts back until every attention group has one, but not forever.
 #[test]
-fn prompts_wait_for_one_another_where_groups_are_balanced() {
+fn prompts_wait_for_each_other_where_groups_are_balanced() {
     let layout = Layout { ep: Count::new(4), attention_dp: Count::new(4), ..Layout::default() };
     let run = |admission| {
         let load = Load::Closed { concurrency: 16.0, requests: 160.0 };

@@ -6,7 +6,7 @@ use atlas_core::count::Count;
 
 /// The generation alone, and the prefill alone.
 #[test]
-fn a_phase_alone_is_the_analytical_answer() {
+fn a_single_phase_matches_the_closed_form() {
     for batch in [1.0, 16.0, 128.0] {
         let case = ServingInput { isl: 1000.0, osl: 400.0, ..system(Load::DecodeOnly { batch }) };
         let theory = estimate(&case, &Constants::default());
@@ -23,7 +23,7 @@ fn a_phase_alone_is_the_analytical_answer() {
 
 /// Lengths drawn evenly up to a longest one, or beyond twice the mean: the batch runs empty as the closed form says.
 #[test]
-fn a_batch_of_uneven_answers_runs_empty_as_the_analytical_answer_does() {
+fn a_draining_batch_matches_the_closed_form() {
     for spread in [1.5, 2.0, 3.0] {
         for batch in [16.0, 200.0] {
             let case = ServingInput { isl: 200.0, osl: 400.0, osl_spread: spread, ..system(Load::Static { batch }) };
@@ -40,7 +40,7 @@ fn a_batch_of_uneven_answers_runs_empty_as_the_analytical_answer_does() {
 
 /// One stream that ends has no drain; many have one, equal or not.
 #[test]
-fn a_run_that_ends_drains_as_the_analytical_answer_does() {
+fn a_finite_run_drains_as_in_the_closed_form() {
     for (concurrency, requests, spread) in [(1.0, 10.0, 1.0), (1.0, 10.0, 2.0), (16.0, 64.0, 2.0), (16.0, 160.0, 2.0)] {
         let load = Load::Closed { concurrency, requests };
         let case = ServingInput { isl: 300.0, osl: 300.0, osl_spread: spread, ..system(load) };
@@ -58,7 +58,7 @@ fn a_run_that_ends_drains_as_the_analytical_answer_does() {
 /// Equal requests that are there at once run in waves, the last of which is as full as it may be; where prompts take the
 /// longer part of a life, or the token budget lets fewer run than there are places, phases mix.
 #[test]
-fn equal_requests_run_in_waves_as_the_analytical_answer_does() {
+fn waves_of_equal_requests_match_the_closed_form() {
     let base = ServingInput { reserve_output: true, ..system(Load::Burst { requests: 1.0 }) };
     for (isl, osl, places, requests) in [
         (128.0, 512.0, 64, 64.0),
@@ -84,7 +84,7 @@ fn equal_requests_run_in_waves_as_the_analytical_answer_does() {
 
 /// Each request that a loop takes in between its steps holds up all that run; what it hides, they are not held up by.
 #[test]
-fn taking_requests_in_costs_what_it_costs_the_analytical_answer() {
+fn admission_costs_match_the_closed_form() {
     let answers = |overlapped, front_end| {
         let c = Constants { front_end, ..Constants::default() };
         let case = ServingInput { isl: 100.0, osl: 128.0, host: host(overlapped), ..closed(32.0) };
@@ -105,7 +105,7 @@ fn taking_requests_in_costs_what_it_costs_the_analytical_answer() {
 
 /// Four beams cost what four sequences with one prompt cost.
 #[test]
-fn beams_are_the_analytical_answer() {
+fn beam_search_matches_the_closed_form() {
     for batch in [1.0, 8.0] {
         let case = ServingInput { isl: 800.0, osl: 128.0, beams: Count::new(4), ..system(Load::Static { batch }) };
         let theory = estimate(&case, &Constants::default());
@@ -118,7 +118,7 @@ fn beams_are_the_analytical_answer() {
 
 /// A graph compiled for 32 sequences computes 32, whoever is there.
 #[test]
-fn a_compiled_shape_costs_what_it_was_compiled_for() {
+fn compiled_shapes_cost_their_full_size() {
     let one = |compiled: Option<f64>, concurrency: f64| {
         let case =
             ServingInput { isl: 1500.0, osl: 250.0, compiled_batch: compiled.map(Count::floor), ..closed(concurrency) };

@@ -80,7 +80,7 @@ fn computed_again(overlapped: bool, output: u32) -> (u32, u32) {
 /// request had room for sixteen outputs by then, and takes a block of the second's for every sixteen more. Its last
 /// output needs none.
 #[test]
-fn what_was_computed_before_it_was_thrown_out_is_found_again() {
+fn preempted_sequences_find_their_earlier_blocks_again() {
     let all = 10 * BLOCK + 1;
     for (output, overwritten) in [(2, 0), (17, 0), (18, 1), (17 + 4 * BLOCK, 4), (18 + 8 * BLOCK, 9), (177, 10)] {
         assert_eq!(computed_again(true, output), (all - (10 - overwritten) * BLOCK, all), "{output} tokens");
@@ -90,7 +90,7 @@ fn what_was_computed_before_it_was_thrown_out_is_found_again() {
 
 /// vLLM before V1 keeps a hundredth of the blocks free when it lets a request in alongside others, not one less.
 #[test]
-fn a_hundredth_of_the_memory_stays_free_for_those_who_grow() {
+fn one_percent_of_memory_stays_free_for_growing_sequences() {
     let let_in = |overlapped: bool, reserved: bool, short_by: u32| {
         let mut input = input(overlapped);
         input.system.reserve_output = reserved;

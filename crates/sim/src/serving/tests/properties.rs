@@ -58,7 +58,7 @@ proptest! {
 
     /// Whatever the settings: that is not awaited ever, nothing panics, no block is lost.
     #[test]
-    fn everybody_leaves_under_any_settings(input in any_input(), seed in 0u64..1000) {
+    fn every_request_finishes_under_any_settings(input in any_input(), seed in 0u64..1000) {
         let Ok(o) = simulate(&input, seed, &Progress::new()) else { return Ok(()) };
         prop_assert_eq!(o.requests + o.rejected, 60, "stuck: {:?}", o.timeline.last());
         prop_assert!(o.most_kv <= 1.0 + 1e-9 && o.kv >= -1e-9);

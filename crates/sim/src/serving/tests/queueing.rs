@@ -21,7 +21,7 @@ fn single_server(rate: f64, osl: Distribution) -> (Input, Machine) {
 }
 
 #[test]
-fn constant_requests_one_at_a_time_wait_as_m_d_1_says() {
+fn constant_requests_one_at_a_time_match_m_d_1() {
     let (probe, machine) = single_server(1.0, Distribution::Constant(1.0));
     let service = steady_state::prefill(&machine, &probe.system, 1.0).total();
     for rho in [0.4, 0.8] {
@@ -38,7 +38,7 @@ fn constant_requests_one_at_a_time_wait_as_m_d_1_says() {
 }
 
 #[test]
-fn varied_requests_one_at_a_time_wait_as_pollaczek_and_khinchine_say() {
+fn varied_requests_one_at_a_time_match_pollaczek_khinchine() {
     let osl = Distribution::Uniform { low: 1.0, high: 41.0 };
     let (probe, machine) = single_server(1.0, osl);
     // Exact moments of the service time, by asking the step model for each output length.

@@ -26,7 +26,7 @@ fn course(input: &Input, seed: u64) -> Output {
 }
 
 #[test]
-fn wall_time_is_daly_s() {
+fn wall_time_matches_daly() {
     for interval in [0.1, 0.5, 2.0] {
         for (checkpoint, restart) in [(60.0, 480.0), (600.0, 3000.0)] {
             let input = Input { interval: interval * HOUR, checkpoint, restart, ..llama() };
@@ -41,7 +41,7 @@ fn wall_time_is_daly_s() {
 }
 
 #[test]
-fn the_best_interval_is_near_young_s_and_daly_s() {
+fn the_best_interval_is_near_young_and_daly() {
     let (choices, best) = best_interval(&llama(), 5, 12, &Progress::new()).unwrap();
     let best = best.unwrap();
     println!(
@@ -74,7 +74,7 @@ fn all_the_time_is_accounted_for() {
 }
 
 #[test]
-fn few_spares_starve_and_quick_checkpoints_pay() {
+fn few_spares_cause_waiting_and_faster_checkpoints_raise_goodput() {
     let plenty = course(&llama(), 7);
     let few = course(&Input { spares: 1, ..llama() }, 7);
     assert!(plenty.starved == 0.0 && few.starved > 0.0 && few.goodput < plenty.goodput);
@@ -85,7 +85,7 @@ fn few_spares_starve_and_quick_checkpoints_pay() {
 }
 
 #[test]
-fn what_never_ends_ends_unfinished() {
+fn runs_that_never_finish_are_reported_as_unfinished() {
     let hopeless = Input { node_mtbf: 2048.0 * 60.0, work: 1e6, ..llama() };
     let progress = Progress::new();
     progress.cancel();
@@ -95,7 +95,7 @@ fn what_never_ends_ends_unfinished() {
 }
 
 #[test]
-fn the_expected_number_of_events_is_about_that_of_a_course() {
+fn the_expected_number_of_events_is_near_the_simulated_one() {
     for node_mtbf in [1e5, 1e6, 1e7] {
         let input = Input {
             work: 1e6,

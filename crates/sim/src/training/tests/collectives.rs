@@ -4,7 +4,7 @@ use super::*;
 use atlas_core::count::Count;
 
 #[test]
-fn what_is_sent_at_once_through_one_port_shares_it() {
+fn concurrent_transfers_share_a_port() {
     let system = on_network(1e9, pipelined());
     let o = run_of(&system);
     let costs = Costs::of(&system, &Constants::default());
@@ -35,7 +35,7 @@ fn what_is_sent_at_once_through_one_port_shares_it() {
 }
 
 #[test]
-fn layer_wise_collectives_hide_as_far_as_they_can() {
+fn layer_wise_collectives_overlap_up_to_the_kernels_time() {
     let step = |system: &TrainingInput| (run_of(system).step.mean, even_step(system));
     // From thin traffic to traffic that is all there is: the closed form's two limits, and what lies between them.
     for nic_bw in [400e9, 100e9, 25e9, 12e9, 6e9, 2e9] {
@@ -57,7 +57,7 @@ fn layer_wise_collectives_hide_as_far_as_they_can() {
 }
 
 #[test]
-fn experts_exchanges_take_the_closed_form_s_share() {
+fn expert_exchanges_match_the_closed_form() {
     for nic_bw in [400e9, 50e9] {
         let system = on_network(nic_bw, expert_parallel());
         let off = run_of(&system).step.mean / even_step(&system) - 1.0;
@@ -86,7 +86,7 @@ fn gradient_reduction_overlaps_and_slows_kernels() {
 }
 
 #[test]
-fn stages_keep_their_weights_from_the_first_pass_to_the_last() {
+fn weights_are_allocated_throughout_a_step() {
     let stages = TrainingInput { pp: Count::new(4), dp: Count::new(16), ..sharded() };
     let eager = Costs::of(&stages, &Constants::default());
     assert!(eager.gather > 0.0 && eager.reduce > 0.0);
@@ -127,7 +127,7 @@ fn the_embedding_is_gathered_first_and_reduced_last() {
 }
 
 #[test]
-fn keys_and_values_hide_behind_all_but_the_last_step_of_attention() {
+fn context_exchange_overlaps_all_but_the_last_step_of_attention() {
     let long = TrainingInput {
         seq: 65_536.0,
         cp: Count::new(8),
@@ -151,7 +151,7 @@ fn keys_and_values_hide_behind_all_but_the_last_step_of_attention() {
 }
 
 #[test]
-fn weights_that_are_waited_for_cost_what_the_closed_form_says() {
+fn exposed_weight_gathers_match_the_closed_form() {
     let cards = on_network(50e9, pipelined());
     let base = TrainingInput { sharding: Sharding::Zero1, ..cards };
     let step = |overlap_parameters| {

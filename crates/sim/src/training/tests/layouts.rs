@@ -28,7 +28,7 @@ fn from_both_ends(pp: f64, m: f64, base: TrainingInput) -> TrainingInput {
 }
 
 #[test]
-fn a_pipeline_entered_from_both_ends_takes_what_the_closed_form_says() {
+fn bidirectional_pipelines_match_the_closed_form() {
     let experts = TrainingInput { arch: mixture(), tp: Count::new(2), seq: 4096.0, ..pipelined() };
     let mut systems = Vec::new();
     for base in [pipelined(), experts] {
@@ -42,7 +42,7 @@ fn a_pipeline_entered_from_both_ends_takes_what_the_closed_form_says() {
 }
 
 #[test]
-fn every_pass_of_both_ways_is_taken_once_and_in_order() {
+fn bidirectional_pipelines_run_every_pass_once_and_in_order() {
     for (pp, m) in [(2.0, 4.0), (4.0, 8.0), (8.0, 16.0), (8.0, 30.0), (16.0, 64.0)] {
         let system = from_both_ends(pp, m, pipelined());
         for (stage, order) in orders(&system, m as u32, 0.0).into_iter().enumerate() {
@@ -66,7 +66,7 @@ fn every_pass_of_both_ways_is_taken_once_and_in_order() {
 }
 
 #[test]
-fn further_tokens_take_what_the_closed_form_says() {
+fn multi_token_prediction_matches_the_closed_form() {
     let systems = [1, 2, 3].map(Count::new).map(|mtp_layers| TrainingInput { mtp_layers, ..pipelined() });
     let (off, at) = worst(&systems);
     assert!(off.abs() < 0.05, "{at}");
@@ -75,7 +75,7 @@ fn further_tokens_take_what_the_closed_form_says() {
 }
 
 #[test]
-fn exchanges_of_context_take_what_the_closed_form_says() {
+fn context_exchanges_match_the_closed_form() {
     for context_exchange in [ContextExchange::Ring, ContextExchange::AllGather, ContextExchange::AllToAll] {
         for (cp, seq) in [(2, 16_384.0), (4, 32_768.0), (8, 131_072.0)] {
             let accelerators = f64::from(cp);

@@ -24,7 +24,7 @@ fn empty_ends() -> TrainingInput {
 }
 
 #[test]
-fn chunks_without_layers_take_no_time_but_their_head_s() {
+fn chunks_without_layers_take_only_the_time_of_their_head() {
     let system = empty_ends();
     let costs = Costs::of(&system, &Constants::default());
     let (first, second, last) = (&costs.chunks[0], &costs.chunks[1], &costs.chunks[127]);
@@ -38,7 +38,7 @@ fn chunks_without_layers_take_no_time_but_their_head_s() {
 }
 
 #[test]
-fn stated_layers_of_the_ends_are_what_the_stages_compute() {
+fn the_stated_layers_of_the_end_stages_are_computed() {
     let stated = |first, last| TrainingInput { first_layers: Some(first), last_layers: Some(last), ..pipelined() };
     for (first, last) in [(20, 20), (22, 16), (14, 12)] {
         let (first, last) = (Count::new(first), Count::new(last));
@@ -60,7 +60,7 @@ fn settled_step(system: &TrainingInput) -> f64 {
 }
 
 #[test]
-fn few_micro_batches_take_what_the_closed_form_says() {
+fn few_micro_batches_match_the_closed_form() {
     let gpt = Architecture {
         layers: Count::new(96),
         hidden: Count::new(12_288),
