@@ -1,8 +1,8 @@
 //! Several jobs on one cluster: how long each job waits under each scheduler, what stays idle, and which jobs slow each other down.
 //!
-//! A job has all its accelerators at once, and but for [`Scheduler::Gang`] from its beginning to its end. Which ones they
-//! are plays a part where a [`Fabric`] is given: jobs whose collectives cross the same uplinks hold each other up
-//! (`contention`), as long as they run together.
+//! A job gets all its accelerators at once and, except under [`Scheduler::Gang`], keeps them until it ends. With a
+//! [`Fabric`], their location matters: jobs whose collectives cross the same uplinks slow each other down (`contention`)
+//! while they run at the same time.
 
 mod contention;
 mod fabric;
@@ -37,15 +37,14 @@ pub struct Job {
     pub accelerators: u32,
     /// How long it runs alone, seconds.
     pub seconds: f64,
-    /// How long its owner says it runs: it is ended then at the latest. Infinite by default, which a scheduler
-    /// takes for as long as it runs alone.
+    /// Time limit, at which it is ended. Infinite by default: the scheduler then assumes its time alone.
     pub limit: f64,
     /// What it sends.
     pub traffic: Traffic,
 }
 
 impl Job {
-    /// Seconds for which a scheduler believes it will run.
+    /// Seconds that the scheduler assumes it will run.
     fn promised(&self) -> f64 {
         if self.limit.is_finite() { self.limit } else { self.seconds }
     }
@@ -56,7 +55,7 @@ impl Job {
 pub enum Scheduler {
     /// First come, first served: no job overtakes another.
     Fifo,
-    /// First come, first served, but whoever does not delay the one in front may pass it (EASY; Lifka, JSSPP 1995;
+    /// First come, first served, but a job that does not delay the first one may overtake it (EASY; Lifka, JSSPP 1995;
     /// Slurm's `sched/backfill` with one reservation).
     Backfill,
     /// Jobs take turns, all accelerators of a job at once.
@@ -66,7 +65,7 @@ pub enum Scheduler {
     },
 }
 
-/// One job's course, seconds.
+/// Times of one job, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct JobRecord {
     /// When it began.
@@ -75,9 +74,9 @@ pub struct JobRecord {
     pub end: f64,
     /// From submission to beginning.
     pub wait: f64,
-    /// From submission to end over its own time.
+    /// Time from submission to end over its run time alone.
     pub slowdown: f64,
-    /// Its time while it ran over the time that this takes alone: what others' traffic cost it.
+    /// Run time over run time alone: the slowdown by other jobs' traffic.
     pub contention: f64,
     /// Whether its limit ended it.
     pub cut: bool,
@@ -90,18 +89,18 @@ pub struct Output {
     pub jobs: Vec<Option<JobRecord>>,
     /// Seconds before beginning.
     pub wait: Quantiles,
-    /// Time in the system over own time.
+    /// Time from submission to end over run time alone.
     pub slowdown: Quantiles,
-    /// Until the last job ended.
+    /// Time until the last job ended.
     pub seconds: f64,
-    /// Mean share of accelerators that work.
+    /// Mean share of accelerators in use.
     pub utilization: f64,
     /// Mean number of jobs that wait.
     pub waiting: f64,
 }
 
 impl Input {
-    /// All that makes no sense.
+    /// Everything that is invalid.
     pub fn problems(&self) -> Vec<OutOfRange> {
         let mut r = Ranges::default();
         r.check("accelerators", f64::from(self.accelerators), 1.0, f64::from(u32::MAX));
@@ -130,7 +129,7 @@ impl Input {
 ///
 /// # Errors
 ///
-/// Everything in the input that makes no sense, at once.
+/// Everything in the input that is invalid, at once.
 pub fn simulate(input: &Input, progress: &Progress) -> Result<Output, Vec<OutOfRange>> {
     let problems = input.problems();
     if !problems.is_empty() {

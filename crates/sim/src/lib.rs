@@ -1,17 +1,17 @@
-//! Discrete-event simulation: the engine whose answer is its events.
+//! Discrete-event simulation.
 //!
-//! What closed forms cannot see – contention, bursts, imbalance, stragglers, failures – is found by letting it happen.
-//! Every part takes plain data, a seed and a [`kernel::Progress`], and answers plain data; the same input and seed give
-//! the same answer bit for bit. No I/O, no clock but the simulated one.
+//! It covers what closed forms do not: contention, bursts, imbalance, stragglers and failures. Every part takes plain data,
+//! a seed and a [`kernel::Progress`], and returns plain data; equal input and seed give bit-identical results. There is no
+//! I/O and no clock other than the simulated one.
 //!
 //! * [`kernel`] – time, queue of events, random streams, statistics, replications
 //! * [`network`] – collectives as flows over links
 //! * [`serving`] – requests through batching engines
 //! * [`training`] – steps through pipelines, failures and checkpoints
 //! * [`cluster`] – several jobs and a scheduler
-//! * [`range`] – numbers that make no sense
-//! * [`replay`] – a recorded step under other times
-//! * [`scaling`] – what more accelerators bring
+//! * [`range`] – numbers out of range
+//! * [`replay`] – a recorded step with other task times
+//! * [`scaling`] – efficiency of a series of cluster sizes
 //! * [`queueing`] – one station with many servers: the kernel compared with queueing theory
 
 #![forbid(unsafe_code)]

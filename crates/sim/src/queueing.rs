@@ -15,11 +15,11 @@ pub struct Input {
     pub servers: u32,
     /// Customers that are counted.
     pub customers: u64,
-    /// Customers before them that are not: the queue begins empty, which it seldom is.
+    /// Customers before them that are not counted, because the queue starts empty.
     pub warm_up: u64,
 }
 
-/// What was seen of the counted customers.
+/// Means over the counted customers.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Output {
     /// Seconds before service.

@@ -1,8 +1,8 @@
-//! Numbers in an input that make no sense, collected rather than described one at a time.
+//! Numbers of an input that are out of range, collected so that all are reported at once.
 
 use thiserror::Error;
 
-/// A number outside the range in which it makes sense.
+/// A number that is out of range.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 #[error("{what} is {found}, expected {}", expected(*.least, *.most))]
 pub struct OutOfRange {
@@ -10,9 +10,9 @@ pub struct OutOfRange {
     pub what: &'static str,
     /// What was found.
     pub found: f64,
-    /// Least that makes sense.
+    /// Smallest valid number.
     pub least: f64,
-    /// The largest sensible number.
+    /// Largest valid number.
     pub most: f64,
 }
 
@@ -26,19 +26,19 @@ fn expected(least: f64, most: f64) -> String {
     }
 }
 
-/// What was found out of range so far.
+/// Numbers found to be out of range so far.
 #[derive(Debug, Default)]
 pub(super) struct Ranges(pub(super) Vec<OutOfRange>);
 
 impl Ranges {
-    /// Notes `found` where it is not a number from `least` to `most`.
+    /// Records `found` if it is not a number from `least` to `most`.
     pub(super) fn check(&mut self, what: &'static str, found: f64, least: f64, most: f64) {
         if !(least..=most).contains(&found) {
             self.0.push(OutOfRange { what, found, least, most });
         }
     }
 
-    /// Notes `found` where it is not positive and finite.
+    /// Records `found` if it is not positive and finite.
     pub(super) fn positive(&mut self, what: &'static str, found: f64) {
         self.check(what, found, f64::MIN_POSITIVE, f64::MAX);
     }

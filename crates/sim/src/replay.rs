@@ -1,4 +1,4 @@
-//! A recorded step run again: tasks that wait for others, on lanes that do one task at a time.
+//! Runs a recorded step again: tasks with dependencies, on lanes that run one task at a time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -12,7 +12,7 @@ pub struct Task {
     pub lane: Option<u32>,
     /// How long it takes, s.
     pub seconds: f64,
-    /// Between the end of what it waits for and its begin, s.
+    /// Delay between the end of its dependencies and its beginning, s.
     pub delay: f64,
     /// Tasks that it waits for, by their place in the list.
     pub after: Vec<u32>,

@@ -1,4 +1,4 @@
-//! What more accelerators bring: efficiencies of a series of runs, and where they break down.
+//! Scaling efficiency of a series of runs, and the size at which it breaks down.
 
 /// A run of one size.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -12,13 +12,13 @@ pub struct Run {
 /// How the work grows with the accelerators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// Not at all: ideally the time falls as the accelerators grow (strong scaling).
+    /// Constant work: ideally time is inversely proportional to accelerators (strong scaling).
     Fixed,
-    /// As they do: ideally the time stays (weak scaling).
+    /// Constant work per accelerator: ideally time is constant (weak scaling).
     PerAccelerator,
 }
 
-/// Below this efficiency a scale counts as broken down, where nothing else is asked: the predecessor simulator's.
+/// Efficiency below which scaling counts as broken down by default, as in the predecessor's simulator.
 pub const BROKEN: f64 = 0.7;
 
 /// The series against its smallest run.

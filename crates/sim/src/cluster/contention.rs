@@ -1,10 +1,9 @@
-//! Jobs side by side on one fabric: each computes on hosts of its own, and its gradients go round a ring of them, over
-//! links that others use too.
+//! Concurrent jobs on one fabric: each computes on its own hosts and reduces gradients in a ring over shared links.
 //!
-//! Hosts hang on leaves, leaves on one core; an uplink carries the bandwidth of its leaf's hosts over the
-//! oversubscription, spread evenly over its cables. Flows share links max-min fairly. A job's step is what it is alone
-//! but for its collectives: they begin when they would begin alone, and the step ends when they and the computing have.
-//! Not simulated here: collisions of hashed ways, traffic inside a job other than its data-parallel collectives.
+//! Hosts are connected to leaf switches, leaves to one core. The bandwidth of a leaf's uplinks is that of its hosts over
+//! the oversubscription, evenly spread over cables. Flows share links max-min fairly. A job's collectives begin when they
+//! would begin if it ran alone, and its step ends when both they and the computation have ended. Not simulated: collisions
+//! of hashed routes, and traffic of a job other than its data-parallel collectives.
 #![expect(clippy::indexing_slicing, reason = "jobs are numbered here, and links are laid here")]
 
 use super::fabric::Fabric;
@@ -14,28 +13,28 @@ use crate::network::routing::Route;
 use crate::network::topology::Topology;
 use crate::network::{NodeKind, Wire};
 
-/// Steps of every job from which its mean step is taken, after a first one that finds the network emptier.
+/// Steps of every job that its mean step is taken from, after a first one that is not counted.
 const STEPS: u32 = 12;
-/// Events after which the steps so far have to do, where lengths of steps are far apart.
+/// Maximum events; then the steps so far are used. Reached if jobs' steps differ in length by orders of magnitude.
 const MOST_EVENTS: u64 = 2_000_000;
-/// Purpose of the random streams that say when in its step each job is at the beginning.
+/// Purpose of the random streams that draw each job's initial position in its step.
 const OFFSET: u32 = 41;
-/// Bytes per second of a host. Traffic is described in seconds of it, so that any number does.
+/// Bytes per second of a host. Arbitrary: traffic is given in seconds at this rate.
 const HOST: f64 = 1e9;
 
-/// What a job does in one step, alone, seconds.
+/// A job's step when it runs alone, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Traffic {
     /// The step.
     pub step: f64,
-    /// In which its collectives use all the bandwidth of its hosts; 0 = it sends nothing.
+    /// Seconds of its collectives, at the full bandwidth of its hosts; 0 if it sends nothing.
     pub collectives: f64,
-    /// In which they do so behind the computing.
+    /// Seconds of them that overlap with computation.
     pub hidden: f64,
 }
 
 impl Traffic {
-    /// With nothing out of its range: collectives last no longer than the step, nor are hidden for longer than they last.
+    /// Clamped so that collectives are no longer than the step, and the hidden part no longer than the collectives.
     fn bounded(self) -> Traffic {
         let collectives = self.collectives.clamp(0.0, self.step);
         Traffic { step: self.step, collectives, hidden: self.hidden.clamp(0.0, collectives) }
@@ -60,7 +59,7 @@ impl Fabric {
         f64::from(self.hosts_per_leaf.max(1)) / self.oversubscription.max(1.0)
     }
 
-    /// How much longer every job's step takes than alone, where all of them run at once.
+    /// Every job's step when all run at once, over its step alone.
     pub(super) fn slowdowns(&self, jobs: &[Placed<'_>], seed: u64) -> Vec<f64> {
         let mut out = vec![1.0; jobs.len()];
         let sends: Vec<usize> = (0..jobs.len()).filter(|&at| self.sends(&jobs[at])).collect();
@@ -77,8 +76,7 @@ impl Fabric {
         out
     }
 
-    /// Whether a job sends anything over links that others may use: uplinks, or cards of a host that it does not have
-    /// to itself.
+    /// Whether a job uses links that others may use: uplinks, or NICs of a host that it shares.
     fn sends(&self, job: &Placed<'_>) -> bool {
         let crosses = match (job.places.first(), job.places.last()) {
             (Some(first), Some(last)) => self.leaf(first.0) != self.leaf(last.0) && self.oversubscription > 1.0,
@@ -180,7 +178,7 @@ enum Event {
     Begin(u32),
     /// Its collectives may begin.
     Ready(u32),
-    /// It has computed.
+    /// Its computation ends.
     Computed(u32),
     /// Something in the network.
     Network(NetworkEvent),
@@ -192,12 +190,12 @@ impl From<NetworkEvent> for Event {
     }
 }
 
-/// A job under way.
+/// A running job.
 struct Side {
     /// From each host to the next.
     routes: Vec<Route>,
     traffic: Traffic,
-    /// Hops of the step's collectives that have not come to their end.
+    /// Unfinished hops of the step's collectives.
     pending: usize,
     computing: bool,
     steps: u32,

@@ -1,26 +1,26 @@
 //! Gang scheduling: jobs take turns, all accelerators of a job at once (Ousterhout, *Scheduling techniques for concurrent
-//! systems*, ICDCS 1982; Slurm's `gang/timeslice`). Rows of jobs that fit side by side; one row runs at a time, each for a
-//! slice. A job joins the first row that has room for it, or makes one of its own; what a switch costs is not counted. A
-//! limit counts the seconds that a job would have run alone.
+//! systems*, ICDCS 1982; Slurm's `gang/timeslice`). A row is a set of jobs that fit at the same time; rows run in turn, each
+//! for a slice. A job joins the first row with room for it, or starts a new one. Switching is free. Time limits count
+//! seconds of the job's run time alone.
 
 use super::contention::Placed;
 use super::hosts::Hosts;
 use super::{Input, Output, turns};
 use crate::kernel::{EventQueue, Handle, Model, Progress, Time, TimeWeighted, run};
 
-/// Picoseconds of work that rounding may leave over.
+/// Picoseconds of work that may be left by rounding.
 const ROUNDING: u64 = 1000;
 
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Submitted(u32),
-    /// The running row's turn is over.
+    /// The running row's slice ends.
     Turn,
-    /// The first job of the running row is through.
+    /// The first job of the running row to finish ends.
     Through,
 }
 
-/// Jobs side by side.
+/// Jobs that run at the same time.
 #[derive(Debug, Clone, Default)]
 struct Row {
     jobs: Vec<u32>,
@@ -52,7 +52,7 @@ struct Gang<'a> {
 }
 
 impl Gang<'_> {
-    /// Lets the running row's jobs have worked until now.
+    /// Accounts for the work of the running row's jobs until now.
     fn account(&mut self, now: Time) {
         let span = now.since(self.since);
         self.since = now;
@@ -62,7 +62,7 @@ impl Gang<'_> {
                 let worked = if slowdown > 1.0 { Time::from_seconds(span.seconds() / slowdown) } else { span };
                 if let (Some(rest), Some(ran)) = (self.rest.get_mut(job as usize), self.ran.get_mut(job as usize)) {
                     *rest = rest.since(worked);
-                    // The clock's rounding of a share of the span is no work.
+                    // Rounding of the clock is not work.
                     if rest.ps() <= ROUNDING {
                         *rest = Time::ZERO;
                     }
@@ -90,7 +90,7 @@ impl Gang<'_> {
         self.contend(at);
     }
 
-    /// Finds how much longer the jobs of a row take side by side.
+    /// Computes the slowdowns of the jobs of a row when they run at the same time.
     fn contend(&mut self, row: usize) {
         let (Some(fabric), Some(row)) = (&self.input.fabric, self.rows.get(row)) else { return };
         let placed = |&job: &u32| {
@@ -142,7 +142,7 @@ impl Gang<'_> {
         self.turn_ends = Handle::NONE;
     }
 
-    /// Sets the levels, and expects what comes next.
+    /// Sets the levels and schedules the next event.
     fn expect(&mut self, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         queue.cancel(self.through);
@@ -183,7 +183,7 @@ impl Model for Gang<'_> {
                 self.begin_turn();
             }
             Event::Through => {
-                // A turn that ends early leaves its end behind.
+                // The end of a slice that ended early.
                 let ends = self.turn_ends;
                 self.finish(now);
                 if self.turn_ends != ends {

@@ -20,7 +20,7 @@ impl Hosts {
         Hosts { free, per_host, per_leaf: fabric.hosts_per_leaf.max(1) as usize, placement: fabric.placement }
     }
 
-    /// Gives a job its accelerators: hosts, and how many of each. As many must be free.
+    /// Allocates a job's accelerators: hosts, and how many of each. That many must be free.
     pub(super) fn take(&mut self, accelerators: u32) -> Vec<(u32, u32)> {
         let mut out: Vec<(u32, u32)> = Vec::new();
         let mut left = accelerators;

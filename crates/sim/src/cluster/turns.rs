@@ -100,7 +100,7 @@ impl Cluster<'_> {
         self.contend(queue);
     }
 
-    /// Lets pass whoever ends before the first can begin, or needs no accelerator that it will need.
+    /// Starts jobs that end before the first can begin, or that need no accelerator that it will need.
     fn backfill(&mut self, queue: &mut EventQueue<Event>) {
         let Some(&first) = self.queue.front() else { return };
         let needed = self.job(first).accelerators;

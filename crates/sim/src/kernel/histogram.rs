@@ -1,4 +1,4 @@
-//! Quantiles of more observations than one would keep: a histogram with bins of equal ratio.
+//! Quantiles of too many observations to keep: a histogram with bins of equal ratio.
 
 use super::statistics::Quantiles;
 
@@ -26,7 +26,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Counts `x`, `weight` times. What is not positive counts as the least that can be described.
+    /// Counts `x`, `weight` times. Values that are not positive are counted in the lowest bin.
     #[inline]
     pub fn add(&mut self, x: f64, weight: u64) {
         // Exponent and leading bits of the mantissa number the bins by themselves.
@@ -41,7 +41,7 @@ impl Histogram {
         self.most = self.most.max(x);
     }
 
-    /// The quantile `q`: the middle of its bin, within what was seen; 0 if nothing was.
+    /// The quantile `q`: the middle of its bin, clamped to the observed range; 0 without observations.
     pub fn quantile(&self, q: f64) -> f64 {
         let rank = (q.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
         let mut below = 0;
@@ -58,7 +58,7 @@ impl Histogram {
         0.0
     }
 
-    /// Mean, extremes (both exact) and quantiles; all zeros where nothing was counted.
+    /// Mean and extremes (exact), and quantiles; zeros without observations.
     pub fn quantiles(&self) -> Quantiles {
         if self.count == 0 {
             return Quantiles::default();

@@ -33,15 +33,15 @@ pub use statistics::{Quantiles, Tally, TimeWeighted};
 pub use strip::Strip;
 pub use time::Time;
 
-/// Events between two looks at the wish to end.
+/// Events between two checks for cancellation.
 const LOOK_EVERY: u32 = 1024;
 
 /// A process as a state machine over its own events.
 pub trait Model {
-    /// What can happen.
+    /// The events.
     type Event: Copy;
 
-    /// Answers one event at the queue's present time; whatever follows from it is scheduled on the queue.
+    /// Handles one event at the queue's current time and schedules the events that follow from it.
     fn handle(&mut self, event: Self::Event, queue: &mut EventQueue<Self::Event>);
 
     /// Share of the run that is done, for the display only.
@@ -53,18 +53,17 @@ pub trait Model {
 /// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// Nothing is left to happen.
+    /// No events are left.
     Empty,
-    /// The next event lies beyond the horizon.
+    /// The next event is beyond the horizon.
     Horizon,
-    /// It was asked to end.
+    /// It was cancelled.
     Cancelled,
-    /// More has happened than was allowed, and something was still to happen.
+    /// The maximum number of events was handled, and events were left.
     Exhausted,
 }
 
-/// Events after which a run ends unless it was given another allowance: a minute or two of computing, and far beyond what
-/// any load requests that comes to an end.
+/// Default maximum of events of a run: one or two minutes of computing, and far more than any run needs that ends by itself.
 pub const MOST_EVENTS: u64 = 500_000_000;
 
 /// Runs events in order until none is left, the next one lies after `until`, `progress` is cancelled, or
@@ -73,8 +72,7 @@ pub fn run<M: Model>(model: &mut M, queue: &mut EventQueue<M::Event>, until: Tim
     run_within(model, queue, until, MOST_EVENTS, progress)
 }
 
-/// As [`run`], with an allowance of events (to the next thousand): a model that runs on and on without coming nearer to
-/// its end is ended by it.
+/// As [`run`], with a maximum number of events (rounded up to [`LOOK_EVERY`]), which ends models that make no progress.
 pub fn run_within<M: Model>(
     model: &mut M,
     queue: &mut EventQueue<M::Event>,

@@ -1,5 +1,5 @@
-//! How far long work is, and the request to end it: shared among the worker, the observer and whoever cancels. Share it by
-//! reference, or in an [`std::sync::Arc`].
+//! Progress of long work, and its cancellation. Shared by reference, or in an [`std::sync::Arc`], between the worker and the
+//! thread that shows progress or cancels.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -20,13 +20,13 @@ pub struct Progress {
 const WHOLE: f64 = 1e6;
 
 impl Progress {
-    /// Nothing done, and not asked to end.
+    /// Nothing done, and not cancelled.
     #[must_use]
     pub fn new() -> Self {
         Progress::default()
     }
 
-    /// One for a part of the work: it counts for itself, and whoever ends the whole ends the part.
+    /// The progress of a part of the work: it counts separately, and cancelling the whole cancels it.
     #[must_use]
     pub fn part(&self) -> Progress {
         Progress { cancelled: Arc::clone(&self.cancelled), ..Progress::default() }
@@ -47,7 +47,7 @@ impl Progress {
         }
     }
 
-    /// Asks the work to stop soon. It still answers, with what it has.
+    /// Asks the work to stop soon. It still returns the results so far.
     pub fn cancel(&self) {
         self.cancelled.store(true, Relaxed);
     }

@@ -1,13 +1,13 @@
-//! What happens next: a 4-ary heap of 16-byte keys over a slab of events.
+//! The event queue: a 4-ary heap of 16-byte keys over a slab of events.
 //!
 //! A key is (time, sequence, slot) in one 128-bit integer, so that one comparison decides and four children fill one
-//! cache line. The sequence number makes ties first come, first served. Events stay in the slab while keys move. What
-//! waits for the end of the present instant waits in a line of its own, and so does what is scheduled in the order in
-//! which it happens, as things are that all take equally long.
+//! cache line. The sequence number makes ties first come, first served. Events stay in the slab while keys move. Events at
+//! the end of the current instant are in a separate list, and so are events that are scheduled in order of time, such as
+//! those of equally long activities.
 //!
 //! Cancelling marks the slot; its key is skipped when it comes up, and all marked keys are swept out once they are a
-//! quarter, which costs a constant per cancelled event. Handles carry a generation, so that one that outlived its
-//! event cancels nothing. Heap and slab grow to the largest number pending and are never given back: no allocation per
+//! quarter, which costs a constant per cancelled event. Handles carry a generation, so that a stale handle cancels
+//! nothing. Heap and slab grow to the largest number pending and are never given back: no allocation per
 //! event in the steady state.
 
 use super::time::Time;
@@ -27,10 +27,10 @@ const SWEPT: usize = 4;
 
 /// Lines of events that are scheduled in the order in which they happen.
 pub const LINES: usize = 2;
-/// The key of nothing: numbers are never so high.
+/// The key of no event: sequence numbers never reach it.
 const NEVER: u128 = u128::MAX;
 
-/// Names a scheduled event, to cancel it.
+/// Identifies a scheduled event, to cancel it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handle {
     slot: u32,
@@ -44,7 +44,7 @@ impl Default for Handle {
 }
 
 impl Handle {
-    /// Names nothing: cancelling it does nothing.
+    /// No event: cancelling it does nothing.
     pub const NONE: Handle = Handle { slot: u32::MAX, generation: u32::MAX };
 }
 
@@ -122,12 +122,12 @@ impl<E: Copy> EventQueue<E> {
         self.handled
     }
 
-    /// Events that will still happen.
+    /// Pending events.
     pub fn len(&self) -> usize {
         self.heap.len() - self.cancelled + self.aside
     }
 
-    /// Whether nothing will happen any more.
+    /// Whether no events are pending.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -203,7 +203,7 @@ impl<E: Copy> EventQueue<E> {
         (index, 0)
     }
 
-    /// Takes an event back. `false` if it has happened, was cancelled before, or never was.
+    /// Cancels an event. `false` if it was handled or cancelled before, or never existed.
     pub fn cancel(&mut self, handle: Handle) -> bool {
         let Some(slot) = self.slots.get_mut(handle.slot as usize) else { return false };
         if slot.generation != handle.generation || !slot.live {
@@ -228,7 +228,7 @@ impl<E: Copy> EventQueue<E> {
     pub fn next_until(&mut self, until: Time) -> Option<E> {
         loop {
             let first = self.heap.first().copied().unwrap_or(NEVER);
-            // Most models have nothing aside most of the time.
+            // Most of the time the separate lists are empty.
             if self.aside > 0 {
                 let [one, other] = self.fronts;
                 let in_turn = one.min(other);
@@ -388,7 +388,7 @@ fn sift_down(heap: &mut [u128], mut at: usize, key: u128) {
         at = first + child;
         first = ARITY * at + 1;
     }
-    // The last of all may have fewer brothers.
+    // The last group of siblings may be incomplete.
     match heap.get(first..).and_then(|fewer| fewer.iter().zip(first..).min()) {
         Some((&least, child)) if least < key => {
             put(heap, at, least);

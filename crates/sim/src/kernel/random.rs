@@ -8,7 +8,7 @@
 const MULTIPLIERS: (u32, u32) = (0xD251_1F53, 0xCD9E_8D57);
 const WEYL: (u32, u32) = (0x9E37_79B9, 0xBB67_AE85);
 
-/// A sequence of random numbers of its own.
+/// An independent sequence of random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stream {
     key: (u32, u32),

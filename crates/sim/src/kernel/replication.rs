@@ -1,4 +1,4 @@
-//! How far a simulated mean can be trusted: independent replications, batch means, paired differences.
+//! Confidence intervals of simulated means: independent replications, batch means, paired differences.
 
 use super::normal::normal_quantile;
 use super::statistics::Tally;

@@ -12,7 +12,7 @@ pub struct Time(u64);
 const PER_SECOND: f64 = 1e12;
 
 impl Time {
-    /// The beginning; no distance.
+    /// Zero.
     pub const ZERO: Time = Time(0);
     /// The last instant that can be described, 213 days after the first.
     pub const MAX: Time = Time(u64::MAX);
@@ -22,7 +22,7 @@ impl Time {
         Time(ps)
     }
 
-    /// From seconds, to the nearest picosecond. What is negative or not a number is zero, what is too long is
+    /// From seconds, to the nearest picosecond. Negative values and NaN give zero, values beyond the range
     /// [`Time::MAX`].
     pub fn from_seconds(seconds: f64) -> Time {
         // A float-to-integer cast saturates, and maps NaN to 0.

@@ -35,7 +35,7 @@ pub struct Job {
     pub begin: f64,
 }
 
-/// Something in the input that makes no sense.
+/// A problem of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum Problem {
     /// A number out of its range.
@@ -90,7 +90,7 @@ const MOST_CABLES: f64 = 4e6;
 const MOST_MESHED: f64 = 2048.0;
 
 impl Input {
-    /// All that makes no sense.
+    /// Everything that is invalid.
     pub fn problems(&self) -> Vec<Problem> {
         let mut ranges = Ranges::default();
         let mut range = |what, found, least, most| ranges.check(what, found, least, most);

@@ -52,7 +52,7 @@ impl From<NetworkEvent> for Event {
     }
 }
 
-/// A job under way.
+/// A running job.
 struct Running {
     transfers: Transfers,
     /// Of each pair of ends.

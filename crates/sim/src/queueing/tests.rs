@@ -107,7 +107,7 @@ fn waits_of_general_queues_are_below_kingman_and_near_allen_cunneen() {
     }
 }
 
-/// Kiefer and Wolfowitz's recursion answers the same question without events, from the same draws: exactly, but for
+/// Kiefer and Wolfowitz's recursion gives the same waits without events, from the same draws: exactly, except for
 /// the rounding to picoseconds.
 #[test]
 fn waits_match_the_kiefer_wolfowitz_recursion() {

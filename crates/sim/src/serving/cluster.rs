@@ -1,4 +1,4 @@
-//! All replicas together: arrivals, front ends, routing, transfers between pools, scaling.
+//! All replicas: arrivals, front ends, routing, transfers between pools, autoscaling.
 #![expect(clippy::indexing_slicing, reason = "request and replica ids are minted here, and neither list ever shrinks")]
 
 mod accounts;
@@ -25,11 +25,11 @@ const ROUTING: u32 = 9;
 pub(super) enum Event {
     /// A request arrives at the router.
     Arrival,
-    /// One that was held back is sent.
+    /// A request that was held back is sent.
     Release,
     /// A front end hands a request to its engine.
     Accepted(u32),
-    /// An idle engine looks at what has come in this instant.
+    /// An idle engine looks at the requests that have just arrived.
     Wake(u32),
     /// An engine's step ends.
     StepEnd(u32),
@@ -62,7 +62,7 @@ pub(super) struct Cluster<'a> {
     /// Bytes per second of a rank's link to the other pool, and its latency.
     transfer_link: (f64, f64),
     seeds_left: bool,
-    /// Requests that have come and are held back, since as many as may be are in flight.
+    /// Requests held back because the maximum is in flight.
     held: u64,
     low_since: Option<Time>,
     left: u64,
@@ -169,7 +169,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// A request comes; it is sent where no more than may be are in flight.
+    /// A request arrives; it is held back if the maximum is in flight.
     fn arrive(&mut self, queue: &mut EventQueue<Event>) {
         if self.input.most_in_flight.is_some_and(|most| self.in_flight() >= most) {
             self.held += 1;
@@ -181,7 +181,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Requests that have been sent and have not left.
+    /// Requests in flight.
     fn in_flight(&self) -> u64 {
         (self.requests.len() as u64).saturating_sub(self.left)
     }
@@ -231,7 +231,7 @@ impl<'a> Cluster<'a> {
         (self.left, u64::from(self.workload.total()))
     }
 
-    /// A request has left; a closed load replaces it.
+    /// A request has finished; a closed load replaces it.
     fn leave(&mut self, queue: &mut EventQueue<Event>) {
         self.left += 1;
         self.present.change(queue.now(), -1.0);
@@ -339,7 +339,7 @@ impl<'a> Cluster<'a> {
         self.compose(replica, &engine, queue);
     }
 
-    /// A decoding replica makes room for what waits and has it sent.
+    /// A decoding replica allocates memory for waiting sequences and requests their transfer.
     fn pull(&mut self, replica: u32, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         let Some(decoder) = self.decoder else { return };

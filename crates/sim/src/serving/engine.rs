@@ -1,4 +1,4 @@
-//! What all replicas of a pool have in common: the time of a step, the room for keys and values, the scheduler's limits.
+//! What the replicas of a pool share: step time, KV cache capacity, limits of the scheduler.
 
 use super::input::{Input, Prefixes};
 use super::request::Request;
@@ -12,17 +12,17 @@ use atlas_perf::serving::{Admission, Gathering, Layout, Speculation, kv, latency
 /// Purpose of the random streams of accepted drafts.
 const ACCEPTANCE: u32 = 8;
 
-/// What all replicas of a pool have in common.
+/// What the replicas of a pool share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Engine {
     machine: Machine,
     /// The same where what the busiest attention group computes of prompts is known.
     grouped: Machine,
     pub(super) total_blocks: u64,
-    /// Blocks that stay free when a request is let in alongside others, for those to grow.
+    /// Blocks that must stay free when a request is admitted, so that running ones can grow.
     pub(super) watermark: u64,
-    /// Whether what a sequence computed before it was thrown out is found again where nothing has been written over it.
-    /// Engines that run ahead cache prefixes unless described otherwise.
+    /// Whether a preempted sequence finds its earlier blocks again unless they were overwritten. Engines that schedule
+    /// ahead cache prefixes by default.
     pub(super) remembers: bool,
     pub(super) block_size: u32,
     pub(super) piece: u32,
@@ -38,9 +38,9 @@ pub(super) struct Engine {
     pub(super) overlapped: bool,
     /// Steps for which prompts are held back until every attention group has one.
     pub(super) balance_steps: u32,
-    /// Where waiting requests gather before they interrupt decoding.
+    /// Number of waiting requests that interrupts decoding.
     pub(super) gathering: Option<Gathering>,
-    /// Decode steps between two looks at what has come in.
+    /// Decode steps between two looks at the queue.
     pub(super) recv_interval: u32,
     /// Tokens that a decoding sequence verifies in a step.
     pub(super) verified: u32,
@@ -49,10 +49,10 @@ pub(super) struct Engine {
     pub(super) share_found: f64,
     pub(super) cached: bool,
     seed: u64,
-    /// Sequences are handed over after their prompt, or come with it.
+    /// Sequences leave after their prompt, or arrive with it computed.
     pub(super) prefill_only: bool,
     pub(super) prefilled: bool,
-    /// Sequences that every request decodes side by side.
+    /// Beams of every request.
     beams: u32,
     /// Keys that a prompt's token sees, over those that it would see behind a mask.
     seen: f64,
@@ -60,7 +60,7 @@ pub(super) struct Engine {
     compiled: Option<Compiled>,
 }
 
-/// What a graph computes that is compiled for a fixed shape, whatever is there to compute.
+/// What a graph compiled for a fixed shape computes, independent of its input.
 #[derive(Debug, Clone, Copy)]
 struct Compiled {
     /// Sequences of a decode step.
@@ -75,12 +75,12 @@ struct Compiled {
 const UNMASKED: f64 = 2.0;
 
 /// Share of the blocks that stays free when an engine that schedules nothing ahead lets a request in
-/// (`BlockSpaceManager`'s `watermark`): without it every sequence that grows throws out the one that came last, and its
-/// prompt is computed again and again. Engines that run ahead have none.
+/// (`BlockSpaceManager`'s `watermark`). Without it every sequence that grows preempts the youngest one, whose prompt is
+/// recomputed again and again. Engines that schedule ahead have no watermark.
 const WATERMARK: f64 = 0.01;
-/// Blocks of a replica at most: sums over all replicas stay countable.
+/// Maximum blocks of a replica, so that sums over all replicas do not overflow.
 const MOST_BLOCKS: f64 = 1e12;
-/// Attention groups of a replica at most.
+/// Maximum attention groups of a replica.
 const MOST_GROUPS: Count = Count::new(65_536);
 
 impl Engine {
@@ -93,7 +93,7 @@ impl Engine {
             machine,
             grouped: machine.with_groups_known(),
             total_blocks,
-            // Where outputs are reserved, a sequence never outgrows its reservation.
+            // With reserved outputs, a sequence never outgrows its reservation.
             watermark: match s.host != HostOverlap::None || s.reserve_output {
                 true => 0,
                 false => (WATERMARK * total_blocks as f64) as u64,
@@ -136,7 +136,7 @@ impl Engine {
         }
     }
 
-    /// The same engine, drafting nothing where this many sequences run that it does not.
+    /// The engine for a batch of this size: without speculation above its limit.
     pub(super) fn with(&self, running: usize) -> Engine {
         if self.verified > 1 && self.speculation.most_batch.is_some_and(|most| running as f64 > most) {
             return Engine { verified: 1, draft_cost: 0.0, ..*self };
@@ -158,13 +158,13 @@ impl Engine {
         (self.machine.shape.kept(f64::from(tokens), self.whole_windows) / f64::from(self.block_size)).ceil() as u32
     }
 
-    /// Blocks for which a request is let in.
+    /// Blocks that a request needs to be admitted.
     pub(super) fn needed(&self, demand: &Demand) -> u32 {
         let output = if self.reserve_output { demand.osl } else { 0 };
         self.blocks(self.kept(demand.isl, demand.isl.saturating_add(output)))
     }
 
-    /// Whether a request's keys and values fit an empty replica at its longest.
+    /// Whether a request's keys and values at full length fit an empty replica.
     pub(super) fn holds(&self, demand: &Demand) -> bool {
         let longest = demand.isl.saturating_add(demand.osl).saturating_add(self.verified);
         u64::from(self.blocks(self.kept(demand.isl, longest))) <= self.total_blocks
@@ -194,7 +194,7 @@ impl Engine {
         if known.total() > allowed.total() { known } else { allowed }
     }
 
-    /// What is computed where so much is scheduled: every beam of a sequence, and what pads a compiled shape.
+    /// What is computed for a scheduled step: every beam of a sequence, and padding to compiled shapes.
     fn computed(&self, tokens: &Tokens) -> Tokens {
         let mut out = Tokens { decode: tokens.decode * f64::from(self.beams), ..*tokens };
         if let Some(compiled) = &self.compiled {

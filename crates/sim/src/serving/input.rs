@@ -7,11 +7,11 @@ use atlas_perf::serving::step::Machine;
 use atlas_perf::serving::{Load, ServingInput, kv};
 use thiserror::Error;
 
-/// A deployment, its load, and what is expected of it.
+/// A deployment, its load, and its latency limits.
 ///
-/// The engine's own settings stand in [`Input::system`], under the analytical engine's names: `max_num_seqs`,
-/// `max_num_batched_tokens`, `memory_utilization`, `chunked_prefill`, `layout.dp`
-/// (replicas), `speculation`, `pools`. Its `isl`, `osl` and `load` are not read: lengths and arrivals stand here.
+/// Settings of the engine are in [`Input::system`]: `max_num_seqs`, `max_num_batched_tokens`, `memory_utilization`,
+/// `chunked_prefill`, `layout.dp` (replicas), `speculation`, `pools`. Its `isl`, `osl` and `load` are ignored in favor of
+/// [`Input::lengths`] and [`Input::arrivals`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
     /// Accelerator, model, layout, formats, runtime and scheduler.
@@ -22,45 +22,45 @@ pub struct Input {
     pub arrivals: Arrivals,
     /// Maximum requests in flight over all replicas: the client holds back the rest. `None`: no limit.
     pub most_in_flight: Option<u64>,
-    /// Their prompts' and outputs' lengths. A trace brings its own.
+    /// Lengths of prompts and outputs. A trace has its own.
     pub lengths: Lengths,
-    /// What prompts have in common.
+    /// Prefixes that prompts share.
     pub prefixes: Prefixes,
-    /// Requests of the run; a trace or a schedule may end before.
+    /// Requests of the run; a trace or a schedule may have fewer.
     pub requests: u32,
-    /// The first requests, which find a system emptier than usual, are served but not counted.
+    /// Number of first requests that are served but not counted, because the system starts empty.
     pub warm_up: u32,
     /// Tokens of a KV block (`block_size`).
     pub block_size: u32,
     /// Maximum prompt tokens of one request in a step, where limited (`long_prefill_token_threshold`).
     pub long_prefill_token_threshold: Option<u32>,
-    /// Requests come through the runtime's front end (HTTP, tokenizing), which costs time; otherwise they are handed
-    /// to the engine as they are, as in an offline batch.
+    /// Whether requests pass through the front end (HTTP, tokenization), which takes time; otherwise they go directly to
+    /// the engine, as in an offline batch.
     pub front_end: bool,
-    /// Prompts come with their keys and values, so that the generation alone is simulated.
+    /// Prompts arrive with their keys and values, so that only decoding is simulated.
     pub prefilled: bool,
-    /// The first requests of a closed load have different shares of their outputs before them, as if they had been under
-    /// way for long; else all begin at once, and where all are identical they end at once forever.
+    /// Whether the first requests of a closed load start at different positions in their outputs, as in a steady state.
+    /// Otherwise all start together and, if they are identical, stay synchronized.
     pub staggered: bool,
-    /// Which replica a request goes to.
+    /// How requests are assigned to replicas.
     pub router: Router,
-    /// Replicas that come and go; the layout's `dp` is where they start.
+    /// Autoscaling of replicas, starting from the layout's `dp`.
     pub autoscaling: Option<Autoscaling>,
-    /// What makes a request a good one.
+    /// Latency limits for goodput.
     pub slo: Slo,
-    /// Events after which a run is given up.
+    /// Maximum events of a run.
     pub most_events: u64,
 }
 
 /// When requests arrive.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arrivals {
-    /// Independently of one another.
+    /// A Poisson process.
     Poisson {
         /// Requests per second.
         rate: f64,
     },
-    /// With gamma-distributed gaps.
+    /// Gamma-distributed gaps.
     Gamma {
         /// Requests per second.
         rate: f64,
@@ -71,12 +71,12 @@ pub enum Arrivals {
     Phases(Vec<Phase>),
     /// All at once.
     Burst,
-    /// A constant number in flight: each request that leaves is replaced at once.
+    /// A constant number in flight: each request that finishes is replaced at once.
     Closed {
         /// Requests in flight.
         concurrency: u32,
     },
-    /// As recorded; in order of time.
+    /// A recorded trace, in order of time.
     Trace(Vec<TraceRequest>),
 }
 
@@ -85,7 +85,7 @@ pub enum Arrivals {
 pub struct Phase {
     /// Its length, seconds.
     pub seconds: f64,
-    /// Requests per second; 0 = silence.
+    /// Requests per second; may be 0.
     pub rate: f64,
     /// Standard deviation of a gap over its mean.
     pub cv: f64,
@@ -116,15 +116,15 @@ pub struct Lengths {
     pub max_model_len: Option<u32>,
 }
 
-/// What prompts have in common, so that it need not be computed again.
+/// Prefixes that prompts share, whose keys and values may be cached.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Prefixes {
     /// Nothing, or the prefix cache is off.
     None,
-    /// Every prompt finds this share of itself, whatever the cache holds: the analytical engine's `prefix_hit`.
+    /// This share of every prompt is cached: the analytical engine's `prefix_hit`.
     Share(f64),
     /// Requests belong to groups that share the beginning of their prompts (system prompts, documents); a block-wise
-    /// cache with least-recently-used eviction decides what is found.
+    /// cache with least-recently-used eviction determines the hits.
     Groups {
         /// Number of groups.
         groups: u32,
@@ -140,36 +140,36 @@ pub enum Prefixes {
     },
 }
 
-/// Which replica a request goes to.
+/// How requests are assigned to replicas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Router {
-    /// One after the other.
+    /// In turn.
     RoundRobin,
-    /// Any.
+    /// At random.
     Random,
-    /// The one with the fewest requests.
+    /// To the replica with the fewest requests.
     #[default]
     LeastRequests,
-    /// The less loaded of two drawn at random (Mitzenmacher, IEEE TPDS 12 (2001)).
+    /// To the less loaded of two drawn at random (Mitzenmacher, IEEE TPDS 12 (2001)).
     TwoChoices,
-    /// The one that the prompt's first piece names, so that prefixes meet again.
+    /// By a hash of the prompt's first piece, so that equal prefixes go to the same replica.
     PrefixAffinity,
 }
 
-/// Replicas that come and go with the load.
+/// Autoscaling of replicas.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Autoscaling {
     /// Minimum replicas.
     pub least: u32,
     /// Maximum replicas.
     pub most: u32,
-    /// Requests in flight per replica that are aimed at.
+    /// Target of requests in flight per replica.
     pub target: f64,
     /// Seconds between two decisions.
     pub every: f64,
-    /// Seconds from the decision to a replica that serves: provisioning, loading of weights.
+    /// Seconds until a new replica serves: provisioning, loading of weights.
     pub start: f64,
-    /// Seconds for which fewer must have sufficed before one is taken away.
+    /// Seconds for which fewer replicas must have been enough before one is removed.
     pub patience: f64,
 }
 
@@ -184,19 +184,19 @@ pub struct Slo {
     pub e2e: Option<f64>,
 }
 
-/// Something in the input that makes no sense.
+/// A problem of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum Problem {
     /// A number out of its range.
     #[error(transparent)]
     Range(#[from] OutOfRange),
-    /// A trace whose times go back.
+    /// A trace that is not in order of time.
     #[error("request {index} of the trace arrives before the one above it; sort the trace by time")]
     TraceOrder {
         /// Which request, from 0.
         index: usize,
     },
-    /// No room for keys and values.
+    /// No memory for keys and values.
     #[error(
         "no memory is left for keys and values: {missing_bytes:.3e} bytes per rank are missing; use more ranks, a \
          narrower format or a larger share of memory"
@@ -205,7 +205,7 @@ pub enum Problem {
         /// Bytes per rank that are missing for one block.
         missing_bytes: f64,
     },
-    /// Pieces of prefixes that end inside a block.
+    /// Pieces of prefixes that are not whole blocks.
     #[error("a piece has {piece} tokens, expected a multiple of the block's {block}; choose another block_size")]
     Pieces {
         /// Tokens of a piece.
@@ -213,7 +213,7 @@ pub enum Problem {
         /// Tokens of a block.
         block: u32,
     },
-    /// A run that does not come to its end.
+    /// A run that did not end.
     #[error(
         "{left} of {requests} requests have left after {events} events and {seconds:.3e} simulated seconds; ask for fewer \
          requests, more tokens in a step, or shorter prompts"
@@ -228,7 +228,7 @@ pub enum Problem {
         /// Requests of the run.
         requests: u64,
     },
-    /// Two settings that exclude one another.
+    /// Two settings that cannot be combined.
     #[error("{what} together are not simulated; turn one of them off")]
     Together {
         /// Which.
@@ -242,8 +242,8 @@ const MOST_REQUESTS: f64 = 50e6;
 const MOST_REPLICAS: f64 = 65_536.0;
 
 impl Input {
-    /// The scenario that the analytical engine answers for `system`: its load as arrivals, its lengths constant.
-    /// `requests` where the load itself knows no end.
+    /// The same scenario as the analytical engine's for `system`: its load as arrivals, constant lengths. `requests` is the
+    /// number of requests of loads without an end.
     pub fn of(system: &ServingInput, constants: &Constants, requests: u32) -> Input {
         let known = |n: f64| if n.is_finite() { n.max(1.0) as u32 } else { requests };
         let (arrivals, requests) = match system.load {
@@ -286,7 +286,7 @@ impl Input {
         }
     }
 
-    /// All that makes no sense.
+    /// Everything that is invalid.
     pub fn problems(&self) -> Vec<Problem> {
         let mut out = Vec::new();
         let mut ranges = Ranges::default();
@@ -364,7 +364,7 @@ impl Input {
             let machine = Machine::new(s, &layout, &self.constants);
             let capacity = kv::capacity(s, &layout, &machine.shape, &self.constants);
             let block = f64::from(self.block_size) * machine.shape.kv_bytes_token;
-            // Also where the answer is not a number.
+            // Also if the result is NaN.
             if capacity.free_bytes.is_nan() || capacity.free_bytes < block {
                 out.push(Problem::NoRoom { missing_bytes: block - capacity.free_bytes });
             }

@@ -1,6 +1,5 @@
 //! Blocks of keys and values (Kwon et al., *PagedAttention*, arXiv 2309.06180), and the prefix cache over them: pieces of
-//! finished prompts stay until their room is needed, least recently used first, the ends of prefixes before their
-//! beginnings.
+//! finished prompts stay until memory is needed. Eviction is by least recent use, ends of prefixes before beginnings.
 
 use std::collections::HashMap;
 
@@ -19,7 +18,7 @@ struct Piece {
 pub(super) struct KvPool {
     total: u64,
     free: u64,
-    /// Blocks that were ever taken.
+    /// Blocks allocated so far, in total.
     taken: u64,
     piece_blocks: u64,
     pieces: Vec<Piece>,
@@ -57,7 +56,7 @@ impl KvPool {
         self.total - self.free - self.unused * self.piece_blocks
     }
 
-    /// Takes `blocks`, dropping unused pieces where need be; takes nothing where they do not suffice.
+    /// Allocates `blocks`, evicting unused pieces if necessary; allocates nothing if there are too few.
     pub(super) fn take(&mut self, blocks: u64) -> bool {
         if blocks > self.free + self.unused * self.piece_blocks {
             return false;
@@ -70,12 +69,12 @@ impl KvPool {
         true
     }
 
-    /// Blocks that were ever taken: what lay in a block that was given back is there until it is among them.
+    /// Blocks allocated so far, in total: the content of a freed block survives until it is allocated again.
     pub(super) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Gives `blocks` back.
+    /// Frees `blocks`.
     pub(super) fn give(&mut self, blocks: u64) {
         self.free += blocks;
     }
@@ -116,7 +115,7 @@ impl KvPool {
         kept
     }
 
-    /// Lets go of held pieces.
+    /// Releases held pieces.
     pub(super) fn release(&mut self, names: &[u64]) {
         for name in names.iter().rev() {
             let Some(&index) = self.by_name.get(name) else { continue };

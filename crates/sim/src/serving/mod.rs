@@ -1,14 +1,14 @@
 //! Request-level serving: every request arrives, waits, is prefilled in chunks, decodes token by token, and leaves.
 //!
-//! The time of a step is the analytical engine's ([`atlas_perf::serving::step`]), asked anew for every
-//! step with what is really in it; queueing, batching, paging, preemption and bursts follow from the events. The
-//! scheduler is the usual one (decodes first, then chunks of prompts, under a token budget; recomputation
-//! on preemption); with prompts in steps of their own, and a look at the queue every this many steps, a polling one.
+//! The time of every step is the analytical engine's ([`atlas_perf::serving::step`]) for the sequences in it; queueing,
+//! batching, paging, preemption and bursts follow from the events. The scheduler is the usual one (decodes first, then
+//! chunks of prompts, under a token budget; recomputation on preemption). It can also run prompts in separate steps and
+//! look at the queue only every few steps.
 //!
-//! * [`input`] – what goes in: plain data
-//! * [`workload`] – which requests arrive when, with what lengths
+//! * [`input`] – the input: plain data
+//! * [`workload`] – arrivals and lengths of requests
 //! * `kv` – blocks of keys and values, and the prefix cache
-//! * `engine`, `replica` – what a pool's engines have in common; one of them: its queue, its batch, its steps
+//! * `engine` – what the replicas of a pool share; `replica` – queue, batch and steps of one
 //! * `cluster` – routing, front ends, transfers between pools, scaling
 //! * [`output`] – distributions, goodput, levels over time
 //!
@@ -36,8 +36,7 @@ pub use output::{Output, RequestRecord};
 ///
 /// # Errors
 ///
-/// Everything in the input that makes no sense, at once; a run that does not come to its end within the events it may
-/// take.
+/// Everything in the input that is invalid, at once; or that the run did not end within its maximum of events.
 pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output, Vec<Problem>> {
     let problems = input.problems();
     if !problems.is_empty() {

@@ -1,19 +1,19 @@
-//! What a serving simulation answers: distributions, not means.
+//! Results of a serving simulation.
 
 use super::input::Slo;
 use crate::kernel::{Quantiles, Time};
 use atlas_perf::serving::step::StepTime;
 
-/// One request's life, seconds.
+/// Times of one request, seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RequestRecord {
     /// When it arrived.
     pub arrival: f64,
-    /// From there to its first token.
+    /// Time from arrival to its first token.
     pub ttft: f64,
-    /// Per output token after the first; 0 for a single one.
+    /// Time per output token after the first; 0 if there is only one.
     pub tpot: f64,
-    /// From arrival to its last token.
+    /// Time from arrival to its last token.
     pub e2e: f64,
     /// Prompt tokens.
     pub isl: u32,
@@ -21,36 +21,35 @@ pub struct RequestRecord {
     pub osl: u32,
     /// The replica that decoded it.
     pub replica: u32,
-    /// How often it was preempted.
+    /// Number of preemptions.
     pub preemptions: u32,
-    /// Whether it generated the whole of its output, and not what was left of it at the beginning: a staggered load is
-    /// found under way.
+    /// Whether all of its output was simulated: the first requests of a staggered load start partway.
     pub whole: bool,
 }
 
 impl RequestRecord {
-    /// Whether it kept every limit.
+    /// Whether it met every limit.
     pub fn keeps(&self, slo: &Slo) -> bool {
         let within = |seconds: f64, limit: Option<f64>| limit.is_none_or(|limit| seconds <= limit);
         within(self.ttft, slo.ttft) && within(self.tpot, slo.tpot) && within(self.e2e, slo.e2e)
     }
 }
 
-/// Mean levels of one cell of time.
+/// Mean levels over one cell of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Levels {
-    /// Requests that wait for a replica's batch.
+    /// Requests waiting to join a batch.
     pub waiting: f64,
     /// Requests in batches.
     pub running: f64,
     /// Share of KV blocks in use.
     pub kv: f64,
-    /// Replicas that are paid for.
+    /// Replicas, including those that are starting.
     pub replicas: f64,
 }
 
-/// What happens between the first counted arrival and the last arrival: the system neither filling nor draining. Where
-/// all arrive together, in the whole run.
+/// Sums between the first counted arrival and the last arrival, when the system neither fills nor drains; over the whole
+/// run if all arrive together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Steady {
     /// Its length, s.
@@ -61,9 +60,9 @@ pub struct Steady {
     pub finished: u64,
     /// Requests arrived.
     pub arrived: u64,
-    /// Seconds that all replicas stepped, by cause.
+    /// Time of all replicas' steps by cause, s.
     pub work: StepTime,
-    /// Seconds that all replicas stepped, as the events have it.
+    /// Time of all replicas' steps as simulated, s.
     pub stepping: f64,
     /// Replica-seconds.
     pub replicas: f64,
@@ -71,34 +70,34 @@ pub struct Steady {
     pub running: f64,
     /// Mean number waiting for a batch.
     pub waiting: f64,
-    /// Requests that stay behind for every one that arrives, as the trend has it: the least rise of the mean number in
-    /// the system from one third of the arrivals to the next. An overload grows throughout, a burst passes.
+    /// Trend of the number of requests in the system, per arrival: the smaller of its increases from one third of the
+    /// arrivals to the next. It is positive under overload, but not after a burst.
     pub growth: f64,
 }
 
-/// What the time to first token is made of: means over the counted requests, s.
+/// Parts of the time to first token: means over the counted requests, s.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FirstToken {
-    /// Waiting for a place in a batch, or for memory.
+    /// Waiting for a slot in a batch, or for memory.
     pub slot: f64,
     /// Waiting for the step in flight, and for prompts ahead.
     pub queue: f64,
-    /// From being let in to the first token.
+    /// From admission to the first token.
     pub prefill: f64,
     /// Front end and cadence of responses.
     pub overhead: f64,
 }
 
-/// The answer. Requests of the warm-up count nowhere but in [`Output::timeline`] and the mean levels.
+/// The results. Requests of the warm-up are included in [`Output::timeline`] and the mean levels only.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Output {
     /// Requests that were counted.
     pub requests: u64,
-    /// Requests that no replica could ever hold.
+    /// Requests that do not fit any replica.
     pub rejected: u64,
     /// Time to first token, s.
     pub ttft: Quantiles,
-    /// What it is made of.
+    /// Its parts.
     pub first_token: FirstToken,
     /// Time per output token after the first, of a request, s.
     pub tpot: Quantiles,
@@ -108,24 +107,24 @@ pub struct Output {
     pub e2e: Quantiles,
     /// Seconds from the first counted arrival to the last token.
     pub seconds: f64,
-    /// Finished requests per second of that.
+    /// Finished requests per second.
     pub requests_per_sec: f64,
-    /// Generated tokens per second of that.
+    /// Generated tokens per second.
     pub output_tokens_per_sec: f64,
-    /// Prompt and generated tokens per second of that.
+    /// Prompt and generated tokens per second.
     pub total_tokens_per_sec: f64,
     /// Generated tokens per second between the first counted arrival and the last arrival: the system neither filling
     /// nor draining. 0 if all arrive together.
     pub steady_output_tokens_per_sec: f64,
-    /// The system neither filling nor draining.
+    /// Sums while the system neither fills nor drains.
     pub steady: Steady,
-    /// Requests per second that kept all limits.
+    /// Requests per second that met all limits.
     pub goodput: f64,
-    /// Share of the counted requests that kept all limits.
+    /// Share of the counted requests that met all limits.
     pub good_share: f64,
     /// Mean number waiting for a batch.
     pub waiting: f64,
-    /// Most that waited at once.
+    /// Largest number waiting at once.
     pub most_waiting: u64,
     /// Mean number in batches.
     pub running: f64,
@@ -133,13 +132,13 @@ pub struct Output {
     pub kv: f64,
     /// Largest share of KV blocks in use.
     pub most_kv: f64,
-    /// Share of time in which the replicas step.
+    /// Share of replica time spent in steps.
     pub busy: f64,
     /// Replica-hours.
     pub replica_hours: f64,
-    /// Preempted sequences, counted each time.
+    /// Number of preemptions.
     pub preemptions: u64,
-    /// Share of prompt tokens that the prefix cache had.
+    /// Share of prompt tokens found in the prefix cache.
     pub prefix_hit: f64,
     /// Engine steps.
     pub steps: u64,
@@ -155,7 +154,7 @@ pub struct Output {
     pub records: Vec<RequestRecord>,
 }
 
-/// Bounds of what is counted.
+/// The period that is counted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     pub(super) begin: Time,
@@ -166,7 +165,7 @@ pub(super) struct Window {
 }
 
 impl Output {
-    /// Figures that follow from the records.
+    /// Computes statistics from the records.
     pub(super) fn summarize(&mut self, window: &Window, slo: &Slo) {
         let mut sample = Vec::with_capacity(self.records.len());
         let mut quantiles = |records: &[RequestRecord], tells: fn(&RequestRecord) -> bool, figure: fn(&_) -> f64| {

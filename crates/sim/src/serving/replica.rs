@@ -1,4 +1,4 @@
-//! One engine: requests wait, run in batches of steps, are preempted where memory runs out, and leave.
+//! One engine: requests wait, run in batches, are preempted when memory runs out, and finish.
 #![expect(
     clippy::indexing_slicing,
     reason = "request ids are minted by the cluster and never outlive its list, groups by the replica that has them"
@@ -35,31 +35,31 @@ pub(super) struct Replica {
     pub(super) kv: KvPool,
     pub(super) waiting: VecDeque<u32>,
     pub(super) running: Vec<u32>,
-    /// Prefilled elsewhere, waiting for room here.
+    /// Requests prefilled elsewhere that wait for memory here.
     pub(super) incoming: VecDeque<u32>,
     pub(super) in_transfer: usize,
-    /// Requests routed here that have not left.
+    /// Unfinished requests routed here.
     pub(super) outstanding: u32,
     pub(super) stepping: bool,
     pub(super) woken: bool,
     pub(super) step_seconds: f64,
-    /// Prompt tokens that were let in, and how many of them the prefix cache had.
+    /// Prompt tokens admitted, and how many of them were in the prefix cache.
     pub(super) prompt_tokens: (u64, u64),
-    /// When its front end and its link for transfers are free again.
+    /// When its front end and its transfer link are free.
     pub(super) front_free: Time,
     pub(super) link_free: Time,
-    /// Requests that have come since its last step, which its loop has to take in.
+    /// Requests received since its last step.
     pub(super) taken_in: u32,
-    /// Time of all its steps, by cause.
+    /// Time of its steps by cause.
     pub(super) work: StepTime,
     batch: Vec<u32>,
     began: Time,
     groups: Vec<Group>,
     /// Steps for which prompts have been held back.
     held: u32,
-    /// Steps since the scheduler last looked at what has come in, and when that was.
+    /// Steps since the scheduler last looked at the queue, and when that was.
     steps_unseen: u32,
-    /// Decode steps since requests were let in.
+    /// Decode steps since requests were last admitted.
     steps_gathered: u32,
     seen_upto: Time,
     preempted: bool,
@@ -69,10 +69,10 @@ pub(super) struct Replica {
     sum: Sum,
 }
 
-/// One attention group, which is an engine rank with a scheduler of its own.
+/// One attention group: an engine rank with its own scheduler.
 #[derive(Debug, Clone, Copy, Default)]
 struct Group {
-    /// Tokens that its step in composition still takes.
+    /// Tokens left in the budget of the step being composed.
     budget: u32,
     /// Prompt tokens that it has taken.
     prefill: u32,
@@ -89,7 +89,7 @@ struct Sum {
     prompts: u32,
 }
 
-/// What a step has led to.
+/// The outcome of a step.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) finished: Vec<u32>,
@@ -129,7 +129,7 @@ impl Replica {
         }
     }
 
-    /// Composes the next step; its length, or `None` if there is nothing to do.
+    /// Composes the next step; returns its length, or `None` if there is nothing to do.
     pub(super) fn begin_step(
         &mut self,
         requests: &mut [Request],
@@ -202,7 +202,7 @@ impl Replica {
             let tokens = if prompt { (r.target - r.computed).min(e.threshold) } else { e.verified }.min(budget);
             let length = r.computed + tokens;
             if length > r.covered && !self.grow(&mut requests[id as usize], length, e) {
-                // Memory is full: the youngest gives way.
+                // Memory is full: the youngest sequence is preempted.
                 self.preempted = true;
                 if let Some(youngest) = self.running.pop() {
                     self.preempt(&mut requests[youngest as usize], youngest, workload, e);
@@ -214,7 +214,7 @@ impl Replica {
         }
     }
 
-    /// Lets waiting requests in, first come, first served.
+    /// Admits waiting requests, first come, first served.
     fn admit(&mut self, requests: &mut [Request], workload: &Workload<'_>, e: &Engine, now: Time) {
         let (was_full, composed) = (self.full, self.composed);
         (self.full, self.composed) = (false, now);
@@ -246,8 +246,8 @@ impl Replica {
             let rest = if r.computed < r.target { r.target - r.computed } else { e.verified };
             let tokens = rest.min(e.threshold).min(budget);
             let cut = tokens < rest && !e.chunked_prefill && budget < e.max_num_batched_tokens;
-            // A request is admitted only if its whole prompt fits, even if it is computed in pieces: else it would be evicted
-            // again half way.
+            // A request is admitted only if its whole prompt fits, even with chunked prefill: otherwise it would be preempted
+            // halfway.
             let length = if e.reserve_output { r.demand.isl + r.demand.osl } else { r.target.max(r.computed + tokens) };
             let room = self.kv.total() - self.kv.used() + u64::from(r.shared * (e.piece / e.block_size));
             let short = room < u64::from(e.blocks(e.kept(r.demand.isl, length))) + e.watermark;
@@ -269,8 +269,8 @@ impl Replica {
         }
     }
 
-    /// Whether prompts wait until every attention group has one, so that no group waits for another's: only while all of
-    /// them decode, and not forever.
+    /// Whether prompts wait until every attention group has one, so that groups do not wait for each other: only while all
+    /// of them decode, and for a limited number of steps.
     fn holds_back(&mut self, requests: &[Request], e: &Engine) -> bool {
         let Some(&first) = self.waiting.front() else {
             self.held = 0;
@@ -447,7 +447,7 @@ impl Replica {
         r.shared += kept;
     }
 
-    /// Takes room for a sequence that was prefilled elsewhere; `false` if there is no room.
+    /// Allocates memory for a sequence that was prefilled elsewhere; `false` if there is none.
     pub(super) fn make_room(&mut self, r: &mut Request, e: &Engine) -> bool {
         if self.running.len() + self.waiting.len() + self.in_transfer >= e.max_num_seqs {
             return false;
@@ -464,7 +464,7 @@ impl Replica {
         true
     }
 
-    /// Frees what a transferred sequence has left behind here.
+    /// Frees the blocks of a sequence that was transferred.
     pub(super) fn forget(&mut self, r: &mut Request, workload: &Workload<'_>) {
         let (blocks, shared) = std::mem::take(&mut r.remote);
         self.kv.give(u64::from(blocks));

@@ -1,9 +1,9 @@
-//! A request on its way.
+//! A request in the system.
 
 use super::workload::{Demand, Workload};
 use crate::kernel::{Histogram, Time};
 
-/// A request on its way.
+/// A request in the system.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     pub(super) demand: Demand,
@@ -24,14 +24,14 @@ pub(super) struct Request {
     pub(super) emitted: u32,
     /// Tokens of it in the step in flight.
     pub(super) scheduled: u32,
-    /// Blocks of its own, pieces of the cache that it holds, tokens that both have room for.
+    /// Its own blocks, pieces of the cache that it holds, and the capacity of both in tokens.
     pub(super) blocks: u32,
     pub(super) shared: u32,
     pub(super) covered: u32,
     /// Blocks and pieces on the replica that prefilled it, until they are transferred.
     pub(super) remote: (u32, u32),
     pub(super) replica: u32,
-    /// The attention group that has it.
+    /// Its attention group.
     pub(super) group: u32,
     pub(super) preemptions: u32,
     /// Full blocks that it left behind when it was last thrown out, and how many had ever been taken by then.

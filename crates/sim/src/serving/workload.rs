@@ -1,5 +1,5 @@
-//! Which requests arrive when, with what lengths and prefixes. Everything about request `i` is drawn from streams of its own, so
-//! that two systems under comparison see the same requests.
+//! Arrivals, lengths and prefixes of requests. Request `i` is drawn from random streams of its own, so that compared systems
+//! get the same requests.
 
 use super::input::{Arrivals, Input, Phase, Prefixes};
 use crate::kernel::{Distribution, Stream, Time};
@@ -15,7 +15,7 @@ const GROUP_LENGTHS: u32 = 3;
 /// The longest prompt or output that is simulated, tokens.
 const LONGEST: u32 = 1 << 29;
 
-/// A request as it comes in.
+/// A request as it arrives.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Demand {
     /// Prompt tokens, at least 1.
@@ -24,11 +24,11 @@ pub struct Demand {
     pub osl: u32,
     /// Names of the prompt's shared pieces in [`Workload::names`], first and count.
     pub prefix: (u32, u32),
-    /// Whether all of the output is still before it.
+    /// Whether it starts at the beginning of its output.
     pub whole: bool,
 }
 
-/// Draws requests one after the other.
+/// Draws requests in order.
 #[derive(Debug, Clone)]
 pub struct Workload<'a> {
     input: &'a Input,

@@ -1,8 +1,8 @@
-//! Memory of a step in the order of allocation: states first, then every pass's activations as the schedule
-//! takes the passes, through a caching allocator. What a stage holds at most, and what the allocator reserves for it.
+//! Peak and reserved memory of a stage: states, then the activations of every pass in the order of the schedule, allocated
+//! from a caching allocator.
 //!
-//! Sizes are the closed form's ([`memory`]): what a layer keeps for its backward pass, cut into the tensors it is made of;
-//! what is recomputed; logits; gradients on their way. Not modeled: workspaces of kernels, buffers of communication.
+//! Sizes are the closed form's ([`memory`]): what a layer keeps for its backward pass, divided into tensors; what is
+//! recomputed; logits; gradients in transit. Not modeled: workspaces of kernels and buffers of communication.
 
 use super::allocator::{Allocator, Held};
 use super::costs::layers_of;
@@ -17,32 +17,32 @@ use atlas_perf::training::{Recompute, Sharding, TrainingInput, estimate};
 /// Purpose of the random streams of micro-batches' lengths, which their times follow too.
 const LENGTHS: u32 = 41;
 
-/// What was found on the stage that reserves most.
+/// The results of the stage that reserves most.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Output {
     /// The stage.
     pub stage: u32,
-    /// Bytes that never come and go: weights, gradients, optimizer states.
+    /// Bytes allocated throughout: weights, gradients, optimizer states.
     pub states: f64,
-    /// Bytes in use at most (`max_memory_allocated`).
+    /// Peak bytes in use (`max_memory_allocated`).
     pub allocated: f64,
     /// Bytes that the allocator holds at the end (`max_memory_reserved`).
     pub reserved: f64,
-    /// Blocks handed out.
+    /// Blocks allocated.
     pub allocations: u64,
-    /// After every pass of the last step: bytes in use at most within it, and reserved.
+    /// For every pass of the last step: peak bytes in use, and bytes reserved after it.
     pub curve: Vec<(f64, f64)>,
 }
 
 impl Output {
-    /// Share of what is reserved that was never in use at once.
+    /// Share of the reserved memory that was never in use at the same time.
     #[must_use]
     pub fn fragmentation(&self) -> f64 {
         1.0 - self.allocated / self.reserved.max(1.0)
     }
 }
 
-/// Maximum passes of a step that are allocated for: their activations are identical, and more would show nothing new.
+/// Maximum passes of a step that are simulated: their activations are identical, so more would not change the result.
 const MOST_MICROS: f64 = 256.0;
 /// Tensors of states: no checkpointed run has them in one piece.
 const STATES: u32 = 64;
@@ -59,7 +59,7 @@ pub fn simulate(system: &TrainingInput, constants: &Constants, spread: f64, seed
     ends.into_iter().max_by(|a, b| a.reserved.total_cmp(&b.reserved)).unwrap_or_default()
 }
 
-/// One stage's memory in the making.
+/// The memory of one stage as passes run.
 struct Stage {
     allocator: Allocator,
     most: u64,

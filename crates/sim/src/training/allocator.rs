@@ -1,6 +1,6 @@
-//! A caching allocator: what is given back is kept for the
-//! next, in pools of small and large blocks; blocks are split where they are too large and joined again where neighbors
-//! are free; segments are never returned. What it holds beyond what is in use is fragmentation.
+//! A caching allocator (PyTorch's `CUDACachingAllocator`): freed blocks are kept in pools of small and large blocks. Blocks
+//! that are too large are split, and joined again when their neighbors are free. Segments are never returned. Memory that
+//! is reserved but not in use is fragmentation.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ const ROUND: u64 = 2 * MIB;
 /// What is left of a large block is a block of its own from here on.
 const LARGE_REST: u64 = MIB;
 
-/// A block in use, to be given back.
+/// A block in use, to be freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held(u32);
 
@@ -47,7 +47,7 @@ pub struct Allocator {
 }
 
 impl Allocator {
-    /// Bytes in use, rounded as they are handed out.
+    /// Bytes in use, rounded up as allocated.
     #[must_use]
     pub fn allocated(&self) -> u64 {
         self.allocated
@@ -59,7 +59,7 @@ impl Allocator {
         self.reserved
     }
 
-    /// Blocks handed out so far.
+    /// Blocks allocated so far.
     #[must_use]
     pub fn allocations(&self) -> u64 {
         self.allocations
@@ -89,7 +89,7 @@ impl Allocator {
         self.blocks.get_mut(at as usize)
     }
 
-    /// Hands out a block of at least this many bytes.
+    /// Allocates a block of at least this many bytes.
     pub fn allocate(&mut self, bytes: f64) -> Held {
         let wanted = (bytes.max(1.0) as u64).div_ceil(GRAIN) * GRAIN;
         let small = wanted <= SMALL;
@@ -131,7 +131,7 @@ impl Allocator {
         Held(at)
     }
 
-    /// Takes a block back; neighbors that are free become one.
+    /// Frees a block and joins it with free neighbors.
     pub fn release(&mut self, held: Held) {
         let mut at = held.0;
         let Some(block) = self.block(at).filter(|block| !block.free) else { return };

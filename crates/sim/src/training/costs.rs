@@ -1,8 +1,8 @@
-//! What a step is made of on one kind of accelerator: the programs of its passes, and what runs alongside and between them.
+//! The costs of a step on one kind of accelerator: programs of its passes, and what runs alongside and between them.
 //!
-//! Times are the analytical engine's; what it hides or exposes by rule is requested in full and hidden by the events.
-//! Where it says how much of a collective software cuts up and runs alongside the kernel that it belongs to, so much of it
-//! may run alongside that kernel here: whether it does, the streams decide.
+//! Times are the analytical engine's. Communication that it counts as hidden is simulated in full here, and overlaps as the
+//! events allow. The share of a collective that software splits and overlaps with its kernel is the same; whether it
+//! really overlaps depends on the streams.
 
 use super::operators::{self, Block, Operator};
 use super::passes::{self, Around, Chunk, Pass, Traffic};
@@ -19,16 +19,16 @@ use atlas_perf::training::stages::chunk_layers;
 use atlas_perf::training::step::{Sums, accumulation};
 use atlas_perf::training::{ContextExchange, Sharding, TrainingEstimate, TrainingInput, comm, estimate, under};
 
-/// What a step is made of.
+/// The costs of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Costs {
     /// Of every chunk, in the order in which a micro-batch passes them: chunk `c` of stage `s` at `c * stages + s`.
     pub chunks: Vec<Chunk>,
-    /// One transfer between stages that lie in different domains, where there are such, and what it goes through.
+    /// Seconds of a transfer between stages in different domains.
     pub transfer: f64,
-    /// See `transfer`.
+    /// The port of such transfers.
     pub transfer_port: Port,
-    /// One inside a domain, through the scale-up fabric.
+    /// Seconds of a transfer inside a domain, over the scale-up fabric.
     pub near: f64,
     /// Whether each stage shares its domains with the next one; the last one with the first.
     pub nearby: Vec<bool>,
@@ -36,17 +36,17 @@ pub struct Costs {
     pub reduce: f64,
     /// Gathering of the updated weights of one stage.
     pub gather: f64,
-    /// What of both is the embedding's, on the first stage: it is needed first, and its gradient is complete last.
+    /// Share of the embedding in both, on the first stage: it is needed first, and its gradient is complete last.
     pub embedding: f64,
-    /// What both go through.
+    /// The port of both.
     pub data_port: Port,
-    /// What weights that are gathered, and gradients that are scattered, layer by layer go through: of weights that are
-    /// sharded inside a node and replicated over nodes, the scale-up fabric.
+    /// The port of weights gathered and gradients scattered layer by layer: the scale-up fabric if weights are sharded inside
+    /// a node and replicated over nodes.
     pub layer_port: Port,
     /// Share of the kernels' time in which the device waits for the host to launch. A stage that has waited for its input
     /// finds that much launched already.
     pub host_share: f64,
-    /// Optimizer and what the host does once a step.
+    /// Optimizer, and the host's work once a step.
     pub optimizer: f64,
     /// Micro-batches whose activations the fullest stage can hold.
     pub in_flight: f64,
@@ -56,10 +56,10 @@ pub struct Costs {
     pub beside_group: Beside,
 }
 
-/// When a pass has to be run task by task.
+/// When a pass must be simulated task by task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Meets {
-    /// It always takes what it takes alone.
+    /// Never: it always takes as long as alone.
     Never,
     /// While the stage's data-parallel group reduces or gathers.
     Collectives,
@@ -72,12 +72,12 @@ pub enum Meets {
 /// Share of a pass below which a transfer alongside it is not worth running it task by task.
 const NEGLIGIBLE: f64 = 0.005;
 
-/// How fast kernels and collectives of fully sharded weights are while they share a device, over their own rates.
+/// Rates of kernels and of collectives of fully sharded weights while both run, over their rates alone.
 ///
-/// The analytical engine knows two limits: thin traffic costs `overlap_slowdown` of its time, and kernels alongside thick traffic
-/// cost that share of theirs. With constant rates while both run these two have one solution. The share of the kernels alongside
-/// which the analytical engine lets nothing run (`1 - overlap_share`) is its allowance for the first gather and the last
-/// scatter, for which kernels wait here.
+/// The analytical engine has two limits: little traffic costs `overlap_slowdown` of its time, and kernels that overlap with
+/// much traffic slow down by that share. Constant rates that satisfy both are unique. The share of kernels that the
+/// analytical engine does not overlap (`1 - overlap_share`) stands for the first gather and the last scatter, for which
+/// kernels wait in the simulation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Beside {
     /// Kernels.
@@ -113,7 +113,7 @@ impl Costs {
     #[must_use]
     pub fn of(i: &TrainingInput, c: &Constants) -> Costs {
         let full = estimate(i, c);
-        // Variations of the job recompute what the job does.
+        // Variants of the job use the same recomputation plan.
         let plan = full.recompute;
         let mut open = *i;
         open.software.overlap_data = false;
@@ -144,7 +144,7 @@ impl Costs {
         let sharded = matches!(i.held_sharding(), Sharding::Zero1 | Sharding::Zero2);
         // Gradients are reduced in their format, weights gathered in 16 bit.
         let reduced = if sharded { i.grad_bytes / (i.grad_bytes + 2.0 * i.trained).max(1e-9) } else { 1.0 };
-        // What travels to the host layer by layer is among the tasks.
+        // Copies to the host layer by layer are tasks of the passes.
         let once = TrainingInput { offload: Offload { activations: 0.0, weights: 0.0, ..i.offload }, ..*i };
         let near = under(&TrainingInput { domain: i.accelerators.max(i.domain), ..open }, c, plan);
         let data_port = data_port(i, i.dp * i.cp * i.tp);
@@ -167,7 +167,7 @@ impl Costs {
         }
     }
 
-    /// Seconds of a transfer between a stage and the next one, the last one and the first, and what it goes through.
+    /// Seconds and port of a transfer from a stage to the next one, or from the last to the first.
     #[must_use]
     pub fn hop(&self, stage: u32) -> (f64, Port) {
         if self.nearby.get(stage as usize).is_some_and(|near| *near) {
@@ -177,7 +177,7 @@ impl Costs {
         }
     }
 
-    /// When what is sent inside passes meets what is sent alongside them.
+    /// When communication inside passes contends with communication alongside them.
     #[must_use]
     pub fn meets(&self) -> Meets {
         let passes = || self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
@@ -205,7 +205,7 @@ impl Costs {
         passes.flat_map(|pass| &pass.program.lanes).map(|lane| lane.len() as f64).sum()
     }
 
-    /// Frees layer-wise collectives of the ports that nothing else goes through.
+    /// Removes the ports of layer-wise collectives if nothing else uses them.
     pub fn free(&mut self) {
         let data = self.layer_port;
         let hops = || (0..self.nearby.len() as u32).map(|stage| self.hop(stage));
@@ -225,10 +225,10 @@ impl Costs {
         }
     }
 
-    /// Joins kernels between which nothing can happen, unless they are recorded.
+    /// Joins consecutive kernels without events between them, for passes that are not recorded.
     pub fn join(&mut self) {
         for chunk in &mut self.chunks {
-            // Not gradients of weights that run apart: a bucket is complete with its last kernel.
+            // Not separate passes of weight gradients: a bucket is complete with its last kernel.
             for pass in [&mut chunk.forward, &mut chunk.backward, &mut chunk.input] {
                 pass.program = pass.program.joined();
             }
@@ -242,7 +242,7 @@ fn sharded(i: &TrainingInput) -> f64 {
     i.shard_ranks(ranks)
 }
 
-/// Share of the embedding in the weights of a stage that holds it; `None` if it is not trained.
+/// Share of the embedding in the weights of a stage that holds it; 0 if it is not trained.
 fn embedding(i: &TrainingInput) -> f64 {
     let one = i.arch.vocab * i.arch.hidden / i.tp.max(Count::ONE);
     if i.trained < 1.0 || i.arch.convolutions.is_some() {
@@ -252,12 +252,12 @@ fn embedding(i: &TrainingInput) -> f64 {
     }
 }
 
-/// What a group reaches through: the scale-up fabric where it lies inside a domain.
+/// The port of a group: the scale-up fabric if it is inside a domain.
 fn port(reach: f64, domain: f64) -> Port {
     if reach <= domain { Port::Link } else { Port::Nic }
 }
 
-/// What a data-parallel group reaches through. On a torus the axes of a mesh are axes of the torus (JAX,
+/// The port of a data-parallel group. On a torus the axes of a mesh are axes of the torus (JAX,
 /// `mesh_utils.create_device_mesh`), so that its traffic does not contend: other collectives have other links.
 fn data_port(i: &TrainingInput, reach: f64) -> Port {
     match port(reach, i.domain) {
@@ -266,8 +266,8 @@ fn data_port(i: &TrainingInput, reach: f64) -> Port {
     }
 }
 
-/// Whether all ranks of a stage reach theirs of the next one, the last one's of the first, inside their domain: ranks in
-/// order, pipeline parallelism the slowest to change.
+/// Whether every rank of a stage is in the same domain as its peer of the next stage (of the last stage: of the first). Ranks
+/// are in order, with pipeline parallelism as the outermost dimension.
 fn nearby(i: &TrainingInput, stage: u32) -> bool {
     let each = (i.tp * i.cp * i.dp).max(1.0);
     let (from, to) = if stage + 1 < i.pp.get() { (stage, stage + 1) } else { (0, stage) };
@@ -277,7 +277,7 @@ fn nearby(i: &TrainingInput, stage: u32) -> bool {
     distance < i.domain && (0..each as u64).all(|rank| stays(f64::from(from) * each + rank as f64))
 }
 
-/// What a layer sends, and through what.
+/// The communication of a layer, and its ports.
 fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro: f64) -> Traffic {
     let (plan, layers, expert) = (full.recompute, i.arch.depth() / i.pp.max(Count::ONE), full.micro_batch.expert);
     let expert_exposed = comm::expert_exposed(i, c);
@@ -298,7 +298,7 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
         tensor_port: port(f64::from(i.tp), i.domain),
         sequence: i.sequence_parallel,
         context: comm::exchange(i, &fabric),
-        // A ring moves beside attention; what is gathered or exchanged for heads comes before it.
+        // A ring overlaps with attention; gathers and exchanges of heads precede it.
         context_ranks: if i.context_exchange == ContextExchange::Ring { i.cp.max(Count::ONE) } else { Count::ONE },
         context_back: comm::backward_exchanges(i),
         context_port: port(i.cp * i.tp, i.domain),
@@ -315,8 +315,8 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
     }
 }
 
-/// The mean layer's blocks, and the output layer's operators. The host slows all alike; gradients are summed with those of
-/// the weights that they belong to.
+/// The mean layer's blocks, and the output layer's operators. Host time is spread evenly over operators; the time of summing
+/// gradients over operators with weights.
 fn kernels(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Block>, Vec<Operator>) {
     let (mut blocks, mut head) = match i.arch.convolutions {
         None => (operators::blocks(i, c, full.recompute), operators::head(i, c)),
@@ -336,7 +336,7 @@ fn kernels(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Bl
     (blocks, head)
 }
 
-/// Shares `seconds` of summing out among operators, as their weights' gradients take.
+/// Distributes `seconds` of summing gradients over operators in proportion to the time of their weight gradients.
 fn summed<'a>(operators: impl Iterator<Item = &'a mut Operator>, seconds: f64) {
     let mut all: Vec<&mut Operator> = operators.collect();
     let weights: f64 = all.iter().map(|operator| operator.weights).sum();
@@ -352,7 +352,7 @@ fn convolutional(
     full: &TrainingEstimate,
     network: &Residual,
 ) -> (Vec<Block>, Vec<Operator>) {
-    // Without an output layer, to tell it from the layers.
+    // Without an output layer, to separate it from the layers.
     let mut bare = *i;
     bare.arch.vocab = Count::ONE;
     let kernels = |e: &TrainingEstimate| {

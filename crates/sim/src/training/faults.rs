@@ -1,5 +1,5 @@
-//! Months of training with failures: lost work, restarts, spare nodes, checkpoints; and the interval between checkpoints
-//! that leaves most of the time to work, alongside what theory says.
+//! Long training runs with failures: lost work, restarts, spare nodes, checkpoints; and the checkpoint interval with the
+//! highest goodput, compared with theory.
 
 use crate::kernel::replication::replicate;
 use crate::kernel::{Distribution, EventQueue, Handle, Interval, Model, Progress, Stream, Time, run_within};
@@ -8,13 +8,13 @@ use crate::range::{OutOfRange, Ranges};
 /// Purposes of the random streams.
 const FAILURES: u32 = 32;
 const REPAIRS: u32 = 33;
-/// Events of a course at most: seconds of computing, and millions of checkpoints and failures.
+/// Maximum events of a run: seconds of computing, and millions of checkpoints and failures.
 const MOST_EVENTS: u64 = 20_000_000;
 
-/// A long run and what befalls it. All times in seconds.
+/// A long run and its failures. All times in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Input {
-    /// Work to be done: steps times the seconds of one.
+    /// Total work: number of steps times step time.
     pub work: f64,
     /// Nodes of the job; each may fail.
     pub nodes: u32,
@@ -22,41 +22,41 @@ pub struct Input {
     pub node_mtbf: f64,
     /// Work between two checkpoints.
     pub interval: f64,
-    /// For which a checkpoint stops the work.
+    /// Time for which a checkpoint blocks the work.
     pub checkpoint: f64,
-    /// From its end until it is safe on storage, while work continues (asynchronous checkpoints).
+    /// Time until an asynchronous checkpoint is on storage, while work continues.
     pub flush: f64,
-    /// From a failure until it is noticed.
+    /// Time from a failure to its detection.
     pub detection: f64,
-    /// From then until work continues: new processes, checkpoint loaded.
+    /// Time from detection until work continues: new processes, loading of the checkpoint.
     pub restart: f64,
-    /// Nodes that stand by.
+    /// Spare nodes.
     pub spares: u32,
-    /// Until a failed node can stand by again.
+    /// Time until a failed node is available again.
     pub repair: Distribution,
 }
 
-/// Where the time went, seconds.
+/// Breakdown of the time, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Output {
-    /// All of it.
+    /// Total.
     pub wall: f64,
-    /// Work that counts.
+    /// Work that was not lost.
     pub work: f64,
-    /// Work that was lost to failures.
+    /// Work lost to failures.
     pub lost: f64,
-    /// Stopped for checkpoints.
+    /// Blocked by checkpoints.
     pub checkpoints: f64,
-    /// Detecting and restarting.
+    /// Detection and restarts.
     pub restarts: f64,
-    /// Waiting for a node, no spare being left.
+    /// Waiting for a repair because no spare node is left.
     pub starved: f64,
-    /// Share of the time that is work that counts.
+    /// Work that was not lost over total time.
     pub goodput: f64,
     /// Failures.
     pub failures: u64,
-    /// Whether the run was cancelled, or the work not done in the time that can be described, 213 days, or in the events that a
-    /// course may take: where nodes fail faster than they are restarted, none of it ever is.
+    /// Whether the run was cancelled, or did not finish within 213 days (the range of the clock) or the maximum of events, for
+    /// example because nodes fail faster than the job restarts.
     pub unfinished: bool,
 }
 
@@ -66,7 +66,7 @@ impl Input {
         self.node_mtbf / f64::from(self.nodes.max(1))
     }
 
-    /// All that makes no sense.
+    /// Everything that is invalid.
     pub fn problems(&self) -> Vec<OutOfRange> {
         let longest = Time::MAX.seconds();
         let ranges = [
@@ -100,8 +100,8 @@ impl Input {
         (2.0 * c * m).sqrt() * (1.0 + half.sqrt() / 3.0 + half / 9.0) - c
     }
 
-    /// Events that one course is expected to take: those of its failures, in the time that it is expected to last or the
-    /// longest that is simulated, and those of its checkpoints.
+    /// Expected number of events of a run: those of failures during its expected length (at most the range of the clock), and
+    /// those of checkpoints.
     pub fn expected_events(&self) -> f64 {
         let longest = Time::MAX.seconds();
         // Without failures or without work the formula divides zero by zero.
@@ -110,8 +110,8 @@ impl Input {
         EVENTS_OF_A_FAILURE * wall / self.mtbf() + EVENTS_OF_A_CHECKPOINT * wall.min(self.work) / self.interval
     }
 
-    /// Daly's expected wall time, exact for exponential failures, blocking checkpoints and spares without end (equation
-    /// 20): every interval is repeated until no failure falls into it.
+    /// Daly's expected wall time (equation 20), exact for exponential failures, blocking checkpoints and unlimited spares:
+    /// every interval is repeated until no failure occurs in it.
     pub fn daly_wall(&self) -> f64 {
         let m = self.mtbf();
         let recovery = self.detection + self.restart;
@@ -119,17 +119,17 @@ impl Input {
     }
 }
 
-/// Events that a failure brings about: itself, the restart, the repair.
+/// Events of a failure: itself, the restart, the repair.
 const EVENTS_OF_A_FAILURE: f64 = 3.0;
-/// Events that a checkpoint takes: its begin, its end, its flush.
+/// Events of a checkpoint: beginning, end, flush.
 const EVENTS_OF_A_CHECKPOINT: f64 = 3.0;
 
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Failure,
-    /// The stretch of work, checkpoint or restart under way ends.
+    /// The current period of work, checkpoint or restart ends.
     Done,
-    /// The checkpoint that holds so much work is safe.
+    /// The checkpoint of this much work is on storage.
     Safe {
         work: Time,
     },
@@ -152,7 +152,7 @@ struct Course<'a> {
     since: Time,
     done: Handle,
     flushing: Handle,
-    /// Work since the run began that counts so far, and how much of it a checkpoint holds.
+    /// Work that was not lost so far, and how much of it a checkpoint has.
     worked: Time,
     safe: Time,
     target: Time,
@@ -183,7 +183,7 @@ impl Course<'_> {
         self.done = queue.after(Time::from_seconds(seconds), Event::Done);
     }
 
-    /// Accounts for the phase under way, which ends now.
+    /// Accounts for the current phase, which ends now.
     fn leave(&mut self, now: Time) {
         let span = now.since(self.since);
         match self.phase {
@@ -205,7 +205,7 @@ impl Course<'_> {
         let repair = Time::from_seconds(self.input.repair.draw(&mut self.repairs));
         queue.after(repair, Event::Repaired);
         if self.phase == Phase::Starved || self.spares == 0 {
-            // A node that fails while others are awaited is awaited too; one repaired node lets work continue.
+            // A node may fail while others are being repaired; work continues after one repair.
             self.enter(Phase::Starved, queue);
         } else {
             self.spares -= 1;
@@ -268,7 +268,7 @@ impl Model for Course<'_> {
 ///
 /// # Errors
 ///
-/// Everything in the input that makes no sense, at once.
+/// Everything in the input that is invalid, at once.
 pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output, Vec<OutOfRange>> {
     let problems = input.problems();
     if !problems.is_empty() {
@@ -306,7 +306,7 @@ pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output,
     Ok(out)
 }
 
-/// What an interval between checkpoints leaves of the time.
+/// The goodput of a checkpoint interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Choice {
     /// Seconds of work between checkpoints.
@@ -315,8 +315,8 @@ pub struct Choice {
     pub goodput: Interval,
 }
 
-/// Goodput at intervals around Young's, a quarter of it to four times it, all under the same failures; and which is best.
-/// Without a cost of checkpoints there is nothing to weigh, and the list is empty.
+/// Goodput at intervals from a quarter of Young's to four times it, all with the same failures, and the best of them. If
+/// checkpoints cost nothing, the list is empty.
 ///
 /// # Errors
 ///

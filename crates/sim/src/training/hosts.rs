@@ -1,5 +1,5 @@
-//! How devices sit in hosts: ranks in order, tensor parallelism the quickest, then context, data and pipeline parallelism,
-//! in this order. A slow host slows every stage that has a rank on it.
+//! Placement of ranks on hosts: in order, with tensor parallelism as the innermost dimension, then context, data and pipeline
+//! parallelism. A slow host slows every stage that has a rank on it.
 
 use super::input::{OtherKind, Place, Slow};
 use crate::kernel::Stream;
@@ -22,7 +22,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// How many there are.
+    /// Number of hosts.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.devices.div_ceil(self.per_host.max(1)).max(1)
@@ -45,7 +45,7 @@ impl Hosts {
         let (mut kinds, counts): (Vec<OtherKind>, Vec<u32>) = kinds.iter().cloned().unzip();
         let hosts = self.count();
         let mut first = hosts.saturating_sub(counts.iter().sum());
-        // How slow each place is, and by which kind; the job's own until another one is met.
+        // The step time of each place and the kind that determines it; `None` for the job's own.
         let own = step(system);
         let mut places: BTreeMap<u64, (f64, Option<usize>)> = BTreeMap::new();
         let mut meet = |hosts: Range<u32>, seconds: f64, kind: Option<usize>| {
@@ -73,8 +73,7 @@ impl Hosts {
         kinds
     }
 
-    /// So many hosts drawn by the seed, every set of them as likely as any other, and the stages that they slow, once each:
-    /// a stage waits for the slowest of its ranks.
+    /// Draws `wanted` hosts at random and returns the stages that they slow, once each: a stage waits for its slowest rank.
     #[must_use]
     pub fn slow(&self, system: &TrainingInput, wanted: u32, factor: f64, seed: u64) -> Vec<Slow> {
         let hosts = u64::from(self.count());

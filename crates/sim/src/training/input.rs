@@ -12,47 +12,47 @@ use atlas_perf::constants::Constants;
 use atlas_perf::memory::LocalParams;
 use atlas_perf::training::TrainingInput;
 
-/// A training job and how uneven its hardware is.
+/// A training job, and variation of its hardware.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
-    /// The job, as the analytical engine has it.
+    /// The job: the analytical engine's input.
     pub system: TrainingInput,
     /// Constants of its times.
     pub constants: Constants,
     /// Steps to run.
     pub steps: u32,
-    /// Pieces in which a chunk's gradients are reduced, each as soon as it is complete.
+    /// Buckets of a chunk's gradients; each is reduced as soon as it is complete.
     pub buckets: u32,
     /// Standard deviation of one rank's pass over its mean; each pass waits for the slowest of its tensor- and
     /// context-parallel ranks.
     pub jitter: f64,
-    /// Standard deviation of a micro-batch's length over its mean (dynamic batch sizes, packed sequences); its passes take
-    /// so much longer.
+    /// Standard deviation of a micro-batch's length over its mean (dynamic batch sizes, packed sequences). The time of its passes
+    /// is in proportion.
     pub lengths: f64,
     /// Slow hosts.
     pub slow: Vec<Slow>,
-    /// Accelerators of other kinds among the job's, and where they are.
+    /// Accelerators of other kinds that the job uses, and their stages.
     pub kinds: Vec<OtherKind>,
-    /// Seconds in which a stage's gradients are reduced, where a network was asked; the closed form's where unset.
+    /// Seconds of reducing a stage's gradients, from a simulated network; `None`: the closed form's.
     pub reduction: Option<f64>,
-    /// Gradients are compressed before they are reduced.
+    /// Compression of gradients before they are reduced.
     pub compression: Option<Compression>,
-    /// Seconds in which the loader has a step's data ready, one step ahead; 0 = always.
+    /// Seconds in which the loader prepares a step's data, one step ahead.
     pub loading: f64,
-    /// Simulate every data-parallel replica, those that are identical too.
+    /// Whether to simulate every data-parallel replica, even if they are identical.
     pub every_replica: bool,
-    /// Steps whose tasks are kept for the timeline.
+    /// Steps whose tasks are recorded for the timeline.
     pub recorded: Option<Range<u32>>,
 }
 
-/// A stage of one replica that is slow all the time.
+/// A stage of a replica that is permanently slow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slow {
     /// Data-parallel replica.
     pub replica: u32,
     /// Pipeline stage.
     pub stage: u32,
-    /// Its time over the others'.
+    /// Its time over the time of other stages.
     pub factor: f64,
 }
 
@@ -65,10 +65,10 @@ pub struct Place {
     pub stage: u32,
 }
 
-/// Accelerators unlike the job's own, on which some stages run: each stage at the time that its operators take there.
+/// Accelerators of another kind than the job's, on which some stages run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OtherKind {
-    /// Which.
+    /// The accelerator.
     pub accelerator: Accelerator,
     /// The stages, each at most once among all kinds.
     pub places: Vec<Place>,
@@ -108,7 +108,7 @@ pub enum TaskKind {
     Inside(Action),
 }
 
-/// What carries it out.
+/// The stream that runs a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamKind {
     /// The compute units.
@@ -130,11 +130,11 @@ pub struct Task {
     pub kind: TaskKind,
     /// Where it runs.
     pub stream: StreamKind,
-    /// Data-parallel replica; of collectives 0, for they run on all at once.
+    /// Data-parallel replica; 0 for collectives, which run on all.
     pub replica: u32,
     /// Pipeline stage; the sender's for a transfer.
     pub stage: u32,
-    /// Micro-batch; 0 if that means nothing.
+    /// Micro-batch; 0 for tasks that have none.
     pub micro: u32,
     /// Chunk of the stage.
     pub chunk: u32,
@@ -159,31 +159,31 @@ pub struct Inner {
     pub end: f64,
 }
 
-/// Means of a step, seconds. All but [`StageLoad::data`] add up to the step.
+/// Breakdown of a step, mean seconds. All but [`StageLoad::data`] add up to the step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StageLoad {
-    /// In which the stage computes, slowness and jitter left out.
+    /// Computing, without slowness and jitter.
     pub compute: f64,
-    /// In which it waits, inside passes, for collectives of layers and for copies.
+    /// Waiting inside passes for collectives of layers and for copies.
     pub collectives: f64,
-    /// What slowness and jitter of its own add.
+    /// Added by slowness and jitter of the stage.
     pub uneven: f64,
-    /// In which it waits for a transfer under way.
+    /// Waiting for a transfer in progress.
     pub transfer: f64,
-    /// In which it waits for other stages.
+    /// Waiting for other stages.
     pub bubble: f64,
-    /// In which it waits for collectives of its data-parallel group.
+    /// Waiting for collectives of its data-parallel group.
     pub exposed_data: f64,
-    /// Optimizer and what the host does once a step.
+    /// Optimizer, and the host's work once a step.
     pub optimizer: f64,
-    /// In which the step waits for its data.
+    /// Waiting for data.
     pub loading: f64,
-    /// In which its data-parallel collectives run, waited for or not.
+    /// Data-parallel collectives, exposed or not.
     pub data: f64,
 }
 
 impl StageLoad {
-    /// All that adds up to the step.
+    /// The sum of the parts of the step.
     pub fn total(&self) -> f64 {
         self.compute
             + self.collectives
@@ -211,12 +211,12 @@ impl StageLoad {
     }
 }
 
-/// Replicas that are identical, of which one is simulated.
+/// A class of identical replicas, of which one is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Class {
-    /// The one that stands for all.
+    /// The one that is simulated.
     pub replica: u32,
-    /// How many it stands for.
+    /// Number of replicas in the class.
     pub count: u32,
 }
 
@@ -239,9 +239,9 @@ pub struct Output {
     pub tasks: Vec<Task>,
     /// Kernels of the first replica's recorded passes, by pass and time.
     pub operators: Vec<Inner>,
-    /// The tasks that decided the recorded steps' ends, in order: each waited for the one before it in its step.
+    /// The critical path of the recorded steps: tasks in order, each of which waited for the one before it.
     pub critical_path: Vec<u32>,
-    /// Replicas that were simulated; one of those that are identical.
+    /// Number of replicas that were simulated.
     pub replicas: u32,
     /// Events handled.
     pub events: u64,
@@ -249,8 +249,8 @@ pub struct Output {
     pub cancelled: bool,
 }
 
-/// Buckets of a chunk's gradients: of the usual default size (40 million
-/// weights, or a million for each replica where that is more), or of the size that the software allocates two of.
+/// Buckets of a chunk's gradients: of the usual default size (40 million weights, or one million times the number of
+/// replicas if that is more), or half of the software's bucket memory.
 fn buckets(system: &TrainingInput) -> u32 {
     let allocated = 0.5 * system.bucket_bytes / 2.0;
     let each = if allocated > 0.0 { allocated } else { (1e6 * system.dp).max(40e6) };
@@ -259,17 +259,17 @@ fn buckets(system: &TrainingInput) -> u32 {
     (weights / each).ceil().clamp(1.0, MOST_BUCKETS) as u32
 }
 
-/// Maximum buckets of a chunk, beyond which smaller ones expose no less that could be seen.
+/// Maximum buckets of a chunk; more would not change the exposed time noticeably.
 const MOST_BUCKETS: f64 = 64.0;
 
-/// Maximum passes over all simulated stages and steps, of which each is two or three events.
+/// Maximum passes of all simulated stages and steps; each is two or three events.
 const MOST_PASSES: f64 = 1e8;
 
-/// What is not even in a replica: stage, kind of accelerator, bits of the slow factor.
+/// The irregularities of a replica: stage, kind of accelerator, bits of the slow factor.
 type Pattern = Vec<(u32, u32, u64)>;
 
 impl Input {
-    /// Ten steps of a job whose hardware is even.
+    /// Ten steps of a job on uniform hardware.
     pub fn of(system: &TrainingInput, constants: &Constants) -> Input {
         Input {
             system: *system,
@@ -288,24 +288,24 @@ impl Input {
         }
     }
 
-    /// Whether every replica is simulated for itself: what is drawn differs in each.
+    /// Whether every replica is simulated.
     fn differs(&self) -> bool {
         self.draws() || self.every_replica
     }
 
-    /// Whether passes' times are drawn.
+    /// Whether pass times are random.
     pub fn draws(&self) -> bool {
         self.jitter > 0.0 || self.lengths > 0.0
     }
 
-    /// Replicas sorted by what is slow in them: those that are identical do the same at the same time, so that one stands
-    /// for all. Where passes are drawn none is like another.
+    /// The replicas as classes with the same slow stages. Identical replicas do the same at the same time, so one of each class
+    /// is enough. With random pass times every replica is a class.
     pub fn classes(&self) -> Vec<Class> {
         let replicas = self.system.dp.get();
         if self.differs() {
             return (0..replicas).map(|replica| Class { replica, count: 1 }).collect();
         }
-        // What is slow or of another kind in each replica that has any such, in an order that makes equals equal.
+        // The irregularities of each replica that has any, sorted so that equal ones compare equal.
         let others = || self.kinds.iter().flat_map(|kind| &kind.places);
         let mut touched: Vec<u32> =
             self.slow.iter().map(|slow| slow.replica).chain(others().map(|place| place.replica)).collect();
@@ -337,7 +337,7 @@ impl Input {
         classes
     }
 
-    /// All that makes no sense.
+    /// Everything that is invalid.
     pub fn problems(&self) -> Vec<OutOfRange> {
         let mut ranges = Ranges::default();
         let mut range = |what, found, least, most| ranges.check(what, found, least, most);

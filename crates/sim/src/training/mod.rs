@@ -1,18 +1,18 @@
-//! Training steps as they happen: passes of chunks on pipeline stages, transfers between them, bucketed reductions alongside
-//! them, the optimizer after all; uneven hardware; and months of them, with failures and checkpoints.
+//! Training steps: passes of chunks on pipeline stages, transfers between them, bucketed reductions, the optimizer; slow
+//! and mixed hardware; and long runs with failures and checkpoints.
 //!
-//! * [`operators`] – the analytical engine's operators, one at a time
+//! * [`operators`] – the analytical engine's operators
 //! * [`program`], [`passes`] – a pass as tasks on the streams of an accelerator
-//! * [`costs`] – all that a step is made of
-//! * [`schedule`] – in which order a stage takes its passes
-//! * [`hosts`] – which ranks share a host
+//! * [`costs`] – the costs of a step
+//! * [`schedule`] – the order of a stage's passes
+//! * [`hosts`] – placement of ranks on hosts
 //! * [`input`] – input and output
-//! * [`allocation`], [`allocator`] – what a stage holds, in the order of allocation
+//! * [`allocation`], [`allocator`] – memory of a stage
 //! * [`faults`] – failures, restarts, checkpoints
 //!
-//! Where all replicas are identical one stands for all; that this changes nothing is a test. Where nothing inside a pass can meet
-//! what runs alongside it, the pass takes what its streams take alone; else it runs task by task. Not modeled: contention
-//! of different stages inside the network's core, other ranks of a stage one by one.
+//! Of identical replicas one is simulated; a test checks that this does not change the result. A pass is one event if nothing
+//! inside it contends with other traffic; otherwise it runs task by task. Not modeled: contention between stages in the
+//! core of the network, and individual ranks of a stage.
 
 pub mod allocation;
 pub mod allocator;
@@ -38,7 +38,7 @@ pub use input::{Compression, Input, OtherKind, Output, Place, Slow, StreamKind, 
 ///
 /// # Errors
 ///
-/// Everything in the input that makes no sense, at once.
+/// Everything in the input that is invalid, at once.
 pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output, Vec<OutOfRange>> {
     let problems = input.problems();
     if !problems.is_empty() {

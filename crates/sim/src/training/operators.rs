@@ -1,7 +1,7 @@
 //! The operators of a layer, each with the analytical engine's time of its passes.
 //!
-//! A stage's layers are the analytical engine's mean layer: blocks of every kind that the model has, each shortened to its
-//! share of the layers. Operators are timed one at a time by the same function that times the layer.
+//! A stage's layers are the analytical engine's mean layer: blocks of every kind in the model, each scaled by its share of
+//! the layers. Operators are timed individually by the function that times the layer.
 
 use atlas_perf::accelerator::Precision;
 use atlas_perf::constants::Constants;
@@ -23,7 +23,7 @@ pub struct Operator {
     pub input: f64,
     /// The gradient of its weights.
     pub weights: f64,
-    /// What of it is run again before its gradients.
+    /// Recomputation before its gradients.
     pub again: f64,
 }
 
@@ -34,7 +34,7 @@ impl Operator {
         self.forward + self.input + self.weights + self.again
     }
 
-    /// So many times as long.
+    /// The operator with all times multiplied by `by`.
     #[must_use]
     pub fn scaled(&self, by: f64) -> Operator {
         Operator {
@@ -47,14 +47,14 @@ impl Operator {
     }
 }
 
-/// A part of a layer with a residual of its own.
+/// A part of a layer with its own residual connection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     /// Share of the layers that have it.
     pub share: f64,
-    /// Tokens that enter it, over the input's.
+    /// Its tokens over tokens of the input.
     pub tokens: f64,
-    /// Its operators in order, shortened to its share.
+    /// Its operators in order, scaled by its share.
     pub operators: Vec<Operator>,
 }
 
@@ -122,8 +122,8 @@ pub fn convolutions(t: &TimeBreakdown, trained: f64, backward: f64) -> Vec<Opera
     vec![matrices, Operator { forward: 0.375 * rest, input: 0.625 * rest, again, ..whole(Action::Elementwise) }]
 }
 
-/// An operator's passes. The analytical engine sums them; what tells them apart is computed: everything recomputed shows
-/// the forward pass, nothing trained leaves the gradients of weights out.
+/// An operator's passes. The analytical engine returns their sum, so each is computed from a variant: the forward pass with
+/// everything recomputed, the gradients of weights with nothing trained.
 fn timed(i: &TrainingInput, c: &Constants, op: &Op, precision: Precision, plan: Plan) -> Operator {
     let list = |name| {
         let mut list = OpList::default();
@@ -135,7 +135,7 @@ fn timed(i: &TrainingInput, c: &Constants, op: &Op, precision: Precision, plan: 
     let forward = layer::time(i, c, &own, precision, Plan::of(Recompute::Full)).recompute;
     let weights = match op.work {
         Work::Gemm(_) => {
-            // Under a name that carries no adapter.
+            // Under the name of an operator without an adapter.
             let bare = list(if op.name == OpName::Router { OpName::Router } else { OpName::Logits });
             let none = TrainingInput { trained: 0.0, ..*i };
             let seconds = |i: &TrainingInput| layer::time(i, c, &bare, precision, Plan::of(Recompute::None)).gemm;

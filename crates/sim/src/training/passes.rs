@@ -1,10 +1,10 @@
-//! The passes of a chunk of layers as programs: operators in order, and the collectives that each needs and feeds.
+//! The passes of a chunk of layers as programs: operators in order, and collectives before and after them.
 //!
-//! Tensor parallelism gathers behind a block's norm and scatters before its residual (all-reduces there without sequence
-//! parallelism); context parallelism exchanges keys and values alongside all of attention but its last step; experts are
-//! between a dispatch and a combine. Of collectives that software cuts up, the stated part runs alongside the kernel that
-//! they belong to. Fully sharded weights are gathered one layer ahead, their gradients scattered layer by layer
-//! (arXiv 2304.11277, sections 3.3 and 3.4).
+//! Tensor parallelism gathers after a block's norm and scatters before its residual (without sequence parallelism:
+//! all-reduces there). Context parallelism exchanges keys and values during all of attention but its last step. Experts are
+//! between a dispatch and a combine. Of collectives that software splits, the stated share overlaps with their kernel.
+//! Fully sharded weights are gathered one layer ahead, their gradients scattered layer by layer (arXiv 2304.11277, sections
+//! 3.3 and 3.4).
 
 use super::operators::{Block, Operator};
 use super::program::{Action, LANES, Lane, Port, Program};
@@ -48,7 +48,7 @@ impl Chunk {
     }
 }
 
-/// One pass, and what it takes where nothing else uses its ports.
+/// One pass, and its time if nothing else uses its ports.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pass {
     /// Its tasks.
@@ -57,7 +57,7 @@ pub struct Pass {
     pub seconds: f64,
     /// Of these, seconds of kernels.
     pub compute: f64,
-    /// Share of the kernels that is the output layer's: behind the layers forward, before them backward.
+    /// Share of the output layer in the kernels: after the layers in forward passes, before them in backward passes.
     pub head: f64,
 }
 
@@ -69,55 +69,55 @@ impl Pass {
         Pass { seconds, compute: program.busy(Lane::Compute), head: 0.0, program }
     }
 
-    /// The same, in which this many seconds are the output layer's.
+    /// The same, with this many seconds in the output layer.
     #[must_use]
     pub fn with_head(self, seconds: f64) -> Pass {
         Pass { head: (seconds / self.compute.max(1e-15)).clamp(0.0, 1.0), ..self }
     }
 }
 
-/// What a mean layer sends, seconds alone.
+/// Communication of a mean layer, seconds without contention.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Traffic {
     /// Tensor parallelism, one pass.
     pub tensor: f64,
-    /// Share of it that waits for its kernel and is waited for; the rest runs alongside it.
+    /// Share of it that does not overlap with its kernel.
     pub tensor_exposed: f64,
-    /// What it goes through.
+    /// Its port.
     pub tensor_port: Port,
-    /// A gather before and a scatter behind, instead of an all-reduce behind.
+    /// Whether it is a gather before and a scatter after, instead of an all-reduce after.
     pub sequence: bool,
     /// Context parallelism, forward; twice as much backward.
     pub context: f64,
     /// Ranks of its ring.
     pub context_ranks: Count,
-    /// How often the backward pass moves what the forward pass does.
+    /// Traffic of the backward pass over that of the forward pass.
     pub context_back: f64,
-    /// What it goes through.
+    /// Its port.
     pub context_port: Port,
     /// Dispatch and combine, one pass.
     pub expert: f64,
-    /// Share of it that is seen, as measurements say.
+    /// Share of it that is exposed, from measurements.
     pub expert_exposed: f64,
-    /// What it goes through.
+    /// Its port.
     pub expert_port: Port,
     /// Gathering fully sharded weights, one pass.
     pub gather: f64,
     /// Scattering their gradients.
     pub scatter: f64,
-    /// What both go through.
+    /// The port of both.
     pub data_port: Port,
-    /// Weights are gathered a layer ahead, and gradients scattered while the next layer computes.
+    /// Whether weights are gathered a layer ahead, and gradients scattered while the next layer computes.
     pub ahead: bool,
-    /// The last layer's weights stay for the backward pass, which follows at once.
+    /// Whether the last layer's weights are kept for the backward pass, which follows immediately.
     pub keeps_last: bool,
     /// Copies to the host, forward, or from it, backward.
     pub copy: f64,
-    /// Share of the layers that is run again whole before its gradients.
+    /// Share of the layers that is fully recomputed.
     pub again: f64,
 }
 
-/// What stands before and behind the layers of a chunk: the encoder of images, and the output layer.
+/// What runs before and after the layers of a chunk: the image encoder and the output layer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Around<'a> {
     /// Before them.
@@ -126,7 +126,7 @@ pub struct Around<'a> {
     pub head: &'a [Operator],
 }
 
-/// The passes of `layers` mean layers and of what stands around them.
+/// The passes of `layers` mean layers and of what runs before and after them.
 #[must_use]
 pub fn chunk(blocks: &[Block], around: Around<'_>, layers: f64, traffic: &Traffic) -> Chunk {
     let head = around.head;
@@ -141,7 +141,7 @@ pub fn chunk(blocks: &[Block], around: Around<'_>, layers: f64, traffic: &Traffi
     }
 }
 
-/// How a layer is gone through.
+/// A kind of pass through a layer.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Forward,
@@ -154,13 +154,13 @@ struct Writer<'a> {
     around: Around<'a>,
     traffic: &'a Traffic,
     layers: u32,
-    /// Mean layers that one written layer stands for: one, where they go in.
+    /// Mean layers per written layer: 1 if their number is whole.
     scale: f64,
     /// Shares of the blocks in tensor-parallel and in context-parallel traffic.
     tensor: f64,
     attentions: f64,
     out: Program,
-    /// What the next kernel waits for.
+    /// Tasks of each stream that the next kernel waits for.
     waits: [u32; LANES],
     /// Tasks of the stream of data up to the last gather.
     gathered: u32,
@@ -213,7 +213,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The next kernel waits for all that a stream has been given.
+    /// The next kernel waits for all tasks of a stream so far.
     fn need(&mut self, lane: Lane) {
         let count = self.out.count(lane);
         if let Some(own) = self.waits.get_mut(lane as usize) {
@@ -221,7 +221,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Nothing is left that a kernel should have waited for.
+    /// Completes the program: a last kernel waits for what none has waited for.
     fn finished(mut self) -> Program {
         let held = self.out.lane(Lane::Compute).iter().fold([0; LANES], |mut held, item| {
             held.iter_mut().zip(&item.after).for_each(|(most, after)| *most = (*most).max(*after));
@@ -324,7 +324,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Goes through a layer's blocks, `traffic` of whose collectives run.
+    /// Writes a layer's blocks; `traffic` is the share of their collectives that runs.
     fn layer(&mut self, way: Way, traffic: f64, seconds: impl Fn(&Operator) -> f64) {
         let backward = way == Way::Backward;
         let blocks = self.blocks;
@@ -386,7 +386,7 @@ impl<'a> Writer<'a> {
                 self.need(Lane::Model);
                 self.send(Lane::Model, Action::Tensor, beside, t.tensor_port, self.done());
             } else if at == 1 && beside > 0.0 && experts <= 0.0 {
-                // The kernel that the gather ran alongside is over; the next one has all of its input.
+                // The kernel that overlapped with the gather has ended; the next one has all of its input.
                 self.need(Lane::Model);
             }
         }

@@ -1,5 +1,5 @@
-//! What a pass is made of: tasks on four streams of an accelerator, each stream in order, tasks waiting for what other
-//! streams have done. That is how frameworks queue a step, so that what overlaps and what is exposed follows from it.
+//! A pass as tasks on four streams of an accelerator. Each stream runs in order, and tasks wait for tasks of other streams,
+//! as frameworks queue a step. Overlap and exposed time follow from that.
 
 use atlas_perf::ops::OpName;
 
@@ -24,10 +24,10 @@ impl Lane {
     pub const ALL: [Lane; LANES] = [Lane::Compute, Lane::Model, Lane::Data, Lane::Copy];
 }
 
-/// What a transfer goes through.
+/// The port that a transfer uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Port {
-    /// Nothing that others use.
+    /// No shared port.
     None,
     /// The accelerator's port into the scale-up fabric.
     Link,
@@ -48,7 +48,7 @@ pub enum Action {
     Convolutions,
     /// Its norms, activations and additions.
     Elementwise,
-    /// Several operators between which nothing can happen.
+    /// Several consecutive operators.
     Several,
     /// All-gather before, reduce-scatter or all-reduce behind a block's matrices (tensor parallelism).
     Tensor,
@@ -121,7 +121,7 @@ pub struct Item {
     pub action: Action,
     /// Seconds, alone.
     pub seconds: f64,
-    /// What it goes through.
+    /// Its port.
     pub port: Port,
     /// How many of the pass's tasks on each stream must be done before it may begin.
     pub after: [u32; LANES],

@@ -1,4 +1,4 @@
-//! What a run adds up to: levels as they change, sums at a moment, the answer.
+//! Accounting of a run: levels over time, cumulative sums, the results.
 
 use super::Cluster;
 use super::Event;
@@ -6,7 +6,7 @@ use crate::kernel::{Ended, EventQueue, Time};
 use crate::serving::output::{FirstToken, Levels, Output, Steady, Window};
 use atlas_perf::serving::step::StepTime;
 
-/// All sums at a moment.
+/// Cumulative sums at a point in time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Mark {
     pub(super) at: Time,
@@ -22,7 +22,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// What has happened since an earlier moment.
+    /// Differences since an earlier point in time.
     pub(super) fn since(&self, from: &Mark) -> Steady {
         let seconds = self.at.since(from.at).seconds();
         let mean = |sum: f64| if seconds > 0.0 { sum / seconds } else { 0.0 };
@@ -40,7 +40,7 @@ impl Mark {
         }
     }
 
-    /// Mean number in the system since an earlier moment.
+    /// Mean number in the system since an earlier point in time.
     fn present_since(&self, from: &Mark) -> f64 {
         let seconds = self.at.since(from.at).seconds();
         if seconds > 0.0 { (self.present - from.present) / seconds } else { 0.0 }
@@ -48,7 +48,7 @@ impl Mark {
 }
 
 impl Cluster<'_> {
-    /// All sums at this moment.
+    /// The cumulative sums now.
     pub(super) fn mark(&self, now: Time) -> Mark {
         Mark {
             at: now,
@@ -64,7 +64,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Accounts for a change of one replica's levels.
+    /// Updates levels after a change of one replica.
     pub(super) fn note(&mut self, now: Time, before: (usize, usize, u64, bool), after: (usize, usize, u64, bool)) {
         let change = |a: usize, b: usize| b as f64 - a as f64;
         self.waiting.change(now, change(before.0, after.0));
@@ -97,7 +97,7 @@ impl Cluster<'_> {
             let means =
                 [first.present_since(&self.from), second.present_since(&first), self.upto.present_since(&second)];
             let [a, b, c] = means;
-            // Means over thirds lie a third of the whole rise apart.
+            // Means over consecutive thirds differ by one third of the total increase.
             self.out.steady.growth = 3.0 * (b - a).min(c - b) / self.out.steady.arrived.max(1) as f64;
         }
         let counted = (self.out.records.len() as f64).max(1.0);

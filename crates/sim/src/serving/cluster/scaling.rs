@@ -1,4 +1,4 @@
-//! Replicas that come and go with the load.
+//! Autoscaling of replicas.
 #![expect(clippy::indexing_slicing, reason = "replica ids are minted by the cluster, whose list never shrinks")]
 
 use super::{Cluster, Event};
@@ -41,7 +41,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Takes the replica that started last out of service.
+    /// Stops the replica that started last.
     fn drain(&mut self, now: Time) {
         if self.ready.len() < 2 {
             return;
@@ -54,7 +54,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// One replica more or less is paid for.
+    /// Changes the number of replicas by one.
     pub(super) fn pay(&mut self, now: Time, change: f64) {
         self.paid.change(now, change);
         self.capacity.change(now, change * self.engine.total_blocks as f64);
