@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::sort;
 
-/// Most threads; 0 means no limit.
+/// Maximum threads; 0 means no limit.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
 
 /// Limits the threads of this process, where a scheduler has granted fewer cores than the machine shows.

@@ -209,9 +209,9 @@ pub struct ServingSpec {
     pub draft_decline: Option<f64>,
     /// Parameters of a draft model, in billions.
     pub draft_params_b: Option<f64>,
-    /// Sequences of a replica beyond which nothing is drafted.
+    /// Sequences of a replica above which speculation is off.
     pub draft_max_batch: Option<Count>,
-    /// Accelerators that do nothing but prefill; absent: both phases on all.
+    /// Accelerators for prefill only; absent: both phases on all.
     pub prefill_accelerators: Option<Count>,
 }
 

@@ -39,7 +39,7 @@ pub fn filled<C: Default + Extend<T>, T>(items: impl IntoIterator<Item = T>) -> 
     filled
 }
 
-/// For each place of the sorted list, the position of its element in the list as it is.
+/// For each place of the sorted list, the position of its element in the original list.
 fn positions(count: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by(|a, b| compare(*a, *b));

@@ -1,4 +1,4 @@
-//! Idle nodes of the partitions, cheap enough to be asked every few seconds: two commands whose output does not grow
+//! Idle nodes of the partitions, cheap enough to query every few seconds: two commands whose output does not grow
 //! with the number of nodes.
 
 use std::collections::BTreeMap;

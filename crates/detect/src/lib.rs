@@ -6,7 +6,7 @@
 //! * [`matching`] finds the catalog's entry for a device name
 //! * [`read`] has one parser per tool
 //!
-//! Nothing here knows the catalog: the caller passes its entries.
+//! This crate does not depend on the catalog: the caller passes its entries.
 
 #![forbid(unsafe_code)]
 

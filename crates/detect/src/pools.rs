@@ -34,7 +34,7 @@ const NVIDIA_LABELS: [&str; 4] = [
     "k8s.amazonaws.com/accelerator",
 ];
 
-/// Looks at the nodes. Nothing is asked of a cluster unless kubectl has a context.
+/// Reads the nodes. No cluster is contacted unless kubectl has a context.
 pub(crate) fn look(probe: &mut Probe<'_>, catalog: &[CatalogEntry]) -> Detected {
     let mut detected = Detected::default();
     let context = probe.output("kubectl", &["config", "current-context"], 1 << 16);

@@ -57,7 +57,7 @@ impl<'a> Probe<'a> {
         found
     }
 
-    /// The same, without a note where nothing is found: for questions that a working tool may not know.
+    /// The same, without a note if nothing is found: for queries that a working tool may not support.
     pub(crate) fn try_read<T>(
         &mut self,
         program: &str,
@@ -88,7 +88,7 @@ impl<'a> Probe<'a> {
     }
 }
 
-/// Nothing found is no answer.
+/// An empty result is not an answer.
 pub(crate) fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
     (!list.is_empty()).then_some(list)
 }

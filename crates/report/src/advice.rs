@@ -1,4 +1,4 @@
-//! Advice, described: what to change, what it gains, why, and who says so.
+//! Advice as text: the change, its gain, the reason and the source.
 
 use std::fmt::Write as _;
 

@@ -32,7 +32,7 @@ pub fn percentages(parts: &[f64]) -> Vec<f64> {
     shown.into_iter().map(|tenths| tenths / 10.0).collect()
 }
 
-/// Name, bar, share and figure of every part that is not nothing, largest first.
+/// Name, bar, share and figure of every part above zero, largest first.
 #[must_use]
 pub fn bars(breakdown: &Breakdown, show: impl Fn(f64) -> String) -> String {
     let mut parts: Vec<(&str, f64)> = breakdown.parts().filter(|(_, value)| *value > 0.0).collect();

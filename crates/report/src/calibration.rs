@@ -51,7 +51,7 @@ pub fn parameters(all: &[Parameter]) -> String {
     table.render()
 }
 
-/// Rows alongside their predictions.
+/// Rows and their predictions.
 #[must_use]
 pub fn judged(all: &[Judged], most: usize) -> String {
     let mut table = Table::new([

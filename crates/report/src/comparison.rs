@@ -12,7 +12,7 @@ use atlas_plan::estimate::standing::{Standing, comparable, figure, ranked, stand
 use atlas_plan::estimate::{Better, Estimate, METRICS, Metric, Verdict};
 use atlas_plan::scenario::Scenario;
 
-/// Maximum targets that are shown alongside each other.
+/// Maximum targets that are shown in columns.
 const MOST_COLUMNS: usize = 6;
 /// Maximum key figures of a target where targets are the rows.
 const MOST_FIGURES: usize = 7;
@@ -22,7 +22,7 @@ const MOST_FIGURES: usize = 7;
 pub struct Column {
     /// The target.
     pub target: String,
-    /// Scenario and estimate, or what stands in their way.
+    /// Scenario and estimate, or the reason why there is none.
     pub answer: Result<(Scenario, Estimate), String>,
 }
 
@@ -124,7 +124,7 @@ impl Comparison {
         if main.contains(&self.baseline) { self.baseline } else { main.first().copied().unwrap_or(self.baseline) }
     }
 
-    /// Every metric that applies to at least one of the answers.
+    /// Every metric that applies to at least one of the estimates.
     #[must_use]
     pub fn lines(&self) -> Vec<Line> {
         let answers = || self.columns.iter().filter_map(|column| column.answer.as_ref().ok());

@@ -11,7 +11,7 @@ use atlas_plan::scenario::Scenario;
 use atlas_plan::search::Methodology;
 use atlas_plan::search::methodology::differences;
 
-/// Maximum targets that stand side by side; more stand one below the other.
+/// Maximum targets shown in columns; more are shown in rows.
 const MOST_COLUMNS: usize = 4;
 
 /// Methodology, and the knobs that are not the same in all columns that have an answer.

@@ -1,4 +1,4 @@
-//! A scenario in the predecessor dashboard's JSON, and its estimate alongside the analytical engine's.
+//! A scenario in the predecessor dashboard's JSON, with its estimate and the analytical engine's.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -24,7 +24,7 @@ struct Renderer<'a> {
 }
 
 impl Renderer<'_> {
-    /// A term and, `depth` levels deep, what it is made of. `first` stands before its first line, `rest` before others.
+    /// A term and its parts, `depth` levels deep. `first` prefixes the first line, `rest` the others.
     fn term(&mut self, term: &Term, first: &str, rest: &str, depth: usize) {
         let below = if term.terms.is_empty() { " " } else { "│" };
         let name = if term.name.is_empty() || first.is_empty() { String::new() } else { format!(" – {}", term.name) };
@@ -71,7 +71,7 @@ impl Renderer<'_> {
     }
 }
 
-/// Where an input comes from; constants by the last words about them, since their meaning stands in the documentation.
+/// The origin of an input; for constants the end of their description, since the rest is in the documentation.
 fn origin_text(origin: &Origin) -> String {
     match origin {
         Origin::Engine(how) => format!("({how})"),

@@ -19,7 +19,7 @@ use self::plan::Plan;
 use self::prediction::Prediction;
 use super::{ReportError, csv, serialized};
 
-/// What runs are judged by that stands in no file.
+/// Assumptions about runs that no file states.
 #[derive(Debug, Clone, Default)]
 pub struct Assumptions {
     /// Parameters that a token passes through.
@@ -34,7 +34,7 @@ pub struct Assumptions {
     pub precision: Option<String>,
     /// Tokens of the whole training.
     pub budget: Option<f64>,
-    /// What an experiment's configuration says of the run; flags and the run's own file precede it.
+    /// What an experiment's configuration states about the run; flags and the run's own file take precedence.
     pub plan: Option<Plan>,
 }
 
@@ -66,7 +66,7 @@ pub struct Measured {
     /// Tokens per second that an engine predicts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted_tokens_per_second: Option<f64>,
-    /// All that an engine predicts, alongside what was measured.
+    /// Predictions of an engine, and the measurements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted: Option<Prediction>,
     /// Memory of one accelerator, GB.
@@ -104,7 +104,7 @@ impl Measured {
         self.figures.iter().find(|figure| figure.name == name).and_then(|figure| figure.value)
     }
 
-    /// What its file says of its system.
+    /// The system that its file states.
     fn system_value(&self, name: &str) -> Option<&str> {
         self.system.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
@@ -133,7 +133,7 @@ impl Measured {
     }
 }
 
-/// What any of the runs says of its system, in order.
+/// Properties of the system that any of the runs states, in order.
 fn system_rows(runs: &[Measured]) -> Vec<&'static str> {
     let mut out: Vec<&'static str> = Vec::new();
     for (name, _) in runs.iter().flat_map(|run| &run.system) {

@@ -137,7 +137,7 @@ fn list(rows: &[Value]) -> String {
     }
     names.retain(|name| *name != "bytes_us_algbw_busbw");
     let mut out = String::new();
-    // As many columns as fit alongside each other, in as many tables as that takes.
+    // Columns in as many tables as needed, each as wide as fits.
     for names in names.chunks(7) {
         let mut table = Table::new(names.iter().map(|name| (format!("  {name}"), Align::Right)));
         for row in rows.iter().take(40) {
@@ -180,7 +180,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Without zeros that say nothing: the tools round as they like.
+/// Without trailing zeros.
 fn trimmed(number: &str) -> String {
     match number.contains('.') && !number.contains('e') {
         true => number.trim_end_matches('0').trim_end_matches('.').to_owned(),

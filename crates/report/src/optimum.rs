@@ -78,7 +78,7 @@ pub fn defaults(problem: &Problem<'_>, found: &Optimum) -> String {
     parts.map(|(what, conditions)| format!("{what} {}", list(conditions))).collect::<Vec<_>>().join("; ")
 }
 
-/// Where a condition comes from, and whether it was kept.
+/// The origin of a condition, and whether it is met.
 fn standing(problem: &Problem<'_>, found: &Optimum, condition: &Condition) -> String {
     if !problem.usual.contains(condition) {
         return String::new();

@@ -51,7 +51,7 @@ pub enum Values {
     Figures(Vec<f64>),
 }
 
-/// Where a row group lies: what the end of the file says of it.
+/// Metadata of a row group, for the end of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     rows: u64,
@@ -250,7 +250,7 @@ enum Type {
     Struct = 12,
 }
 
-/// A struct in the making. A field's number is given, then its value, which says its type.
+/// A struct under construction: for each field its number, then its value, which determines the type.
 #[derive(Default)]
 struct Thrift {
     out: Vec<u8>,

@@ -69,7 +69,7 @@ pub fn document(path: &Path, problems: &mut Diagnostics) -> Option<(Arc<str>, No
             return None;
         }
     };
-    // Nearly all JSON is YAML, and the YAML parser knows where everything stands.
+    // Nearly all JSON is YAML, and the YAML parser records positions.
     let placed = parse::parse(&file, &text, &mut Diagnostics::new());
     Some((file, placed.unwrap_or(plain)))
 }
@@ -122,7 +122,7 @@ pub fn files(path: &Path, problems: &mut Diagnostics) -> Vec<PathBuf> {
     paths
 }
 
-/// Decodes what a summary needs. Figures stand under `record`, or alongside the names in abridged records.
+/// Decodes what a summary needs. Figures are under `record`, or at the top level of abridged records.
 fn entry(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Entry> {
     let mut fields = Fields::open(file, "", node, problems)?;
     // Other code reads everything else in a record.
@@ -155,7 +155,7 @@ fn entry(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Ent
 /// Where an optimization starts: what a record says, found in the files.
 #[derive(Debug, Clone)]
 pub struct Start {
-    /// The target and the workload, and what stands behind them.
+    /// The target and the workload with their documents.
     pub parts: Parts,
     /// The record's knobs, its seed and its `set`.
     pub overrides: Overrides,

@@ -169,7 +169,7 @@ pub enum Knob {
     DraftDecline,
     /// Parameters of a draft model.
     DraftParams,
-    /// Sequences beyond which nothing is drafted.
+    /// Number of sequences above which speculation is off.
     DraftMaxBatch,
     /// Accelerators that only prefill.
     PrefillAccelerators,

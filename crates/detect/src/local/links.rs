@@ -58,7 +58,7 @@ fn nvidia(devices: &[&Found], topology: Option<&Topology>, links: &[NvLinks], ma
             source: "nvidia-smi topo -m, nvidia-smi nvlink -s".to_owned(),
         });
     } else if let (Some(1), true) = (domain, devices.len() > 1) {
-        // Known to have no NVLink: the GPUs talk over PCIe, whatever the catalog says the model could do.
+        // Known to have no NVLink: the GPUs use PCIe, even if the catalog's model has NVLink.
         machine.link = Some(IntraLink {
             kind: "PCIe".to_owned(),
             gbytes_per_sec: devices.first().and_then(|found| found.device.pcie).and_then(pcie_rate),

@@ -5,10 +5,10 @@ use super::instances::instance_accelerator;
 use super::name::{Form, Name, Spelling, memory, words};
 use crate::catalog::CatalogEntry;
 
-/// Hints read at most; nodes with more features than that say nothing useful in the rest.
+/// Maximum hints that are read; more features of a node are ignored.
 const MOST_HINTS: usize = 64;
 
-/// The candidates that the hints leave, and the hints that decided; `None` if they decide nothing.
+/// The candidates that match the hints, and the hints used; `None` if the hints do not narrow the candidates.
 pub(super) fn decide(hints: &[String], name: &Name, candidates: Vec<&CatalogEntry>) -> Option<(Vec<String>, String)> {
     let mut kept = candidates;
     let mut used = Vec::new();

@@ -47,7 +47,7 @@ impl Form {
     }
 }
 
-/// Words that say nothing about the model.
+/// Words that do not identify the model.
 const NOISE: [&str; 55] = [
     "nvidia",
     "amd",
@@ -106,7 +106,7 @@ const NOISE: [&str; 55] = [
     "nvlink",
 ];
 
-/// A name: its model, and what it says besides.
+/// A name: model, form factor, memory and the rest.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Name {
     /// Words of the model, joined.
@@ -172,7 +172,7 @@ impl Name {
                 }
             }
         } else if NOISE.contains(&word) || word == "mig" || is_rack(word) {
-            // Says nothing about the model.
+            // Not part of the model.
         } else if let Some((model, form)) = split_form(word) {
             self.form = Some(form);
             self.words.push(model.to_owned());
@@ -311,7 +311,7 @@ impl Spelling {
         own.len() >= 4 && self.model.strip_prefix(own.as_str()).is_some_and(|rest| rest.chars().count() == 1)
     }
 
-    /// Similar enough to be offered where nothing fits.
+    /// Similar enough to be suggested if nothing matches.
     pub(super) fn resembles(&self, name: &Name) -> bool {
         let own = bare(&name.words);
         let shared = self.model.chars().zip(own.chars()).take_while(|(a, b)| a == b).count();

@@ -29,7 +29,7 @@ fn expand_part(part: &str, most: usize) -> Vec<String> {
     while let Some((before, brackets)) = rest.rsplit_once('[') {
         let Some((ranges, after)) = brackets.split_once(']') else { return Vec::new() };
         names = prefixed(ranges, after, &names, most);
-        // Also keeps a range of billions from being counted to its end for nothing.
+        // Also avoids counting through a range of billions.
         if names.is_empty() {
             return names;
         }
@@ -51,7 +51,7 @@ fn prefixed(ranges: &str, between: &str, names: &[String], most: usize) -> Vec<S
     });
     let mut found = Vec::new();
     for (range, width) in numbers {
-        // Without tails there is nothing to find, however long the range.
+        // Without tails there are no names, however long the range.
         let pairs = range.flat_map(|number| tails.iter().map(move |tail| (number, tail)));
         for (number, tail) in pairs.take(if tails.is_empty() { 0 } else { most - found.len() }) {
             found.push(format!("{number:0width$}{between}{tail}"));

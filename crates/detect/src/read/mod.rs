@@ -1,4 +1,4 @@
-//! One parser per tool. Parsers take text, never fail, and return what they understood: garbage gives nothing.
+//! One parser per tool. Parsers take text, never fail, and return what they understood; invalid text gives an empty result.
 
 pub mod amd_smi;
 pub mod apple;

@@ -1,6 +1,6 @@
 //! Writes what was found as commented targets.
 //!
-//! A field that could not be determined stands as a comment that says what to write there. The file is valid YAML; a
+//! A field that could not be determined is a comment that states what to write. The file is valid YAML; a
 //! target in it is complete once those fields are filled in.
 
 mod target;

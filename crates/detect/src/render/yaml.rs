@@ -1,4 +1,4 @@
-//! Scalars and comments that mean what they say, whatever text goes in.
+//! Scalars and comments, escaped so that any text is read back unchanged.
 
 use crate::text::clean;
 

@@ -1,4 +1,4 @@
-//! Running commands: what to run, what came back, and why nothing did.
+//! Running commands: the command, its output, or the error.
 
 mod recorded;
 mod system;

@@ -51,7 +51,7 @@ impl Recorded {
         self
     }
 
-    /// Command lines asked for so far, in order.
+    /// Command lines run so far, in order.
     #[must_use]
     pub fn commands(&self) -> Vec<String> {
         self.commands.lock().unwrap_or_else(PoisonError::into_inner).clone()

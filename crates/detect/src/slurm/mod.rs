@@ -16,7 +16,7 @@ const LARGE: usize = 64 << 20;
 /// Limit on the output of the others.
 const SMALL: usize = 16 << 20;
 
-/// Looks at the partitions. Nothing is found where Slurm does not exist.
+/// Reads the partitions. The result is empty without Slurm.
 pub(crate) fn look(probe: &mut Probe<'_>, catalog: &[CatalogEntry]) -> Detected {
     let mut detected = Detected::default();
     let Some(rows) = rows(probe, &mut detected.undetermined) else { return detected };
@@ -55,7 +55,7 @@ fn rows(probe: &mut Probe<'_>, open: &mut Vec<Undetermined>) -> Option<Vec<Row>>
     let untyped =
         |rows: &[Row]| rows.iter().flat_map(|row| &row.gres).any(|gres| gres.is_accelerator() && gres.kind.is_none());
     if rows.is_empty() {
-        // The failed sinfo is asked in the other ways that every release knows.
+        // If sinfo fails, it is run with options that every release supports.
         let nodes = probe.read("scontrol", &["show", "node", "-o"], LARGE, |text| some(slurm_scontrol::nodes(text)));
         rows = nodes.map(|nodes| slurm_scontrol::rows(&nodes)).unwrap_or_default();
         if rows.is_empty() && existed {
@@ -65,7 +65,7 @@ fn rows(probe: &mut Probe<'_>, open: &mut Vec<Undetermined>) -> Option<Vec<Row>>
             probe.forgive(failures);
         }
     } else if untyped(&rows) {
-        // The type may stand in CfgTRES alone.
+        // The type may be in CfgTRES only.
         let nodes =
             probe.try_read("scontrol", &["show", "node", "-o"], LARGE, |text| some(slurm_scontrol::nodes(text)));
         if let Some(nodes) = nodes {

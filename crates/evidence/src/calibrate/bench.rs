@@ -16,9 +16,9 @@ pub struct Bench<'a> {
     pub library: &'a Library,
     /// The target the rows were measured on.
     pub target: &'a Arc<Target>,
-    /// The workload that fills what rows do not say.
+    /// The workload that fills what rows do not state.
     pub workload: Option<&'a Arc<Workload>>,
-    /// Whether rows that say enough themselves are answered by themselves, rather than as the workload.
+    /// Whether rows that are complete are predicted without the workload.
     pub own_first: bool,
     /// The scenario of the calibrated model before a row is applied over it.
     pub(super) template: OnceCell<Option<Scenario>>,
@@ -27,13 +27,13 @@ pub struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// What rows are compared with; a workload fills what they do not say.
+    /// A workload fills what rows do not state.
     #[must_use]
     pub fn new(library: &'a Library, target: &'a Arc<Target>, workload: Option<&'a Arc<Workload>>) -> Bench<'a> {
         Bench { library, target, workload, own_first: false, template: OnceCell::new(), devices: OnceCell::new() }
     }
 
-    /// The same, where rows that say enough themselves are answered by themselves.
+    /// The same, with rows that are complete predicted without the workload.
     #[must_use]
     pub fn own_first(self) -> Bench<'a> {
         Bench { own_first: true, ..self }

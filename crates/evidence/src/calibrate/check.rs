@@ -72,7 +72,7 @@ impl Checked {
         self.rows.iter().filter(move |row| !matches!(row.error_before().abs(), error if error < threshold))
     }
 
-    /// Whether it passes; `None` if there is nothing to judge.
+    /// Whether it passes; `None` without data.
     #[must_use]
     pub fn passes(&self) -> Option<bool> {
         (!self.rows.is_empty()).then(|| self.failures().next().is_none())
@@ -85,7 +85,7 @@ impl Checked {
         errors.max_by(|a, b| a.abs().total_cmp(&b.abs()))
     }
 
-    /// The mean error, as a share: a bias, where it is far from nothing.
+    /// The mean relative error: a bias if it is far from zero.
     #[must_use]
     pub fn bias(&self) -> Option<f64> {
         let sum: f64 = self.rows.iter().map(Judged::error_before).sum();

@@ -8,7 +8,7 @@ pub struct Column {
     pub name: &'static str,
     /// Other names, those of logs and of the calibration guide among them.
     pub aliases: &'static [&'static str],
-    /// What it holds, with its unit.
+    /// Its meaning, with unit.
     pub help: &'static str,
     /// Whether it is a measured figure rather than configuration.
     pub figure: bool,

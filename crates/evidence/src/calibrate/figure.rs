@@ -48,7 +48,7 @@ impl Figure {
         }
     }
 
-    /// What a row says of it.
+    /// The figure of a row.
     #[must_use]
     pub fn measured(self, row: &Observation) -> Option<super::observation::Measured> {
         match self {

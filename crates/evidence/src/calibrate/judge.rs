@@ -1,4 +1,4 @@
-//! Measured alongside predicted, before and after a calibration; and what the guide asks of measurements.
+//! Measured and predicted figures before and after a calibration, and the guide's criteria for measurements.
 
 use super::bench::Bench;
 use super::figure::Figure;
@@ -12,7 +12,7 @@ use atlas_core::plan::Engine;
 use atlas_plan::scenario::{Corrected, Parts, Scenario};
 use std::sync::Arc;
 
-/// A figure of a row alongside its predictions.
+/// A figure of a row and its predictions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// The row.
@@ -23,7 +23,7 @@ pub struct Judged {
     pub engine: Engine,
     /// What was measured.
     pub measured: f64,
-    /// Its 95 % interval, where the row tells one.
+    /// Its 95 % interval, if the row states one.
     pub measured_interval: Option<[f64; 2]>,
     /// Predicted with the numbers in effect.
     pub before: f64,
@@ -31,7 +31,7 @@ pub struct Judged {
     pub before_interval: Option<[f64; 2]>,
     /// Predicted with the numbers found.
     pub after: Option<f64>,
-    /// Accelerators, where the row tells.
+    /// Accelerators, if the row states them.
     pub accelerators: Option<f64>,
     /// Training or inference.
     pub mode: Mode,

@@ -41,7 +41,7 @@ pub fn format(word: &str) -> Option<Format> {
     })
 }
 
-/// What is wrong with the value of a column, in words; `None` if it can be meant, or where the column is unknown.
+/// Why the value of a column is implausible; `None` if it is plausible or the column is unknown.
 #[must_use]
 pub fn misstated(name: &str, value: &Value) -> Option<String> {
     let column = column(name)?;

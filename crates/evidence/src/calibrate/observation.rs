@@ -67,7 +67,7 @@ impl Measured {
 pub struct Observation {
     /// The file, and where in it.
     pub source: String,
-    /// Training or inference, where the row says.
+    /// Training or inference, if the row states it.
     pub mode: Option<Mode>,
     /// Settings by name of column; numbers as numbers, words as words.
     settings: BTreeMap<&'static str, Value>,
@@ -87,7 +87,7 @@ pub struct Observation {
 pub const LARGE_MESSAGE: f64 = 1e6;
 
 impl Observation {
-    /// A row from flat names and values; the names that are not understood are returned alongside it.
+    /// A row from names and values, and the names that are not understood.
     #[must_use]
     pub fn of<'a>(
         source: impl Into<String>,
@@ -335,7 +335,7 @@ fn place(name: &str) -> Place {
     COLUMNS.iter().find(|column| column.name == name).map_or(Place::Record, |column| column.place)
 }
 
-/// A number, a word or a switch as a cell holds it.
+/// A number, a word or a switch as text of a cell.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),

@@ -194,16 +194,16 @@ fn unmeasured(path: &str) -> f64 {
 pub struct Step {
     /// Which.
     pub measurement: Measurement,
-    /// Share of the figures' variance, as it was at first, that it is expected to take away.
+    /// Expected reduction of the figures' variance, as a share of the initial variance.
     pub reduction: f64,
-    /// Standard deviation of the figures, as a share, that is left behind it and all before it.
+    /// Relative standard deviation of the figures that is left after it and all before it.
     pub left: f64,
 }
 
 /// The order of measurements.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Plan {
-    /// Figures that it makes certain, with the standard deviation of each now, as a share.
+    /// Figures whose uncertainty it reduces, with the current relative standard deviation of each.
     pub figures: Vec<(String, f64)>,
     /// The root mean square of those.
     pub now: f64,
@@ -393,7 +393,7 @@ fn shown_by(bench: &Bench<'_>, measurement: Measurement, state: &State) -> Vec<R
         let quantity = if mode == Mode::Training { Quantity::Training } else { Quantity::Serving };
         let c = Components::of(quantity);
         if let Some(shares) = classes(&scenario) {
-            // What is peculiar to the script's model says nothing of others.
+            // Effects specific to the script's model do not apply to others.
             all.push((state.factors(mode, shares), c.residual + c.model));
         }
     }

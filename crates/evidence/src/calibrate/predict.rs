@@ -32,7 +32,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Where the numbers behind an engine's prediction of a row are written.
+    /// The documents that an engine's prediction of a row is based on.
     #[must_use]
     pub fn parts(&self, row: &Observation, engine: Engine) -> Option<Parts> {
         if engine != Engine::SemiEmpirical {
@@ -60,7 +60,7 @@ impl Bench<'_> {
         Some(scenario)
     }
 
-    /// The device that a row names, where the catalog knows it and it is not the target's.
+    /// The device that a row names, if it is in the catalog and not the target's.
     #[must_use]
     pub fn foreign(&self, row: &Observation) -> Option<String> {
         let own = telling(self.target.accelerator.as_deref()?)?;
@@ -76,7 +76,7 @@ impl Bench<'_> {
         (!words.any(|word| word == own)).then_some(named)
     }
 
-    /// Accelerators of a row: as it says; a log that does not ran on the whole target, a row of a table on one.
+    /// Accelerators of a row. If not stated: those of the whole target for a log, one for a row of a table.
     #[must_use]
     pub fn accelerators(&self, row: &Observation) -> f64 {
         let silent = if row.kind.is_empty() { 1.0 } else { self.target.accelerators() };
@@ -128,7 +128,7 @@ impl Bench<'_> {
     }
 
     pub(super) fn resolved(&self, row: &Observation) -> Result<RowScenario, String> {
-        // Rows that say enough themselves are answered by themselves, where that is requested.
+        // Rows that are complete are predicted without the workload, if requested.
         if self.own_first && self.workload.is_some() {
             let alone = Bench { workload: None, ..self.clone() };
             if let Ok((_, found)) = rows::resolve(&alone, row) {
@@ -139,7 +139,7 @@ impl Bench<'_> {
     }
 }
 
-/// The part of an accelerator's key that tells it from others: the first that holds a number, `h200` of
+/// The part of an accelerator's key that identifies it: the first that contains a digit, `h200` of
 /// `nvidia-h200-sxm-141gb`.
 #[must_use]
 pub fn telling(key: &str) -> Option<String> {

@@ -45,7 +45,7 @@ fn cells(
     for (column, name) in [("tp", "tp"), ("pp", "pp"), ("cp", "cp"), ("ep", "ep"), ("dp", "dp"), ("vpp", "vpp")] {
         set(column, number(name));
     }
-    // A format that this program does not know is the log's affair: the workload's holds.
+    // An unknown format is ignored in favor of the workload's.
     let format =
         observed.word("precision").and_then(|word| misstated::format(&word)).map(|format| format.name().to_owned());
     if training {
@@ -94,7 +94,7 @@ fn cells(
     (cells, own)
 }
 
-/// Accelerators of a run: as stated, or what its layout multiplies to, else what the workload fills.
+/// Accelerators of a run: as stated, else the product of its layout, else those of the workload.
 fn accelerators(bench: &Bench<'_>, observed: &Observation, workload: Option<&Workload>) -> f64 {
     observed.accelerators().unwrap_or_else(|| match workload {
         Some(_) => bench.target.accelerators(),
@@ -137,7 +137,7 @@ pub fn resolve(bench: &Bench<'_>, observed: &Observation) -> Result<(Row, RowSce
     Ok((row, found))
 }
 
-/// Which figure tells the pace: throughput; of requests that come at a given rate, whose throughput is that rate, the
+/// The figure that measures speed: throughput; for requests at a given rate, whose throughput is that rate, the
 /// time of an output token.
 #[must_use]
 pub fn pace(row: &Observation) -> Option<(Figure, Measured)> {
@@ -146,7 +146,7 @@ pub fn pace(row: &Observation) -> Option<(Figure, Measured)> {
     figures.iter().find_map(|figure| Some((*figure, figure.measured(row)?)))
 }
 
-/// Variance of the logarithm of a measured figure, from what it says of its own spread.
+/// Variance of the logarithm of a measured figure, from its stated spread.
 #[must_use]
 pub fn own_variance(measured: &Measured) -> f64 {
     let of_interval = measured.interval.map(|[low, high]| (high - low) / 2.0 / 1.96 / measured.value);

@@ -26,7 +26,7 @@ const POWER: &str = include_str!("scripts/measure_power.py");
 pub struct Site<'a> {
     /// The target.
     pub target: &'a Target,
-    /// Its machine, where the catalog knows it.
+    /// Its machine, if it is in the catalog.
     pub machine: Option<&'a Machine>,
 }
 

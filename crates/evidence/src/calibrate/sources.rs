@@ -73,7 +73,7 @@ impl Named {
     /// Reads an argument.
     ///
     /// # Errors
-    /// What is wrong behind the path.
+    /// A problem with the settings after the path.
     pub fn parse(argument: &str) -> Result<Named, String> {
         let whole = Path::new(argument);
         let parts = argument.rsplit_once(':').filter(|(_, rest)| rest.contains('=') && !whole.exists());

@@ -8,7 +8,7 @@ use atlas_ingest::series::quantile;
 pub struct Estimate {
     /// The value.
     pub value: f64,
-    /// Ends of the 95 % interval; `None` if nothing tells how far to trust the value.
+    /// Ends of the 95 % interval; `None` if it cannot be determined.
     pub interval: Option<[f64; 2]>,
     /// Measurements behind it.
     pub n: usize,
@@ -17,7 +17,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// As it is, in other units.
+    /// The same in other units.
     #[must_use]
     pub fn scaled(self, by: f64) -> Estimate {
         let interval = self.interval.map(|[low, high]| [(low * by).min(high * by), (low * by).max(high * by)]);
@@ -98,7 +98,7 @@ pub fn student(df: usize) -> f64 {
     }
 }
 
-/// Where Huber's function turns from quadratic to linear, in standard deviations: 95 % efficient on normal errors.
+/// Standard deviations at which Huber's function becomes linear: 95 % efficient for normal errors.
 const HUBER: f64 = 1.345;
 /// Maximum rounds of reweighting; it converges in fewer.
 const ROUNDS: usize = 40;
@@ -109,7 +109,7 @@ pub fn median(values: &[f64]) -> f64 {
     quantile(&mut values.to_vec(), 0.5)
 }
 
-/// The center of values by Huber's estimator, with its interval; none of nothing. One value has no interval.
+/// The center of values by Huber's estimator, with its interval. `None` without values; one value has no interval.
 #[must_use]
 pub fn location(values: &[f64]) -> Option<Estimate> {
     let rows: Vec<Vec<f64>> = values.iter().map(|_| Vec::new()).collect();
@@ -259,7 +259,7 @@ fn robust(design: &[Vec<f64>], ys: &[f64], active: &[usize]) -> Option<(Vec<f64>
         let residuals: Vec<f64> =
             rows.iter().zip(ys).map(|(row, y)| y - row.iter().zip(&beta).map(|(x, b)| x * b).sum::<f64>()).collect();
         let absolute: Vec<f64> = residuals.iter().map(|r| r.abs()).collect();
-        // Fitted coefficients take residuals away; what is left is scaled up again.
+        // Fitting coefficients reduces residuals, so their scale is corrected by the degrees of freedom.
         scale = 1.4826 * median(&absolute) * (ys.len() as f64 / freedom.max(1) as f64).sqrt();
         if freedom == 0 || scale <= 1e-12 * ys.iter().map(|y| y.abs()).fold(1e-300, f64::max) {
             break;

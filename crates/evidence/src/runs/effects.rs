@@ -1,4 +1,4 @@
-//! What runs say of a cluster: effects on the logarithm of measured over predicted, each with a prior as wide as such
+//! Effects of a cluster on the logarithm of measured over predicted, each with a prior as wide as such
 //! effects usually are.
 
 use std::collections::BTreeSet;

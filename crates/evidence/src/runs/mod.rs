@@ -23,7 +23,7 @@ use crate::validate::case::{self, Metric, RowScenario, measured};
 use crate::validate::table::Row;
 use crate::validate::{MeasurementKind, ValidateError, shipped, table};
 
-/// One measured figure of a run, alongside its prediction.
+/// One measured figure of a run, and its prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// Its name.

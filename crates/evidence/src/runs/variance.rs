@@ -17,7 +17,7 @@ pub const ENOUGH: usize = 10;
 pub const USUAL: usize = 3;
 /// Draws of each cluster: which runs happen to be measured first differs.
 const DRAWS: u64 = 8;
-/// Maximum runs of a draw that are predicted: a sweep of a thousand rows says little more than forty.
+/// Maximum runs of a draw that are predicted: a sweep of a thousand rows has little more information than forty.
 const MOST: usize = 40;
 /// Errors beyond this, on the logarithm, count as this: one wild source must not decide.
 const CLIP: f64 = 1.0;
@@ -66,7 +66,7 @@ impl Cluster {
     }
 }
 
-/// Runs in an order that depends on nothing but their names and a number.
+/// Runs in a pseudorandom order that depends only on their names and a number.
 pub fn shuffle(runs: &mut [&Run], draw: u64) {
     runs.sort_by_cached_key(|run| {
         // The fingerprint of a fingerprint: names that differ in their last digit only must not stay side by side.

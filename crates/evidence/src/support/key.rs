@@ -1,4 +1,4 @@
-//! What decides how alike two scenarios are, and how far apart they lie.
+//! The properties that determine the similarity of two scenarios, and their distance.
 //!
 //! The distance of two scenarios is the sum of the points of their fields: a fixed number where a word differs, and so
 //! many points for every doubling where a number does. [`FIELDS`] is the whole definition.
@@ -24,7 +24,7 @@ pub enum Points {
 pub struct Field {
     /// Its name, as a column of `workload/measurements/evidence.csv`.
     pub name: &'static str,
-    /// What it adds to the distance.
+    /// Its contribution to the distance.
     pub points: Points,
     /// What it is.
     pub help: &'static str,
@@ -119,7 +119,7 @@ pub(super) fn rounded(value: f64, digits: usize) -> String {
     text.parse::<f64>().map_or(text, |value| value.to_string())
 }
 
-/// What decides how alike two scenarios are.
+/// The properties that determine the similarity of two scenarios.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
     /// The values of [`FIELDS`].

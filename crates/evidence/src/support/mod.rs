@@ -1,7 +1,7 @@
 //! The measured rows behind an answer: how many there are for this accelerator, software, format and regime, and the
 //! nearest one with our error there.
 //!
-//! The rows stand in an index that the build embeds ([`atlas_catalog::evidence`]); [`csv()`] generates it. The distance
+//! The rows are in an index that the build embeds ([`atlas_catalog::evidence`]); [`csv()`] generates it. The distance
 //! between scenarios is defined by [`FIELDS`]: since it is a sum over fields of few distinct values, the points of every
 //! value are computed once, and a row costs one addition per field.
 
@@ -78,7 +78,7 @@ pub struct Nearest {
     pub source: &'static str,
     /// How far it is from the scenario, in points.
     pub distance: f64,
-    /// Whether that is near enough to say something about it.
+    /// Whether it is near enough to be evidence.
     pub comparable: bool,
     /// The fields by which it differs, with their values there.
     pub differs: Vec<Difference>,
@@ -104,7 +104,7 @@ pub struct Nearest {
     pub upper: f64,
     /// Predicted over measured, less one.
     pub error: f64,
-    /// Whether the measurement lies inside the interval.
+    /// Whether the measurement is inside the interval.
     pub inside: bool,
 }
 

@@ -275,7 +275,7 @@ pub struct Case {
     pub model: String,
     /// Software and release in effect.
     pub software: String,
-    /// What measured it, where the row says so.
+    /// The tool that measured it, if stated.
     pub harness: String,
     /// Kind of run, within which errors are similar.
     pub regime: &'static str,
@@ -351,7 +351,7 @@ impl Case {
         }
     }
 
-    /// Factors on the prediction between which the measurement lies in nine cases of ten.
+    /// Factors on the prediction that contain the measurement in nine cases of ten.
     #[must_use]
     pub fn interval(&self, release: Release) -> Factors {
         match (&self.input, self.metric) {

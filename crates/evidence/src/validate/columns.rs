@@ -35,14 +35,14 @@ impl Place {
     }
 }
 
-/// What a cell of a column must hold, if it holds anything.
+/// The values that a column accepts; a cell may be blank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
     /// Any text.
     Text,
-    /// A whole number of at least one; 0 states nothing, as a blank cell.
+    /// A whole number of at least one; 0 is treated as blank.
     Count,
-    /// A finite number above zero; 0 states nothing, except in a measured figure.
+    /// A finite number above zero; 0 is treated as blank, except in a measured figure.
     Positive,
     /// A number above zero and at most one.
     Share,
@@ -59,13 +59,13 @@ pub struct Column {
     pub name: &'static str,
     /// Other names under which it is found.
     pub aliases: &'static [&'static str],
-    /// Where its value goes.
+    /// The destination of its value.
     pub place: Place,
-    /// What its cells hold.
+    /// The type of its cells.
     pub takes: Takes,
-    /// One line of help, where no knob has it.
+    /// One line of help, if no knob has it.
     help: &'static str,
-    /// Unit, where no knob has it.
+    /// Unit, if no knob has it.
     unit: &'static str,
     /// The field of the table that it states.
     knob: Option<Knob>,
@@ -127,13 +127,13 @@ impl Column {
         if self.help.is_empty() { self.knob().map_or("", |spec| spec.help) } else { self.help }
     }
 
-    /// Its unit, or nothing.
+    /// Its unit, or an empty string.
     #[must_use]
     pub fn unit_text(&self) -> &'static str {
         if self.unit.is_empty() { self.knob().map_or("", |spec| spec.unit) } else { self.unit }
     }
 
-    /// What is wrong with a cell: what was expected in its place.
+    /// What was expected in place of an invalid cell.
     #[must_use]
     pub fn expected(&self, text: &str) -> Option<String> {
         let number = text.parse::<f64>().ok();

@@ -51,7 +51,7 @@ pub fn factors(residuals: &[Residual<'_>], regime: &str, figure: &str, without: 
     let mut weighed: Vec<(f64, f64)> =
         some.iter().map(|r| (-r.error, rows.get(r.unit).map_or(0.0, |n: &f64| 1.0 / n.sqrt()))).collect();
     sort::by(&mut weighed, |a, b| a.0.total_cmp(&b.0));
-    // The new source counts as one more, whose residuals may lie anywhere.
+    // The new source counts as one more, with unknown residuals.
     let tail = (0.1 * (1.0 - 1.0 / (rows.len() as f64 + 1.0))).max(0.0);
     let (low, high) = shortest(&weighed, 1.0 - tail);
     Factors { low: low.exp().min(1.0), high: high.exp().max(1.0) }

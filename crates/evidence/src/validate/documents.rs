@@ -128,7 +128,7 @@ fn set(map: &mut Map<String, Value>, path: &[&str], value: Value) {
     at.insert((*last).to_owned(), value);
 }
 
-/// A number, whole where it is.
+/// A number, as an integer if it is whole.
 fn number(row: &Row, column: &str) -> Result<Value, String> {
     let value = row
         .number(column)
@@ -140,7 +140,7 @@ fn flag(row: &Row, column: &str) -> Result<bool, String> {
     row.flag(column).ok_or_else(|| format!("{column}: found \"{}\", expected true or false", row.text(column)))
 }
 
-/// Accelerators of the run: stated, or what the layout multiplies to.
+/// Accelerators of the run: as stated, or the product of the layout.
 fn accelerators(row: &Row, kind: MeasurementKind) -> Result<f64, String> {
     if let Some(stated) = row.positive("num_accelerators") {
         return Ok(stated);

@@ -114,7 +114,7 @@ fn weighed(cases: &[&Case]) -> Vec<Weighed> {
     cases.iter().map(weighed).collect()
 }
 
-/// The constants that fit the cases best. Every fit starts from the literature, so that no fold knows of the others.
+/// The constants that fit the cases best. Every fit starts from values of the literature, so that folds are independent.
 #[must_use]
 pub fn fit(cases: &[&Case]) -> Constants {
     let prior = Constants::literature();

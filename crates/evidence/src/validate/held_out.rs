@@ -31,7 +31,7 @@ pub struct Errors {
 pub fn residuals(cases: &[Case]) -> Vec<Errors> {
     let units: Vec<Unit<'_>> = cases.iter().map(unit).collect::<BTreeSet<_>>().into_iter().collect();
     let without = |left_out: &Unit<'_>| {
-        // A campaign that publishes its raw results stands in both tables.
+        // A campaign that publishes its raw results is in both tables.
         let published = |case: &&Case| unit(case) == *left_out && case.metric != Metric::TrainingRate;
         let campaigns: BTreeSet<&str> = cases
             .iter()
@@ -55,5 +55,5 @@ pub fn residuals(cases: &[Case]) -> Vec<Errors> {
     cases.iter().map(errors).collect()
 }
 
-/// Harnesses whose results are one campaign, whoever publishes them; others are tools that anyone runs.
+/// Harnesses whose results are one campaign, regardless of the publisher; others are tools that anyone runs.
 const CAMPAIGNS: [&str; 1] = ["inferencemax"];

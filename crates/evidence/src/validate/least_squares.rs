@@ -65,7 +65,7 @@ impl Settings {
     }
 }
 
-/// A constant on the scale that the fit walks: logarithmic where it is positive, else its share of the range.
+/// A constant on the scale of the fit: logarithmic if it is positive, else its share of the range.
 fn coordinate<T>(f: &Field<T>, v: f64) -> f64 {
     if f.low > 0.0 { v.ln() } else { (v - f.low) / (f.high - f.low) }
 }

@@ -53,9 +53,9 @@ pub enum ValidateError {
     Twice {
         /// The column.
         column: String,
-        /// Where it first stands, from 1.
+        /// Position of the first occurrence, from 1.
         first: usize,
-        /// Where it stands again.
+        /// Position of the repetition.
         again: usize,
     },
     /// The file is no CSV.
@@ -176,7 +176,7 @@ pub fn judge_by(
     let counted = |(row, copy_of): &(&Row, Option<&Row>)| {
         let mut verdicts = judge.row(row);
         if gauge.cancelled() {
-            // A simulation that was cut short says nothing.
+            // A simulation that was cut short has no result.
             return Vec::new();
         }
         for verdict in &mut verdicts {

@@ -13,7 +13,7 @@ use atlas_perf::constants::Constants;
 use atlas_perf::interval::{Factors, Release};
 use serde::Serialize;
 
-/// A set of constants fitted, and how it fares on what it has not seen.
+/// Fitted constants, and their errors on rows that the fit did not see.
 #[derive(Debug, Clone, Serialize)]
 pub struct Refit {
     /// Every constant.

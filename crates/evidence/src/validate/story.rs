@@ -20,7 +20,7 @@ use atlas_plan::search::Gauge;
 /// A row's story.
 #[derive(Debug, Clone)]
 pub struct Story {
-    /// The cells that say anything, by column.
+    /// Cells that are not blank, by column.
     pub states: Vec<(String, String)>,
     /// The input of the engine, and the steps of its answer.
     pub steps: Vec<(&'static str, String)>,

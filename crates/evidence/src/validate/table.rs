@@ -20,7 +20,7 @@ pub struct Row {
     line: u64,
 }
 
-/// A cell that holds something else than its column takes.
+/// A cell that its column does not accept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{field}: {column}: found \"{found}\", expected {expected}")]
 pub struct BadCell {
@@ -30,7 +30,7 @@ pub struct BadCell {
     pub field: usize,
     /// The column.
     pub column: &'static str,
-    /// What stands there.
+    /// Its text.
     pub found: String,
     /// What should.
     pub expected: String,
@@ -58,7 +58,7 @@ impl Row {
         columns.into_iter().map(|(name, at)| (name, self.cells.get(at).unwrap_or_default().trim()))
     }
 
-    /// Cells that hold something else than their columns take.
+    /// Cells that their columns do not accept.
     pub fn bad_cells(&self) -> impl Iterator<Item = BadCell> {
         COLUMNS.iter().filter_map(|column| {
             let found = self.text(column.name);

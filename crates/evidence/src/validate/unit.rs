@@ -14,7 +14,7 @@ pub(super) fn unit(case: &Case) -> Unit<'_> {
     if case.metric.is_latency() { Unit::Model(&case.model) } else { Unit::Source(&case.source) }
 }
 
-/// The name of what is left out with a case.
+/// The name of the unit that a case belongs to.
 #[must_use]
 pub fn unit_name(case: &Case) -> &str {
     match unit(case) {

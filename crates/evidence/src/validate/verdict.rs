@@ -1,4 +1,4 @@
-//! What validation says of every row: predicted, measured, the interval, or why there is no prediction.
+//! The result of validation for every row: predicted, measured and interval, or why there is no prediction.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct Verdict {
     pub metric: &'static str,
     /// Who published it.
     pub source: String,
-    /// On what it ran.
+    /// The accelerator it ran on.
     pub accelerator: String,
     /// The kind of run, within which errors are similar.
     pub regime: &'static str,
@@ -27,7 +27,7 @@ pub struct Verdict {
     pub format: &'static str,
     /// What was measured.
     pub measured: Option<f64>,
-    /// What the analytical engine says.
+    /// The prediction of the analytical engine.
     pub predicted: Option<f64>,
     /// Lower end of the 90 % prediction interval.
     pub lower: Option<f64>,
@@ -72,7 +72,7 @@ impl Verdict {
         (measured > 0.0 && predicted.is_finite()).then(|| predicted / measured - 1.0)
     }
 
-    /// Whether the measurement lies inside the interval.
+    /// Whether the measurement is inside the interval.
     #[must_use]
     pub fn covered(&self) -> Option<bool> {
         let (measured, lower, upper) = (self.measured?, self.lower?, self.upper?);

@@ -26,7 +26,7 @@ pub(super) struct Shape {
     pub expert_width: f64,
     /// Whether keys and values are compressed (multi-head latent attention).
     pub latent: bool,
-    /// Longest sequence, if the catalog knows it.
+    /// Longest sequence, if it is in the catalog.
     pub max_context: Option<f64>,
     /// The catalog's id; empty if the architecture columns define it.
     pub id: String,

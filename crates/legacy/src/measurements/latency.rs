@@ -231,7 +231,7 @@ fn spread_experts(record: &mut Record, row: &Row, shape: Option<&Shape>, tp: f64
 /// cut (`weight_block_size` of the checkpoints).
 const NARROWEST_SLICE: f64 = 128.0;
 
-/// Why a pool's experts lie whole on its ranks, whatever its column says.
+/// Why a pool's experts are undivided on its ranks, whatever its column states.
 const WHOLE_EXPERTS: &str =
     "slices of experts would be narrower than the 128 columns of a block, so they lie whole on the ranks";
 

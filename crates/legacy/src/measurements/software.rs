@@ -63,7 +63,7 @@ pub(super) fn fill(record: &mut Record, side: Side, name: &str, version: &str, d
         record.assume("software", id.as_str(), format!("\"{name}\" has no profile"));
         return id;
     }
-    // The release of the version column goes before one in the name.
+    // The release of the version column takes precedence over one in the name.
     let build = version.strip_prefix("build ").and_then(|rest| rest.split(' ').next()).map(|n| format!("b{n}"));
     let requested = build.or_else(|| release_in(version));
     let stated = requested.as_ref().and_then(|requested| Software::parse(&format!("{id}@{requested}")).ok());

@@ -106,7 +106,7 @@ pub(super) fn read(text: &str) -> Result<(Vec<String>, Vec<Row>), csv::Error> {
     for (at, name) in headers.iter().enumerate() {
         names.entry(name.to_ascii_lowercase()).or_insert(at);
     }
-    // A column under its usual name goes before one under another.
+    // A column under its usual name takes precedence over one under an alias.
     for (at, name) in headers.iter().enumerate() {
         names.entry(canonical(name).to_owned()).or_insert(at);
     }

@@ -65,7 +65,7 @@ fn rows(text: &str) -> Vec<std::collections::HashMap<String, String>> {
     reader.records().map(|record| cells(record.unwrap())).collect()
 }
 
-/// Every filled cell is of its type, and stands in the old row or in the bookkeeping.
+/// Every filled cell is of its type, and is in the old row or in the bookkeeping.
 fn accounted(kind: TableKind, old: &str, new: &str) {
     let (_, before) = table::read(old).unwrap();
     let after = rows(new);

@@ -32,7 +32,7 @@ pub(super) fn noted(text: &str, name: &str) -> Option<f64> {
     text.split(';').filter(|clause| !disowned(clause)).find_map(|clause| noted_in(clause, name))
 }
 
-/// Whether a clause says that its numbers do not hold.
+/// Whether a clause retracts its numbers.
 fn disowned(clause: &str) -> bool {
     ["does not multiply", "does not match", "inconsistent", "cannot use", "expert TP"]
         .iter()

@@ -33,7 +33,7 @@ impl Bar {
 }
 
 impl Bars {
-    /// What the longest bar, interval or limit reaches; 0 if there is nothing to show.
+    /// The largest value of a bar, interval or limit; 0 if there is nothing to show.
     #[must_use]
     pub fn reach(&self) -> f64 {
         let ends = |bar: &Bar| [Some(bar.total()), bar.interval.map(|(_, high)| high), bar.limit];
@@ -41,7 +41,7 @@ impl Bars {
         all.filter(|end| end.is_finite()).fold(0.0, f64::max)
     }
 
-    /// Names of parts that are more than nothing, in the order in which they are first met.
+    /// Names of parts above zero, in order of first occurrence.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();

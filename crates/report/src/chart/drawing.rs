@@ -18,7 +18,7 @@ pub enum Ink {
     Dim,
     /// Lines behind everything.
     Grid,
-    /// What stands out: intervals, where the user is.
+    /// Emphasis: intervals, the user's scenario.
     Mark,
     /// A limit.
     Limit,
@@ -26,11 +26,11 @@ pub enum Ink {
     Colour(usize),
     /// A share of the first color, percent: of a heat map.
     Shade(u8),
-    /// A place where nothing is.
+    /// An empty place.
     None,
 }
 
-/// Where a text stands about its place.
+/// Alignment of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
     /// It begins there.
@@ -50,7 +50,7 @@ pub enum Item {
     Dot(Ink, f64, f64),
     /// A circle around a place.
     Circle(Ink, f64, f64),
-    /// A rectangle: left, top, width, height, and what it says when it is pointed at.
+    /// A rectangle: left, top, width, height, and its tooltip.
     Rectangle(Ink, [f64; 4], String),
     /// A text, its baseline at a place.
     Text(Ink, Anchor, f64, f64, String),
@@ -106,7 +106,7 @@ impl Drawing {
     }
 }
 
-/// Points over two axes; `None` if nothing can be drawn.
+/// Points over two axes; `None` if there is nothing to draw.
 #[must_use]
 pub fn plot(plot: &Plot, width: f64, height: f64) -> Option<Drawing> {
     let (across, up) = plot.ranges()?;

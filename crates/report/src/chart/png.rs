@@ -31,7 +31,7 @@ pub(crate) fn colour(ink: Ink) -> [u8; 3] {
         Ink::Text | Ink::Mark => [0x33; 3],
         Ink::Dim => [0x77; 3],
         Ink::Grid => [0xe4; 3],
-        // White at nothing, the first color at all.
+        // White at zero, the first color at one.
         Ink::Shade(share) => COLOURS[0].map(|full| {
             let share = u16::from(share.min(100));
             u8::try_from((255 * (100 - share) + u16::from(full) * share) / 100).unwrap_or(u8::MAX)

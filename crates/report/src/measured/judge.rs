@@ -33,7 +33,7 @@ fn system(run: &Value) -> Vec<(&'static str, String)> {
     rows.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// Says where the rate that a file states is not what batch, length and step time make.
+/// A note if the stated rate contradicts batch, length and step time.
 fn contradiction(rate: f64, batch: f64, length: f64, seconds: f64) -> Option<String> {
     let computed = batch * length / seconds;
     (rate / computed - 1.0).abs().gt(&0.03).then(|| {

@@ -3,7 +3,7 @@
 use super::{Measured, Steps};
 use atlas_core::units::significant;
 
-/// Whether runs that stand alongside each other learn alike: notes on every one after the first.
+/// Compares the training of runs with that of the first: notes on every other run.
 pub fn alike(runs: &mut [Measured]) {
     let Some((first, others)) = runs.split_first_mut() else { return };
     let peak = |steps: &Steps| steps.learning_rate.iter().copied().fold(0.0, f64::max);

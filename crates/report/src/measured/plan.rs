@@ -1,4 +1,4 @@
-//! What an experiment's configuration says of a measured run, and where the run did something else.
+//! The experiment's configuration of a measured run, and differences of the run from it.
 
 use serde_json::Value;
 

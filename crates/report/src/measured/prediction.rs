@@ -1,4 +1,4 @@
-//! What the analytical engine predicts for a measured run, from what the run's file says of itself.
+//! Prediction of the analytical engine for a measured run, from the run's file.
 
 use atlas_core::count::Count;
 use std::sync::Arc;
@@ -34,13 +34,13 @@ pub struct Figure {
     /// Prediction over measurement less one, percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_percent: Option<f64>,
-    /// Whether the measurement lies within the ends.
+    /// Whether the measurement is inside the interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<bool>,
 }
 
 impl Figure {
-    /// A prediction alongside its measurement.
+    /// A prediction and its measurement.
     #[must_use]
     pub fn of(value: f64, interval: Option<Interval>, measured: Option<f64>) -> Figure {
         let ends = interval.map(|interval| interval.around(value));
@@ -93,7 +93,7 @@ pub struct Measured {
 }
 
 impl Prediction {
-    /// An estimate alongside what was measured.
+    /// An estimate and the measurements.
     #[must_use]
     pub fn of(target: &str, workload: &str, scenario: &Scenario, estimate: &Estimate, run: Measured) -> Prediction {
         let trusted = scenario.engine == Engine::Analytical;
@@ -173,7 +173,7 @@ pub fn predict(
         return Err(format!("the file does not state {}", lacks.join(", ")));
     };
     let micro = stated("training_config", "micro_batch_size");
-    // A layout is of one piece: the configured one where the file says nothing of its own.
+    // A layout is taken as a whole: the configured one if the file states none.
     let degrees = ["tensor_model_parallel_size", "pipeline_model_parallel_size", "data_parallel_size"];
     let own = degrees.iter().any(|field| number(run, "parallelism_config", field).is_some());
     let [tp, pp, dp] = degrees

@@ -1,4 +1,4 @@
-//! Measured runs described as a document: figures, predictions alongside them, charts of throughput, memory, time and loss.
+//! Measured runs as a document: figures, predictions, charts of throughput, memory, time and loss.
 
 use super::{Measured, prediction};
 use crate::chart::{Axis, Bar, Bars, Plot, Series, drawing, svg};

@@ -1,4 +1,4 @@
-//! Measured runs as a table, predictions alongside them.
+//! Measured runs and their predictions as a table.
 
 use super::prediction::{self, Prediction};
 use super::{Measured, system_rows};
@@ -85,7 +85,7 @@ pub fn table(runs: &[Measured]) -> String {
 /// A cell for each run, as a text of it.
 type Cells<'a> = &'a dyn Fn(&dyn Fn(&Measured) -> String) -> Vec<String>;
 
-/// Rows of predictions, each alongside what was measured.
+/// Rows of predictions and measurements.
 fn predicted_rows(runs: &[Measured], table: &mut Table, cells: Cells<'_>) {
     type Get = fn(&Prediction) -> Option<prediction::Figure>;
     let figures: [(&str, Get); 3] = [

@@ -19,7 +19,7 @@ impl Run {
         Run { font, text: encode(text) }
     }
 
-    /// Running text; what stands between backticks is code.
+    /// Running text; backticks enclose code.
     pub(super) fn of(font: Font, text: &str) -> Vec<Run> {
         let parts = text.split('`').count();
         let run = |(number, part): (usize, &str)| {

@@ -121,7 +121,7 @@ pub fn document(study: &Study) -> Value {
     })
 }
 
-/// Goodput over the interval between checkpoints, Daly's expectation alongside it.
+/// Goodput over the checkpoint interval, with Daly's expectation.
 #[must_use]
 pub fn plot(study: &Study) -> Plot {
     let simulated = study.choices.iter().map(|choice| (choice.interval / 60.0, choice.goodput.mean)).collect();

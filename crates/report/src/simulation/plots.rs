@@ -15,7 +15,7 @@ pub enum Chart {
 }
 
 impl Chart {
-    /// Laid out; `None` if there is nothing to show.
+    /// The layout; `None` if there is nothing to show.
     #[must_use]
     pub fn drawing(&self) -> Option<drawing::Drawing> {
         match self {

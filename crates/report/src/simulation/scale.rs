@@ -90,7 +90,7 @@ pub fn verdict(curve: &Curve) -> String {
     out
 }
 
-/// Efficiency that wants an explanation.
+/// Efficiency below which an explanation is given.
 const BETTER: f64 = 1.02;
 
 fn judged(curve: &Curve) -> String {
@@ -186,7 +186,7 @@ pub fn csv_of(curves: &[Curve]) -> String {
     out
 }
 
-/// Efficiency over accelerators, the closed form's alongside the simulated one's.
+/// Efficiency over accelerators, simulated and by the closed form.
 #[must_use]
 pub fn plot(name_of: &str, curves: &[Curve]) -> Plot {
     let points = |curve: &Curve, of: fn(&Answer) -> f64| -> Vec<(f64, f64)> {

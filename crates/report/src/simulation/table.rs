@@ -33,7 +33,7 @@ pub fn render(plan: &Plan, outcome: &Outcome, width: usize) -> String {
     out
 }
 
-/// Several plans alongside each other, with the differences from the first, run by run under the same seeds.
+/// Several plans compared, with differences from the first from runs with the same seeds.
 #[must_use]
 pub fn beside(answers: &[(Plan, Outcome)], width: usize) -> String {
     let pairs: Vec<(&Plan, &Outcome)> = answers.iter().map(|(plan, outcome)| (plan, outcome)).collect();

@@ -103,7 +103,7 @@ fn summary(study: &Study, out: &mut Vec<Block>) {
 /// What runs, in a sentence, and on what: readers of the summary alone know what its figures are about.
 fn compared(study: &Study) -> Option<String> {
     let first = study.entries.first()?;
-    // What targets set each for itself stands in the table of differences.
+    // Settings that differ between targets are in the table of differences.
     let common = |knob: Knob| {
         let value = first.scenario.get(knob);
         study.entries.iter().all(|entry| entry.scenario.get(knob) == value).then(|| value.to_string())
@@ -204,7 +204,7 @@ fn comparison(study: &Study, out: &mut Vec<Block>) {
     differences(study, out);
 }
 
-/// Knobs in which the entries differ: without them a comparison of figures says little.
+/// Knobs in which the entries differ, which a comparison of figures needs.
 fn differences(study: &Study, out: &mut Vec<Block>) {
     let knobs = atlas_plan::knob::Knob::all().filter(|knob| {
         let mut values =
@@ -234,7 +234,7 @@ fn differences(study: &Study, out: &mut Vec<Block>) {
 
 fn charts(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Heading(2, "Charts".to_owned()));
-    // Bars compare; a single one says no more than the table.
+    // Bars are for comparison; a single one adds nothing to the table.
     if study.entries.len() > 1 {
         bars(study, out);
     }
@@ -285,7 +285,7 @@ fn heat(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Heat(Grid { head, rows: study.entries.iter().map(row).collect() }));
 }
 
-/// The frontier of every deployment whose engine knows the model.
+/// The frontier of every deployment whose engine supports the model.
 fn curves(study: &Study, out: &mut Vec<Block>) {
     let curve = |entry: &Entry| {
         if entry.scenario.mode() != Mode::Inference || !entry.scenario.engine.reasons() {

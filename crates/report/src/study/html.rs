@@ -61,7 +61,7 @@ fn block(block: &Block) -> String {
     }
 }
 
-/// Running text; what stands between backticks is code.
+/// Running text; backticks enclose code.
 fn prose(text: &str) -> String {
     let mut out = String::new();
     let mut parts = text.split('`').peekable();

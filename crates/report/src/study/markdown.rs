@@ -37,7 +37,7 @@ fn block(block: &Block) -> String {
             let head = vec![(String::new(), Align::Left), right(&plot.across.label), right(&plot.up.label)];
             table(&Grid { head, rows: rows.collect() })
         }
-        // Its figures are described alongside it.
+        // Its figures are described next to it.
         Block::Picture(_) => String::new(),
         Block::Code(text) => markdown_block("console", text),
     }

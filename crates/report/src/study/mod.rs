@@ -39,7 +39,7 @@ pub struct Study {
 /// One answer and all that made it.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Its name in tables: the target's, with what tells it from others of the same target.
+    /// Its name in tables: the target's, with the differences from other entries of the same target.
     pub name: String,
     /// The documents behind it.
     pub parts: Parts,
@@ -63,7 +63,7 @@ impl Entry {
         Ok(Entry { name, parts, overrides, scenario, estimate })
     }
 
-    /// A metric's value; `None` if it says nothing here.
+    /// A metric's value; `None` if it does not apply.
     #[must_use]
     pub fn value(&self, metric: &Metric) -> Option<f64> {
         metric.applies_to(&self.scenario).then(|| (metric.get)(&self.estimate, &self.scenario))
@@ -83,7 +83,7 @@ pub enum Block {
     Heading(u8, String),
     /// Prose.
     Text(String),
-    /// Prose that stands out.
+    /// Emphasized prose.
     Callout(String),
     /// Points.
     List(Vec<String>),
@@ -95,7 +95,7 @@ pub enum Block {
     Bars(Bars),
     /// Shares by row and column, shaded.
     Heat(Grid),
-    /// A picture, laid out; what it shows stands in words or in a table alongside it.
+    /// A chart; text or a table next to it states what it shows.
     Picture(Drawing),
     /// Something to be typed.
     Code(String),

@@ -14,7 +14,7 @@ use atlas_config::Mode;
 const BUSY: f64 = 0.7;
 /// Largest coefficient of variation of a stable configuration (guide, section 1.1, validation criteria).
 const STABLE: f64 = 0.05;
-/// The interval that the guide gives B_base where one run says nothing of its own spread (section 10).
+/// The guide's interval of B_base for a single run without a stated spread (section 10).
 const USUAL_WIDTH: f64 = 0.05;
 /// Name of the rows of one configuration, their rates, and the rows.
 type Configurations<'a> = BTreeMap<String, Vec<&'a Observation>>;
@@ -220,7 +220,7 @@ impl<'a> Guide<'a> {
         self.take(Parameter::new(&RHO_BASE, rho, method, rows));
     }
 
-    /// Share of the peak FLOP/s that a row achieves, and half of its interval's width where the row tells it.
+    /// Share of the peak FLOP/s that a row achieves, and half the width of its interval if the row states it.
     pub(super) fn achieved(&self, row: &Observation) -> Option<(f64, Option<f64>)> {
         let half = |std: Option<f64>, n: Option<f64>| Some(1.96 * std? / n?.max(1.0).sqrt());
         if let Some(share) = row.figure("flop_utilization").filter(|share| share.value > 0.0) {

@@ -107,7 +107,7 @@ impl<'a> Guide<'a> {
             if unknown > 0 {
                 self.warn(format!("{}: {unknown} rows do not say how many requests they stand for", slot.symbol));
             }
-            // Too few requests say nothing of a tail where others say more.
+            // Rows of few requests are not used for tails if there are rows of more.
             let enough: Vec<&(f64, f64, &Observation)> = found.iter().filter(|(_, n, _)| *n >= REQUESTS).collect();
             let used: Vec<&(f64, f64, &Observation)> = if enough.is_empty() { found.iter().collect() } else { enough };
             let ratios: Vec<f64> = used.iter().map(|(ratio, ..)| *ratio).collect();

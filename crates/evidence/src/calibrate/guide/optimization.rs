@@ -59,7 +59,7 @@ impl<'a> Guide<'a> {
         self.take(Parameter::new(slot, found, method, rows));
     }
 
-    /// The gain of utilization of one run over another, and half of its interval's width where the rows tell it.
+    /// The gain of utilization of one run over another, and half the width of its interval if the rows state it.
     fn gain(&self, with: &Observation, without: &Observation) -> Option<(f64, Option<f64>)> {
         for name in ["flop_utilization", "utilization"] {
             if let (Some(a), Some(b)) = (with.figure(name), without.figure(name)) {

@@ -29,7 +29,7 @@ const OVERRIDES: [(&str, &[&[&str]]); 2] = [
     ("PRIMUS_PATH", &[&["paths", "primus", "installation"]]),
 ];
 
-/// Replaces values by the variables of the environment that stand for them; a missing value is added if
+/// Replaces values by their environment variables; a missing value is added if
 /// its section exists.
 pub(super) fn overridden(
     file: &Arc<str>,
