@@ -259,7 +259,7 @@ pub fn plan(target: &str, plan: &Plan) -> String {
             units::percent(step.reduction),
             format!("±{:.1} %", 196.0 * step.left),
             format!("{:.0}", step.measurement.minutes()),
-            step.measurement.tells().to_owned(),
+            step.measurement.determines().to_owned(),
         ]);
     }
     out += &table.render();

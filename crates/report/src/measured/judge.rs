@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::learning::sanity;
 use super::{Assumptions, Figure, Measured, Steps};
-use atlas_catalog::Catalog;
+use atlas_catalog::{Accelerator, Catalog};
 use atlas_core::units::significant;
 use atlas_ingest::economics;
 
@@ -46,6 +46,45 @@ fn contradiction(rate: f64, batch: f64, length: f64, seconds: f64) -> Option<Str
     })
 }
 
+/// The accelerator's peak at the precision of a run, which the user, the run's file or the experiment's plan states.
+fn peak(
+    stated: Option<&str>,
+    given: &Assumptions,
+    known: Option<&Accelerator>,
+    notes: &mut Vec<String>,
+) -> Option<f64> {
+    let written = given.precision.clone().or_else(|| stated.map(str::to_owned)).or_else(|| {
+        let plan = given.plan.as_ref()?;
+        let planned = plan.precision.clone()?;
+        notes.push(format!("precision {planned} by {}: MFU refers to its peak", plan.file));
+        Some(planned)
+    });
+    let precision = written.as_deref().unwrap_or("bf16").to_lowercase();
+    let peaks = known?.peaks.all();
+    let peak = peaks.into_iter().find(|(name, _)| precision.starts_with(name)).and_then(|(_, peak)| peak)?;
+    if written.is_none() {
+        notes.push("precision not stated: MFU refers to the bf16 peak".to_owned());
+    }
+    Some(peak)
+}
+
+/// Dollars for one accelerator and hour: given, planned, or the catalog's cheapest price.
+fn price(given: &Assumptions, known: Option<&Accelerator>, catalog: &Catalog, notes: &mut Vec<String>) -> Option<f64> {
+    if given.usd_per_gpu_hour.is_some() {
+        return given.usd_per_gpu_hour;
+    }
+    if let Some((plan, usd)) = given.plan.as_ref().and_then(|plan| Some((plan, plan.usd_per_gpu_hour?))) {
+        notes.push(format!("{} $/h per accelerator: {}", significant(usd, 3), plan.file));
+        return Some(usd);
+    }
+    let prices = catalog.prices_of(&known?.id);
+    let cheapest =
+        prices.iter().min_by(|a, b| a.usd_per_accelerator_hour().total_cmp(&b.usd_per_accelerator_hour()))?;
+    let usd = cheapest.usd_per_accelerator_hour();
+    notes.push(format!("{} $/h per accelerator: {}, {}", significant(usd, 3), cheapest.provider, cheapest.date));
+    Some(usd)
+}
+
 /// Judges a run from its benchmark JSON.
 #[must_use]
 pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) -> Measured {
@@ -68,20 +107,8 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
     let seconds = number("performance_metrics", "avg_step_time_seconds");
 
     let plan = given.plan.as_ref();
-    let written =
-        given.precision.clone().or_else(|| at("gpu_info", "precision").and_then(Value::as_str).map(str::to_owned));
-    let written = written.or_else(|| {
-        let planned = plan?.precision.clone()?;
-        notes.push(format!("precision {planned} by {}: MFU refers to its peak", plan?.file));
-        Some(planned)
-    });
-    let precision = written.clone().unwrap_or_else(|| "bf16".to_owned()).to_lowercase();
-    let peak = known.as_ref().and_then(|known| {
-        known.peaks.all().into_iter().find(|(name, _)| precision.starts_with(name)).and_then(|(_, peak)| peak)
-    });
-    if written.is_none() && peak.is_some() {
-        notes.push("precision not stated: MFU refers to the bf16 peak".to_owned());
-    }
+    let stated = at("gpu_info", "precision").and_then(Value::as_str);
+    let peak = peak(stated, given, known.as_deref(), &mut notes);
     let parameters = given.parameters.or_else(|| number("model_info", "total_params"));
     let parameters = parameters.or_else(|| number("model_info", "parameters_billion").map(|billions| billions * 1e9));
     let parameters = parameters.or_else(|| plan?.parameters);
@@ -90,18 +117,7 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
     };
     let utilization = rate.zip(gpus).map(|(rate, gpus)| use_of(rate, gpus));
 
-    let price = given.usd_per_gpu_hour.or_else(|| {
-        if let Some((plan, usd)) = plan.and_then(|plan| Some((plan, plan.usd_per_gpu_hour?))) {
-            notes.push(format!("{} $/h per accelerator: {}", significant(usd, 3), plan.file));
-            return Some(usd);
-        }
-        let prices = catalog.prices_of(&known.as_ref()?.id);
-        let cheapest =
-            prices.iter().min_by(|a, b| a.usd_per_accelerator_hour().total_cmp(&b.usd_per_accelerator_hour()))?;
-        let usd = cheapest.usd_per_accelerator_hour();
-        notes.push(format!("{} $/h per accelerator: {}, {}", significant(usd, 3), cheapest.provider, cheapest.date));
-        Some(usd)
-    });
+    let price = price(given, known.as_deref(), catalog, &mut notes);
     let cost = rate.zip(gpus).zip(price).map(|((rate, gpus), price)| economics::cost(rate, gpus * price));
     let tdp = plan.and_then(|plan| plan.tdp_w).or_else(|| known.as_ref().and_then(|known| known.tdp_w));
     let energy =
