@@ -1,5 +1,6 @@
-//! Packs the relocations of the executable where the C library reads packed ones: 1.1 MB of 16 otherwise, and as much memory,
-//! since the loader reads them all.
+//! Packs the relocations of the executable (`DT_RELR`) where the C library reads packed ones. 46,500 relocations take 11 KB
+//! instead of 1.1 MB, 7 % of the binary, and as much memory, since the loader reads them all. The option is one of the GNU
+//! linker and of LLD; Arch Linux links all its packages with it.
 
 use std::process::Command;
 use std::{env, str};
