@@ -12,7 +12,7 @@ use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_evidence::calibrate::check::{Age, CALENDAR, Checked, ages, checks};
 use atlas_evidence::calibrate::judge::{criteria, judge_standing};
-use atlas_evidence::calibrate::predict::telling;
+use atlas_evidence::calibrate::predict::identifying_part;
 use atlas_evidence::calibrate::{Bench, Observation};
 use atlas_ingest::Warmup;
 use atlas_plan::record::now;
@@ -121,7 +121,7 @@ fn target_of(library: &Library, rows: &[Observation]) -> Option<String> {
     let device = rows.iter().find_map(|row| row.word("hardware"))?.to_lowercase();
     let needs = rows.iter().filter_map(Observation::accelerators).fold(1.0, f64::max);
     let fits = library.targets().iter().filter(|target| {
-        let named = target.accelerator.as_deref().and_then(telling);
+        let named = target.accelerator.as_deref().and_then(identifying_part);
         let words = || device.split(|c: char| !c.is_ascii_alphanumeric());
         named.is_some_and(|part| words().any(|word| word == part)) && target.accelerators() >= needs
     });

@@ -79,7 +79,7 @@ impl Measurement {
 
     /// What it determines, in words.
     #[must_use]
-    pub fn tells(self) -> &'static str {
+    pub fn determines(self) -> &'static str {
         match self {
             Measurement::BaseThroughput => "B_base, rho_base, f_vendor(training), e_compute and e_host",
             Measurement::TensorParallel => "chi_base, chi_tp, e_network",

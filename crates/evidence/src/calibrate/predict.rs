@@ -63,11 +63,11 @@ impl Bench<'_> {
     /// The device that a row names, if it is in the catalog and not the target's.
     #[must_use]
     pub fn foreign(&self, row: &Observation) -> Option<String> {
-        let own = telling(self.target.accelerator.as_deref()?)?;
+        let own = identifying_part(self.target.accelerator.as_deref()?)?;
         let named = row.word("hardware")?;
         let known = self.devices.get_or_init(|| {
             let all = self.library.catalog().accelerators();
-            all.iter().filter_map(|sheet| telling(&sheet.id)).collect()
+            all.iter().filter_map(|sheet| identifying_part(&sheet.id)).collect()
         });
         let lower = named.to_lowercase();
         let mut words =
@@ -142,7 +142,7 @@ impl Bench<'_> {
 /// The part of an accelerator's key that identifies it: the first that contains a digit, `h200` of
 /// `nvidia-h200-sxm-141gb`.
 #[must_use]
-pub fn telling(key: &str) -> Option<String> {
+pub fn identifying_part(key: &str) -> Option<String> {
     key.split('-').find(|part| part.chars().any(|c| c.is_ascii_digit())).map(str::to_lowercase)
 }
 

@@ -74,7 +74,7 @@ fn head(measurement: Measurement) -> String {
         "#!/usr/bin/env bash\n# Measures {}.\n# Results go to results/ beside this file; run it on an idle node.\nset -euo \
          pipefail\ncd \"${{ATLAS_DIR:-$(dirname \"$(readlink -f \"$0\")\")}}\"\nmkdir -p results\nPYTHON=${{PYTHON:-python3}}\n\
          TORCHRUN=${{TORCHRUN:-torchrun}}\n\n",
-        measurement.tells()
+        measurement.determines()
     )
 }
 
@@ -185,7 +185,7 @@ fn readme(site: &Site<'_>, names: &[(String, Measurement)]) -> String {
          tells | minutes |\n| --- | --- | --- |\n"
     );
     for (stem, measurement) in names {
-        out += &format!("| {stem} | {} | {:.0} |\n", measurement.tells(), measurement.minutes());
+        out += &format!("| {stem} | {} | {:.0} |\n", measurement.determines(), measurement.minutes());
     }
     out += &format!(
         "\nThen, from here:\n\n    atlas calibrate results/*.csv --target {target} --dry-run\n\nLogs that do not say over \

@@ -84,7 +84,7 @@ impl Gang<'_> {
             row.jobs.push(number);
             row.used += wanted;
             if let (Some(hosts), Some(places)) = (&mut row.hosts, self.places.get_mut(number as usize)) {
-                *places = hosts.take(wanted);
+                *places = hosts.allocate(wanted);
             }
         }
         self.contend(at);
@@ -116,7 +116,7 @@ impl Gang<'_> {
             let Some(job) = self.input.jobs.get(number as usize) else { continue };
             row.used -= job.accelerators;
             if let (Some(hosts), Some(places)) = (&mut row.hosts, self.places.get(number as usize)) {
-                hosts.give(places);
+                hosts.release(places);
             }
             let begin = self.begun.get(number as usize).copied().flatten().unwrap_or(now).seconds();
             let ran = self.ran.get(number as usize).copied().unwrap_or(Time::ZERO).seconds();

@@ -21,7 +21,7 @@ impl Hosts {
     }
 
     /// Allocates a job's accelerators: hosts, and how many of each. That many must be free.
-    pub(super) fn take(&mut self, accelerators: u32) -> Vec<(u32, u32)> {
+    pub(super) fn allocate(&mut self, accelerators: u32) -> Vec<(u32, u32)> {
         let mut out: Vec<(u32, u32)> = Vec::new();
         let mut left = accelerators;
         while left > 0 {
@@ -45,8 +45,8 @@ impl Hosts {
         out
     }
 
-    /// Takes a job's accelerators back.
-    pub(super) fn give(&mut self, places: &[(u32, u32)]) {
+    /// Releases a job's accelerators.
+    pub(super) fn release(&mut self, places: &[(u32, u32)]) {
         for &(host, count) in places {
             if let Some(free) = self.free.get_mut(host as usize) {
                 *free += count;
@@ -91,15 +91,15 @@ mod tests {
     #[test]
     fn jobs_are_packed_under_one_leaf_or_spread_over_all() {
         let mut packed = Hosts::new(64, &fabric(Placement::Packed));
-        assert_eq!(packed.take(16), [(0, 8), (1, 8)]);
+        assert_eq!(packed.allocate(16), [(0, 8), (1, 8)]);
         // The fuller leaf suffices.
-        assert_eq!(packed.take(16), [(2, 8), (3, 8)]);
-        assert_eq!(packed.take(4), [(4, 4)]);
-        assert_eq!(packed.take(4), [(4, 4)]);
+        assert_eq!(packed.allocate(16), [(2, 8), (3, 8)]);
+        assert_eq!(packed.allocate(4), [(4, 4)]);
+        assert_eq!(packed.allocate(4), [(4, 4)]);
         let mut spread = Hosts::new(64, &fabric(Placement::Spread));
-        assert_eq!(spread.take(16), [(0, 8), (4, 8)]);
-        spread.give(&[(0, 8), (4, 8)]);
-        assert_eq!(spread.take(64).len(), 8);
+        assert_eq!(spread.allocate(16), [(0, 8), (4, 8)]);
+        spread.release(&[(0, 8), (4, 8)]);
+        assert_eq!(spread.allocate(64).len(), 8);
     }
 
     proptest! {
@@ -112,9 +112,9 @@ mod tests {
             let mut held: Vec<Vec<(u32, u32)>> = Vec::new();
             for size in sizes {
                 while hosts.free.iter().sum::<u32>() < size.min(all) {
-                    hosts.give(&held.remove(0));
+                    hosts.release(&held.remove(0));
                 }
-                let places = hosts.take(size.min(all));
+                let places = hosts.allocate(size.min(all));
                 prop_assert_eq!(places.iter().map(|p| p.1).sum::<u32>(), size.min(all));
                 held.push(places);
                 let used: u32 = held.iter().flatten().map(|p| p.1).sum();

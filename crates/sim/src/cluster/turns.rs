@@ -77,7 +77,7 @@ impl Cluster<'_> {
             accelerators: job.accelerators,
             promised: after(job.promised()),
             limit,
-            places: self.hosts.as_mut().map(|hosts| hosts.take(job.accelerators)).unwrap_or_default(),
+            places: self.hosts.as_mut().map(|hosts| hosts.allocate(job.accelerators)).unwrap_or_default(),
             left: job.seconds,
             since: now,
             slowdown: 1.0,
@@ -159,7 +159,7 @@ impl Cluster<'_> {
         self.free += ended.accelerators;
         self.working.change(now, -f64::from(ended.accelerators));
         if let Some(hosts) = &mut self.hosts {
-            hosts.give(&ended.places);
+            hosts.release(&ended.places);
         }
         let job = self.job(number);
         let begin = self.begun.get(number as usize).map_or(0.0, |t| t.seconds());

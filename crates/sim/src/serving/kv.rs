@@ -57,7 +57,7 @@ impl KvPool {
     }
 
     /// Allocates `blocks`, evicting unused pieces if necessary; allocates nothing if there are too few.
-    pub(super) fn take(&mut self, blocks: u64) -> bool {
+    pub(super) fn allocate(&mut self, blocks: u64) -> bool {
         if blocks > self.free + self.unused * self.piece_blocks {
             return false;
         }
@@ -75,7 +75,7 @@ impl KvPool {
     }
 
     /// Frees `blocks`.
-    pub(super) fn give(&mut self, blocks: u64) {
+    pub(super) fn free(&mut self, blocks: u64) {
         self.free += blocks;
     }
 
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_prefix_stays_cached_until_memory_is_needed() {
         let mut pool = KvPool::new(10, 2);
-        assert!(pool.take(6));
+        assert!(pool.allocate(6));
         assert_eq!(pool.keep(&[1, 2, 3]), 3);
         pool.release(&[1, 2, 3]);
         assert_eq!(pool.used(), 0);
@@ -180,16 +180,16 @@ mod tests {
         assert_eq!(pool.used(), 4);
         pool.release(&[1, 2]);
         // Six blocks: the four free ones and piece 3, which was used least recently.
-        assert!(pool.take(6));
+        assert!(pool.allocate(6));
         assert_eq!(pool.hold(&[1, 2, 3]), 2);
-        assert!(!pool.take(1));
+        assert!(!pool.allocate(1));
         pool.release(&[1, 2]);
         // Ends are dropped before beginnings.
-        assert!(pool.take(2));
+        assert!(pool.allocate(2));
         assert_eq!(pool.hold(&[1, 2]), 1);
         pool.release(&[1]);
-        pool.give(8);
-        assert!(pool.take(10));
+        pool.free(8);
+        assert!(pool.allocate(10));
         assert_eq!(pool.hold(&[1]), 0);
         assert_eq!((pool.used(), pool.total()), (10, 10));
     }
@@ -197,12 +197,12 @@ mod tests {
     #[test]
     fn blocks_cached_by_another_sequence_are_not_cached_twice() {
         let mut pool = KvPool::new(10, 1);
-        assert!(pool.take(4));
+        assert!(pool.allocate(4));
         assert_eq!(pool.keep(&[1, 2]), 2);
         assert_eq!(pool.keep(&[1, 2]), 0);
         pool.release(&[1, 2]);
         assert_eq!(pool.used(), 2);
-        pool.give(2);
+        pool.free(2);
         assert_eq!(pool.used(), 0);
     }
 }

@@ -339,7 +339,7 @@ impl Replica {
         let covered = length.div_ceil(e.block_size) * e.block_size;
         let own = e.blocks(e.kept(r.demand.isl, covered)).saturating_sub(r.shared * (e.piece / e.block_size));
         let more = own.saturating_sub(r.blocks);
-        if !self.kv.take(u64::from(more)) {
+        if !self.kv.allocate(u64::from(more)) {
             return false;
         }
         r.blocks += more;
@@ -377,7 +377,7 @@ impl Replica {
     }
 
     fn free(&mut self, r: &mut Request, workload: &Workload<'_>) {
-        self.kv.give(u64::from(r.blocks));
+        self.kv.free(u64::from(r.blocks));
         self.kv.release(held(workload, r));
         (r.blocks, r.shared, r.covered) = (0, 0, 0);
     }
@@ -467,7 +467,7 @@ impl Replica {
     /// Frees the blocks of a sequence that was transferred.
     pub(super) fn forget(&mut self, r: &mut Request, workload: &Workload<'_>) {
         let (blocks, shared) = std::mem::take(&mut r.remote);
-        self.kv.give(u64::from(blocks));
+        self.kv.free(u64::from(blocks));
         self.kv.release(first_names(workload, r, shared));
     }
 

@@ -67,14 +67,14 @@ struct Stage {
 }
 
 impl Stage {
-    fn take(&mut self, bytes: f64) -> Held {
+    fn allocate(&mut self, bytes: f64) -> Held {
         let held = self.allocator.allocate(bytes);
         self.most = self.most.max(self.allocator.allocated());
         self.in_pass = self.in_pass.max(self.allocator.allocated());
         held
     }
 
-    fn give(&mut self, held: impl IntoIterator<Item = Held>) {
+    fn free(&mut self, held: impl IntoIterator<Item = Held>) {
         held.into_iter().for_each(|one| self.allocator.release(one));
     }
 }
@@ -106,7 +106,7 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
     let gathered = if s.held_sharding() == Sharding::Zero3 { closed.memory.buffers } else { 0.0 };
     let mut m = Stage { allocator: Allocator::default(), most: 0, in_pass: 0 };
     for _ in 0..STATES {
-        let _ = m.take(states / f64::from(STATES));
+        let _ = m.allocate(states / f64::from(STATES));
     }
     let order = orders(s, micros, closed.in_flight).into_iter().nth(stage as usize).unwrap_or_default();
     let slots = (micros * chunks) as usize;
@@ -124,37 +124,37 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
             match pass.kind {
                 PassKind::Forward => {
                     for _ in 0..layers(pass.chunk) as u32 {
-                        let gather = (gathered > 0.0).then(|| m.take(gathered));
+                        let gather = (gathered > 0.0).then(|| m.allocate(gathered));
                         // What the layer computes and does not keep is gone at its end.
-                        let passing: Vec<Held> = again.iter().take(2).map(|bytes| m.take(by * bytes)).collect();
-                        list.extend(kept.iter().map(|bytes| m.take(by * bytes)));
-                        m.give(passing.into_iter().chain(gather));
+                        let passing: Vec<Held> = again.iter().take(2).map(|bytes| m.allocate(by * bytes)).collect();
+                        list.extend(kept.iter().map(|bytes| m.allocate(by * bytes)));
+                        m.free(passing.into_iter().chain(gather));
                     }
                     if logits > 0.0 && pass.chunk + 1 == chunks {
-                        *head = Some(m.take(by * logits));
+                        *head = Some(m.allocate(by * logits));
                     }
                 }
                 PassKind::Backward => {
-                    let mut flowing = m.take(by * gradient);
-                    m.give(head.take());
+                    let mut flowing = m.allocate(by * gradient);
+                    m.free(head.take());
                     let all = layers(pass.chunk);
                     for layer in (0..all as u32).rev() {
-                        let gather = (gathered > 0.0).then(|| m.take(gathered));
+                        let gather = (gathered > 0.0).then(|| m.allocate(gathered));
                         // The first layers of a stage are the ones recomputed.
                         let full = f64::from(layer) + 0.5 < closed.recompute.full_share * all;
                         let recomputed: Vec<Held> =
-                            if full { again.iter().map(|bytes| m.take(by * bytes)).collect() } else { Vec::new() };
-                        let own: Vec<Held> = again.iter().take(2).map(|bytes| m.take(by * bytes)).collect();
-                        let next = m.take(by * gradient);
+                            if full { again.iter().map(|bytes| m.allocate(by * bytes)).collect() } else { Vec::new() };
+                        let own: Vec<Held> = again.iter().take(2).map(|bytes| m.allocate(by * bytes)).collect();
+                        let next = m.allocate(by * gradient);
                         // Gradients of weights that run apart need what the layer has kept until then.
                         let from = if splits { list.len() } else { list.len().saturating_sub(kept.len()) };
-                        m.give(list.split_off(from).into_iter().chain(own).chain(recomputed).chain(gather));
-                        m.give([flowing]);
+                        m.free(list.split_off(from).into_iter().chain(own).chain(recomputed).chain(gather));
+                        m.free([flowing]);
                         flowing = next;
                     }
-                    m.give([flowing]);
+                    m.free([flowing]);
                 }
-                PassKind::Weights => m.give(list.drain(..)),
+                PassKind::Weights => m.free(list.drain(..)),
             }
             out.curve.push((m.in_pass as f64, m.allocator.reserved() as f64));
         }

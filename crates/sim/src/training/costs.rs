@@ -51,9 +51,9 @@ pub struct Costs {
     /// Micro-batches whose activations the fullest stage can hold.
     pub in_flight: f64,
     /// Rates of kernels and of layer-wise data-parallel collectives while both run.
-    pub beside: Beside,
+    pub overlap: OverlapRates,
     /// Rates of kernels and of the collectives of a whole stage's gradients and weights while both run.
-    pub beside_group: Beside,
+    pub group_overlap: OverlapRates,
 }
 
 /// When a pass must be simulated task by task.
@@ -79,31 +79,31 @@ const NEGLIGIBLE: f64 = 0.005;
 /// analytical engine does not overlap (`1 - overlap_share`) stands for the first gather and the last scatter, for which
 /// kernels wait in the simulation.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Beside {
+pub struct OverlapRates {
     /// Kernels.
     pub compute: f64,
     /// Collectives.
     pub data: f64,
 }
 
-impl Beside {
-    fn of(c: &Constants) -> Beside {
+impl OverlapRates {
+    fn of(c: &Constants) -> OverlapRates {
         let slowdown = c.overlap_slowdown.clamp(0.0, 0.99);
         let rate = 1.0 / (1.0 + slowdown);
-        Beside { compute: rate, data: rate }
+        OverlapRates { compute: rate, data: rate }
     }
 
     /// Of a stage's gradients and weights. Those of fully sharded weights are thick; elsewhere the traffic is thin, and costs
     /// kernels nothing. What is sharded over nodes travels through every device of a node and all its cards; what is sharded
     /// inside a node is reduced over nodes by each rank through its own card, a small part of what the device can move: kernels
     /// lose what that takes, but cannot keep it from going at the card's rate.
-    fn of_group(i: &TrainingInput, c: &Constants, layer: Port, data: Port) -> Beside {
+    fn of_group(i: &TrainingInput, c: &Constants, layer: Port, data: Port) -> OverlapRates {
         if i.held_sharding() != Sharding::Zero3 || !i.software.overlap_data {
-            Beside { compute: 1.0, data: 1.0 }
+            OverlapRates { compute: 1.0, data: 1.0 }
         } else if layer == data {
-            Beside::of(c)
+            OverlapRates::of(c)
         } else {
-            Beside { compute: (1.0 - c.overlap_slowdown.clamp(0.0, 0.99)).max(0.01), data: 1.0 }
+            OverlapRates { compute: (1.0 - c.overlap_slowdown.clamp(0.0, 0.99)).max(0.01), data: 1.0 }
         }
     }
 }
@@ -162,8 +162,8 @@ impl Costs {
             layer_port: traffic.data_port,
             optimizer: full.time.optimizer + under(&once, c, plan).time.offload,
             in_flight: full.in_flight,
-            beside: Beside::of(c),
-            beside_group: Beside::of_group(i, c, traffic.data_port, data_port),
+            overlap: OverlapRates::of(c),
+            group_overlap: OverlapRates::of_group(i, c, traffic.data_port, data_port),
         }
     }
 

@@ -96,19 +96,19 @@ impl Job<'_> {
 
     /// How fast kernels of a stage run alongside its group's collective, over their own rate: those of fully sharded weights take
     /// their share of the devices; elsewhere the traffic is thin.
-    pub(super) fn beside_group(&self, stage: u32, kind: usize) -> f64 {
-        if self.groups[stage as usize].current.is_some() { self.costs[kind].beside_group.compute } else { 1.0 }
+    pub(super) fn group_overlap(&self, stage: u32, kind: usize) -> f64 {
+        if self.groups[stage as usize].current.is_some() { self.costs[kind].group_overlap.compute } else { 1.0 }
     }
 
     fn retime_members(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
-        if self.costs.iter().any(|costs| costs.beside_group.compute < 1.0) {
+        if self.costs.iter().any(|costs| costs.group_overlap.compute < 1.0) {
             (0..self.replicas).for_each(|replica| self.retime(replica * self.stages + stage, queue));
         }
     }
 
     /// What kernels alongside a group's collective have taken from it is sent after it.
     fn sends_again(&mut self, stage: u32, queue: &mut EventQueue<Event>) -> bool {
-        let rate = self.most(|costs| costs.beside_group.data);
+        let rate = self.most(|costs| costs.group_overlap.data);
         if rate >= 1.0 || self.groups[stage as usize].current.is_none() {
             return false;
         }

@@ -122,7 +122,7 @@ impl Job<'_> {
         let all = (even * uneven.pace + shown) * uneven.stretch;
         if self.detailed(number) && seconds > 0.0 {
             let program = self.of(number, stage, pass).program.clone();
-            self.tell_inside(number, &program, now.seconds(), all / seconds);
+            self.record_kernels(number, &program, now.seconds(), all / seconds);
         }
         let process = &mut self.processes[number as usize];
         process.load.compute += even;
@@ -141,7 +141,7 @@ impl Job<'_> {
     }
 
     /// Tells what a pass that is run at once is made of.
-    fn tell_inside(&mut self, number: u32, program: &Program, begin: f64, by: f64) {
+    fn record_kernels(&mut self, number: u32, program: &Program, begin: f64, by: f64) {
         let alone = program.alone();
         let pass = self.processes[number as usize].current_task;
         for lane in Lane::ALL {

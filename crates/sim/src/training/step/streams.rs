@@ -158,7 +158,7 @@ impl Job<'_> {
         if streams.running[DATA].is_none_or(|running| running.task.port != Port::None) {
             return;
         }
-        let rate = if streams.running[0].is_some() { self.costs[process.kind].beside.data } else { 1.0 };
+        let rate = if streams.running[0].is_some() { self.costs[process.kind].overlap.data } else { 1.0 };
         if rate == streams.data_rate {
             return;
         }
@@ -198,8 +198,8 @@ impl Job<'_> {
     fn rate(&self, number: u32) -> f64 {
         let process = &self.processes[number as usize];
         let layered =
-            if process.streams.running[DATA].is_some() { self.costs[process.kind].beside.compute } else { 1.0 };
-        let grouped = self.beside_group(number % self.stages, process.kind);
+            if process.streams.running[DATA].is_some() { self.costs[process.kind].overlap.compute } else { 1.0 };
+        let grouped = self.group_overlap(number % self.stages, process.kind);
         (layered + grouped - 1.0).max(0.01)
     }
 
@@ -278,7 +278,7 @@ impl Job<'_> {
         let now = queue.now();
         let computed = self.computed(number, now);
         let kind = self.processes[number as usize].kind;
-        let rate = self.costs[kind].beside.data;
+        let rate = self.costs[kind].overlap.data;
         let streams = &mut self.processes[number as usize].streams;
         let Some(sent) = &mut streams.running[at] else { return };
         if at == DATA && rate < 1.0 && sent.size > 0.0 && sent.task.port != Port::None {
