@@ -114,7 +114,7 @@ fn figures(reading: &Reading, known: bool) -> Vec<Figure> {
         ] {
             found.extend(series.kept().iter().map(|value| (format!("run.{name}"), *value)));
         }
-        let settings = run.settings(reading);
+        let settings = reading.settings_of(run);
         for (name, value, origin) in settings.iter().filter(|(.., origin)| *origin == Origin::File) {
             let _ = origin;
             found.extend(value.as_f64().map(|value| (format!("config.{name}"), value)));

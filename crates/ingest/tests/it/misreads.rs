@@ -265,7 +265,7 @@ fn runs_of_different_sizes_keep_their_own_number_of_accelerators() {
     let text = line(63, 64, 10, 500) + &line(63, 64, 11, 500) + &line(7, 8, 10, 5000) + &line(7, 8, 11, 5000);
     let ingested = read("some.log", text.as_bytes());
     let reading = &ingested.readings[0];
-    let gpus: Vec<Option<f64>> = reading.runs.iter().map(|run| run.settings(reading).get("num_gpus")).collect();
+    let gpus: Vec<Option<f64>> = reading.runs.iter().map(|run| reading.settings_of(run).get("num_gpus")).collect();
     assert_eq!((gpus, reading.config.get("num_gpus")), (vec![Some(64.0), Some(8.0)], None));
     let measurements = atlas_ingest::measurement::measurements(&ingested, &common::context("some.log"));
     assert_eq!(measurements[0]["configuration"]["num_gpus"]["value"], 64);
