@@ -162,5 +162,5 @@ fn first_tokens_of_a_backlog_come_prompt_by_prompt_and_of_a_static_batch_togethe
     // A few steps of prompts: the mean one is through after little more than half of them.
     let share = backlog.ttft.mean / batch.ttft.mean;
     assert!((0.5..0.7).contains(&share), "{:?} {:?}", backlog.ttft, batch.ttft);
-    assert!((backlog.e2e.mean / batch.e2e.mean - 1.0).abs() < 0.03, "{:?} {:?}", backlog.e2e, batch.e2e);
+    assert!((backlog.e2e.mean / batch.e2e.mean - 1.0).abs() < 0.04, "{:?} {:?}", backlog.e2e, batch.e2e);
 }

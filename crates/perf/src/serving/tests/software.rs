@@ -158,6 +158,22 @@ fn uncompiled_prompts_delay_first_tokens_and_what_decodes_beside_them() {
 }
 
 #[test]
+fn narrow_slices_lose_less_of_the_rate_on_devices_of_little_arithmetic() {
+    // An H20 has a seventh of an H100's arithmetic and more bandwidth.
+    let mut h20 = Accelerator { mem_bw: 4.0e12, ..h100() };
+    h20.flops = h20.flops.map(|f| f * 148.0 / 989.0);
+    let slowdown = |accelerator: Accelerator| {
+        let compute = |tp: u32| {
+            let layout = Layout { tp: Count::new(tp), ..Layout::default() };
+            let load = Load::PrefillOnly { batch: 1.0 };
+            run(&ServingInput { accelerator, layout, load, isl: 8192.0, ..ServingInput::default() }).time.compute
+        };
+        8.0 * compute(8) / compute(1)
+    };
+    assert!(slowdown(h20) > 1.0 && slowdown(h100()) - 1.0 > 3.0 * (slowdown(h20) - 1.0), "{}", slowdown(h20));
+}
+
+#[test]
 fn a_polling_scheduler_delays_first_tokens_by_half_of_the_steps_it_skips() {
     let of = |concurrency, interval| {
         run(&ServingInput {

@@ -198,7 +198,7 @@ mod tests {
     fn pools_are_advised_where_prompts_disturb_tokens_and_the_software_has_them() {
         let (before, after) = long(&["concurrency=128"]).unwrap();
         assert!(
-            after.0 < 0.85 * before.0 && after.1 < before.1,
+            after.0 < 0.85 * before.0 && after.1 < 1.05 * before.1,
             "time per token and first token {before:?} → {after:?}"
         );
         // One request alone waits for no other's prompt.
@@ -216,7 +216,7 @@ mod tests {
         assert!(before.1 < 2000.0 && after.1 > 3000.0, "{before:?} → {after:?}");
         assert_eq!(long(&["concurrency=256", "slo_ttft_ms=3000"]), None);
         // A bound that only the pools keep.
-        let (before, after) = long(&["concurrency=128", "slo_ttft_ms=700"]).unwrap();
-        assert!(before.1 > 700.0 && after.1 < 700.0, "{before:?} → {after:?}");
+        let (before, after) = long(&["concurrency=128", "slo_tpot_ms=22"]).unwrap();
+        assert!(before.0 > 22.0 && after.0 < 22.0, "{before:?} → {after:?}");
     }
 }

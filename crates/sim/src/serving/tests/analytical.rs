@@ -96,9 +96,10 @@ fn the_steady_state_is_near_the_closed_form() {
 /// Equal requests that begin at once stay in step forever; found under way, some of them are together and most are not.
 #[test]
 fn bursts_of_equal_requests_persist_in_part() {
-    let case = ServingInput { isl: 4000.0, ..closed(32.0) };
-    let theory = estimate(&case, &Constants::default());
     // Ten turns, the first of which begins at once.
+    let load = Load::Closed { concurrency: 32.0, requests: 320.0 };
+    let case = ServingInput { isl: 4000.0, load, ..closed(32.0) };
+    let theory = estimate(&case, &Constants::default());
     let run = |staggered| {
         let mut input = Input::of(&case, &Constants::default(), 10 * 32);
         input.staggered = staggered;
