@@ -72,7 +72,7 @@ pub fn run<M: Model>(model: &mut M, queue: &mut EventQueue<M::Event>, until: Tim
     run_within(model, queue, until, MOST_EVENTS, progress)
 }
 
-/// As [`run`], with a maximum number of events (rounded up to [`LOOK_EVERY`]), which ends models that make no progress.
+/// As [`run`], with a maximum number of events (rounded up to `LOOK_EVERY`), which ends models that make no progress.
 pub fn run_within<M: Model>(
     model: &mut M,
     queue: &mut EventQueue<M::Event>,
