@@ -7,7 +7,8 @@
 use super::front_end::FrontEnd;
 use super::input::{Admission, Load, ServingInput};
 use super::queue;
-use super::steady_state::Cycle;
+use super::steady_state::{self, Cycle};
+use super::step::Machine;
 use crate::constants::Constants;
 
 /// Mean and quantiles, seconds.
@@ -71,15 +72,15 @@ impl FirstToken {
 }
 
 /// TTFT where `waiting` requests per replica stand before the running ones and finished requests are replaced.
-pub fn closed_loop(input: &ServingInput, c: &Constants, cycle: &Cycle, waiting: f64) -> FirstToken {
+pub fn closed_loop(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cycle, waiting: f64) -> FirstToken {
     let life = cycle.time.total().max(1e-12);
-    let fresh = super::steady_state::fresh_prompt(input);
+    let fresh = steady_state::fresh_prompt(input);
     let chunks = (fresh / input.max_num_batched_tokens.max(1.0)).max(1.0).ceil();
     // Own prefill: the chunk that carries it, alone or in the company of decoding sequences.
-    let own = cycle.prompt_alone
+    let own = steady_state::prefill_alone(m, input).total()
         + if input.chunked_prefill && cycle.batch > 1.0 { chunks * cycle.decode_step * 0.5 } else { 0.0 };
-    // Arrivals follow steps: while a step takes in prompts, sequences beside them gain a token each, so that a mixed step
-    // counts as one of all steps, however long it takes.
+    // A request arrives when another ends, which depends on the number of steps, not on time: in a mixed step every decoding
+    // sequence gains one token, however long the step takes. So utilization is a share of steps.
     let (busy, service) = if input.chunked_prefill {
         (cycle.prefill_share, chunks * cycle.mixed_step)
     } else {
@@ -93,7 +94,7 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, cycle: &Cycle, waiting: 
     FirstToken {
         slot: waiting * life / cycle.batch.max(1e-12),
         queue: random + boundary,
-        burst: 0.5 * others * burst_wait(input, c, cycle),
+        burst: 0.5 * others * burst_wait(input, c, m, cycle),
         prefill: own,
         overhead: FrontEnd::of(input, c).apart()
             + cadence(input, c, cycle.decode_step)
@@ -108,15 +109,15 @@ pub fn cadence(input: &ServingInput, c: &Constants, step: f64) -> f64 {
         Admission::EveryStep => 0.0,
         // Prompts gather until they fill a step, or for so many steps: one that fills it alone does not wait.
         Admission::Batched => {
-            let filled = super::steady_state::fresh_prompt(input) / input.max_num_batched_tokens.max(1.0);
+            let filled = steady_state::fresh_prompt(input) / input.max_num_batched_tokens.max(1.0);
             c.batched_steps * step * (1.0 - filled).max(0.0)
         }
         Admission::Polled => 0.0,
     }
 }
 
-/// Decode steps until a polling scheduler looks at its queue, where `running` sequences decode: half of the steps that it
-/// skips. It looks at once while nothing decodes (SGLang's `SchedulerRecvSkipper`).
+/// Mean decode steps until a polling scheduler reads its request queue while `running` sequences decode: half of the steps
+/// between two polls. An idle scheduler polls at once (SGLang's `SchedulerRecvSkipper`).
 pub fn polling(input: &ServingInput, running: f64) -> f64 {
     match input.admission {
         Admission::Polled if running > 1.0 => 0.5 * (f64::from(input.recv_interval) - 1.0),
@@ -124,16 +125,17 @@ pub fn polling(input: &ServingInput, running: f64) -> f64 {
     }
 }
 
-/// Seconds for which a request waits for each of those that arrive with it, averaged over all requests. A burst fills whole
-/// steps with its prompts; where others decode meanwhile, it costs no more than they are held up.
-fn burst_wait(input: &ServingInput, c: &Constants, cycle: &Cycle) -> f64 {
-    let steady = steady_burst_share(input, c);
-    (burst_share(input, c) - steady) * cycle.prompt_packed + steady * cycle.prompt_packed.min(cycle.prefill)
+/// Mean seconds that a request waits for each request that arrives in the same burst. The prompts of a burst fill whole
+/// steps. With mixed steps, a prompt costs no more than it delays the sequences that decode beside it.
+fn burst_wait(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cycle) -> f64 {
+    let (batch, steady) = (cycle.batch.max(1.0), steady_burst_share(input, c));
+    let packed = steady_state::prefill(m, input, batch).total() / batch;
+    (burst_share(input, c) - steady) * packed + steady * packed.min(cycle.prefill)
 }
 
 /// Decode steps for which a request waits on average until enough others do, where `running` sequences decode.
 pub fn gathering(input: &ServingInput, running: f64) -> f64 {
-    let life = super::steady_state::decode_steps(input).max(1.0);
+    let life = steady_state::decode_steps(input).max(1.0);
     let gathered = input.gathering.map_or(0.0, |gathering| 0.5 * gathering.interval(life));
     gathered + balancing(input, running / life)
 }

@@ -322,7 +322,7 @@ fn closed(
     let waiting = if wanted > limit { (offered - limit / gathered).max(0.0) } else { 0.0 };
     let cycle = steady_state::cycle(m, input, batch);
     let life = cycle.time.total();
-    let first = latency::closed_loop(input, c, &cycle, waiting);
+    let first = latency::closed_loop(input, c, m, &cycle, waiting);
     let front = FrontEnd::of(input, c);
     let apart = if waiting > 0.0 { 0.0 } else { front.apart() };
     // The last requests drain at a falling batch.
@@ -372,7 +372,7 @@ fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: f64, limit:
         };
         slot = 0.5 * (requests - limit).max(0.0) / rate.per_second();
     }
-    let mut first = latency::closed_loop(input, c, &cycle, 0.0);
+    let mut first = latency::closed_loop(input, c, m, &cycle, 0.0);
     first.slot = slot;
     let tpot = cycle_tpot(input, &cycle, first.prefill + first.queue + first.burst);
     let mut out = served(input, rate, limit, cycle.time.scaled(1.0 / input.osl.max(1.0)), first, tpot);
@@ -467,7 +467,7 @@ fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f
     }
     let batch = running(m, input, rate, limit, full.time.total());
     let cycle = steady_state::cycle(m, input, batch.max(1.0));
-    let mut first = latency::closed_loop(input, c, &cycle, 0.0);
+    let mut first = latency::closed_loop(input, c, m, &cycle, 0.0);
     first.burst = 0.0;
     first.queue = queue::mean_wait(rate, cycle.prefill, 1.0, c.variability) + 0.5 * cycle.decode_step * batch.min(1.0);
     first.slot = queue::mean_wait(rate, cycle.time.total(), limit, c.variability);

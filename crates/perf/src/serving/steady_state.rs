@@ -21,10 +21,6 @@ pub struct Cycle {
     pub prefill_share: f64,
     /// Seconds that one request's prefill adds to the cycle.
     pub prefill: f64,
-    /// Seconds of one request's prefill with nothing else in its steps.
-    pub prompt_alone: f64,
-    /// Seconds of one request's prefill where all prompts are there at once and fill whole steps.
-    pub prompt_packed: f64,
 }
 
 /// Prompt tokens to compute after the prefix cache.
@@ -158,8 +154,6 @@ pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
         decode_step: decode_time.total(),
         mixed_step: mixed_time.total(),
         prefill_share: shared / steps,
-        prompt_alone: prefill_alone(m, input).total(),
-        prompt_packed: prefill(m, input, batch.max(1.0)).total() / batch.max(1.0),
         prefill: (mixed_time.total() - decode_time.total()).max(0.0) * chunks / batch.max(1e-9),
     }
 }
