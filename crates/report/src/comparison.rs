@@ -23,7 +23,7 @@ const MOST_FIGURES: usize = 7;
 pub struct Column {
     /// The target.
     pub target: String,
-    /// Scenario and estimate, or the reason why there is none.
+    /// The scenario and its estimate, or why it cannot be estimated.
     pub answer: Result<(Scenario, Estimate), String>,
 }
 

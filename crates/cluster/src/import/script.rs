@@ -302,7 +302,7 @@ pub(super) fn settle(c: Collector, script: &Script, plain: &str, index: usize, o
 
 /// One server, several roles, or several servers.
 fn server(mut servers: Vec<(serving::Engine, Out)>, out: &mut Out) {
-    // A worker of Dynamo decodes unless it is told to prefill.
+    // Dynamo workers decode by default, so one beside a prefill worker is a decode worker.
     let prefills = servers.iter().any(|(_, o)| o.fields.str("role") == Some("prefill"));
     for (_, o) in &mut servers {
         if o.fields.str("launcher").is_some_and(|name| name.starts_with("dynamo.")) {

@@ -271,7 +271,7 @@ pub struct ServingInput {
     pub gathering: Option<Gathering>,
     /// Largest batch whose decode steps replay captured graphs, sequences; `None` if any do.
     pub graph_batch: Option<Count>,
-    /// Decode steps between two looks of a polling scheduler at what has come in; 1 by default.
+    /// Decode steps between two polls of the request queue; 1 by default.
     pub recv_interval: Count,
     /// Beams per request (beam search); 1 = sampling or greedy.
     pub beams: Count,

@@ -5,30 +5,29 @@ use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::constants::Constants;
 use crate::roofline;
 
-/// What a rank multiplies of a layer: the width of its slice of all products together, and how often these read or write
-/// a token's hidden vector.
+/// A rank's shard of a layer's weights.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slice {
-    /// Weights over the hidden size.
+    /// Weights of all products together over the hidden size.
     pub width: f64,
-    /// Passes over the hidden vector.
+    /// How often a token's hidden vector is read or written, at 2 bytes an element.
     pub passes: f64,
 }
 
 impl Slice {
-    /// Attention and MLP read it and write it each.
+    /// Attention and MLP: each reads the hidden vector once and writes it once.
     pub(super) fn layer(width: f64) -> Slice {
         Slice { width, passes: 4.0 }
     }
 
-    /// One MLP reads it and writes it.
+    /// One MLP, such as an expert: it reads the hidden vector once and writes it once.
     pub(super) fn mlp(width: f64) -> Slice {
         Slice { width, passes: 2.0 }
     }
 }
 
-/// FLOP/s of linear layers in a format, on many tokens. Narrow slices pass as many activations for less arithmetic: of 2
-/// FLOPs for each weight and token, `width` / (`width` + passes × peak / bandwidth) of the rate is left at 2 bytes a pass.
+/// FLOP/s of linear layers in a format, on many tokens. A token costs 2 FLOPs per weight, but reads and writes its hidden
+/// vector however narrow the shard is, so that `width / (width + passes × peak / bandwidth)` of the rate is left.
 pub(super) fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, unpack: bool, slice: Slice) -> f64 {
     let share = c.serving_products * roofline::best_fraction(acc, c);
     let narrow = match format {

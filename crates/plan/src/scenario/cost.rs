@@ -48,7 +48,7 @@ pub struct Terms {
     pub peak_hours: f64,
     /// Most that an accelerator may draw, W, where that is limited below its design power.
     pub power_cap: Option<f64>,
-    /// Limit of the core clock over its maximum; 1 where there is none.
+    /// Limit of the core clock as a share of its maximum; 1 without a limit.
     pub clock_share: f64,
     /// Power of a rack, kW, where that is limited.
     pub rack_kw: Option<f64>,

@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(
             moves("h100-sxm-8", &[], Knob::KvPrecision).map(|[_, up]| up),
             Some(None),
-            "wider than BF16 is none"
+            "no KV format is wider than BF16"
         );
         assert_eq!(moves("h100-sxm-8", &[], Knob::WeightBits), None, "the format states it");
         let file = [(Knob::Software, "llama.cpp"), (Knob::Precision, "q4_k_m")];

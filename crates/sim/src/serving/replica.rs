@@ -447,7 +447,7 @@ impl Replica {
         r.shared += kept;
     }
 
-    /// Allocates memory for a sequence that was prefilled elsewhere; `false` if there is none.
+    /// Allocates KV cache for a sequence prefilled by another pool; `false` if the replica is full.
     pub(super) fn make_room(&mut self, r: &mut Request, e: &Engine) -> bool {
         if self.running.len() + self.waiting.len() + self.in_transfer >= e.max_num_seqs {
             return false;

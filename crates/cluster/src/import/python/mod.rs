@@ -62,7 +62,7 @@ pub(crate) fn read(plain: &str, index: usize, files: Lookup<'_>) -> Collector {
     let own = statements.iter().filter_map(|s| defined(s)).map(|(name, _)| (name.to_owned(), Vec::new()));
     let mut p = program(own.collect());
     statements.iter().for_each(|s| p.statement(s));
-    // Functions stand in front of their calls, whose arguments are known only now.
+    // Functions are defined before they are called, so their arguments are known only after a first pass.
     if p.calls.values().any(|arguments| !arguments.is_empty()) {
         p = program(p.calls);
         statements.iter().for_each(|s| p.statement(s));
