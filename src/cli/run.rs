@@ -55,7 +55,8 @@ pub struct Args {
     /// Maximum p99 latency with --method, ms
     #[arg(long, value_name = "MS", requires = "method", value_parser = milliseconds, default_value = "100", help_heading = "Batch")]
     pub sla: f64,
-    /// Add to every answer the measured rows behind its throughput: their number, the nearest one and our error there
+    /// Add to every answer its notes (what is assumed, known weaknesses) and the measured rows behind its throughput: their
+    /// number, the nearest one and our error there
     #[arg(long, requires = "batch", help_heading = "Batch")]
     pub evidence: bool,
 }

@@ -246,6 +246,35 @@ fn memory_that_the_package_does_not_come_with_is_reported_and_not_used() {
 }
 
 #[test]
+fn a_global_batch_that_is_not_stated_keeps_pipeline_stages_busy_and_divides() {
+    let step = |knobs: &[(Knob, &str)]| {
+        let mut parts = parts("h100x8", "llama3_8b_train");
+        let workload = std::sync::Arc::make_mut(&mut parts.workload);
+        (workload.plan.global, workload.plan.micro) = (None, None);
+        let (scenario, estimate) = answer(&parts, knobs);
+        let notes = notes(&scenario, &estimate);
+        let assumed = notes.iter().find(|note| note.contains("global batch")).unwrap().clone();
+        (scenario.global(&scenario.base), estimate.fits(), assumed)
+    };
+    let stages = [(Knob::Pp, "4"), (Knob::Tp, "1"), (Knob::Prompt, "8192"), (Knob::Microbatch, "1")];
+    let (global, fits, assumed) = step(&stages);
+    // Four million tokens are 512 sequences of 8192.
+    assert_eq!((global, fits), (512.0, true));
+    assert!(
+        assumed.ends_with("global batch 512, about four million tokens, a multiple of the pipeline stages"),
+        "{assumed}"
+    );
+    // Interleaved stages need a multiple of the stages; long sequences still have a micro-batch for each.
+    let (global, fits, _) = step(&[&stages[..], &[(Knob::Vpp, "2"), (Knob::NumNodes, "3")]].concat());
+    assert_eq!((global % (4.0 * 6.0), fits), (0.0, true));
+    let (global, ..) = step(&[(Knob::Pp, "4"), (Knob::Tp, "2"), (Knob::Prompt, "4000000"), (Knob::Microbatch, "1")]);
+    assert_eq!(global, 4.0);
+    let (global, _, assumed) = step(&[(Knob::Pp, "1"), (Knob::Tp, "1"), (Knob::Microbatch, "1")]);
+    assert_eq!(global, 8.0);
+    assert!(assumed.ends_with("one micro-batch per replica"), "{assumed}");
+}
+
+#[test]
 fn replicas_that_cannot_share_the_global_batch_idle_where_few_do() {
     let replicas = |accelerators: u32, global: &str| {
         let mut parts = parts("h100x8", "llama3_8b_train");

@@ -59,10 +59,15 @@ impl Follow {
     }
 
     /// Reads the next bytes of the log, wherever they are cut, and passes the observations in their lines to `each`.
-    pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(Observation)) {
+    pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Observation)) {
+        self.feed_dyn(bytes, &mut each);
+    }
+
+    /// As `feed`. Not generic: a generic function is compiled in the crate that calls it, with that crate's optimization.
+    fn feed_dyn(&mut self, mut bytes: &[u8], each: &mut dyn FnMut(Observation)) {
         self.bytes += bytes.len() as u64;
         if self.searches() && !self.dropping {
-            bytes = self.search(bytes, &mut each);
+            bytes = self.search(bytes, each);
         }
         while let Some(at) = memchr::memchr2(b'\n', b'\r', bytes) {
             let (head, rest) = bytes.split_at(at);
@@ -81,14 +86,14 @@ impl Follow {
             }
             self.number += u64::from(end == Some(b'\n'));
             self.observed += self.out.len() as u64;
-            self.out.drain(..).for_each(&mut each);
+            self.out.drain(..).for_each(&mut *each);
             // Bytes read, not bytes received: the result must not depend on where the bytes are cut.
             let read = self.bytes - bytes.len() as u64;
             if self.words.is_empty() && self.is_settled(read) {
                 self.settle();
             }
             if self.searches() {
-                bytes = self.search(bytes, &mut each);
+                bytes = self.search(bytes, each);
             }
         }
         if self.dropping {
@@ -123,7 +128,7 @@ impl Follow {
     }
 
     /// Reads those whole lines of `bytes` that contain one of the words; returns the incomplete rest.
-    fn search<'b>(&mut self, bytes: &'b [u8], each: &mut impl FnMut(Observation)) -> &'b [u8] {
+    fn search<'b>(&mut self, bytes: &'b [u8], each: &mut dyn FnMut(Observation)) -> &'b [u8] {
         let end = memchr::memrchr2(b'\n', b'\r', bytes).map_or(0, |at| at + 1);
         let (mut rest, unfinished) = bytes.split_at(end);
         // The next position of each word.

@@ -177,7 +177,9 @@ pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     let rest = text.get(at..)?;
     let power = power.saturating_sub(decimals as i32);
     if let Some(scale) = TENS.get(power.unsigned_abs() as usize).filter(|_| count <= EXACT_DIGITS) {
-        let value = if power < 0 { mantissa as f64 / scale } else { mantissa as f64 * scale };
+        // Signed, as processors convert signed integers in one instruction.
+        let digits = mantissa as i64 as f64;
+        let value = if power < 0 { digits / scale } else { digits * scale };
         return Some((if negative { -value } else { value }, rest));
     }
     let written = text.get(..at)?;

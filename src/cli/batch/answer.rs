@@ -11,6 +11,7 @@ use atlas_document::decode::nearest;
 use atlas_document::{Diagnostics, Node};
 use atlas_evidence::support;
 use atlas_plan::engine::estimate_into;
+use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::Estimate;
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::record::{Body, Knobs, Metrics};
@@ -244,6 +245,8 @@ fn write_answer(
     if evidence {
         out.extend_from_slice(b",\"evidence\":");
         serde_json::to_writer(&mut *out, &support::throughput(parts, scenario))?;
+        out.extend_from_slice(b",\"notes\":");
+        serde_json::to_writer(&mut *out, &notes(scenario, estimate))?;
     }
     out.extend_from_slice(b"}\n");
     Ok(())

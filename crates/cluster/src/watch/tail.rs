@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use flate2::write::MultiGzDecoder;
 
 /// Bytes asked for at a time.
-const CHUNK: usize = 1 << 18;
+const CHUNK: usize = 1 << 16;
 /// Bytes at the beginning that show whether a file was replaced by one at least as long.
 const HEAD: usize = 256;
 

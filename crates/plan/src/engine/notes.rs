@@ -274,7 +274,8 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
         Mode::Training => {
             let plan = &phase.plan;
             let global = scenario.global(phase);
-            assume(plan.global.is_none(), format!("global batch {global}, one micro-batch per replica"));
+            let default = scenario.default_global(phase);
+            assume(plan.global.is_none(), format!("global batch {global}, {default}"));
             let sharding = format!("sharding {}", scenario.sharding(phase).name());
             assume(plan.sharding.is_none() && phase.shape.dp > 1.0, sharding);
             assume(plan.format.is_none(), "precision bf16".to_owned());

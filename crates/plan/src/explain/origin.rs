@@ -177,7 +177,7 @@ impl<'a> Inputs<'a> {
                 Some("median of this type of offer in the catalog")
             }
             Knob::Dp if plan.dp.is_none() => Some("as many replicas as fit the target"),
-            Knob::Global if plan.global.is_none() => Some("one micro-batch per replica"),
+            Knob::Global if plan.global.is_none() => Some(self.scenario.default_global(&self.scenario.base)),
             Knob::Concurrency if plan.serving.concurrency.is_none() => Some("16 requests per replica"),
             _ => None,
         };

@@ -297,10 +297,35 @@ impl Scenario {
         self.all_phases().filter(|phase| !phase.pinned.pins(knob)).for_each(&mut change);
     }
 
-    /// Sequences of an optimizer step; by default, one micro-batch on each replica.
+    /// Sequences of an optimizer step. By default, one micro-batch on each replica; with pipeline stages, which would be idle
+    /// most of the time, [`STEP_TOKENS`] in as many micro-batches for each stage.
     #[must_use]
     pub fn global(&self, phase: &Phase) -> f64 {
-        phase.plan.global.map_or(phase.shape.dp * self.microbatch, f64::from)
+        if let Some(global) = phase.plan.global {
+            return global.into();
+        }
+        let once = phase.shape.dp * self.microbatch;
+        if !self.accumulates_by_default(phase) {
+            return once;
+        }
+        let each_stage = (STEP_TOKENS / (once * phase.shape.prompt * phase.shape.pp)).round().max(1.0);
+        once * phase.shape.pp * each_stage
+    }
+
+    /// Whether a global batch that the files do not state has several micro-batches on each replica.
+    fn accumulates_by_default(&self, phase: &Phase) -> bool {
+        let accumulates = self.in_force.training.accumulation == Accumulation::MicroBatches;
+        self.engine.reasons() && accumulates && phase.shape.pp > 1.0 && phase.shape.prompt >= 1.0
+    }
+
+    /// How a global batch that the files do not state follows.
+    #[must_use]
+    pub fn default_global(&self, phase: &Phase) -> &'static str {
+        if self.accumulates_by_default(phase) {
+            "about four million tokens, a multiple of the pipeline stages"
+        } else {
+            "one micro-batch per replica"
+        }
     }
 
     /// Sequences of a micro-batch. Where the files are silent, software that does not accumulate runs the whole share of
@@ -360,6 +385,9 @@ fn number(value: impl Into<f64>) -> Setting {
 
 /// Requests in flight on a replica by default: enough to keep it busy, few enough to be answered soon.
 pub const CONCURRENCY: f64 = 16.0;
+
+/// Tokens of an optimizer step over pipeline stages by default: the first batch of Llama 3 405B (arXiv:2407.21783, section 3.4.1).
+const STEP_TOKENS: f64 = 4.0 * 1024.0 * 1024.0;
 
 /// The kind of a load.
 fn load_kind(load: &Load) -> LoadKind {

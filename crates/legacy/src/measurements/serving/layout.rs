@@ -143,7 +143,9 @@ fn unstated(record: &mut Record, context: &Context<'_>, moe: bool) {
     if moe && ranks >= 4.0 && !fit_one {
         let why = "not stated, data-parallel attention and whole experts on the ranks of a node";
         let stated = record.number("ep").filter(|ep| *ep > 1.0 && *ep <= ranks);
-        let usual = (1..=8).rev().map(f64::from).find(|groups| ranks % groups == 0.0).unwrap_or(1.0);
+        let experts = context.shape.map_or(0.0, |shape| shape.experts);
+        let divides = |groups: &f64| ranks % groups == 0.0 && experts % groups == 0.0;
+        let usual = (1..=8).rev().map(f64::from).find(divides).unwrap_or(1.0);
         let groups = stated.unwrap_or(usual);
         record.assume("tp", 1.0, why);
         if !record.has("ep") {
