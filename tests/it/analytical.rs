@@ -254,7 +254,7 @@ fn a_global_batch_that_is_not_stated_keeps_pipeline_stages_busy_and_divides() {
         let (scenario, estimate) = answer(&parts, knobs);
         let notes = notes(&scenario, &estimate);
         let assumed = notes.iter().find(|note| note.contains("global batch")).unwrap().clone();
-        (scenario.global(&scenario.base), estimate.fits(), assumed)
+        (scenario.global(&scenario.base), estimate.detail.unwrap().verdict.fits(), assumed)
     };
     let stages = [(Knob::Pp, "4"), (Knob::Tp, "1"), (Knob::Prompt, "8192"), (Knob::Microbatch, "1")];
     let (global, fits, assumed) = step(&stages);
