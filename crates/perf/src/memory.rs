@@ -13,7 +13,8 @@ pub use stage::{ModelStates, Sharded};
 use crate::accelerator::Precision;
 use crate::constants::Constants;
 use crate::convolution::Residual;
-use crate::training::{Plan, Recompute, TrainingInput};
+use crate::training::input::{Plan, TrainingInput};
+use atlas_core::plan::Recompute;
 use kept::Levels;
 use stage::Stage;
 

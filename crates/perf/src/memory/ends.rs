@@ -4,9 +4,9 @@ use super::kept::{Kept, Levels};
 use super::stage::{ModelStates, Stage, here, rest};
 use super::{MemoryBreakdown, convolutional_activations};
 use crate::constants::Constants;
+use crate::training::input::{Plan, TrainingInput};
 use crate::training::pipeline::{in_flight, most_in_flight};
 use crate::training::stages::{longest_middle, stage_layers};
-use crate::training::{Plan, TrainingInput};
 use atlas_core::count::Count;
 
 /// The pipeline stages that may be fullest with what they hold whatever is recomputed, so that several plans can be tried

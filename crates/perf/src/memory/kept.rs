@@ -3,7 +3,8 @@
 use atlas_core::count::Count;
 use std::cell::OnceCell;
 
-use crate::training::{Plan, Recompute, TrainingInput};
+use crate::training::input::{Plan, TrainingInput};
+use atlas_core::plan::Recompute;
 
 /// Bytes a token that the parts of a layer keep for their backward pass.
 #[derive(Debug, Clone, Copy, PartialEq)]

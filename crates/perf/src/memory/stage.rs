@@ -4,9 +4,10 @@ use super::kept::Kept;
 use super::{LocalParams, MemoryBreakdown, embedding, logits};
 use crate::arch::Architecture;
 use crate::constants::Constants;
+use crate::training::input::TrainingInput;
 use crate::training::stages::stage_layers;
-use crate::training::{Schedule, Sharding, TrainingInput};
 use atlas_core::count::Count;
+use atlas_core::plan::{PipelineSchedule as Schedule, Sharding};
 
 /// Which pipeline stage, as far as its memory differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

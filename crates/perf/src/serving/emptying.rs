@@ -11,11 +11,6 @@ use super::step::{Machine, StepTime};
 /// Points of the integral over the time that a batch takes to run empty.
 const POINTS: usize = 12;
 
-/// The longest answer in mean answers, as far as any is let through.
-pub fn longest(input: &ServingInput) -> f64 {
-    input.longest_output()
-}
-
 /// Share of answers longer than `t`.
 fn surviving(longest: f64, t: f64) -> f64 {
     if longest > 2.0 {
@@ -32,16 +27,6 @@ fn remaining(longest: f64, t: f64) -> f64 {
     }
     let half = longest - 1.0;
     if t < 1.0 - half { 1.0 - t } else { (longest - t).max(0.0).powi(2) / (4.0 * half).max(1e-12) }
-}
-
-/// What a running answer, met at any time, has behind it on average, and as much before it, in mean answers: half of one
-/// where all are equal, more where the long ones stay (the inspection paradox, Feller, *An Introduction to Probability
-/// Theory* II, section I.4).
-pub fn mean_age(input: &ServingInput) -> f64 {
-    let longest = longest(input);
-    let variance =
-        if longest > 2.0 { (longest - 1.0) / (longest + 1.0) } else { (longest - 1.0) * (longest - 1.0) / 3.0 };
-    0.5 * (1.0 + variance)
 }
 
 /// Seconds over the time that sequences take to end of which `running` tells how many are there at t on average and how
@@ -70,7 +55,7 @@ fn until_empty(
 /// Decoding of `batch` sequences that begin together and are not replaced: until the last has ended, and seconds of a
 /// mean one.
 pub fn together(m: &Machine, input: &ServingInput, batch: f64) -> (StepTime, f64) {
-    let longest = longest(input);
+    let longest = input.longest_output();
     if longest <= 1.0 || batch <= 1.0 {
         let time = m.step(&steady_state::decode_tokens(input, batch)).scaled(steady_state::decode_steps(input));
         return (time, time.total());
@@ -85,14 +70,14 @@ pub fn together(m: &Machine, input: &ServingInput, batch: f64) -> (StepTime, f64
 /// The end of a run whose `batch` running sequences are replaced no more, the last of them just begun: its decoding, and
 /// the mean answers that each of them still had before it.
 pub fn drain(m: &Machine, input: &ServingInput, batch: f64) -> (StepTime, f64) {
-    let longest = longest(input);
+    let longest = input.longest_output();
     let others = (batch - 1.0).max(0.0);
     let running = |t| {
         let (fresh, share) = (surviving(longest, t), remaining(longest, t));
         (fresh + others * share, 1.0 - (1.0 - fresh) * (1.0 - share).max(0.0).powf(others))
     };
     let (time, _) = until_empty(m, input, (longest, batch), running);
-    (time, (1.0 + others * mean_age(input)) / batch.max(1.0))
+    (time, (1.0 + others * input.mean_age()) / batch.max(1.0))
 }
 
 #[cfg(test)]
@@ -121,7 +106,7 @@ mod tests {
             let left = integral(longest, |t| remaining(longest, t));
             let (_, input) = case(longest);
             assert!((mean - 1.0).abs() < 1e-4, "{longest}: {mean}");
-            assert!((left - mean_age(&input)).abs() < 1e-4, "{longest}: {left} {}", mean_age(&input));
+            assert!((left - input.mean_age()).abs() < 1e-4, "{longest}: {left} {}", input.mean_age());
         }
     }
 

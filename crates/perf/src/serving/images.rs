@@ -7,7 +7,6 @@
 use super::fabric::Fabric;
 use super::input::{Layout, ServingInput};
 use super::rates::{Slice, linear_rate};
-use super::steady_state::computed;
 use crate::accelerator::Precision;
 use crate::constants::Constants;
 use crate::roofline;
@@ -51,5 +50,5 @@ pub(super) fn of_token(input: &ServingInput, layout: &Layout, c: &Constants, pac
     };
     let device = products + attention + traffic + reduced;
     // One graph of kernels for all images of a request, launched by the host alongside.
-    device.max(images.kernels * pace.launch) / computed(input, input.isl).max(1.0)
+    device.max(images.kernels * pace.launch) / input.computed(input.isl).max(1.0)
 }

@@ -387,6 +387,24 @@ impl Layout {
 }
 
 impl ServingInput {
+    /// Tokens that a graph computes for a length: as many, or up to the next power of two, to which lengths are bucketed
+    /// where graphs are compiled for fixed shapes (AWS Neuron documentation, bucketing).
+    #[must_use]
+    pub fn computed(&self, length: f64) -> f64 {
+        if self.compiled_batch.is_some() { length.max(1.0).log2().ceil().exp2() } else { length }
+    }
+
+    /// What a running answer, met at any time, has behind it on average, and as much before it, in mean answers: half of
+    /// one where all are equal, more where the long ones stay (the inspection paradox, Feller, *An Introduction to
+    /// Probability Theory* II, section I.4).
+    #[must_use]
+    pub fn mean_age(&self) -> f64 {
+        let longest = self.longest_output();
+        let variance =
+            if longest > 2.0 { (longest - 1.0) / (longest + 1.0) } else { (longest - 1.0) * (longest - 1.0) / 3.0 };
+        0.5 * (1.0 + variance)
+    }
+
     /// Most sequences in one step, at least one; infinite without a limit.
     #[must_use]
     pub fn most_sequences(&self) -> f64 {

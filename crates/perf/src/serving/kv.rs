@@ -1,6 +1,5 @@
 //! How many sequences fit: memory left for keys and values after weights and the engine's own needs.
 
-use super::emptying;
 use super::input::{Layout, ServingInput};
 use super::shape::Shape;
 use crate::constants::Constants;
@@ -40,7 +39,7 @@ pub fn capacity(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Consta
     let free_bytes = usable_bytes - reserve_bytes - weight_bytes;
     // Beams share the prompt's keys and values, not the output's.
     // A scheduler that never evicts reserves the whole output at admission; a paging one fills it as it grows.
-    let filled = if input.reserve_output { 2.0 } else { 1.0 } * emptying::mean_age(input);
+    let filled = if input.reserve_output { 2.0 } else { 1.0 } * input.mean_age();
     let length = input.isl + filled * input.osl * input.beams.max(Count::ONE);
     let mean_sequence = (shape.kept(length, input.whole_windows) * shape.kv_bytes_token + shape.state_bytes).max(1.0);
     let groups = layout.attention_dp.max(Count::ONE);

@@ -349,7 +349,7 @@ fn drain(input: &ServingInput, m: &Machine, cycle: &Cycle) -> f64 {
 
 /// All requests queued at once: equal ones in waves of the largest batch, others in turns that mix, and a drain.
 fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: f64, limit: f64) -> ServingEstimate {
-    let equal = emptying::longest(input) <= 1.0;
+    let equal = input.longest_output() <= 1.0;
     let waves = || Rate::Run { requests, seconds: waves::time(m, input, requests, limit).total() };
     if requests.is_finite() && requests <= limit {
         let mut out = batch_run(input, m, requests, limit, true);

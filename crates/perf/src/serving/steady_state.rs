@@ -1,6 +1,5 @@
 //! Continuous batching at steady state: how steps of prefill and decode share the accelerator.
 
-use super::emptying;
 use super::input::ServingInput;
 use super::speculative;
 use super::step::{Machine, StepTime, Tokens};
@@ -25,13 +24,7 @@ pub struct Cycle {
 
 /// Prompt tokens to compute after the prefix cache.
 pub fn fresh_prompt(input: &ServingInput) -> f64 {
-    (computed(input, input.isl) * (1.0 - input.prefix_hit.clamp(0.0, 1.0))).max(1.0)
-}
-
-/// Tokens that a graph computes for a length: as many, or up to the next power of two, to which lengths are bucketed where
-/// graphs are compiled for fixed shapes (AWS Neuron documentation, bucketing).
-pub fn computed(input: &ServingInput, length: f64) -> f64 {
-    if input.compiled_batch.is_some() { length.max(1.0).log2().ceil().exp2() } else { length }
+    (input.computed(input.isl) * (1.0 - input.prefix_hit.clamp(0.0, 1.0))).max(1.0)
 }
 
 /// Keys that prompt tokens see on average: the cached prefix and half of the fresh part.
@@ -39,19 +32,19 @@ fn prompt_context(input: &ServingInput) -> f64 {
     let fresh = fresh_prompt(input);
     if input.compiled_batch.is_some() {
         // Scores beyond the diagonal are computed and masked.
-        return computed(input, input.isl);
+        return input.computed(input.isl);
     }
     // Without a mask every token sees the whole prompt.
     let masked = if input.arch.causal { 0.5 * fresh } else { 0.0 };
-    computed(input, input.isl) - masked
+    input.computed(input.isl) - masked
 }
 
 /// Mean keys a decoding sequence sees over its life.
 pub fn mean_context(input: &ServingInput) -> f64 {
     if input.compiled_batch.is_some() {
-        return computed(input, input.isl + input.osl);
+        return input.computed(input.isl + input.osl);
     }
-    input.isl + emptying::mean_age(input) * input.osl
+    input.isl + input.mean_age() * input.osl
 }
 
 /// Steps that a sequence decodes for.

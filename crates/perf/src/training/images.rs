@@ -4,11 +4,62 @@ use super::layer::{Passage, products};
 use super::pipeline::Pass;
 use super::{Plan, Software, TrainingInput};
 use crate::accelerator::Precision;
+use crate::arch::Architecture;
 use crate::collective::{self, Fabric, Group};
 use crate::constants::Constants;
+use crate::memory;
+use crate::ops::{self, Slice, Work};
 use crate::roofline;
 use crate::roofline::{FusedAttention, Gemm};
+use crate::vision::{Encoded, Images};
 use atlas_core::count::Count;
+
+/// The images that an encoder passes to a model, whether its weights are trained or not.
+#[must_use]
+pub fn encoded(encoder: &Architecture, of: &Encoded, trained: bool) -> Images {
+    let slice = Slice { tokens: of.patches, context: encoder.mean_context(of.patches), ..Slice::default() };
+    let list = ops::layer(encoder, &slice, false);
+    let layers = f64::from(encoder.layers);
+    let mut sums = Images {
+        tokens: of.pieces * of.tokens,
+        patches: of.pieces * of.patches,
+        params: encoder.params() + of.projector,
+        // Patches to vectors, and vectors to tokens.
+        product_flops: 2.0
+            * of.pieces
+            * (of.patches * encoder.patch.unwrap_or(Count::ZERO) * encoder.hidden + of.tokens * of.projector),
+        attention_flops: 0.0,
+        attention_bytes: 0.0,
+        traffic: 0.0,
+        kernels: layers * list.kernels(),
+        pieces: of.pieces,
+        layers,
+        hidden: f64::from(encoder.hidden),
+        ffn: f64::from(encoder.ffn),
+        head_dim: encoder.head_dim,
+        kept: 0.0,
+        kept_inputs: 0.0,
+        trained,
+    };
+    let times = of.pieces * layers;
+    for op in list.iter() {
+        match op.work {
+            Work::Gemm(g) => sums.product_flops += times * g.flops(),
+            Work::Attention { flops, bytes } => {
+                sums.attention_flops += times * flops;
+                sums.attention_bytes += times * bytes;
+            }
+            Work::Vector { .. } => {}
+            Work::Traffic { bytes } => sums.traffic += times * bytes,
+        }
+    }
+    if trained {
+        let alone = TrainingInput { arch: *encoder, seq: of.patches, micro: of.pieces, ..TrainingInput::default() };
+        sums.kept = memory::kept(&alone, Plan::NONE);
+        sums.kept_inputs = memory::kept(&alone, Plan::FULL);
+    }
+    sums
+}
 
 /// Seconds of a micro-batch's images on the ranks of the first stage; nothing without images.
 pub fn seconds(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> Pass {
@@ -44,4 +95,55 @@ pub fn seconds(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> Pass
     let again = plan.full_share * forward;
     let backward = times * input + 2.5 * c.attention_backward * attention + 1.5 * moved + gaps + reduced;
     Pass { forward, input: backward + again, weights: times * weights + gaps }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::Head;
+
+    /// ViT-H/14 of 1,024 patches.
+    fn encoder() -> Architecture {
+        Architecture {
+            layers: Count::new(32),
+            hidden: Count::new(1280),
+            heads: Count::new(16),
+            kv_heads: Count::new(16),
+            head_dim: 80.0,
+            ffn: Count::new(5120),
+            gated: false,
+            vocab: Count::ZERO,
+            causal: false,
+            head: Head::Classes(Count::ZERO),
+            patch: Some(Count::new(588)),
+            ..Architecture::default()
+        }
+    }
+
+    fn of(pieces: f64) -> Images {
+        let of = Encoded { pieces, patches: 1024.0, tokens: 256.0, projector: 45e6 };
+        encoded(&encoder(), &of, true)
+    }
+
+    #[test]
+    fn an_image_takes_two_flops_a_weight_and_patch_and_the_square_of_attention() {
+        let one = of(1.0);
+        let weights = 32.0 * (4.0 * 1280.0 * 1280.0 + 2.0 * 1280.0 * 5120.0);
+        let products = 2.0 * 1024.0 * (weights + 588.0 * 1280.0) + 2.0 * 256.0 * 45e6;
+        assert!((one.product_flops / products - 1.0).abs() < 1e-9, "{} {products}", one.product_flops);
+        assert!((one.attention_flops / (32.0 * 4.0 * 1024.0 * 1024.0 * 1280.0) - 1.0).abs() < 1e-9);
+        assert!((one.params / (weights + 45e6) - 1.0).abs() < 0.01, "{}", one.params);
+    }
+
+    #[test]
+    fn images_add_up_and_share_the_weights() {
+        let (one, four) = (of(1.0), of(4.0));
+        for (a, b) in
+            [(one.tokens, four.tokens), (one.flops(), four.flops()), (one.traffic, four.traffic), (one.kept, four.kept)]
+        {
+            assert!((b / a - 4.0).abs() < 1e-9, "{a} {b}");
+        }
+        assert_eq!(one.params, four.params);
+        assert!(one.kept > 4.0 * one.kept_inputs);
+    }
 }

@@ -2,37 +2,11 @@
 //! knobs leave much as it was: all of the step, or what a micro-batch takes in a layer, operator by operator, which is the
 //! larger part of the work.
 
-use super::layer::{self, LayerTime};
-use super::step::{self, Settled, Step};
-use super::terms::token_flops;
-use super::{Plan, Recompute, Schedule, Sharding, TrainingInput, convolution};
+use super::step::{self, Passes, Settled, Step};
+use super::{Plan, Recompute, Schedule, Sharding, TrainingEstimate, TrainingInput};
 use crate::accelerator::Accelerator;
 use crate::constants::Constants;
 use atlas_core::count::Count;
-
-/// One micro-batch in one layer and at the model's end, and what a token requests.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Passes {
-    /// A mean layer.
-    pub(super) layer: LayerTime,
-    /// Output layer and loss.
-    pub(super) head: LayerTime,
-    /// Model FLOPs of a token.
-    pub(super) flops: f64,
-    /// The same with only what causal masks leave of attention.
-    pub(super) causal_flops: f64,
-}
-
-impl Passes {
-    pub(super) fn of(i: &TrainingInput, c: &Constants, plan: Plan) -> Passes {
-        let (layer, head) = match &i.arch.convolutions {
-            Some(network) => (convolution::mean(i, c, network), convolution::head(i, c, network)),
-            None => (layer::mean_layer(i, c, plan, &mut ()), layer::head(i, c, &mut ())),
-        };
-        let flops = |halved| token_flops(i, halved).total();
-        Passes { layer, head, flops: flops(false), causal_flops: flops(true) }
-    }
-}
 
 /// The last estimate's step and its passes, for the next one to take where they are the same. It changes no figure by a
 /// bit: each is kept with all that it was worked out from.
@@ -46,7 +20,7 @@ pub struct Memo {
 
 impl Memo {
     /// The step of [`step::timed`].
-    pub(super) fn step(&mut self, i: &TrainingInput, c: &Constants) -> Step {
+    fn step(&mut self, i: &TrainingInput, c: &Constants) -> Step {
         if self.constants != *c {
             *self = Memo { constants: *c, ..Memo::default() };
         }
@@ -57,13 +31,14 @@ impl Memo {
         {
             return *step;
         }
-        let step = step::timed(i, c, None, Some(self));
+        let settled = self.settled(i, c);
+        let step = step::timed(i, c, settled, self.passes(i, c, settled.plan));
         self.step = Some((read, step));
         step
     }
 
     /// The plan and the memory of [`Settled::of`].
-    pub(super) fn settled(&mut self, i: &TrainingInput, c: &Constants) -> Settled {
+    fn settled(&mut self, i: &TrainingInput, c: &Constants) -> Settled {
         // Memory depends on the number of micro-batches as far as they are in flight, and not on the network.
         let most = if i.schedule == Schedule::AllForward { f64::INFINITY } else { 2.0 * i.pp };
         let read = TrainingInput {
@@ -83,7 +58,7 @@ impl Memo {
     }
 
     /// The passes of [`Passes::of`].
-    pub(super) fn passes(&mut self, i: &TrainingInput, c: &Constants, plan: Plan) -> Passes {
+    fn passes(&mut self, i: &TrainingInput, c: &Constants, plan: Plan) -> Passes {
         // Neither batch nor layout over stages and replicas, nor the network.
         let read = TrainingInput {
             accelerator: Accelerator { nic_bw: 0.0, domain: 0.0, ..i.accelerator },
@@ -114,6 +89,14 @@ impl Memo {
         let passes = Passes::of(i, c, plan);
         self.passes = Some((read, plan, passes));
         passes
+    }
+}
+
+/// As [`step::estimate`]; the memo carries over what neighboring inputs have in common and changes no figure.
+pub fn memoized(i: &TrainingInput, c: &Constants, memo: Option<&mut Memo>) -> TrainingEstimate {
+    match memo {
+        Some(memo) => step::report(i, &memo.step(i, c)),
+        None => step::estimate(i, c),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What optimizers keep for every weight, and what offloading to the host costs.
 
-use super::{Sharding, TrainingInput};
+use super::{Offload, Sharding, TrainingInput};
 use crate::accelerator::{Generation, Precision};
 use crate::arch::Architecture;
 use crate::constants::Constants;
@@ -20,27 +20,7 @@ fn flops_per_weight(optimizer: Optimizer, a: &Architecture) -> f64 {
     5.0 * 6.0 * short
 }
 
-/// What is kept in the host's memory, and the links that it travels.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Offload {
-    /// Share of the optimizer states that are kept and updated on the host (ZeRO-Offload, arXiv 2101.06840).
-    pub optimizer: f64,
-    /// Share of the layers' kept activations that travel to the host and back.
-    pub activations: f64,
-    /// Share of the weights that are kept on the host and streamed in (FSDP's `CPUOffload`): their gradients travel out.
-    pub weights: f64,
-    /// Bytes/s one way between host and accelerator; `None`: the PCIe generation that its family was sold with.
-    pub link_bw: Option<f64>,
-    /// Bytes/s of the host's memory for each accelerator; `None`: an eighth of a server's of the time.
-    pub host_bw: Option<f64>,
-}
-
 impl Offload {
-    /// Whether anything is offloaded.
-    pub fn any(&self) -> bool {
-        self.optimizer > 0.0 || self.activations > 0.0 || self.weights > 0.0
-    }
-
     /// Bytes/s one way to the host: PCIe x16 of the third to fifth generation.
     fn link(&self, generation: Generation, c: &Constants) -> f64 {
         if let Some(stated) = self.link_bw {

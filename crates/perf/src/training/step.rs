@@ -1,11 +1,12 @@
 //! One optimizer step: micro-batches through the pipeline, data parallelism, optimizer, host.
 
-use super::memo::{Memo, Passes};
+use super::layer::LayerTime;
 use super::pipeline::{self, Pace, Pass};
 use super::stages::stage_layers;
+use super::terms::token_flops;
 use super::{
-    MicroBatch, Plan, Recompute, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, images, layer,
-    optimizer,
+    MicroBatch, Plan, Recompute, Sharding, TimeBreakdown, TrainingEstimate, TrainingInput, comm, convolution, images,
+    layer, optimizer,
 };
 use crate::constants::Constants;
 use crate::memory;
@@ -106,7 +107,7 @@ fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [f64; 2], t: co
 /// What is recomputed, and what is held then.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Settled {
-    plan: Plan,
+    pub(super) plan: Plan,
     memory: MemoryBreakdown,
     in_flight: f64,
 }
@@ -121,6 +122,30 @@ impl Settled {
     fn under(stages: &Ends<'_>, plan: Plan) -> Settled {
         let (memory, in_flight) = stages.filled(&plan);
         Settled { plan, memory, in_flight }
+    }
+}
+
+/// One micro-batch in one layer and at the model's end, and what a token requests.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Passes {
+    /// A mean layer.
+    pub(super) layer: LayerTime,
+    /// Output layer and loss.
+    pub(super) head: LayerTime,
+    /// Model FLOPs of a token.
+    pub(super) flops: f64,
+    /// The same with only what causal masks leave of attention.
+    pub(super) causal_flops: f64,
+}
+
+impl Passes {
+    pub(super) fn of(i: &TrainingInput, c: &Constants, plan: Plan) -> Passes {
+        let (layer, head) = match &i.arch.convolutions {
+            Some(network) => (convolution::mean(i, c, network), convolution::head(i, c, network)),
+            None => (layer::mean_layer(i, c, plan, &mut ()), layer::head(i, c, &mut ())),
+        };
+        let flops = |halved| token_flops(i, halved).total();
+        Passes { layer, head, flops: flops(false), causal_flops: flops(true) }
     }
 }
 
@@ -139,24 +164,17 @@ pub(super) struct Step {
 
 /// The estimate of one step.
 pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
-    report(i, &timed(i, c, None, None))
-}
-
-/// As [`estimate`]; the memo carries over what neighboring inputs have in common and changes no figure.
-pub fn memoized(i: &TrainingInput, c: &Constants, memo: Option<&mut Memo>) -> TrainingEstimate {
-    match memo {
-        Some(memo) => report(i, &memo.step(i, c)),
-        None => estimate(i, c),
-    }
+    let settled = Settled::of(i, c);
+    report(i, &timed(i, c, settled, Passes::of(i, c, settled.plan)))
 }
 
 /// The estimate of one step under a resolved plan, whatever the input requests and whether or not it fits.
 pub fn under(i: &TrainingInput, c: &Constants, plan: Plan) -> TrainingEstimate {
-    report(i, &timed(i, c, Some(plan), None))
+    report(i, &timed(i, c, Settled::under(&Ends::of(i, c), plan), Passes::of(i, c, plan)))
 }
 
 /// The estimate of a step of the input's sequences.
-fn report(i: &TrainingInput, of: &Step) -> TrainingEstimate {
+pub(super) fn report(i: &TrainingInput, of: &Step) -> TrainingEstimate {
     let step = of.time.total();
     let tokens = i.global * i.seq;
     let per_second = tokens / step;
@@ -182,20 +200,11 @@ fn report(i: &TrainingInput, of: &Step) -> TrainingEstimate {
     }
 }
 
-/// The step under a plan, or under the one that [`resolve`] finds.
-pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: Option<&mut Memo>) -> Step {
-    let mut memo = memo;
-    let Settled { plan, memory, in_flight } = match (plan, memo.as_deref_mut()) {
-        (Some(plan), _) => Settled::under(&Ends::of(i, c), plan),
-        (None, Some(memo)) => memo.settled(i, c),
-        (None, None) => Settled::of(i, c),
-    };
+/// The step under a settled plan, whose passes are given.
+pub(super) fn timed(i: &TrainingInput, c: &Constants, settled: Settled, passes: Passes) -> Step {
+    let Settled { plan, memory, in_flight } = settled;
     let m = i.micro_batches();
     let f = comm::fabric(i, c);
-    let passes = match memo {
-        Some(memo) => memo.passes(i, c, plan),
-        None => Passes::of(i, c, plan),
-    };
     let (one, head) = (passes.layer, passes.head);
     let local = LocalParams::of(i);
     let moe_share = i.arch.moe_layers() / i.arch.depth().max(1.0);
@@ -228,8 +237,7 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
     let (of_first, of_last) = (launches(stage_layers(i, 0.0), 0.0), launches(last, head.kernels));
     let longer =
         before > last && paced(before * (per_layer + each.layer), launches(before, 0.0)) > paced(ends, of_last);
-    let (layers, head, ends_sums) =
-        if longer { (before, layer::LayerTime::default(), 0.0) } else { (last, head, each.head) };
+    let (layers, head, ends_sums) = if longer { (before, LayerTime::default(), 0.0) } else { (last, head, each.head) };
     let output = if longer { 0.0 } else { i.output_layers() / i.copies() };
     // Images enter the first stage, which is the slowest one where they take longer than what the other has more.
     let encoding = images::seconds(i, c, &f, plan);
@@ -239,7 +247,7 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, plan: Option<Plan>, memo: 
             || first * (per_layer + each.layer) + encoding.total()
                 > layers * (per_layer + each.layer) + head.total() + ends_sums);
     let (layers, head, ends_sums, output) = if in_front && i.pp > 1.0 {
-        (first, layer::LayerTime::default(), 0.0, 0.0)
+        (first, LayerTime::default(), 0.0, 0.0)
     } else {
         (layers, head, ends_sums, output)
     };

@@ -4,8 +4,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::accelerator::Generation;
+use crate::accelerator::{Accelerator, Generation};
+use crate::arch::Architecture;
 use crate::constants::Constants;
+use atlas_core::count::Count;
 
 mod layouts;
 mod published;

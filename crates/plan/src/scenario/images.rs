@@ -5,6 +5,7 @@ use crate::engine::datasheet;
 use atlas_catalog::images::{Images as Reader, Sizes};
 use atlas_config::Mode;
 use atlas_perf::arch::Architecture;
+use atlas_perf::training::images;
 use atlas_perf::vision::{Encoded, Images};
 
 /// How the model of a scenario reads images.
@@ -47,7 +48,7 @@ impl Vision {
         let cut = self.reader.cut(side);
         let encoded =
             Encoded { pieces: count * cut.pieces, patches: cut.patches, tokens: cut.tokens, projector: self.projector };
-        Images::of(&self.encoder, &encoded, trained)
+        images::encoded(&self.encoder, &encoded, trained)
     }
 }
 
