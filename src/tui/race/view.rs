@@ -10,7 +10,6 @@ use crate::tui::draw::Canvas;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use atlas_config::Mode;
-use atlas_plan::estimate::digits::three_digits;
 use atlas_plan::estimate::{Metric, Scale};
 use atlas_plan::search::methodology::mixed_prices;
 use atlas_plan::search::{Condition, figure};
@@ -355,7 +354,7 @@ pub fn info(app: &App) -> String {
             let scale = Scale::of(metric, std::iter::once(pick.value(metric)));
             format!("{} {}", metric.label, scale.interval_in_words(low, high))
         }
-        None => format!("{} {}", metric.label, three_digits(&metric.show(pick.value(metric)))),
+        None => format!("{} {}", metric.label, metric.brief(pick.value(metric))),
     };
     match &entry.outcome {
         Outcome::Best(pick) => {
