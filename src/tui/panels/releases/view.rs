@@ -230,8 +230,8 @@ fn list(canvas: &mut Canvas<'_>, area: Rect, title: &str, shown: &[Line<'_>]) ->
     let widest = |of: fn(&Difference) -> &str| seen.iter().map(|line| of(line.difference).width()).max().unwrap_or(0);
     let columns = |width: usize| u16::try_from(width).unwrap_or(u16::MAX).min(area.width / 3);
     let name = columns(2 + widest(|change| change.name));
-    let arrow = if canvas.glyphs.is_ascii() { "->" } else { "→" };
-    let change = columns(4 + widest(|change| &change.before) + arrow.width() + widest(|change| &change.after));
+    // An arrow has two columns in ASCII.
+    let change = columns(6 + widest(|change| &change.before) + widest(|change| &change.after));
     for (y, (index, line)) in (area.y + 1..area.y + 1 + lines).zip(shown.iter().enumerate()) {
         if usize::from(lines) < shown.len() && index + 1 == usize::from(lines) {
             canvas.text(area.x + 2, y, area.width, &format!("and {} more", shown.len() - index), dim);
@@ -255,7 +255,7 @@ fn list(canvas: &mut Canvas<'_>, area: Rect, title: &str, shown: &[Line<'_>]) ->
             x += EFFECT + 2;
         }
         canvas.text(x, y, name, key, canvas.role(Role::Text));
-        let text = format!("{before} {arrow} {after}");
+        let text = format!("{before} → {after}");
         canvas.text(x + name, y, change, &fit(&text, usize::from(change), canvas.glyphs.ellipsis), value);
         let x = x + name + change + 2;
         let room = area.right().saturating_sub(x + 1);
