@@ -124,13 +124,15 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if ended || failed == comparison.columns.len() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
-/// Plain `atlas` without a terminal.
-pub fn without_terminal(globals: &Globals, workload: Option<&str>) -> color_eyre::Result<()> {
+/// Plain `atlas` where there is no terminal that can show the interface.
+pub fn without_terminal(globals: &Globals, workload: Option<&str>, dumb: bool) -> color_eyre::Result<()> {
     let args = Args { workload: workload.map(str::to_owned), ..Args::default() };
     run(args, globals)?;
-    complain(
-        "stdout is not a terminal, so this is a plain comparison; run `atlas` in a terminal to open the interface",
-    );
+    complain(if dumb {
+        "TERM is dumb, so this is a plain comparison; run `atlas --plain` for the interface as lines of text"
+    } else {
+        "stdout is not a terminal, so this is a plain comparison; run `atlas` in a terminal to open the interface"
+    });
     Ok(())
 }
 

@@ -238,11 +238,12 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
     let Some(command) = command else {
         // A dumb terminal cannot address its cursor, so it is treated like a pipe.
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        if root.plain || (std::io::stdout().is_terminal() && !dumb) {
+        let terminal = std::io::stdout().is_terminal();
+        if root.plain || (terminal && !dumb) {
             return tui::run(root, &globals);
         }
         pick::sound(&globals)?;
-        return compare::without_terminal(&globals, root.workload.as_deref());
+        return compare::without_terminal(&globals, root.workload.as_deref(), terminal);
     };
     if !matches!(command, Command::Tui(_)) {
         root.refuse_before_subcommand(matches!(command, Command::Demo(_)))?;

@@ -170,7 +170,7 @@ fn table(picked: &Parts, start: &Scenario, found: &Found, sla: f64) -> String {
         let shown = [(start, &found.start), (&found.scenario, &found.estimate)]
             .map(|(scenario, estimate)| digits::shown(metric, scenario, estimate));
         let [first, second] = shown;
-        table.row([metric.label.to_owned(), first, second, units::relative(before, after)]);
+        table.row([metric.label.to_owned(), first, second, metric.change(before, after)]);
     }
     for knob in Knob::all().filter(|knob| found.scenario.get(*knob) != start.get(*knob)) {
         let cells = [knob.name().to_owned(), start.get(knob).to_string(), found.scenario.get(knob).to_string()];

@@ -2,7 +2,6 @@
 //! is than the baseline's. What is said can so never contradict what is shown.
 
 use atlas_plan::estimate::Metric;
-use atlas_plan::estimate::digits::three_digits;
 use atlas_plan::search::figure;
 
 /// The names in braces that no figure has.
@@ -39,7 +38,7 @@ fn shown(
     let metric = metric(name)?;
     let value = now(metric)?;
     if !name.starts_with("change ") {
-        return Some(three_digits(&metric.show(value)));
+        return Some(metric.brief(value));
     }
     let before = before(metric).filter(|before| *before != 0.0)?;
     let percent = 100.0 * (value / before - 1.0);

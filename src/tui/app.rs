@@ -135,7 +135,7 @@ pub struct App {
     /// The status line.
     pub status: Option<Status>,
     /// A shipped file that the next `e` copies here and opens.
-    pub offer: Option<PathBuf>,
+    pub offer: Option<(PathBuf, u32)>,
     /// Serial number of statuses and flashes, so that an old timer cannot end a new one.
     pub serial: u64,
     /// Entries that just changed on disk.

@@ -86,6 +86,8 @@ impl<'a> Canvas<'a> {
 
     /// Writes text right-aligned in `width` columns from `x`.
     pub fn right(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) {
+        let plain = if self.glyphs.is_ascii() { ascii(text) } else { text.into() };
+        let text = &*plain;
         if text.len() <= usize::from(width) && text.is_ascii() {
             let length = u16::try_from(text.len()).unwrap_or(width);
             self.text(x + width - length, y, length, text, style);
@@ -164,9 +166,9 @@ impl<'a> Canvas<'a> {
             end = self.text(left + 2, top, width, &format!(" {title} "), style);
         }
         let room = right.saturating_sub(end + 1);
-        let wanted = u16::try_from(remark.width() + 2).unwrap_or(u16::MAX);
         if !remark.is_empty() && room >= 8 {
-            let width = wanted.min(room);
+            let remark = whole(remark, usize::from(room - 2), self.glyphs.ellipsis);
+            let width = u16::try_from(remark.width() + 2).unwrap_or(u16::MAX).min(room);
             let style = self.role(Role::Dim);
             self.text(right.saturating_sub(width), top, width, &format!(" {remark} "), style);
         }
@@ -245,19 +247,60 @@ pub fn ascii(text: &str) -> std::borrow::Cow<'_, str> {
     if text.is_ascii() {
         return text.into();
     }
-    let plain = text.chars().map(|c| match c {
-        '×' => 'x',
-        '–' | '—' | '−' => '-',
-        '·' => '*',
-        '→' => '>',
-        '…' => '~',
-        'µ' => 'u',
-        'Δ' => 'd',
-        '±' => '~',
-        c if c.is_ascii() => c,
-        _ => '?',
-    });
-    plain.collect::<String>().into()
+    let mut plain = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            // As the command line writes it.
+            '→' => plain.push_str("->"),
+            '×' => plain.push('x'),
+            '–' | '—' | '−' => plain.push('-'),
+            '·' => plain.push('*'),
+            '…' | '±' => plain.push('~'),
+            'µ' => plain.push('u'),
+            'Δ' => plain.push('d'),
+            c if c.is_ascii() => plain.push(c),
+            _ => plain.push('?'),
+        }
+    }
+    plain.into()
+}
+
+/// Text in `width` columns, most important parts first: parts behind the last separator that fits are left out, and where
+/// not even the first part fits, it is cut between words.
+#[must_use]
+pub fn whole(text: &str, width: usize, ellipsis: &str) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let fits = |end: &usize| text.get(..*end).is_some_and(|part| part.width() <= width);
+    let ends = ["; ", ", ", " ("].into_iter().flat_map(|separator| text.match_indices(separator)).map(|(at, _)| at);
+    if let Some(end) = ends.filter(fits).max() {
+        return text.get(..end).unwrap_or(text).to_owned();
+    }
+    let words = text
+        .match_indices(' ')
+        .map(|(at, _)| at)
+        .filter(|at| text.get(..*at).is_some_and(|part| part.width() + ellipsis.width() <= width));
+    match words.max().and_then(|end| text.get(..end)) {
+        Some(part) => format!("{}{ellipsis}", part.trim_end_matches([':', ','])),
+        None => fit(text, width, ellipsis),
+    }
+}
+
+/// A name in `width` columns, shortened in the middle: the ends of names tell them apart.
+#[must_use]
+pub fn middle(name: &str, width: usize, ellipsis: &str) -> String {
+    if name.width() <= width {
+        return name.to_owned();
+    }
+    let room = width.saturating_sub(ellipsis.width());
+    let head = fit(name, room.div_ceil(2), "");
+    let mut tail = name;
+    while tail.width() > room / 2 {
+        let next = tail.char_indices().nth(1).map_or(tail.len(), |(at, _)| at);
+        tail = tail.get(next..).unwrap_or_default();
+    }
+    format!("{head}{ellipsis}{tail}")
 }
 
 /// Cuts text to `width` columns; what is cut ends in an ellipsis.
@@ -331,6 +374,31 @@ mod tests {
         assert_eq!(fit("äöüß", 4, "…"), "äöüß");
         assert_eq!(fit("日本語", 4, "…"), "日…");
         assert_eq!(fit("abc", 0, "…"), "…");
+    }
+
+    #[test]
+    fn whole_parts_are_left_out_before_a_word_is_cut() {
+        let remark = "targets 1–3 of 53; 169 models, tokens/s";
+        assert_eq!(whole(remark, 40, "…"), remark);
+        assert_eq!(whole(remark, 30, "…"), "targets 1–3 of 53; 169 models");
+        assert_eq!(whole(remark, 20, "…"), "targets 1–3 of 53");
+        assert_eq!(whole(remark, 14, "…"), "targets 1–3…");
+        assert_eq!(whole("indivisible", 5, "…"), "indi…");
+        for width in 0..60 {
+            assert!(whole(remark, width, "…").width() <= width.max(1), "{width}");
+        }
+    }
+
+    #[test]
+    fn names_are_shortened_in_the_middle() {
+        assert_eq!(middle("h100-sxm-64", 11, "…"), "h100-sxm-64");
+        assert_eq!(middle("h100-sxm-64", 8, "…"), "h100…-64");
+        assert_eq!([0, 1, 2].map(|width| middle("h100-sxm-64", width, "…")), ["…", "…", "h…"]);
+    }
+
+    #[test]
+    fn arrows_in_ascii_are_those_of_the_command_line() {
+        assert_eq!(ascii("tp 4 → 2"), "tp 4 -> 2");
     }
 
     #[test]

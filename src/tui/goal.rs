@@ -16,7 +16,6 @@ use super::status::{fail, note};
 use super::theme::Role;
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Metric;
-use atlas_plan::estimate::digits::three_digits;
 use atlas_plan::knob::Setting;
 use atlas_plan::search::goal::{Goal, Way};
 use atlas_plan::search::sensitivity::Lever;
@@ -66,12 +65,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
         (Lever::Knob(knob), Some(setting)) => {
             app.remember(Change::Single);
             app.set_knob(knob, setting.clone());
-            let text = format!(
-                "{} {setting}: {} {}",
-                knob.name(),
-                seek.metric.label,
-                three_digits(&seek.metric.show(way.value))
-            );
+            let text = format!("{} {setting}: {} {}", knob.name(), seek.metric.label, seek.metric.brief(way.value));
             note(app, format!("{text}; u undoes it"), effects);
         }
         _ => {
@@ -115,7 +109,7 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) {
         canvas.text(inner.x + 1, y, 24, name(way), if hardware { dim } else { text });
         let after = flip.map_or_else(String::new, |flip| format!("  {}", flip.text()));
         canvas.text(inner.x + 26, y, inner.width.saturating_sub(38), &(change(app, way) + &after), value);
-        canvas.right(inner.x, y, inner.width.saturating_sub(1), &three_digits(&seek.metric.show(way.value)), value);
+        canvas.right(inner.x, y, inner.width.saturating_sub(1), &seek.metric.brief(way.value), value);
         if at == seek.cursor {
             canvas.tint(Rect::new(inner.x, y, inner.width, 1), canvas.role(Role::Selection));
         }
@@ -125,7 +119,7 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) {
 
 /// What the list is of.
 fn lead(metric: &Metric, goal: &Goal) -> String {
-    let now = three_digits(&metric.show(goal.now));
+    let now = metric.brief(goal.now);
     match (goal.ways.is_empty(), goal.nearest.is_some()) {
         (false, _) => format!("now {now}; each of these changes reaches the goal:"),
         (true, true) => format!("now {now}; no single change reaches the goal; closest:"),
@@ -137,7 +131,7 @@ fn lead(metric: &Metric, goal: &Goal) -> String {
 #[must_use]
 pub fn described(app: &App, metric: &Metric, (way, flip): (&Way, Option<&Flip>)) -> String {
     let after = flip.map_or_else(String::new, |flip| format!(", {}", flip.text()));
-    format!("{} {}: {} {}{after}", name(way), change(app, way), metric.label, three_digits(&metric.show(way.value)))
+    format!("{} {}: {} {}{after}", name(way), change(app, way), metric.label, metric.brief(way.value))
 }
 
 fn name(way: &Way) -> &'static str {

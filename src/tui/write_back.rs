@@ -22,14 +22,31 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
     }
     match plan(app) {
         Ok(plan) => app.overlay = Some(Overlay::WriteBack { plan: Arc::new(plan), scroll: 0 }),
-        Err(complaint) => fail(app, complaint),
+        Err(Refusal::BuiltIn(path, line)) => {
+            fail(app, format!("{} is built in; press e to copy it here and open it, then save again", path.display()));
+            app.offer = Some((path, line));
+        }
+        Err(Refusal::Other(complaint)) => fail(app, complaint),
     }
 }
 
-fn plan(app: &App) -> Result<WritePlan, String> {
+/// Why nothing is written.
+enum Refusal {
+    /// A file and line of the catalog, which cannot be changed in place.
+    BuiltIn(PathBuf, u32),
+    Other(String),
+}
+
+impl From<String> for Refusal {
+    fn from(complaint: String) -> Refusal {
+        Refusal::Other(complaint)
+    }
+}
+
+fn plan(app: &App) -> Result<WritePlan, Refusal> {
     let overrides = &app.now.setup.overrides;
     let (Some(target), Some(workload)) = (&app.answer.target, &app.answer.workload) else {
-        return Err("nothing to write: no target or workload".to_owned());
+        return Err("nothing to write: no target or workload".to_owned().into());
     };
     let mut plan = WritePlan::default();
     for (knob, setting) in overrides {
@@ -48,7 +65,7 @@ fn plan(app: &App) -> Result<WritePlan, String> {
         })?;
     }
     if plan.files.is_empty() {
-        return Err(format!("nothing to write: no file contains {}", plan.left.join(", ")));
+        return Err(format!("nothing to write: no file contains {}", plan.left.join(", ")).into());
     }
     Ok(plan)
 }
@@ -67,9 +84,9 @@ fn place(knob: Knob, path: &'static [&'static str], document: &Node) -> &'static
 }
 
 /// The file's rewrite, begun if it was not.
-fn rewrite<'p>(app: &App, files: &'p mut Vec<Rewrite>, origin: &Origin) -> Result<&'p mut Rewrite, String> {
-    if origin.file.starts_with(Origin::BUILT_IN) {
-        return Err(format!("{} is built in; press e to copy it here first", origin.file));
+fn rewrite<'p>(app: &App, files: &'p mut Vec<Rewrite>, origin: &Origin) -> Result<&'p mut Rewrite, Refusal> {
+    if let Some(path) = origin.file.strip_prefix(Origin::BUILT_IN) {
+        return Err(Refusal::BuiltIn(PathBuf::from(path), origin.at.line.max(1)));
     }
     let path = PathBuf::from(&*origin.file);
     let known = files.iter().position(|file| file.path == path);
@@ -81,7 +98,7 @@ fn rewrite<'p>(app: &App, files: &'p mut Vec<Rewrite>, origin: &Origin) -> Resul
             files.len() - 1
         }
     };
-    files.get_mut(index).ok_or_else(String::new)
+    files.get_mut(index).ok_or_else(|| String::new().into())
 }
 
 /// A setting as a file writes it.

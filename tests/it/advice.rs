@@ -53,6 +53,8 @@ fn what_advice_promises_is_what_an_estimate_with_its_changes_says() {
                 assert_eq!(advice.after, (metric.get)(&after, &turned), "{at}");
                 assert_eq!(advice.before, (metric.get)(&before, &plain), "{at}");
                 assert!(verdict(&after).fits(), "{at}");
+                let tight = |estimate: &Estimate| estimate.detail.is_some_and(|detail| detail.memory.is_tight());
+                assert!(!runs || tight(&before) || !tight(&after), "{at} leaves less free than a search does");
                 assert_eq!(advice.fixes, !runs, "{at}");
                 assert!(advice.fixes || advice.gain >= 0.005, "{at}");
                 assert!(!advice.text.is_empty() && !advice.changes.is_empty());

@@ -3,25 +3,47 @@
 //! Every figure keeps its width while it changes, so that nothing jumps: four significant digits, a decimal point
 //! only where it is significant, thousands as `k`, `M`, `G` … after the number.
 
+/// Significant digits of a figure, unless it is known no better than in fewer.
+pub const DIGITS: i32 = 4;
+
 /// A number with four significant digits and an SI prefix: `2642` → `2642`, `36215.7` → `36.22 k`.
 #[must_use]
 pub fn si(value: f64) -> String {
+    si_in(value, DIGITS)
+}
+
+/// The same in so many digits.
+#[must_use]
+pub fn si_in(value: f64, digits: i32) -> String {
+    let (scale, prefix) = prefix(value, digits);
+    with_unit(&rounded(value / scale, digits), prefix).trim_end().to_owned()
+}
+
+/// What a number in so many digits is divided by for its SI prefix, and the prefix.
+#[must_use]
+pub fn prefix(value: f64, digits: i32) -> (f64, &'static str) {
     const PREFIXES: [(f64, &str); 6] = [(1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
-    if !value.is_finite() {
-        return "–".to_owned();
+    let bump = bump(digits);
+    // Four digits before the point need no prefix.
+    if !value.is_finite() || value.abs() < 1e4 * bump {
+        return (1.0, "");
     }
-    // 9999.5 would round up to five digits, so the prefix starts there.
-    if value.abs() < 9_999.5 {
-        return significant(value, 4);
+    PREFIXES.into_iter().find(|(scale, _)| value.abs() >= scale * bump).unwrap_or((1.0, ""))
+}
+
+/// The share of a round number from which rounding to so many digits reaches it: 9999.5 would read 10000.
+fn bump(digits: i32) -> f64 {
+    1.0 - 0.5 * 10f64.powi(-digits)
+}
+
+/// A number rounded to so many significant digits, those before the point too: `6536` in three is `6540`.
+#[must_use]
+pub fn rounded(value: f64, digits: i32) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return significant(value, digits);
     }
-    for (i, (scale, prefix)) in PREFIXES.iter().enumerate() {
-        // Half a digit below the next prefix the rounding would say "1000 M".
-        let bump = if i == 0 { 1.0 } else { 0.999_95 };
-        if value.abs() >= scale * bump {
-            return format!("{} {prefix}", significant(value / scale, 4));
-        }
-    }
-    significant(value, 4)
+    let step = 10f64.powi(magnitude_after_rounding(value, digits) - digits + 1);
+    significant(if step > 1.0 { (value / step).round() * step } else { value }, digits)
 }
 
 /// Bytes of a GB of memory. Memory comes in powers of two, and data sheets and tools call 2^30 bytes a GB: an "80 GB" device
@@ -77,40 +99,71 @@ fn magnitude_after_rounding(value: f64, digits: i32) -> i32 {
 /// US dollars: cents from one dollar up, four significant digits below.
 #[must_use]
 pub fn usd(value: f64) -> String {
-    if !value.is_finite() {
-        return "–".to_owned();
+    usd_in(value, DIGITS)
+}
+
+/// The same in so many digits; prices from one to a hundred dollars keep their cents.
+#[must_use]
+pub fn usd_in(value: f64, digits: i32) -> String {
+    let cents = if digits < DIGITS { 1.0..99.995 } else { 1.0..1e4 * bump(digits) };
+    match value.abs() {
+        _ if !value.is_finite() => "–".to_owned(),
+        size if cents.contains(&size) => format!("${value:.2}"),
+        _ => format!("${}", si_in(value, digits)),
     }
-    if value.abs() >= 9_999.5 {
-        return format!("${}", si(value));
-    }
-    if value.abs() >= 1.0 { format!("${value:.2}") } else { format!("${}", significant(value, 4)) }
 }
 
 /// A share as per cent with one decimal: `0.7021` → `70.2 %`.
 #[must_use]
 pub fn percent(share: f64) -> String {
-    if share.is_finite() { format!("{:.1} %", share * 100.0) } else { "–".to_owned() }
+    percent_in(share, DIGITS)
+}
+
+/// The same in so many digits, but no more than one decimal.
+#[must_use]
+pub fn percent_in(share: f64, digits: i32) -> String {
+    let percent = share * 100.0;
+    match percent.abs() {
+        _ if !share.is_finite() => "–".to_owned(),
+        size if digits < DIGITS && size >= 100.0 * bump(digits) => format!("{} %", rounded(percent, digits)),
+        _ => format!("{percent:.1} %"),
+    }
 }
 
 /// Milliseconds in a readable unit: `4.171 ms`, `383.6 s`, `6.4 min`.
 #[must_use]
 pub fn duration_ms(ms: f64) -> String {
+    duration_in(ms, DIGITS)
+}
+
+/// The same in so many digits.
+#[must_use]
+pub fn duration_in(ms: f64, digits: i32) -> String {
+    let (scale, unit) = time_unit(ms, digits);
+    match ms.abs() {
+        _ if !ms.is_finite() => "–".to_owned(),
+        // Shorter than a nanosecond does not matter to a user.
+        m if m < 1e-6 => "0 ms".to_owned(),
+        _ => format!("{} {unit}", rounded(ms / scale, digits)),
+    }
+}
+
+/// What milliseconds in so many digits are divided by for a readable unit, and the unit.
+#[must_use]
+pub fn time_unit(ms: f64, digits: i32) -> (f64, &'static str) {
     const DAY: f64 = 86_400_000.0;
     // Leap days counted.
     const YEAR: f64 = 365.25 * DAY;
-    if !ms.is_finite() {
-        return "–".to_owned();
-    }
-    match ms.abs() {
-        m if m >= 9_999.5 * DAY => format!("{} y", significant(ms / YEAR, 4)),
-        m if m >= 999.95 * 3600.0 * 1000.0 => format!("{} d", significant(ms / DAY, 4)),
-        m if m >= 99.995 * 60_000.0 => format!("{} h", significant(ms / 3_600_000.0, 4)),
-        m if m >= 999.95 * 1000.0 => format!("{} min", significant(ms / 60_000.0, 4)),
-        m if m >= 9_999.5 => format!("{} s", significant(ms / 1000.0, 4)),
-        // Shorter than a nanosecond does not matter to a user.
-        m if m < 1e-6 => "0 ms".to_owned(),
-        m if m >= 0.1 => format!("{} ms", significant(ms, 4)),
-        _ => format!("{} µs", significant(ms * 1000.0, 4)),
+    let from = |least: f64| ms.abs() >= least * bump(digits);
+    match () {
+        () if !ms.is_finite() => (1.0, "ms"),
+        () if from(1e4 * DAY) => (YEAR, "y"),
+        () if from(1e3 * 3.6e6) => (DAY, "d"),
+        () if from(100.0 * 6e4) => (3.6e6, "h"),
+        () if from(1e6) => (6e4, "min"),
+        () if from(1e4) => (1e3, "s"),
+        () if ms.abs() >= 0.1 || ms.abs() < 1e-6 => (1.0, "ms"),
+        () => (1e-3, "µs"),
     }
 }
 
@@ -181,6 +234,22 @@ mod tests {
         assert_eq!(duration_ms(2e-118), "0 ms");
         assert_eq!(duration_ms(0.0421), "42.10 µs");
         assert_eq!(duration_ms(3_600_000.0 * 30.0), "30.00 h");
+    }
+
+    #[test]
+    fn fewer_digits_are_rounded_from_the_value_itself() {
+        // By way of four digits they would be 322, 74.3 and 12.9.
+        assert_eq!(
+            [duration_in(322.523, 3), duration_in(74.351, 3), si_in(12_951.0, 3)],
+            ["323 ms", "74.4 ms", "13.0 k"]
+        );
+        assert_eq!([duration_in(9996.0, 3), si_in(9996.0, 3), usd_in(9996.0, 3)], ["10.0 s", "10.0 k", "$10.0 k"]);
+        assert_eq!([rounded(6536.0, 3), rounded(-6536.0, 3), rounded(0.0, 3)], ["6540", "-6540", "0"]);
+        assert_eq!(
+            [2.341, 115.01, 0.002_339, 99.999].map(|price| usd_in(price, 3)),
+            ["$2.34", "$115", "$0.00234", "$100"]
+        );
+        assert_eq!([0.1942, 1.0, 12.345].map(|share| percent_in(share, 3)), ["19.4 %", "100 %", "1230 %"]);
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl KnobValues for Knob {
                 Err(problem) => Err(refuse(format!("software, such as vllm@0.11 ({problem})"))),
             },
             ValueType::Number { bounds, .. } => {
-                let value = parse_number(text).filter(|value| bounds.allow(*value));
+                let value = parse_number(bare(text, spec.unit)).filter(|value| bounds.allow(*value));
                 value.map(Setting::Number).ok_or_else(|| refuse(bounds.describe()))
             }
             ValueType::Seed => text.parse().map(Setting::Seed).map_err(|_| refuse("a whole number".to_owned())),
@@ -166,6 +166,18 @@ fn next_power_of_two(value: f64) -> f64 {
 
 fn previous_power_of_two(value: f64) -> f64 {
     if value <= 1.0 { 0.0 } else { (value.log2().ceil() - 1.0).exp2() }
+}
+
+/// A number without the unit of its knob: `48` of `$48`, `48 $/h` or `48/h` dollars an hour.
+fn bare<'t>(text: &'t str, unit: &str) -> &'t str {
+    let text = text.strip_suffix(unit).filter(|_| !unit.is_empty()).unwrap_or(text).trim_end();
+    match unit.strip_prefix('$') {
+        Some(per) => {
+            let text = text.strip_suffix(per).filter(|_| !per.is_empty()).unwrap_or(text);
+            text.strip_prefix('$').unwrap_or(text).trim()
+        }
+        None => text,
+    }
 }
 
 /// Numbers as people type them: `8192`, `8k`, `1.5M`, `15T` tokens, `1_000`, `0.12`.

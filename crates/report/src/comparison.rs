@@ -38,19 +38,7 @@ impl Column {
         match self.verdict() {
             _ if self.answer.is_err() => "error".to_owned(),
             None => String::new(),
-            Some(Verdict::Fits) => "fits".to_owned(),
-            Some(Verdict::Memory { needs, has }) => {
-                format!("{:.1} GB too large", (needs - has) / atlas_core::units::MEMORY_GB)
-            }
-            Some(Verdict::Accelerators { needs, .. }) => format!("needs {needs} accelerators"),
-            Some(Verdict::Indivisible { what, of, by }) => format!("{of} {what} / {by}"),
-            Some(Verdict::Stages { layers, chunks, .. }) => format!("{layers} layers / {chunks} chunks"),
-            Some(Verdict::TwoWays { micro_batches, .. }) => format!("{micro_batches} micro-batches"),
-            Some(Verdict::Format { format, .. } | Verdict::SoftwareFormat { format, .. }) => format!("no {format}"),
-            Some(Verdict::Context { most, .. }) => format!("over {most} tokens"),
-            Some(Verdict::NoTokens) => "no tokens".to_owned(),
-            Some(Verdict::PrefillPool { .. }) => "prefill pool".to_owned(),
-            Some(Verdict::Overload { .. }) => "overloaded".to_owned(),
+            Some(verdict) => verdict.brief(),
         }
     }
 }

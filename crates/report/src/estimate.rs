@@ -73,7 +73,7 @@ pub fn figures(scenario: &Scenario, answer: &Estimate) -> String {
         }
         let shown = digits::shown(metric, scenario, answer);
         // The unit is already next to the figure.
-        let interval = digits::interval(metric, scenario, answer, &shown);
+        let interval = digits::interval(metric, scenario, answer);
         let interval = interval.map_or_else(String::new, |[low, high]| format!("[{low} .. {high}]"));
         table.row([format!("  {}", metric.label), shown, interval]);
     }

@@ -109,7 +109,7 @@ fn side_by_side(problem: &Problem<'_>, found: &Optimum, best: &Candidate) -> Str
         // What cannot run has no rate, here as elsewhere.
         let known = |candidate: &Candidate| own.contains(&metric) || holds(metric, &candidate.estimate);
         let show = |candidate: &Candidate| if known(candidate) { candidate.shown(metric) } else { "n/a".to_owned() };
-        let change = if known(start) { units::relative(value(start), value(best)) } else { String::new() };
+        let change = if known(start) { metric.change(value(start), value(best)) } else { String::new() };
         table.row([metric.label.to_owned(), show(start), show(best), change, show(climbed)]);
     }
     table.section("knobs");
@@ -168,7 +168,7 @@ fn runners_up(problem: &Problem<'_>, found: &Optimum) -> String {
         table.row([
             (i + 2).to_string(),
             candidate.shown(metric),
-            units::relative(value(best), value(candidate)),
+            metric.change(value(best), value(candidate)),
             against(best, candidate),
         ]);
     }

@@ -7,7 +7,6 @@ use super::study::{Block, Cell, Grid};
 use super::table::{Align, Table, wrap};
 use super::{ReportError, csv};
 use atlas_core::units;
-use atlas_plan::estimate::digits::three_digits;
 use atlas_plan::scenario::Parts;
 use atlas_plan::search::sensitivity::{Lever, Outcome, Swing, Tornado};
 
@@ -17,7 +16,7 @@ pub fn table(parts: &Parts, tornado: &Tornado) -> String {
     const BAR: f64 = 20.0;
     let metric = tornado.metric;
     let mut out = format!("{} × {}\n", parts.target.name, parts.workload.name);
-    out.push_str(&format!("{} is {}\n\n", metric.label, three_digits(&metric.show(tornado.value))));
+    out.push_str(&format!("{} is {}\n\n", metric.label, metric.brief(tornado.value)));
     let head = ["", "is", "down to", "change", "up to", "change"];
     let align = |i: usize| if i == 0 { Align::Left } else { Align::Right };
     let head = head.iter().enumerate().map(|(i, name)| ((*name).to_owned(), align(i)));
@@ -97,7 +96,7 @@ pub fn blocks(tornado: &Tornado) -> (Vec<Block>, Grid) {
             cells.push(Cell::text(outcome.to.clone()));
             match &outcome.trouble {
                 None => {
-                    cells.push(Cell::figure(three_digits(&metric.show(outcome.value)), outcome.value));
+                    cells.push(Cell::figure(metric.brief(outcome.value), outcome.value));
                     let share = change(outcome).unwrap_or_default();
                     cells.push(Cell::figure(units::relative(tornado.value, outcome.value), share));
                 }

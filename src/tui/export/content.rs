@@ -253,7 +253,7 @@ fn difference(app: &App) -> Document {
                     value.map_or_else(|| Cell::text("–"), |value| Cell::figure(metric.show(value), value))
                 };
                 let change = match (before, after) {
-                    (Some(before), Some(after)) => view::diff::change(app, metric, *before, *after),
+                    (Some(before), Some(after)) => view::results::described(&app.glyphs, metric, *before, *after),
                     _ => String::new(),
                 };
                 rows.push(vec![Cell::text(metric.label), cell(before), cell(after), Cell::text(change)]);

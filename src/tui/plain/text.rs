@@ -64,11 +64,11 @@ fn figure(app: &App, metric: &Metric) -> Option<String> {
     let (scenario, estimate) = (app.answer.scenario.as_ref()?, app.answer.outcome.as_ref().ok()?);
     let value = app.answer.value(metric)?;
     let shown = digits::shown(metric, scenario, estimate);
-    let range = digits::interval(metric, scenario, estimate, &shown);
+    let range = digits::interval(metric, scenario, estimate);
     let range = range.map_or_else(String::new, |[low, high]| format!("; 90 % range {low} to {high}"));
-    let before = app.baseline.value(metric).filter(|before| (value - before).abs() >= results::LEAST * before.abs());
+    let before = app.baseline.value(metric).filter(|before| !metric.is_same(*before, value));
     let change = before.map_or_else(String::new, |before| {
-        format!("; {} compared with {}", atlas_core::units::relative(before, value), results::baseline_name(app))
+        format!("; {} compared with {}", metric.change(before, value), results::baseline_name(app))
     });
     Some(format!("{}: {shown}{range}{change}", metric.label))
 }

@@ -5,7 +5,7 @@ use super::view::metrics;
 use super::{Outcome, question, ranked};
 use crate::tui::app::App;
 use atlas_plan::estimate::Metric;
-use atlas_plan::estimate::digits::{self, three_digits};
+use atlas_plan::estimate::digits;
 use atlas_report::document::Document;
 use atlas_report::study::{Block, Cell, Grid};
 use atlas_report::table::Align;
@@ -32,7 +32,7 @@ pub fn document(app: &App) -> Option<Document> {
         };
         let interval = entry.pick().zip(columns.first()).and_then(|(pick, metric)| {
             let (low, high) = pick.interval(metric)?;
-            Some([low, high].map(|end| Cell::figure(three_digits(&metric.show(end)), end)))
+            Some([low, high].map(|end| Cell::figure(metric.brief(end), end)))
         });
         let note = match &entry.outcome {
             Outcome::Best(_) => String::new(),

@@ -67,7 +67,10 @@ impl Work {
             _ => None,
         });
         if let Some(metric) = metrics.chain([self.objective]).find(|metric| !metric.applies_to(&from)) {
-            return Err(format!("{} does not apply to {}", metric.label, from.mode().name()));
+            return Err(match metric.lacks_price(&from) {
+                true => "no price: set cost.hourly_usd in its file (H selects it, e edits)".to_owned(),
+                false => format!("{} does not apply to {}", metric.label, from.mode().name()),
+            });
         }
         let start = freed(&from, &|_| false, &parts);
         let mut problem = Problem::of(&start, &parts, self.objective);

@@ -170,3 +170,55 @@ fn every_row_says_how_many_measured_rows_bear_on_it_and_how_far_off_the_nearest_
     let document = super::export::document(&hands.app).unwrap();
     assert!(document.rows.head.iter().any(|(name, _)| name == "measured rows"));
 }
+
+#[test]
+fn a_target_without_a_price_says_so() {
+    let hands = serving("h100, h20-8");
+    let row = ranked(&hands.app).into_iter().find(|row| &*row.name == "h20-8").unwrap();
+    assert!(matches!(&row.outcome, Outcome::Refused(why) if why.starts_with("no price: ")), "{:?}", row.outcome);
+    assert!(hands.text().contains("no price: set cost.hourly_usd in its file"), "{}", hands.text());
+}
+
+#[test]
+fn at_every_size_the_names_of_a_race_differ_and_the_selected_one_is_named() {
+    let mut hands = serving("h100, h200, b200, mi300x");
+    hands.keys("j");
+    let names: Vec<String> = ranked(&hands.app).iter().map(|row| row.name.to_string()).collect();
+    for columns in (40..140).step_by(4) {
+        hands.app.size = (columns, 12 + columns / 4);
+        let text = hands.text();
+        for name in &names {
+            assert!(text.contains(name.as_str()), "{columns}: {name}\n{text}");
+        }
+        let info =
+            text.lines().rev().nth(2).unwrap_or_default().to_owned() + text.lines().rev().nth(1).unwrap_or_default();
+        assert!(info.contains(&names[1]), "{columns}: {info}");
+    }
+}
+
+#[test]
+fn headings_of_a_race_stand_apart_and_what_only_just_holds_has_a_sign() {
+    let mut hands = Hands::of(&Sources::built_in());
+    hands.keys(":train 70b 1T tokens 128 h100 under 60d<Enter>").work();
+    for size in [(80, 24), (100, 30), (120, 40)] {
+        hands.app.size = size;
+        let text = hands.text();
+        assert!(!text.contains("tokenstime") && !text.contains("1 targets"), "{size:?}\n{text}");
+    }
+    let mut hands = serving("h100, h200, b200, mi300x");
+    hands.app.size = (160, 40);
+    let conditions = question(&hands.app).constraints;
+    let narrow = |row: &&super::Entry| {
+        let pick = row.pick().unwrap();
+        let full = pick.estimate.detail.unwrap().memory.is_tight();
+        full || conditions.iter().any(|one| margin(pick, one).is_some_and(|margin| margin < 0.05))
+    };
+    let just = ranked(&hands.app).iter().filter(|row| narrow(row)).count();
+    let text = hands.text();
+    assert!(just > 0, "{text}");
+    assert!(text.contains("! within 5 % of a bound"), "{text}");
+    assert_eq!(
+        text.lines().filter(|line| line.contains("0!") || line.contains("! ") && line.contains("tp=")).count(),
+        just
+    );
+}

@@ -1,36 +1,45 @@
 //! The leaderboard below its constraint bar.
 
+use std::collections::BTreeSet;
+
 use ratatui::layout::Rect;
 
 use super::entry::{margin, tied};
 use super::layout::{brief, layout};
 use super::{Entry, Outcome, Pick, is_running, objective, question, ranked};
 use crate::tui::app::{App, View};
-use crate::tui::draw::Canvas;
+use crate::tui::draw::{Canvas, middle, whole};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use atlas_config::Mode;
-use atlas_plan::estimate::digits::three_digits;
 use atlas_plan::estimate::{Metric, Scale};
 use atlas_plan::search::methodology::mixed_prices;
+use atlas_plan::search::optimize::HEADROOM;
 use atlas_plan::search::{Condition, figure};
 
 /// Lines above the rows: the constraint bar, the headings and their units.
 pub const HEADING: u16 = 3;
 /// Columns of a rank and the bracket behind it.
 const RANK: u16 = 5;
-/// Columns of a figure.
+/// Fewest columns of a figure with the sign behind it, and of the figure that ranks.
 const FIGURE: u16 = 9;
-/// Columns of the figure that ranks.
 const OBJECTIVE: u16 = 12;
+/// Fewest and most columns of a name.
+const NAME: (u16, u16) = (8, 26);
+/// Columns of a name that it has on the narrowest screen if it needs them.
+const NAMED: u16 = 16;
 /// Fewest and most columns of a whisker.
 const WHISKER: (u16, u16) = (12, 31);
-/// Minimum columns of a layout.
+/// Columns kept free for a layout, and fewest that show one.
 const LAYOUT: u16 = 28;
+const LEAST_LAYOUT: u16 = 8;
 /// Columns of the evidence: measured rows, and our error on the nearest.
 const EVIDENCE: u16 = 12;
 /// A margin below which a constraint is only just kept.
 const NARROW: f64 = 0.05;
+/// Marks a figure that only just keeps its constraint, and says so.
+const JUST: &str = "!";
+const JUST_KEPT: &str = "! within 5 % of a bound";
 
 /// The metrics in columns: what ranks, what is constrained, and the free memory.
 #[must_use]
@@ -71,45 +80,68 @@ fn heading(metric: &Metric) -> &'static str {
     if *metric == figure::HEADROOM { "free" } else { metric.label }
 }
 
+/// Columns of a figure: its heading and a gap before it.
+fn width_of(metric: &Metric, least: u16) -> u16 {
+    u16::try_from(heading(metric).width() + 2).unwrap_or(least).max(least)
+}
+
 /// Where columns stand.
 struct Columns {
     name: u16,
-    /// First column of the objective, then of the whisker, then of the other figures.
+    /// First column of the objective and how many it has, then the whisker, then the other figures.
     value: u16,
+    objective: u16,
     whisker: (u16, u16),
-    figures: Vec<(u16, &'static Metric)>,
+    figures: Vec<(u16, u16, &'static Metric)>,
     evidence: Option<u16>,
     layout: u16,
 }
 
+/// Columns of the names: as few as tell all of them apart.
+fn name_width(app: &App, inner: Rect, rows: &[&Entry], most: u16) -> u16 {
+    let names: BTreeSet<&str> =
+        rows.iter().map(|entry| &*entry.name).chain(app.race.lanes.iter().map(|lane| &*lane.target)).collect();
+    let longest = names.iter().map(|name| name.width()).max().unwrap_or_default();
+    let longest = u16::try_from(longest + 1).unwrap_or(u16::MAX).min(most);
+    let least = longest.clamp(NAME.0, NAME.1).min(NAMED.max(inner.width / 4));
+    let told_apart = |width: &u16| {
+        let shown = names.iter().map(|name| middle(name, usize::from(width - 1), app.glyphs.ellipsis));
+        shown.collect::<BTreeSet<_>>().len() == names.len()
+    };
+    (least.max(NAME.0)..longest).find(told_apart).unwrap_or(longest.max(least))
+}
+
 fn columns(app: &App, inner: Rect, rows: &[&Entry]) -> Columns {
-    let names = rows.iter().map(|entry| entry.name.width());
-    let longest = names.chain(app.race.lanes.iter().map(|lane| lane.target.width())).max().unwrap_or_default();
-    let name = inner.x + RANK;
-    let name_width = u16::try_from(longest + 1).unwrap_or(u16::MAX).clamp(8, 26).min(inner.width / 4);
-    let value = name + name_width;
     let mut all = metrics(app);
     let first = if all.is_empty() { None } else { Some(all.remove(0)) };
-    let taken = RANK + name_width + OBJECTIVE + LAYOUT;
-    let room = inner.width.saturating_sub(taken);
-    let fit = usize::from(room / FIGURE).min(all.len());
+    let objective = first.map_or(OBJECTIVE, |metric| width_of(metric, OBJECTIVE));
+    let name = inner.x + RANK;
+    let name_width = name_width(app, inner, rows, inner.width.saturating_sub(RANK + objective + 1));
+    let value = name + name_width;
+    let mut spare = inner.width.saturating_sub(RANK + name_width + objective + LAYOUT);
+    let fit = all.iter().take_while(|metric| {
+        let width = width_of(metric, FIGURE);
+        let fits = width <= spare;
+        spare = spare.saturating_sub(if fits { width } else { 0 });
+        fits
+    });
+    let fit = fit.count();
     all.truncate(fit);
-    let spare = room.saturating_sub(FIGURE * u16::try_from(fit).unwrap_or_default());
     let (spare, evident) = if spare >= EVIDENCE { (spare - EVIDENCE, true) } else { (spare, false) };
     let known = first
         .is_some_and(|metric| rows.iter().any(|row| row.pick().is_some_and(|pick| pick.interval(metric).is_some())));
     let whisker = if spare > WHISKER.0 && known { spare.min(WHISKER.1 + 1) - 1 } else { 0 };
-    let whisker_at = value + OBJECTIVE + 1;
-    let mut x = if whisker > 0 { whisker_at + whisker } else { value + OBJECTIVE };
+    let whisker_at = value + objective + 1;
+    let mut x = if whisker > 0 { whisker_at + whisker } else { value + objective };
     let figures = all.into_iter().map(|metric| {
-        let at = x;
-        x += FIGURE;
-        (at, metric)
+        let (at, width) = (x, width_of(metric, FIGURE));
+        x += width;
+        (at, width, metric)
     });
     let figures = figures.collect();
     let evidence = evident.then_some(x);
     let layout = x + 2 + if evident { EVIDENCE } else { 0 };
-    Columns { name, value, whisker: (whisker_at, whisker), figures, evidence, layout }
+    Columns { name, value, objective, whisker: (whisker_at, whisker), figures, evidence, layout }
 }
 
 /// Draws the view.
@@ -119,15 +151,23 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark = match app.queries.race.trouble() {
         Some(trouble) => trouble.to_owned(),
         None if is_running(app) => format!("{done} of {all} searched"),
-        None if !waits_bounded(app) => "no bound on TTFT: consider adding ttft<2s".to_owned(),
+        None if !waits_bounded(app) => "no bound on TTFT; consider adding ttft<2s".to_owned(),
         None if question(app).hardware.is_empty() && app.now.marks.len() < 2 => {
-            format!("{all} targets; mark two or more to choose")
+            format!("{}; mark two or more to choose", counted(app, all))
         }
         None => mixed_prices(race.entries.iter().filter_map(Entry::pick).map(|pick| &pick.scenario))
             .unwrap_or_else(|| counted(app, all)),
     };
-    let title = format!("Race {}: best layout per target", app.now.setup.workload);
-    let inner = canvas.view(area, View::Race, &title, &remark, app.tour.is_none());
+    let just = !is_running(app) && race.entries.iter().any(|entry| just_kept(app, entry).is_some());
+    let remark = if just { format!("{remark}; {JUST_KEPT}") } else { remark };
+    let workload = &app.now.setup.workload;
+    let title = format!("Race {workload}: best layout per target");
+    // What is missing in the question is more important than what the view is.
+    let first = remark.split("; ").next().unwrap_or_default();
+    let titles = [(title, remark.as_str()), (format!("Race {workload}"), first), ("Race".to_owned(), "")];
+    let fits = |(title, remark): &&(String, &str)| title.width() + remark.width() + 10 <= usize::from(area.width);
+    let title = titles.iter().find(fits).map_or("Race", |(title, _)| title);
+    let inner = canvas.view(area, View::Race, title, &remark, app.tour.is_none());
     if inner.height <= HEADING {
         return;
     }
@@ -145,14 +185,14 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let scale_of = |metric: &'static Metric| Scale::of(metric, picks().map(|pick| pick.value(metric)));
     let (heading_style, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
     let scale = scale_of(metric);
-    let scales: Vec<Scale> = columns.figures.iter().map(|(_, metric)| scale_of(metric)).collect();
+    let scales: Vec<Scale> = columns.figures.iter().map(|(.., metric)| scale_of(metric)).collect();
     let top = inner.y + 1;
     canvas.text(columns.name, top, columns.value - columns.name, "target", heading_style);
-    canvas.right(columns.value, top, OBJECTIVE, heading(metric), heading_style);
-    canvas.right(columns.value, top + 1, OBJECTIVE, scale.unit(), dim);
-    for ((x, metric), scale) in columns.figures.iter().zip(&scales) {
-        canvas.right(*x, top, FIGURE, heading(metric), heading_style);
-        canvas.right(*x, top + 1, FIGURE, scale.unit(), dim);
+    canvas.right(columns.value, top, columns.objective, heading(metric), heading_style);
+    canvas.right(columns.value, top + 1, columns.objective, scale.unit(), dim);
+    for ((x, width, metric), scale) in columns.figures.iter().zip(&scales) {
+        canvas.right(*x, top, width - 1, heading(metric), heading_style);
+        canvas.right(*x, top + 1, width - 1, scale.unit(), dim);
     }
     let (whisker_x, whisker_width) = columns.whisker;
     let span = span(&rows, metric);
@@ -167,7 +207,9 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.right(x, top, EVIDENCE, "evidence", heading_style);
         canvas.right(x, top + 1, EVIDENCE, "rows, err", dim);
     }
+    // A few letters of it would say nothing.
     let layout_width = inner.right().saturating_sub(columns.layout);
+    let layout_width = if layout_width < LEAST_LAYOUT { 0 } else { layout_width };
     canvas.text(columns.layout, top, layout_width, "layout", heading_style);
     let height = inner.height - HEADING;
     let ties = ties(&rows, metric);
@@ -175,11 +217,13 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         let y = inner.y + HEADING + line;
         rank(app, canvas, (inner.x, y), index, entry, ties);
         let name_style = canvas.role(if entry.class() == 2 { Role::Dim } else { Role::Text });
-        canvas.text(columns.name, y, columns.value - columns.name, &entry.name, name_style);
+        let name = middle(&entry.name, usize::from(columns.value - columns.name - 1), app.glyphs.ellipsis);
+        canvas.text(columns.name, y, columns.value - columns.name, &name, name_style);
         match &entry.outcome {
             Outcome::Refused(why) => {
                 let x = columns.value + 1;
-                canvas.text(x, y, inner.right().saturating_sub(x), why, dim);
+                let room = inner.right().saturating_sub(x);
+                canvas.text(x, y, room, &whole(why, usize::from(room), app.glyphs.ellipsis), dim);
             }
             Outcome::Best(pick) | Outcome::Miss(pick, _) => {
                 let missed = matches!(entry.outcome, Outcome::Miss(..));
@@ -188,14 +232,18 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                     () if missed => Role::Dim,
                     () => Role::Value,
                 });
-                canvas.right(columns.value, y, OBJECTIVE, &scale.show(pick.value(metric)), style);
+                canvas.right(columns.value, y, columns.objective, &scale.show(pick.value(metric)), style);
                 if whisker_width > 0 && !missed {
                     let track = Rect::new(whisker_x, y, whisker_width, 1);
                     whisker(canvas, track, span, pick.value(metric), pick.interval(metric));
                 }
-                for ((x, metric), scale) in columns.figures.iter().zip(&scales) {
-                    let style = canvas.role(kept(app, pick, metric, missed));
-                    canvas.right(*x, y, FIGURE, &scale.show(pick.value(metric)), style);
+                for ((x, width, metric), scale) in columns.figures.iter().zip(&scales) {
+                    let role = kept(app, pick, metric, missed);
+                    let style = canvas.role(role);
+                    canvas.right(*x, y, width - 1, &scale.show(pick.value(metric)), style);
+                    if role == Role::Warn {
+                        canvas.text(x + width - 1, y, 1, JUST, style);
+                    }
                 }
                 if let Some(x) = columns.evidence {
                     let (text, role) = evidence(pick);
@@ -207,7 +255,8 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             }
         }
         if index == app.view_row {
-            canvas.tint(Rect::new(inner.x, y, columns.value + OBJECTIVE - inner.x, 1), canvas.role(Role::Selection));
+            let width = columns.value + columns.objective - inner.x;
+            canvas.tint(Rect::new(inner.x, y, width, 1), canvas.role(Role::Selection));
         }
     }
     waiting(app, canvas, &columns, Rect { y: inner.y + HEADING, height, ..inner }, rows.len());
@@ -222,7 +271,8 @@ fn waiting(app: &App, canvas: &mut Canvas<'_>, columns: &Columns, list: Rect, ra
     let dim = canvas.role(Role::Dim);
     let from = list.y + u16::try_from(ranked.saturating_sub(app.view_scroll)).unwrap_or(list.height);
     for (y, (nth, lane)) in (from..list.bottom()).zip(app.race.lanes.iter().skip(ranked).enumerate()) {
-        canvas.text(columns.name, y, columns.value - columns.name, &lane.target, dim);
+        let name = middle(&lane.target, usize::from(columns.value - columns.name - 1), app.glyphs.ellipsis);
+        canvas.text(columns.name, y, columns.value - columns.name, &name, dim);
         if nth == 0 {
             let x = columns.value + 1;
             canvas.text(x, y, list.right().saturating_sub(x), "searching", dim);
@@ -232,10 +282,21 @@ fn waiting(app: &App, canvas: &mut Canvas<'_>, columns: &Columns, list: Rect, ra
 
 /// How many targets there are, and how many of them are tied.
 fn counted(app: &App, all: usize) -> String {
+    let targets = if all == 1 { "target" } else { "targets" };
     match ties(&ranked(app), objective(app)) {
-        0 | 1 => format!("{all} targets"),
-        ties => format!("{all} targets, first {ties} tied"),
+        0 | 1 => format!("{all} {targets}"),
+        ties => format!("{all} {targets}, first {ties} tied"),
     }
+}
+
+/// What the best layout of a target only just keeps: a constraint, or the size of the memory.
+fn just_kept(app: &App, entry: &Entry) -> Option<String> {
+    let Outcome::Best(pick) = &entry.outcome else { return None };
+    let narrow = |condition: &Condition| margin(pick, condition).is_some_and(|margin| margin < NARROW);
+    let kept =
+        question(app).constraints.into_iter().find(narrow).map(|condition| format!("only just keeps {condition}"));
+    let free = pick.value(&figure::HEADROOM);
+    kept.or_else(|| (free < HEADROOM).then(|| format!("{} of the memory is free", figure::HEADROOM.show(free))))
 }
 
 /// The constraint bar.
@@ -274,6 +335,7 @@ fn kept(app: &App, pick: &Pick, metric: &Metric, missed: bool) -> Role {
     match least {
         Some(margin) if margin < 0.0 => Role::Error,
         Some(margin) if margin < NARROW => Role::Warn,
+        None if *metric == figure::HEADROOM && !missed && pick.value(metric) < HEADROOM => Role::Warn,
         _ if missed => Role::Dim,
         _ => Role::Value,
     }
@@ -355,7 +417,7 @@ pub fn info(app: &App) -> String {
             let scale = Scale::of(metric, std::iter::once(pick.value(metric)));
             format!("{} {}", metric.label, scale.interval_in_words(low, high))
         }
-        None => format!("{} {}", metric.label, three_digits(&metric.show(pick.value(metric)))),
+        None => format!("{} {}", metric.label, metric.brief(pick.value(metric))),
     };
     match &entry.outcome {
         Outcome::Best(pick) => {
@@ -367,7 +429,9 @@ pub fn info(app: &App) -> String {
                     (rows, Some(error)) => format!("; {rows} similar measured rows, nearest {error:+.0} %"),
                 }
             });
-            format!("{}; {}{evidence}", layout(pick), of(pick))
+            let just = just_kept(app, entry);
+            let just = just.map_or_else(String::new, |what| format!("; {JUST} {what}"));
+            format!("{}: {}; {}{just}{evidence}", entry.name, layout(pick), of(pick))
         }
         Outcome::Miss(pick, condition) => {
             let nearest = match condition {

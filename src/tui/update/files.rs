@@ -28,6 +28,10 @@ pub(super) fn save(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 pub(super) fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
+    // A built-in file that was offered by the key before, whatever is selected.
+    if let Some((path, line)) = app.offer.take() {
+        return effects.push(Effect::Adopt { path, line });
+    }
     let origin = match app.pane {
         _ if app.view == View::Problems => {
             let shown = app.problems_shown();
@@ -47,14 +51,9 @@ pub(super) fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
         None => fail(app, "nothing to open"),
         Some((file, line)) if file.starts_with(atlas_document::Origin::BUILT_IN) => {
             let path = PathBuf::from(file.trim_start_matches(atlas_document::Origin::BUILT_IN));
-            if app.offer.take().as_ref() == Some(&path) {
-                effects.push(Effect::Adopt { path, line: line.max(1) });
-            } else {
-                let text =
-                    format!("this entry is built in; press e again to copy it to {} and open it", path.display());
-                app.offer = Some(path);
-                note(app, text, effects);
-            }
+            let text = format!("this entry is built in; press e again to copy it to {} and open it", path.display());
+            app.offer = Some((path, line.max(1)));
+            note(app, text, effects);
         }
         Some((file, line)) => effects.push(Effect::Edit { path: PathBuf::from(&*file), line: line.max(1) }),
     }

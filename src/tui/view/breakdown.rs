@@ -10,7 +10,7 @@ use crate::tui::app::{App, View};
 use crate::tui::draw::Canvas;
 use crate::tui::layout;
 use crate::tui::theme::Role;
-use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::estimate::Metric;
 
 /// Least width of two columns.
 const TWO_COLUMNS: u16 = 110;
@@ -165,7 +165,9 @@ fn bar(canvas: &mut Canvas<'_>, area: Rect, part: &Bar) {
     let mut x = x + AMOUNT + SHARE + 2;
     if area.width >= CHANGE_FROM {
         if let Some((before, now)) = part.change {
-            let (text, style) = super::results::change(canvas, Better::Lower, before, now);
+            // Less of any part is better, as of a step's time.
+            let like = const { Metric::known("step_time_ms") };
+            let (text, style) = super::results::change(canvas, like, before, now);
             canvas.right(x - 1, area.y, CHANGE - 1, &text, style);
         }
         x += CHANGE;

@@ -9,7 +9,6 @@ use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use atlas_config::Mode;
 use atlas_core::sort;
-use atlas_core::units;
 use atlas_plan::estimate::{Metric, Scale};
 use atlas_plan::knob::Knob;
 use atlas_plan::search::figure;
@@ -151,7 +150,7 @@ pub(super) fn draw(
         let (before, now) = (value(objective, start), value(objective, row));
         canvas.right(left, y, OBJECTIVE, &objective_scale.show(now), plain);
         if nth.is_some() && before != 0.0 {
-            let change = units::relative(before, now);
+            let change = objective.change(before, now);
             let none = change.starts_with('±');
             let style =
                 if none { canvas.role(Role::Dim) } else { change_style(canvas, objective.better, now - before) };

@@ -6,10 +6,10 @@ use ratatui::style::Style;
 use crate::tui::app::{Answer, App, View};
 use crate::tui::draw::{Canvas, wrap};
 use crate::tui::layout;
+use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::scenarios::other_side;
 use crate::tui::theme::Role;
-use atlas_core::units;
-use atlas_plan::estimate::{Format, Metric, digits};
+use atlas_plan::estimate::{Metric, digits};
 use atlas_plan::knob::Knob;
 
 /// A row of the view.
@@ -62,7 +62,7 @@ pub fn rows_of(app: &App) -> (String, Vec<Row>) {
         let (before, after) = (other.value(metric), app.answer.value(metric));
         let same = match (before, after) {
             // Skip changes that neither the digits nor the percentage show.
-            (Some(before), Some(after)) => is_least(metric, before, after) && metric.show(before) == metric.show(after),
+            (Some(before), Some(after)) => metric.is_same(before, after) && metric.show(before) == metric.show(after),
             (None, None) => true,
             _ => false,
         };
@@ -119,26 +119,6 @@ fn differing(knob: Knob, other: &Answer, this: &Answer) -> Option<Row> {
     (before != after).then(|| Row::Words(name, show(before), show(after)))
 }
 
-/// Whether a change is negligible: below 0.1 points between shares, below 0.1 % otherwise.
-fn is_least(metric: &Metric, before: f64, after: f64) -> bool {
-    let whole = if metric.format == Format::Percent { 1.0 } else { before.abs() };
-    (after - before).abs() < super::results::LEAST * whole
-}
-
-/// A change of a figure in words: the arrow, the sign and the share.
-#[must_use]
-pub fn change(app: &App, metric: &Metric, before: f64, after: f64) -> String {
-    let arrow = if after > before { app.glyphs.up } else { app.glyphs.down };
-    let text = match (metric.format, is_least(metric, before, after)) {
-        // For shares, the difference in points is more useful.
-        (Format::Percent, true) => "<0.1 pt".to_owned(),
-        (Format::Percent, false) => format!("{:+.1} pt", 100.0 * (after - before)),
-        (_, true) => "<0.1 %".to_owned(),
-        (_, false) => units::relative(before, after),
-    };
-    format!("{arrow}{text}")
-}
-
 /// The rows that can be selected: settings and figures.
 fn stops(all: &[Row]) -> Vec<usize> {
     let stands = |row: &Row| matches!(row, Row::Words(..) | Row::Figure(..));
@@ -172,33 +152,117 @@ pub fn info(app: &App) -> String {
     }
 }
 
-/// Columns of the digits behind the point, and of the unit: the points of all figures stand below each other.
-const FRACTION: u16 = 5;
-/// Columns of a change.
-const CHANGE: u16 = 14;
-const UNIT: u16 = 8;
+/// Most columns of a name, of a side and of a change.
+const NAME: (usize, usize) = (18, 24);
+const SIDE: usize = 34;
+const CHANGE: usize = 14;
+/// Columns of a word that is cut only where there is no room for it.
+const WORD: usize = 12;
 
 /// A figure in as many digits as are known of the scenario's own.
 fn shown(app: &App, metric: &Metric, value: Option<f64>) -> String {
     let Some(value) = value else { return "–".to_owned() };
-    let text = metric.show(value);
     let limited = match (&app.answer.scenario, &app.answer.outcome) {
         (Some(scenario), Ok(estimate)) => digits::are_three(metric, scenario, estimate),
         _ => false,
     };
-    if limited { digits::three_digits(&text) } else { text }
+    if limited { metric.brief(value) } else { metric.show(value) }
 }
 
-/// A figure, aligned at the decimal point.
-fn figure(canvas: &mut Canvas<'_>, cell: Rect, shown: &str, style: Style) {
-    let (whole, fraction, unit) = super::results::split(shown);
-    let point = cell.width.saturating_sub(FRACTION + UNIT);
-    canvas.right(cell.x, cell.y, point, whole, style);
-    // Small prices have no unit and use its columns for digits.
-    let room = if unit.is_empty() { FRACTION + UNIT } else { FRACTION };
-    canvas.text(cell.x + point, cell.y, room, fraction, style);
-    let dim = canvas.role(Role::Dim);
-    canvas.text(cell.x + point + FRACTION + 1, cell.y, UNIT - 1, unit, dim);
+/// What stands in the columns of a row.
+#[derive(Debug, Default)]
+struct Cells {
+    name: String,
+    /// The other value and this one.
+    sides: [String; 2],
+    change: Option<(String, Style)>,
+}
+
+/// The cells of a setting or a figure.
+fn cells(app: &App, canvas: &Canvas<'_>, row: &Row) -> Option<Cells> {
+    match row {
+        Row::Words(what, before, after) => {
+            Some(Cells { name: what.clone(), sides: [before.clone(), after.clone()], change: None })
+        }
+        Row::Figure(metric, before, after) => Some(Cells {
+            name: metric.label.to_owned(),
+            sides: [*before, *after].map(|value| shown(app, metric, value)),
+            change: before.zip(*after).map(|(before, after)| super::results::change(canvas, metric, before, after)),
+        }),
+        Row::Heading(_) | Row::Text(..) => None,
+    }
+}
+
+/// How wide the columns are. Where they are too narrow, first the points no longer stand below each other, then the other
+/// side is left out: a figure without its first digits is worse than none.
+#[derive(Debug, Default)]
+struct Columns {
+    name: u16,
+    side: u16,
+    change: u16,
+    /// Columns of the fraction and of the unit behind it, where points are aligned.
+    aligned: Option<(u16, u16)>,
+    /// Whether both sides are shown.
+    both: bool,
+}
+
+impl Columns {
+    fn fit(rows: &[(&Row, Cells)], width: usize) -> Columns {
+        let (mut whole, mut fraction, mut unit, mut bare, mut longest) = (0, 0, 0, 0, 0);
+        for (row, cells) in rows {
+            for side in &cells.sides {
+                if !matches!(row, Row::Figure(..)) {
+                    longest = longest.max(side.width().min(WORD));
+                    continue;
+                }
+                longest = longest.max(side.width());
+                let (before, behind, of) = super::results::split(side);
+                (whole, unit) = (whole.max(before.width()), unit.max(of.width()));
+                // Small prices have no unit and use its columns for digits.
+                let into = if of.is_empty() { &mut bare } else { &mut fraction };
+                *into = behind.width().max(*into);
+            }
+        }
+        fraction = fraction.max(bare.saturating_sub(unit + 1));
+        let names = rows.iter().map(|(_, cells)| cells.name.width() + 2).max().unwrap_or_default();
+        let changes = rows.iter().filter_map(|(_, cells)| cells.change.as_ref());
+        let change = changes.map(|(text, _)| text.width() + 1).max().unwrap_or_default();
+        let wide = if width >= 100 { NAME.1 } else { NAME.0 };
+        let cut = |name: usize, side: usize, change: usize, aligned: Option<(usize, usize)>, both: bool| {
+            let columns = |columns: usize| u16::try_from(columns).unwrap_or(u16::MAX);
+            Columns {
+                name: columns(name),
+                side: columns(side),
+                change: columns(change),
+                aligned: aligned.map(|(fraction, unit)| (columns(fraction), columns(unit))),
+                both,
+            }
+        };
+        let room = width.saturating_sub(wide + CHANGE + 3) / 2;
+        if room > whole + fraction + 1 + unit && room > longest {
+            return cut(wide, room.min(SIDE), CHANGE, Some((fraction, unit)), true);
+        }
+        let name = names.min(wide);
+        let room = width.saturating_sub(name + change + 2);
+        if room / 2 > longest {
+            return cut(name, (room / 2).min(SIDE), change, None, true);
+        }
+        let name = name.min(width.saturating_sub(longest + change + 3));
+        cut(name, width.saturating_sub(name + change + 2).min(SIDE), change, None, false)
+    }
+
+    /// A side of a figure: the points of all stand below each other where there is room.
+    fn figure(&self, canvas: &mut Canvas<'_>, (x, y): (u16, u16), shown: &str, style: Style) {
+        let Some((fraction, unit)) = self.aligned else {
+            return canvas.right(x, y, self.side.saturating_sub(1), shown, style);
+        };
+        let (whole, behind, of) = super::results::split(shown);
+        let point = self.side.saturating_sub(1 + fraction + 1 + unit);
+        canvas.right(x, y, point, whole, style);
+        canvas.text(x + point, y, if of.is_empty() { fraction + 1 + unit } else { fraction }, behind, style);
+        let dim = canvas.role(Role::Dim);
+        canvas.text(x + point + fraction + 1, y, unit, of, dim);
+    }
 }
 
 /// Draws the view.
@@ -210,50 +274,58 @@ pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         "this scenario".to_owned()
     };
     let inner = canvas.view(area, View::Diff, "Difference", "only what differs", app.tour.is_none());
-    let name = if inner.width >= 100 { 24 } else { 18 };
-    let column = (inner.width.saturating_sub(name + CHANGE + 3) / 2).min(34);
-    let (first, second) = (inner.x + 1 + name, inner.x + 1 + name + column);
-    let third = second + column;
+    let filled: Vec<_> = all.iter().filter_map(|row| Some((row, cells(app, canvas, row)?))).collect();
+    let columns = Columns::fit(&filled, usize::from(inner.width));
+    let first = inner.x + 1 + columns.name;
+    let second = first + if columns.both { columns.side } else { 0 };
+    let third = second + columns.side;
     let (dim, focused) = (canvas.role(Role::Baseline), canvas.role(Role::TitleFocused));
-    canvas.right(first, inner.y, column - 1, &label, dim);
-    canvas.right(second, inner.y, column - 1, &here, focused);
+    if columns.both {
+        canvas.right(first, inner.y, columns.side.saturating_sub(1), &label, dim);
+    }
+    canvas.right(second, inner.y, columns.side.saturating_sub(1), &here, focused);
     let stop = stops(&all).get(app.view_row).copied();
     let text_style = canvas.role(Role::Text);
     let height = inner.height.saturating_sub(1);
     for (line, (index, row)) in (0..height).zip(all.iter().enumerate().skip(app.view_scroll)) {
         let y = inner.y + 1 + line;
-        match row {
-            Row::Heading(heading) => {
+        let side = columns.side.saturating_sub(1);
+        match (row, cells(app, canvas, row).unwrap_or_default()) {
+            (Row::Heading(heading), _) => {
                 let style = canvas.role(Role::Heading);
                 canvas.text(inner.x + 1, y, inner.width, heading, style);
             }
-            Row::Words(what, before, after) => {
+            (Row::Words(..), Cells { name, sides: [before, after], .. }) => {
                 let (old, new) = (canvas.role(Role::Dim), canvas.role(Role::Changed));
-                canvas.text(inner.x + 2, y, name - 1, what, text_style);
-                canvas.right(first, y, column - 1, before, old);
-                canvas.right(second, y, column - 1, after, new);
-            }
-            Row::Figure(metric, before, after) => {
-                canvas.text(inner.x + 2, y, name - 1, metric.label, text_style);
-                let (old, new) = (canvas.role(Role::Dim), canvas.role(Role::Value));
-                figure(canvas, Rect::new(first, y, column - 1, 1), &shown(app, metric, *before), old);
-                figure(canvas, Rect::new(second, y, column - 1, 1), &shown(app, metric, *after), new);
-                if let (Some(before), Some(after)) = (before, after) {
-                    let text = change(app, metric, *before, *after);
-                    let style = match is_least(metric, *before, *after) {
-                        true => canvas.role(Role::Dim),
-                        false => super::results::change_style(canvas, metric.better, after - before),
-                    };
-                    canvas.right(third, y, CHANGE, &text, style);
+                canvas.text(inner.x + 2, y, columns.name.saturating_sub(1), &name, text_style);
+                let from_to = format!("{before} → {after}");
+                match columns.both {
+                    true => {
+                        canvas.right(first, y, side, &before, old);
+                        canvas.right(second, y, side, &after, new);
+                    }
+                    false if from_to.width() < usize::from(side) => canvas.right(second, y, side, &from_to, new),
+                    false => canvas.right(second, y, side, &after, new),
                 }
             }
-            Row::Text(role, text) => {
+            (Row::Figure(..), Cells { name, sides: [before, after], change }) => {
+                canvas.text(inner.x + 2, y, columns.name.saturating_sub(1), &name, text_style);
+                let (old, new) = (canvas.role(Role::Dim), canvas.role(Role::Value));
+                if columns.both {
+                    columns.figure(canvas, (first, y), &before, old);
+                }
+                columns.figure(canvas, (second, y), &after, new);
+                if let Some((text, style)) = change {
+                    canvas.right(third, y, columns.change, &text, style);
+                }
+            }
+            (Row::Text(role, text), _) => {
                 let style = canvas.role(*role);
                 canvas.text(inner.x + 2, y, inner.width.saturating_sub(3), text, style);
             }
         }
         if stop == Some(index) {
-            let width = (third + CHANGE + 1).min(inner.right()) - inner.x;
+            let width = (third + columns.change + 1).min(inner.right()) - inner.x;
             canvas.tint(Rect::new(inner.x, y, width, 1), canvas.role(Role::Selection));
         }
     }

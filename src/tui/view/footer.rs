@@ -10,6 +10,7 @@ use crate::tui::optimum::{self, Row};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::panels::Panel;
 use crate::tui::theme::Role;
+use crate::tui::timeline::{Picture, picture};
 use crate::tui::{panels, race};
 
 /// Keys in the footer, beside the one for help.
@@ -30,7 +31,9 @@ fn works(app: &App, action: Action) -> bool {
         (Mode::Sensitivity, Action::Accept | Action::Figure(_)) => super::tornado::rows(app) > 0,
         (Mode::Optimum, Action::Step(_)) => row() == Row::Objective,
         (Mode::Optimum, Action::Reset) => matches!(row(), Row::Bound(..)),
-        (Mode::Timeline, Action::Accept | Action::Focus(_) | Action::Zoom(_)) => app.timeline.here().is_some(),
+        (Mode::Timeline, Action::Accept | Action::Focus(_) | Action::Zoom(_)) => {
+            picture(app) == Picture::Tasks && app.timeline.here().is_some()
+        }
         (Mode::Advice, Action::Accept) => !app.advice_shown().is_empty(),
         (Mode::Explain, Action::Fold | Action::Focus(_)) => app.subject.is_some() || app.answer.outcome.is_ok(),
         (Mode::Problems, Action::Accept | Action::Sort) => !app.problems_shown().is_empty(),
@@ -41,6 +44,9 @@ fn works(app: &App, action: Action) -> bool {
         (Mode::Results, Action::Goal | Action::Accept) => app.answer.outcome.is_ok(),
         (Mode::Panel(Panel::Launch), Action::Accept) => panels::launch::has_files(app),
         (Mode::Panel(Panel::Watch), Action::Accept) => !app.panels.watch.logs.is_empty(),
+        (Mode::Panel(Panel::History), Action::Accept | Action::Mark | Action::Sort) => {
+            panels::rows(app, Panel::History) > 0 && panels::history::works(app, action)
+        }
         (Mode::Panel(panel), Action::Accept | Action::Mark | Action::Sort) => panels::rows(app, panel) > 0,
         _ => true,
     }

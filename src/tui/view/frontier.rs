@@ -10,7 +10,6 @@ use crate::tui::frontier::{Front, cursor};
 use crate::tui::layout;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
-use atlas_plan::estimate::digits::three_digits;
 use atlas_plan::estimate::{Better, Metric, Scale};
 use atlas_plan::search::Condition;
 use atlas_plan::search::condition::Relation;
@@ -32,6 +31,7 @@ pub fn frontier(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let (picture, reading) = split(inner);
     match plot(app, front) {
         Some(plot) => plot.draw(canvas, picture),
+        None if picture.height == 0 => {}
         None => {
             let warn = canvas.role(Role::Warn);
             canvas.text(picture.x, picture.y, picture.width, "no layout on these targets can run this", warn);
@@ -226,8 +226,7 @@ pub fn info(app: &App) -> String {
     let under = front.curves.get(curve).and_then(|curve| Some((&curve.target, &curve.points.get(point)?.1)));
     let under = under.map_or_else(String::new, |(target, candidate)| {
         let (across, up) = front.place(candidate);
-        let [across, up] =
-            [(front.across, across), (front.up, up)].map(|(metric, v)| (metric.label, three_digits(&metric.show(v))));
+        let [across, up] = [(front.across, across), (front.up, up)].map(|(metric, v)| (metric.label, metric.brief(v)));
         format!("; at the cursor: {target}, {} {}, {} {}", across.0, across.1, up.0, up.1)
     });
     format!("{} ({} of {}): Pareto-optimal points{under}", front.pair.name, at + 1, pairs.len())

@@ -103,6 +103,13 @@ impl Heat<'_> {
     pub(super) fn draw(&self, canvas: &mut Canvas<'_>, area: Rect) {
         let dim = canvas.role(Role::Dim);
         let frame = self.frame(area);
+        if frame.shown.0 == 0 || frame.shown.1 == 0 {
+            // Without its cells, the axes would stand on one another and on what is below.
+            if area.height > 0 {
+                canvas.text(area.x, area.y, area.width, "enlarge the terminal to see the chart", dim);
+            }
+            return;
+        }
         // If not all fit, state which are visible; the map scrolls with the cursor.
         let part = |first: usize, seen: usize, count: usize| match count > seen {
             true => format!(" {}–{} of {count}", first + 1, first + seen),
@@ -133,8 +140,7 @@ impl Heat<'_> {
             canvas.right(frame.left + place as u16 * frame.size.0, below, frame.size.0 - 1, &label, dim);
         }
         let seen = part(frame.first.0, frame.shown.0, self.across.values.len());
-        let arrow = if canvas.glyphs.is_ascii() { ">" } else { "→" };
-        let across = format!("{}{seen} {arrow}", self.across.knob.name());
+        let across = format!("{}{seen} →", self.across.knob.name());
         canvas.right(
             area.x,
             below + 1,

@@ -39,7 +39,9 @@ fn shown(app: &App, area: Rect) -> (&[Point], u16) {
 pub(super) fn history(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let all = app.trail();
     let here = all.iter().position(|point| point.step == 0).unwrap_or_default();
-    let remark = format!("point {} of {}, u back, U forward", here + 1, all.len());
+    let back = if here > 0 { ", u back" } else { "" };
+    let forward = if here + 1 < all.len() { ", U forward" } else { "" };
+    let remark = format!("point {} of {}{back}{forward}", here + 1, all.len());
     let focused = false;
     let inner = canvas.frame(area, "History", &remark, focused);
     let (points, first) = shown(app, area);

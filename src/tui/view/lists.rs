@@ -14,7 +14,6 @@ use crate::tui::theme::Role;
 use atlas_config::Workload;
 use atlas_config::library::Entry;
 use atlas_core::units;
-use atlas_plan::estimate::digits::three_digits;
 
 /// A row of a list.
 struct Row<'a> {
@@ -37,10 +36,9 @@ pub fn targets(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             name: &target.name,
             detail: match sorted_by {
                 _ if !seen.contains(&row) => String::new(),
-                Some(metric) => app
-                    .tables
-                    .figure_of(index)
-                    .map_or_else(|| "–".to_owned(), |value| three_digits(&metric.format.show(value))),
+                Some(metric) => {
+                    app.tables.figure_of(index).map_or_else(|| "–".to_owned(), |value| metric.format.brief(value))
+                }
                 None => {
                     let size = target.size().map_or_else(String::new, |(each, nodes)| format!("{each}×{nodes}"));
                     match idle::of(app, &target.name) {

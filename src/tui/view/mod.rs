@@ -25,6 +25,8 @@ pub mod scenarios;
 pub mod schedule;
 pub mod sweep;
 pub mod tabs;
+#[cfg(test)]
+mod tests;
 pub mod timeline;
 pub mod tornado;
 mod touring;

@@ -10,7 +10,6 @@ use crate::tui::layout;
 use crate::tui::optimum::{Found, Row, bound, here, is_stale, objective, rows, shown, size, unbounded};
 use crate::tui::theme::Role;
 use atlas_core::units;
-use atlas_plan::estimate::digits::three_digits;
 use atlas_plan::search::optimize::Candidate;
 use atlas_report::optimum::{changes, looked};
 
@@ -150,7 +149,7 @@ fn described(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
         if let Some(without) = &bound.without {
             let [most, least] = if app.glyphs.is_ascii() { ["<=", ">="] } else { ["≤", "≥"] };
             let what = bound.what.replace("<=", most).replace(">=", least);
-            lines.push((format!("without {what}: {}", three_digits(&metric.show(at(without)))), Role::Text));
+            lines.push((format!("without {what}: {}", metric.brief(at(without))), Role::Text));
         }
     }
     // The form shows the defaults that were kept.

@@ -10,7 +10,6 @@ use crate::tui::draw::Canvas;
 use crate::tui::sweeping::Curves;
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Better;
-use atlas_plan::estimate::digits::three_digits;
 
 /// Draws the pane.
 pub(super) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
@@ -60,5 +59,5 @@ fn best(curves: &Curves) -> Option<(String, String)> {
         best = if better { (at, cell) } else { best };
     }
     let value = curves.across.values.get(best.0).filter(|_| differs)?;
-    Some((shown(value), three_digits(&curves.metric.show(best.1.value))))
+    Some((shown(value), curves.metric.brief(best.1.value)))
 }

@@ -17,7 +17,8 @@ use crate::tui::theme::Role;
 use atlas_plan::estimate::{Metric, Section};
 use figure::Columns;
 
-pub(in crate::tui) use change::{LEAST, change, change_style};
+pub use change::described;
+pub(in crate::tui) use change::{change, change_style};
 pub(in crate::tui) use figure::split;
 pub(in crate::tui) use headline::summary;
 pub use headline::{about_headline, headline, refusal, tiles, verdict};

@@ -292,7 +292,7 @@ pub(super) fn figures(
         let dim = canvas.role(Role::Dim);
         canvas.text((end + 1).max(x + 28), y, wide.saturating_sub(28), unit, dim);
         let Some(before) = app.answer.value(metric).filter(|before| *before != now) else { continue };
-        let (text, style) = change(canvas, metric.better, before, now);
+        let (text, style) = change(canvas, metric, before, now);
         canvas.right(x + 35, y, wide.saturating_sub(36), &text, style);
     }
 }

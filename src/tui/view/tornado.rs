@@ -11,7 +11,6 @@ use crate::tui::theme::Role;
 use crate::tui::tornado::shown;
 use atlas_core::units;
 use atlas_plan::estimate::Better;
-use atlas_plan::estimate::digits::three_digits;
 use atlas_plan::search::sensitivity::{Lever, Outcome, Swing, Tornado};
 
 /// Rows above the first lever, which do not scroll.
@@ -70,7 +69,7 @@ pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         return silence(app, refused.as_deref().or(query.trouble()), canvas, inner);
     };
     let (dim, heading) = (canvas.role(Role::Dim), canvas.role(Role::Heading));
-    let now = format!("{} is {}", tornado.metric.label, three_digits(&tornado.metric.show(tornado.value)));
+    let now = format!("{} is {}", tornado.metric.label, tornado.metric.brief(tornado.value));
     canvas.text(inner.x, inner.y, inner.width, &now, canvas.role(Role::Value));
     let explained = "one at a time: knobs ±1 step, hardware ±10 %";
     if usize::from(inner.width) > now.len() + explained.len() + 4 {

@@ -71,6 +71,8 @@ impl<'a> Trial<'a> {
         let (ran, held) = (self.base.software_supports(&self.base.base), weights_gb(&self.base));
         let served = self.before.detail.and_then(|detail| detail.serving);
         let together = self.base.base.pools().is_none();
+        // What a search would refuse is no advice either, unless the scenario leaves as little free already.
+        let spacious = !fixes && !is_tight(&self.before);
         let (scenario, estimate) = self.turn(&changes)?;
         let after = (metric.get)(estimate, &scenario);
         let (rate, after_verdict) = (estimate.total.tokens_per_sec, verdict(estimate));
@@ -79,6 +81,7 @@ impl<'a> Trial<'a> {
         let supported = scenario.software_supports(&scenario.base) || !ran;
         let runs = after_verdict.fits()
             && supported
+            && !(spacious && is_tight(estimate))
             && !crowded(estimate, held, &scenario)
             && !breaks_a_bound(served, together, estimate, &scenario);
         let shown = runs && after.is_finite() && (fixes || gain >= worth.max(LEAST_GAIN));
@@ -113,6 +116,11 @@ fn weights_gb(scenario: &Scenario) -> f64 {
 fn crowded(after: &Estimate, before_gb: f64, scenario: &Scenario) -> bool {
     let gb = weights_gb(scenario);
     after.detail.is_none() && gb > before_gb && gb > scenario.memory_gb_per_accel
+}
+
+/// Whether an estimate leaves less memory free than searches do by default.
+fn is_tight(estimate: &Estimate) -> bool {
+    estimate.detail.is_some_and(|detail| detail.memory.is_tight())
 }
 
 /// Whether changes exceed a bound on the first token or on the others, and not only because the scenario exceeded it already.

@@ -177,6 +177,18 @@ impl MemoryUse {
         self.parts.total()
     }
 
+    /// Share of the device that stays free, by the upper bound that decides what fits; negative if it does not.
+    #[must_use]
+    pub fn free(&self) -> f64 {
+        1.0 - self.upper / self.capacity.max(1.0)
+    }
+
+    /// Whether less stays free than a search leaves by default.
+    #[must_use]
+    pub fn is_tight(&self) -> bool {
+        self.free() < crate::search::optimize::HEADROOM
+    }
+
     /// Bytes by which the upper bound exceeds the device; 0 if it fits.
     #[must_use]
     pub fn excess(&self) -> f64 {

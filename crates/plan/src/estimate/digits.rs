@@ -1,10 +1,10 @@
 //! As many digits as are known: a value and its interval as text.
 
 use super::Estimate;
-use super::metric::{Metric, Section};
+use super::metric::{BRIEF, Metric, Section};
 use super::scale::ends;
 use crate::scenario::Scenario;
-use atlas_core::units;
+use atlas_core::units::{self, DIGITS};
 
 /// Half the width of an interval, as a share of the value, from which on a fourth digit means nothing.
 const LIMITED: f64 = 0.05;
@@ -12,8 +12,11 @@ const LIMITED: f64 = 0.05;
 /// A metric's value as text, in three digits where it is known no better.
 #[must_use]
 pub fn shown(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> String {
-    let text = metric.show((metric.get)(estimate, scenario));
-    if are_three(metric, scenario, estimate) { three_digits(&text) } else { text }
+    metric.show_in((metric.get)(estimate, scenario), digits(metric, scenario, estimate))
+}
+
+fn digits(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> i32 {
+    if are_three(metric, scenario, estimate) { BRIEF } else { DIGITS }
 }
 
 /// Whether a metric's interval is wider than five percent to either side. A latency or throughput without an interval of its
@@ -29,57 +32,71 @@ pub fn are_three(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> b
     wide(metric).unwrap_or_else(key)
 }
 
-/// The ends of a metric's interval in the unit of its value as it was written; `None` if it has none.
-#[must_use]
-pub fn interval(metric: &Metric, scenario: &Scenario, estimate: &Estimate, shown: &str) -> Option<[String; 2]> {
-    let (low, high) = metric.interval(estimate, scenario)?;
-    let value = (metric.get)(estimate, scenario);
-    if !(low.is_finite() && high.is_finite()) || low == high || value == 0.0 {
-        return None;
-    }
-    let text = shown.split(' ').next()?.trim_start_matches('$');
-    let number: f64 = text.parse().ok()?;
-    let decimals = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
-    Some(ends(low / value * number, high / value * number, decimals))
+/// A metric's value as the number that [`shown`] writes: what it is divided by, and its decimals.
+fn written(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> (f64, usize) {
+    let (value, digits) = ((metric.get)(estimate, scenario), digits(metric, scenario, estimate));
+    let text = metric.show_in(value, digits);
+    let number = text.split(' ').next().unwrap_or_default();
+    let decimals = number.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    (metric.format.scale(value, digits), decimals)
 }
 
-/// A number as it was written, `6536 tok/s` or `$0.002339`, with three significant digits: for values that are known no
-/// better. Prices from one to a hundred dollars keep their cents.
+/// The ends of a metric's interval in the unit in which [`shown`] writes its value; `None` if it has none.
 #[must_use]
-pub fn three_digits(shown: &str) -> String {
-    let (sign, rest) = shown.strip_prefix('$').map_or(("", shown), |rest| ("$", rest));
-    let (number, unit) = rest.split_once(' ').unwrap_or((rest, ""));
-    let Ok(value) = number.parse::<f64>() else { return shown.to_owned() };
-    let cents = sign == "$" && unit.is_empty() && (1.0..100.0).contains(&value.abs());
-    if value == 0.0 || !value.is_finite() || cents || number.bytes().filter(u8::is_ascii_digit).count() <= 3 {
-        return shown.to_owned();
+pub fn interval(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<[String; 2]> {
+    let (low, high) = metric.interval(estimate, scenario)?;
+    if !(low.is_finite() && high.is_finite()) || low == high || (metric.get)(estimate, scenario) == 0.0 {
+        return None;
     }
-    let step = 10f64.powf(value.abs().log10().floor() - 2.0);
-    let rounded = if step > 1.0 { (value / step).round() * step } else { value };
-    let space = if unit.is_empty() { "" } else { " " };
-    format!("{sign}{}{space}{unit}", units::significant(rounded, 3))
+    let (scale, decimals) = written(metric, scenario, estimate);
+    Some(ends(low / scale, high / scale, decimals))
+}
+
+/// A metric's change from another value, with its sign, in the unit in which [`shown`] writes the value: no more decimals
+/// than that has, unless the change were nought.
+#[must_use]
+pub fn difference(metric: &Metric, scenario: &Scenario, estimate: &Estimate, before: f64) -> String {
+    let change = (metric.get)(estimate, scenario) - before;
+    let sign = if change < 0.0 { "-" } else { "+" };
+    let (scale, decimals) = written(metric, scenario, estimate);
+    let number = (change / scale).abs();
+    let order = number.log10().floor();
+    let text = match order {
+        _ if !order.is_finite() => "0".to_owned(),
+        // Hours that became milliseconds: in the unit that suits the change.
+        4.0.. => metric.brief(change.abs()),
+        ..-6.0 => units::significant(number, 2),
+        _ => {
+            let first = usize::try_from(-(order as i32)).unwrap_or_default();
+            let most = usize::try_from(BRIEF - 1 - order as i32).unwrap_or_default();
+            match decimals.min(most).max(first) {
+                0 => units::rounded(number, BRIEF),
+                decimals => format!("{number:.decimals$}"),
+            }
+        }
+    };
+    format!("{sign}{text}")
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::estimate::Format;
 
     #[test]
-    fn three_digits_keep_the_unit_and_the_cents_of_small_prices() {
-        let shown = [
-            "6536 tok/s",
-            "12.95 ktok/s",
-            "173.9 ms",
-            "9996 ms",
-            "19.4 %",
-            "$2.34",
-            "$115.01",
-            "$0.002339",
-            "–",
-            "0 W",
-        ];
-        let kept =
-            ["6540 tok/s", "12.9 ktok/s", "174 ms", "10000 ms", "19.4 %", "$2.34", "$115", "$0.00234", "–", "0 W"];
-        assert_eq!(shown.map(three_digits), kept);
+    fn the_number_written_is_the_value_divided_by_its_scale() {
+        let formats = [Format::Si, Format::Percent, Format::Usd, Format::Duration, Format::Hours, Format::Energy];
+        for format in formats.into_iter().chain([Format::Mass, Format::Count]) {
+            for digits in [BRIEF, DIGITS] {
+                for value in (-30..60).map(|power| 1.2345 * 10f64.powf(f64::from(power) / 5.0)) {
+                    let text = format.show_in(value, digits);
+                    let number: f64 = text.trim_start_matches('$').split(' ').next().unwrap().parse().unwrap();
+                    let scaled = value / format.scale(value, digits);
+                    let fits = (number - scaled).abs() <= 0.006 * scaled || (number - scaled).abs() <= 0.5;
+                    assert!(fits, "{format:?} {value}: {text} is not {scaled}");
+                }
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ pub use table::METRICS;
 use crate::scenario::Scenario;
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
-use atlas_core::units;
+use atlas_core::units::{self, DIGITS};
 
 /// Which way is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,19 +49,52 @@ impl Format {
     /// Writes a value without its unit.
     #[must_use]
     pub fn show(self, value: f64) -> String {
+        self.show_in(value, DIGITS)
+    }
+
+    /// The same in three digits, for values that are known no better.
+    #[must_use]
+    pub fn brief(self, value: f64) -> String {
+        self.show_in(value, BRIEF)
+    }
+
+    /// The same in so many digits.
+    pub(super) fn show_in(self, value: f64, digits: i32) -> String {
         match self {
-            Format::Si => units::si(value),
-            Format::Percent => units::percent(value),
-            Format::Usd => units::usd(value),
-            Format::Duration => units::duration_ms(value),
-            Format::Hours => units::duration_ms(value * 3.6e6),
-            Format::Energy => units::with_unit(&units::si(value * 1e3), "Wh"),
-            Format::Mass if value.abs() >= 999.95 => units::with_unit(&units::si(value * 1e-3), "t"),
-            Format::Mass => units::with_unit(&units::si(value), "kg"),
+            Format::Si => units::si_in(value, digits),
+            Format::Percent => units::percent_in(value, digits),
+            Format::Usd => units::usd_in(value, digits),
+            Format::Duration => units::duration_in(value, digits),
+            Format::Hours => units::duration_in(value * 3.6e6, digits),
+            Format::Energy => units::with_unit(&units::si_in(value * 1e3, digits), "Wh"),
+            Format::Mass if value.abs() >= TON => units::with_unit(&units::si_in(value * 1e-3, digits), "t"),
+            Format::Mass => units::with_unit(&units::si_in(value, digits), "kg"),
+            Format::Count if digits < DIGITS && value.abs() >= 999.5 => units::rounded(value, digits),
             Format::Count => format!("{value:.0}"),
         }
     }
+
+    /// What a value is divided by to be the number that [`Format::show_in`] writes.
+    pub(super) fn scale(self, value: f64, digits: i32) -> f64 {
+        match self {
+            Format::Si | Format::Usd => units::prefix(value, digits).0,
+            Format::Percent => 1e-2,
+            Format::Duration => units::time_unit(value, digits).0,
+            Format::Hours => units::time_unit(value * 3.6e6, digits).0 / 3.6e6,
+            Format::Energy => units::prefix(value * 1e3, digits).0 * 1e-3,
+            Format::Mass if value.abs() >= TON => units::prefix(value * 1e-3, digits).0 * 1e3,
+            Format::Mass => units::prefix(value, digits).0,
+            Format::Count => 1.0,
+        }
+    }
 }
+
+/// Significant digits of values that are known no better.
+pub(super) const BRIEF: i32 = 3;
+/// Kilograms from which a mass is in tons.
+const TON: f64 = 999.95;
+/// Least change that is shown in digits; smaller ones are negligible.
+pub const LEAST: f64 = 0.000_5;
 
 /// When a metric says something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -258,9 +291,7 @@ impl Metric {
         let inference = scenario.mode() == Mode::Inference;
         // The dashboard's estimator answers everything as a training step: it knows no latency.
         let dashboard = scenario.engine == Engine::Benchboard;
-        // Without a price there is no cost to show, and no cheapest.
-        let unpriced = scenario.engine.reasons() && scenario.usd_node_hour() <= 0.0;
-        if unpriced && self.section == Section::Cost && self.applies != Applies::Owned {
+        if self.lacks_price(scenario) {
             return false;
         }
         match self.applies {
@@ -276,6 +307,13 @@ impl Metric {
             Applies::Owned => scenario.engine.reasons() && scenario.capex_usd_node.is_some(),
             Applies::Published => !inference && scenario.engine.reasons() && scenario.published_tokens.is_some(),
         }
+    }
+
+    /// Whether it is a cost that is not known because nobody stated a price: without one there is no cheapest either.
+    #[must_use]
+    pub fn lacks_price(&self, scenario: &Scenario) -> bool {
+        let unpriced = scenario.engine.reasons() && scenario.usd_node_hour() <= 0.0;
+        unpriced && self.section == Section::Cost && self.applies != Applies::Owned
     }
 
     /// The ends between which nine measurements of ten lie, where that is known.
@@ -314,7 +352,40 @@ impl Metric {
     /// Its value with its unit.
     #[must_use]
     pub fn show(&self, value: f64) -> String {
-        let text = self.format.show(value);
+        self.show_in(value, DIGITS)
+    }
+
+    /// Its value with its unit in three digits, for values that are known no better.
+    #[must_use]
+    pub fn brief(&self, value: f64) -> String {
+        self.show_in(value, BRIEF)
+    }
+
+    pub(super) fn show_in(&self, value: f64, digits: i32) -> String {
+        let text = self.format.show_in(value, digits);
         if self.unit.is_empty() { text } else { units::with_unit(&text, self.unit) }
+    }
+
+    /// Whether a change is too small for digits: below 0.05 points between shares, below 0.05 % otherwise.
+    #[must_use]
+    pub fn is_same(&self, before: f64, after: f64) -> bool {
+        let whole = if self.format == Format::Percent { 1.0 } else { before.abs() };
+        (after - before).abs() < LEAST * whole
+    }
+
+    /// A change with its sign: in points between shares, of which a percentage is easily misread, and in per cent otherwise.
+    #[must_use]
+    pub fn change(&self, before: f64, after: f64) -> String {
+        match (self.format, self.is_same(before, after)) {
+            (Format::Percent, _) if !(before.is_finite() && after.is_finite()) => "new".to_owned(),
+            (Format::Percent, _) if before == after => "±0 pt".to_owned(),
+            (Format::Percent, true) => "<0.1 pt".to_owned(),
+            (Format::Percent, false) => {
+                let points = 100.0 * (after - before);
+                format!("{points:+.*} pt", usize::from(points.abs() < 99.95))
+            }
+            (_, true) if before != after => "<0.1 %".to_owned(),
+            _ => units::relative(before, after),
+        }
     }
 }

@@ -22,7 +22,7 @@ pub use detail::{
     Detail, Interval, MemoryUse, NodePower, Serving, Simulated, SimulatedServing, SimulatedTraining, Training,
 };
 pub use limits::{Cause, Limits};
-pub use metric::{Applies, Better, Format, METRICS, Metric, Section};
+pub use metric::{Applies, Better, Format, LEAST, METRICS, Metric, Section};
 pub use scale::Scale;
 pub use verdict::Verdict;
 

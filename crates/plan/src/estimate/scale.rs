@@ -1,7 +1,7 @@
 //! One unit and one number of digits for all values of a table's row or column, so that the eye can rank them.
 
-use super::metric::{Format, Metric};
-use atlas_core::sort;
+use super::metric::{BRIEF, Format, Metric};
+use atlas_core::{sort, units};
 
 /// The unit and the decimals in which several values of a metric are written.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +68,14 @@ impl Scale {
     #[must_use]
     pub fn show(&self, value: f64) -> String {
         format!("{:.*}", self.decimals, value * self.factor)
+    }
+
+    /// A value in that unit, without it, in three digits at most.
+    #[must_use]
+    pub fn brief(&self, value: f64) -> String {
+        let text = self.show(value);
+        let digits = text.bytes().filter(u8::is_ascii_digit).count();
+        if digits <= 3 { text } else { units::rounded(value * self.factor, BRIEF) }
     }
 
     /// A value with the unit: `19.5 ms`, `$2.35`.

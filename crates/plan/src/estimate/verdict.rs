@@ -101,6 +101,24 @@ impl Verdict {
         matches!(self, Verdict::Fits)
     }
 
+    /// The same as [`Verdict::describe`] in a few words.
+    #[must_use]
+    pub fn brief(&self) -> String {
+        match *self {
+            Verdict::Fits => "fits".to_owned(),
+            Verdict::Memory { needs, has } => format!("{:.1} GB too much", (needs - has) / MEMORY_GB),
+            Verdict::Accelerators { needs, .. } => format!("needs {needs} accelerators"),
+            Verdict::Indivisible { what, of, by } => format!("{of} {what} / {by}"),
+            Verdict::Stages { layers, chunks, .. } => format!("{layers} layers / {chunks} chunks"),
+            Verdict::TwoWays { micro_batches, .. } => format!("{micro_batches} micro-batches"),
+            Verdict::Format { format, .. } | Verdict::SoftwareFormat { format, .. } => format!("no {format}"),
+            Verdict::Context { most, .. } => format!("over {most} tokens"),
+            Verdict::NoTokens => "no tokens".to_owned(),
+            Verdict::PrefillPool { .. } => "prefill pool".to_owned(),
+            Verdict::Overload { .. } => "overloaded".to_owned(),
+        }
+    }
+
     /// In words, without advice.
     #[must_use]
     pub fn describe(&self) -> String {

@@ -6,6 +6,19 @@ fn fabrics() -> Vec<(Arc<str>, f64)> {
 }
 
 #[test]
+fn a_number_may_be_followed_by_the_unit_of_its_knob() {
+    let value = |knob: Knob, text: &str| knob.parse(text, &[]).ok();
+    for text in ["48", "$48", "$48/h", "48 $/h", "48/h", "$ 48"] {
+        assert_eq!(value(Knob::HourlyUsd, text), Some(Setting::Number(48.0)), "{text}");
+    }
+    assert_eq!(value(Knob::CapexUsdNode, "$250k"), Some(Setting::Number(250_000.0)));
+    assert_eq!(value(Knob::Prompt, "8k tok"), Some(Setting::Number(8000.0)));
+    for (knob, text) in [(Knob::Tp, "$8"), (Knob::HourlyUsd, "$"), (Knob::HourlyUsd, "48 ms"), (Knob::Prompt, "tok")] {
+        assert_eq!(value(knob, text), None, "{text}");
+    }
+}
+
+#[test]
 fn values_are_read_as_people_type_them() {
     assert_eq!(Knob::Prompt.parse("8k", &[]).unwrap(), Setting::Number(8000.0));
     assert_eq!(Knob::Prompt.parse(" 32_768 ", &[]).unwrap(), Setting::Number(32768.0));

@@ -43,7 +43,7 @@ pub(super) fn working(scenario: &Scenario) -> f64 {
 
 fn headroom(estimate: &Estimate, scenario: &Scenario) -> f64 {
     match &estimate.detail {
-        Some(detail) => 1.0 - detail.memory.upper / detail.memory.capacity.max(1.0),
+        Some(detail) => detail.memory.free(),
         None => 1.0 - estimate.total.peak_mem_gb / scenario.memory_gb_per_accel.max(1e-9),
     }
 }

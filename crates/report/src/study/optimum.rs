@@ -4,7 +4,6 @@
 use super::{Block, Cell, Grid};
 use crate::optimum::{against, changes, looked};
 use crate::table::Align;
-use atlas_core::units;
 use atlas_plan::estimate::Metric;
 use atlas_plan::search::optimize::{Candidate, Optimum, Problem};
 
@@ -36,7 +35,7 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
     };
     let row = |name: String, candidate: &Candidate, differs: String| {
         let own = value(metric, candidate);
-        let change = units::relative(value(metric, best), own);
+        let change = metric.change(value(metric, best), own);
         vec![Cell::text(name), Cell::figure(candidate.shown(metric), own), Cell::text(change), Cell::text(differs)]
     };
     let mut rows = vec![row("best".to_owned(), best, changes(best))];

@@ -1,6 +1,5 @@
 //! What runs on what, as a document.
 
-use atlas_plan::estimate::digits::three_digits;
 use atlas_report::document::Document;
 use atlas_report::study::{self, Block};
 use atlas_report::table::Align;
@@ -17,7 +16,7 @@ pub fn document(app: &App) -> Option<Document> {
     head.extend(grid.targets.iter().map(|name| (name.to_string(), Align::Right)));
     let rows = shown(app).into_iter().map(|row| {
         let cells = row.cells.iter().map(|cell| match cell {
-            Cell::Fits { speed, .. } => study::Cell::figure(three_digits(&metric.show(*speed)), *speed),
+            Cell::Fits { speed, .. } => study::Cell::figure(metric.brief(*speed), *speed),
             Cell::Short(bytes) => study::Cell::text(format!("{:.0} GB missing", bytes / atlas_core::units::MEMORY_GB)),
             Cell::Cannot(why) => study::Cell::text(why.clone()),
         });

@@ -51,9 +51,6 @@ pub(super) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
-/// Free memory below which a fit is tight, as a share of the device's.
-pub const TIGHT: f64 = 0.1;
-
 /// The figure of a cell: how fast a user reads, or how fast an accelerator trains.
 #[must_use]
 pub fn speed(mode: Mode) -> &'static Metric {

@@ -1,12 +1,12 @@
 //! Models and targets on the screen: speed, and by its color whether it fits.
 
 use atlas_core::units::MEMORY_GB;
-use atlas_plan::estimate::digits::three_digits;
 use atlas_plan::estimate::{Metric, Scale};
+use atlas_plan::search::optimize::HEADROOM;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{Cell, Grid, TIGHT, here, shown, speed};
+use super::{Cell, Grid, here, shown, speed};
 use crate::tui::app::{App, View};
 use crate::tui::draw::{Canvas, fit};
 use crate::tui::layout;
@@ -39,9 +39,9 @@ pub fn describe(app: &App, cell: &Cell) -> String {
     match cell {
         Cell::Fits { layout: (tp, pp), free, speed: value, price } => {
             let metric = speed(app.answer.mode());
-            let speed = format!(", {} {}", metric.label, three_digits(&metric.show(*value)));
+            let speed = format!(", {} {}", metric.label, metric.brief(*value));
             let per_token = const { Metric::known("dollar_per_1m_tokens") };
-            let shown = |price: f64| format!(", {} {}", per_token.label, three_digits(&per_token.show(price)));
+            let shown = |price: f64| format!(", {} {}", per_token.label, per_token.brief(price));
             let price = price.map_or_else(String::new, shown);
             format!("fits with tp={tp} pp={pp}, {:.0} % free{speed}{price}", 100.0 * free)
         }
@@ -182,8 +182,8 @@ fn draw_cell(canvas: &mut Canvas<'_>, place: Rect, cell: &Cell, scale: &Scale) {
     let (dim, error) = (canvas.role(Role::Dim), canvas.role(Role::Error));
     match cell {
         Cell::Fits { free, speed, .. } => {
-            let style = canvas.role(if *free < TIGHT { Role::Warn } else { Role::Good });
-            let text = three_digits(&scale.show(*speed));
+            let style = canvas.role(if *free < HEADROOM { Role::Warn } else { Role::Good });
+            let text = scale.brief(*speed);
             let bar = place.width.saturating_sub(SPEED + 1);
             if bar < LEAST_BAR {
                 canvas.right(place.x, place.y, place.width - 2, &text, style);

@@ -13,6 +13,7 @@ use atlas_plan::search::Gauge;
 
 use super::{Answer, Panel, Spec, watch};
 use crate::tui::app::{App, View};
+use crate::tui::keymap::Action;
 use crate::tui::message::Effect;
 use crate::tui::status::{fail, note};
 use crate::tui::tables::state::Table;
@@ -133,6 +134,15 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
             }
         }
         _ => note(app, "Esc goes back to the list", effects),
+    }
+}
+
+/// Whether a key for an entry does something on the page that is shown.
+pub(in crate::tui) fn works(app: &App, action: Action) -> bool {
+    match (&app.panels.history.page, action) {
+        (Page::List, _) | (Page::Entry(_), Action::Sort) => true,
+        (Page::Entry(_), Action::Accept) => here(app).is_some_and(|entry| entry.kind == EntryKind::Submission),
+        _ => false,
     }
 }
 

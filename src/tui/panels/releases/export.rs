@@ -1,6 +1,5 @@
 //! The releases as a document.
 
-use atlas_plan::estimate::digits::three_digits;
 use atlas_report::document::Document;
 use atlas_report::study::{Block, Cell, Grid};
 use atlas_report::table::Align;
@@ -19,7 +18,7 @@ pub fn document(app: &App) -> Option<Document> {
     head.extend(["changed", "note"].map(|name| (name.to_owned(), Align::Left)));
     let rows = all.rows.iter().enumerate().map(|(index, row)| {
         let figures = columns.iter().zip(&row.values).map(|(metric, value)| match value {
-            Some(value) => Cell::figure(three_digits(&metric.show(*value)), *value),
+            Some(value) => Cell::figure(metric.brief(*value), *value),
             None => Cell::default(),
         });
         let changed = |change: &Difference| format!("{} {} → {}", change.name, change.before, change.after);

@@ -1,7 +1,7 @@
 //! The releases on the screen: a row each with its figures, and below what differs in the one under the cursor
 //! and what each release changed.
 
-use atlas_plan::estimate::{Better, Metric, Scale};
+use atlas_plan::estimate::{Better, LEAST, Metric, Scale};
 use ratatui::layout::Rect;
 
 use super::{Difference, Listed, Row, here, listed, metrics};
@@ -10,7 +10,7 @@ use crate::tui::draw::{Canvas, fit};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::panels::Panel;
 use crate::tui::theme::Role;
-use crate::tui::view::results::{LEAST, change_style};
+use crate::tui::view::results::change_style;
 
 const VIEW: View = View::Panel(Panel::Releases);
 /// Lines above the rows: headings and units.
@@ -132,11 +132,12 @@ fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
                 cursor(app, canvas, (area, y), index);
                 continue;
             }
-            (None, Some(value), Some(now)) if now > 0.0 && (value / now - 1.0).abs() >= LEAST => {
-                let change = value / now - 1.0;
-                let better = columns.first().map(|(_, metric, _)| metric.better);
-                let style = better.map_or(dim, |better| change_style(canvas, better, change));
-                canvas.right(after, y, CHANGE, &format!("{:+.1} %", 100.0 * change), style);
+            (None, Some(value), Some(now)) if now > 0.0 => {
+                let metric = columns.first().map(|(_, metric, _)| *metric);
+                if let Some(metric) = metric.filter(|metric| !metric.is_same(now, value)) {
+                    let text = metric.change(now, value);
+                    canvas.right(after, y, CHANGE, &text, change_style(canvas, metric.better, value - now));
+                }
             }
             _ => {}
         }
@@ -229,8 +230,8 @@ fn list(canvas: &mut Canvas<'_>, area: Rect, title: &str, shown: &[Line<'_>]) ->
     let widest = |of: fn(&Difference) -> &str| seen.iter().map(|line| of(line.difference).width()).max().unwrap_or(0);
     let columns = |width: usize| u16::try_from(width).unwrap_or(u16::MAX).min(area.width / 3);
     let name = columns(2 + widest(|change| change.name));
-    let arrow = if canvas.glyphs.is_ascii() { "->" } else { "→" };
-    let change = columns(4 + widest(|change| &change.before) + arrow.width() + widest(|change| &change.after));
+    // An arrow has two columns in ASCII.
+    let change = columns(6 + widest(|change| &change.before) + widest(|change| &change.after));
     for (y, (index, line)) in (area.y + 1..area.y + 1 + lines).zip(shown.iter().enumerate()) {
         if usize::from(lines) < shown.len() && index + 1 == usize::from(lines) {
             canvas.text(area.x + 2, y, area.width, &format!("and {} more", shown.len() - index), dim);
@@ -254,7 +255,7 @@ fn list(canvas: &mut Canvas<'_>, area: Rect, title: &str, shown: &[Line<'_>]) ->
             x += EFFECT + 2;
         }
         canvas.text(x, y, name, key, canvas.role(Role::Text));
-        let text = format!("{before} {arrow} {after}");
+        let text = format!("{before} → {after}");
         canvas.text(x + name, y, change, &fit(&text, usize::from(change), canvas.glyphs.ellipsis), value);
         let x = x + name + change + 2;
         let room = area.right().saturating_sub(x + 1);

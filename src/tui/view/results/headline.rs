@@ -4,7 +4,7 @@ use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
-use super::change::{LEAST, change};
+use super::change::change;
 use super::figure::interval;
 use crate::tui::app::{Answer, App, Headline, Pane, View};
 use crate::tui::draw::{Canvas, wrap};
@@ -98,9 +98,12 @@ fn lines(app: &App, width: u16, rows: u16) -> Vec<Line> {
     let (size, text_width) = (Size::of(rows), usize::from(width.saturating_sub(2)));
     let mut lines = Vec::new();
     if let Some(detail) = app.answer.detail() {
-        let (role, text) = verdict(app, detail);
+        let (role, forms) = forms(app, detail);
         let most = if size == Size::Large { 2 } else { 1 };
-        let wrapped = wrap(&text, text_width).into_iter().take(most);
+        // The longest form that fits, so that none ends in the middle.
+        let all = forms.iter().map(|form| wrap(form, text_width));
+        let wrapped = all.clone().find(|lines| lines.len() <= most).or_else(|| all.clone().next_back());
+        let wrapped = wrapped.unwrap_or_default().into_iter().take(most);
         lines.extend(wrapped.map(|line| Line::Above(Headline::Verdict, role, line)));
         if size == Size::Large {
             let [(first, share), (second, next), ..] = detail.limits.ranked();
@@ -209,7 +212,7 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, inner: Rect) -> u16 {
 pub(in crate::tui) fn summary(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(detail) = app.answer.detail() else { return };
     let fits = detail.verdict.fits();
-    let (sign, role) = if fits { (app.glyphs.check, Role::Best) } else { (app.glyphs.cross, Role::Error) };
+    let (role, sign, _) = if fits { standing(app, detail) } else { (Role::Error, app.glyphs.cross, "") };
     let style = canvas.role(role);
     let mut x = canvas.text(area.x + 1, area.y, 2, sign, style) + 1;
     if !fits {
@@ -246,12 +249,12 @@ fn tile(app: &App, canvas: &mut Canvas<'_>, cell: Rect, line: &Line, metric: &'s
         }
         Line::Intervals => {
             let room = usize::from(cell.width);
-            interval(&app.answer, metric, now, &metric.show(now), room).map(|text| (text, canvas.role(Role::Dim)))
+            interval(&app.answer, metric, now, room).map(|text| (text, canvas.role(Role::Dim)))
         }
         _ => {
             let before = app.baseline.value(metric);
-            let before = before.filter(|before| (now - before).abs() >= LEAST * before.abs());
-            before.map(|before| change(canvas, metric.better, before, now))
+            let before = before.filter(|before| !metric.is_same(*before, now));
+            before.map(|before| change(canvas, metric, before, now))
         }
     };
     if let Some((text, style)) = text {
@@ -305,16 +308,36 @@ pub fn about_headline(app: &App) -> String {
 /// Whether it can run, and by how much.
 #[must_use]
 pub fn verdict(app: &App, detail: &Detail) -> (Role, String) {
+    let (role, forms) = forms(app, detail);
+    (role, forms.into_iter().next().unwrap_or_default())
+}
+
+/// The same, from all that is known to two or three words.
+fn forms(app: &App, detail: &Detail) -> (Role, Vec<String>) {
     let memory = &detail.memory;
     match detail.verdict {
         Verdict::Fits => {
             let gb = |bytes: f64| format!("{:.1}", bytes / atlas_core::units::MEMORY_GB);
-            let free = 100.0 * (1.0 - memory.upper / memory.capacity.max(1.0));
+            let free = format!("{:.0} % free", 100.0 * memory.free());
             let bound = if memory.upper > memory.total() { format!(" to {}", gb(memory.upper)) } else { String::new() };
-            let text = format!("fits: {}{bound} of {} GB, {free:.0} % free", gb(memory.total()), gb(memory.capacity));
-            (Role::Best, format!("{} {text}", app.glyphs.check))
+            let (role, sign, fits) = standing(app, detail);
+            let has = gb(memory.capacity);
+            let forms =
+                [format!("{fits}: {}{bound} of {has} GB, {free}", gb(memory.total())), format!("{fits}, {free}")];
+            (role, forms.map(|text| format!("{sign} {text}")).to_vec())
         }
-        verdict => (Role::Error, format!("{} {}", app.glyphs.cross, verdict.describe())),
+        verdict => {
+            let forms = [verdict.describe(), verdict.brief(), refusal(&verdict).to_owned()];
+            (Role::Error, forms.map(|text| format!("{} {text}", app.glyphs.cross)).to_vec())
+        }
+    }
+}
+
+/// The color, sign and word of what fits: little free memory is as uncertain as the estimate of it.
+fn standing(app: &App, detail: &Detail) -> (Role, &'static str, &'static str) {
+    match detail.memory.is_tight() {
+        true => (Role::Warn, "!", "fits tightly"),
+        false => (Role::Best, app.glyphs.check, "fits"),
     }
 }
 
@@ -326,5 +349,32 @@ pub fn refusal(verdict: &Verdict) -> &'static str {
         Verdict::Memory { .. } => "does not fit",
         Verdict::Overload { .. } => "overloaded",
         _ => "cannot run",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::tui::testing::Hands;
+    use atlas_document::Sources;
+
+    #[test]
+    fn at_every_size_the_verdict_is_a_whole_statement() {
+        let mut hands = Hands::of(&Sources::built_in());
+        hands.keys(":serve 70b on 8xh100<Enter>1");
+        for changes in ["", ":tp=1<Enter>", ":precision bf16<Enter>", ":tp=16<Enter>", ":tp=3<Enter>"] {
+            hands.keys(changes).work();
+            let detail = hands.app.answer.detail().unwrap();
+            let forms = forms(&hands.app, detail).1;
+            for (width, rows) in (38..150).flat_map(|width| [6, 12, 20].map(|rows| (width, rows))) {
+                let shown = lines(&hands.app, width, rows).into_iter().filter_map(|line| match line {
+                    Line::Above(Headline::Verdict, _, text) => Some(text),
+                    _ => None,
+                });
+                let shown = shown.collect::<Vec<_>>().join(" ");
+                assert!(forms.contains(&shown), "{width}x{rows}: {shown:?} is none of {forms:?}");
+            }
+        }
     }
 }
