@@ -95,22 +95,43 @@ pub fn percent(share: f64) -> String {
 /// Milliseconds in a readable unit: `4.171 ms`, `383.6 s`, `6.4 min`.
 #[must_use]
 pub fn duration_ms(ms: f64) -> String {
-    const DAY: f64 = 86_400_000.0;
-    // Leap days counted.
-    const YEAR: f64 = 365.25 * DAY;
     if !ms.is_finite() {
         return "–".to_owned();
     }
+    // Shorter than a nanosecond does not matter to a user.
+    if ms.abs() < 1e-6 {
+        return "0 ms".to_owned();
+    }
+    let (size, unit) = unit_of_time(ms);
+    format!("{} {unit}", significant(ms / size, 4))
+}
+
+/// Times in the unit and the decimals of the longest, as a range or an axis shows them: `0.00 s`, `5.00 s`, `10.00 s`.
+#[must_use]
+pub fn durations_ms<const N: usize>(ms: [f64; N]) -> [String; N] {
+    let longest = ms.into_iter().filter(|ms| ms.is_finite()).fold(0.0_f64, |longest, ms| longest.max(ms.abs()));
+    let (size, unit) = unit_of_time(longest);
+    let decimals = significant(longest / size, 4).split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    ms.map(|ms| if ms.is_finite() { format!("{:.decimals$} {unit}", ms / size) } else { "–".to_owned() })
+}
+
+/// The unit that suits a time, and its milliseconds.
+fn unit_of_time(ms: f64) -> (f64, &'static str) {
+    const SECOND: f64 = 1000.0;
+    const MINUTE: f64 = 60.0 * SECOND;
+    const HOUR: f64 = 60.0 * MINUTE;
+    const DAY: f64 = 24.0 * HOUR;
+    // Leap days counted.
+    const YEAR: f64 = 365.25 * DAY;
     match ms.abs() {
-        m if m >= 9_999.5 * DAY => format!("{} y", significant(ms / YEAR, 4)),
-        m if m >= 999.95 * 3600.0 * 1000.0 => format!("{} d", significant(ms / DAY, 4)),
-        m if m >= 99.995 * 60_000.0 => format!("{} h", significant(ms / 3_600_000.0, 4)),
-        m if m >= 999.95 * 1000.0 => format!("{} min", significant(ms / 60_000.0, 4)),
-        m if m >= 9_999.5 => format!("{} s", significant(ms / 1000.0, 4)),
-        // Shorter than a nanosecond does not matter to a user.
-        m if m < 1e-6 => "0 ms".to_owned(),
-        m if m >= 0.1 => format!("{} ms", significant(ms, 4)),
-        _ => format!("{} µs", significant(ms * 1000.0, 4)),
+        m if m >= 9_999.5 * DAY => (YEAR, "y"),
+        m if m >= 999.95 * HOUR => (DAY, "d"),
+        m if m >= 99.995 * MINUTE => (HOUR, "h"),
+        m if m >= 999.95 * SECOND => (MINUTE, "min"),
+        m if m >= 9.9995 * SECOND => (SECOND, "s"),
+        // Nothing has the unit of what can be told from nothing.
+        m if (1e-6..0.1).contains(&m) => (1e-3, "µs"),
+        _ => (1.0, "ms"),
     }
 }
 
@@ -144,6 +165,14 @@ pub fn relative(before: f64, after: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_of_a_range_have_the_unit_of_the_longest() {
+        assert_eq!(durations_ms([0.0, 5000.0, 15_000.0]), ["0.00 s", "5.00 s", "15.00 s"]);
+        assert_eq!(durations_ms([0.0, 79_050.0, 158_100.0]), ["0.0 s", "79.0 s", "158.1 s"]);
+        assert_eq!(durations_ms([0.0, 0.0]), ["0 ms", "0 ms"]);
+        assert_eq!(durations_ms([f64::INFINITY, 2.0]), ["–", "2.000 ms"]);
+    }
 
     #[test]
     fn si_keeps_four_digits() {
