@@ -1,6 +1,6 @@
 //! `atlas history`.
 
-pub(crate) mod compared;
+mod compared;
 
 use std::path::PathBuf;
 
@@ -160,7 +160,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
                 (store.find(&first)?, store.find(&second)?, store.list(&Filter::default())?);
             diff(&first, &second, &chain(&all, &first), args.format)?
         }
-        Command::Trend { figure } => trend(&entries(&store, &filter)?, &figure, args.format, true)?,
+        Command::Trend { figure } => trend(&entries(&store, &filter)?, &figure, args.format)?,
         Command::Changes { figure, tolerance } => changes(&entries(&store, &filter)?, &figure, tolerance, args.format)?,
         Command::Export { out } => return export(&entries(&store, &filter)?, out.as_deref()),
         Command::Import { paths } => return history_import::run(&store, &paths),
@@ -191,7 +191,7 @@ fn minute(at: Timestamp) -> String {
 }
 
 /// A figure's number. Names state the unit of times, so that no prefix may change it.
-pub(crate) fn number(name: &str, value: f64) -> String {
+fn number(name: &str, value: f64) -> String {
     if name.ends_with("_ms") || name.ends_with("_s") && !name.ends_with("_per_s") {
         units::significant(value, 4)
     } else {
@@ -274,7 +274,7 @@ fn chain_rows(table: &mut Table, links: &[&Entry]) {
     }
 }
 
-pub(crate) fn show(entry: &Entry, links: &[&Entry], format: Format) -> color_eyre::Result<String> {
+fn show(entry: &Entry, links: &[&Entry], format: Format) -> color_eyre::Result<String> {
     match format {
         Format::Table => {
             let mut table = Table::new([("", Align::Left), ("", Align::Left)]);

@@ -71,18 +71,18 @@ impl Answer {
         Some(format!("evidence: {}", self.support()?.line()))
     }
 
-    /// The same in few words: how many rows are similar, and our error at the nearest one.
+    /// The same in few words: how many rows were measured, and our error at the nearest one if it is similar.
     #[must_use]
     pub fn evidence_in_brief(&self) -> Option<String> {
         let support = self.support()?;
         let rows = match support.all.rows {
-            0 => "no row alike".to_owned(),
-            1 => "1 row alike".to_owned(),
-            rows => format!("{rows} similar rows"),
+            0 => return Some("evidence: no measured row".to_owned()),
+            1 => "1 measured row".to_owned(),
+            rows => format!("{rows} measured rows"),
         };
         Some(match support.nearest.as_ref().filter(|near| near.comparable) {
             Some(near) => format!("evidence: {rows}, nearest {:+.0} %", 100.0 * near.error),
-            None => format!("evidence: {rows}, nothing comparable"),
+            None => format!("evidence: {rows}, none similar"),
         })
     }
 

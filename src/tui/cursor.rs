@@ -6,7 +6,7 @@ use super::app::{App, Finder, Headline, Overlay, Palette};
 use super::applying::{select_target, select_workload};
 use super::keymap::Mode;
 use super::layout::Areas;
-use super::{assistant, export, form, frontier, layout, sweeping, timeline, view};
+use super::{assistant, detecting, export, form, frontier, layout, sweeping, timeline, view};
 use atlas_plan::estimate::Metric;
 
 /// A movement in a list.
@@ -17,7 +17,7 @@ pub(super) enum Movement {
 }
 
 impl Movement {
-    fn from(&self, row: usize, rows: usize, page: usize) -> usize {
+    pub(super) fn from(&self, row: usize, rows: usize, page: usize) -> usize {
         let last = rows.saturating_sub(1);
         match self {
             Movement::By(by) => row.saturating_add_signed(*by as isize).min(last),
@@ -98,8 +98,13 @@ pub(super) fn move_cursor(app: &mut App, mode: Mode, movement: Movement) {
             }
         }
         Mode::Commanding => {
-            if let Some(Overlay::Palette(Palette { matches, cursor, .. })) = &mut app.overlay {
-                *cursor = movement.from(*cursor, matches.len(), 10);
+            if let Some(Overlay::Palette(Palette { matches, cursor, trouble, .. })) = &mut app.overlay {
+                // Without matches the reason scrolls; it has fewer lines than words.
+                let rows = match trouble {
+                    Some(trouble) if matches.is_empty() => trouble.split_whitespace().count(),
+                    _ => matches.len(),
+                };
+                *cursor = movement.from(*cursor, rows, 10);
             }
         }
         Mode::Conversing => match movement {
@@ -122,12 +127,12 @@ pub(super) fn move_cursor(app: &mut App, mode: Mode, movement: Movement) {
                 export::choose(app, by);
             }
         }
+        Mode::Detecting => detecting::scroll(app, &movement),
         Mode::Editing
         | Mode::Asking
         | Mode::Bounding
         | Mode::Touring
         | Mode::Prompting
-        | Mode::Detecting
         | Mode::AfterV
         | Mode::AfterT => {}
     }

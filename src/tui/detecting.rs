@@ -14,6 +14,7 @@ use atlas_plan::search::Gauge;
 use ratatui::layout::Rect;
 
 use super::app::{App, Overlay};
+use super::cursor::Movement;
 use super::draw::{Canvas, wrap};
 use super::message::Effect;
 use super::panels::state::Answer;
@@ -46,6 +47,15 @@ impl Job for Look {
 /// Opens the dialog.
 pub(super) fn open(app: &mut App) {
     app.overlay = Some(Overlay::Detect);
+    app.panels.detect.scroll = 0;
+}
+
+/// Scrolls the dialog.
+pub(super) fn scroll(app: &mut App, movement: &Movement) {
+    let (lines, area) = dialog(app);
+    let page = usize::from(area.height.saturating_sub(2));
+    let scroll = movement.from(app.panels.detect.scroll, (lines.len() + 1).saturating_sub(page), page);
+    app.panels.detect.scroll = scroll;
 }
 
 /// Starts the commands.
@@ -96,21 +106,30 @@ pub fn explained() -> String {
     )
 }
 
-/// Draws the dialog.
-pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>) {
+/// The lines of the dialog, and its area.
+fn dialog(app: &App) -> (Vec<String>, Rect) {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(76);
     let running = app.panels.detect.found.progress().is_some();
     let text = if running { "running, at most 5 seconds per command".to_owned() } else { explained() };
     let lines = wrap(&text, usize::from(width.saturating_sub(4)));
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(rows.saturating_sub(2));
-    let area = Rect::new((columns - width) / 2, (rows - height) / 2, width, height);
+    (lines, Rect::new((columns - width) / 2, (rows - height) / 2, width, height))
+}
+
+/// Draws the dialog.
+pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>) {
+    let (lines, area) = dialog(app);
+    let running = app.panels.detect.found.progress().is_some();
     canvas.clear(area);
     let remark = if running { "Esc closes" } else { "Enter runs, Esc closes" };
     let inner = canvas.frame(area, "Detect targets", remark, true);
-    for (y, line) in (inner.y..inner.bottom()).zip(&lines) {
+    let room = usize::from(inner.height);
+    let first = app.panels.detect.scroll.min(lines.len().saturating_sub(room));
+    for (y, line) in (inner.y..inner.bottom()).zip(lines.iter().skip(first)) {
         canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), line, canvas.role(Role::Text));
     }
+    canvas.more(area, first > 0, first + room < lines.len());
 }
 
 #[cfg(test)]

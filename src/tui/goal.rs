@@ -12,6 +12,7 @@ use super::app::{App, Change, Overlay};
 use super::draw::{Canvas, wrap};
 use super::line::Line;
 use super::message::Effect;
+use super::painter::cells::TextWidth as _;
 use super::status::{fail, note};
 use super::theme::Role;
 use atlas_plan::engine::at_once;
@@ -78,12 +79,36 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
 /// Rows of the list that are shown at most.
 const ROWS: u16 = 14;
 
+/// A row of the list as text: what is changed, from what to what, and the resulting figure.
+struct Shown {
+    name: &'static str,
+    change: String,
+    figure: String,
+    hardware: bool,
+}
+
 /// Draws the dialog.
 pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(86);
-    let list = seek.rows();
-    let listed = u16::try_from(list.len().max(2)).unwrap_or(ROWS).min(ROWS);
+    let shown = |(way, flip): (&Way, Option<&Flip>)| {
+        let after = flip.map_or_else(String::new, |flip| format!("  {}", flip.text()));
+        Shown {
+            name: name(way),
+            change: change(app, way) + &after,
+            figure: seek.metric.brief(way.value),
+            hardware: matches!(way.lever, Lever::Hardware(_)),
+        }
+    };
+    let list: Vec<Shown> = seek.rows().into_iter().map(shown).collect();
+    let longest = |text: fn(&Shown) -> &str| {
+        u16::try_from(list.iter().map(|row| text(row).width()).max().unwrap_or_default()).unwrap_or(u16::MAX)
+    };
+    // A change that does not fit beside its name stands below it.
+    let names = longest(|row| row.name);
+    let needed = names.saturating_add(longest(|row| &row.change)).saturating_add(longest(|row| &row.figure));
+    let each = if needed.saturating_add(8) <= width { 1 } else { 2 };
+    let listed = u16::try_from((list.len() * each).max(2)).unwrap_or(ROWS).min(ROWS);
     let height = (listed + 5).min(rows.saturating_sub(2));
     let area = Rect::new((columns - width) / 2, rows.saturating_sub(height) / 2, width, height);
     canvas.clear(area);
@@ -101,17 +126,22 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) {
         canvas.text(inner.x + 1, top, inner.width.saturating_sub(2), &line, style);
         top += 1;
     }
-    let room = usize::from(inner.bottom().saturating_sub(top));
+    let room = (usize::from(inner.bottom().saturating_sub(top)) / each).max(1);
     let skip = (seek.cursor + 1).saturating_sub(room);
     let (text, value) = (canvas.role(Role::Text), canvas.role(Role::Value));
-    for (y, (at, (way, flip))) in (top..inner.bottom()).zip(list.iter().enumerate().skip(skip)) {
-        let hardware = matches!(way.lever, Lever::Hardware(_));
-        canvas.text(inner.x + 1, y, 24, name(way), if hardware { dim } else { text });
-        let after = flip.map_or_else(String::new, |flip| format!("  {}", flip.text()));
-        canvas.text(inner.x + 26, y, inner.width.saturating_sub(38), &(change(app, way) + &after), value);
-        canvas.right(inner.x, y, inner.width.saturating_sub(1), &seek.metric.brief(way.value), value);
+    for (y, (at, row)) in (top..inner.bottom()).step_by(each).zip(list.iter().enumerate().skip(skip).take(room)) {
+        let figure = u16::try_from(row.figure.width()).unwrap_or(u16::MAX);
+        let end = inner.width.saturating_sub(2 + figure);
+        canvas.text(inner.x + 1, y, end.saturating_sub(1), row.name, if row.hardware { dim } else { text });
+        canvas.right(inner.x, y, inner.width.saturating_sub(1), &row.figure, value);
+        if each == 1 {
+            canvas.text(inner.x + names + 3, y, end.saturating_sub(names + 3), &row.change, value);
+        } else if y + 1 < inner.bottom() {
+            canvas.text(inner.x + 3, y + 1, inner.width.saturating_sub(4), &row.change, value);
+        }
         if at == seek.cursor {
-            canvas.tint(Rect::new(inner.x, y, inner.width, 1), canvas.role(Role::Selection));
+            let lines = u16::try_from(each).unwrap_or(1).min(inner.bottom() - y);
+            canvas.tint(Rect::new(inner.x, y, inner.width, lines), canvas.role(Role::Selection));
         }
     }
     canvas.more(area, skip > 0, skip + room < list.len());

@@ -65,7 +65,9 @@ impl Job for Work {
             let setup = applying::setup(&self.before, &self.from, &candidate.scenario, &self.parts);
             (setup, Candidate::of(candidate.scenario.clone(), &self.from))
         });
-        let candidates = candidates.collect();
+        // The scenario itself stands above them, as what they are compared with.
+        let differs = |(nth, (_, candidate)): &(usize, (Setup, Candidate))| *nth == 0 || !candidate.changes.is_empty();
+        let candidates = candidates.enumerate().filter(differs).map(|(_, candidate)| candidate).collect();
         let warnings = optimum.warnings(&problem);
         let defaults = defaults(&problem, &optimum);
         Ok(Product::Optimum(Arc::new(Found { candidates, warnings, defaults, optimum, of: self.before.clone() })))

@@ -76,6 +76,7 @@ fn follow_view(app: &mut App, page: usize) {
             View::Panel(panel) => super::panels::page(app, panel, page),
             _ => page,
         };
-        app.view_scroll = app.view_scroll.min(first).max((last + 1).saturating_sub(page));
+        // Of what is longer than the page, the first line is seen.
+        app.view_scroll = app.view_scroll.max((last + 1).saturating_sub(page)).min(first);
     }
 }

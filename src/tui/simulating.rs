@@ -22,6 +22,7 @@ use atlas_plan::engine::{at_once, estimate};
 use atlas_plan::estimate::Metric;
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::Gauge;
+use atlas_plan::search::condition::fits;
 
 /// Sizes of a scaling chart, each twice the one before.
 const SIZES: u32 = 7;
@@ -54,7 +55,7 @@ impl Job for Scale {
             if let Some(scenario) = self.at(nodes) {
                 let twin = at_once(&scenario);
                 let (found, expected) = (estimate(&scenario), estimate(&twin));
-                if found.detail.is_some_and(|detail| detail.simulated.is_some()) {
+                if fits(&found) && found.detail.is_some_and(|detail| detail.simulated.is_some()) {
                     points.push((nodes, (metric.get)(&found, &scenario), (metric.get)(&expected, &twin)));
                 }
             }

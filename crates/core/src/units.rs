@@ -167,6 +167,15 @@ pub fn time_unit(ms: f64, digits: i32) -> (f64, &'static str) {
     }
 }
 
+/// Times in the unit and the decimals of the longest, as a range or an axis shows them: `0.00 s`, `5.00 s`, `10.00 s`.
+#[must_use]
+pub fn durations_ms<const N: usize>(ms: [f64; N]) -> [String; N] {
+    let longest = ms.into_iter().filter(|ms| ms.is_finite()).fold(0.0_f64, |longest, ms| longest.max(ms.abs()));
+    let (size, unit) = time_unit(longest, DIGITS);
+    let decimals = rounded(longest / size, DIGITS).split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    ms.map(|ms| if ms.is_finite() { format!("{:.decimals$} {unit}", ms / size) } else { "–".to_owned() })
+}
+
 /// Appends a unit to a number written by [`si`]: the prefix belongs to the unit (`36.22 ktok/s`, `10.20 kW`).
 #[must_use]
 pub fn with_unit(number: &str, unit: &str) -> String {
@@ -197,6 +206,14 @@ pub fn relative(before: f64, after: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_of_a_range_have_the_unit_of_the_longest() {
+        assert_eq!(durations_ms([0.0, 5000.0, 15_000.0]), ["0.00 s", "5.00 s", "15.00 s"]);
+        assert_eq!(durations_ms([0.0, 79_050.0, 158_100.0]), ["0.0 s", "79.0 s", "158.1 s"]);
+        assert_eq!(durations_ms([0.0, 0.0]), ["0 ms", "0 ms"]);
+        assert_eq!(durations_ms([f64::INFINITY, 2.0]), ["–", "2.000 ms"]);
+    }
 
     #[test]
     fn si_keeps_four_digits() {

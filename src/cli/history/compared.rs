@@ -19,7 +19,7 @@ fn change_json(change: &Change) -> Value {
     json!({"name": change.name, "before": change.before, "after": change.after})
 }
 
-pub(crate) fn diff(first: &Entry, second: &Entry, links: &[&Entry], format: Format) -> color_eyre::Result<String> {
+pub(super) fn diff(first: &Entry, second: &Entry, links: &[&Entry], format: Format) -> color_eyre::Result<String> {
     let difference = compare(first, second);
     let figures = &difference.figures;
     match format {
@@ -84,8 +84,8 @@ fn title(group: &Group<'_>) -> String {
     format!("{} × {}, {} ({})", group.target, group.workload, group.kind.name(), group.engine)
 }
 
-/// A figure over time; the entries that each comes from take a column of their own.
-pub(crate) fn trend(entries: &[Entry], figure: &str, format: Format, sources: bool) -> color_eyre::Result<String> {
+/// A figure over time.
+pub(super) fn trend(entries: &[Entry], figure: &str, format: Format) -> color_eyre::Result<String> {
     let groups = grouped(entries, figure)?;
     match format {
         Format::Table => {
@@ -100,8 +100,7 @@ pub(crate) fn trend(entries: &[Entry], figure: &str, format: Format, sources: bo
                     ("change", Align::Right),
                     ("from", Align::Left),
                 ];
-                // The table drops cells beyond its columns.
-                let mut table = Table::new(columns.into_iter().take(if sources { 6 } else { 5 }));
+                let mut table = Table::new(columns);
                 let mut before: Option<f64> = None;
                 for (entry, number) in &group.points {
                     let change = before.map_or_else(String::new, |before| units::relative(before, *number));
@@ -162,7 +161,7 @@ pub(crate) fn trend(entries: &[Entry], figure: &str, format: Format, sources: bo
     }
 }
 
-pub(crate) fn changes(entries: &[Entry], figure: &str, tolerance: f64, format: Format) -> color_eyre::Result<String> {
+pub(super) fn changes(entries: &[Entry], figure: &str, tolerance: f64, format: Format) -> color_eyre::Result<String> {
     let groups = grouped(entries, figure)?;
     let found = slowdowns(&groups, better(figure), tolerance);
     let names = |changes: &[Change]| -> String {

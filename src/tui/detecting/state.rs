@@ -8,6 +8,8 @@ use std::sync::Arc;
 pub struct State {
     pub(in crate::tui) found: Query<u64, Arc<Found>>,
     pub(in crate::tui) requests: u64,
+    /// The first line of the dialog that is shown.
+    pub(in crate::tui) scroll: usize,
 }
 
 /// What was detected.

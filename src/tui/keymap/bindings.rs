@@ -36,7 +36,7 @@ const SCREENS: &[Mode] = and_views!(Targets, Workloads, Knobs, Results;);
 /// What works on every screen and is listed after `v` or `t`, too.
 const AFTER_V: &[Mode] = and_views!(Targets, Workloads, Knobs, Results; AfterV);
 const AFTER_T: &[Mode] = and_views!(Targets, Workloads, Knobs, Results; AfterT);
-const LISTS: &[Mode] = and_views!(Targets, Workloads, Knobs, Results; Helping, Choosing, Confirming);
+const LISTS: &[Mode] = and_views!(Targets, Workloads, Knobs, Results; Helping, Choosing, Confirming, Detecting);
 /// Views whose rows a filter can choose among; there the finder has another key than in [`FINDS`].
 const TABLES: &[Mode] = &[Compare, Advice, Problems, Schedule, Panel(History), Panel(Fits)];
 const FINDS: &[Mode] = &[

@@ -59,7 +59,7 @@ const CONES: [(&str, [[f64; 3]; 3]); 3] = [
 ];
 
 fn linear(color: Color) -> [f64; 3] {
-    let Color::Rgb(r, g, b) = color else { unreachable!("{color:?}") };
+    let [r, g, b] = super::super::painter::color::rgb(color).unwrap_or_else(|| unreachable!("{color:?}"));
     [r, g, b].map(|channel| {
         let c = f64::from(channel) / 255.0;
         if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
@@ -82,9 +82,47 @@ fn better_and_worse_differ_for_every_kind_of_color_vision_in_every_theme() {
     for theme in themes.iter().filter(|theme| theme.name() != "ansi-16") {
         let [good, bad] = [Role::Good, Role::Bad].map(|role| linear(theme.style(role).fg.unwrap()));
         for (cones, matrix) in CONES {
-            let seen = |light: [f64; 3]| lab(matrix.map(|row| row.iter().zip(light).map(|(a, b)| a * b).sum()));
-            let apart = seen(good).iter().zip(seen(bad)).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
             // A difference of 2 can be seen side by side, one of 10 at a glance.
+            let apart = distance(good, bad, &matrix);
+            assert!(apart >= 15.0, "{} without {cones} cones: {apart:.0}", theme.name());
+        }
+    }
+}
+
+/// How far apart two colors are in CIELAB, for eyes that see light like this.
+fn distance(a: [f64; 3], b: [f64; 3], eyes: &[[f64; 3]; 3]) -> f64 {
+    let seen = |light: [f64; 3]| lab(eyes.map(|row| row.iter().zip(light).map(|(a, b)| a * b).sum()));
+    seen(a).iter().zip(seen(b)).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+}
+
+const ALL_CONES: (&str, [[f64; 3]; 3]) = ("no", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
+
+#[test]
+fn no_two_bars_look_the_same_with_or_without_red_or_green_cones() {
+    let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
+    let bars = [Role::Bar1, Role::Bar2, Role::Bar3, Role::Bar4, Role::Bar5, Role::Bar6];
+    // The theme of full contrast goes by weight, the one of sixteen colors has what the terminal has.
+    for theme in themes.iter().filter(|theme| !matches!(theme.name(), "high-contrast" | "ansi-16")) {
+        let colors = bars.map(|role| linear(theme.style(role).fg.unwrap()));
+        for (a, b) in (0..bars.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
+            for (cones, matrix) in CONES.into_iter().filter(|(cones, _)| *cones != "blue").chain([ALL_CONES]) {
+                let apart = distance(colors[a], colors[b], &matrix);
+                let names = [bars[a], bars[b]].map(Role::name);
+                assert!(apart >= 15.0, "{}: {names:?} without {cones} cones: {apart:.0}", theme.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_highlight_does_not_look_like_a_better_value() {
+    let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
+    for theme in themes.iter().filter(|theme| theme.name() != "ansi-16") {
+        let [accent, good] =
+            [Role::Accent, Role::Good].map(|role| theme.style(role).fg.filter(|fg| *fg != Color::Reset));
+        let Some((accent, good)) = accent.zip(good) else { continue };
+        for (cones, matrix) in [CONES[0], CONES[1], ALL_CONES] {
+            let apart = distance(linear(accent), linear(good), &matrix);
             assert!(apart >= 15.0, "{} without {cones} cones: {apart:.0}", theme.name());
         }
     }
@@ -106,7 +144,7 @@ fn every_text_can_be_read_on_the_backgrounds_it_is_meant_for() {
     let both = [Color::Rgb(0, 0, 0), Color::Rgb(255, 255, 255)];
     let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
     for theme in &themes {
-        // Lines need to be seen, text to be read; a palette for every background has to meet in the middle.
+        // A palette for every background has to meet in the middle.
         let (backgrounds, least): (&[Color], f64) = match theme.name() {
             "dark" => (&dark, 4.5),
             "light" => (&paper, 4.5),
@@ -116,8 +154,10 @@ fn every_text_can_be_read_on_the_backgrounds_it_is_meant_for() {
         };
         for role in Role::ALL {
             let style = theme.style(*role);
-            let least = if *role == Role::Border { 1.8 } else { least };
-            let Some(fg @ Color::Rgb(..)) = style.fg else { continue };
+            // Lines and bars are seen, not read.
+            let drawn = *role == Role::Border || role.name().starts_with("bar-");
+            let least = if drawn { 3.0 } else { least };
+            let Some(fg) = style.fg.filter(|fg| matches!(fg, Color::Rgb(..) | Color::Indexed(16..))) else { continue };
             let painted = style.bg.filter(|bg| *bg != Color::Reset);
             for background in painted.as_ref().map_or(backgrounds, std::slice::from_ref) {
                 let contrast = contrast(fg, *background);

@@ -35,7 +35,9 @@ fn title(advice: Option<&Advice>) -> String {
 
 /// A line of the full view, with the index of its advice.
 enum Line {
-    Head,
+    /// The change, with its gain on the first line.
+    Head(String),
+    More(String),
     Reason(String),
     Source(String),
     Blank,
@@ -43,7 +45,10 @@ enum Line {
 
 /// The lines of one advice in the full view.
 fn lines(advice: &Advice, width: usize) -> Vec<Line> {
-    let mut lines = vec![Line::Head];
+    // The gain takes the end of the line.
+    let head = wrap(&advice.text, width.saturating_sub(usize::from(GAIN)).max(8));
+    let line = |(nth, text)| if nth == 0 { Line::Head(text) } else { Line::More(text) };
+    let mut lines: Vec<Line> = head.into_iter().enumerate().map(line).collect();
     let reason = format!("{}: {}", advice.rule.name, advice.rule.reason);
     lines.extend(wrap(&reason, width).into_iter().map(Line::Reason));
     lines.extend(wrap(advice.rule.source, width).into_iter().map(Line::Source));
@@ -121,7 +126,7 @@ fn silence(answer: &Answer) -> &'static str {
     } else if answer.fits() {
         "no rule of the playbook helps here"
     } else {
-        "no rule of the playbook makes this scenario run"
+        "no single change makes this scenario run"
     }
 }
 
@@ -206,15 +211,15 @@ fn full(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         for piece in lines(advice, width) {
             if let Some(y) = place(line) {
                 match piece {
-                    Line::Head => {
+                    Line::Head(words) => {
                         let number = format!("{:>2}", row + 1);
                         canvas.text(inner.x + 1, y, 2, &number, dim);
                         let figures = figures(advice);
                         // The change comes first; figures are shown if there is room.
                         let tail = u16::try_from(figures.chars().count()).unwrap_or_default() + 2;
                         let room = inner.width.saturating_sub(GAIN + 7);
-                        let needed = u16::try_from(advice.text.chars().count()).unwrap_or(u16::MAX);
-                        canvas.text(inner.x + 5, y, room, &advice.text, accent);
+                        let needed = u16::try_from(words.chars().count()).unwrap_or(u16::MAX);
+                        canvas.text(inner.x + 5, y, room, &words, accent);
                         if needed.saturating_add(tail) <= room {
                             canvas.right(inner.x, y, inner.width.saturating_sub(GAIN + 2), &figures, dim);
                         }
@@ -223,6 +228,9 @@ fn full(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                             let selection = canvas.role(Role::Selection);
                             canvas.tint(Rect::new(inner.x, y, inner.width, 1), selection);
                         }
+                    }
+                    Line::More(words) => {
+                        canvas.text(inner.x + 5, y, inner.width.saturating_sub(6), &words, accent);
                     }
                     Line::Reason(words) => {
                         canvas.text(inner.x + 5, y, inner.width.saturating_sub(6), &words, text);

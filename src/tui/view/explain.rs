@@ -43,9 +43,25 @@ impl Node<'_> {
         wrap(&format!("{symbols} = {numbers}"), usize::from(width.saturating_sub(self.indent(width) + 6)))
     }
 
-    fn lines(&self, width: u16) -> usize {
-        1 + self.equation(width).len()
+    fn lines(&self, width: u16, below: bool) -> usize {
+        1 + usize::from(below && self.term.origin.is_some()) + self.equation(width).len()
     }
+
+    /// Columns of its symbol and name.
+    fn name(&self) -> usize {
+        2 * self.depth + 4 + self.term.symbol.width() + self.term.name.width()
+    }
+}
+
+/// Whether origins stand below their nodes: where they do not fit beside the names, and the view has the lines.
+fn origins_are_below(all: &[Node<'_>], area: Rect) -> bool {
+    let inner = layout::inner(area);
+    let names = all.iter().map(Node::name).max().unwrap_or_default() + 2;
+    let origins =
+        all.iter().filter_map(|node| node.term.origin.as_ref()).map(|origin| origin.to_string().width()).max();
+    let beside = names + origins.unwrap_or_default() + 2 <= usize::from(inner.width.saturating_sub(VALUE + UNIT));
+    let lines: usize = all.iter().map(|node| node.lines(area.width, true)).sum();
+    inner.width >= ORIGIN_FROM && !beside && lines <= usize::from(inner.height)
 }
 
 /// The tree of the figure under the cursor.
@@ -122,9 +138,11 @@ pub fn rows(app: &App) -> usize {
 pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     let Some(root) = tree(app) else { return (0, 0) };
     let all = nodes(app, &root);
-    let width = layout::areas(app).body.width;
-    let first = all.iter().take(row).map(|node| node.lines(width)).sum();
-    (first, first + all.get(row).map_or(0, |node| node.lines(width) - 1))
+    let area = layout::areas(app).body;
+    let below = origins_are_below(&all, area);
+    let lines = |node: &Node<'_>| node.lines(area.width, below);
+    let first = all.iter().take(row).map(lines).sum();
+    (first, first + all.get(row).map_or(0, |node| lines(node) - 1))
 }
 
 /// The node under the cursor in words, for the clipboard.
@@ -170,10 +188,9 @@ pub fn fold(app: &mut App) {
     app.view_row = row.unwrap_or(app.view_row);
 }
 
-/// Columns of a number, of the unit behind it, and of an origin on a wide screen.
+/// Columns of a number, and of the unit behind it.
 const VALUE: u16 = 11;
 const UNIT: u16 = 9;
-const ORIGIN: u16 = 44;
 /// Minimum columns of the view in which names share the room with origins, and fewest columns of an origin; on narrower
 /// screens the line of information has it.
 const ORIGIN_FROM: u16 = 100;
@@ -196,10 +213,16 @@ pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     };
     let all = nodes(app, &root);
     // The name on the left, then the value, and its origin in the remaining columns.
-    let longest = all.iter().map(|node| 2 * node.depth + 4 + node.term.symbol.width() + node.term.name.width()).max();
+    let below = origins_are_below(&all, area);
+    let longest = all.iter().map(Node::name).max();
     let longest = u16::try_from(longest.unwrap_or_default() + 2).unwrap_or(u16::MAX);
-    let shared = (inner.width / 2).max(inner.width.saturating_sub(VALUE + UNIT + ORIGIN)).max(30);
-    let most = if inner.width >= ORIGIN_FROM { shared } else { inner.width.saturating_sub(VALUE + UNIT).max(30) };
+    // Origins have what they need of the room, and the half of it at most.
+    let origins =
+        all.iter().filter_map(|node| node.term.origin.as_ref()).map(|origin| origin.to_string().width()).max();
+    let origins = u16::try_from(origins.unwrap_or_default() + 1).unwrap_or(u16::MAX).max(LEAST_ORIGIN);
+    let named = inner.width.saturating_sub(VALUE + UNIT);
+    let shared = named.saturating_sub(origins).max(named / 2).max(30);
+    let most = if inner.width >= ORIGIN_FROM && !below { shared } else { named.max(30) };
     let left = longest.clamp(30, most).min(inner.width.saturating_sub(VALUE + UNIT));
     let mut line = 0_usize;
     for (row, node) in all.iter().enumerate() {
@@ -214,7 +237,7 @@ pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             value(canvas, inner.x + left, y, &node.term.shown());
             let behind = inner.x + left + VALUE + UNIT;
             let room = inner.right().saturating_sub(behind + 1);
-            if let Some(origin) = node.term.origin.as_ref().filter(|_| room >= LEAST_ORIGIN) {
+            if let Some(origin) = node.term.origin.as_ref().filter(|_| !below && room >= LEAST_ORIGIN) {
                 canvas.text(behind, y, room, &origin.to_string(), dim);
             }
             if row == app.view_row {
@@ -223,7 +246,8 @@ pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                 canvas.tint(Rect::new(inner.x, y, left + VALUE + UNIT - 1, 1), selection);
             }
         }
-        for words in node.equation(area.width) {
+        let origin = node.term.origin.as_ref().filter(|_| below).map(ToString::to_string);
+        for words in origin.into_iter().chain(node.equation(area.width)) {
             if let Some(y) = place() {
                 canvas.text(x + 2, y, inner.right().saturating_sub(x + 3), &words, dim);
             }

@@ -7,7 +7,6 @@ use crate::tui::draw::{Canvas, wrap};
 use crate::tui::layout;
 use crate::tui::measured::{Proposal, judged, unanswered};
 use crate::tui::theme::Role;
-use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_evidence::calibrate::Parameter;
 use atlas_evidence::calibrate::judge::Judged;
@@ -23,9 +22,22 @@ enum Line<'a> {
     Proposal(String),
     ParameterHead,
     Parameter(Parameter),
-    /// Whether there are errors after a calibration.
-    RowHead(bool),
+    /// The second line of a parameter, where one is not enough.
+    ParameterMore(Parameter),
+    RowHead,
     Row(&'a Judged),
+    /// The second line of a row, where one is not enough.
+    RowMore(&'a Judged),
+}
+
+/// Columns of the lines.
+fn width(app: &App) -> u16 {
+    layout::areas(app).body.width.saturating_sub(4)
+}
+
+/// Whether there are errors after a calibration.
+fn has_after(app: &App) -> bool {
+    judged(app).iter().any(|row| row.after.is_some())
 }
 
 fn lines(app: &App) -> Vec<Line<'_>> {
@@ -44,7 +56,7 @@ fn lines(app: &App) -> Vec<Line<'_>> {
         return broken(app, lines);
     }
     if let Some(proposal) = &app.measured.proposal {
-        proposed(proposal, &mut lines);
+        proposed(proposal, width(app), &mut lines);
     }
     let rows = judged(app);
     for (name, n, before, after) in changes(rows) {
@@ -56,8 +68,17 @@ fn lines(app: &App) -> Vec<Line<'_>> {
         lines.push(Line::Blank);
     }
     if !rows.is_empty() {
-        lines.push(Line::RowHead(rows.iter().any(|row| row.after.is_some())));
-        lines.extend(rows.iter().map(Line::Row));
+        // The legacy engine knows a profile's coefficients and no hardware: its errors say nothing beside the others.
+        let (own, legacy): (Vec<&Judged>, Vec<&Judged>) = rows.iter().partition(|row| row.engine.reasons());
+        let two_lines = Cells::of(Rect::new(0, 0, width(app), 1), has_after(app)).two_lines;
+        let more = |row| two_lines.then_some(Line::RowMore(row));
+        let listed = |row| std::iter::once(Line::Row(row)).chain(more(row));
+        lines.push(Line::RowHead);
+        lines.extend(own.into_iter().flat_map(listed));
+        if let Some(first) = legacy.first() {
+            lines.push(Line::Text(Role::Heading, format!("legacy engine ({})", first.engine.name())));
+            lines.extend(legacy.into_iter().flat_map(listed));
+        }
     }
     if let Some((n, reason)) = unanswered(app) {
         let target = &app.now.setup.target;
@@ -69,7 +90,7 @@ fn lines(app: &App) -> Vec<Line<'_>> {
 
 /// Lines whose words are longer than the screen is wide, broken.
 fn broken<'a>(app: &App, lines: Vec<Line<'a>>) -> Vec<Line<'a>> {
-    let width = usize::from(layout::areas(app).body.width.saturating_sub(4)).max(20);
+    let width = usize::from(width(app)).max(20);
     lines
         .into_iter()
         .flat_map(|line| match line {
@@ -83,12 +104,16 @@ fn broken<'a>(app: &App, lines: Vec<Line<'a>>) -> Vec<Line<'a>> {
         .collect()
 }
 
-fn proposed(proposal: &Proposal, lines: &mut Vec<Line<'_>>) {
+fn proposed(proposal: &Proposal, width: u16, lines: &mut Vec<Line<'_>>) {
     let verb = if proposal.replaces { "replaces" } else { "writes" };
     let text = format!("proposed: Enter {verb} {}, Backspace discards", proposal.path.display());
     lines.push(Line::Proposal(text));
     lines.push(Line::ParameterHead);
-    lines.extend(proposal.outcome.all().into_iter().map(Line::Parameter));
+    for one in proposal.outcome.all() {
+        let more = (width < PARAMETER).then(|| Line::ParameterMore(one.clone()));
+        lines.push(Line::Parameter(one));
+        lines.extend(more);
+    }
     for warning in &proposal.outcome.warnings {
         lines.push(Line::Text(Role::Warn, warning.clone()));
     }
@@ -116,7 +141,9 @@ pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     let all = lines(app);
     let stops = stops(&all);
     let Some(line) = stops.get(row).copied() else { return (row, row) };
-    let last = if row + 1 == stops.len() { all.len().saturating_sub(1).min(line + BELOW) } else { line };
+    let has_more = matches!(all.get(line + 1), Some(Line::RowMore(_) | Line::ParameterMore(_)));
+    let own = line + usize::from(has_more);
+    let last = if row + 1 == stops.len() { all.len().saturating_sub(1).min(line + BELOW) } else { own };
     (if row == 0 { 0 } else { line }, last)
 }
 
@@ -136,7 +163,12 @@ pub fn info(app: &App) -> String {
     match (&app.measured.proposal, app.measured.rows.len()) {
         (Some(_), _) => "old and new values, and the change in error; nothing is written yet".to_owned(),
         (None, 0) => "measured runs against their predictions".to_owned(),
-        (None, n) => format!("{n} measured rows; bar: predicted interval; line: measured value"),
+        (None, n) => {
+            let rows = if n == 1 { "1 measured row".to_owned() } else { format!("{n} measured rows") };
+            let has_bar = Cells::of(Rect::new(0, 0, width(app), 1), has_after(app)).bar.width > 0;
+            let bar = "; bar: predicted interval; line: measured value";
+            rows + if has_bar { bar } else { "" }
+        }
     }
 }
 
@@ -155,7 +187,8 @@ pub fn text(app: &App) -> String {
                 let before = one.before.map_or_else(String::new, |before| before.to_string());
                 format!("{}\t{before}\t{}\t{low}\t{high}\t{}", one.symbol, one.value, one.n)
             }
-            Line::RowHead(_) => "row\tengine\tfigure\tmeasured\tpredicted\terror\tcalibrated".to_owned(),
+            Line::ParameterMore(_) | Line::RowMore(_) => continue,
+            Line::RowHead => "row\tengine\tfigure\tmeasured\tpredicted\terror\tcalibrated".to_owned(),
             Line::Row(one) => format!(
                 "{}\t{}\t{}\t{}\t{}\t{}\t{}",
                 one.source,
@@ -182,20 +215,22 @@ pub fn measurements(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.view(area, View::Measurements, "Measurements", remark, app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let all = lines(app);
+    let cells = Cells::of(inner, has_after(app));
     let here = stops(&all).get(app.view_row).copied().filter(|_| app.tour.is_none());
     for (y, (at, line)) in (inner.y..inner.bottom()).zip(all.iter().enumerate().skip(app.view_scroll)) {
         let row = Rect { y, height: 1, ..inner };
-        draw(canvas, row, line);
-        if here == Some(at) {
+        draw(canvas, row, line, &cells);
+        let is_more = matches!(line, Line::RowMore(_) | Line::ParameterMore(_));
+        if here == Some(at) || is_more && here.is_some_and(|here| here + 1 == at) {
             // The row, but not its bar: that is wide, and colors tell something there.
-            let width = Cells::of(inner).bar.x.saturating_sub(inner.x).min(inner.width);
+            let width = cells.bar.x.saturating_sub(inner.x).min(inner.width);
             canvas.tint(Rect { width, ..row }, canvas.role(Role::Selection));
         }
     }
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(inner.height) < all.len());
 }
 
-fn draw(canvas: &mut Canvas<'_>, area: Rect, line: &Line<'_>) {
+fn draw(canvas: &mut Canvas<'_>, area: Rect, line: &Line<'_>, cells: &Cells) {
     match line {
         Line::Blank => {}
         Line::Text(role, text) => {
@@ -208,60 +243,90 @@ fn draw(canvas: &mut Canvas<'_>, area: Rect, line: &Line<'_>) {
         }
         Line::ParameterHead => {
             let style = canvas.role(Role::Heading);
-            columns(
-                canvas,
-                area,
-                ["parameter", "before", "", "value", "95 % interval", "n"].map(|text| (text.to_owned(), style)),
-            );
+            let [name, n] = ["parameter", "n"].map(|text| (text.to_owned(), style));
+            let values = ["before", "", "value", "95 % interval"].map(|text| (text.to_owned(), style));
+            if area.width < PARAMETER {
+                canvas.text(area.x, area.y, area.width, "before → value, 95 % interval", style);
+            } else {
+                columns(canvas, area, &[NAME, 10, 1, 10, 22, 6], std::iter::once(name).chain(values).chain([n]));
+            }
         }
         Line::Parameter(one) => {
-            let shown = |value: f64| units::significant(value, 4);
-            let moved = one.before.is_none_or(|before| before != one.value);
-            let (text, value) = (canvas.role(Role::Text), canvas.role(if moved { Role::Changed } else { Role::Value }));
-            let dim = canvas.role(Role::Dim);
-            let interval = one
-                .interval
-                .map_or_else(|| "unknown".to_owned(), |[low, high]| format!("{} – {}", shown(low), shown(high)));
-            columns(
-                canvas,
-                area,
-                [
-                    (one.symbol.clone(), text),
-                    (one.before.map_or_else(|| "-".to_owned(), shown), dim),
-                    ("→".to_owned(), dim),
-                    (shown(one.value), value),
-                    (interval, text),
-                    (one.n.to_string(), dim),
-                ],
-            );
-        }
-        Line::RowHead(after) => {
-            let style = canvas.role(Role::Heading);
-            let cells = Cells::of(area);
-            canvas.text(cells.name.x, area.y, cells.name.width, "row", style);
-            canvas.text(cells.engine.x, area.y, cells.engine.width, "engine", style);
-            for (cell, text) in [
-                (cells.figure, "figure"),
-                (cells.measured, "measured"),
-                (cells.predicted, "predicted"),
-                (cells.error, "error"),
-                (cells.after, if *after { "after" } else { "" }),
-            ] {
-                canvas.right(cell.x, area.y, cell.width, text, style);
+            let (text, dim) = (canvas.role(Role::Text), canvas.role(Role::Dim));
+            let [name, n] = [(one.symbol.clone(), text), (one.n.to_string(), dim)];
+            if area.width < PARAMETER {
+                let n = (format!("n = {}", n.0), dim);
+                columns(canvas, area, &[area.width.saturating_sub(10), 9], [name, n]);
+            } else {
+                let all = std::iter::once(name).chain(values(canvas, one)).chain([n]);
+                columns(canvas, area, &[NAME, 10, 1, 10, 22, 6], all);
             }
+        }
+        Line::ParameterMore(one) => {
+            // One string: it fits, whatever the widths of its parts.
+            let mut x = area.x + 2;
+            for (text, style) in values(canvas, one) {
+                x = canvas.text(x, area.y, area.right().saturating_sub(x), &text, style) + 1;
+            }
+        }
+        Line::RowHead => {
+            let style = canvas.role(Role::Heading);
+            if cells.two_lines {
+                canvas.text(area.x, area.y, area.width, "measured → predicted", style);
+            } else {
+                canvas.text(cells.name.x, area.y, cells.name.width, "run", style);
+                for (cell, text) in
+                    [(cells.figure, "figure"), (cells.measured, "measured"), (cells.predicted, "predicted")]
+                {
+                    canvas.right(cell.x, area.y, cell.width, text, style);
+                }
+            }
+            canvas.right(cells.error.x, area.y, cells.error.width, "error", style);
+            canvas.right(cells.after.x, area.y, cells.after.width, "after", style);
             let scale = if cells.bar.width >= 24 { "0 … twice the prediction" } else { "0 … 2× predicted" };
             canvas.text(cells.bar.x, area.y, cells.bar.width, scale, style);
         }
-        Line::Row(one) => row(canvas, area, one),
+        Line::Row(one) => row(canvas, area, one, cells),
+        Line::RowMore(one) => {
+            let (text, dim) = (canvas.role(Role::Value), canvas.role(Role::Dim));
+            let x = canvas.text(area.x + 2, area.y, area.width.saturating_sub(2), &figure(one), dim) + 1;
+            let [measured, predicted] = [one.measured, one.before].map(|value| shown(one, value));
+            let room = area.right().saturating_sub(x);
+            canvas.text(x, area.y, room, &format!("{measured} → {predicted}"), text);
+        }
     }
 }
 
-/// Widths of the parameters' columns: name, before, arrow, value, interval, n.
-fn columns(canvas: &mut Canvas<'_>, area: Rect, cells: [(String, ratatui::style::Style); 6]) {
-    const WIDTHS: [u16; 6] = [24, 10, 1, 10, 22, 6];
+/// Columns of a parameter's name, and of all of its line.
+const NAME: u16 = 24;
+const PARAMETER: u16 = 78;
+
+/// A parameter's old and new value, and the interval.
+fn values(canvas: &Canvas<'_>, one: &Parameter) -> [(String, ratatui::style::Style); 4] {
+    let shown = |value: f64| units::significant(value, 4);
+    let moved = one.before.is_none_or(|before| before != one.value);
+    let (text, value) = (canvas.role(Role::Text), canvas.role(if moved { Role::Changed } else { Role::Value }));
+    let dim = canvas.role(Role::Dim);
+    let interval =
+        one.interval.map_or_else(|| "unknown".to_owned(), |[low, high]| format!("{} – {}", shown(low), shown(high)));
+    [
+        (one.before.map_or_else(|| "-".to_owned(), shown), dim),
+        ("→".to_owned(), dim),
+        (shown(one.value), value),
+        (interval, text),
+    ]
+}
+
+/// Texts in columns of these widths, all but the first on the right; the last take what is left.
+fn columns(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    widths: &[u16],
+    cells: impl IntoIterator<Item = (String, ratatui::style::Style)>,
+) {
     let mut x = area.x;
-    for (index, ((text, style), width)) in cells.into_iter().zip(WIDTHS).enumerate() {
-        let width = width.min(area.right().saturating_sub(x));
+    for (index, (text, style)) in cells.into_iter().enumerate() {
+        let width = widths.get(index).copied().unwrap_or(area.width).min(area.right().saturating_sub(x));
         if index == 0 {
             canvas.text(x, area.y, width, &text, style);
         } else {
@@ -271,8 +336,10 @@ fn columns(canvas: &mut Canvas<'_>, area: Rect, cells: [(String, ratatui::style:
     }
 }
 
-/// Areas of the cells of a row; the bar takes the remaining columns.
+/// Areas of the cells of a row; the bar takes the remaining columns. Without room for the figures beside the run's name, they
+/// take a second line.
 struct Cells {
+    two_lines: bool,
     name: Rect,
     engine: Rect,
     figure: Rect,
@@ -283,48 +350,67 @@ struct Cells {
     bar: Rect,
 }
 
+/// Columns of a figure's name, of a value, and of an error.
+const FIGURE: u16 = 15;
+const VALUE: u16 = 9;
+const ERROR: u16 = 8;
+/// Columns of an engine's name, which has room beside a name of this width.
+const ENGINE: u16 = 14;
+const BESIDE: u16 = 100;
+/// Fewest columns of a run's name, and of a bar.
+const LEAST_NAME: u16 = 8;
+const BARS: (u16, u16) = (16, 48);
+
 impl Cells {
-    fn of(area: Rect) -> Cells {
-        let narrow = area.width < 100;
-        let name = if narrow { 14 } else { area.width / 5 }.min(40);
+    fn of(area: Rect, after: bool) -> Cells {
+        let errors = ERROR + 1 + if after { ERROR + 1 } else { 0 };
+        let figures = FIGURE + 1 + 2 * (VALUE + 1);
+        let spare = area.width.saturating_sub(errors + figures);
+        let two_lines = spare < LEAST_NAME;
+        let engine = if area.width >= BESIDE { ENGINE } else { 0 };
+        let most = if engine > 0 { (area.width / 5).min(40) } else { 30 };
+        let name = if two_lines { area.width.saturating_sub(errors) } else { spare.min(most) };
         let mut x = area.x;
         let mut take = |width: u16| {
             let cell = Rect { x, width: width.min(area.right().saturating_sub(x)), ..area };
-            x += cell.width + 1;
+            x += cell.width + u16::from(width > 0);
             cell
         };
-        let (name, engine, figure) = (take(name), take(if narrow { 7 } else { 14 }), take(16));
-        let (measured, predicted) = (take(if narrow { 8 } else { 9 }), take(9));
-        let (error, after) = (take(8), take(8));
-        let bar = take(48);
-        Cells { name, engine, figure, measured, predicted, error, after, bar }
+        let figures = [FIGURE, VALUE, VALUE].map(|width| if two_lines { 0 } else { width });
+        let (name, engine) = (take(name), take(engine));
+        let [figure, measured, predicted] = figures.map(&mut take);
+        let (error, after) = (take(ERROR), take(if after { ERROR } else { 0 }));
+        // What is left, unless that is too little for a bar.
+        let bar = take(BARS.1);
+        let bar = if bar.width < BARS.0 { Rect { width: 0, ..bar } } else { bar };
+        Cells { two_lines, name, engine, figure, measured, predicted, error, after, bar }
     }
 }
 
-fn row(canvas: &mut Canvas<'_>, area: Rect, one: &Judged) {
-    let cells = Cells::of(area);
-    let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
-    let name = one.source.rsplit(['/', '\\']).next().unwrap_or_default();
-    canvas.text(cells.name.x, area.y, cells.name.width, name, text);
-    let engine = match one.engine {
-        Engine::SemiEmpirical if cells.engine.width < 14 => "semi",
-        Engine::Analytical if cells.engine.width < 14 => "analyt.",
-        engine => engine.name(),
-    };
-    canvas.text(cells.engine.x, area.y, cells.engine.width, engine, dim);
-    let metric = Metric::named(one.figure.name());
-    let figure = match metric {
+/// A row's figure with its unit.
+fn figure(one: &Judged) -> String {
+    match Metric::named(one.figure.name()) {
         _ if one.figure == Figure::TpotMs => "TPOT median, ms".to_owned(),
         Some(metric) if metric.axis_unit(1.0).1 == "ms" => format!("{}, ms", metric.label),
         Some(metric) => metric.label.to_owned(),
         None => one.figure.name().to_owned(),
-    };
-    canvas.right(cells.figure.x, area.y, cells.figure.width, &figure, dim);
-    // Shares as the other views show them.
-    let is_share = metric.is_some_and(|metric| metric.axis_unit(1.0).1 == "%");
-    let shown = |value: f64| if is_share { units::percent(value) } else { units::significant(value, 4) };
-    canvas.right(cells.measured.x, area.y, cells.measured.width, &shown(one.measured), value);
-    canvas.right(cells.predicted.x, area.y, cells.predicted.width, &shown(one.before), text);
+    }
+}
+
+/// A value of a row's figure; shares as the other views show them.
+fn shown(one: &Judged, value: f64) -> String {
+    let is_share = Metric::named(one.figure.name()).is_some_and(|metric| metric.axis_unit(1.0).1 == "%");
+    if is_share { units::percent(value) } else { units::significant(value, 4) }
+}
+
+fn row(canvas: &mut Canvas<'_>, area: Rect, one: &Judged, cells: &Cells) {
+    let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
+    let name = one.source.rsplit(['/', '\\']).next().unwrap_or_default();
+    canvas.text(cells.name.x, area.y, cells.name.width, name, text);
+    canvas.text(cells.engine.x, area.y, cells.engine.width, one.engine.name(), dim);
+    canvas.right(cells.figure.x, area.y, cells.figure.width, &figure(one), dim);
+    canvas.right(cells.measured.x, area.y, cells.measured.width, &shown(one, one.measured), value);
+    canvas.right(cells.predicted.x, area.y, cells.predicted.width, &shown(one, one.before), text);
     let error = |error: f64| units::relative(1.0, 1.0 + error);
     let judged =
         |canvas: &Canvas<'_>, error: f64| canvas.role(if error.abs() < 0.15 { Role::Good } else { Role::Warn });
@@ -334,18 +420,19 @@ fn row(canvas: &mut Canvas<'_>, area: Rect, one: &Judged) {
         let style = judged(canvas, after);
         canvas.right(cells.after.x, area.y, cells.after.width, &error(after), style);
     }
-    if cells.bar.width < 8 {
+    if cells.bar.width == 0 {
         return;
     }
+    let bar = Rect { y: area.y, ..cells.bar };
     // From zero to twice the prediction, so that the prediction is in the middle.
     let at = |figure: f64| figure / one.before / 2.0;
     if let Some([low, high]) = one.before_interval {
         let style = canvas.role(Role::Dim);
-        canvas.segment(cells.bar, (at(low), at(high)), style);
+        canvas.segment(bar, (at(low), at(high)), style);
     }
     let [low, high] = one.measured_interval.unwrap_or([one.measured; 2]);
     let style = canvas.role(Role::Value);
-    let width = f64::from(cells.bar.width).max(1.0);
+    let width = f64::from(bar.width).max(1.0);
     // A measurement is at least half a cell wide.
-    canvas.segment(cells.bar, (at(low), at(high).max(at(low) + 0.5 / width)), style);
+    canvas.segment(bar, (at(low), at(high).max(at(low) + 0.5 / width)), style);
 }

@@ -23,6 +23,8 @@ pub mod problems;
 pub mod results;
 pub mod scenarios;
 pub mod schedule;
+#[cfg(test)]
+mod small_screens;
 pub mod sweep;
 pub mod tabs;
 #[cfg(test)]

@@ -192,9 +192,14 @@ pub fn info(app: &App) -> String {
         Row::Bound(metric, _) => format!("{}: {}", metric.label, metric.help),
         Row::Idle => "whether the layout may use fewer accelerators than the target has".to_owned(),
         Row::Search => "Enter starts the search in the background; editing the scenario stops it".to_owned(),
-        Row::Candidate(nth) => shown(app)
-            .and_then(|found| found.candidates.get(nth))
-            .map_or_else(String::new, |(_, candidate)| format!("Enter takes {}", changes(candidate))),
+        Row::Candidate(nth) => {
+            shown(app).and_then(|found| found.candidates.get(nth)).map_or_else(String::new, |(_, candidate)| {
+                match candidate.changes.as_slice() {
+                    [] => "nothing that was tried is better than the scenario as it is".to_owned(),
+                    _ => format!("Enter takes {}", changes(candidate)),
+                }
+            })
+        }
     }
 }
 

@@ -95,11 +95,17 @@ impl Plot {
         }
     }
 
+    /// Whether an area has room for it.
+    pub(super) fn fits(&self, area: Rect) -> bool {
+        let picture = self.picture(area);
+        picture.width >= 8 && picture.height >= 3
+    }
+
     /// Draws it with its axes: a line above the picture, three below.
     pub(super) fn draw(&self, canvas: &mut Canvas<'_>, area: Rect) {
         let picture = self.picture(area);
         let dim = canvas.role(Role::Dim);
-        if picture.width < 8 || picture.height < 3 {
+        if !self.fits(area) {
             if area.height > 0 {
                 canvas.text(area.x, area.y, area.width, "enlarge the terminal to see the chart", dim);
             }
@@ -222,11 +228,35 @@ impl Plot {
         if self.series.len() < 2 {
             return;
         }
-        for (index, series) in self.series.iter().enumerate().rev() {
-            let points: Vec<Place> = series.points.iter().flatten().copied().collect();
-            let skip = if points.len() > LETTERED { points.len() - 1 } else { 0 };
-            for point in points.into_iter().skip(skip) {
-                self.sign(canvas, picture, point, letter(index).encode_utf8(&mut [0; 4]), color(index));
+        // A letter at the end of every series, then at its other points, where no other letter stands beside it.
+        let cells = |series: &Series| {
+            let at = |(across, up): &Place| {
+                let x = picture.x + place(*across, columns) as u16;
+                (x, picture.y + place(1.0 - up, rows) as u16)
+            };
+            series.points.iter().flatten().rev().map(at).collect::<Vec<(u16, u16)>>()
+        };
+        let mut taken: Vec<(u16, u16)> = Vec::new();
+        let mut letter_at = |canvas: &mut Canvas<'_>, index: usize, at: (u16, u16)| {
+            let free = taken.iter().all(|other| at.1 != other.1 || at.0.abs_diff(other.0) > 2);
+            if free {
+                taken.push(at);
+                let style = canvas.role(color(index));
+                canvas.text(at.0, at.1, 1, letter(index).encode_utf8(&mut [0; 4]), style);
+            }
+            free
+        };
+        let all: Vec<Vec<(u16, u16)>> = self.series.iter().map(cells).collect();
+        let mut rest = Vec::new();
+        for (index, cells) in all.iter().enumerate() {
+            let end = cells.iter().position(|at| letter_at(canvas, index, *at)).map_or(cells.len(), |end| end + 1);
+            if cells.len() <= LETTERED {
+                rest.push((index, cells.get(end..).unwrap_or_default()));
+            }
+        }
+        for (index, cells) in rest {
+            for at in cells {
+                letter_at(canvas, index, *at);
             }
         }
     }

@@ -6,6 +6,7 @@ use crate::demo::Demo;
 use crate::tui::app::{App, Finder, Overlay, Palette, WritePlan};
 use crate::tui::draw::{Canvas, wrap};
 use crate::tui::export::Export;
+use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::prompt::state::Prompt;
 use crate::tui::theme::Role;
 
@@ -101,9 +102,12 @@ pub(super) fn palette(app: &App, canvas: &mut Canvas<'_>, palette: &Palette) {
         let dim = canvas.role(Role::Dim);
         let text = palette.trouble.as_deref().unwrap_or("unknown command");
         let width = inner.width.saturating_sub(4);
-        for (y, line) in (inner.y + 2..inner.bottom()).zip(wrap(text, usize::from(width))) {
-            canvas.text(inner.x + 3, y, width, &line, dim);
+        let lines = wrap(text, usize::from(width));
+        let first = palette.cursor.min(lines.len().saturating_sub(usize::from(room)));
+        for (y, line) in (inner.y + 2..inner.bottom()).zip(lines.iter().skip(first)) {
+            canvas.text(inner.x + 3, y, width, line, dim);
         }
+        canvas.more(area, first > 0, first + usize::from(room) < lines.len());
     }
     for (line, (index, command)) in (0..room).zip(palette.matches.iter().enumerate().skip(scroll)) {
         let y = inner.y + 2 + line;
@@ -196,6 +200,10 @@ pub(super) fn prompt(canvas: &mut Canvas<'_>, area: Rect, prompt: &Prompt) {
     canvas.typed(x, area.y, width, &prompt.line, style);
 }
 
+/// Columns of the key behind the formats, and of the longest of their names.
+const KEY: usize = 4;
+const LONGEST_KIND: u16 = 8;
+
 /// Draws the export dialog: formats, file, and errors.
 pub(super) fn export(app: &App, canvas: &mut Canvas<'_>, export: &Export) {
     let (columns, rows) = app.size;
@@ -210,7 +218,14 @@ pub(super) fn export(app: &App, canvas: &mut Canvas<'_>, export: &Export) {
     let (dim, hint) = (canvas.role(Role::Dim), canvas.role(Role::Hint));
     canvas.text(inner.x + 1, inner.y + 1, 8, "as", dim);
     let mut x = inner.x + 9;
-    for (place, kind) in export.kinds.iter().enumerate() {
+    let all: usize = export.kinds.iter().map(|kind| kind.name().width() + 3).sum();
+    // Without room for all formats the chosen one stands alone, with its place among them.
+    let abreast = all + KEY <= usize::from(inner.right().saturating_sub(x));
+    if !abreast {
+        let text = format!("{} of {}", export.chosen + 1, export.kinds.len());
+        canvas.text(x + LONGEST_KIND + 2, inner.y + 1, 8, &text, dim);
+    }
+    for (place, kind) in export.kinds.iter().enumerate().filter(|(place, _)| abreast || *place == export.chosen) {
         let here = place == export.chosen;
         let style = canvas.role(if here { Role::TitleFocused } else { Role::Hint });
         let begin = x;

@@ -11,10 +11,10 @@ use ratatui::style::Modifier;
 
 use super::sweep::{remark, silence};
 use crate::tui::app::{App, View};
-use crate::tui::draw::Canvas;
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::theme::Role;
 use crate::tui::timeline::{Lane, Picture, Timeline, picture};
-use atlas_core::units::duration_ms;
+use atlas_core::units::{duration_ms, durations_ms};
 use atlas_sim::training::program::Action;
 use atlas_sim::training::schedule::PassKind;
 use atlas_sim::training::{StreamKind, Task, TaskKind};
@@ -50,7 +50,9 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             None => false,
         },
         Picture::Scaling => app.queries.scaling.answer().is_some_and(|scaling| scale(scaling, canvas, inner)),
-        Picture::Levels => run.and_then(|run| run.serving.as_ref()).is_some_and(|served| levels(served, canvas, inner)),
+        Picture::Levels => {
+            run.and_then(|run| run.serving.as_ref()).is_some_and(|served| levels(&app.answer, served, canvas, inner))
+        }
         Picture::Latencies => {
             run.and_then(|run| run.serving.as_ref()).is_some_and(|served| latencies(&app.answer, served, canvas, inner))
         }
@@ -59,7 +61,9 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         let trouble = app.queries.simulation.trouble().or_else(|| app.queries.scaling.trouble());
         let without = "this scenario cannot be simulated: the target needs an accelerator and the workload a model";
         let none = app.simulated_scenario().is_none().then_some(without);
-        silence(app, none.or(trouble).or(Some("simulating")), canvas, inner);
+        let nowhere = app.queries.scaling.answer().is_some_and(|scaling| scaling.points.is_empty());
+        let nowhere = (scaling && nowhere).then_some("this scenario runs on no number of nodes");
+        silence(app, none.or(trouble).or(nowhere).or(Some("simulating")), canvas, inner);
     }
 }
 
@@ -166,7 +170,7 @@ pub(in crate::tui) fn described(task: &Task) -> String {
 fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let below = READING + STRIPS + 1;
     if area.height < below + 4 || area.width < NAMES + 20 {
-        return;
+        return shares(timeline, canvas, area);
     }
     legend(timeline, canvas, Rect { height: 1, ..area });
     let area = Rect { y: area.y + 1, height: area.height - 1, ..area };
@@ -182,9 +186,9 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     // The axis: the visible range, and its share of the step.
     let (first, _) = timeline.span;
     let axis = track(area.y);
-    canvas.text(axis.x, axis.y, axis.width, &duration_ms(1e3 * (from - first)), dim);
-    canvas.right(axis.x, axis.y, axis.width, &duration_ms(1e3 * (to - first)), dim);
-    let middle = duration_ms(1e3 * (0.5 * (from + to) - first));
+    let [begin, middle, end] = durations_ms([from, 0.5 * (from + to), to].map(|at| 1e3 * (at - first)));
+    canvas.text(axis.x, axis.y, axis.width, &begin, dim);
+    canvas.right(axis.x, axis.y, axis.width, &end, dim);
     canvas.text(axis.x + axis.width / 2 - 4, axis.y, 12, &middle, dim);
     let rows = usize::from((area.height - below - 1) / pitch);
     let top = timeline
@@ -219,6 +223,31 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     reading(timeline, canvas, Rect { y: y + STRIPS * tall, height: READING + 1, ..area });
 }
 
+/// What the lanes would show, in figures: the task under the cursor, and how busy each lane is, from the one under the cursor.
+fn shares(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
+    let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
+    let (first, last) = timeline.span;
+    let mut lines = vec![(format!("busy in the step of {}", duration_ms(1e3 * (last - first))), dim)];
+    if let Some(task) = timeline.here().and_then(|here| timeline.task(here)) {
+        let took = format!("{}: {}", described(task), duration_ms(1e3 * (task.end - task.begin)));
+        lines.splice(0..0, wrap(&took, usize::from(area.width)).into_iter().map(|line| (line, value)));
+    }
+    let mut y = area.y;
+    for (line, style) in &lines {
+        if y < area.bottom() {
+            canvas.text(area.x, y, area.width, line, *style);
+        }
+        y += 1;
+    }
+    let rows = usize::from(area.bottom().saturating_sub(y));
+    let top = timeline.lane.min(timeline.lanes.len().saturating_sub(rows));
+    for (y, (number, lane)) in (y..area.bottom()).zip(timeline.lanes.iter().enumerate().skip(top)) {
+        let style = if number == timeline.lane { canvas.role(Role::Accent) } else { text };
+        canvas.text(area.x, y, area.width.saturating_sub(7), &lane_name(lane), style);
+        canvas.right(area.x, y, area.width, &format!("{:.0} %", 100.0 * busy_of_step(timeline, lane)), style);
+    }
+}
+
 /// The legend of the kinds that occur, with short names if the long ones do not fit.
 fn legend(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let there =
@@ -231,9 +260,10 @@ fn legend(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let name = if width(|kind| named(kind).0) <= usize::from(area.width) { |kind| named(kind).0 } else { short };
     let mut x = area.x;
     for kind in kinds {
+        // The letter as it stands on the bars.
         let style = canvas.role(role(kind));
-        let block = canvas.glyphs.shades[4];
-        x = canvas.text(x, area.y, area.right().saturating_sub(x), block, style) + 1;
+        let sign = style.add_modifier(Modifier::REVERSED);
+        x = canvas.text(x, area.y, area.right().saturating_sub(x), named(kind).1, sign) + 1;
         x = canvas.text(x, area.y, area.right().saturating_sub(x), name(kind), style) + 2;
     }
     let style = canvas.role(Role::Mark).add_modifier(Modifier::UNDERLINED);
@@ -252,7 +282,7 @@ fn short(kind: TaskKind) -> &'static str {
     }
 }
 
-/// The bars of a lane. Tasks that share a cell are one shade; others have edges and, if there is room, their letter and
+/// The bars of a lane. Tasks that share a cell are one letter; others have edges and, if there is room, their name and
 /// micro-batch. The critical path is marked.
 fn bars(timeline: &Timeline, lane: &Lane, canvas: &mut Canvas<'_>, track: Rect, here: Option<usize>) {
     let (from, to) = timeline.window;
@@ -289,8 +319,11 @@ fn bars(timeline: &Timeline, lane: &Lane, canvas: &mut Canvas<'_>, track: Rect, 
         if *critical > 0.5 * all {
             style = style.add_modifier(Modifier::UNDERLINED);
         }
-        let glyph = canvas.glyphs.shade(all.min(1.0));
-        canvas.text(x, track.y, 1, glyph, style);
+        // The letter of the kind, reversed where the tasks fill the cell as bars do.
+        if all > 0.5 {
+            style = style.add_modifier(Modifier::REVERSED);
+        }
+        canvas.text(x, track.y, 1, named(most).1, style);
     }
     for (place, number) in lane.tasks.iter().enumerate() {
         let Some(task) = timeline.task(*number).filter(shown) else { continue };
@@ -316,6 +349,11 @@ fn bars(timeline: &Timeline, lane: &Lane, canvas: &mut Canvas<'_>, track: Rect, 
             // Its kernels are drawn in its place.
         } else if room as usize > label.len() {
             canvas.text(track.x + begin, track.y, room, &label, kind.add_modifier(Modifier::REVERSED));
+        } else {
+            // At least its letter, in the cell in its middle.
+            let middle = 0.5 * (share(task.begin) + share(task.end)) * f64::from(track.width);
+            let x = (track.x + middle as u16).min(track.right().saturating_sub(1));
+            canvas.text(x, track.y, 1, named(task.kind).1, kind.add_modifier(Modifier::REVERSED));
         }
         if critical && room > 0 {
             let style = canvas.role(Role::Mark).add_modifier(Modifier::UNDERLINED | Modifier::BOLD);

@@ -228,19 +228,36 @@ fn named(index: usize, count: usize) -> String {
     if count == 1 { format!("device {index}") } else { format!("device {index} and {} others", count - 1) }
 }
 
-/// Seconds in words.
+/// A duration in words.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
-    let size = seconds.abs();
-    if size >= 86_400.0 {
-        format!("{:.1} d", seconds / 86_400.0)
-    } else if size >= 3600.0 {
-        format!("{:.1} h", seconds / 3600.0)
-    } else if size >= 120.0 {
-        format!("{:.1} min", seconds / 60.0)
-    } else if size >= 1.0 {
-        format!("{seconds:.2} s")
-    } else {
-        format!("{:.1} ms", 1e3 * seconds)
+    let [text] = durations([seconds]);
+    text
+}
+
+/// Durations of one range in words: all in the unit of the shortest.
+#[must_use]
+pub fn durations<const N: usize>(seconds: [f64; N]) -> [String; N] {
+    let sizes = seconds.map(f64::abs).into_iter().filter(|size| *size > 0.0);
+    let shortest = sizes.reduce(f64::min).unwrap_or_default();
+    let (size, unit, decimals) = match shortest {
+        size if size >= 86_400.0 => (86_400.0, "d", 1),
+        size if size >= 3600.0 => (3600.0, "h", 1),
+        size if size >= 120.0 => (60.0, "min", 1),
+        size if size >= 1.0 => (1.0, "s", 2),
+        _ => (1e-3, "ms", 1),
+    };
+    seconds.map(|seconds| format!("{:.decimals$} {unit}", seconds / size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_of_a_range_have_one_unit() {
+        assert_eq!(durations([127.0, 105.75, 189.55]), ["127.00 s", "105.75 s", "189.55 s"]);
+        assert_eq!(durations([26_640.0, 6120.0]), ["7.4 h", "1.7 h"]);
+        assert_eq!(duration(0.0285), "28.5 ms");
     }
 }

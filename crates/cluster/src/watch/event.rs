@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::cause::Diagnosis;
-use super::diagnose::duration;
+use super::diagnose::{duration, durations};
 use super::state::{Standing, WatchState};
 
 /// A change that is worth saying.
@@ -110,13 +110,12 @@ impl Event {
 fn measured(state: &WatchState) -> String {
     let unit = state.quantity().unit();
     let Some(now) = state.now else { return format!("no {unit} yet") };
-    let now = duration(now);
     match &state.prediction {
         Some(plan) => {
-            let [low, high] = plan.band.map(duration);
-            format!("{now} per {unit}, predicted {} ({low} to {high})", duration(plan.seconds))
+            let [now, planned, low, high] = durations([now, plan.seconds, plan.band[0], plan.band[1]]);
+            format!("{now} per {unit}, predicted {planned} ({low} to {high})")
         }
-        None => format!("{now} a {unit}"),
+        None => format!("{} per {unit}", duration(now)),
     }
 }
 
@@ -142,7 +141,7 @@ fn outlook(state: &WatchState) -> Option<String> {
     if let Some(planned) = progress.planned_seconds {
         let late = progress.seconds - planned;
         let word = if late >= 0.0 { "later" } else { "earlier" };
-        out += &format!(" ({} {word} than planned)", duration(late.abs()));
+        out += &format!(" ({} {word} than at the predicted pace)", duration(late.abs()));
     }
     if let Some(usd) = progress.usd {
         out += &format!(", {usd:.2} USD to completion");

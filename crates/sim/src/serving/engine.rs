@@ -131,7 +131,7 @@ impl Engine {
             compiled: s.compiled_batch.map(|batch| Compiled {
                 batch: f64::from(batch),
                 context: steady_state::mean_context(s),
-                padding: steady_state::computed(s, s.isl) / s.isl.max(1.0),
+                padding: s.computed(s.isl) / s.isl.max(1.0),
             }),
         }
     }

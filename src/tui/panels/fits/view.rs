@@ -16,7 +16,7 @@ use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
 
 const VIEW: View = View::Panel(Panel::Fits);
-/// Lines above the rows: the targets' names, in two lines.
+/// Lines above the rows: the targets' names, in two lines; what the figures are stands on the left of the second.
 pub const HEADING: u16 = 2;
 /// Fewest and most columns of a target.
 const COLUMN: (u16, u16) = (13, 26);
@@ -24,6 +24,8 @@ const COLUMN: (u16, u16) = (13, 26);
 const LEAST_BAR: u16 = 5;
 /// Columns of a speed; the rest of a target's columns is a bar.
 const SPEED: u16 = 9;
+/// Marks a speed whose memory is nearly full: colors alone do not tell.
+const TIGHT_SIGN: &str = "!";
 /// Columns of the parameters behind a model's name.
 const SIZE: u16 = 8;
 
@@ -53,10 +55,10 @@ pub fn describe(app: &App, cell: &Cell) -> String {
 /// The information line.
 #[must_use]
 pub fn info(app: &App) -> String {
-    let legend = "bar: memory in use; yellow: under 10 % free";
+    let legend = format!("bar: memory in use; {TIGHT_SIGN} under {:.0} % free", 100.0 * HEADROOM);
     match here(app) {
         Some((target, row, cell)) => format!("{} on {target}: {}; {legend}", row.model, describe(app, cell)),
-        None => legend.to_owned(),
+        None => legend,
     }
 }
 
@@ -128,13 +130,13 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let heading = canvas.role(Role::Heading);
     canvas.text(inner.x + 1, inner.y, names - 1, "model", heading);
     canvas.right(inner.x, inner.y, names - 1, "params", heading);
+    canvas.text(inner.x + 1, inner.y + 1, names.saturating_sub(SIZE + 2), label, dim);
     canvas.right(inner.x, inner.y + 1, names - 1, "billions", dim);
     for (slot, index) in slots() {
         let Some(name) = grid.targets.get(index) else { continue };
         let x = inner.x + names + slot * column_width;
         let style = if index == state.column { canvas.role(Role::TitleFocused) } else { heading };
         let width = column_width - 2;
-        let (above, below) = broken(name, usize::from(width));
         // Speeds with bars stand on the left of their columns.
         let title = |canvas: &mut Canvas<'_>, y: u16, text: &str, style: Style| {
             let text = fit(text, usize::from(width), canvas.glyphs.ellipsis);
@@ -145,9 +147,8 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                 false => canvas.right(x, y, width, &text, style),
             }
         };
+        let (above, below) = broken(name, usize::from(width));
         title(canvas, inner.y, above, style);
-        // What the figures are, where the name has no second line.
-        let (below, style) = if below.is_empty() { (label, dim) } else { (below, style) };
         title(canvas, inner.y + 1, below, style);
     }
     let speeds = grid.rows.iter().flat_map(|row| &row.cells).filter_map(|cell| match cell {
@@ -184,14 +185,17 @@ fn draw_cell(canvas: &mut Canvas<'_>, place: Rect, cell: &Cell, scale: &Scale) {
         Cell::Fits { free, speed, .. } => {
             let style = canvas.role(if *free < HEADROOM { Role::Warn } else { Role::Good });
             let text = scale.brief(*speed);
+            let sign = if *free < HEADROOM { TIGHT_SIGN } else { " " };
             let bar = place.width.saturating_sub(SPEED + 1);
             if bar < LEAST_BAR {
                 canvas.right(place.x, place.y, place.width - 2, &text, style);
+                canvas.text(place.right() - 2, place.y, 1, sign, style);
                 let glyph = canvas.glyphs.level(1.0 - free);
                 canvas.text(place.right() - 1, place.y, 1, glyph, style);
                 return;
             }
             canvas.right(place.x, place.y, SPEED, &text, style);
+            canvas.text(place.x + SPEED, place.y, 1, sign, style);
             let track = Rect { x: place.x + SPEED + 1, width: bar, ..place };
             canvas.segment(track, (0.0, 1.0 - free), style);
         }

@@ -1,7 +1,7 @@
 //! The history: a list with a filter, one entry with its chain, what differs between two, and a figure over time.
 
+pub mod pages;
 pub mod state;
-
 pub mod view;
 
 pub use state::{Listed, Page, State};

@@ -1,16 +1,14 @@
 //! The history on the screen.
 
-use atlas_cluster::history::{Entry, chain};
-use atlas_plan::estimate::Metric;
-use atlas_report::Format;
+use atlas_cluster::history::Entry;
 use ratatui::layout::Rect;
 
-use super::{Page, entry, here, shown};
-use crate::cli::history as text;
+use super::{Page, here, pages, shown};
+use crate::cli::history::headline;
 use crate::tui::app::{App, View};
 use crate::tui::draw::{Canvas, fit, wrap};
 use crate::tui::painter::cells::TextWidth;
-use crate::tui::panels::{Panel, lines, wrapped};
+use crate::tui::panels::{Panel, lines};
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
 
@@ -69,7 +67,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     for (cell, title) in columns.cells().into_iter().zip(TITLES) {
         canvas.text(cell.0, inner.y, cell.1, title, heading);
     }
-    canvas.right(columns.value.0, inner.y, columns.value.1, TITLE_OF_VALUE, heading);
+    canvas.right(columns.value.0, inner.y, columns.value.1, &columns.title, heading);
     let height = inner.height.saturating_sub(HEADING);
     for (line, (row, entry)) in (0..height).zip(all.iter().enumerate().skip(app.view_scroll)) {
         let y = inner.y + HEADING + line;
@@ -112,9 +110,9 @@ fn texts(entry: &Entry) -> [String; 7] {
 
 /// The label of the figure that an entry is known by, and its value with unit.
 fn figure_of(entry: &Entry) -> (String, String) {
-    text::headline(entry).map_or_else(Default::default, |(name, value)| match Metric::named(name) {
-        Some(metric) => (metric.label.to_owned(), metric.show(value)),
-        None => (name.to_owned(), text::number(name, value)),
+    headline(entry).map_or_else(Default::default, |(name, value)| {
+        let (label, shown) = pages::figure(name, &[value]);
+        (label.into_owned(), shown.concat())
     })
 }
 
@@ -122,42 +120,74 @@ fn figure_of(entry: &Entry) -> (String, String) {
 struct Columns {
     texts: [(u16, u16); 7],
     value: (u16, u16),
+    /// What stands above the values.
+    title: String,
 }
+
+/// The places in [`TITLES`] of what makes way in a narrow list, the least telling first.
+const MAKE_WAY: [usize; 4] = [6, 5, 0, 2];
+const DATE: usize = 1;
+const TARGET: usize = 3;
+const WORKLOAD: usize = 4;
+/// Columns that a cut name keeps.
+const LEAST_NAME: u16 = 8;
 
 impl Columns {
     fn of(inner: Rect, all: &[&Entry]) -> Columns {
         let gap = if inner.width < 100 { 1 } else { 2 };
+        let columns = |width: usize, most: u16| u16::try_from(width).unwrap_or(u16::MAX).min(most) + gap;
         let mut longest = TITLES.map(TextWidth::width);
         for entry in all {
             for (longest, text) in longest.iter_mut().zip(texts(entry)) {
                 *longest = (*longest).max(text.width());
             }
         }
-        let [entry, date, kind, mut target, mut workload, mut figure, mut software] =
-            longest.map(|width| u16::try_from(width).unwrap_or(u16::MAX).min(30) + gap);
-        let values = all.iter().map(|entry| figure_of(entry).1.width()).chain([TITLE_OF_VALUE.len()]);
-        let value = u16::try_from(values.max().unwrap_or_default()).unwrap_or(u16::MAX).min(20) + gap;
-        let room = inner.width.saturating_sub(2 + value + entry + date + kind);
-        // The software, then the name of the figure make way; then the names of target and workload are cut.
-        if target + workload + figure + software > room {
-            software = 0;
+        let mut widths = longest.map(|width| columns(width, 30));
+        // Without a column of figures, their name stands above the values where all have the same.
+        let mut figures = all.iter().map(|entry| figure_of(entry).0);
+        let first = figures.next().unwrap_or_default();
+        let title = if figures.all(|other| other == first) { first } else { TITLE_OF_VALUE.to_owned() };
+        let values = all.iter().map(|entry| figure_of(entry).1.width()).chain([title.width()]);
+        let value = columns(values.max().unwrap_or_default(), 20);
+        let room = inner.width.saturating_sub(2 + value);
+        for place in MAKE_WAY {
+            if widths.iter().sum::<u16>() > room
+                && let Some(width) = widths.get_mut(place)
+            {
+                *width = 0;
+            }
         }
-        if target + workload + figure > room {
-            figure = 0;
+        // Then the names of workload and target are cut, and where too little would be left of them the date makes way.
+        let least: u16 = [WORKLOAD, TARGET]
+            .into_iter()
+            .filter_map(|place| widths.get(place))
+            .map(|width| (*width).min(LEAST_NAME + gap))
+            .sum();
+        if widths.iter().sum::<u16>() > room
+            && let Some(date) = widths.get_mut(DATE)
+            && *date + least > room
+        {
+            *date = 0;
         }
-        workload = workload.min(room.saturating_sub(target + figure)).max(gap + 6);
-        target = target.min(room.saturating_sub(workload + figure)).max(gap + 6);
+        for place in [WORKLOAD, TARGET] {
+            let over = widths.iter().sum::<u16>().saturating_sub(room);
+            if let Some(width) = widths.get_mut(place) {
+                *width = width.saturating_sub(over).max((LEAST_NAME + gap).min(*width));
+            }
+        }
+        let title = if widths.get(5).is_some_and(|width| *width > 0) { TITLE_OF_VALUE.to_owned() } else { title };
         let mut x = inner.x + 1;
         let mut take = |width: u16| {
             let cell = (x, width.saturating_sub(gap));
             x += width;
             cell
         };
+        let [entry, date, kind, target, workload, figure, software] = widths;
         let (entry, date, kind) = (take(entry), take(date), take(kind));
         let (target, workload, figure) = (take(target), take(workload), take(figure));
         let value = take(value);
         let texts = [entry, date, kind, target, workload, figure, take(software)];
-        Columns { texts, value }
+        Columns { texts, value, title }
     }
 
     fn cells(&self) -> [(u16, u16); 7] {
@@ -166,29 +196,9 @@ impl Columns {
 }
 
 /// The lines of a page that is no list.
-fn page(app: &App) -> Vec<(Role, String)> {
-    let Some(listed) = app.panels.history.listed.answer() else { return Vec::new() };
-    let all = &listed.entries;
-    let written = match &app.panels.history.page {
-        Page::List => return Vec::new(),
-        Page::Entry(id) => entry(app, id).map(|entry| text::show(entry, &chain(all, entry), Format::Table)),
-        Page::Difference(first, second) => entry(app, first).zip(entry(app, second)).map(|(first, second)| {
-            let (first, second) = if first.at <= second.at { (first, second) } else { (second, first) };
-            text::compared::diff(first, second, &chain(all, first), Format::Table)
-        }),
-        Page::Trend(id) => entry(app, id).and_then(|entry| {
-            let (figure, _) = text::headline(entry)?;
-            // What may be compared: runs and predictions of the same target and workload.
-            let same = |other: &&Entry| (&other.target, &other.workload) == (&entry.target, &entry.workload);
-            let same: Vec<Entry> = all.iter().filter(same).cloned().collect();
-            Some(text::compared::trend(&same, figure, Format::Table, app.size.0 >= 100))
-        }),
-    };
-    match written {
-        Some(Ok(text)) => wrapped(app, text.lines().map(|line| (Role::Text, line.to_owned())).collect()),
-        Some(Err(error)) => vec![(Role::Error, error.to_string())],
-        None => vec![(Role::Dim, "nothing to show".to_owned())],
-    }
+fn page(app: &App) -> Vec<pages::Line> {
+    // The frame and a column of room on either side.
+    pages::page(app, usize::from(app.size.0.saturating_sub(4)))
 }
 
 /// The information line.
@@ -197,7 +207,10 @@ pub fn info(app: &App) -> String {
     let marked = app.panels.history.marked.is_some();
     match (&app.panels.history.page, here(app)) {
         (Page::List, Some(entry)) if marked => format!("Enter: compare with the marked entry; {}", entry.id),
-        (Page::List, Some(entry)) => format!("{}  {}", entry.id, entry.origin.command.join(" ")),
+        (Page::List, Some(entry)) => {
+            let (label, value) = figure_of(entry);
+            format!("{} {}: {label} {value}; {}", entry.kind.name(), entry.handle(), entry.origin.command.join(" "))
+        }
         (Page::Entry(_), Some(entry)) if entry.kind == atlas_cluster::history::EntryKind::Submission => {
             "Enter watches the job; Esc goes back".to_owned()
         }

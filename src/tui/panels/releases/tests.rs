@@ -47,7 +47,7 @@ fn below_the_current_release_stand_the_changes_of_each_with_what_they_did() {
     let mut hands = opened();
     let all = listed(&hands.app).unwrap().clone();
     let (at, step) = all.rows.iter().enumerate().find(|(_, row)| !row.brought.is_empty()).unwrap();
-    let below = |text: &str| text.split_once(" changes of ").unwrap().1.to_owned();
+    let below = |text: &str| text.split_once(" changes up to ").unwrap().1.to_owned();
     let (text, change) = (below(&hands.text()), step.brought.first().unwrap());
     assert!(text.contains(&format!("{} → {}", change.before, change.after)), "{text}");
     assert!(text.lines().any(|line| line.contains(&step.release) && line.contains(change.name)), "{text}");

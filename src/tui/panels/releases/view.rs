@@ -22,6 +22,9 @@ const FIGURE: u16 = 12;
 const CHANGE: u16 = 10;
 /// Columns of the effect of a release.
 const EFFECT: u16 = 8;
+/// Fewest columns in which traits stand beside their release, and fewest of a trait's source.
+const BESIDE: u16 = 76;
+const LEAST_SOURCE: u16 = 12;
 /// Columns of a bar, and fewest of the traits beside it.
 const BAR: u16 = 18;
 const TRAITS: u16 = 24;
@@ -82,15 +85,18 @@ fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
     let mode = app.answer.mode();
     let (heading, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
     let x = area.x + 2;
+    // The date makes way for the first figure and its change.
+    let least = 3 + RELEASE + FIGURE + CHANGE;
+    let date = if area.width >= least + DATE { DATE } else { 0 };
     canvas.text(x, area.y, RELEASE, "release", heading);
-    canvas.text(x + RELEASE, area.y, DATE, "date", heading);
-    let spare = area.width.saturating_sub(2 + RELEASE + DATE + CHANGE);
+    canvas.text(x + RELEASE, area.y, date, "date", heading);
+    let spare = area.width.saturating_sub(3 + RELEASE + date + CHANGE);
     let count = usize::from(spare / FIGURE).clamp(1, metrics(mode).count());
     let columns: Vec<(u16, &Metric, Scale)> = (0u16..)
         .zip(metrics(mode).take(count))
         .map(|(slot, metric)| {
             let values = all.rows.iter().filter_map(|row| row.values.get(usize::from(slot)).copied().flatten());
-            (x + RELEASE + DATE + slot * FIGURE, metric, Scale::of(metric, values))
+            (x + RELEASE + date + slot * FIGURE, metric, Scale::of(metric, values))
         })
         .collect();
     for (x, metric, scale) in &columns {
@@ -98,9 +104,11 @@ fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
         canvas.right(*x, area.y + 1, FIGURE, scale.unit(), dim);
     }
     let after = columns.last().map_or(x, |(x, ..)| x + FIGURE);
-    canvas.right(after, area.y, CHANGE, "change", heading);
+    // Where even that does not fit, the change is left out.
+    let change = if after + CHANGE < area.right() { CHANGE } else { 0 };
+    canvas.right(after, area.y, change, "change", heading);
     let throughput = columns.first().map_or("", |(_, metric, _)| metric.label);
-    canvas.right(after, area.y + 1, CHANGE, if throughput.len() < usize::from(CHANGE) { throughput } else { "" }, dim);
+    canvas.right(after, area.y + 1, change, if throughput.len() < usize::from(CHANGE) { throughput } else { "" }, dim);
     let room = area.right().saturating_sub(after + CHANGE + 2);
     let bar = if room >= BAR + TRAITS { BAR } else { 0 };
     let traits_at = after + CHANGE + 2 + bar;
@@ -119,7 +127,7 @@ fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
         canvas.text(area.x, y, 1, mark, canvas.role(Role::Accent));
         let style = canvas.role(if current { Role::Changed } else { Role::Text });
         canvas.text(x, y, RELEASE - 1, &fit(&row.release, usize::from(RELEASE - 1), canvas.glyphs.ellipsis), style);
-        canvas.text(x + RELEASE, y, DATE, &row.date, dim);
+        canvas.text(x + RELEASE, y, date, &row.date, dim);
         let style = canvas.role(if row.refused.is_some() { Role::Dim } else { Role::Value });
         for ((x, _, scale), value) in columns.iter().zip(&row.values) {
             let text = value.map_or_else(|| "–".to_owned(), |value| scale.show(value));
@@ -127,8 +135,7 @@ fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
         }
         match (&row.refused, first(row), now) {
             (Some(why), ..) => {
-                let text = fit(why, usize::from(area.right().saturating_sub(after + 2)), canvas.glyphs.ellipsis);
-                canvas.text(after + 2, y, area.right().saturating_sub(after + 2), &text, canvas.role(Role::Error));
+                canvas.text(after + 2, y, area.right().saturating_sub(after + 3), why, canvas.role(Role::Error));
                 cursor(app, canvas, (area, y), index);
                 continue;
             }
@@ -136,7 +143,7 @@ fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
                 let metric = columns.first().map(|(_, metric, _)| *metric);
                 if let Some(metric) = metric.filter(|metric| !metric.is_same(now, value)) {
                     let text = metric.change(now, value);
-                    canvas.right(after, y, CHANGE, &text, change_style(canvas, metric.better, value - now));
+                    canvas.right(after, y, change, &text, change_style(canvas, metric.better, value - now));
                 }
             }
             _ => {}
@@ -189,12 +196,7 @@ fn traits(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
         .collect();
     if area.height >= 3 && !steps.is_empty() {
         let throughput = metrics(app.answer.mode()).next().map_or("", |metric| metric.label);
-        list(
-            canvas,
-            area,
-            &format!("changes of {} and of releases before it, and of {throughput}", row.release),
-            &steps,
-        );
+        list(canvas, area, &format!("changes up to {} and their effect on {throughput}", row.release), &steps);
     } else if steps.is_empty() && row.differs.is_empty() {
         list(canvas, area, &format!("{}: no earlier release is known to differ", row.release), &[]);
     }
@@ -210,12 +212,15 @@ fn effect(before: &Row, after: &Row) -> Option<f64> {
     Some(runs(after)? / runs(before)? - 1.0)
 }
 
+/// A release, and the effect of what it changed.
+type Step<'a> = (&'a str, Option<f64>);
+
 /// A trait that changed.
 struct Line<'a> {
     difference: &'a Difference,
     /// Of the first trait that a release changed its name and the effect of all of them; empty for the others. `None` in a
     /// list that is not by releases.
-    step: Option<(&'a str, Option<f64>)>,
+    step: Option<Step<'a>>,
 }
 
 /// A rule with a title, and below it traits with their sources. Returns what is left of the area.
@@ -228,39 +233,53 @@ fn list(canvas: &mut Canvas<'_>, area: Rect, title: &str, shown: &[Line<'_>]) ->
     let lines = area.height.saturating_sub(1);
     let seen = &shown.get(..usize::from(lines)).unwrap_or(shown);
     let widest = |of: fn(&Difference) -> &str| seen.iter().map(|line| of(line.difference).width()).max().unwrap_or(0);
-    let columns = |width: usize| u16::try_from(width).unwrap_or(u16::MAX).min(area.width / 3);
-    let name = columns(2 + widest(|change| change.name));
-    // An arrow has two columns in ASCII.
-    let change = columns(6 + widest(|change| &change.before) + widest(|change| &change.after));
-    for (y, (index, line)) in (area.y + 1..area.y + 1 + lines).zip(shown.iter().enumerate()) {
-        if usize::from(lines) < shown.len() && index + 1 == usize::from(lines) {
-            canvas.text(area.x + 2, y, area.width, &format!("and {} more", shown.len() - index), dim);
+    let columns = |width: usize| u16::try_from(width).unwrap_or(u16::MAX);
+    let stepped = shown.iter().any(|line| line.step.is_some());
+    // Releases and effects have columns of their own if the traits have room beside them; otherwise lines of their own.
+    let steps = if stepped && area.width >= BESIDE { RELEASE - 3 + EFFECT + 2 } else { 0 };
+    let first = area.x + 2 + steps;
+    let room = area.right().saturating_sub(first + 1);
+    let arrow = if canvas.glyphs.is_ascii() { "->" } else { "→" };
+    let change = columns(2 + widest(|change| &change.before) + arrow.width() + widest(|change| &change.after));
+    let name = columns(2 + widest(|change| change.name)).min(room.saturating_sub(change).max(room / 2));
+    let change = change.min(room - name);
+    // What stands on each line: a release with its effect, a trait, or both.
+    let rows: Vec<(Option<Step<'_>>, Option<&Difference>)> = shown
+        .iter()
+        .flat_map(|line| match line.step.filter(|(release, _)| !release.is_empty()) {
+            Some(step) if steps == 0 => [Some((Some(step), None)), Some((None, Some(line.difference)))],
+            step => [Some((step, Some(line.difference))), None],
+        })
+        .flatten()
+        .collect();
+    for (y, (index, (step, difference))) in (area.y + 1..area.y + 1 + lines).zip(rows.iter().enumerate()) {
+        if usize::from(lines) < rows.len() && index + 1 == usize::from(lines) {
+            let traits = rows.iter().skip(index).filter(|(_, difference)| difference.is_some()).count();
+            canvas.text(area.x + 2, y, area.width.saturating_sub(3), &format!("and {traits} more"), dim);
             break;
         }
-        let Difference { name: key, before, after, source } = line.difference;
-        let mut x = area.x + 2;
-        if let Some((release, effect)) = line.step {
+        let x = area.x + 2;
+        if let Some((release, effect)) = step {
             canvas.text(x, y, RELEASE - 3, release, canvas.role(Role::Text));
-            x += RELEASE - 3;
-            if !release.is_empty() {
-                let (text, style) = match effect {
-                    Some(effect) if effect.abs() >= LEAST => {
-                        (format!("{:+.1} %", 100.0 * effect), change_style(canvas, Better::Higher, effect))
-                    }
-                    Some(_) => ("0 %".to_owned(), dim),
-                    None => ("–".to_owned(), dim),
-                };
-                canvas.right(x, y, EFFECT, &text, style);
-            }
-            x += EFFECT + 2;
+            let (text, style) = match effect {
+                Some(effect) if effect.abs() >= LEAST => {
+                    (format!("{:+.1} %", 100.0 * effect), change_style(canvas, Better::Higher, *effect))
+                }
+                Some(_) => ("0 %".to_owned(), dim),
+                None => ("–".to_owned(), dim),
+            };
+            canvas.right(x + RELEASE - 3, y, EFFECT, &text, style);
         }
-        canvas.text(x, y, name, key, canvas.role(Role::Text));
-        let text = format!("{before} → {after}");
-        canvas.text(x + name, y, change, &fit(&text, usize::from(change), canvas.glyphs.ellipsis), value);
+        let Some(Difference { name: key, before, after, source }) = difference else { continue };
+        let x = first;
+        canvas.text(x, y, name.saturating_sub(1), key, canvas.role(Role::Text));
+        canvas.text(x + name, y, change, &format!("{before} {arrow} {after}"), value);
         let x = x + name + change + 2;
         let room = area.right().saturating_sub(x + 1);
-        canvas.text(x, y, room, &fit(source, usize::from(room), canvas.glyphs.ellipsis), dim);
+        if room >= LEAST_SOURCE {
+            canvas.text(x, y, room, source, dim);
+        }
     }
-    let taken = (1 + u16::try_from(shown.len()).unwrap_or(u16::MAX).min(lines)).min(area.height);
+    let taken = (1 + u16::try_from(rows.len()).unwrap_or(u16::MAX).min(lines)).min(area.height);
     Rect { y: area.y + taken, height: area.height - taken, ..area }
 }

@@ -1,6 +1,6 @@
 //! The watch on the screen: measured steps over the band of the prediction, then where the run stands and why.
 
-use atlas_cluster::watch::{Point, Standing, WatchState, diagnose::duration};
+use atlas_cluster::watch::{Point, Standing, WatchState, diagnose::duration, diagnose::durations};
 use atlas_config::Mode;
 use ratatui::layout::Rect;
 
@@ -84,15 +84,19 @@ fn words(seen: &Seen, mode: Mode, width: u16) -> Vec<(Role, String)> {
     let at = state.last_step().map_or_else(String::new, |step| format!("{} {step}: ", state.counter()));
     out.push((role, format!("{at}{}", state.standing.text(state))));
     if let Some(now) = state.now {
-        let predicted = state.prediction.as_ref().map_or_else(String::new, |plan| {
-            let [low, high] = plan.band.map(duration);
-            format!(", predicted {} ({low} to {high})", duration(plan.seconds))
-        });
-        out.push((Role::Text, format!("{} per {unit}{predicted}", duration(now))));
+        let text = match &state.prediction {
+            Some(plan) => {
+                let [now, planned, low, high] = durations([now, plan.seconds, plan.band[0], plan.band[1]]);
+                format!("{now} per {unit}, predicted {planned} ({low} to {high})")
+            }
+            None => format!("{} per {unit}", duration(now)),
+        };
+        out.push((Role::Text, text));
     }
     if let Some(progress) = state.progress() {
-        let planned =
-            progress.planned_seconds.map_or_else(String::new, |planned| format!(", planned {}", duration(planned)));
+        let planned = progress
+            .planned_seconds
+            .map_or_else(String::new, |planned| format!(", {} at the predicted pace", duration(planned)));
         let usd = progress.usd.map_or_else(String::new, |usd| format!(", {usd:.2} USD to completion"));
         let (step, of, left) = (progress.step, progress.of, duration(progress.seconds));
         out.push((Role::Text, format!("{step} of {of} steps, {left} to go{planned}{usd}")));
@@ -108,9 +112,11 @@ fn words(seen: &Seen, mode: Mode, width: u16) -> Vec<(Role, String)> {
             out.push((Role::Dim, format!("next: {}", first.cause.check())));
         }
     }
-    for event in &seen.events {
-        out.extend(event.lines().next().map(|line| (Role::Dim, line.to_owned())));
-    }
+    // The verdict stands above: events that say no more are left out.
+    let verdict = state.standing.text(state);
+    let verdict = verdict.split_once(" % ").map_or(verdict.as_str(), |(_, verdict)| verdict);
+    let news = seen.events.iter().filter_map(|event| event.lines().next()).filter(|line| !line.contains(verdict));
+    out.extend(news.map(|line| (Role::Dim, line.to_owned())));
     let wide = usize::from(width);
     out.into_iter().flat_map(|(role, text)| wrap(&text, wide).into_iter().map(move |line| (role, line))).collect()
 }
@@ -148,11 +154,10 @@ fn chart(state: &WatchState, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.text(x, row_of(*value), 1, dot, style);
     }
     let dim = canvas.role(Role::Dim);
-    let mut labels = vec![(row_of(top), top), (row_of(bottom), bottom)];
-    labels.extend(state.prediction.as_ref().map(|plan| (row_of(plan.seconds), plan.seconds)));
-    for (y, value) in labels {
-        let label = if value > 0.0 { duration(value) } else { "0 s".to_owned() };
-        canvas.right(area.x, y, SCALE - 1, &label, dim);
+    let planned = state.prediction.as_ref().map_or(top, |plan| plan.seconds);
+    let values = [top, bottom, planned];
+    for (value, label) in values.into_iter().zip(durations(values)) {
+        canvas.right(area.x, row_of(value), SCALE - 1, if value > 0.0 { &label } else { "0" }, dim);
     }
     let first = points.first().map_or(0, |point| point.step);
     let last = state.last_step().unwrap_or(first);

@@ -3,18 +3,20 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::Answer;
-use crate::tui::draw::Canvas;
+use crate::tui::draw::{Canvas, wrap};
+use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::simulating::Scaling;
 use crate::tui::theme::Role;
 use crate::tui::view::plot::{Plot, Series, Shape, color, letter};
 use crate::tui::view::sweep::range;
 use atlas_core::sort;
 use atlas_core::units;
-use atlas_core::units::duration_ms;
+use atlas_core::units::{duration_ms, durations_ms};
 use atlas_plan::engine;
 use atlas_plan::estimate::Metric;
 use atlas_report::chart::Axis;
 use atlas_report::chart::axis::Range;
+use atlas_sim::serving::output::Levels;
 use atlas_sim::serving::{Output as Served, RequestRecord};
 
 /// Points of a distribution's curve.
@@ -44,7 +46,6 @@ pub(super) fn scale(scaling: &Scaling, canvas: &mut Canvas<'_>, area: Rect) -> b
         name: String::new(),
         shape: Shape::Line,
     };
-    names(canvas, area, &["simulated", "closed form"]);
     let plot = Plot {
         up: format!("{}, {}", scaling.metric.label, scaling.metric.unit),
         across: "nodes".to_owned(),
@@ -63,34 +64,46 @@ pub(super) fn scale(scaling: &Scaling, canvas: &mut Canvas<'_>, area: Rect) -> b
             .map(|point| (nodes.share(point.0), up.share(point.1))),
         cursor: None,
     };
-    let below = u16::try_from(scaling.points.len()).unwrap_or(8).min(area.height / 3);
-    plot.draw(canvas, Rect { y: area.y + 1, height: area.height.saturating_sub(2 + below), ..area });
+    let least = u16::try_from(scaling.points.len()).unwrap_or(8);
+    let below = least.min(area.height / 3);
+    let picture = Rect { y: area.y + 1, height: area.height.saturating_sub(2 + below), ..area };
+    // Without room for the chart its figures have all of it.
+    let (below, charted) = if plot.fits(picture) { (below, true) } else { (least.min(area.height), false) };
+    if charted {
+        names(canvas, area, &["simulated", "closed form"]);
+        plot.draw(canvas, picture);
+    }
     // Efficiency: throughput per accelerator relative to the smallest size.
     let Some(smallest) = scaling.points.first() else { return true };
     let (text, dim) = (canvas.role(Role::Text), canvas.role(Role::Dim));
+    let top = if charted { area.bottom() - below } else { area.y };
     for (row, point) in (0..below).zip(&scaling.points) {
-        let y = area.bottom() - below + row;
-        let described = format!(
-            "{:>5} nodes  {:>8} tok/s/accel  efficiency {:>7}",
-            point.0,
-            units::si(point.1),
-            units::percent(point.1 / smallest.1.max(1e-12))
-        );
+        let y = top + row;
+        let nodes = format!("{:>5} {:<5}", point.0, if point.0 == 1.0 { "node" } else { "nodes" });
+        let efficiency = units::percent(point.1 / smallest.1.max(1e-12));
+        let described = match area.width {
+            ..50 => format!("{nodes}  {:>8}  {efficiency:>7}", units::si(point.1)),
+            _ => format!("{nodes}  {:>8} tok/s/accel  efficiency {efficiency:>7}", units::si(point.1)),
+        };
         let x = canvas.text(area.x, y, area.width, &described, text) + 2;
         let closed = format!("closed form {}", units::percent(point.2 / smallest.2.max(1e-12)));
-        canvas.text(x, y, area.right().saturating_sub(x), &closed, dim);
+        let room = area.right().saturating_sub(x);
+        if closed.width() <= usize::from(room) {
+            canvas.text(x, y, room, &closed, dim);
+        }
     }
     true
 }
 
 /// Requests that run and wait over time, and the share of memory below.
-pub(super) fn levels(served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
+pub(super) fn levels(answer: &Answer, served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
     let seconds = served.cell * served.timeline.len() as f64;
     let Some(time) = Axis::linear("time").range([0.0, seconds].into_iter()) else { return false };
     let counts = served.timeline.iter().flat_map(|levels| [levels.running, levels.waiting]);
     let Some((_, up)) = range("requests", counts) else { return false };
+    let Some(share) = Axis::linear("KV in use").range([0.0, 1.0].into_iter()) else { return false };
     let at = |cell: usize| time.share((cell as f64 + 0.5) * served.cell);
-    let curve = |name: &str, get: fn(&atlas_sim::serving::output::Levels) -> f64, up: &Range| Series {
+    let curve = |name: &str, get: Level, up: &Range| Series {
         points: served
             .timeline
             .iter()
@@ -100,9 +113,7 @@ pub(super) fn levels(served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bo
         name: name.to_owned(),
         shape: Shape::Line,
     };
-    names(canvas, area, &["in batches", "waiting"]);
-    let across: Vec<(f64, String)> =
-        time.ticks().into_iter().map(|(value, _)| (time.share(value), duration_ms(1e3 * value))).collect();
+    let across = times(&time, 1e3);
     let plot = |up: String, ticks: Vec<(f64, String)>, series: Vec<Series>| Plot {
         up,
         across: "time".to_owned(),
@@ -114,47 +125,109 @@ pub(super) fn levels(served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bo
         here: None,
         cursor: None,
     };
-    let upper = (area.height.saturating_sub(1)) * 3 / 5;
+    let [running, waiting, kv]: [(&str, Level); 3] =
+        [("in batches", |l| l.running), ("waiting", |l| l.waiting), ("KV in use", |l| l.kv)];
     let requests = plot(
-        "requests".to_owned(),
+        requests_of(answer, served),
         ticks(&up),
-        vec![curve("in batches", |l| l.running, &up), curve("waiting", |l| l.waiting, &up)],
+        [running, waiting].map(|(name, get)| curve(name, get, &up)).into(),
     );
-    requests.draw(canvas, Rect { y: area.y + 1, height: upper, ..area });
-    if let Some(share) = Axis::linear("KV blocks in use").range([0.0, 1.0].into_iter()) {
-        let ticks = [0.0, 0.5, 1.0].map(|value| (share.share(value), units::percent(value))).to_vec();
-        let memory = plot("KV blocks in use".to_owned(), ticks, vec![curve("", |l| l.kv, &share)]);
-        let y = area.y + 1 + upper;
-        memory.draw(canvas, Rect { y, height: area.bottom().saturating_sub(y), ..area });
+    let quarters = [0.0, 0.5, 1.0].map(|value| (share.share(value), units::percent(value))).to_vec();
+    let memory = plot(kv.0.to_owned(), quarters, vec![curve("", kv.1, &share)]);
+    // What has no room for a chart is told in figures.
+    let below = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+    let [upper, lower] = halves(below);
+    let most = Rect { height: below.height.saturating_sub(1), ..below };
+    let (charted, told): (_, &[(&str, Level)]) = if requests.fits(upper) && memory.fits(lower) {
+        (vec![(&requests, upper), (&memory, lower)], &[])
+    } else if requests.fits(most) {
+        (vec![(&requests, most)], &[kv])
+    } else {
+        (Vec::new(), &[running, waiting, kv])
+    };
+    let mut top = area.bottom().saturating_sub(1);
+    if charted.is_empty() {
+        let head = format!("{} over {}", requests_of(answer, served), duration_ms(1e3 * seconds));
+        top = area.y;
+        for line in wrap(&head, usize::from(area.width)).into_iter().take(usize::from(area.height)) {
+            canvas.text(area.x, top, area.width, &line, canvas.role(Role::Dim));
+            top += 1;
+        }
+    } else {
+        names(canvas, area, &[running.0, waiting.0]);
+    }
+    for (picture, place) in &charted {
+        picture.draw(canvas, *place);
+    }
+    for (y, (name, get)) in (top..area.bottom()).zip(told) {
+        let count = served.timeline.len().max(1) as f64;
+        let mean = served.timeline.iter().map(get).sum::<f64>() / count;
+        let most = served.timeline.iter().map(get).fold(0.0, f64::max);
+        let [mean, most] = [mean, most].map(|value| match *name {
+            name if name == kv.0 => units::percent(value),
+            _ => units::significant_short((10.0 * value).round() / 10.0),
+        });
+        canvas.text(area.x, y, area.width, &format!("{name}: mean {mean}, most {most}"), canvas.role(Role::Text));
     }
     true
 }
 
-/// Name of a latency, the knob of its limit, its value in a record, and the limit in ms.
-type Curve = (&'static str, &'static str, fn(&RequestRecord) -> f64, Option<f64>);
+/// Reads a level.
+type Level = fn(&Levels) -> f64;
+
+/// An area in two, the upper one the taller.
+fn halves(area: Rect) -> [Rect; 2] {
+    let upper = area.height * 3 / 5;
+    [Rect { height: upper, ..area }, Rect { y: area.y + upper, height: area.height - upper, ..area }]
+}
+
+/// Whose requests are counted: identical replicas are simulated once.
+fn requests_of(answer: &Answer, served: &Served) -> String {
+    let replicas = answer.scenario.as_ref().map_or(1.0, |scenario| f64::from(scenario.base.shape.dp));
+    let simulated = served.timeline.iter().map(|levels| levels.replicas).fold(0.0, f64::max).round();
+    if simulated < replicas { format!("requests of one of {replicas} replicas") } else { "requests".to_owned() }
+}
+
+/// Ticks of an axis of times, of which one is so many milliseconds, in one unit.
+fn times(range: &Range, ms: f64) -> Vec<(f64, String)> {
+    let ticks = range.ticks();
+    let longest = ticks.iter().map(|(value, _)| value.abs()).fold(0.0, f64::max);
+    let label = |value: f64| {
+        let [label, _] = durations_ms([ms * value, ms * longest]);
+        label
+    };
+    ticks.iter().map(|(value, _)| (range.share(*value), label(*value))).collect()
+}
+
+/// A latency: its name in full and in short, the knob of its limit, its value in a record, and the limit in ms.
+type Curve = (&'static str, &'static str, &'static str, fn(&RequestRecord) -> f64, Option<f64>);
 
 /// The figures of the closed form beside the three distributions.
 const CLOSED: [&Metric; 3] = [Metric::known("ttft_ms"), Metric::known("tpot_ms"), Metric::known("p50_ms")];
+
+/// Fewest columns of a distribution with its figures below; in less the figures are a table below all of them.
+const LEAST_COLUMNS: u16 = 30;
 
 /// The share of faster requests over time, with a line at the limit if there is one.
 pub(super) fn latencies(answer: &Answer, served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
     let Some(scenario) = &answer.scenario else { return false };
     let [ttft, tpot, e2e] = scenario.simulation(&scenario.base).slo_ms;
     let curves: [Curve; 3] = [
-        ("time to first token", "slo_ttft_ms", |r| r.ttft, ttft),
-        ("time per output token", "slo_tpot_ms", |r| r.tpot, tpot),
-        ("end to end", "slo_e2e_ms", |r| r.e2e, e2e),
+        ("time to first token", "TTFT", "slo_ttft_ms", |r| r.ttft, ttft),
+        ("time per output token", "TPOT", "slo_tpot_ms", |r| r.tpot, tpot),
+        ("end to end", "E2E", "slo_e2e_ms", |r| r.e2e, e2e),
     ];
     let at_once = engine::at_once(scenario);
     let estimate = engine::estimate(&at_once);
-    let closed = CLOSED.map(|metric| match metric.applies_to(&at_once) {
-        true => format!("closed form {}", metric.show((metric.get)(&estimate, &at_once))),
-        false => String::new(),
-    });
+    let closed =
+        CLOSED.map(|metric| metric.applies_to(&at_once).then(|| metric.show((metric.get)(&estimate, &at_once))));
     let each = area.width / 3;
-    // If they do not fit side by side, each quantile has its own line.
-    let narrow = each < 30;
-    for (place, ((name, knob, get, limit), closed)) in (0u16..).zip(curves.into_iter().zip(&closed)) {
+    let narrow = each < LEAST_COLUMNS;
+    let limited = curves.iter().any(|(.., limit)| limit.is_some());
+    // The rows of the table, under its heading.
+    let mut rows = vec![["", "p50", "p99", if limited { "in limit" } else { "closed form" }].map(str::to_owned)];
+    let text = canvas.role(Role::Text);
+    for (place, ((name, short, knob, get, limit), closed)) in (0u16..).zip(curves.into_iter().zip(closed)) {
         let mut sample: Vec<f64> = served.records.iter().map(|record| 1e3 * get(record)).collect();
         sort::numbers(&mut sample);
         let [Some(least), Some(most)] = [sample.first().copied(), sample.last().copied()] else { return false };
@@ -166,10 +239,10 @@ pub(super) fn latencies(answer: &Answer, served: &Served, canvas: &mut Canvas<'_
         let points = shares.map(|share| Some((across.share(value(share)?), up.share(share)))).collect();
         let kept = limit.map(|limit| sample.partition_point(|time| *time <= limit) as f64 / sample.len() as f64);
         let plot = Plot {
-            up: name.to_owned(),
+            up: if narrow { short } else { name }.to_owned(),
             across: String::new(),
             ticks: [
-                across.ticks().into_iter().map(|(value, _)| (across.share(value), duration_ms(value))).collect(),
+                times(&across, 1.0),
                 [0.0, 0.5, 0.9, 0.99].map(|share| (up.share(share), units::percent(share))).to_vec(),
             ],
             series: vec![Series { points, name: String::new(), shape: Shape::Line }],
@@ -179,33 +252,61 @@ pub(super) fn latencies(answer: &Answer, served: &Served, canvas: &mut Canvas<'_
             here: None,
             cursor: limit.zip(kept).map(|(limit, kept)| (across.share(limit), Some(up.share(kept)))),
         };
+        let below = if narrow { TABLE } else { 2 };
         let box_ = Rect {
             x: area.x + place * each,
             width: each.saturating_sub(1),
-            height: area.height.saturating_sub(if narrow { 3 } else { 2 }),
+            height: area.height.saturating_sub(below),
             ..area
         };
-        plot.draw(canvas, box_);
+        if plot.fits(box_) {
+            plot.draw(canvas, box_);
+        }
         let quantile = |q: f64| value(q).map_or_else(String::new, duration_ms);
-        let text = canvas.role(Role::Text);
-        let median = format!("p50 {}", quantile(0.5));
+        if narrow {
+            let last = match kept {
+                Some(kept) => units::percent(kept),
+                None if limited => "–".to_owned(),
+                None => closed.unwrap_or_else(|| "–".to_owned()),
+            };
+            rows.push([short.to_owned(), quantile(0.5), quantile(0.99), last]);
+            continue;
+        }
         let described = match box_.width {
-            _ if narrow => {
-                canvas.text(box_.x, area.bottom() - 3, box_.width, &median, text);
-                format!("p99 {}", quantile(0.99))
-            }
-            ..42 => format!("{median}  p99 {}", quantile(0.99)),
-            _ => format!("{median}  p90 {}  p99 {}", quantile(0.9), quantile(0.99)),
+            ..42 => format!("p50 {}  p99 {}", quantile(0.5), quantile(0.99)),
+            _ => format!("p50 {}  p90 {}  p99 {}", quantile(0.5), quantile(0.9), quantile(0.99)),
         };
         canvas.text(box_.x, area.bottom() - 2, box_.width, &described, text);
-        let (style, described) = match (limit, kept) {
-            (Some(limit), Some(kept)) => {
+        let (style, described) = match (limit, kept, closed) {
+            (Some(limit), Some(kept), _) => {
                 (canvas.role(Role::Mark), format!("{} within {}", units::percent(kept), duration_ms(limit)))
             }
-            _ if closed.is_empty() => (canvas.role(Role::Dim), format!("no {knob} is set")),
-            _ => (canvas.role(Role::Dim), closed.clone()),
+            (.., Some(closed)) => (canvas.role(Role::Dim), format!("closed form {closed}")),
+            _ => (canvas.role(Role::Dim), format!("no {knob} is set")),
         };
         canvas.text(box_.x, area.bottom() - 1, box_.width, &described, style);
     }
+    if narrow {
+        let top = area.bottom().saturating_sub(TABLE).max(area.y);
+        let dim = canvas.role(Role::Dim);
+        for (y, (nth, [name, cells @ ..])) in (top..area.bottom()).zip(rows.iter().enumerate()) {
+            let style = if nth == 0 { dim } else { text };
+            canvas.text(area.x, y, 5, name, dim);
+            // Columns of ten, with room for the last heading.
+            for (place, cell) in (0u16..).zip(cells) {
+                let width = if place == 2 { 11 } else { 9 };
+                canvas.right(
+                    area.x + 5 + 10 * place,
+                    y,
+                    width.min(area.width.saturating_sub(5 + 10 * place)),
+                    cell,
+                    style,
+                );
+            }
+        }
+    }
     true
 }
+
+/// Lines of the table of latencies: a heading, and one each.
+const TABLE: u16 = 4;

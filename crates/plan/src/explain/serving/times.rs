@@ -16,7 +16,7 @@ impl Reported<'_> {
             Some(factor) => all / factor,
             None => all,
         };
-        Term::stated("t_life", "for which a sequence runs", "s", seconds, all)
+        Term::stated("t_life", "time for which a sequence runs", "s", seconds, all)
     }
 
     /// Requests per second of the deployment, as the engine computed them.
@@ -42,7 +42,7 @@ impl Reported<'_> {
                 let cycle = if between == 0.0 {
                     life
                 } else {
-                    let name = "between a sequence and the one that takes its place";
+                    let name = "time between a sequence and the one that takes its place";
                     life + term("t_gap", name, "s", between, "front end").borne(self.constants(&["request_overhead"]))
                 };
                 of_all(times(times(running / cycle, busy(share)), drained(left)))
@@ -54,7 +54,8 @@ impl Reported<'_> {
             }
             Rate::PrefillPool { replicas, seconds } => {
                 let count = term("n_prefill", "replicas that prefill", "", replicas, "of the prefill pool");
-                let each = term("t_prefill", "for which one works on a request", "s", seconds, "its prompt, alone");
+                let each =
+                    term("t_prefill", "time for which one works on a request", "s", seconds, "its prompt, alone");
                 count / each
             }
             Rate::Run { requests, seconds } => {
