@@ -127,7 +127,7 @@ pub(super) fn move_cursor(app: &mut App, mode: Mode, movement: Movement) {
                 export::choose(app, by);
             }
         }
-        Mode::Detecting => detecting::scroll(app, &movement),
+        Mode::Detecting => detecting::scroll(app, |row, rows, page| movement.from(row, rows, page)),
         Mode::Editing
         | Mode::Asking
         | Mode::Bounding

@@ -275,16 +275,16 @@ fn what_an_expert_tries_first_is_tried() {
     for name in ["speculative decoding: MTP or EAGLE drafts", "weights in 4-bit floating point"] {
         assert!(names(&all).contains(&name), "{:?}", names(&all));
     }
-    // 70B in fp8 on 141 GB: whole replicas.
+    // 70B in fp8 on 141 GB: smaller replicas, as small as leave the memory free that a search leaves.
     let all = shipped("h200-sxm-8", "llama3.1-70b-serve", &[]);
     let tp = all[0].changes.iter().find(|(knob, _)| *knob == Knob::Tp).map(|(_, value)| value.clone());
-    assert_eq!((tp, all[0].gain > 0.5), (Some(Setting::Number(1.0)), true), "{:?}", names(&all));
+    assert_eq!((tp, all[0].gain > 0.5), (Some(Setting::Number(2.0)), true), "{:?}", names(&all));
     // The same in bf16: W8A8 before anything else that keeps the load.
     let all = shipped("h200-sxm-8", "llama3.1-70b-serve", &[("precision", "bf16")]);
     assert!(names(&all).iter().any(|name| name.contains("fp8") || name.contains("8-bit")), "{:?}", names(&all));
     // Full recomputation where little is missing.
     let all = shipped("h100-sxm-128", "llama3.1-70b-train", &[("recompute", "full")]);
-    let partial = all.iter().find(|advice| advice.changes.contains(&(Knob::Recompute, Setting::Choice("auto".into()))));
+    let partial = all.iter().find(|advice| advice.rule.name == "recompute less");
     assert!(partial.is_some_and(|advice| advice.gain > 0.1), "{:?}", names(&all));
     // Long sequences: context parallelism, as in NVIDIA's recipes.
     let all = shipped("h100-sxm-128", "llama3.1-70b-train", &[("prompt", "16384")]);

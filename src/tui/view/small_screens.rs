@@ -237,7 +237,7 @@ fn what_nearly_fills_the_memory_has_a_sign_that_is_explained() {
         let second = framed(&text).get(1).copied().unwrap_or_default().to_owned();
         assert!(second.contains("tok/s"), "the unit stands in the second line: {text}");
         if size.0 >= 80 {
-            assert!(text.contains("! under 10 % free"), "{text}");
+            assert!(text.contains("! under 5 % free"), "{text}");
         }
         assert!(framed(hands.keys("g").text().as_str()).len() > 2);
     }

@@ -8,6 +8,10 @@ use super::limits::Limits;
 use super::verdict::Verdict;
 use atlas_core::plan::Recompute;
 
+/// Share of device memory that stays free by default: half of the error that the memory model has in nine of ten measured
+/// runs is on the unsafe side (`atlas validate`).
+pub const HEADROOM: f64 = 0.05;
+
 /// Everything that the analytical engine knows beyond [`super::Figures`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Detail {
@@ -186,7 +190,7 @@ impl MemoryUse {
     /// Whether less stays free than a search leaves by default.
     #[must_use]
     pub fn is_tight(&self) -> bool {
-        self.free() < crate::search::optimize::HEADROOM
+        self.free() < HEADROOM
     }
 
     /// Bytes by which the upper bound exceeds the device; 0 if it fits.

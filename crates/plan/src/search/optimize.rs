@@ -25,9 +25,10 @@ use crate::engine::estimate_into;
 use crate::estimate::Metric;
 use crate::scenario::{Parts, Scenario};
 
+pub use crate::estimate::detail::HEADROOM;
 pub use answer::{Bound, Candidate, Looked, Optimum, Proof};
 pub use needed::WORTH;
-pub use usual::{HEADROOM, TPOT_MS, TTFT_MS, freed, usual, usual_conditions};
+pub use usual::{TPOT_MS, TTFT_MS, freed, usual, usual_conditions};
 
 /// Candidates that are estimated at most: some twenty seconds' work on two cores.
 pub const MOST: u64 = 20_000_000;

@@ -2,6 +2,7 @@
 
 use super::super::space::{Axis, Space, divisors, stages};
 use super::{Condition, Problem, figure};
+use crate::estimate::detail::HEADROOM;
 use crate::estimate::{Metric, Section};
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
@@ -13,9 +14,6 @@ use atlas_core::sort;
 use atlas_perf::serving::Load;
 use atlas_perf::traits::GraphCapture;
 
-/// Share of device memory that stays free by default: half of the error that the memory model has in nine of ten measured
-/// runs is on the unsafe side (`atlas validate`).
-pub const HEADROOM: f64 = 0.05;
 /// Longest time to the first token by default, ms: MLPerf Inference v5.1 allows 2 s to a server of Llama 3.1 8B.
 pub const TTFT_MS: f64 = 2000.0;
 /// Longest time per output token by default, ms: 20 tokens per second are several times faster than people read.
