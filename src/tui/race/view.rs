@@ -425,8 +425,8 @@ pub fn info(app: &App) -> String {
                 let error = support.nearest.as_ref().filter(|near| near.comparable).map(|near| 100.0 * near.error);
                 match (support.all.rows, error) {
                     (0, _) => "; no similar measurements".to_owned(),
-                    (rows, None) => format!("; {rows} similar rows"),
-                    (rows, Some(error)) => format!("; {rows} rows, nearest {error:+.0} %"),
+                    (rows, None) => format!("; {rows} rows"),
+                    (rows, Some(error)) => format!("; {rows} rows, error {error:+.0} %"),
                 }
             });
             let just = just_kept(app, entry);
