@@ -298,7 +298,7 @@ impl Scenario {
     }
 
     /// Sequences of an optimizer step. By default, one micro-batch on each replica; with pipeline stages, which would be idle
-    /// most of the time, [`STEP_TOKENS`] in as many micro-batches for each stage.
+    /// most of the time, about four million tokens in as many micro-batches for each stage.
     #[must_use]
     pub fn global(&self, phase: &Phase) -> f64 {
         if let Some(global) = phase.plan.global {
