@@ -185,7 +185,7 @@ pub struct TrainingInput {
     /// Model chunks of each stage (interleaving).
     pub vpp: Count,
     /// Layers of the first stage, where stated; the stages without a stated number share the rest. See
-    /// [`stages::stage_layers`].
+    /// [`super::stages::stage_layers`].
     pub first_layers: Option<Count>,
     /// Layers of the last stage, where stated.
     pub last_layers: Option<Count>,
