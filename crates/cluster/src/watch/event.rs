@@ -74,6 +74,12 @@ impl Event {
         out
     }
 
+    /// The verdict, if that is all the event reports.
+    #[must_use]
+    pub fn verdict(&self, state: &WatchState) -> Option<Standing> {
+        matches!(self, Event::Left | Event::Back | Event::Ended).then_some(state.standing)
+    }
+
     fn what(&self, state: &WatchState) -> String {
         let measured = measured(state);
         match self {
@@ -156,4 +162,22 @@ fn outlook(state: &WatchState) -> Option<String> {
 pub(super) fn suspects(diagnosis: &Diagnosis) -> Value {
     let one = |suspect: &super::cause::Suspect| json!({"cause": suspect.cause.name(), "weight": suspect.weight, "evidence": suspect.evidence});
     diagnosis.suspects.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::field_reassign_with_default)]
+    use super::*;
+
+    #[test]
+    fn only_the_same_verdict_repeats_itself() {
+        let slower = |since, share| Standing::Slower { since, share };
+        assert!(slower(Some(61), 0.2).is_same(slower(Some(61), 0.3)));
+        assert!(!slower(Some(61), 0.2).is_same(slower(Some(80), 0.2)));
+        assert!(Standing::Faster { share: 0.1 }.is_same(Standing::Faster { share: 0.2 }));
+        // A run that is slower than before, but within the interval, has more to say than its verdict.
+        let mut state = WatchState::default();
+        state.standing = Standing::Within;
+        assert_eq!((Event::Back.verdict(&state), Event::Slower.verdict(&state)), (Some(Standing::Within), None));
+    }
 }

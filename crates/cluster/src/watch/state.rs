@@ -64,6 +64,15 @@ impl Standing {
         }
     }
 
+    /// Whether two verdicts differ at most in how fast or slow the run is.
+    #[must_use]
+    pub fn is_same(self, other: Standing) -> bool {
+        match (self, other) {
+            (Standing::Slower { since: a, .. }, Standing::Slower { since: b, .. }) => a == b,
+            _ => self.name() == other.name(),
+        }
+    }
+
     /// In words.
     #[must_use]
     pub fn text(self, state: &WatchState) -> String {

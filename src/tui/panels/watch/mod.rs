@@ -6,7 +6,7 @@ pub mod state;
 pub mod view;
 
 use state::Live;
-pub use state::{Seen, State};
+pub use state::{Change, Seen, State};
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -58,16 +58,16 @@ impl Job for Look {
                 let state = &mut reading.state;
                 let (read, said) = feed.poll(BYTES_AT_ONCE, |seen| state.observe(source, at, seen));
                 more |= read >= BYTES_AT_ONCE;
-                reading.events.extend(said.iter().map(|event| event.text(&reading.state)));
+                reading.events.extend(said.iter().map(|event| Change::of(event, &reading.state)));
             }
             if !more || gauge.cancelled() {
                 break;
             }
         }
         let changes = reading.state.tick(at);
-        reading
-            .events
-            .extend(changes.iter().filter(|event| **event != Event::Compared).map(|event| event.text(&reading.state)));
+        reading.events.extend(
+            changes.iter().filter(|event| **event != Event::Compared).map(|event| Change::of(event, &reading.state)),
+        );
         let surplus = reading.events.len().saturating_sub(EVENTS);
         reading.events.drain(..surplus);
         let (files, state, events) = (reading.files.clone(), reading.state.clone(), reading.events.clone());

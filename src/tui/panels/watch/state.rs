@@ -2,9 +2,8 @@
 
 use crate::cli::watch::feed::Feed;
 use crate::tui::work::query::Query;
-use atlas_cluster::watch::Prediction;
-use atlas_cluster::watch::WatchState;
 use atlas_cluster::watch::job;
+use atlas_cluster::watch::{Event, Prediction, Standing, WatchState};
 use atlas_detect::runner::System;
 use std::fmt;
 use std::path::PathBuf;
@@ -34,8 +33,23 @@ pub struct Seen {
     pub files: Vec<PathBuf>,
     /// Everything that is known of the run.
     pub state: WatchState,
-    /// The last changes, in words.
-    pub events: Vec<String>,
+    /// The last changes.
+    pub events: Vec<Change>,
+}
+
+/// A change of a watched run.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// The verdict, if that is all the change reports.
+    pub verdict: Option<Standing>,
+    /// The change in words.
+    pub text: String,
+}
+
+impl Change {
+    pub(in crate::tui) fn of(event: &Event, state: &WatchState) -> Change {
+        Change { verdict: event.verdict(state), text: event.text(state) }
+    }
 }
 
 /// The files that are followed, shared with the worker that reads them.
@@ -50,7 +64,7 @@ pub(in crate::tui) struct Reading {
     pub(in crate::tui) files: Vec<PathBuf>,
     pub(in crate::tui) feeds: Vec<Feed>,
     pub(in crate::tui) state: WatchState,
-    pub(in crate::tui) events: Vec<String>,
+    pub(in crate::tui) events: Vec<Change>,
 }
 
 impl fmt::Debug for Live {

@@ -4,7 +4,7 @@ use atlas_cluster::watch::{Point, Standing, WatchState, diagnose::duration, diag
 use atlas_config::Mode;
 use ratatui::layout::Rect;
 
-use super::Seen;
+use super::{Change, Seen};
 use crate::tui::app::{App, View};
 use crate::tui::draw::{Canvas, wrap};
 use crate::tui::panels::{Panel, lines};
@@ -112,10 +112,9 @@ fn words(seen: &Seen, mode: Mode, width: u16) -> Vec<(Role, String)> {
             out.push((Role::Dim, format!("next: {}", first.cause.check())));
         }
     }
-    // The verdict stands above: events that say no more are left out.
-    let verdict = state.standing.text(state);
-    let verdict = verdict.split_once(" % ").map_or(verdict.as_str(), |(_, verdict)| verdict);
-    let news = seen.events.iter().filter_map(|event| event.lines().next()).filter(|line| !line.contains(verdict));
+    // The current verdict is already shown above.
+    let repeats = |change: &&Change| change.verdict.is_some_and(|verdict| verdict.is_same(state.standing));
+    let news = seen.events.iter().filter(|change| !repeats(change)).filter_map(|change| change.text.lines().next());
     out.extend(news.map(|line| (Role::Dim, line.to_owned())));
     let wide = usize::from(width);
     out.into_iter().flat_map(|(role, text)| wrap(&text, wide).into_iter().map(move |line| (role, line))).collect()
