@@ -6,26 +6,9 @@ use super::app::{App, Finder, Headline, Overlay, Palette};
 use super::applying::{select_target, select_workload};
 use super::keymap::Mode;
 use super::layout::Areas;
+use super::movement::Movement;
 use super::{assistant, detecting, export, form, frontier, layout, sweeping, timeline, view};
 use atlas_plan::estimate::Metric;
-
-/// A movement in a list.
-pub(super) enum Movement {
-    By(i32),
-    Page(i32),
-    To(usize),
-}
-
-impl Movement {
-    pub(super) fn from(&self, row: usize, rows: usize, page: usize) -> usize {
-        let last = rows.saturating_sub(1);
-        match self {
-            Movement::By(by) => row.saturating_add_signed(*by as isize).min(last),
-            Movement::Page(by) => row.saturating_add_signed(*by as isize * page.max(1) as isize).min(last),
-            Movement::To(to) => (*to).min(last),
-        }
-    }
-}
 
 /// Moves the cursor or scrolls in a mode.
 pub(super) fn move_cursor(app: &mut App, mode: Mode, movement: Movement) {
@@ -127,7 +110,7 @@ pub(super) fn move_cursor(app: &mut App, mode: Mode, movement: Movement) {
                 export::choose(app, by);
             }
         }
-        Mode::Detecting => detecting::scroll(app, |row, rows, page| movement.from(row, rows, page)),
+        Mode::Detecting => detecting::scroll(app, &movement),
         Mode::Editing
         | Mode::Asking
         | Mode::Bounding

@@ -16,6 +16,7 @@ use ratatui::layout::Rect;
 use super::app::{App, Overlay};
 use super::draw::{Canvas, wrap};
 use super::message::Effect;
+use super::movement::Movement;
 use super::panels::state::Answer;
 use super::status::{fail, note};
 use super::theme::Role;
@@ -49,11 +50,11 @@ pub(super) fn open(app: &mut App) {
     app.panels.detect.scroll = 0;
 }
 
-/// Scrolls the dialog; `moved` answers where a movement leads from a row, of how many rows, with how many on a page.
-pub(super) fn scroll(app: &mut App, moved: impl Fn(usize, usize, usize) -> usize) {
+/// Scrolls the dialog.
+pub(super) fn scroll(app: &mut App, movement: &Movement) {
     let (lines, area) = dialog(app);
     let page = usize::from(area.height.saturating_sub(2));
-    let scroll = moved(app.panels.detect.scroll, (lines.len() + 1).saturating_sub(page), page);
+    let scroll = movement.from(app.panels.detect.scroll, (lines.len() + 1).saturating_sub(page), page);
     app.panels.detect.scroll = scroll;
 }
 

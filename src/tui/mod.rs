@@ -35,6 +35,7 @@ pub mod measured;
 mod measuring;
 pub mod message;
 mod mouse;
+mod movement;
 pub mod optimum;
 pub mod outlook;
 mod overlay;

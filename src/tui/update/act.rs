@@ -2,10 +2,11 @@
 
 use super::{accept, compare, files};
 use crate::tui::app::{App, Change, Overlay, PANES, Pane, View};
-use crate::tui::cursor::{Movement, move_cursor, move_in_results};
+use crate::tui::cursor::{move_cursor, move_in_results};
 use crate::tui::history::{baseline, clear_baseline, redo, undo};
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::message::Effect;
+use crate::tui::movement::Movement;
 use crate::tui::showing::{self, show};
 use crate::tui::status::{fail, note};
 use crate::tui::{

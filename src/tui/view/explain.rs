@@ -6,9 +6,10 @@ use ratatui::layout::Rect;
 
 use super::results;
 use crate::tui::app::{App, View};
-use crate::tui::cursor::{Movement, move_in_results};
+use crate::tui::cursor::move_in_results;
 use crate::tui::draw::{Canvas, wrap};
 use crate::tui::layout;
+use crate::tui::movement::Movement;
 use crate::tui::theme::Role;
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::explain::{Term, explain as derive};
