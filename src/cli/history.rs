@@ -1,6 +1,6 @@
 //! `atlas history`.
 
-mod compared;
+pub(crate) mod compared;
 
 use std::path::PathBuf;
 
@@ -186,7 +186,7 @@ fn text(text: &Option<String>) -> String {
 }
 
 /// A moment to the minute.
-fn minute(at: Timestamp) -> String {
+pub(crate) fn minute(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
@@ -261,7 +261,7 @@ fn csv_of(entries: &[Entry]) -> String {
     out
 }
 
-fn plain(value: &Value) -> String {
+pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

@@ -80,7 +80,7 @@ fn grouped<'a>(entries: &'a [Entry], figure: &str) -> Result<Vec<Group<'a>>, Fai
     Ok(found)
 }
 
-fn title(group: &Group<'_>) -> String {
+pub(crate) fn title(group: &Group<'_>) -> String {
     format!("{} × {}, {} ({})", group.target, group.workload, group.kind.name(), group.engine)
 }
 

@@ -104,11 +104,11 @@ fn name_width(app: &App, inner: Rect, rows: &[&Entry], most: u16) -> u16 {
     let longest = names.iter().map(|name| name.width()).max().unwrap_or_default();
     let longest = u16::try_from(longest + 1).unwrap_or(u16::MAX).min(most);
     let least = longest.clamp(NAME.0, NAME.1).min(NAMED.max(inner.width / 4));
-    let told_apart = |width: &u16| {
+    let all_differ = |width: &u16| {
         let shown = names.iter().map(|name| middle(name, usize::from(width - 1), app.glyphs.ellipsis));
         shown.collect::<BTreeSet<_>>().len() == names.len()
     };
-    (least.max(NAME.0)..longest).find(told_apart).unwrap_or(longest.max(least))
+    (least.max(NAME.0)..longest).find(all_differ).unwrap_or(longest.max(least))
 }
 
 fn columns(app: &App, inner: Rect, rows: &[&Entry]) -> Columns {
@@ -424,7 +424,7 @@ pub fn info(app: &App) -> String {
             let evidence = pick.evidence.as_ref().map_or_else(String::new, |support| {
                 let error = support.nearest.as_ref().filter(|near| near.comparable).map(|near| 100.0 * near.error);
                 match (support.all.rows, error) {
-                    (0, _) => "; no similar measurements".to_owned(),
+                    (0, _) => "; no measured rows".to_owned(),
                     (rows, None) => format!("; {rows} rows"),
                     (rows, Some(error)) => format!("; {rows} rows, error {error:+.0} %"),
                 }

@@ -168,7 +168,7 @@ fn measured_rows_show_both_values_and_the_error_at_every_size() {
 }
 
 #[test]
-fn charts_without_room_are_told_in_figures() {
+fn charts_that_do_not_fit_are_summarized_as_text() {
     for size in SIZES {
         let text = screen(size, "9 <Tab>").text();
         for what in ["105.0 ms", "159.4 ms", "closed form", "169.5 ms"] {

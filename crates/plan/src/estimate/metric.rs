@@ -309,7 +309,7 @@ impl Metric {
         }
     }
 
-    /// Whether it is a cost that is not known because nobody stated a price: without one there is no cheapest either.
+    /// Whether it is a cost that cannot be computed, and targets cannot be ranked by it, because no price is stated.
     #[must_use]
     pub fn lacks_price(&self, scenario: &Scenario) -> bool {
         let unpriced = scenario.engine.reasons() && scenario.usd_node_hour() <= 0.0;

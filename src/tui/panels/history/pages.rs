@@ -7,10 +7,10 @@ use atlas_core::units;
 use atlas_plan::estimate::{Metric, Scale};
 use atlas_plan::knob::Knob;
 use atlas_report::table::{Align, Table};
-use serde_json::Value;
 
 use super::{Page, entry};
-use crate::cli::history::headline;
+use crate::cli::history::compared::title;
+use crate::cli::history::{headline, minute, plain};
 use crate::tui::app::App;
 use crate::tui::draw::wrap;
 use crate::tui::painter::cells::TextWidth;
@@ -75,19 +75,11 @@ pub(super) fn figure(name: &str, values: &[f64]) -> (Cow<'static, str>, Vec<Stri
 fn input(name: &str, value: &str) -> String {
     let unit = Knob::find(name).map_or("", |knob| knob.spec().unit);
     let number = value.parse::<f64>().ok().filter(|number| number.is_finite() && number.fract() != 0.0);
-    // Digits beyond those that anybody set are cut.
+    // Longer numbers are computed, not typed: four digits are enough.
     let shown =
         number.filter(|_| value.len() > 8).map_or_else(|| value.to_owned(), |number| units::significant(number, 4));
     let known = !unit.is_empty() && value.parse::<f64>().is_ok();
     if known { format!("{shown} {unit}") } else { shown }
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn minute(entry: &Entry) -> String {
-    entry.at.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 fn heading(text: &str) -> [Line; 2] {
@@ -129,7 +121,7 @@ fn links(links: &[&Entry], width: usize) -> Vec<Line> {
     let row = |link: &&Entry| {
         let known = headline(link).map(|(name, value)| (name, figure(name, &[value])));
         let known = known.map_or_else(String::new, |(_, (label, value))| format!("  {label} {}", value.concat()));
-        (link.handle().to_owned(), format!("{}  {}{known}", minute(link), link.kind.name()))
+        (link.handle().to_owned(), format!("{}  {}{known}", minute(link.at), link.kind.name()))
     };
     let rows: Vec<(String, String)> = links.iter().map(row).collect();
     heading("chain").into_iter().chain(pairs(&rows, width)).collect()
@@ -139,7 +131,7 @@ fn one(entry: &Entry, chain: &[&Entry], width: usize) -> Vec<Line> {
     let origin = &entry.origin;
     let known = [
         ("entry", Some(entry.id.clone())),
-        ("when (UTC)", Some(minute(entry))),
+        ("when (UTC)", Some(minute(entry.at))),
         ("target", entry.target.clone()),
         ("workload", entry.workload.clone()),
         ("software", entry.software.clone()),
@@ -183,7 +175,7 @@ fn difference(first: &Entry, second: &Entry, chain: &[&Entry], width: usize) -> 
         [label.into_owned(), before_text, after_text, units::relative(*before, *after)]
     });
     let parts: [(&str, Vec<[String; 4]>); 2] = [("inputs", inputs.collect()), ("figures", figures.collect())];
-    let when = ["when (UTC)".to_owned(), minute(first), minute(second), String::new()];
+    let when = ["when (UTC)".to_owned(), minute(first.at), minute(second.at), String::new()];
     let columns = [("", Align::Left), (first.handle(), Align::Left), (second.handle(), Align::Left)];
     let mut table = Table::new(columns.into_iter().chain([("change", Align::Right)]));
     table.row(when.clone());
@@ -212,8 +204,7 @@ fn difference(first: &Entry, second: &Entry, chain: &[&Entry], width: usize) -> 
 }
 
 fn trend(group: &Group<'_>, name: &str, width: usize) -> Vec<Line> {
-    let title = format!("{} × {}, {} ({})", group.target, group.workload, group.kind.name(), group.engine);
-    let mut lines: Vec<Line> = wrap(&title, width).into_iter().map(|line| (Role::Heading, line)).collect();
+    let mut lines: Vec<Line> = wrap(&title(group), width).into_iter().map(|line| (Role::Heading, line)).collect();
     let values: Vec<f64> = group.points.iter().map(|(_, value)| *value).collect();
     let (label, shown) = figure(name, &values);
     let befores = std::iter::once(None).chain(values.iter().copied().map(Some));
@@ -225,7 +216,7 @@ fn trend(group: &Group<'_>, name: &str, width: usize) -> Vec<Line> {
         handles.join(" ")
     };
     let mut columns = vec![
-        ("when (UTC)", Align::Left, of(minute)),
+        ("when (UTC)", Align::Left, of(|entry| minute(entry.at))),
         ("entry", Align::Left, of(|entry| entry.handle().to_owned())),
         ("software", Align::Left, of(|entry| entry.software.clone().unwrap_or_else(|| "–".to_owned()))),
         (&*label, Align::Right, shown),

@@ -373,7 +373,7 @@ mod tests {
                     _ => None,
                 });
                 let shown = shown.collect::<Vec<_>>().join(" ");
-                assert!(forms.contains(&shown), "{width}x{rows}: {shown:?} is none of {forms:?}");
+                assert!(forms.contains(&shown), "{width}x{rows}: {shown:?} is not one of {forms:?}");
             }
         }
     }

@@ -134,11 +134,11 @@ pub(super) fn levels(answer: &Answer, served: &Served, canvas: &mut Canvas<'_>, 
     );
     let quarters = [0.0, 0.5, 1.0].map(|value| (share.share(value), units::percent(value))).to_vec();
     let memory = plot(kv.0.to_owned(), quarters, vec![curve("", kv.1, &share)]);
-    // What has no room for a chart is told in figures.
+    // Levels whose chart does not fit are summarized as text.
     let below = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     let [upper, lower] = halves(below);
     let most = Rect { height: below.height.saturating_sub(1), ..below };
-    let (charted, told): (_, &[(&str, Level)]) = if requests.fits(upper) && memory.fits(lower) {
+    let (charted, summarized): (_, &[(&str, Level)]) = if requests.fits(upper) && memory.fits(lower) {
         (vec![(&requests, upper), (&memory, lower)], &[])
     } else if requests.fits(most) {
         (vec![(&requests, most)], &[kv])
@@ -159,7 +159,7 @@ pub(super) fn levels(answer: &Answer, served: &Served, canvas: &mut Canvas<'_>, 
     for (picture, place) in &charted {
         picture.draw(canvas, *place);
     }
-    for (y, (name, get)) in (top..area.bottom()).zip(told) {
+    for (y, (name, get)) in (top..area.bottom()).zip(summarized) {
         let count = served.timeline.len().max(1) as f64;
         let mean = served.timeline.iter().map(get).sum::<f64>() / count;
         let most = served.timeline.iter().map(get).fold(0.0, f64::max);
