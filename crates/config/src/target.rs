@@ -146,11 +146,22 @@ impl Target {
             let domain_size = link.count("domain_size", Bounds::COUNT);
             kind.map(|kind| Interconnect { kind, bw_gbytes_per_sec, domain_size })
         });
-        let network = fields.map("network", |link| Network {
-            kind: link.text("type"),
-            gbits_per_accel: link.number_of(Knob::NetworkGbps),
-            topology: topology(link),
-            oversubscription: link.number_of(Knob::Oversubscription),
+        let network = fields.map("network", |link| {
+            let kind = link.text("type");
+            let gbits_per_accel = link.number_of(Knob::NetworkGbps);
+            let digits = kind.as_deref().unwrap_or_default().trim_start_matches(|c: char| !c.is_ascii_digit());
+            let unit = digits.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ' ');
+            if gbits_per_accel.is_none() && unit.to_ascii_lowercase().starts_with('g') {
+                let message = format!("found {}, a label that sets no bandwidth", kind.as_deref().unwrap_or_default());
+                let help = "state Gbps_per_accel: the bandwidth of a node's NICs, divided by its accelerators";
+                link.warn("type", message, Some(help.to_owned()));
+            }
+            Network {
+                kind,
+                gbits_per_accel,
+                topology: topology(link),
+                oversubscription: link.number_of(Knob::Oversubscription),
+            }
         });
         let cost = fields.required_map("cost", &["hourly_usd", "energy_watts_node", "pue"], Cost::read);
         let benchboard = fields.map("benchboard", Benchboard::read);

@@ -14,7 +14,7 @@ use self::schedule::Schedule;
 use crate::read_field::{ReadField as _, read_section};
 use atlas_catalog::Model;
 use atlas_core::count::Count;
-use atlas_core::field::Knob;
+use atlas_core::field::{Home, Knob};
 use atlas_document::Origin;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::diagnostic::Diagnostics;
@@ -216,6 +216,7 @@ impl Workload {
         let before = diagnostics.errors();
         let label = atlas_document::sources::entry_label(node, "workload");
         let mut fields = Fields::open(file, label.clone(), node, diagnostics)?;
+        fields.help_with(place_of);
         let name = fields.required_text("name");
         let (shape, mut plan, Extra { vocab_size, n_heads, n_kv_heads, ffn_hidden_size, precision }) =
             read_shape(&mut fields);
@@ -285,6 +286,20 @@ impl Workload {
             document: Arc::new(node.clone()),
         })
     }
+}
+
+/// Where the files have what an unknown key of a workload names: a knob of another section, or of the target.
+fn place_of(key: &str) -> Option<String> {
+    if matches!(key, "version" | "release" | "engine_version" | "software_version") {
+        return Some("write the release with the software, such as `software: vllm@0.11`".to_owned());
+    }
+    let field = Knob::find(key)?.spec();
+    let place = match field.home {
+        Home::Workload(path) => format!("`{}` of a workload", path.join(".")),
+        Home::Target(path) => format!("`{}` of a target", path.join(".")),
+        Home::Nowhere => return None,
+    };
+    Some(format!("write it as {place}"))
 }
 
 /// Fields that only engines which compute from a model's architecture need.

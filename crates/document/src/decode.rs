@@ -17,8 +17,12 @@ pub struct Fields<'a> {
     entries: &'a [Entry],
     known: Vec<&'static str>,
     missing: Vec<String>,
+    place_of: PlaceOf,
     diagnostics: &'a mut Diagnostics,
 }
+
+/// Where a document has what a key names, if elsewhere: the help for an unknown key.
+pub type PlaceOf = fn(&str) -> Option<String>;
 
 /// Unknown keys of one mapping that are named; the rest are counted.
 const MOST_UNKNOWN: usize = 50;
@@ -55,7 +59,21 @@ impl<'a> Fields<'a> {
             });
             return None;
         };
-        Some(Fields { file, path, at: node.at, entries, known: Vec::new(), missing: Vec::new(), diagnostics })
+        Some(Fields {
+            file,
+            path,
+            at: node.at,
+            entries,
+            known: Vec::new(),
+            missing: Vec::new(),
+            place_of: |_| None,
+            diagnostics,
+        })
+    }
+
+    /// Helps with unknown keys, in this mapping and in those below it, that are known elsewhere.
+    pub fn help_with(&mut self, place_of: PlaceOf) {
+        self.place_of = place_of;
     }
 
     /// The path of a field below this mapping.
@@ -109,6 +127,7 @@ impl<'a> Fields<'a> {
         let node = self.node(key)?;
         let path = self.path_of(key);
         let mut fields = Fields::open(self.file, path, node, self.diagnostics)?;
+        fields.place_of = self.place_of;
         let value = read(&mut fields);
         let missing = fields.close();
         self.missing.extend(missing);
@@ -302,7 +321,9 @@ impl<'a> Fields<'a> {
                 self.complain(Severity::Error, entry.key_at, &entry.key, message, help);
                 continue;
             }
-            let help = nearest(&entry.key, self.known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+            let nearest =
+                || nearest(&entry.key, self.known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+            let help = (self.place_of)(&entry.key).or_else(nearest);
             let message = "unknown key; kept but ignored".to_owned();
             self.complain(Severity::Warning, entry.key_at, &entry.key, message, help);
         }
