@@ -66,6 +66,30 @@ fn everything_missing_is_one_report_with_its_place() {
 }
 
 #[test]
+fn keys_of_other_sections_are_reported_with_the_place_where_they_belong() {
+    let dir = tempfile::tempdir().unwrap();
+    let workload = "- name: w\n  mode: training\n  model: llama3.1-8b\n  sequence: { prompt: 4096 }\n  \
+                    parallelism: { tp: 2, global_batch: 512 }\n  pp: 2\n  engine_version: 0.11\n  num_nodes: 4\n";
+    write(dir.path(), "workloads.yaml", workload);
+    let target = "- name: t\n  vendor: NVIDIA\n  accelerators_per_node: 8\n  num_nodes: 1\n  memory_gb_per_accel: 80\n  \
+                  network: { type: 800Gbps/node }\n  cost: { hourly_usd: 1, energy_watts_node: 1000, pue: 1 }\n";
+    write(dir.path(), "targets.yaml", target);
+    let library = from(dir.path());
+    let text = library.problems().to_string();
+    for help in [
+        "w.parallelism.global_batch: unknown key; kept but ignored; write it as `batch.global` of a workload",
+        "w.pp: unknown key; kept but ignored; write it as `parallelism.pp` of a workload",
+        "w.engine_version: unknown key; kept but ignored; write the release with the software, such as `software: vllm@0.11`",
+        "w.num_nodes: unknown key; kept but ignored; write it as `num_nodes` of a target",
+        "t.network.type: found 800Gbps/node, a label that sets no bandwidth; state Gbps_per_accel",
+    ] {
+        assert!(text.contains(help), "{help}: {text}");
+    }
+    // Training of a model of the catalog generates nothing, so its length need not be stated.
+    assert_eq!(library.workload("w").unwrap().shape.generate, 0.0);
+}
+
+#[test]
 fn for_names_with_fields_below_them_the_complaint_shows_a_list() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "targets.yaml", "MY_BOX:\n  vendor: X\n  num_nodes: 1\n");

@@ -231,7 +231,8 @@ impl Workload {
         let model_family = fields.text("model_family");
         let framework = fields.text("framework");
         let server = fields.peek("serving").and_then(|serving| serving.get("engine")).and_then(Node::text);
-        let software = fields.text("software").or_else(|| server.map(str::to_owned)).or(framework);
+        let server = fields.text("server").or_else(|| server.map(str::to_owned));
+        let software = fields.text("software").or(server).or(framework);
         let architecture = fields.node("architecture").map(|written| {
             let mut found = Diagnostics::new();
             let model = Model::decode(file, written, &mut found);
@@ -356,9 +357,15 @@ fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
     } else {
         fields.required_map("parallelism", &["tp", "pp", "dp"], |p| ranks(p, &mut plan))
     };
-    let sequence = fields.required_map("sequence", &["prompt", "generate"], |s| {
+    // Training of a catalogued model generates nothing unless the file says otherwise.
+    let generates = !catalogued || mode == Mode::Inference;
+    let lengths: &[&str] = if generates { &["prompt", "generate"] } else { &["prompt"] };
+    let sequence = fields.required_map("sequence", lengths, |s| {
         let prompt = s.required_number_of(Knob::Prompt);
-        let generate = s.required_number_of(Knob::Generate);
+        let generate = match generates {
+            true => s.required_number_of(Knob::Generate),
+            false => s.number_of(Knob::Generate).or(Some(0.0)),
+        };
         read_section(&mut plan, s, &["sequence"]);
         Some((prompt?, generate?))
     });
