@@ -25,8 +25,9 @@ pub(super) fn resolve(library: &Library, target: &str, before: &Setup) -> Option
 pub(super) fn setup(before: &Setup, from: &Scenario, to: &Scenario, parts: &Parts) -> Setup {
     let mut overrides = before.overrides.clone();
     let files = Scenario::from_files(parts);
-    // Data-parallel replicas that fill the target, and a global batch derived from the layout, stay derived.
+    // A default layout, and a global batch derived from the layout, stay derived.
     let follows = |knob: Knob| match knob {
+        Knob::Tp => from.base.plan.tp.is_none() && to.base.plan.tp.is_none(),
         Knob::Dp => from.base.plan.dp.is_none() && to.base.plan.dp.is_none(),
         Knob::Global => from.base.plan.global.is_none() && to.base.plan.global.is_none(),
         // The search used the analytical engine instead of a simulation; that is not a change.

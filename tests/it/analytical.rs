@@ -275,6 +275,55 @@ fn a_global_batch_that_is_not_stated_keeps_pipeline_stages_busy_and_divides() {
 }
 
 #[test]
+fn a_layout_that_is_not_stated_has_as_few_tensor_parallel_ranks_as_the_weights_need() {
+    let layout = |accelerator: &str, knobs: &[(Knob, &str)]| {
+        let mut parts = parts("h100x8", "llama3_70b_serve");
+        let sheet = library().catalog().accelerator(accelerator).unwrap();
+        std::sync::Arc::make_mut(&mut parts.target).memory_gb_per_accel = sheet.memory.gb;
+        parts.accelerator = Some(sheet);
+        let workload = std::sync::Arc::make_mut(&mut parts.workload);
+        (workload.plan.tp, workload.plan.dp, workload.shape.tp) = (None, None, 1.into());
+        let (scenario, estimate) = answer(&parts, knobs);
+        let noted = notes(&scenario, &estimate).iter().any(|note| note.contains("the fewest ranks with room"));
+        let shape = &scenario.base.shape;
+        assert_eq!(noted, scenario.base.plan.tp.is_none() && shape.tp > 1.0);
+        (f64::from(shape.tp), f64::from(shape.dp), estimate.detail.unwrap().verdict.fits())
+    };
+    let bf16 = (Knob::Precision, "bf16");
+    // 141 GB of weights: four of 80 GB, two of 192 GB; half of that in fp8, a knob that is changed later.
+    assert_eq!(layout("nvidia-h100-sxm-80gb", &[bf16]), (4.0, 2.0, true));
+    assert_eq!(layout("amd-mi300x", &[bf16]), (2.0, 4.0, true));
+    assert_eq!(layout("nvidia-h100-sxm-80gb", &[(Knob::Precision, "fp8")]), (2.0, 4.0, true));
+    // What is stated stays.
+    assert_eq!(layout("nvidia-h100-sxm-80gb", &[bf16, (Knob::Tp, "1")]), (1.0, 8.0, false));
+    let mut parts = parts("h100x8", "llama3_70b_serve");
+    std::sync::Arc::make_mut(&mut parts.workload).plan.tp = None;
+    let (scenario, _) = answer(&parts, &[(Knob::Engine, "benchboard"), (Knob::Precision, "bf16")]);
+    assert_eq!(scenario.base.shape.tp, 1.0);
+}
+
+#[test]
+fn experts_on_more_ranks_than_a_tensor_parallel_group_are_shared_by_attention_groups() {
+    let resolved = |software: &str, knobs: &[(Knob, &str)]| {
+        let library = Library::load(&Sources::built_in(), None);
+        let parts = Parts::find(&library, "h200-sxm-64", "deepseek-v3-serve").unwrap();
+        let knobs = [&[(Knob::Software, software)], knobs].concat();
+        let (scenario, _) = answer(&parts, &knobs);
+        let layout = scenario.base.decode_layout();
+        [layout.tp, layout.attention_dp, layout.dp].map(f64::from)
+    };
+    // `vllm serve --data-parallel-size 16 --enable-expert-parallel` counts the groups of all replicas.
+    let stated = [(Knob::Tp, "1"), (Knob::Ep, "16"), (Knob::Dp, "16")];
+    assert_eq!(resolved("vllm", &stated), [1.0, 16.0, 1.0]);
+    let groups = (Knob::AttentionDp, "16");
+    assert_eq!(resolved("vllm", &[stated[0], stated[1], (Knob::Dp, "1"), groups]), [1.0, 16.0, 1.0]);
+    assert_eq!(resolved("vllm", &[(Knob::Tp, "2"), (Knob::Ep, "16"), (Knob::Dp, "32")]), [2.0, 8.0, 4.0]);
+    // Without `dp`, or with groups that do not divide it, there are whole replicas.
+    assert_eq!(resolved("vllm", &stated[..2]), [1.0, 1.0, 64.0]);
+    assert_eq!(resolved("vllm", &[(Knob::Tp, "1"), (Knob::Ep, "16"), (Knob::Dp, "24")]), [1.0, 1.0, 24.0]);
+}
+
+#[test]
 fn replicas_that_cannot_share_the_global_batch_idle_where_few_do() {
     let replicas = |accelerators: u32, global: &str| {
         let mut parts = parts("h100x8", "llama3_8b_train");

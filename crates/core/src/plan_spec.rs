@@ -27,6 +27,8 @@ pub struct PlanSpec {
     pub last_layers: Option<Count>,
     /// `parallelism.sp`: sequence parallelism.
     pub sp: Option<bool>,
+    /// `parallelism.tp`: absent means as few ranks as the weights need.
+    pub tp: Option<Count>,
     /// `parallelism.dp`: absent means that replicas fill the target.
     pub dp: Option<Count>,
     /// `sharding`.

@@ -29,7 +29,7 @@ const WORKLOADS: &str = "
 - {name: train_plain, mode: training, model: llama-3.1-8b, sequence: {prompt: 4000, generate: 0}, batch: {micro: 3}, sharding: none, recompute: none}
 - {name: serve_8b, mode: inference, model: llama-3.1-8b, sequence: {prompt: 1024, generate: 256}}
 - {name: serve_70b, mode: inference, model: llama-3.1-70b, sequence: {prompt: 1024, generate: 256}, parallelism: {tp: 8}, precision: {weights: fp8}, serving: {engine: vllm, concurrency: 64}}
-- {name: serve_70b_one, mode: inference, model: llama-3.1-70b, sequence: {prompt: 1024, generate: 256}, serving: {concurrency: 8}}
+- {name: serve_70b_one, mode: inference, model: llama-3.1-70b, parallelism: {tp: 1}, sequence: {prompt: 1024, generate: 256}, serving: {concurrency: 8}}
 - {name: serve_rate, mode: inference, model: llama-3.1-8b, sequence: {prompt: 4096, generate: 512}, serving: {engine: vllm, request_rate: 400}}
 - {name: serve_pools, mode: inference, model: llama-3.1-8b, sequence: {prompt: 8192, generate: 128}, serving: {engine: sglang, concurrency: 256, prefill_accelerators: 2}}
 - {name: serve_v3, mode: inference, model: deepseek-v3, sequence: {prompt: 2048, generate: 512}, parallelism: {tp: 8}, serving: {concurrency: 128}}

@@ -13,7 +13,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(4096.0),
         &["parallelism", "tp"],
-        "tensor-parallel ranks: every layer is sharded across them",
+        "tensor-parallel ranks: every layer is sharded across them; default: 1, in serving as few as the weights need",
     ).files(1.0, 1e6),
     entry(
         Knob::Pp,
@@ -146,7 +146,8 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(4096.0),
         &["parallelism", "attention_dp"],
-        "data-parallel attention groups in a replica; they share its experts. A replica has tp x pp x attention_dp accelerators",
+        "data-parallel attention groups in a replica; they share its experts. A replica has tp x pp x attention_dp accelerators; \
+         default: 1, or ep / tp if ep is larger than tp and dp is stated",
     )
     .slot(count!(attention_dp))
     .files(1.0, 1e6)

@@ -176,6 +176,12 @@ impl<'a> Inputs<'a> {
             Knob::HourlyUsd if self.scenario.terms.listed.is_some() => {
                 Some("median of this type of offer in the catalog")
             }
+            Knob::Tp if plan.tp.is_none() && plan.ep.or(plan.attention_dp).is_none() => {
+                Some("the fewest ranks that leave 40 % of the memory for more than weights; 1 in training")
+            }
+            Knob::AttentionDp if plan.attention_dp.is_none() && self.scenario.base.default_groups > 1.0 => {
+                Some("ep / tp: groups that share the experts")
+            }
             Knob::Dp if plan.dp.is_none() => Some("as many replicas as fit the target"),
             Knob::Global if plan.global.is_none() => Some(self.scenario.default_global(&self.scenario.base)),
             Knob::Concurrency if plan.serving.concurrency.is_none() => Some("16 requests per replica"),

@@ -6,6 +6,7 @@ mod dashboard;
 mod drafts;
 mod idle;
 mod images;
+mod layout;
 mod machine;
 mod noise;
 mod parts;
@@ -41,7 +42,6 @@ use atlas_config::profile::Coefficients;
 use atlas_config::{Efficiency, Mode};
 use atlas_core::plan::Engine;
 use atlas_perf::arch::Architecture;
-use atlas_perf::traits::Accumulation;
 
 /// Price of energy where a target states none, USD/kWh. The predecessor system's fixed figure, near the price US industry
 /// pays; `cost.usd_per_kwh` of a target and the knob `usd_per_kwh` replace it.
@@ -342,21 +342,6 @@ impl Scenario {
         }
     }
 
-    /// Lets replicas fill the target where their number is not stated, or as much of it as lets them share a stated global
-    /// batch.
-    fn fill(&mut self) {
-        let microbatch = self.microbatch;
-        let accumulates = self.micro_stated || self.in_force.training.accumulation == Accumulation::MicroBatches;
-        let have = self.accelerators() * self.machine.as_ref().map_or(1.0, |machine| machine.dies);
-        for phase in self.all_phases().filter(|phase| phase.plan.dp.is_none()) {
-            let groups = phase.groups();
-            let replica = phase.shape.tp * phase.shape.pp * groups;
-            let most = Count::floor((have - phase.set_apart()) / replica).max(Count::ONE);
-            let batch = phase.plan.global.filter(|_| accumulates && phase.shape.mode == Mode::Training);
-            phase.shape.dp = batch.and_then(|global| dividing(most, global, microbatch)).unwrap_or(most);
-        }
-    }
-
     /// Accelerators in all nodes.
     #[must_use]
     pub fn accelerators(&self) -> f64 {
@@ -387,43 +372,5 @@ impl Scenario {
         for phase in self.all_phases() {
             phase.draw = draw(seed.saturating_add(i128::from(phase.index)));
         }
-    }
-}
-
-/// Share of the replicas that may idle so that the others divide a global batch.
-const IDLE_REPLICAS: f64 = 0.125;
-
-/// The most replicas, at most `most` and not many fewer, whose micro-batches divide a global batch.
-fn dividing(most: Count, global: Count, microbatch: Count) -> Option<Count> {
-    let least = Count::floor((f64::from(most) * (1.0 - IDLE_REPLICAS)).ceil()).max(Count::ONE).get();
-    let micro_batches = Count::exact(global / microbatch)?.nonzero()?.get();
-    let most = most.max(Count::ONE).get();
-    // Replicas, or the micro-batches of one, whichever are fewer: never more than the root of all.
-    let found = if most <= micro_batches / most {
-        (least..=most).rev().find(|dp| micro_batches.is_multiple_of(*dp))
-    } else {
-        let mut each = micro_batches.div_ceil(most)..=micro_batches / least;
-        each.find(|each| micro_batches.is_multiple_of(*each)).map(|each| micro_batches / each)
-    };
-    found.map(Count::new)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn replicas_divide_the_batch_and_billions_of_them_are_not_tried() {
-        for most in 1..70 {
-            for global in 1..300 {
-                for micro in 1..4 {
-                    let least = (f64::from(most) * (1.0 - IDLE_REPLICAS)).ceil() as u32;
-                    let tried = (least.max(1)..=most).rev().find(|dp| global % (dp * micro) == 0).map(Count::new);
-                    assert_eq!(dividing(Count::new(most), Count::new(global), Count::new(micro)), tried);
-                }
-            }
-        }
-        assert_eq!(dividing(Count::MAX, Count::new(16_777_213), Count::ONE), None);
-        assert_eq!(dividing(Count::MAX, Count::MAX, Count::ONE), Some(Count::MAX));
     }
 }

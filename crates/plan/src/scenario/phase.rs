@@ -16,6 +16,8 @@ pub struct Phase {
     pub plan: PlanSpec,
     /// What the serving software does by default.
     pub served: Served,
+    /// Data-parallel attention groups of a serving replica where the files state none.
+    pub default_groups: Count,
     /// Which knobs must leave it alone.
     pub pinned: Pinned,
     /// Minutes it lasts.
@@ -67,7 +69,7 @@ impl Phase {
     pub fn groups(&self) -> Count {
         match self.shape.mode {
             Mode::Training => self.plan.cp.unwrap_or(Count::ONE),
-            Mode::Inference => self.plan.attention_dp.unwrap_or(Count::ONE),
+            Mode::Inference => self.plan.attention_dp.unwrap_or(self.default_groups),
         }
     }
 
@@ -77,6 +79,7 @@ impl Phase {
             shape: workload.shape,
             plan: workload.plan,
             served: Served::default(),
+            default_groups: Count::ONE,
             pinned: Pinned::default(),
             minutes: workload.duration_minutes.unwrap_or_default(),
             tokens_scale: 1.0,
@@ -96,6 +99,7 @@ impl Phase {
             shape: spec.shape,
             plan: spec.plan,
             served: Served::default(),
+            default_groups: Count::ONE,
             pinned: Pinned::by(&spec.overrides),
             minutes: spec.minutes,
             tokens_scale: scale(spec.tokens_scale),

@@ -211,7 +211,7 @@ impl Scenario {
                 }
             }
             Knob::Tp => self.each(knob, |phase| {
-                phase.shape.tp = count;
+                (phase.shape.tp, phase.plan.tp) = (count, Some(count));
                 phase.plan.serving.pools.decode.tp = None;
             }),
             Knob::Pp => self.each(knob, |phase| {

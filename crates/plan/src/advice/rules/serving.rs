@@ -16,7 +16,7 @@ fn wide(format: Format) -> bool {
 
 /// Attention groups instead of tensor parallelism: over a replica, and over the fast domain.
 fn attention_groups(case: &Case<'_>, out: &mut Vec<Changes>) {
-    if !case.arch.is_moe() || case.scenario.base.plan.attention_dp.is_some_and(|groups| groups > 1.0) {
+    if !case.arch.is_moe() || case.scenario.base.groups() > 1.0 {
         return;
     }
     for groups in [case.replica(), floor_power(case.domain.min(case.devices))] {
