@@ -95,9 +95,6 @@ impl Documents {
         describe_model(row, catalog, architecture, &mut workload)?;
         describe_software(row, &mut workload);
         describe_run(row, kind, &mut workload)?;
-        if kind != MeasurementKind::Training {
-            widen_over_dies(&target, catalog, accelerators, &mut workload);
-        }
         Ok(Documents { target: Value::Object(target), workload: Value::Object(workload), accelerators })
     }
 }
@@ -272,26 +269,6 @@ fn describe_model(
     }
     workload.insert("architecture".to_owned(), Value::Object(architecture));
     Ok(())
-}
-
-/// Serving tables count accelerators, software counts dies: a layout that multiplies to the accelerators runs on all dies
-/// of each.
-fn widen_over_dies(
-    target: &Map<String, Value>,
-    catalog: &Catalog,
-    accelerators: f64,
-    workload: &mut Map<String, Value>,
-) {
-    let sheet = target.get("accelerator").and_then(Value::as_str).and_then(|id| catalog.accelerator(id).ok());
-    let dies = sheet.map_or(1.0, |sheet| sheet.ranks.into());
-    let degree = |workload: &Map<String, Value>, name: &str| {
-        workload.get("parallelism").and_then(|found| found.get(name)).and_then(Value::as_f64).unwrap_or(1.0)
-    };
-    let ranks: f64 = ["tp", "pp", "attention_dp", "dp"].iter().map(|name| degree(workload, name)).product();
-    if dies > 1.0 && ranks <= accelerators {
-        let tp = degree(workload, "tp") * dies;
-        set(workload, &["parallelism", "tp"], json!(tp as i64));
-    }
 }
 
 /// The load of a row that does not name it. What is measured without a concurrency or a request rate is the rate at which a

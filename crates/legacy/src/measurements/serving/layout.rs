@@ -90,6 +90,17 @@ pub(super) fn fill(record: &mut Record, row: &Row, context: &Context<'_>) {
     partly_used(record, notes);
 }
 
+/// Counts ranks in dies, as software does, where the row counts accelerators of several dies.
+pub(super) fn count_dies(record: &mut Record, device: Option<&Accelerator>) {
+    let dies = device.map_or(1.0, |device| f64::from(device.ranks));
+    let degree = |column: &str| record.number(column).unwrap_or(1.0);
+    let ranks: f64 = ["tp", "pp", "attention_dp", "dp"].into_iter().map(degree).product();
+    if dies > 1.0 && ranks <= degree("num_accelerators") && !record.has("decode_workers") {
+        let tp = degree("tp");
+        record.convert("tp", tp * dies, format!("tp {tp} counts accelerators, software counts {dies} dies of each"));
+    }
+}
+
 /// Replicas that a row counts share its ranks: `dp` 8 on eight accelerators leaves one for each.
 fn stated_by_replicas(record: &mut Record, dp: Option<f64>, context: &Context<'_>, moe: bool) -> bool {
     let Some(dp) = dp.filter(|dp| *dp > 1.0 && *dp <= context.ranks && !moe) else { return false };

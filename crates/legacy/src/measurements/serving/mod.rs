@@ -65,6 +65,7 @@ pub(super) fn convert(row: &Row, catalog: &Catalog) -> Record {
         bytes_per_weight: formats::bytes_of(record.text("weights")),
     };
     layout::fill(&mut record, row, &context);
+    layout::count_dies(&mut record, device.as_deref());
     engine::fill(&mut record, row, family);
     unusable(&mut record, row, family);
     record
