@@ -28,6 +28,7 @@ pub(super) fn setup(before: &Setup, from: &Scenario, to: &Scenario, parts: &Part
     // A default layout, and a global batch derived from the layout, stay derived.
     let follows = |knob: Knob| match knob {
         Knob::Tp => from.base.plan.tp.is_none() && to.base.plan.tp.is_none(),
+        Knob::Pp => from.base.plan.pp.is_none() && to.base.plan.pp.is_none(),
         Knob::Dp => from.base.plan.dp.is_none() && to.base.plan.dp.is_none(),
         Knob::Global => from.base.plan.global.is_none() && to.base.plan.global.is_none(),
         // The search used the analytical engine instead of a simulation; that is not a change.

@@ -282,11 +282,11 @@ fn a_layout_that_is_not_stated_has_as_few_tensor_parallel_ranks_as_the_weights_n
         std::sync::Arc::make_mut(&mut parts.target).memory_gb_per_accel = sheet.memory.gb;
         parts.accelerator = Some(sheet);
         let workload = std::sync::Arc::make_mut(&mut parts.workload);
-        (workload.plan.tp, workload.plan.dp, workload.shape.tp) = (None, None, 1.into());
+        (workload.plan.tp, workload.plan.pp, workload.plan.dp) = (None, None, None);
         let (scenario, estimate) = answer(&parts, knobs);
         let noted = notes(&scenario, &estimate).iter().any(|note| note.contains("the fewest ranks with room"));
         let shape = &scenario.base.shape;
-        assert_eq!(noted, scenario.base.plan.tp.is_none() && shape.tp > 1.0);
+        assert_eq!(noted, scenario.has_default_layout(&scenario.base) && shape.tp > 1.0);
         (f64::from(shape.tp), f64::from(shape.dp), estimate.detail.unwrap().verdict.fits())
     };
     let bf16 = (Knob::Precision, "bf16");
@@ -294,10 +294,21 @@ fn a_layout_that_is_not_stated_has_as_few_tensor_parallel_ranks_as_the_weights_n
     assert_eq!(layout("nvidia-h100-sxm-80gb", &[bf16]), (4.0, 2.0, true));
     assert_eq!(layout("amd-mi300x", &[bf16]), (2.0, 4.0, true));
     assert_eq!(layout("nvidia-h100-sxm-80gb", &[(Knob::Precision, "fp8")]), (2.0, 4.0, true));
+    // Stages only where a node does not suffice: 16 accelerators for 405B in bf16.
+    let mut large =
+        Parts::find(&Library::load(&Sources::built_in(), None), "h100-sxm-64", "llama3.1-70b-serve").unwrap();
+    let workload = std::sync::Arc::make_mut(&mut large.workload);
+    (workload.plan.tp, workload.plan.pp, workload.plan.dp) = (None, None, None);
+    large.model = library().catalog().model("llama3.1-405b").ok();
+    let (scenario, estimate) = answer(&large, &[bf16]);
+    let shape = &scenario.base.shape;
+    assert_eq!([shape.tp, shape.pp, shape.dp].map(f64::from), [8.0, 2.0, 4.0]);
+    assert!(estimate.detail.unwrap().verdict.fits());
     // What is stated stays.
     assert_eq!(layout("nvidia-h100-sxm-80gb", &[bf16, (Knob::Tp, "1")]), (1.0, 8.0, false));
     let mut parts = parts("h100x8", "llama3_70b_serve");
-    std::sync::Arc::make_mut(&mut parts.workload).plan.tp = None;
+    let workload = std::sync::Arc::make_mut(&mut parts.workload);
+    (workload.plan.tp, workload.plan.pp) = (None, None);
     let (scenario, _) = answer(&parts, &[(Knob::Engine, "benchboard"), (Knob::Precision, "bf16")]);
     assert_eq!(scenario.base.shape.tp, 1.0);
 }

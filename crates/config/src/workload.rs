@@ -342,14 +342,14 @@ fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
     let ranks = |p: &mut Fields<'_>, plan: &mut PlanSpec| {
         read_section(plan, p, &["parallelism"]);
         if catalogued {
-            (plan.tp, plan.dp) = (p.count_of(Knob::Tp), p.count_of(Knob::Dp));
-            let [tp, pp, dp] = [plan.tp, p.count_of(Knob::Pp), plan.dp].map(|ranks| ranks.unwrap_or(Count::ONE));
+            (plan.tp, plan.pp, plan.dp) = (p.count_of(Knob::Tp), p.count_of(Knob::Pp), p.count_of(Knob::Dp));
+            let [tp, pp, dp] = [plan.tp, plan.pp, plan.dp].map(|ranks| ranks.unwrap_or(Count::ONE));
             return Some((tp, pp, dp));
         }
         plan.tp = p.required_count_of(Knob::Tp);
-        let pp = p.required_count_of(Knob::Pp);
+        plan.pp = p.required_count_of(Knob::Pp);
         plan.dp = p.required_count_of(Knob::Dp);
-        Some((plan.tp?, pp?, plan.dp?))
+        Some((plan.tp?, plan.pp?, plan.dp?))
     };
     let parallelism = if catalogued {
         Some(fields.map("parallelism", |p| ranks(p, &mut plan)).unwrap_or(Some((Count::ONE, Count::ONE, Count::ONE))))

@@ -29,6 +29,8 @@ pub struct PlanSpec {
     pub sp: Option<bool>,
     /// `parallelism.tp`: absent means as few ranks as the weights need.
     pub tp: Option<Count>,
+    /// `parallelism.pp`: absent means one stage, or as many as the weights need beyond a fast domain.
+    pub pp: Option<Count>,
     /// `parallelism.dp`: absent means that replicas fill the target.
     pub dp: Option<Count>,
     /// `sharding`.

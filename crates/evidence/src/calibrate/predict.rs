@@ -110,6 +110,8 @@ impl Bench<'_> {
         shape.tp = rank("tp", shape.tp);
         shape.pp = rank("pp", shape.pp);
         shape.dp = rank("dp", shape.dp);
+        let plan = &mut scenario.base.plan;
+        (plan.tp, plan.pp, plan.dp) = (Some(shape.tp), Some(shape.pp), Some(shape.dp));
         shape.prompt = row.number("seq_len").unwrap_or(shape.prompt);
         shape.generate = match (row.number("generate"), row.mode()) {
             (Some(generate), _) => generate,

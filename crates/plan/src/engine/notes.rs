@@ -284,11 +284,10 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
             let requested = &phase.plan.serving;
             let concurrency = scenario.concurrency(phase);
             let closed = requested.request_rate.is_none();
-            let (tp, groups) = (phase.shape.tp, phase.default_groups);
-            assume(
-                phase.plan.tp.is_none() && tp > 1.0,
-                format!("tp {tp}, the fewest ranks with room for the KV cache"),
-            );
+            let (tp, pp, groups) = (phase.shape.tp, phase.shape.pp, phase.default_groups);
+            let stages = if pp > 1.0 { format!(", pp {pp}") } else { String::new() };
+            let ranks = format!("tp {tp}{stages}, the fewest ranks with room for the KV cache");
+            assume(scenario.has_default_layout(phase) && tp * pp > 1.0, ranks);
             assume(groups > 1.0, format!("attention_dp {groups}, since ep is larger than tp and dp is stated"));
             assume(requested.concurrency.is_none() && closed, format!("{concurrency} requests in flight"));
         }

@@ -176,8 +176,8 @@ impl<'a> Inputs<'a> {
             Knob::HourlyUsd if self.scenario.terms.listed.is_some() => {
                 Some("median of this type of offer in the catalog")
             }
-            Knob::Tp if plan.tp.is_none() && plan.ep.or(plan.attention_dp).is_none() => {
-                Some("the fewest ranks that leave 40 % of the memory for more than weights; 1 in training")
+            Knob::Tp | Knob::Pp if self.scenario.has_default_layout(&self.scenario.base) => {
+                Some("the fewest ranks that leave 40 % of the memory for more than weights")
             }
             Knob::AttentionDp if plan.attention_dp.is_none() && self.scenario.base.default_groups > 1.0 => {
                 Some("ep / tp: groups that share the experts")

@@ -18,24 +18,27 @@ const IDLE_REPLICAS: f64 = 0.125;
 impl Scenario {
     /// Fills in what the files leave open of the layout.
     pub(super) fn fill(&mut self) {
-        self.default_tensor_ranks();
+        self.default_ranks();
         self.default_groups();
         self.default_replicas();
     }
 
-    /// Serves with the fewest tensor-parallel ranks whose weights leave room for the KV cache, if no rank is stated.
-    fn default_tensor_ranks(&mut self) {
+    /// Serves with the fewest ranks whose weights leave room for the KV cache, if no layout is stated.
+    fn default_ranks(&mut self) {
         let (Some(machine), Some(model)) = (self.machine, self.model) else { return };
-        let analytical = self.engine.reasons();
-        let open = |phase: &&mut Phase| {
-            let (plan, pools) = (&phase.plan, &phase.plan.serving.pools);
-            let stated = plan.ep.or(plan.attention_dp).or(pools.prefill.tp).or(pools.decode.tp).is_some();
-            phase.shape.mode == Mode::Inference && plan.tp.is_none() && !stated
-        };
-        for phase in self.all_phases().filter(open) {
-            let split = analytical && phase.shape.pp <= 1.0;
-            phase.shape.tp = if split { fewest_ranks(phase, &machine, &model) } else { Count::ONE };
+        let have = self.accelerators() * machine.dies;
+        let reasons = self.engine.reasons();
+        for phase in self.all_phases().filter(|phase| phase.plan.tp.or(phase.plan.pp).is_none()) {
+            let open = reasons && phase.states_no_layout();
+            let ranks = open.then(|| fewest_ranks(phase, &machine, &model, have));
+            (phase.shape.tp, phase.shape.pp) = ranks.unwrap_or((Count::ONE, Count::ONE));
         }
+    }
+
+    /// Whether tensor-parallel ranks and stages are the fewest that the weights need, since no layout is stated.
+    #[must_use]
+    pub fn has_default_layout(&self, phase: &Phase) -> bool {
+        self.engine.reasons() && self.machine.is_some() && self.model.is_some() && phase.states_no_layout()
     }
 
     /// Shares experts over groups of data-parallel attention if more expert-parallel ranks are stated than `tp`, and `dp`
@@ -72,16 +75,36 @@ impl Scenario {
     }
 }
 
-/// The fewest tensor-parallel ranks of one fast domain, a power of two that divides the heads, whose weights take at most
-/// [`WEIGHT_SHARE`] of the memory; the most that there are if even those do not suffice.
-fn fewest_ranks(phase: &Phase, machine: &Machine, model: &Architecture) -> Count {
+impl Phase {
+    /// Whether it serves and leaves its layout open.
+    fn states_no_layout(&self) -> bool {
+        let (plan, pools) = (&self.plan, &self.plan.serving.pools);
+        let stated = plan.tp.or(plan.pp).or(plan.ep).or(plan.attention_dp).or(pools.prefill.tp).or(pools.decode.tp);
+        self.shape.mode == Mode::Inference && stated.is_none()
+    }
+}
+
+/// The fewest tensor-parallel ranks, a power of two that divides the heads, and pipeline stages whose weights take at most
+/// [`WEIGHT_SHARE`] of the memory. There are stages only if all ranks of a fast domain do not suffice, as vLLM's documentation
+/// advises (parallelism and scaling): tensor parallelism within a node, pipeline parallelism over nodes.
+fn fewest_ranks(phase: &Phase, machine: &Machine, model: &Architecture, have: f64) -> (Count, Count) {
     let room = WEIGHT_SHARE * machine.device.capacity();
     let domain = Count::floor(machine.domain).max(Count::ONE);
+    let powers = |most: f64| (0..16_u32).map(|power| Count::new(1 << power)).take_while(move |ranks| *ranks <= most);
     let divides = |tp: &Count| model.heads <= 0.0 || (model.heads / *tp).fract() == 0.0;
-    let powers = || (0..16_u32).map(|power| Count::new(1 << power)).take_while(|tp| *tp <= domain).filter(divides);
-    let weights =
-        |tp: Count| Shape::new(model, &phase.served.formats, &Layout { tp, ..Layout::default() }).resident_bytes;
-    powers().find(|tp| weights(*tp) <= room).or_else(|| powers().last()).unwrap_or(Count::ONE)
+    let suffices = |tp: Count, pp: Count| {
+        let layout = Layout { tp, pp, ..Layout::default() };
+        Shape::new(model, &phase.served.formats, &layout).resident_bytes <= room
+    };
+    let tensor = || powers(f64::from(domain)).filter(divides);
+    let most = tensor().last().unwrap_or(Count::ONE);
+    let within = tensor().map(|tp| (tp, Count::ONE));
+    let beyond = powers((have / most).min(f64::from(model.layers))).map(|pp| (most, pp));
+    within
+        .chain(beyond.clone())
+        .find(|(tp, pp)| suffices(*tp, *pp))
+        .or_else(|| beyond.last())
+        .unwrap_or((most, Count::ONE))
 }
 
 /// The most replicas, at most `most` and not many fewer, whose micro-batches divide a global batch.

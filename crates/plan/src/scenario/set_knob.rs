@@ -215,7 +215,7 @@ impl Scenario {
                 phase.plan.serving.pools.decode.tp = None;
             }),
             Knob::Pp => self.each(knob, |phase| {
-                phase.shape.pp = count;
+                (phase.shape.pp, phase.plan.pp) = (count, Some(count));
                 phase.plan.serving.pools.decode.pp = None;
             }),
             Knob::Ep => self.each(knob, |phase| {
