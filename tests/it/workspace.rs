@@ -86,6 +86,29 @@ fn every_declared_dependency_is_used() {
 }
 
 /// A file beside the folder would be a binary of its own, linked to the whole application once more.
+/// What software does comes to the engines as traits, and rows of measurements are read elsewhere.
+#[test]
+fn engines_know_no_software_release_or_table_by_name() {
+    let files = std::fs::read_dir(root().join("workload/software")).unwrap().map(|entry| entry.unwrap().path());
+    let families: Vec<String> = files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_lowercase()).collect();
+    assert!(families.len() > 60 && families.contains(&"vllm".to_owned()));
+    let words = |text: &str| -> BTreeSet<String> {
+        let separates = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.'));
+        text.split(separates).map(|word| word.trim_matches(['-', '.']).to_lowercase()).collect()
+    };
+    for name in ["perf", "sim"] {
+        let text = source(&root().join("crates").join(name).join("src"));
+        let code: String =
+            text.lines().filter_map(|line| line.split("//").next()).flat_map(|code| [code, "\n"]).collect();
+        let found = words(&code);
+        let named: Vec<&String> = families.iter().filter(|family| found.contains(*family)).collect();
+        assert!(named.is_empty(), "crate {name} names {named:?}");
+        for column in ["\"notes\"", "\"source\"", "\"date\"", "\"harness\""] {
+            assert!(!code.contains(column), "crate {name} reads {column}");
+        }
+    }
+}
+
 #[test]
 fn integration_tests_are_modules_of_one_binary() {
     let stray: Vec<PathBuf> = std::fs::read_dir(root().join("tests"))
