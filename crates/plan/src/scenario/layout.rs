@@ -28,10 +28,11 @@ impl Scenario {
         let (Some(machine), Some(model)) = (self.machine, self.model) else { return };
         let have = self.accelerators() * machine.dies;
         let reasons = self.engine.reasons();
-        for phase in self.all_phases().filter(|phase| phase.plan.tp.or(phase.plan.pp).is_none()) {
+        for phase in self.all_phases() {
             let open = reasons && phase.states_no_layout();
             let ranks = open.then(|| fewest_ranks(phase, &machine, &model, have));
-            (phase.shape.tp, phase.shape.pp) = ranks.unwrap_or((Count::ONE, Count::ONE));
+            let (tp, pp) = ranks.unwrap_or((Count::ONE, Count::ONE));
+            (phase.shape.tp, phase.shape.pp) = (phase.plan.tp.unwrap_or(tp), phase.plan.pp.unwrap_or(pp));
         }
     }
 

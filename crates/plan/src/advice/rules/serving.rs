@@ -35,12 +35,12 @@ fn attention_groups(case: &Case<'_>, out: &mut Vec<Changes>) {
     }
 }
 
-/// Layouts with four and eight times the requests in flight.
+/// Layouts with two, four and eight times the requests in flight.
 fn with_more_requests(case: &Case<'_>, layouts: &[Changes], out: &mut Vec<Changes>) {
     if case.open_load() {
         return;
     }
-    for times in [4.0, 8.0] {
+    for times in [2.0, 4.0, 8.0] {
         for layout in layouts.iter().filter(|layout| !layout.is_empty()) {
             let mut changes = layout.clone();
             changes.retain(|(knob, _)| *knob != Knob::Concurrency);
