@@ -335,6 +335,35 @@ fn experts_on_more_ranks_than_a_tensor_parallel_group_are_shared_by_attention_gr
 }
 
 #[test]
+fn software_that_is_not_stated_runs_on_the_accelerators_and_other_software_says_what_does() {
+    let library = Library::load(&Sources::built_in(), None);
+    let named = |target: &str, workload: &str, software: Option<&str>| {
+        let mut parts = Parts::find(&library, target, workload).unwrap();
+        std::sync::Arc::make_mut(&mut parts.workload).software = software.map(Into::into);
+        let (scenario, estimate) = answer(&parts, &[]);
+        let notes = notes(&scenario, &estimate);
+        let caution = notes.into_iter().find(|note| note.contains("accelerators: the estimate")).unwrap_or_default();
+        (scenario.software_name().split('@').next().unwrap().to_owned(), caution)
+    };
+    let serves = |target: &str| named(target, "llama3.1-8b-serve", None);
+    for (target, software) in [("h100-sxm-8", "vllm"), ("mi300x-8", "vllm"), ("m3-ultra-1", "llama.cpp")] {
+        assert_eq!(serves(target), (software.to_owned(), String::new()), "{target}");
+    }
+    let trains = |target: &str| named(target, "llama3.1-8b-train", None);
+    for (target, software) in [
+        ("h100-sxm-8", "megatron-core"),
+        ("tpu-v5p-128", "maxtext"),
+        ("trn2-16", "neuronx-distributed"),
+        ("gaudi3-8", "deepspeed"),
+    ] {
+        assert_eq!(trains(target), (software.to_owned(), String::new()), "{target}");
+    }
+    let (software, caution) = named("m3-ultra-1", "llama3.1-8b-serve", Some("vllm"));
+    assert_eq!(software, "vllm");
+    assert!(caution.ends_with("set software to llama.cpp, which does"), "{caution}");
+}
+
+#[test]
 fn replicas_that_cannot_share_the_global_batch_idle_where_few_do() {
     let replicas = |accelerators: u32, global: &str| {
         let mut parts = parts("h100x8", "llama3_8b_train");

@@ -294,8 +294,9 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     }
     let software = &scenario.in_force;
     if let Some(vendor) = &software.not_on {
+        let instead = software.usual.map_or_else(String::new, |name| format!("; set software to {name}, which does"));
         notes.push(format!(
-            "{} does not support {vendor} accelerators: the estimate assumes equivalent software",
+            "{} does not support {vendor} accelerators: the estimate assumes equivalent software{instead}",
             software.name
         ));
     }

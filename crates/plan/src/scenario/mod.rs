@@ -32,7 +32,7 @@ pub use parts::Parts;
 pub use phase::{Phase, Pinned};
 pub use set_knob::CONCURRENCY;
 pub use simulation::{SLOW_FACTOR, Simulation};
-pub use software::{SERVING_SOFTWARE, Served, SoftwareInForce, TRAINING_SOFTWARE};
+pub use software::{Served, SoftwareInForce};
 
 use crate::engine::datasheet;
 use crate::knob::{KnobError, Overrides};

@@ -24,10 +24,10 @@ use atlas_perf::traits::{
     WindowCache,
 };
 
-/// Software of training workloads that name none.
-pub const TRAINING_SOFTWARE: &str = "megatron-core";
-/// Software of inference workloads that name none.
-pub const SERVING_SOFTWARE: &str = "vllm";
+/// Software of training workloads that name none: the first that runs on the vendor's accelerators.
+const TRAINING_SOFTWARE: [&str; 4] = ["megatron-core", "maxtext", "neuronx-distributed", "deepspeed"];
+/// Software of inference workloads that name none, likewise.
+const SERVING_SOFTWARE: [&str; 3] = ["vllm", "sglang", "llama.cpp"];
 
 /// What the software of a scenario does.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +40,8 @@ pub struct SoftwareInForce {
     pub family_assumed: bool,
     /// The vendor of the accelerators, if known not to run on theirs.
     pub not_on: Option<Arc<str>>,
+    /// What runs on these accelerators and would be used if none were stated.
+    pub usual: Option<&'static str>,
     /// What it does in training.
     pub training: TrainingTraits,
     /// What it does in serving.
@@ -53,6 +55,7 @@ impl Default for SoftwareInForce {
             release_assumed: true,
             family_assumed: true,
             not_on: None,
+            usual: None,
             training: TrainingTraits::default(),
             serving: ServingTraits::default(),
         }
@@ -62,9 +65,9 @@ impl Default for SoftwareInForce {
 impl SoftwareInForce {
     /// The software that `stated` names, or the default of the mode, on this accelerator.
     pub(super) fn of(stated: Option<&str>, mode: Mode, sheet: Option<&Sheet>, dies: f64) -> SoftwareInForce {
-        let default = match mode {
-            Mode::Training => TRAINING_SOFTWARE,
-            Mode::Inference => SERVING_SOFTWARE,
+        let usual: &[&'static str] = match mode {
+            Mode::Training => &TRAINING_SOFTWARE,
+            Mode::Inference => &SERVING_SOFTWARE,
         };
         let Some(sheet) = sheet else { return SoftwareInForce::default() };
         let class = AcceleratorClass::of(sheet, dies);
@@ -81,7 +84,9 @@ impl SoftwareInForce {
             Mode::Training => "generic-training",
             Mode::Inference => "generic-serving",
         };
-        let known = resolved(stated.unwrap_or(default));
+        let runs = |name: &&&str| resolved(name).is_some_and(|(_, found)| !found.lacks(&sheet.vendor));
+        let supported = usual.iter().find(runs).copied();
+        let known = stated.or(supported).or(usual.first().copied()).and_then(resolved);
         let unknown = known.is_none();
         let Some((name, found)) = known.or_else(|| resolved(generic)) else { return SoftwareInForce::default() };
         SoftwareInForce {
@@ -89,6 +94,7 @@ impl SoftwareInForce {
             release_assumed: found.release_assumed(),
             family_assumed: stated.is_none() || unknown,
             not_on: found.lacks(&sheet.vendor).then(|| sheet.vendor.as_str().into()),
+            usual: supported,
             training: found.training.unwrap_or_default().tuned,
             serving: found.serving.unwrap_or_default().tuned,
         }

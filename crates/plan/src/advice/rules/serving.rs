@@ -5,7 +5,6 @@ use super::super::{Case, Changes, Rule};
 use super::scheduler::up_to_the_knee;
 use super::{serving, training};
 use crate::knob::Knob;
-use crate::scenario::SERVING_SOFTWARE;
 use atlas_core::plan::Format;
 use atlas_perf::accelerator::Precision;
 
@@ -231,8 +230,8 @@ pub(super) static RULES: &[Rule] = &[
         "a static batch waits for its longest answer; continuous batching replaces what has ended at every step",
         "Yu et al., Orca, OSDI 2022; Kwon et al., vLLM, arXiv 2309.06180",
         |case, out| {
-            if !case.scenario.base.served.continuous {
-                out.push(vec![word(Knob::Software, SERVING_SOFTWARE)]);
+            if let Some(usual) = case.scenario.in_force.usual.filter(|_| !case.scenario.base.served.continuous) {
+                out.push(vec![word(Knob::Software, usual)]);
             }
         },
     ),
