@@ -67,6 +67,7 @@ fn answers_name_the_measured_rows_behind_them_on_request() {
     };
     // The same evidence as for a single run; none where the accelerator is not known.
     assert_eq!(with[0]["evidence"], one["evidence"][0]);
+    assert_eq!(with[0]["notes"], one["notes"]);
     assert!(with[0]["evidence"]["nearest"]["id"].is_string());
     assert!(with[1]["evidence"].is_null());
     let note = with[0]["notes"][0].as_str().unwrap();

@@ -4,12 +4,13 @@ use serde::Serialize;
 
 use super::{Format, ReportError, csv, serialized};
 use atlas_evidence::support::Support;
+use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::standing::holds;
 use atlas_plan::estimate::{Estimate, METRICS};
 use atlas_plan::record::Record;
 use atlas_plan::scenario::Scenario;
 
-/// The record with the measured rows behind it, in one of the formats for programs.
+/// The record with its notes and the measured rows behind it, in one of the formats for programs.
 pub fn record(
     record: &Record<'_>,
     scenario: &Scenario,
@@ -21,11 +22,15 @@ pub fn record(
     struct Answered<'a> {
         #[serde(flatten)]
         record: &'a Record<'a>,
+        notes: Vec<String>,
         evidence: &'a [Support],
     }
     match format {
         Format::Csv => Ok(csv_of(record, scenario, answer)),
-        format => serialized(&Answered { record, evidence }, format == Format::Yaml),
+        format => {
+            let notes = notes(scenario, answer);
+            serialized(&Answered { record, notes, evidence }, format == Format::Yaml)
+        }
     }
 }
 
