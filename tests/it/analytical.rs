@@ -364,6 +364,24 @@ fn software_that_is_not_stated_runs_on_the_accelerators_and_other_software_says_
 }
 
 #[test]
+fn a_checkpoint_that_is_read_as_a_model_is_named_with_its_format() {
+    let library = Library::load(&Sources::built_in(), None);
+    let note = |name: &str| {
+        let mut parts = Parts::find(&library, "h100-sxm-8", "llama3.1-8b-serve").unwrap();
+        let workload = std::sync::Arc::make_mut(&mut parts.workload);
+        (workload.model, workload.plan.format) = (Some(name.to_owned()), None);
+        parts.model = Some(library.catalog().model(name).unwrap());
+        let (scenario, estimate) = answer(&parts, &[]);
+        let found = notes(&scenario, &estimate).into_iter().find(|note| note.contains(" is read as "));
+        (found, scenario.base.served.formats.dense_bytes)
+    };
+    let eight = Some("model Qwen/Qwen3-32B-FP8 is read as qwen3-32b with fp8 weights".to_owned());
+    assert_eq!(note("Qwen/Qwen3-32B-FP8").0, eight);
+    assert!(note("Qwen/Qwen3-32B-FP8").1 < 0.6 * note("qwen3-32b").1);
+    assert_eq!(note("Qwen/Qwen3-32B").0, None);
+}
+
+#[test]
 fn replicas_that_cannot_share_the_global_batch_idle_where_few_do() {
     let replicas = |accelerators: u32, global: &str| {
         let mut parts = parts("h100x8", "llama3_8b_train");

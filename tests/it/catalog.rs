@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use atlas_core::plan::Format;
 use atlas_catalog::transformer::Sharing;
 use atlas_catalog::{Accelerator, Catalog, Model, Part, Price, measurements};
 use atlas_document::parse::parse;
@@ -296,5 +297,37 @@ fn the_entries_of_a_file_say_what_it_holds() {
     assert_eq!(part(&workload().join("prices.yaml")), Some((Part::Prices, Catalog::built_in().prices().len(), 0)));
     for other in ["targets.yaml", "workloads.yaml", "profiles/nvidia.yaml", "../themes/dark.yaml"] {
         assert_eq!(part(&workload().join(other)), None, "{other}");
+    }
+}
+
+#[test]
+fn names_of_published_checkpoints_find_their_model_and_the_format_of_its_weights() {
+    let catalog = Catalog::built_in();
+    for (name, id, format) in [
+        ("Qwen/Qwen3-32B-FP8", "qwen3-32b", Some(Format::Fp8)),
+        ("Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", "qwen3-235b-a22b", Some(Format::Fp8)),
+        ("RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", "llama-3.3-70b", Some(Format::Fp8)),
+        ("RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w8a8", "llama-3.1-8b", Some(Format::Int8)),
+        ("hugging-quants/Meta-Llama-3.1-70B-Instruct-AWQ-INT4", "llama-3.1-70b", Some(Format::Int4)),
+        ("nvidia/DeepSeek-R1-0528-FP4", "deepseek-r1", Some(Format::Fp4)),
+        ("deepseek-ai/DeepSeek-R1-0528", "deepseek-r1", Some(Format::Fp8)),
+        ("deepseek-ai/DeepSeek-V3.2-Exp", "deepseek-v3.2", Some(Format::Fp8)),
+        ("moonshotai/Kimi-K2-Instruct", "kimi-k2", Some(Format::Fp8)),
+        ("moonshotai/Kimi-K2-Thinking", "kimi-k2", Some(Format::Int4)),
+        ("deepseek-ai/DeepSeek-R1-Distill-Llama-70B", "llama-3.1-70b", None),
+        ("mistralai/Mixtral-8x22B-Instruct-v0.1", "mixtral-8x22b", None),
+        ("mistralai/Mistral-7B-Instruct-v0.3", "mistral-7b-v0.3", None),
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama-4-scout", None),
+        ("Llama-2-70b-chat-hf", "llama-2-70b", None),
+        ("llama3.1:70b", "llama-3.1-70b", None),
+    ] {
+        let found = catalog.model(name).unwrap_or_else(|problem| panic!("{name}: {problem}"));
+        assert_eq!((&*found.id, found.native_format), (id, format), "{name}");
+    }
+    // A format that has no entry, or another model, is not guessed.
+    for name in
+        ["Llama-3.1-8B-Instruct-Q4_K_M", "Llama-3_3-Nemotron-Super-49B-v1", "granite-3.3-8b-instruct", "-fp8", ""]
+    {
+        assert!(catalog.model(name).is_err(), "{name}");
     }
 }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accelerator;
+mod checkpoint;
 mod collection;
 pub mod convolution;
 pub mod digest;

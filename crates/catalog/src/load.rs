@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::collection::{Collection, Item};
-use super::hugging_face;
 use super::part::{self, Entries, Part, complaint};
-use super::{Accelerator, Model, Price, digest};
+use super::{Accelerator, Model, Price, checkpoint, digest, hugging_face};
 use atlas_core::sort;
 use atlas_document::decode::nearest;
 use atlas_document::node::Position;
@@ -183,8 +182,8 @@ impl Catalog {
         found.into_iter().next()
     }
 
-    /// The model of that id or alias, without its organization if need be (`meta-llama/Llama-3.1-70B`), or the one that
-    /// a `config.json` describes.
+    /// The model of that id or alias, of a checkpoint as [`Catalog::checkpoint`] reads it, or the one that a `config.json`
+    /// describes.
     ///
     /// # Errors
     /// The nearest id, or the problem of the config.
@@ -211,7 +210,24 @@ impl Catalog {
         }
         let bare = name.rsplit('/').next().unwrap_or(name);
         sound(bare)?;
-        Ok(self.models.find(bare).ok_or_else(|| unknown("model", bare, &self.models))?)
+        let found = self.checkpoint(name).ok_or_else(|| unknown("model", bare, &self.models))?;
+        sound(&found.id)?;
+        Ok(found)
+    }
+
+    /// The model of a published checkpoint, with the format of its weights where the name states one:
+    /// `Qwen/Qwen3-32B-FP8`. No file is opened.
+    #[must_use]
+    pub fn checkpoint(&self, name: &str) -> Option<Arc<Model>> {
+        let bare = name.rsplit('/').next().unwrap_or(name);
+        if let Some(found) = self.models.find(bare) {
+            return Some(found);
+        }
+        let (model, format) = checkpoint::find(bare, |name| self.models.find(name))?;
+        Some(match format {
+            Some(format) => Arc::new(Model { native_format: Some(format), ..Model::clone(&model) }),
+            None => model,
+        })
     }
 
     fn has_own(&self, part: Part) -> bool {

@@ -64,6 +64,13 @@ pub enum Architecture {
 }
 
 impl Model {
+    /// Whether a name, without the organization before it, is the id or an alias.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        let bare = name.rsplit('/').next().unwrap_or(name).replace(['_', ' '], "-");
+        std::iter::once(&self.id).chain(&self.aliases).any(|known| known.eq_ignore_ascii_case(&bare))
+    }
+
     /// All parameters, added up from the architecture, those that read images with them.
     #[must_use]
     pub fn parameters(&self) -> f64 {

@@ -219,6 +219,16 @@ fn stands_in(scenario: &Scenario) -> Option<String> {
     }
 }
 
+/// Which model of the catalog the name of a checkpoint was read as, and which format of the weights it stands for.
+fn read_as(scenario: &Scenario) -> Option<String> {
+    let (name, id) = scenario.checkpoint.as_ref()?;
+    let plan = &scenario.base.plan;
+    let published = scenario.mode() == Mode::Inference && plan.format.is_none();
+    let format =
+        if published { format!(" with {} weights", scenario.base.served.format.name()) } else { String::new() };
+    Some(format!("model {name} is read as {id}{format}"))
+}
+
 /// That the target states a memory that the accelerator does not come with.
 fn contradicted_memory(scenario: &Scenario) -> Option<String> {
     let stated = scenario.contradicted_memory_gb?;
@@ -254,6 +264,7 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     notes.extend(throttle::notes(scenario));
     notes.extend(paid(scenario));
     notes.extend(tariff(scenario).map(str::to_owned));
+    notes.extend(read_as(scenario));
     notes.extend(stands_in(scenario));
     notes.extend(contradicted_memory(scenario));
     notes.extend(held_back(scenario, estimate));

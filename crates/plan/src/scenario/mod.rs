@@ -108,6 +108,8 @@ pub struct Scenario {
     pub utilization: f64,
     /// Tokens that the model was trained on, where its makers published it.
     pub published_tokens: Option<f64>,
+    /// The name of a checkpoint in the files, and the model of the catalog that it was read as.
+    pub checkpoint: Option<(Arc<str>, Arc<str>)>,
     /// How well methods of speculative decoding draft for the model, as far as it is published.
     pub published_drafts: Arc<[Draft]>,
     /// Efficiency factors of the analytical engine.
@@ -218,6 +220,7 @@ impl Scenario {
             amortization_years: target.cost.amortization_years.unwrap_or(AMORTIZATION_YEARS),
             utilization: target.cost.utilization.unwrap_or(1.0),
             published_drafts: parts.model.as_ref().map_or_else(|| [].into(), |model| model.drafts.as_slice().into()),
+            checkpoint: checkpoint(parts),
             published_tokens: parts.model.as_ref().and_then(|model| model.published_tokens),
             efficiency: target
                 .efficiency
@@ -373,4 +376,11 @@ impl Scenario {
             phase.draw = draw(seed.saturating_add(i128::from(phase.index)));
         }
     }
+}
+
+/// The name of a checkpoint that the workload states, and the model that it was read as; `None` if that is its own name.
+fn checkpoint(parts: &Parts) -> Option<(Arc<str>, Arc<str>)> {
+    let (stated, model) = (parts.workload.model.as_deref()?, parts.model.as_ref()?);
+    let config = model.origin.file.ends_with(".json");
+    (!config && !model.is_named(stated)).then(|| (stated.into(), model.id.as_str().into()))
 }

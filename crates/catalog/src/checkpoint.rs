@@ -1,0 +1,108 @@
+//! Names of published checkpoints: `Qwen/Qwen3-32B-FP8` is `qwen3-32b` with fp8 weights.
+
+use atlas_core::plan::Format;
+
+/// Endings that do not change the architecture, and the format of the weights that they state.
+const ENDINGS: &[(&str, Option<Format>)] = &[
+    ("-instruct", None),
+    ("-chat", None),
+    ("-base", None),
+    ("-hf", None),
+    ("-it", None),
+    ("-pt", None),
+    ("-exp", None),
+    ("-preview", None),
+    ("-thinking", None),
+    ("-dynamic", None),
+    ("-kv", None),
+    ("-128k", None),
+    ("-v0.1", None),
+    ("-v0.2", None),
+    ("-v0.3", None),
+    ("-v1.0", None),
+    ("-bf16", Some(Format::Bf16)),
+    ("-fp16", Some(Format::Fp16)),
+    ("-fp8", Some(Format::Fp8)),
+    ("-fp8-dynamic", Some(Format::Fp8)),
+    ("-fp8-kv", Some(Format::Fp8)),
+    ("-fp4", Some(Format::Fp4)),
+    ("-nvfp4", Some(Format::Fp4)),
+    ("-mxfp4", Some(Format::Fp4)),
+    ("-int8", Some(Format::Int8)),
+    ("-gptq-int8", Some(Format::Int8)),
+    ("-w8a8", Some(Format::Int8)),
+    ("-quantized.w8a8", Some(Format::Int8)),
+    ("-int4", Some(Format::Int4)),
+    ("-awq", Some(Format::Int4)),
+    ("-awq-int4", Some(Format::Int4)),
+    ("-gptq", Some(Format::Int4)),
+    ("-gptq-int4", Some(Format::Int4)),
+    ("-w4a16", Some(Format::Int4)),
+    ("-quantized.w4a16", Some(Format::Int4)),
+    ("-4bit", Some(Format::Int4)),
+];
+
+/// Beginnings of names, and how the catalog spells them.
+const BEGINNINGS: &[(&str, &str)] = &[
+    ("meta-llama-", "llama-"),
+    ("nvidia-nemotron-", "nemotron-"),
+    ("llama2-", "llama-2-"),
+    ("llama3.1-", "llama-3.1-"),
+    ("llama3.2-", "llama-3.2-"),
+    ("llama3.3-", "llama-3.3-"),
+    ("llama3-", "llama-3-"),
+    ("llama4-", "llama-4-"),
+    ("llama-7b", "llama-2-7b"),
+    ("llama-13b", "llama-2-13b"),
+    ("vicuna-7b", "llama-2-7b"),
+    ("vicuna-13b", "llama-2-13b"),
+    ("gemma2-", "gemma-2-"),
+    ("gemma3-", "gemma-3-"),
+    ("deepseekv2", "deepseek-v2"),
+    ("deepseekv3", "deepseek-v3"),
+    ("deepseek-r1-distill-llama-", "llama-3.1-"),
+    ("deepseek-r1-distill-qwen-", "qwen2.5-"),
+    ("nemotron4-", "nemotron-4-"),
+    ("gpt-3-", "gpt3-"),
+    ("qwen3-coder-next", "qwen3-next-80b-a3b"),
+];
+
+/// Checkpoints whose format follows from no ending.
+const FORMATS: &[(&str, &str, Format)] = &[("kimi-k2-thinking", "kimi-k2", Format::Int4)];
+
+/// What `exact` finds under the shortest change of a checkpoint's name, and the format that the name states.
+pub(crate) fn find<T>(name: &str, exact: impl Fn(&str) -> Option<T>) -> Option<(T, Option<Format>)> {
+    let mut candidate = name.to_ascii_lowercase().replace([' ', '_', ':'], "-");
+    let mut format = None;
+    loop {
+        if let Some((_, id, own)) = FORMATS.iter().find(|(name, ..)| *name == candidate) {
+            return exact(id).map(|found| (found, format.or(Some(*own))));
+        }
+        // `Meta-Llama-3-8B` begins with two spellings, one after the other.
+        let once = spelled(&candidate);
+        let twice = once.as_deref().and_then(spelled);
+        for tried in [Some(&candidate), once.as_ref(), twice.as_ref()].into_iter().flatten() {
+            if let Some(found) = exact(tried) {
+                return Some((found, format));
+            }
+        }
+        let (shorter, stated) = shorter(&candidate)?;
+        (candidate, format) = (shorter.to_owned(), format.or(stated));
+    }
+}
+
+/// The name as the catalog spells it, if it begins otherwise.
+fn spelled(name: &str) -> Option<String> {
+    BEGINNINGS.iter().find_map(|(from, to)| name.strip_prefix(from).map(|rest| format!("{to}{rest}")))
+}
+
+/// The name without an ending, and the format that it states; without a date such as `-2507` if there is none.
+fn shorter(name: &str) -> Option<(&str, Option<Format>)> {
+    let endings = ENDINGS.iter().filter_map(|(ending, format)| Some((name.strip_suffix(ending)?, *format)));
+    if let Some(found) = endings.min_by_key(|(rest, _)| rest.len()) {
+        return Some(found);
+    }
+    let (head, tail) = name.rsplit_once('-')?;
+    let date = tail.len() == 4 && tail.bytes().all(|byte| byte.is_ascii_digit());
+    date.then_some((head, None))
+}
