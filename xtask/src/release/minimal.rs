@@ -11,7 +11,7 @@ const COMMANDS: [&str; 9] = [
     "--version",
     "list targets",
     "check",
-    "run --target h100-sxm-8 --workload llama3.1-70b-serve --format json",
+    "compare --workload llama3.1-70b-serve --format json",
     "explain step_time_ms --target h100-sxm-64 --workload llama3.1-8b-train",
     "optimize --target h100-sxm-8 --workload llama3.1-70b-serve --format csv",
     "simulate --target h100-sxm-64 --workload llama3.1-8b-train --steps 3 --format json",
