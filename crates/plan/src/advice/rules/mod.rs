@@ -10,8 +10,13 @@ mod target;
 mod training;
 
 use super::{Case, Changes, Rule};
+use crate::knob::{Knob, Setting};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
+
+/// Throughput that a doubling of the requests in flight must bring, so that it is still below the knee: with less,
+/// most of what a request adds is its own waiting.
+const KNEE: f64 = 0.25;
 
 /// Every rule, in the order in which they are tried.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
@@ -42,6 +47,16 @@ pub(super) static MAKE_IT_FIT: Rule = Rule {
 /// Any gain will do.
 fn any_gain(_: &Case<'_>, _: &Changes) -> f64 {
     0.0
+}
+
+/// What requests in flight must bring, at [`KNEE`] a doubling.
+fn up_to_the_knee(case: &Case<'_>, changes: &Changes) -> f64 {
+    let more = changes.iter().find_map(|(knob, setting)| match (knob, setting) {
+        (Knob::Concurrency, Setting::Number(more)) => Some(*more),
+        _ => None,
+    });
+    let doublings = (more.unwrap_or_default() / case.concurrency()).max(1.0).log2();
+    (1.0 + KNEE).powf(doublings) - 1.0
 }
 
 type Propose = fn(&Case<'_>, &mut Vec<Changes>);

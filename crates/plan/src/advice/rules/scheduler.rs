@@ -1,13 +1,9 @@
 //! How requests are batched, chunked and placed.
 
 use super::super::case::{floor_power, number, toggle};
-use super::super::{Case, Changes, Rule};
-use super::serving;
+use super::super::{Case, Rule};
+use super::{serving, up_to_the_knee};
 use crate::knob::{Knob, Setting};
-
-/// Throughput that a doubling of the requests in flight must bring, so that it is still below the knee: with less,
-/// most of what a request adds is its own waiting.
-const KNEE: f64 = 0.25;
 
 pub(super) static RULES: &[Rule] = &[
     Rule {
@@ -142,16 +138,6 @@ fn prompts_disturb(case: &Case<'_>) -> bool {
     let [_, usual, _, longest] = serving.itl_ms;
     let waited: f64 = ["slot", "queue", "burst"].map(|part| serving.first_token.part(part)).iter().sum();
     longest > DISTURBED * usual || waited > serving.first_token.part("prefill")
-}
-
-/// What requests in flight must bring, at [`KNEE`] a doubling.
-pub(super) fn up_to_the_knee(case: &Case<'_>, changes: &Changes) -> f64 {
-    let more = changes.iter().find_map(|(knob, setting)| match (knob, setting) {
-        (Knob::Concurrency, Setting::Number(more)) => Some(*more),
-        _ => None,
-    });
-    let doublings = (more.unwrap_or_default() / case.concurrency()).max(1.0).log2();
-    (1.0 + KNEE).powf(doublings) - 1.0
 }
 
 #[cfg(test)]

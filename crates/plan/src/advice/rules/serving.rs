@@ -2,8 +2,7 @@
 
 use super::super::case::{floor_power, number, word};
 use super::super::{Case, Changes, Rule};
-use super::scheduler::up_to_the_knee;
-use super::{serving, training};
+use super::{serving, training, up_to_the_knee};
 use crate::knob::Knob;
 use atlas_core::plan::Format;
 use atlas_perf::accelerator::Precision;
