@@ -1,4 +1,4 @@
-//! Power: what accelerators draw for the work they do, and what the node around them adds.
+//! Power: what accelerators draw for the work they do, what they may draw, and what the node around them adds.
 //!
 //! An accelerator's power is a sum of what it always draws, what running kernels cost whatever they do, what arithmetic
 //! and what memory traffic cost, capped at the design power, where clocks fall. Held against what was published:
@@ -10,7 +10,6 @@
 //! | 8 × H200, gpt-oss-120b decoding, 64 requests (Nebius, nvidia-smi) | 304 W each | 320 W |
 //! | 8 × MI300X, idle with a model loaded (dstack, rocm-smi) | 123 to 136 W each | 105 W |
 
-use super::throttle;
 use crate::estimate::NodePower;
 use crate::scenario::Scenario;
 use atlas_core::count::Count;
@@ -41,6 +40,12 @@ pub const AROUND_IDLE: f64 = 0.45;
 pub const AROUND_LOADED: f64 = 0.65;
 /// The accelerators' share of a node's nominal power where no design power was published: a DGX H100's, 5.6 of 10.2 kW.
 pub const ACCELERATORS_OF_NODE: f64 = 0.55;
+/// Power of clocked logic goes with this power of its frequency.
+pub const EXPONENT: f64 = 2.3;
+/// Least share of the design power that drivers let users set: 200 of an H100's 700 W, 100 of an A100's 400 (nvidia-smi).
+pub const LEAST_SHARE: f64 = 0.3;
+/// Clock, over the highest, from which on memory is saturated: decoding keeps its pace to about half of the clock.
+const MEMORY_CLOCK: f64 = 0.5;
 /// Share of the memory bandwidth that the best streaming kernels reach (BabelStream on A100, H100, MI300X: 0.85 to 0.92).
 const STREAMED: f64 = 0.85;
 
@@ -60,7 +65,7 @@ impl Use {
     #[must_use]
     pub fn training(out: &TrainingEstimate, clock: f64) -> Use {
         let t = &out.time;
-        let streaming = STREAMED * throttle::traffic(clock) * (t.elementwise + t.optimizer)
+        let streaming = STREAMED * traffic(clock) * (t.elementwise + t.optimizer)
             + GEMM_TRAFFIC * clock * (t.gemm + t.attention + t.recompute + t.images);
         let memory = (streaming / out.step_seconds.max(1e-12)).clamp(0.0, 1.0);
         Use { compute: out.hfu.clamp(0.0, 1.0), memory, active: 1.0 }
@@ -79,7 +84,7 @@ impl Use {
             | Load::PrefillOnly { batch: in_flight }
             | Load::Burst { requests: in_flight } => (in_flight / replicas(input)).min(1.0),
         };
-        let streaming = STREAMED * throttle::traffic(clock) * (out.time.weights + out.time.kv + out.time.activations)
+        let streaming = STREAMED * traffic(clock) * (out.time.weights + out.time.kv + out.time.activations)
             + GEMM_TRAFFIC * clock * (out.time.compute + out.time.images);
         let memory = active * streaming / out.time.total().max(1e-12);
         // What generates nothing multiplies neither embedding nor output layer.
@@ -106,12 +111,18 @@ impl Use {
     }
 }
 
+/// Rate of memory traffic over that at the highest clock.
+#[must_use]
+pub fn traffic(clock: f64) -> f64 {
+    (clock / MEMORY_CLOCK).min(1.0)
+}
+
 /// Watts of an accelerator of this design power, so used at this clock over the highest. What running takes falls with
 /// frequency and voltage; an operation's energy, with the voltage alone.
 #[must_use]
 pub fn device(tdp_w: f64, used: &Use, clock: f64) -> f64 {
-    let running = ACTIVE_SHARE * used.active * clock.powf(throttle::EXPONENT);
-    let arithmetic = COMPUTE_SHARE * used.compute * clock.powf(throttle::EXPONENT - 1.0);
+    let running = ACTIVE_SHARE * used.active * clock.powf(EXPONENT);
+    let arithmetic = COMPUTE_SHARE * used.compute * clock.powf(EXPONENT - 1.0);
     let dynamic = running + arithmetic + MEMORY_SHARE * used.memory;
     tdp_w * (IDLE_SHARE + dynamic).min(1.0)
 }
@@ -124,12 +135,36 @@ pub fn design(scenario: &Scenario) -> f64 {
     if published > 0.0 { published } else { share }
 }
 
+/// Nodes that share a rack, where its power is limited.
+#[must_use]
+pub fn nodes_of_rack(scenario: &Scenario) -> Option<f64> {
+    let terms = &scenario.terms;
+    let bears = |kw: f64| (1e3 * kw / scenario.node_watts.max(1.0)).floor().max(1.0);
+    terms.rack_kw.map(|kw| terms.nodes_per_rack.map_or_else(|| bears(kw), f64::from))
+}
+
+/// Most that an accelerator may draw by knob or rack, W.
+#[must_use]
+pub fn cap(scenario: &Scenario) -> Option<f64> {
+    let stated = scenario.terms.power_cap;
+    let rack = scenario.terms.rack_kw.zip(nodes_of_rack(scenario)).and_then(|(kw, nodes)| {
+        let budget = 1e3 * kw / nodes;
+        let count = scenario.accelerators_per_node.max(Count::ONE);
+        let around = (scenario.node_watts - count * design(scenario)).max(0.0);
+        (budget < scenario.node_watts).then(|| ((budget - AROUND_LOADED * around) / count).max(0.0))
+    });
+    match (stated, rack) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) => one.or(other),
+    }
+}
+
 /// Watts of one node, of whose accelerators a share is at work and the rest idles.
 #[must_use]
 pub fn node(scenario: &Scenario, used: &Use, at_work: f64) -> NodePower {
     let (tdp, count) = (design(scenario), scenario.accelerators_per_node);
     let share = at_work.clamp(0.0, 1.0);
-    let allowed = throttle::cap(scenario).map_or(tdp, |cap| cap.max(throttle::LEAST_SHARE * tdp));
+    let allowed = cap(scenario).map_or(tdp, |cap| cap.max(LEAST_SHARE * tdp));
     let at_work = device(tdp, used, scenario.terms.clock_share).min(allowed);
     let accelerators = count * (share * at_work + (1.0 - share) * device(tdp, &Use::default(), 1.0));
     let around = (scenario.node_watts - count * tdp).max(0.0);

@@ -15,28 +15,18 @@
 //! | A100, inference of large models at lower clocks (arXiv 2308.12908, from memory) | up to 20 % less power for at most 7 % of the rate | 70B decoding at 0.7 of the clock: 24 % less for 4 % |
 //! | V100 at 150 of 250 W, training of BERT (arXiv 2205.09646) | 7 % longer, 14 % less energy | products 15 % longer, which are part of a step |
 
-use super::power::{ACTIVE_SHARE, AROUND_LOADED, COMPUTE_SHARE, IDLE_SHARE, MEMORY_SHARE, Use, design};
+use super::power::{
+    ACTIVE_SHARE, COMPUTE_SHARE, EXPONENT, IDLE_SHARE, LEAST_SHARE, MEMORY_SHARE, Use, cap, design, nodes_of_rack,
+    traffic,
+};
 use crate::scenario::Scenario;
 use atlas_config::Factors;
-use atlas_core::count::Count;
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::ServingInput;
 use atlas_perf::training::{TrainingInput, memoized};
 
-/// Power of clocked logic goes with this power of its frequency.
-pub const EXPONENT: f64 = 2.3;
-/// Least share of the design power that drivers let users set: 200 of an H100's 700 W, 100 of an A100's 400 (nvidia-smi).
-pub const LEAST_SHARE: f64 = 0.3;
 /// Least clock over the highest: 210 of an H100's 1,980 MHz.
 const LEAST_CLOCK: f64 = 0.1;
-/// Clock, over the highest, from which on memory is saturated: decoding keeps its pace to about half of the clock.
-const MEMORY_CLOCK: f64 = 0.5;
-
-/// Rate of memory traffic over that at the highest clock.
-#[must_use]
-pub fn traffic(clock: f64) -> f64 {
-    (clock / MEMORY_CLOCK).min(1.0)
-}
 
 /// What a cap or a limit of the clock does.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -100,30 +90,6 @@ pub fn training(scenario: &Scenario, input: &TrainingInput) -> Constants {
     let stated = scenario.efficiency.training;
     let used = || Use::training(&memoized(input, &Constants::with(&stated), None), 1.0);
     Throttle::constants(Throttle::of(scenario, used), stated)
-}
-
-/// Nodes that share a rack, where its power is limited.
-#[must_use]
-pub fn nodes_of_rack(scenario: &Scenario) -> Option<f64> {
-    let terms = &scenario.terms;
-    let bears = |kw: f64| (1e3 * kw / scenario.node_watts.max(1.0)).floor().max(1.0);
-    terms.rack_kw.map(|kw| terms.nodes_per_rack.map_or_else(|| bears(kw), f64::from))
-}
-
-/// Most that an accelerator may draw by knob or rack, W.
-#[must_use]
-pub fn cap(scenario: &Scenario) -> Option<f64> {
-    let stated = scenario.terms.power_cap;
-    let rack = scenario.terms.rack_kw.zip(nodes_of_rack(scenario)).and_then(|(kw, nodes)| {
-        let budget = 1e3 * kw / nodes;
-        let count = scenario.accelerators_per_node.max(Count::ONE);
-        let around = (scenario.node_watts - count * design(scenario)).max(0.0);
-        (budget < scenario.node_watts).then(|| ((budget - AROUND_LOADED * around) / count).max(0.0))
-    });
-    match (stated, rack) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (one, other) => one.or(other),
-    }
 }
 
 /// What a reader must know of the cap and of the limit of the clock.
