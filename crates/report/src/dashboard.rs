@@ -10,8 +10,8 @@ use atlas_document::Node;
 use atlas_plan::engine::benchboard::contrast::Contrast;
 use atlas_plan::engine::benchboard::estimator;
 use atlas_plan::engine::benchboard::estimator::{Answer, Input};
-use atlas_plan::engine::benchboard::{format, input};
-use atlas_plan::scenario::{Parts, Scenario};
+use atlas_plan::engine::benchboard::input;
+use atlas_plan::scenario::{Dashboard, Parts, Scenario};
 
 /// A number as the dashboard writes it: whole ones without a point.
 fn number(value: f64) -> Value {
@@ -46,7 +46,7 @@ pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
         ("name", json!(name.unwrap_or_else(|| parts.workload.name.to_string()))),
         ("parameters", number(inputs.parameters / 1e9)),
         ("contextLength", number(inputs.context)),
-        ("precision", json!(format(&scenario.base).name())),
+        ("precision", json!(Dashboard::format(&scenario.base).name())),
         ("hiddenSize", unknown(inputs.hidden)),
         ("numLayers", unknown(inputs.layers)),
     ];

@@ -1,8 +1,10 @@
 //! What the predecessor dashboard's estimator would be described of a target and a workload.
 
-use super::Parts;
 use super::machine::architecture;
+use super::{Parts, Phase, Scenario};
 use crate::engine::datasheet;
+use atlas_core::count::Count;
+use atlas_core::plan::Format;
 use atlas_perf::accelerator::Precision;
 
 /// Hardware and model as that estimator knows them; 0 by default.
@@ -66,5 +68,49 @@ impl Dashboard {
                 ..hardware
             }),
         }
+    }
+
+    /// The format that the files or the user request.
+    #[must_use]
+    pub fn format(phase: &Phase) -> Format {
+        phase.plan.format.unwrap_or(Format::Bf16)
+    }
+
+    /// Bytes of a number in that format; `None` in formats that the estimator does not know, for which it answers NaN.
+    #[must_use]
+    pub fn width(phase: &Phase) -> Option<f64> {
+        match Dashboard::format(phase) {
+            Format::Fp32 => Some(4.0),
+            Format::Fp16 | Format::Bf16 => Some(2.0),
+            Format::Int8 => Some(1.0),
+            Format::Tf32 | Format::Fp8 | Format::Mxfp8 | Format::Fp6 | Format::Fp4 | Format::Int4 => None,
+        }
+    }
+}
+
+impl Scenario {
+    /// Memory of one device for that estimator, GB: what is said of it, else that of the target.
+    #[must_use]
+    pub fn dashboard_memory_gb(&self) -> f64 {
+        let stated = self.dashboard.memory_gb;
+        if stated > 0.0 { stated } else { self.memory_gb_per_accel }
+    }
+
+    /// The inputs of that estimator that are missing, in words.
+    pub(super) fn lacks_for_dashboard(&self) -> String {
+        let (known, shape) = (&self.dashboard, &self.base.shape);
+        let inputs = [
+            (known.tflops > 0.0, "`accelerator:`, or `benchboard: { fp16Tflops }`, in the target"),
+            (shape.dp <= Count::ONE || known.link_gb_per_sec > 0.0, "the bandwidth of the target's `interconnect`"),
+            (known.parameters > 0.0, "`model:`, or `benchboard: { parameters }` in billions, in the workload"),
+            (shape.prompt + shape.generate > 0.0, "a sequence of at least one token"),
+            (self.dashboard_memory_gb() > 0.0, "the accelerator's memory"),
+            (
+                Dashboard::width(&self.base).is_some(),
+                "precision fp32, fp16, bf16 or int8: the predecessor estimator has no width for others",
+            ),
+        ];
+        let missing: Vec<&str> = inputs.iter().filter(|(known, _)| !known).map(|(_, input)| *input).collect();
+        missing.join(", and ")
     }
 }

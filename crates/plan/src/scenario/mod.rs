@@ -266,7 +266,7 @@ impl Scenario {
                 if lacks.is_empty() { Ok(()) } else { Err(ScenarioError::Lacks { engine: self.engine.name(), lacks }) }
             }
             Engine::Benchboard => {
-                let lacks = crate::engine::benchboard::lacks(self).join(", and ");
+                let lacks = self.lacks_for_dashboard();
                 if lacks.is_empty() { Ok(()) } else { Err(ScenarioError::Lacks { engine: self.engine.name(), lacks }) }
             }
         }

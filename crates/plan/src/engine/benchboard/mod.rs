@@ -8,26 +8,9 @@ use self::estimator::{Answer, Bottleneck, Input};
 use crate::estimate::{
     Breakdown, Cause, Cost, Detail, Estimate, Figures, Interval, Latency, Limits, MemoryUse, Queue, Training, Verdict,
 };
-use crate::scenario::{Phase, Scenario};
+use crate::scenario::{Dashboard, Phase, Scenario};
 use atlas_config::Mode;
-use atlas_core::plan::{Format, Recompute};
-
-/// Bytes of a number in the formats that the dashboard knows; `None` for the others, for which it answers NaN.
-#[must_use]
-pub fn width(format: Format) -> Option<f64> {
-    match format {
-        Format::Fp32 => Some(4.0),
-        Format::Fp16 | Format::Bf16 => Some(2.0),
-        Format::Int8 => Some(1.0),
-        Format::Tf32 | Format::Fp8 | Format::Mxfp8 | Format::Fp6 | Format::Fp4 | Format::Int4 => None,
-    }
-}
-
-/// The format that the files or the user request.
-#[must_use]
-pub fn format(phase: &Phase) -> Format {
-    phase.plan.format.unwrap_or(Format::Bf16)
-}
+use atlas_core::plan::Recompute;
 
 /// The estimator's input of a phase.
 #[must_use]
@@ -38,7 +21,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Input {
         hidden: known.hidden,
         layers: known.layers,
         context: shape.prompt + shape.generate,
-        width: width(format(phase)).unwrap_or(f64::NAN),
+        width: Dashboard::width(phase).unwrap_or(f64::NAN),
         batch: match shape.mode {
             Mode::Training => scenario.global(phase),
             Mode::Inference => scenario.concurrency(phase),
@@ -49,31 +32,12 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Input {
         pp: f64::from(shape.pp),
         checkpointing: matches!(plan.recompute, Some(Recompute::Full | Recompute::Selective)),
         tflops: known.tflops,
-        memory_gb: if known.memory_gb > 0.0 { known.memory_gb } else { scenario.memory_gb_per_accel },
+        memory_gb: scenario.dashboard_memory_gb(),
         link_gb_per_sec: known.link_gb_per_sec,
         usd_per_hour: scenario.hourly_usd / scenario.accelerators_per_node,
         tpu: known.tpu,
         gpu: known.gpu,
     }
-}
-
-/// The inputs of the estimator that are missing, in words.
-#[must_use]
-pub fn lacks(scenario: &Scenario) -> Vec<String> {
-    let i = input(scenario, &scenario.base);
-    let mut lacks = Vec::new();
-    let mut need = |holds: bool, what: &str| {
-        if !holds {
-            lacks.push(what.to_owned());
-        }
-    };
-    need(i.tflops > 0.0, "`accelerator:`, or `benchboard: { fp16Tflops }`, in the target");
-    need(i.dp <= 1.0 || i.link_gb_per_sec > 0.0, "the bandwidth of the target's `interconnect`");
-    need(i.parameters > 0.0, "`model:`, or `benchboard: { parameters }` in billions, in the workload");
-    need(i.context > 0.0, "a sequence of at least one token");
-    need(i.memory_gb > 0.0, "the accelerator's memory");
-    need(i.width > 0.0, "precision fp32, fp16, bf16 or int8: the predecessor estimator has no width for others");
-    lacks
 }
 
 /// Answers a scenario. It knows no schedule.
