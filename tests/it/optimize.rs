@@ -264,7 +264,7 @@ fn no_change_of_the_answer_can_be_left_out_for_nothing() {
                 let candidate = Candidate::of(without, &scenario);
                 let same = best.scenario.base.shape.tp * best.scenario.base.shape.pp
                     == candidate.scenario.base.shape.tp * candidate.scenario.base.shape.pp;
-                if back.is_ok() && same && Optimum::meets(problem, &candidate) {
+                if back.is_ok() && same && candidate.meets(problem) {
                     assert!(rate(&candidate) < rate(best), "{target} x {workload}: {} is not needed", knob.name());
                 }
             }

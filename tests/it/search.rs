@@ -105,7 +105,7 @@ fn a_constraint_never_improves_the_best_and_says_what_it_cost() {
     problem.conditions = vec![Condition::parse("tpot<=15").unwrap(), Condition::parse("ttft<=1s").unwrap()];
     let bound = optimize(&problem, &Gauge::default());
     let best = bound.best.as_ref().unwrap();
-    assert!(Optimum::meets(&problem, best));
+    assert!(best.meets(&problem));
     assert!(throughput(&bound) < throughput(&free));
     let tpot = bound.bounds.iter().find(|bound| bound.what.starts_with("TPOT")).unwrap();
     let without = tpot.without.as_ref().unwrap();

@@ -7,6 +7,7 @@
 //! it looked.
 
 mod answer;
+mod candidate;
 mod local;
 mod needed;
 mod tally;
@@ -21,12 +22,12 @@ use super::gauge::{Gauge, workers};
 use super::hill_climb::hill_climb;
 use super::rule::Rule;
 use super::space::Space;
-use crate::engine::estimate_into;
 use crate::estimate::Metric;
 use crate::scenario::{Parts, Scenario};
 
 pub use crate::estimate::detail::HEADROOM;
-pub use answer::{Bound, Candidate, Looked, Optimum, Proof};
+pub use answer::{Bound, Looked, Optimum, Proof};
+pub use candidate::Candidate;
 pub use needed::WORTH;
 pub use usual::{TPOT_MS, TTFT_MS, freed, usual, usual_conditions};
 

@@ -45,7 +45,7 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
     let runners = found.runners_up.iter().enumerate();
     rows.extend(runners.map(|(i, candidate)| row((i + 2).to_string(), candidate, against(best, candidate))));
     for (name, candidate) in [("start", &found.start), ("hill-climb", &found.hill_climb)] {
-        let stands = if Optimum::meets(problem, candidate) { "" } else { "; violates a constraint" };
+        let stands = if candidate.meets(problem) { "" } else { "; violates a constraint" };
         rows.push(row(name.to_owned(), candidate, format!("{}{stands}", against(best, candidate))));
     }
     let head = vec![left(""), right(metric.label), right("to best"), left("knobs, compared with the best")];

@@ -12,7 +12,7 @@ use atlas_core::sort;
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::knob::Setting;
 use atlas_plan::scenario::Parts;
-use atlas_plan::search::optimize::{Candidate, Optimum};
+use atlas_plan::search::optimize::Candidate;
 use atlas_report::chart::pictures;
 use atlas_report::chart::pictures::Heat;
 use atlas_report::chart::{Axis, Bar, Bars, Plot, Series, drawing};
@@ -274,7 +274,7 @@ pub(super) fn optimum(app: &App, about: &str) -> Option<Document> {
         blocks.extend(charted(&plot));
     }
     let rows = all.iter().map(|(name, candidate)| {
-        let holds = Optimum::meets(&problem, candidate);
+        let holds = candidate.meets(&problem);
         vec![
             Cell::text(name.clone()),
             Cell::figure(metric.show(value(candidate)), value(candidate)),

@@ -2,34 +2,14 @@
 
 use std::time::Instant;
 
+use super::candidate::Candidate;
 use super::needed::needed;
 use super::tally::{Ranked, Tally};
-use super::{Problem, Rule, estimate_into, hill_climb};
-use crate::estimate::{Estimate, Metric, digits};
-use crate::knob::{Knob, Setting};
-use crate::scenario::Scenario;
+use super::{Problem, Rule, hill_climb};
+use crate::estimate::Metric;
 use crate::search::Condition;
 use crate::search::figure::score;
 use atlas_core::sort;
-
-/// A point of the space, answered.
-#[derive(Debug, Clone)]
-pub struct Candidate {
-    /// Knobs that differ from the starting point's, and their values here.
-    pub changes: Vec<(Knob, Setting)>,
-    /// The scenario.
-    pub scenario: Scenario,
-    /// Its estimate, schedule and all.
-    pub estimate: Estimate,
-}
-
-impl Candidate {
-    /// A metric in as many digits as are known.
-    #[must_use]
-    pub fn shown(&self, metric: &Metric) -> String {
-        digits::shown(metric, &self.scenario, &self.estimate)
-    }
-}
 
 /// What a rule or a condition did.
 #[derive(Debug, Clone)]
@@ -97,13 +77,6 @@ pub struct Optimum {
 }
 
 impl Optimum {
-    /// Whether a candidate meets the conditions of its problem.
-    #[must_use]
-    pub fn meets(problem: &Problem<'_>, candidate: &Candidate) -> bool {
-        super::fits(&candidate.estimate)
-            && problem.conditions.iter().all(|condition| condition.holds(&candidate.estimate, &candidate.scenario))
-    }
-
     /// Why a candidate cannot be the answer: its verdict, or the conditions in effect that it breaks. Empty if it can.
     #[must_use]
     pub fn objections(&self, problem: &Problem<'_>, candidate: &Candidate) -> Vec<String> {
@@ -162,50 +135,6 @@ impl Optimum {
             }
         }
         warnings
-    }
-}
-
-impl Candidate {
-    /// A scenario answered, with what sets it apart from another.
-    #[must_use]
-    pub fn of(scenario: Scenario, from: &Scenario) -> Candidate {
-        let mut estimate = Estimate::default();
-        estimate_into(&scenario, &mut estimate);
-        // Defaults that follow the layout are not changes of their own.
-        let same = scenario.base.plan.switches == from.base.plan.switches;
-        let follows = |knob: Knob| (same && knob.is_switch()) || (scenario.follows(knob) && from.follows(knob));
-        let differs = |knob: &Knob| scenario.heeds(*knob) && scenario.get(*knob) != from.get(*knob) && !follows(*knob);
-        let changes = Knob::all().filter(differs).map(|knob| (knob, scenario.get(knob))).collect();
-        Candidate { changes, scenario, estimate }
-    }
-
-    /// The candidate of a point; `None` is the starting scenario.
-    pub(super) fn at(problem: &Problem<'_>, point: Option<u128>) -> Candidate {
-        let Some(point) = point else { return Candidate::of(problem.requested.clone(), problem.requested) };
-        let mut scenario = problem.start.clone();
-        for (knob, value) in problem.space.settings(point) {
-            // Axes hold values that their knobs take.
-            let _ = scenario.set(knob, value, problem.parts);
-        }
-        Candidate::settled(scenario, problem)
-    }
-
-    /// A scenario of the space, answered.
-    pub(super) fn settled(scenario: Scenario, problem: &Problem<'_>) -> Candidate {
-        let candidate = Candidate::of(scenario, problem.requested);
-        // A reserve that recomputation did not need is not a change.
-        let reserve = problem.requested.base.plan.recompute_reserve;
-        if candidate.scenario.base.plan.recompute_reserve == reserve {
-            return candidate;
-        }
-        let mut without = candidate.scenario.clone();
-        for phase in std::iter::once(&mut without.base).chain(&mut without.phases) {
-            phase.plan.recompute_reserve = reserve;
-        }
-        let without = Candidate::of(without, problem.requested);
-        let same = without.estimate.total == candidate.estimate.total
-            && without.estimate.detail.map(|detail| detail.memory) == candidate.estimate.detail.map(|d| d.memory);
-        if same { without } else { candidate }
     }
 }
 

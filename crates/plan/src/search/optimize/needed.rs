@@ -1,7 +1,7 @@
 //! Of the changes of a candidate, those that it needs: every other knob goes back to its value at the start, or as near to
 //! it as the gain allows.
 
-use super::answer::{Candidate, Optimum};
+use super::candidate::Candidate;
 use super::{Problem, Rule};
 use crate::estimate::Metric;
 use crate::knob::{Knob, Setting};
@@ -31,12 +31,11 @@ pub(super) fn needed(problem: &Problem<'_>, point: Option<u128>, figures: &[&'st
         .collect();
     let near = |candidate: &Candidate| least.iter().all(|(metric, least)| score_of(metric, candidate) <= *least);
     let start = Candidate::at(problem, None);
-    if problem.requested.check(problem.parts).is_ok() && Optimum::meets(problem, &start) && near(&start) {
+    if problem.requested.check(problem.parts).is_ok() && start.meets(problem) && near(&start) {
         return start;
     }
     let mut changes: Vec<Change> = problem.space.settings(point).map(|(knob, to)| change(problem, knob, to)).collect();
-    let enough =
-        |changes: &[Change]| candidate(problem, changes).filter(|found| Optimum::meets(problem, found) && near(found));
+    let enough = |changes: &[Change]| candidate(problem, changes).filter(|found| found.meets(problem) && near(found));
     let Some(mut best) = enough(&changes) else { return whole };
     loop {
         let before: usize = changes.iter().map(|change| change.at).sum();
