@@ -242,7 +242,6 @@ const KNOWN_CIRCLES: [(&str, &[&str]); 3] = [
     (
         "atlas-plan",
         &[
-            "simulation::config",
             "simulation::predecessor::custom",
         ],
     ),

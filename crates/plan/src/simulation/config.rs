@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::fields::{as_mapping, named, plain, settings};
 use super::jobs;
 use super::options::Options;
 use super::predecessor::Predecessor;
@@ -39,11 +40,6 @@ pub struct Pair {
     /// Knobs changed, `knob=value`.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_mapping")]
     pub set: Vec<String>,
-}
-
-/// `knob=value` as `knob: value`.
-pub(super) fn as_mapping<S: serde::Serializer>(set: &[String], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(set.iter().filter_map(|text| text.split_once('=')))
 }
 
 /// A configuration.
@@ -114,32 +110,6 @@ fn pair(fields: &mut Fields<'_>, library: &Library) -> Option<Pair> {
     named(fields, "workload", workload.as_deref(), |name| library.workload(name).err());
     let set = settings(fields);
     Some(Pair { target: target?, workload: workload?, set })
-}
-
-/// Reports an unknown name with its position.
-pub(super) fn named(
-    fields: &mut Fields<'_>,
-    key: &'static str,
-    name: Option<&str>,
-    unknown: impl FnOnce(&str) -> Option<Diagnostic>,
-) {
-    if let Some(problem) = name.and_then(unknown) {
-        fields.error(key, problem.message, problem.help);
-    }
-}
-
-/// Knobs as a mapping, or as a list of `knob=value`.
-pub(super) fn settings(fields: &mut Fields<'_>) -> Vec<String> {
-    let Some(node) = fields.node("set") else { return Vec::new() };
-    match node.entries() {
-        Some(entries) => entries.iter().map(|entry| format!("{}={}", entry.key, plain(&entry.value))).collect(),
-        None => fields.texts("set"),
-    }
-}
-
-/// A scalar as a user would type it.
-fn plain(node: &Node) -> String {
-    node.text().map_or_else(|| node.describe(), str::to_owned)
 }
 
 fn read_options(file: &Arc<str>, block: &Node, diagnostics: &mut Diagnostics) -> Options {

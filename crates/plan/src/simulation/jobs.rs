@@ -15,7 +15,7 @@
 
 use serde::Serialize;
 
-use super::config::{as_mapping, named, settings};
+use super::fields::{as_mapping, named, settings};
 use super::words::Span;
 use atlas_config::library::Library;
 use atlas_core::count::Count;

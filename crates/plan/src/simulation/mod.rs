@@ -19,6 +19,7 @@
 
 pub mod bottleneck;
 pub mod config;
+mod fields;
 pub mod gauge;
 pub mod goodput;
 pub mod jobs;
