@@ -11,7 +11,6 @@
 
 use serde::Serialize;
 
-use super::work::TREE;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_sim::network::{Algorithm, Operation};
 
@@ -66,6 +65,9 @@ const OPERATIONS: [(&str, Exchange); 5] = [
 ];
 
 const ROUTES: [(&str, Route); 3] = [("ring", Route::Ring), ("tree", Route::Tree), ("direct", Route::Direct)];
+
+/// All-reduce up and down a tree, in the pieces that hide its depth.
+pub(super) const TREE: Algorithm = Algorithm::Tree { chunks: 16 };
 
 /// Maximum phases of a pattern.
 const MOST: usize = 64;

@@ -3,7 +3,7 @@
 use atlas_core::count::Count;
 use std::sync::Arc;
 
-use super::custom::Phase;
+use super::custom::{Phase, TREE};
 use super::layers;
 use super::{KNOWN, Pattern, Predecessor, TRANSFORMER, Topology, UNKNOWN, known};
 use crate::engine::datasheet;
@@ -21,9 +21,6 @@ use atlas_sim::kernel::Progress;
 use atlas_sim::network;
 use atlas_sim::network::{Algorithm, Operation, Routing, Shape, Wire};
 use atlas_sim::training::{Hosts, Input};
-
-/// All-reduce up and down a tree, in the pieces that hide its depth.
-pub(super) const TREE: Algorithm = Algorithm::Tree { chunks: 16 };
 
 impl Predecessor {
     /// All accelerators.
