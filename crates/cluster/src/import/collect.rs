@@ -11,6 +11,7 @@ use super::tools::{
     torchtitan, torchtune,
 };
 use super::value::{Node, parse_int};
+use super::variables::{count_visible, processes, visible_devices};
 use super::{names, slurm};
 
 /// What the commands do.
@@ -190,22 +191,6 @@ impl Collector {
             }
         });
         true
-    }
-}
-
-/// Machines and processes on each, where a launcher takes them from variables.
-pub(crate) fn processes(name: &str, value: &Text, out: &mut Out) {
-    const READERS: &[&str] = &["llama-factory", "ms-swift", "primus-megatron", "primus-torchtitan", "primus-maxtext"];
-    if !out.fields.str("framework").is_some_and(|f| READERS.contains(&f)) {
-        return;
-    }
-    let key = match name {
-        "NNODES" => "nodes",
-        "NPROC_PER_NODE" | "GPUS_PER_NODE" => "accelerators_per_node",
-        _ => return,
-    };
-    if let Some(n) = parse_int(value.as_str()).filter(|n| *n > 0) {
-        out.fields.imply(key, n, value.line());
     }
 }
 
@@ -462,30 +447,4 @@ fn serving_launcher(p: &Program, l: &Launcher, engine: Engine, line: u32, out: &
         (Engine::Nim, _) => "docker".to_owned(),
     };
     out.fields.imply("launcher", word, line);
-}
-
-/// Devices that a variable in front of the command or in its container selects.
-pub(super) fn visible_devices(cmd: &Command, out: &mut Out) {
-    for (k, v) in &cmd.env {
-        count_visible(k, v, out);
-    }
-    // `docker run -e VAR=…` and `env VAR=… cmd`.
-    for w in &cmd.words {
-        if let Some((k, v)) = w.as_str().split_once('=') {
-            count_visible(k, &Text::new(v, w.line()), out);
-        }
-    }
-}
-
-/// Counts a list of visible devices.
-pub(crate) fn count_visible(name: &str, value: &Text, out: &mut Out) {
-    if !matches!(name, "CUDA_VISIBLE_DEVICES" | "HIP_VISIBLE_DEVICES" | "ROCR_VISIBLE_DEVICES" | "ZE_AFFINITY_MASK") {
-        return;
-    }
-    let ids: Vec<&str> = value.as_str().split(',').map(str::trim).filter(|s| !s.is_empty()).collect();
-    if !ids.is_empty() && ids.iter().all(|i| i.parse::<u32>().is_ok()) {
-        out.fields.set("num_accelerators", ids.len() as i64, value.line());
-        // Tells servers on different devices from one that is started twice; removed when the job is complete.
-        out.fields.set("visible_devices", ids.join(","), value.line());
-    }
 }

@@ -40,7 +40,7 @@ pub(super) fn variables(script: &Script, plain: &str, index: usize, out: &mut Ou
         }
     }
     if training && out.variants.is_empty() {
-        script.vars.iter().for_each(|(name, value)| super::collect::processes(name, value, out));
+        script.vars.iter().for_each(|(name, value)| super::variables::processes(name, value, out));
     }
     let neuron = out.fields.str("framework").is_some_and(|f| f.starts_with("neuronx"));
     if neuron {
@@ -74,7 +74,7 @@ pub(super) fn variables(script: &Script, plain: &str, index: usize, out: &mut Ou
         for n in ["CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"] {
             if let Some(t) = get(&[n]).filter(|_| out.roles.is_empty()) {
                 let mut o = Out::default();
-                super::collect::count_visible(n, t, &mut o);
+                super::variables::count_visible(n, t, &mut o);
                 if !out.fields.has("slurm.nodes") {
                     for e in o.fields.iter() {
                         out.fields.put(e.clone());

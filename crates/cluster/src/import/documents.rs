@@ -2,10 +2,10 @@
 
 use super::fields::Out;
 use super::names::snake;
-use super::tools::serving::{self, Engine};
+use super::tools::serving::Engine;
 use super::tools::{
     accelerate, bench, compose, deepspeed, dynamo_graph, finetune, litgpt, llm_foundry, maxtext, mlperf, nanotron,
-    nemo, neuron, primus, ray, sglang, srtslurm, torchtitan, torchtune, trtllm, vllm,
+    nemo, neuron, primus, ray, roles, sglang, srtslurm, torchtitan, torchtune, trtllm, trtllm_disaggregated, vllm,
 };
 use super::value::{Node, Value};
 
@@ -26,7 +26,7 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<Out> {
     } else if srtslurm::looks_like(doc) {
         srtslurm::document(doc, &mut out);
     } else if has("context_servers") || has("generation_servers") {
-        trtllm::disaggregated(doc, &mut out);
+        trtllm_disaggregated::document(doc, &mut out);
     } else if let Some(args) = doc.get("MODEL_ARGS").filter(|n| n.is_map()) {
         out.fields.set("kind", "training", args.line);
         out.fields.set("framework", "megatron-lm", args.line);
@@ -196,7 +196,7 @@ fn swap(doc: &Node, out: &mut Out) {
         engine.command(&super::argv::parse(words.get(p.args..).unwrap_or(&[])), &mut o);
         for e in m.get("env").map(Node::list).unwrap_or(&[]) {
             if let Some((k, v)) = e.raw().and_then(|t| t.split_once('=')) {
-                super::collect::count_visible(k, &super::shell::Text::new(v, e.line), &mut o);
+                super::variables::count_visible(k, &super::shell::Text::new(v, e.line), &mut o);
             }
         }
         engine.finish(&mut o);
@@ -307,7 +307,7 @@ pub(crate) fn role_in_name(name: &str, out: &mut Out) {
     let word = words.iter().find_map(|w| match *w {
         "ctx" | "context" if trt => Some("prefill"),
         "gen" | "generation" if trt => Some("decode"),
-        w => serving::role(w).filter(|_| matches!(w, "prefill" | "decode")),
+        w => roles::role(w).filter(|_| matches!(w, "prefill" | "decode")),
     });
     if let Some(r) = word {
         out.fields.imply("role", r, 0);

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::fields::Fields;
-use super::report::Origin;
+use super::origin::Origin;
 
 /// A value and where it is written.
 #[derive(Debug, Clone, PartialEq)]

@@ -15,6 +15,7 @@ mod json;
 mod names;
 pub(crate) use names::accelerator_label;
 mod offline;
+mod origin;
 mod pbs;
 mod program;
 mod python;
@@ -29,12 +30,14 @@ mod toml_doc;
 mod tools;
 mod unknown;
 mod value;
+mod variables;
 mod yaml;
 
 use std::collections::BTreeMap;
 
 pub use job::{Job, JobKind, Precision, Recompute, Sharding, Stated};
-pub use report::{Import, Missing, Note, Origin};
+pub use origin::Origin;
+pub use report::{Import, Missing, Note};
 
 use fields::{Out, place};
 use shell::Text;

@@ -1,12 +1,13 @@
 //! Benchmarks that load the engine themselves: a server and a client in one command.
 
 use super::argv::Args;
-use super::collect::{Collector, Lookup, referenced, visible_devices};
+use super::collect::{Collector, Lookup, referenced};
 use super::fields::Out;
 use super::names;
 use super::shell::Command;
 use super::tools::bench;
 use super::tools::serving::Engine;
+use super::variables::visible_devices;
 
 impl Collector {
     /// An engine's own benchmark without a server.

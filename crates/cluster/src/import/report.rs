@@ -7,16 +7,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::fields::{Fields, Out, file_and_line};
 use super::job::Job;
+use super::origin::Origin;
 use crate::secrets::mask;
-
-/// Where a value is written.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Origin {
-    /// The file as it was given.
-    pub file: String,
-    /// The line, from 1; `None` if the value follows from the file's name or from the kind of the file.
-    pub line: Option<u32>,
-}
 
 /// A variable of the environment without a default.
 #[derive(Debug, Clone, PartialEq, Eq)]

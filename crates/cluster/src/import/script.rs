@@ -6,7 +6,7 @@ use super::collect::Collector;
 use super::fields::{Fields, Out, place};
 use super::runs::merge_runs;
 use super::shell::{self, Script, Setup, Submission, Text};
-use super::tools::{self, bench, mlperf, serving};
+use super::tools::{self, bench, mlperf, roles, serving};
 use super::value::{Node, Value};
 use super::{conventions, json, names, pbs, program, slurm, yaml};
 use atlas_core::sort;
@@ -321,7 +321,7 @@ fn server(mut servers: Vec<(serving::Engine, Out)>, out: &mut Out) {
             engine.count(&mut o);
             Some((role?, o))
         });
-        serving::disaggregated(halves.collect(), out);
+        roles::disaggregated(halves.collect(), out);
         return;
     }
     if let Some(mut o) = merge_runs(servers.into_iter().map(|(_, o)| o).collect()) {

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use crate::import::collect::Lookup;
 use crate::import::fields::{Fields, Out};
 use crate::import::value::{Node, Value};
 
-use super::k8s::Files;
 use super::pod;
-use super::serving::{Engine, role, settle_roles};
+use super::roles::{role, settle_roles};
+use super::serving::Engine;
 
 /// Values of charts: vLLM production stack, llm-d, Google's recipes.
-pub(crate) fn chart(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>) -> Option<Out> {
+pub(crate) fn chart(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>) -> Option<Out> {
     let mut out = Out::default();
     if let Some(list) = d.at("servingEngineSpec.modelSpec") {
         production_stack(list, &mut out);
@@ -37,7 +38,7 @@ pub(crate) fn chart(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>) 
 }
 
 /// Values of a chart of one container: its image, arguments, devices and copies at the top.
-fn container_values(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>, out: &mut Out) -> bool {
+fn container_values(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
     let copies = d.first(&["replicaCount", "replicas"]);
     if copies.is_none() && d.at("resources.limits").is_none() {
         return false;
@@ -194,7 +195,7 @@ pub(crate) fn production_stack(list: &Node, out: &mut Out) {
 }
 
 /// llm-d's model service: halves with containers and parallelism.
-pub(crate) fn model_service(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>, out: &mut Out) {
+pub(crate) fn model_service(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) {
     out.fields.set("kind", "serving", d.line);
     out.fields.set("framework", "vllm", d.line);
     out.fields.set("manifest", "helm values", d.line);

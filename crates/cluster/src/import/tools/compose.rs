@@ -5,7 +5,8 @@ use crate::import::fields::{Entry, Out};
 use crate::import::shell::Text;
 use crate::import::value::{Node, Value};
 
-use super::serving::{self, Engine};
+use super::roles;
+use super::serving::Engine;
 
 /// Reads the services; those that serve a model are counted.
 pub(crate) fn document(doc: &Node, out: &mut Out) {
@@ -60,7 +61,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     let plays = |(_, o): &(String, Out), role: &str| o.fields.str("role") == Some(role);
     if ["prefill", "decode"].iter().all(|role| servers.iter().any(|s| plays(s, role))) {
         let halves = servers.into_iter().filter_map(|(_, o)| Some((o.fields.str("role")?.to_owned(), o)));
-        serving::disaggregated(halves.collect(), out);
+        roles::disaggregated(halves.collect(), out);
         return;
     }
     let mut total = Some(0_i64);

@@ -3,7 +3,8 @@
 use crate::import::fields::Out;
 use crate::import::value::Node;
 
-use super::serving::{Engine, role, settle_roles};
+use super::roles::{role, settle_roles};
+use super::serving::Engine;
 
 /// Whether the document has a component that asks for workers.
 pub(crate) fn looks_like(doc: &Node) -> bool {

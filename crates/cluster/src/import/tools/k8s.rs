@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use crate::import::collect::Lookup;
 use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::value::{Node, Value};
 use crate::import::{json, yaml};
 
 use super::charts::chart;
-use super::pod::{self, Pod};
+use super::kuberay;
+use super::pod;
 use super::resources::{dynamo, inference_service, kaito, kubeai, llm_service};
-use super::serving::{Engine, role, settle_roles};
+use super::roles::{role, settle_roles};
 
 /// Reads the documents of a file if they are manifests or values of a chart.
 pub(crate) fn documents(docs: &[Node], env: &BTreeMap<String, String>) -> Option<Out> {
@@ -60,8 +62,8 @@ pub(crate) fn documents(docs: &[Node], env: &BTreeMap<String, String>) -> Option
             }
             "Model" if d.at("spec.engine").is_some() || d.at("spec.resourceProfile").is_some() => kubeai(d, &mut out),
             "Workspace" => kaito(d, &configs, &mut out),
-            "RayService" => super::ray::service(d, &mut out),
-            "RayJob" => super::ray::job(d, env, &files, &mut out),
+            "RayService" => kuberay::service(d, &mut out),
+            "RayJob" => kuberay::job(d, env, &files, &mut out),
             _ => workload(&kind, d, env, &files, &mut out),
         };
         if read {
@@ -152,21 +154,6 @@ fn shift(n: &mut Node, by: u32) {
     }
 }
 
-pub(crate) type Files<'a> = &'a dyn Fn(&str) -> Option<Node>;
-
-/// The first container that serves or trains.
-pub(crate) fn first_pod(
-    n: &Node,
-    hint: Option<Engine>,
-    env: &BTreeMap<String, String>,
-    files: Files<'_>,
-) -> Option<Pod> {
-    pod::containers(n)
-        .into_iter()
-        .filter_map(|c| pod::read(c, hint, env, files))
-        .max_by_key(|p| (p.out.fields.has("model"), p.gpus.is_some(), p.out.fields.iter().count()))
-}
-
 /// Puts several servers of a file together.
 fn combine(mut all: Vec<Out>) -> Option<Out> {
     if all.len() <= 1 {
@@ -218,7 +205,7 @@ fn combine(mut all: Vec<Out>) -> Option<Out> {
 }
 
 /// Deployments, sets, jobs, groups of leader and workers.
-fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Files<'_>, out: &mut Out) -> bool {
+fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
     let group = d.at("spec.leaderWorkerTemplate");
     let size = group.and_then(|g| g.get("size")).and_then(Node::int);
     let mut env = env.clone();
@@ -230,9 +217,9 @@ fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Files<'
     let name = d.at("metadata.name").and_then(Node::text).unwrap_or_default();
     let hint = None;
     let pod = leader
-        .and_then(|l| first_pod(l, hint, &env, files))
-        .or_else(|| worker.and_then(|w| first_pod(w, hint, &env, files)))
-        .or_else(|| first_pod(d, hint, &env, files));
+        .and_then(|l| pod::first(l, hint, &env, files))
+        .or_else(|| worker.and_then(|w| pod::first(w, hint, &env, files)))
+        .or_else(|| pod::first(d, hint, &env, files));
     let Some(pod) = pod else { return false };
     let patch =
         d.at("spec.selector").is_none() && kind == "Deployment" && pod::containers(d).iter().all(|c| !c.has("image"));

@@ -87,7 +87,7 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut Out) {
             }
             "num_experts" => v.int().is_some_and(|n| n < 2) || out.int("architecture.num_experts", v),
             "num_experts_per_tok" => out.int("architecture.moe_topk", v),
-            "kv_quant_dtype" => super::vllm::kv(out, v),
+            "kv_quant_dtype" => super::kv(out, v),
             "opt_type" => {
                 if let Some(t) = v.text() {
                     out.set("optimizer", t.to_ascii_lowercase(), v.line);

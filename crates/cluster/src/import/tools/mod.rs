@@ -11,6 +11,7 @@ pub(crate) mod finetune;
 pub(crate) mod hf;
 pub(crate) mod jobfile;
 pub(crate) mod k8s;
+pub(crate) mod kuberay;
 pub(crate) mod litgpt;
 pub(crate) mod llamacpp;
 pub(crate) mod llm_foundry;
@@ -28,12 +29,14 @@ pub(crate) mod post_training;
 pub(crate) mod primus;
 pub(crate) mod ray;
 pub(crate) mod resources;
+pub(crate) mod roles;
 pub(crate) mod serving;
 pub(crate) mod sglang;
 pub(crate) mod srtslurm;
 pub(crate) mod torchtitan;
 pub(crate) mod torchtune;
 pub(crate) mod trtllm;
+pub(crate) mod trtllm_disaggregated;
 pub(crate) mod vllm;
 
 use super::fields::Out;
@@ -49,6 +52,21 @@ pub(crate) fn precision(out: &mut Out, node: &Node) -> bool {
             true
         }
     }
+}
+
+/// Sets the precision of the key-value cache if the value names one.
+pub(crate) fn kv(out: &mut Out, node: &Node) -> bool {
+    match node.text() {
+        Some(t) => {
+            if let Some(p) = names::kv_precision(&t) {
+                out.set("kv_precision", p, node.line);
+            }
+        }
+        None => {
+            out.unset(node);
+        }
+    }
+    true
 }
 
 /// The state sharding of a ZeRO stage.

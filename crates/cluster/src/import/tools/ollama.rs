@@ -74,7 +74,7 @@ pub(crate) fn environment(name: &str, node: &Node, out: &mut Out) -> bool {
     match name {
         "OLLAMA_NUM_PARALLEL" => out.int("max_num_seqs", node),
         "OLLAMA_CONTEXT_LENGTH" => out.int("max_model_len", node),
-        "OLLAMA_KV_CACHE_TYPE" => super::vllm::kv(out, node),
+        "OLLAMA_KV_CACHE_TYPE" => super::kv(out, node),
         "OLLAMA_FLASH_ATTENTION" => out.flag("flash_attention", node),
         _ => name.starts_with("OLLAMA_"),
     }

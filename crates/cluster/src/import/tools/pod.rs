@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::import::argv;
-use crate::import::collect::{Collector, config_file, count_visible};
+use crate::import::collect::{Collector, Lookup, config_file};
 use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::program;
@@ -11,6 +11,7 @@ use crate::import::runs::merge_runs;
 use crate::import::shell::{self, Text};
 use crate::import::unknown;
 use crate::import::value::{Node, Value, parse_int};
+use crate::import::variables::count_visible;
 
 use super::serving::Engine;
 
@@ -140,7 +141,7 @@ pub(crate) fn read(
     c: &Node,
     hint: Option<Engine>,
     extra_env: &BTreeMap<String, String>,
-    files: &dyn Fn(&str) -> Option<Node>,
+    files: Lookup<'_>,
 ) -> Option<Pod> {
     let image = c.get("image").and_then(Node::shown).unwrap_or_default();
     let env = environment(c);
@@ -227,6 +228,14 @@ pub(crate) fn read(
     Some(pod)
 }
 
+/// The first container that serves or trains.
+pub(crate) fn first(n: &Node, hint: Option<Engine>, env: &BTreeMap<String, String>, files: Lookup<'_>) -> Option<Pod> {
+    containers(n)
+        .into_iter()
+        .filter_map(|c| read(c, hint, env, files))
+        .max_by_key(|p| (p.out.fields.has("model"), p.gpus.is_some(), p.out.fields.iter().count()))
+}
+
 /// The script of `sh -c` in a command.
 fn shell_script(words: &[Text]) -> Option<Text> {
     let shell = words.first().is_some_and(|w| matches!(argv::base(w.as_str()), "sh" | "bash" | "ash" | "zsh"));
@@ -240,7 +249,7 @@ fn shell_script(words: &[Text]) -> Option<Text> {
 }
 
 /// A script that the command names and a ConfigMap holds: `bash /scripts/serve.sh`, or the path alone.
-fn mounted(words: &[Text], files: &dyn Fn(&str) -> Option<Node>) -> Option<Text> {
+fn mounted(words: &[Text], files: Lookup<'_>) -> Option<Text> {
     let shell = |w: &&Text| matches!(argv::base(w.as_str()), "sh" | "bash" | "ash" | "zsh");
     let path = words.iter().find(|w| !shell(w) && !w.as_str().starts_with('-'))?;
     let node = files(path.as_str())?;

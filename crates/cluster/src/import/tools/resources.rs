@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use crate::import::collect::Lookup;
 use crate::import::fields::{Fields, Out};
 use crate::import::names;
 use crate::import::value::Node;
 
-use super::k8s::{Files, first_pod};
 use super::pod;
-use super::serving::{Engine, role, settle_roles};
+use super::roles::{role, settle_roles};
+use super::serving::Engine;
 
 /// Dynamo's graph of frontend, workers and planners.
-pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>, out: &mut Out) -> bool {
+pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
     let backend = d.at("spec.backendFramework").and_then(Node::text);
     let hint = backend.as_deref().and_then(Engine::named);
     out.fields.set("kind", "serving", d.line);
@@ -101,7 +102,7 @@ pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>,
 }
 
 /// KServe's service for language models, with an optional prefill half.
-pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>, out: &mut Out) -> bool {
+pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
     let Some(spec) = d.get("spec") else { return false };
     out.fields.set("kind", "serving", d.line);
     out.fields.set("framework", "vllm", d.line);
@@ -197,7 +198,7 @@ pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Files
 }
 
 /// KServe's general service and its runtimes.
-pub(crate) fn inference_service(d: &Node, env: &BTreeMap<String, String>, files: Files<'_>, out: &mut Out) -> bool {
+pub(crate) fn inference_service(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
     let kind = d.get("kind").and_then(Node::text).unwrap_or_default();
     let Some(spec) = d.at("spec.predictor").or(d.get("spec")) else { return false };
     let hint = spec
@@ -206,7 +207,7 @@ pub(crate) fn inference_service(d: &Node, env: &BTreeMap<String, String>, files:
         .and_then(|t| Engine::named(&t).or((t == "huggingface").then_some(Engine::Vllm)));
     let p = match spec.get("model") {
         Some(m) => pod::read(m, hint, env, files),
-        None => first_pod(spec, hint, env, files),
+        None => pod::first(spec, hint, env, files),
     };
     let Some(p) = p else { return false };
     *out = p.out;

@@ -1,4 +1,4 @@
-//! What the serving engines share: choice of the table, counts of devices, roles.
+//! What the serving engines share: choice of the table, counts of devices.
 
 use crate::import::argv::Args;
 use crate::import::fields::{Fields, Out};
@@ -184,7 +184,7 @@ fn tgi(key: &str, node: &Node, out: &mut Out) -> bool {
         "max_batch_total_tokens" => out.int("max_total_tokens", node),
         "cuda_memory_fraction" => out.float("gpu_memory_share", node),
         "dtype" => super::precision(out, node),
-        "kv_cache_dtype" => vllm::kv(out, node),
+        "kv_cache_dtype" => super::kv(out, node),
         "quantize" => {
             if let Some(t) = node.text() {
                 if let Some(w) = names::weights(&t) {
@@ -198,89 +198,4 @@ fn tgi(key: &str, node: &Node, out: &mut Out) -> bool {
         "speculate" => out.int("speculative.tokens", node),
         _ => super::is_dull(key),
     }
-}
-
-/// The names that engines and charts give to the two halves of a disaggregated server.
-pub(crate) fn role(word: &str) -> Option<&'static str> {
-    let low = word.to_ascii_lowercase();
-    if low.contains("prefill") || low.contains("kv_producer") {
-        Some("prefill")
-    } else if low.contains("decode") || low.contains("kv_consumer") {
-        Some("decode")
-    } else {
-        None
-    }
-}
-
-/// Keys that belong to a role; the others stay with the whole.
-const SHARED: &[&str] = &[
-    "kind",
-    "framework",
-    "model",
-    "model_path",
-    "accelerator",
-    "weights_precision",
-    "kv_precision",
-    "precision",
-    "quantization",
-    "redundant_experts",
-    "orchestrator",
-    "manifest",
-    "launcher",
-    "role",
-];
-
-/// Combines the servers of a disaggregated deployment by their role.
-pub(crate) fn disaggregated(servers: Vec<(String, Out)>, out: &mut Out) {
-    let mut devices = Some(0_i64);
-    for (role, mut o) in servers {
-        devices = devices.zip(o.fields.int("num_accelerators")).and_then(|(a, b)| a.checked_add(b));
-        out.strange.append(&mut o.strange);
-        out.missing.append(&mut o.missing);
-        if !out.roles.iter().any(|(known, _)| *known == role) {
-            out.roles.push((role, o.fields));
-        }
-    }
-    settle_roles(out);
-    if let Some(n) = devices.filter(|n| *n > 0) {
-        out.fields.imply("num_accelerators", n, 0);
-    }
-}
-
-/// Moves what all roles have in common to the whole, and keeps the rest with the role.
-pub(crate) fn settle_roles(out: &mut Out) {
-    let mut roles = std::mem::take(&mut out.roles);
-    for (_, fields) in &mut roles {
-        for key in SHARED {
-            if let Some(e) = fields.remove(key)
-                && *key != "role"
-                && !out.fields.has(key)
-            {
-                out.fields.put(e);
-            }
-        }
-        fields.remove("num_accelerators");
-    }
-    let same = |key: &str| {
-        let mut it = roles.iter().map(|(_, f)| f.entry(key).map(|e| &e.value));
-        let first = it.next().flatten();
-        roles.len() > 1 && first.is_some() && it.all(|v| v == first)
-    };
-    // One speculation for both, and a cache setting that only names the feature.
-    let common: Vec<String> =
-        ["speculative.method", "speculative.tokens", "speculative.steps", "speculative.topk", "speculative.model"]
-            .iter()
-            .filter(|k| same(k))
-            .map(|k| (*k).to_owned())
-            .collect();
-    for key in common {
-        for (i, (_, f)) in roles.iter_mut().enumerate() {
-            if let Some(e) = f.remove(&key)
-                && i == 0
-            {
-                out.fields.put(e);
-            }
-        }
-    }
-    out.roles = roles;
 }

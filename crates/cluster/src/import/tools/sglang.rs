@@ -31,7 +31,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "max_prefill_tokens" => out.int("max_prefill_tokens", node),
         "max_total_tokens" => out.int("max_total_tokens", node),
         "disable_radix_cache" => out.not("prefix_caching", node),
-        "kv_cache_dtype" => super::vllm::kv(out, node),
+        "kv_cache_dtype" => super::kv(out, node),
         "dtype" => super::precision(out, node),
         "quantization" => {
             if let Some(w) = node.text().as_deref().and_then(names::weights) {

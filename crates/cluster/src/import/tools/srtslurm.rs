@@ -6,7 +6,8 @@ use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::value::{Node, parse_int};
 
-use super::serving::{Engine, settle_roles};
+use super::roles::settle_roles;
+use super::serving::Engine;
 
 /// Whether the document is one of these.
 pub(crate) fn looks_like(doc: &Node) -> bool {

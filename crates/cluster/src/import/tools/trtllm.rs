@@ -38,7 +38,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         | "kv_cache_free_gpu_memory_fraction"
         | "free_gpu_memory_fraction"
         | "kv_cache_config.free_gpu_memory_fraction" => out.float("gpu_memory_share", node),
-        "kv_cache_dtype" | "kv_cache_config.dtype" => super::vllm::kv(out, node),
+        "kv_cache_dtype" | "kv_cache_config.dtype" => super::kv(out, node),
         "dtype" => super::precision(out, node),
         "enable_attention_dp" => out.flag("attention_dp", node),
         "enable_chunked_prefill" | "enable_chunked_context" => out.flag("chunked_prefill", node),
@@ -102,45 +102,6 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             .any(|p| key.starts_with(p))
                 || super::is_dull(key)
         }
-    }
-}
-
-/// Reads the file of `trtllm-serve disaggregated`: context and generation servers.
-pub(crate) fn disaggregated(doc: &Node, out: &mut Out) {
-    use super::serving::{Engine, settle_roles};
-    out.fields.set("kind", "serving", doc.line);
-    out.fields.set("framework", "tensorrt-llm", doc.line);
-    let mut devices = Some(0_i64);
-    for (section, role) in [("context_servers", "prefill"), ("generation_servers", "decode")] {
-        let Some(s) = doc.get(section) else { continue };
-        let mut o = Out::default();
-        // Settings at the top hold for both.
-        for (k, v) in doc.map().iter().filter(|(_, v)| !v.is_map()) {
-            if !matches!(k.as_str(), "hostname" | "port") {
-                flag(&names::snake(k), v, &mut o);
-            }
-        }
-        if let Some(n) = s.get("num_instances") {
-            o.int("replicas", n);
-        }
-        let body: Vec<_> = s
-            .map()
-            .iter()
-            .filter(|(k, _)| !matches!(k.as_str(), "num_instances" | "urls" | "router"))
-            .cloned()
-            .collect();
-        Engine::Trtllm.keys(&Node::new(crate::import::value::Value::Map(body), s.line), &mut o);
-        Engine::Trtllm.finish(&mut o);
-        let f = |k: &str| o.fields.int(k).unwrap_or(1);
-        let n = o.fields.int("tp").and_then(|tp| tp.checked_mul(f("pp"))?.checked_mul(f("replicas")));
-        devices = devices.zip(n).and_then(|(a, b)| a.checked_add(b));
-        out.strange.append(&mut o.strange);
-        out.roles.push((role.to_owned(), o.fields));
-    }
-    settle_roles(out);
-    out.fields.remove("model_path");
-    if let Some(n) = devices.filter(|n| *n > 0) {
-        out.fields.imply("num_accelerators", n, doc.line);
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "max_num_seqs" | "batch_size" => out.int("max_num_seqs", node),
         "max_num_batched_tokens" => out.int("max_num_batched_tokens", node),
         "gpu_memory_utilization" => out.float("gpu_memory_share", node),
-        "kv_cache_dtype" => kv(out, node),
+        "kv_cache_dtype" => super::kv(out, node),
         "dtype" => super::precision(out, node),
         "quantization" | "q" => {
             if let Some(t) = node.text() {
@@ -117,7 +117,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         }
         "kv_transfer_config" => {
             let kv = object(node).and_then(|o| o.get("kv_role").and_then(Node::text));
-            if let Some(r) = kv.as_deref().and_then(super::serving::role) {
+            if let Some(r) = kv.as_deref().and_then(super::roles::role) {
                 out.fields.imply("role", r, node.line);
             }
             true
@@ -208,20 +208,6 @@ fn length(out: &mut Out, node: &Node) -> bool {
         }
     }
     out.int("max_model_len", node)
-}
-
-pub(crate) fn kv(out: &mut Out, node: &Node) -> bool {
-    match node.text() {
-        Some(t) => {
-            if let Some(p) = names::kv_precision(&t) {
-                out.set("kv_precision", p, node.line);
-            }
-        }
-        None => {
-            out.unset(node);
-        }
-    }
-    true
 }
 
 /// A mapping, or one written as JSON in a string.

@@ -1,0 +1,47 @@
+//! TensorRT-LLM's disaggregated servers: the YAML of `trtllm-serve disaggregated`.
+
+use crate::import::fields::Out;
+use crate::import::names;
+use crate::import::value::{Node, Value};
+
+use super::roles::settle_roles;
+use super::serving::Engine;
+use super::trtllm;
+
+/// Reads the file of `trtllm-serve disaggregated`: context and generation servers.
+pub(crate) fn document(doc: &Node, out: &mut Out) {
+    out.fields.set("kind", "serving", doc.line);
+    out.fields.set("framework", "tensorrt-llm", doc.line);
+    let mut devices = Some(0_i64);
+    for (section, role) in [("context_servers", "prefill"), ("generation_servers", "decode")] {
+        let Some(s) = doc.get(section) else { continue };
+        let mut o = Out::default();
+        // Settings at the top hold for both.
+        for (k, v) in doc.map().iter().filter(|(_, v)| !v.is_map()) {
+            if !matches!(k.as_str(), "hostname" | "port") {
+                trtllm::flag(&names::snake(k), v, &mut o);
+            }
+        }
+        if let Some(n) = s.get("num_instances") {
+            o.int("replicas", n);
+        }
+        let body: Vec<_> = s
+            .map()
+            .iter()
+            .filter(|(k, _)| !matches!(k.as_str(), "num_instances" | "urls" | "router"))
+            .cloned()
+            .collect();
+        Engine::Trtllm.keys(&Node::new(Value::Map(body), s.line), &mut o);
+        Engine::Trtllm.finish(&mut o);
+        let f = |k: &str| o.fields.int(k).unwrap_or(1);
+        let n = o.fields.int("tp").and_then(|tp| tp.checked_mul(f("pp"))?.checked_mul(f("replicas")));
+        devices = devices.zip(n).and_then(|(a, b)| a.checked_add(b));
+        out.strange.append(&mut o.strange);
+        out.roles.push((role.to_owned(), o.fields));
+    }
+    settle_roles(out);
+    out.fields.remove("model_path");
+    if let Some(n) = devices.filter(|n| *n > 0) {
+        out.fields.imply("num_accelerators", n, doc.line);
+    }
+}

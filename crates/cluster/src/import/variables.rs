@@ -1,0 +1,47 @@
+//! Machines and devices that environment variables count.
+
+use super::fields::Out;
+use super::shell::{Command, Text};
+use super::value::parse_int;
+
+/// Machines and processes on each, where a launcher takes them from variables.
+pub(crate) fn processes(name: &str, value: &Text, out: &mut Out) {
+    const READERS: &[&str] = &["llama-factory", "ms-swift", "primus-megatron", "primus-torchtitan", "primus-maxtext"];
+    if !out.fields.str("framework").is_some_and(|f| READERS.contains(&f)) {
+        return;
+    }
+    let key = match name {
+        "NNODES" => "nodes",
+        "NPROC_PER_NODE" | "GPUS_PER_NODE" => "accelerators_per_node",
+        _ => return,
+    };
+    if let Some(n) = parse_int(value.as_str()).filter(|n| *n > 0) {
+        out.fields.imply(key, n, value.line());
+    }
+}
+
+/// Devices that a variable in front of the command or in its container selects.
+pub(crate) fn visible_devices(cmd: &Command, out: &mut Out) {
+    for (k, v) in &cmd.env {
+        count_visible(k, v, out);
+    }
+    // `docker run -e VAR=…` and `env VAR=… cmd`.
+    for w in &cmd.words {
+        if let Some((k, v)) = w.as_str().split_once('=') {
+            count_visible(k, &Text::new(v, w.line()), out);
+        }
+    }
+}
+
+/// Counts a list of visible devices.
+pub(crate) fn count_visible(name: &str, value: &Text, out: &mut Out) {
+    if !matches!(name, "CUDA_VISIBLE_DEVICES" | "HIP_VISIBLE_DEVICES" | "ROCR_VISIBLE_DEVICES" | "ZE_AFFINITY_MASK") {
+        return;
+    }
+    let ids: Vec<&str> = value.as_str().split(',').map(str::trim).filter(|s| !s.is_empty()).collect();
+    if !ids.is_empty() && ids.iter().all(|i| i.parse::<u32>().is_ok()) {
+        out.fields.set("num_accelerators", ids.len() as i64, value.line());
+        // Tells servers on different devices from one that is started twice; removed when the job is complete.
+        out.fields.set("visible_devices", ids.join(","), value.line());
+    }
+}
