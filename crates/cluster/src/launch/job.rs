@@ -7,7 +7,7 @@ use atlas_core::plan::{Format, Optimizer, Recompute, Sharding};
 use atlas_plan::estimate::{Estimate, Verdict};
 use atlas_plan::scenario::{Parts, Scenario};
 
-use super::tools::{Draft, Tool};
+use super::tool::Tool;
 use super::words::{one_line, slug};
 use super::{Options, STEPS, Unsupported, table};
 use crate::import::accelerator_label;
@@ -296,9 +296,8 @@ impl<'a> Job<'a> {
         .collect()
     }
 
-    /// Remarks for the user.
-    pub(crate) fn notes(&self, draft: &Draft) -> Vec<String> {
-        let mut notes = draft.notes.clone();
+    /// Remarks for the user: what the tool's draft notes, and what the job itself calls for.
+    pub(crate) fn notes(&self, mut notes: Vec<String>) -> Vec<String> {
         notes.extend(self.doubt.iter().map(|doubt| format!("planner warning: {doubt}")));
         if let Some(training) = self.training()
             && self.options.steps.is_none()

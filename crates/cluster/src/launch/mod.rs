@@ -8,6 +8,7 @@ mod job;
 mod keys;
 mod stated;
 mod table;
+mod tool;
 mod tools;
 mod words;
 mod wrap;
@@ -21,7 +22,7 @@ pub(crate) use job::{count, host};
 pub(crate) use table::model_of_tool;
 pub(crate) use words::{one_line, slug, yaml_text};
 
-pub use tools::Tool;
+pub use tool::Tool;
 
 /// What the command runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -154,7 +155,7 @@ pub fn files(parts: &Parts, scenario: &Scenario, options: &Options) -> Result<La
         Wrap::Slurm => wrap::slurm::files(&job, &draft, &header, options),
         Wrap::Kubernetes => wrap::kubernetes::files(&job, &draft, &header, options),
     };
-    Ok(Launch { tool, name: job.name.clone(), files, notes: job.notes(&draft) })
+    Ok(Launch { tool, name: job.name.clone(), files, notes: job.notes(draft.notes) })
 }
 
 /// The figure that a run is compared with: tokens per second of all accelerators.
