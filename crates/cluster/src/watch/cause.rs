@@ -1,6 +1,7 @@
 //! Causes of a deviation, and how they are weighed against each other.
 
 use atlas_core::sort;
+use serde_json::{Value, json};
 
 /// Why a run is slower than predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -86,6 +87,12 @@ impl Diagnosis {
             [_] => true,
             [first, second, ..] => first.weight >= 0.5 && first.weight >= 1.5 * second.weight,
         }
+    }
+
+    /// The suspects as a list.
+    pub(super) fn json(&self) -> Value {
+        let one = |suspect: &Suspect| json!({"cause": suspect.cause.name(), "weight": suspect.weight, "evidence": suspect.evidence});
+        self.suspects.iter().map(one).collect()
     }
 }
 

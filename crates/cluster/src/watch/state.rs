@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use super::cause::Diagnosis;
 use super::devices::Devices;
 use super::diagnose::{self, Case};
-use super::event::{self, Event};
+use super::event::Event;
 use super::prediction::{Prediction, Quantity};
 use super::serving::{self, Reports};
 use super::shift::{self, Shift};
+use super::standing::Standing;
 use super::timers::Timers;
 use super::track::{Point, Track, median};
 
@@ -26,69 +27,6 @@ const WINDOW: usize = 20;
 const LATE: usize = 8;
 /// Slowdown inside the interval that is worth saying.
 const NOTICE: f64 = 0.05;
-
-/// Where the run stands against its interval.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub enum Standing {
-    /// Too little was read.
-    #[default]
-    Waiting,
-    /// There is no prediction to hold it against.
-    Unplanned,
-    /// Inside.
-    Within,
-    /// Slower than its upper end.
-    Slower {
-        /// The first slow step; `None` if it was slow from the start.
-        since: Option<u64>,
-        /// By which share slower than predicted.
-        share: f64,
-    },
-    /// Faster than its lower end.
-    Faster {
-        /// By which share faster than predicted.
-        share: f64,
-    },
-}
-
-impl Standing {
-    /// Its name in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Standing::Waiting => "waiting",
-            Standing::Unplanned => "unplanned",
-            Standing::Within => "within",
-            Standing::Slower { .. } => "slower",
-            Standing::Faster { .. } => "faster",
-        }
-    }
-
-    /// Whether two verdicts differ at most in how fast or slow the run is.
-    #[must_use]
-    pub fn is_same(self, other: Standing) -> bool {
-        match (self, other) {
-            (Standing::Slower { since: a, .. }, Standing::Slower { since: b, .. }) => a == b,
-            _ => self.name() == other.name(),
-        }
-    }
-
-    /// In words.
-    #[must_use]
-    pub fn text(self, state: &WatchState) -> String {
-        match self {
-            Standing::Waiting => "not enough data to compare".to_owned(),
-            Standing::Unplanned => "nothing to compare with".to_owned(),
-            Standing::Within => "within the interval".to_owned(),
-            Standing::Slower { since, share } => {
-                let since = since
-                    .map_or_else(|| "from the start".to_owned(), |step| format!("since {} {step}", state.counter()));
-                format!("{:.0} % slower than predicted {since}", 100.0 * share)
-            }
-            Standing::Faster { share } => format!("{:.0} % faster than predicted", 100.0 * share),
-        }
-    }
-}
 
 /// One file that is followed.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -466,7 +404,7 @@ impl WatchState {
             "counter": self.counter(), "at": self.last_step(), "measured_s": self.now,
             "predicted_s": plan.map(|plan| plan.seconds), "band_s": plan.map(|plan| plan.band),
             "plan": plan.map(|plan| &plan.name), "standing": self.standing.name(), "since": since, "slower_by": share,
-            "suspects": self.diagnosis.as_ref().map(event::suspects), "progress": progress,
+            "suspects": self.diagnosis.as_ref().map(Diagnosis::json), "progress": progress,
             "watts": self.power().map(|(measured, planned)| json!({"measured": measured, "planned": planned})),
             "restarts": self.restarts, "silent_s": self.silent_s,
         })

@@ -82,7 +82,7 @@ fn words(seen: &Seen, mode: Mode, width: u16) -> Vec<(Role, String)> {
         Standing::Waiting | Standing::Unplanned => Role::Dim,
     };
     let at = state.last_step().map_or_else(String::new, |step| format!("{} {step}: ", state.counter()));
-    out.push((role, format!("{at}{}", state.standing.text(state))));
+    out.push((role, format!("{at}{}", state.standing.text(state.counter()))));
     if let Some(now) = state.now {
         let text = match &state.prediction {
             Some(plan) => {
