@@ -5,7 +5,7 @@ use atlas_core::sort;
 use atlas_plan::knob::{Knob, KnobValues as _};
 
 use super::words::{Words, count};
-use super::{change, failures, figures, idioms, rephrased, subject, topic, words};
+use super::{change, figures, idioms, left_over, mtbf, rephrased, topic, words};
 use crate::{Known, Objective};
 
 /// Lengths of prompts and outputs as people call them.
@@ -192,11 +192,11 @@ pub(super) fn corrected(words: &mut Words, known: &Known) -> Vec<String> {
     let vocabulary: Vec<&str> = topic::vocabulary()
         .chain(figures::vocabulary())
         .chain(change::vocabulary())
-        .chain(subject::vocabulary())
+        .chain(left_over::vocabulary())
         .chain(words::vocabulary())
         .chain(idioms::vocabulary())
         .chain(rephrased::vocabulary())
-        .chain(failures::vocabulary())
+        .chain(mtbf::vocabulary())
         .chain(LENGTHS.iter().flat_map(|(phrase, _)| phrase.split(' ')))
         .chain(USERS.into_iter().chain(AT_ONCE).chain(ACCELERATORS))
         .chain(["serve", "serving", "train", "training", "inference", "tokens", "second", "million", "nodes"])

@@ -8,69 +8,15 @@ use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 
 use super::case::{Case, Context};
 use super::change::{self, Scaled};
-use super::failures::{self, Failures};
 use super::figures::{self, NamedFigure as Figure};
+use super::left_over::subject;
+use super::mtbf::{self, Failures};
 use super::phrasing;
+use super::terms::{is_term, terms};
 use super::topic::{self, Topic};
-use super::words::{Words, count};
+use super::words::Words;
 use super::{Refusal, Reply, rephrased};
 use crate::{Hardware, Intent, Known, KnownWorkload, Question, Trouble, parse};
-
-/// Words that a topic's questions have besides their subject.
-const BESIDES: [&str; 52] = [
-    "not",
-    "higher",
-    "high",
-    "low",
-    "big",
-    "large",
-    "long",
-    "take",
-    "takes",
-    "fit",
-    "fits",
-    "enough",
-    "gpu",
-    "gpus",
-    "accelerator",
-    "accelerators",
-    "card",
-    "cards",
-    "chip",
-    "chips",
-    "instead",
-    "switch",
-    "move",
-    "change",
-    "changes",
-    "most",
-    "only",
-    "computed",
-    "calculated",
-    "than",
-    "better",
-    "best",
-    "figure",
-    "figures",
-    "value",
-    "still",
-    "about",
-    "hardware",
-    "target",
-    "targets",
-    "one",
-    "work",
-    "make",
-    "makes",
-    "going",
-    "go",
-    "by",
-    "total",
-    "faster",
-    "cheaper",
-    "reach",
-    "draw",
-];
 
 /// A question, understood.
 #[derive(Debug, Clone)]
@@ -121,7 +67,7 @@ impl ParsedQuestion {
     ) -> Result<ParsedQuestion, Refusal> {
         let written = words.clone();
         phrasing::rewritten(&mut words);
-        let failures = failures::take(&mut words.clone());
+        let failures = mtbf::take(&mut words.clone());
         let Some(topic) = topic::take(&mut words) else {
             let line = if readings.is_empty() { line.to_owned() } else { written.line() };
             return ParsedQuestion::plain(&line, words, known).map(|question| ParsedQuestion { readings, ..question });
@@ -139,7 +85,7 @@ impl ParsedQuestion {
             known,
         };
         if topic == Topic::Failures {
-            failures::take(&mut words);
+            mtbf::take(&mut words);
         }
         if matches!(topic, Topic::Meaning | Topic::List | Topic::Guide) {
             return Ok(question);
@@ -147,7 +93,7 @@ impl ParsedQuestion {
         // "What is MFU" asks for a meaning, "what is the MFU" for a value.
         if topic == Topic::Value
             && let [word] = words.all()
-            && super::meaning::is_term(word)
+            && is_term(word)
             && written.begins("what is")
         {
             return Ok(ParsedQuestion { topic: Topic::Meaning, ..question });
@@ -160,7 +106,7 @@ impl ParsedQuestion {
             question.times = change::times(&mut words);
         }
         // "The difference between tp and pp" of words, not of hardware.
-        if topic == Topic::Compare && super::meaning::terms(&words).len() > 1 {
+        if topic == Topic::Compare && terms(&words).len() > 1 {
             return Ok(ParsedQuestion { topic: Topic::Meaning, ..question });
         }
         if topic == Topic::Compare
@@ -351,11 +297,6 @@ impl ParsedQuestion {
     }
 }
 
-/// Words that are known here.
-pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
-    BESIDES.into_iter()
-}
-
 /// Of two formats or programs between which a question asks to choose, `fp8 or bf16`, drops the one that is in effect.
 fn other_than_now(words: &mut Words, context: &Context<'_>) {
     let Ok(case) = Case::of(context, &context.target, &context.workload, context.overrides.clone()) else { return };
@@ -381,50 +322,6 @@ fn other_than_now(words: &mut Words, context: &Context<'_>) {
 
 pub(super) fn number_of_nodes(nodes: u32) -> (Knob, Setting) {
     (Knob::NumNodes, Setting::Number(f64::from(nodes)))
-}
-
-/// Reads what is left of a question's words by the grammar of the command line.
-fn subject(mut words: Words, known: &Known, topic: Topic) -> Result<Question, Refusal> {
-    for phrase in ["requests per second", "queries per second", "requests/s", "req/s", "requests a second", "qps"] {
-        while words.replace(phrase, &["rps"]) {}
-    }
-    let plural = |word: &str| {
-        let one = word.strip_suffix('s')?;
-        let named = |word: &str| known.names_target(word) || known.names_workload(word);
-        (!named(word) && named(one) && one.len() > 2).then(|| vec![one.to_owned()])
-    };
-    words.rewrite(plural);
-    words.rewrite_pairs(|first, second| {
-        let number = count(first)?;
-        let set = |name: &str| Some(vec![format!("{name}={number}")]);
-        match second {
-            "node" | "nodes" | "machine" | "machines" | "server" | "servers" => set("num_nodes"),
-            "user" | "users" => set("concurrency"),
-            "rps" => set("request_rate"),
-            name if known.names_target(name) && !name.contains('=') => Some(vec![number.to_string(), name.to_owned()]),
-            _ => None,
-        }
-    });
-    words.rewrite(|word| {
-        let format = Knob::Precision.parse(word, &[]).is_ok() && !known.names_workload(word);
-        let software = || Software::parse(word).is_ok() && !known.names_workload(word) && !known.names_target(word);
-        if format {
-            Some(vec![format!("precision={word}")])
-        } else if !word.contains(['=', '<', '>']) && software() {
-            Some(vec![format!("software={word}")])
-        } else {
-            None
-        }
-    });
-    let words = words.without_fillers();
-    let mut kept = words;
-    for word in BESIDES {
-        let objective = topic == Topic::Rank && matches!(word, "fits" | "fit");
-        if !objective {
-            while kept.take(word) {}
-        }
-    }
-    Ok(parse(&kept.line(), known)?)
 }
 
 /// Hardware that asks for less than a node of every target of its name: the name, and how many accelerators.

@@ -1,0 +1,164 @@
+//! What fails how often, as the words of a question say it.
+
+use super::words::{Words, count};
+
+/// What fails how often.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Failures {
+    /// Whose mean time between failures is stated.
+    pub(super) of: Failing,
+    /// The mean time, seconds.
+    pub(super) every: f64,
+}
+
+/// Whose failures are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failing {
+    /// Of any node: a failure of the job.
+    Any,
+    /// Of each single node.
+    EachNode,
+    /// Of each single accelerator.
+    EachAccelerator,
+}
+
+/// Words of questions about failures and checkpoints, which name no scenario.
+const SAID: [&str; 27] = [
+    "what",
+    "if",
+    "happens",
+    "when",
+    "node",
+    "nodes",
+    "machine",
+    "machines",
+    "server",
+    "servers",
+    "fails",
+    "fail",
+    "failing",
+    "failed",
+    "failure",
+    "failures",
+    "crashes",
+    "crash",
+    "dies",
+    "each",
+    "every",
+    "once",
+    "twice",
+    "mtbf",
+    "times",
+    "something",
+    "breaks",
+];
+const CHECKPOINTS: [&str; 14] = [
+    "often",
+    "how",
+    "should",
+    "checkpoint",
+    "checkpoints",
+    "checkpointing",
+    "interval",
+    "best",
+    "optimal",
+    "save",
+    "write",
+    "goodput",
+    "lost",
+    "lose",
+];
+
+/// Words that are known here.
+pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
+    SAID.into_iter().chain(CHECKPOINTS)
+}
+
+/// Seconds of a unit of time.
+fn seconds(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "minute" | "minutes" | "min" => 60.0,
+        "hour" | "hours" | "h" | "hourly" => 3600.0,
+        "day" | "days" | "d" | "daily" => 86_400.0,
+        "week" | "weeks" | "weekly" => 7.0 * 86_400.0,
+        "month" | "months" | "monthly" => 30.0 * 86_400.0,
+        "year" | "years" | "yearly" => 365.0 * 86_400.0,
+        _ => return None,
+    })
+}
+
+/// `50000h`, `3d`.
+fn joined(word: &str) -> Option<f64> {
+    let at = word.find(|c: char| c.is_ascii_alphabetic())?;
+    let (number, unit) = word.split_at(at);
+    Some(count(number)? * seconds(unit)?)
+}
+
+/// How often what fails, as far as the question says; the words that say so are taken out.
+pub(super) fn take(words: &mut Words) -> Option<Failures> {
+    const ACCELERATORS: [&str; 6] = ["gpu", "gpus", "accelerator", "accelerators", "card", "cards"];
+    const NODES: [&str; 6] = ["node", "nodes", "machine", "machines", "server", "servers"];
+    let all = words.all().to_vec();
+    let is = |word: &String, list: &[&str]| list.contains(&word.as_str());
+    let each = all.iter().position(|word| is(word, &["each", "every", "per"])).and_then(|at| all.get(at + 1));
+    let singly = |list: &[&str]| {
+        let named = each.is_some_and(|word| is(word, list));
+        named || words.has("mtbf") && all.iter().any(|word| is(word, list))
+    };
+    let of = if singly(&ACCELERATORS) {
+        Failing::EachAccelerator
+    } else if singly(&NODES) {
+        Failing::EachNode
+    } else if words.has("mtbf") {
+        // As `--mtbf` states it.
+        Failing::EachAccelerator
+    } else {
+        Failing::Any
+    };
+    let number = |at: usize| at.checked_sub(1).and_then(|at| all.get(at)).and_then(|word| count(word));
+    let every = all.iter().enumerate().find_map(|(at, word)| {
+        let times = all.get(at + 1).filter(|next| next.as_str() == "times" || next.as_str() == "failures");
+        match (joined(word), seconds(word), times.and_then(|_| count(word))) {
+            (Some(time), ..) => Some(time),
+            // `3 failures a week`.
+            (_, _, Some(times)) => all.get(at + 3).and_then(|unit| seconds(unit)).map(|unit| unit / times.max(1e-9)),
+            // `every 3 days`, `twice a week`, `daily`.
+            (_, Some(unit), _) => {
+                let twice = all.iter().take(at).any(|word| word == "twice");
+                Some(number(at).unwrap_or(1.0) * unit / if twice { 2.0 } else { 1.0 })
+            }
+            _ => None,
+        }
+    });
+    words.rewrite(|word| {
+        let drop = SAID.contains(&word) || CHECKPOINTS.contains(&word) || ACCELERATORS.contains(&word);
+        (drop || seconds(word).is_some() || joined(word).is_some()).then(Vec::new)
+    });
+    if every.is_some() {
+        words.rewrite(|word| count(word).is_some().then(Vec::new));
+    }
+    every.filter(|every| *every > 0.0).map(|every| Failures { of, every })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_often_what_fails_is_read_from_the_words() {
+        const DAY: f64 = 86_400.0;
+        let expected = [
+            ("what if a node fails every day", Some((Failing::Any, DAY))),
+            ("what if each node fails every 30 days", Some((Failing::EachNode, 30.0 * DAY))),
+            ("what if every gpu fails once a year", Some((Failing::EachAccelerator, 365.0 * DAY))),
+            ("goodput with an mtbf of 50000h", Some((Failing::EachAccelerator, 50_000.0 * 3600.0))),
+            ("what if there are 3 failures a week", Some((Failing::Any, 7.0 * DAY / 3.0))),
+            ("what if nodes fail twice a week", Some((Failing::Any, 3.5 * DAY))),
+            ("how often should i checkpoint", None),
+        ];
+        for (line, wanted) in expected {
+            let found = take(&mut Words::of(line)).map(|found| (found.of, found.every));
+            assert_eq!(found, wanted, "{line}");
+        }
+    }
+}
