@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use atlas_core::plan::Format;
 use atlas_catalog::transformer::Sharing;
 use atlas_catalog::{Accelerator, Catalog, Model, Part, Price, measurements};
+use atlas_core::plan::Format;
 use atlas_document::parse::parse;
 use atlas_document::{Diagnostics, Node, Sources};
 

@@ -109,6 +109,23 @@ fn engines_know_no_software_release_or_table_by_name() {
     }
 }
 
+/// The last bits of the C library's functions depend on the processor; `atlas_core::math` has its own.
+#[test]
+fn figures_do_not_depend_on_the_functions_of_a_c_library() {
+    const METHODS: [&str; 13] =
+        ["exp", "exp2", "exp_m1", "ln", "ln_1p", "log2", "log10", "powf", "cbrt", "tanh", "sin", "cos", "hypot"];
+    let mut files = Vec::new();
+    for folder in libraries().into_values() {
+        files.extend(modules(&folder.join("src")));
+    }
+    assert!(files.len() > 300, "{}", files.len());
+    for (module, text) in files.into_iter().filter(|(module, _)| !module.contains(&"tests".to_owned())) {
+        let code: String = text.lines().filter_map(|line| line.split("//").next()).collect();
+        let called = METHODS.iter().find(|name| code.contains(&format!(".{name}(")));
+        assert_eq!(called, None, "{module:?}: call it from `atlas_core::math`");
+    }
+}
+
 #[test]
 fn integration_tests_are_modules_of_one_binary() {
     let stray: Vec<PathBuf> = std::fs::read_dir(root().join("tests"))

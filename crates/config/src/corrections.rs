@@ -1,6 +1,7 @@
 //! Corrections of the analytical engine's figures, learned from a few runs of one cluster. `atlas calibrate` writes them
 //! into a profile; they hold for scenarios on the accelerator of the runs.
 
+use atlas_core::math;
 use std::sync::Arc;
 
 use atlas_document::decode::{Bounds, Fields};
@@ -122,7 +123,7 @@ impl Configuration {
         if *self.accelerator != *features.accelerator || *self.software != *features.software {
             return 0.0;
         }
-        (-self.falloff * self.shape.distance(&features.shape)).exp()
+        math::exp(-self.falloff * self.shape.distance(&features.shape))
     }
 }
 
@@ -251,7 +252,7 @@ impl Correction {
         }
         // Never narrower than the spread of configurations around their effects.
         let sd = variance.max(self.residual * self.residual).sqrt();
-        Adjustment { factor: mean.exp(), half_width: self.reach * sd }
+        Adjustment { factor: math::exp(mean), half_width: self.reach * sd }
     }
 }
 

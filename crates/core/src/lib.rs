@@ -7,6 +7,7 @@ pub mod cores;
 pub mod count;
 pub mod escape;
 pub mod field;
+pub mod math;
 pub mod mode;
 pub mod network;
 pub mod plan;

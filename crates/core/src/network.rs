@@ -1,5 +1,7 @@
 //! Topology of the network between scale-up domains, and the share of its links' rate that it provides.
 
+use crate::math;
+
 /// The topology, as far as it determines the rate of exchanges between domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Topology {
@@ -93,7 +95,7 @@ impl Network {
     #[must_use]
     pub fn exchange_share(&self, nodes: f64, apart: f64) -> f64 {
         if self.topology == Topology::Torus {
-            return 1.0 / (0.75 * nodes.max(1.0).cbrt()).max(1.0) / self.ratio();
+            return 1.0 / (0.75 * math::cbrt(nodes.max(1.0))).max(1.0) / self.ratio();
         }
         if self.ratio() <= 1.0 {
             return 1.0;

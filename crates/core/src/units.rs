@@ -3,6 +3,8 @@
 //! Every figure keeps its width while it changes, so that nothing jumps: four significant digits, a decimal point
 //! only where it is significant, thousands as `k`, `M`, `G` … after the number.
 
+use crate::math;
+
 /// Significant digits of a figure, unless it is known no better than in fewer.
 pub const DIGITS: i32 = 4;
 
@@ -91,7 +93,7 @@ pub fn significant_short(value: f64) -> String {
 /// The power of ten of the first digit once `value` is rounded to `digits` digits (999.96 → 3).
 fn magnitude_after_rounding(value: f64, digits: i32) -> i32 {
     #[expect(clippy::cast_possible_truncation, reason = "a float's decimal exponent is below 400")]
-    let magnitude = value.abs().log10().floor() as i32;
+    let magnitude = math::log10(value.abs()).floor() as i32;
     let unit = 10f64.powi(magnitude - digits + 1);
     if (value.abs() / unit).round() * unit >= 10f64.powi(magnitude + 1) { magnitude + 1 } else { magnitude }
 }

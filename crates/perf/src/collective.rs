@@ -6,6 +6,7 @@
 
 use crate::accelerator::{Accelerator, Bridge};
 use crate::constants::Constants;
+use atlas_core::math;
 use atlas_core::network::Network;
 
 /// The links under a group, bytes/s one way and seconds per step.
@@ -105,7 +106,7 @@ fn transfer(bytes: f64, bw: f64, ramp: f64) -> f64 {
 
 /// Scale-out bandwidth of one rank in a group that spans many domains.
 fn nic_rate(f: &Fabric, g: &Group) -> f64 {
-    f.nic_bw / (1.0 + f.congestion * g.domains().log2())
+    f.nic_bw / (1.0 + f.congestion * math::log2(g.domains()))
 }
 
 /// The same where every domain sends to the next one only.
@@ -129,7 +130,7 @@ fn ring_latency(f: &Fabric, g: &Group) -> f64 {
 
 /// Latency of a hierarchical algorithm: logarithmic between domains.
 fn tree_latency(f: &Fabric, g: &Group) -> f64 {
-    g.local.log2().ceil() * f.link_latency + g.domains().log2().ceil() * f.nic_latency
+    math::log2(g.local).ceil() * f.link_latency + math::log2(g.domains()).ceil() * f.nic_latency
 }
 
 /// Reduce-scatter or all-gather of a vector of `bytes`.
@@ -190,7 +191,7 @@ pub fn all_to_all(f: &Fabric, g: Group, bytes: f64, copies: f64) -> f64 {
     }
     let domains = g.domains();
     let copies = copies.max(1.0);
-    let distinct = if domains > 1.0 { domains * (1.0 - (1.0 - 1.0 / domains).powf(copies)) / copies } else { 1.0 };
+    let distinct = if domains > 1.0 { domains * (1.0 - math::powf(1.0 - 1.0 / domains, copies)) / copies } else { 1.0 };
     let inside = bytes * (g.local - 1.0) / g.local;
     let outside = bytes * distinct * (domains - 1.0) / domains;
     let inner = if inside > 0.0 { f.link_latency + transfer(inside, f.link_bw, f.message_ramp) } else { 0.0 };

@@ -10,6 +10,7 @@
 use crate::accelerator::Generation;
 use crate::serving::{Load, ServingInput, Stack};
 use crate::training::TrainingInput;
+use atlas_core::math;
 
 /// Factors on a predicted figure.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
@@ -43,7 +44,7 @@ impl Factors {
     /// Both logarithms times `by`.
     #[must_use]
     fn widened(self, by: f64) -> Factors {
-        Factors { low: self.low.powf(by), high: self.high.powf(by) }
+        Factors { low: math::powf(self.low, by), high: math::powf(self.high, by) }
     }
 }
 
@@ -204,7 +205,7 @@ const LIGHT: f64 = 32.0;
 #[must_use]
 pub fn training(i: &TrainingInput, release: Release) -> Factors {
     // Nothing larger was measured than 16,384 accelerators or sequences of 2^20 tokens: a quarter more per doubling.
-    let beyond = (i.accelerators / 16_384.0).max(i.seq / 1_048_576.0).max(1.0).log2();
+    let beyond = math::log2((i.accelerators / 16_384.0).max(i.seq / 1_048_576.0).max(1.0));
     Regime::of_training(i).factors(release).widened(1.0 + 0.25 * beyond)
 }
 

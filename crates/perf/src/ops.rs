@@ -6,6 +6,7 @@
 use crate::arch::{Architecture, Attention, Head};
 use crate::roofline::Gemm;
 use atlas_core::count::Count;
+use atlas_core::math;
 
 /// What an operator is, for the breakdown and for its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -344,7 +345,7 @@ fn moe_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     let local = (a.experts / s.ep).max(1.0);
     let sent = own * a.top_k * s.imbalance * if s.sequence_parallel { s.etp } else { s.etp.max(1.0) };
     // Decode touches only the experts that its few tokens choose.
-    let touched = local * (1.0 - (1.0 - a.top_k / a.experts).powf(own * shards / s.etp));
+    let touched = local * (1.0 - math::powf(1.0 - a.top_k / a.experts, own * shards / s.etp));
     let per_expert = sent / touched.max(1e-9);
     let ffn = a.moe_ffn / s.etp;
     let up = Gemm { m: per_expert, n: ups * ffn, k: e, batch: touched };

@@ -1,5 +1,6 @@
 //! Knobs: the fields of [`atlas_core::field`] as values that users type, step through and lay over files.
 
+use atlas_core::math;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -161,11 +162,11 @@ fn neighbor(names: &[Arc<str>], now: &Arc<str>, by: i32) -> Arc<str> {
 }
 
 fn next_power_of_two(value: f64) -> f64 {
-    if value < 1.0 { 1.0 } else { (value.log2().floor() + 1.0).exp2() }
+    if value < 1.0 { 1.0 } else { math::exp2(math::log2(value).floor() + 1.0) }
 }
 
 fn previous_power_of_two(value: f64) -> f64 {
-    if value <= 1.0 { 0.0 } else { (value.log2().ceil() - 1.0).exp2() }
+    if value <= 1.0 { 0.0 } else { math::exp2(math::log2(value).ceil() - 1.0) }
 }
 
 /// A number without the unit of its knob: `48` of `$48`, `48 $/h` or `48/h` dollars an hour.

@@ -1,5 +1,6 @@
 //! A scenario in the predecessor dashboard's JSON, with its estimate and the analytical engine's.
 
+use atlas_core::math;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -312,7 +313,8 @@ impl Pair<'_> {
             (line.map_or_else(String::new, |line| show(line.dashboard)), other)
         };
         let ratio = lines.first().and_then(|line| Some(line.analytical? / line.dashboard));
-        let cause = self.contrast.factors.iter().max_by(|a, b| a.factor.ln().abs().total_cmp(&b.factor.ln().abs()));
+        let cause =
+            self.contrast.factors.iter().max_by(|a, b| math::ln(a.factor).abs().total_cmp(&math::ln(b.factor).abs()));
         let cause = cause.map_or_else(String::new, |cause| format!("{} x{}", cause.what, significant(cause.factor, 3)));
         let ((rate, other_rate), (memory, other_memory)) = (pair("tokens/s"), pair("device memory, %"));
         vec![

@@ -1,6 +1,7 @@
 //! The target of a job: its accelerators, with links, price and power of a target of the library.
 
 use atlas_core::count::Count;
+use atlas_core::math;
 use std::sync::Arc;
 
 use atlas_catalog::Accelerator;
@@ -94,7 +95,7 @@ fn like(facts: &Facts, library: &Library, sheet: &Accelerator) -> Result<Arc<Tar
         own.is_some_and(|own| own.id == sheet.id)
     };
     let (per_node, nodes) = (facts.number("accelerators_per_node"), facts.number("nodes"));
-    let far = |value: Option<f64>, own: f64| value.map_or(0.0, |value| (value / own.max(1.0)).ln().abs());
+    let far = |value: Option<f64>, own: f64| value.map_or(0.0, |value| math::ln(value / own.max(1.0)).abs());
     let distance = |target: &Target| {
         100.0 * far(per_node, f64::from(target.accelerators_per_node))
             + far(nodes.or(Some(1.0)), f64::from(target.num_nodes))

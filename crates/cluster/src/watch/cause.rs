@@ -1,5 +1,6 @@
 //! Causes of a deviation, and how they are weighed against each other.
 
+use atlas_core::math;
 use atlas_core::sort;
 use serde_json::{Value, json};
 
@@ -105,7 +106,7 @@ pub(super) struct Scale {
 impl Scale {
     /// Adds a cause with how often it is one, before anything is known.
     pub(super) fn prior(&mut self, cause: Cause, share: f64) {
-        self.entries.push((cause, share.max(1e-6).ln(), Vec::new()));
+        self.entries.push((cause, math::ln(share.max(1e-6)), Vec::new()));
     }
 
     /// Shifts the odds of a cause; a cause that was ruled out stays out.
@@ -128,10 +129,10 @@ impl Scale {
     /// The suspects, weights summing to 1.
     pub(super) fn weigh(self) -> Diagnosis {
         let most = self.entries.iter().map(|(_, score, _)| *score).fold(f64::NEG_INFINITY, f64::max);
-        let total: f64 = self.entries.iter().map(|(_, score, _)| (score - most).exp()).sum();
+        let total: f64 = self.entries.iter().map(|(_, score, _)| math::exp(score - most)).sum();
         let suspect = |(cause, score, evidence): (Cause, f64, _)| Suspect {
             cause,
-            weight: (score - most).exp() / total,
+            weight: math::exp(score - most) / total,
             evidence,
         };
         let mut suspects: Vec<Suspect> = self.entries.into_iter().map(suspect).collect();

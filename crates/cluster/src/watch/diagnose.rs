@@ -9,6 +9,7 @@ use super::prediction::{Part, Prediction};
 use super::shift::{Shape, shape};
 use super::timers::Timers;
 use super::track::Point;
+use atlas_core::math;
 
 /// What is known of a deviation.
 #[derive(Debug)]
@@ -78,7 +79,7 @@ fn growth(scale: &mut Scale, prediction: &Prediction, extra: f64) {
         let term = prediction.largest(Part::Network).unwrap_or("network");
         let text = format!("communication ({term}) would have to take {factor:.1} times as long as predicted");
         // Links lose lanes and share switches: twice to tenfold is common, a hundredfold is not.
-        let odds = if factor <= 10.0 { 0.0 } else { -(factor / 10.0).ln() };
+        let odds = if factor <= 10.0 { 0.0 } else { -math::ln(factor / 10.0) };
         scale.because(Cause::Network, odds, text);
     } else {
         scale.because(Cause::Network, -2.0, "the estimate has no exposed communication");
@@ -92,7 +93,7 @@ fn growth(scale: &mut Scale, prediction: &Prediction, extra: f64) {
 }
 
 fn shapes(scale: &mut Scale, before: Option<Shape>, after: Shape, rise: f64) {
-    let noise = before.map_or(1.0, |before| (after.noise.max(1e-3) / before.noise.max(1e-3)).ln().exp());
+    let noise = before.map_or(1.0, |before| math::exp(math::ln(after.noise.max(1e-3) / before.noise.max(1e-3))));
     // Few long steps between usual ones.
     let bursts = after.mean - 1.0 > rise.max(0.0) && after.spikes > 0.0 && after.spikes < 0.4 && rise < 0.05;
     if bursts {
@@ -119,10 +120,10 @@ fn shapes(scale: &mut Scale, before: Option<Shape>, after: Shape, rise: f64) {
     }
     if noise >= 2.0 {
         let text = format!("step times scatter {noise:.1} times as much as before, as under contention");
-        scale.because(Cause::Network, 0.9 * noise.ln().min(2.0), text.clone());
-        scale.because(Cause::Host, 0.5 * noise.ln().min(2.0), text);
-        scale.add(Cause::Straggler, -0.5 * noise.ln().min(2.0));
-        scale.add(Cause::Clocks, -0.7 * noise.ln().min(2.0));
+        scale.because(Cause::Network, 0.9 * math::ln(noise).min(2.0), text.clone());
+        scale.because(Cause::Host, 0.5 * math::ln(noise).min(2.0), text);
+        scale.add(Cause::Straggler, -0.5 * math::ln(noise).min(2.0));
+        scale.add(Cause::Clocks, -0.7 * math::ln(noise).min(2.0));
     } else if before.is_some() {
         let text = "every step takes longer by the same share, from one step to the next";
         scale.because(Cause::Straggler, 0.9, text);

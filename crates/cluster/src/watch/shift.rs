@@ -1,5 +1,6 @@
 //! Where a series of times changed its level, and the shape of that change.
 
+use atlas_core::math;
 use atlas_ingest::series::quantile;
 
 use super::track::Point;
@@ -61,8 +62,8 @@ pub fn find(points: &[Point]) -> Option<Shift> {
     let (before, after) = points.split_at_checked(at)?;
     let (before, after) = (super::track::median(before)?, super::track::median(after)?);
     let least_noise = n * 1e-8;
-    let evidence = n * ((total + least_noise) / ((total - gain).max(0.0) + least_noise)).ln();
-    let certain = evidence > 6.0 * n.ln() && (after / before).ln().abs() > 0.02;
+    let evidence = n * math::ln((total + least_noise) / ((total - gain).max(0.0) + least_noise));
+    let certain = evidence > 6.0 * math::ln(n) && math::ln(after / before).abs() > 0.02;
     let since = points.get(at)?.step;
     certain.then_some(Shift { since, at, before, after })
 }
@@ -97,7 +98,7 @@ pub fn all(points: &[Point]) -> Vec<Shift> {
 
 /// Logarithms of the values, single outliers clipped.
 fn clipped(points: &[Point]) -> Vec<f64> {
-    let logs: Vec<f64> = points.iter().map(|point| point.value.max(1e-12).ln()).collect();
+    let logs: Vec<f64> = points.iter().map(|point| math::ln(point.value.max(1e-12))).collect();
     let center = |index: usize| {
         let (from, to) = (index.saturating_sub(HALF), (index + HALF + 1).min(logs.len()));
         let mut window = [0.0; 2 * HALF + 1];

@@ -21,6 +21,7 @@ pub mod scripts;
 pub mod sources;
 pub mod statistics;
 
+use atlas_core::math;
 use std::sync::Arc;
 
 pub use bench::Bench;
@@ -118,8 +119,8 @@ impl Outcome {
                 all.push(Parameter {
                     symbol: format!("{of}({})", quantity.name()),
                     path: format!("corrections.{}.{}", quantity.key(), of.replace(' ', ".")),
-                    value: value.exp(),
-                    interval: Some([(value - 1.96 * sd).exp(), (value + 1.96 * sd).exp()]),
+                    value: math::exp(*value),
+                    interval: Some([math::exp(value - 1.96 * sd), math::exp(value + 1.96 * sd)]),
                     n: correction.runs,
                     r2: None,
                     before: Some(1.0),
@@ -140,7 +141,7 @@ fn sound(found: Corrections, runs: &[Run]) -> (Corrections, Vec<String>) {
         let Some(correction) = found.of(quantity) else { continue };
         let own = || runs.iter().filter(|run| run.quantity == quantity);
         let before: f64 = own().map(|run| run.log_ratio().abs()).sum();
-        let left = |run: &Run| (run.log_ratio() - correction.at(&run.features()).factor.ln()).abs();
+        let left = |run: &Run| (run.log_ratio() - math::ln(correction.at(&run.features()).factor)).abs();
         if own().map(left).sum::<f64>() <= before {
             kept.set(quantity, correction.clone());
         } else {

@@ -3,6 +3,7 @@
 //! determines a combination of parameters up to its own error. The next measurement is chosen greedily: it removes the most of
 //! the remaining variance of the metrics.
 
+use atlas_core::math;
 use serde_json::{Value, json};
 
 use super::bench::Bench;
@@ -175,7 +176,7 @@ pub const SERVED: &str = "llama-3.1-8b";
 /// Standard deviation of the logarithm of a coefficient that was never calibrated. Origin: the ranges that the guide
 /// expects, read as 95 % intervals; a factor of two either way where it names none.
 fn unmeasured(path: &str) -> f64 {
-    let of = |low: f64, high: f64| (high / low).ln() / 2.0 / 1.96;
+    let of = |low: f64, high: f64| math::ln(high / low) / 2.0 / 1.96;
     match path {
         "compute.base_tokens_per_accel" => of(800.0, 1200.0),
         "utilization.base" => of(0.4, 0.6),

@@ -1,6 +1,7 @@
 //! Observations as rows of measurement tables, and so as scenarios: by the one path that every measured row takes. What a
 //! row does not state is filled from the target, and from the workload that the user names.
 
+use atlas_core::math;
 use std::collections::BTreeMap;
 
 use super::bench::{Bench, model_of};
@@ -217,12 +218,12 @@ fn of_configuration(
             continue;
         }
         let n = same.len() as f64;
-        let logs: Vec<f64> = same.iter().map(|measured| measured.value.ln()).collect();
+        let logs: Vec<f64> = same.iter().map(|measured| math::ln(measured.value)).collect();
         let center = super::statistics::median(&logs);
         let between = logs.iter().map(|log| (log - center).powi(2)).sum::<f64>() / (n - 1.0).max(1.0) / n;
         let noise = same.iter().map(own_variance).sum::<f64>() / (n * n) + between;
         let each = if metric == Metric::TrainingRate { accelerators } else { 1.0 };
-        let figure = case::Measured { metric, value: center.exp() / each };
+        let figure = case::Measured { metric, value: math::exp(center) / each };
         for run in Run::beside(&row, &found, &[figure])? {
             runs.push(Run { id: first.short().to_owned(), noise, ..run });
         }

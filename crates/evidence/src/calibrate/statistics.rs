@@ -1,6 +1,7 @@
 //! Robust estimates with intervals: location, regression on one to three variables with coefficients that cannot be
 //! negative, quantile ratios. Small and deterministic: same data in, same figures out.
 
+use atlas_core::math;
 use atlas_ingest::series::quantile;
 
 /// A value with its 95 % interval, where there is one.
@@ -33,7 +34,11 @@ impl Estimate {
     /// The exponential of an estimate on a logarithmic scale.
     #[must_use]
     pub fn exp(self) -> Estimate {
-        Estimate { value: self.value.exp(), interval: self.interval.map(|[low, high]| [low.exp(), high.exp()]), ..self }
+        Estimate {
+            value: math::exp(self.value),
+            interval: self.interval.map(|[low, high]| [math::exp(low), math::exp(high)]),
+            ..self
+        }
     }
 
     /// Clamped to a lower bound, including the interval.
@@ -69,14 +74,14 @@ pub fn student(df: usize) -> f64 {
     let n = df as f64;
     match df {
         0 => f64::INFINITY,
-        1 => (P * std::f64::consts::FRAC_PI_2).cos() / (P * std::f64::consts::FRAC_PI_2).sin(),
+        1 => math::cos(P * std::f64::consts::FRAC_PI_2) / math::sin(P * std::f64::consts::FRAC_PI_2),
         2 => (2.0 / (P * (2.0 - P)) - 2.0).sqrt(),
         _ => {
             let a = 1.0 / (n - 0.5);
             let b = 48.0 / (a * a);
             let mut c = ((20_700.0 * a / b - 98.0) * a - 16.0) * a + 96.36;
             let d = ((94.5 / (b + c) - 3.0) / b + 1.0) * (a * std::f64::consts::FRAC_PI_2).sqrt() * n;
-            let mut y = (d * P).powf(2.0 / n);
+            let mut y = math::powf(d * P, 2.0 / n);
             if y > 0.05 + a {
                 let x = -1.959_963_984_540_054;
                 y = x * x;
@@ -86,7 +91,7 @@ pub fn student(df: usize) -> f64 {
                 c += (((0.05 * d * x - 5.0) * x - 7.0) * x - 2.0) * x + b;
                 y = (((((0.4 * y + 6.3) * y + 36.0) * y + 94.5) / c - y - 3.0) / b + 1.0) * x;
                 y = a * y * y;
-                y = if y > 0.002 { y.exp() - 1.0 } else { 0.5 * y * y + y };
+                y = if y > 0.002 { math::exp(y) - 1.0 } else { 0.5 * y * y + y };
             } else {
                 y = ((1.0 / (((n + 6.0) / (n * y) - 0.089 * d - 0.822) * (n + 2.0) * 3.0) + 0.5 / (n + 4.0)) * y - 1.0)
                     * (n + 1.0)
@@ -122,7 +127,7 @@ pub fn location(values: &[f64]) -> Option<Estimate> {
 /// As [`location`], of positive values on their logarithms: the center of factors.
 #[must_use]
 pub fn factor(values: &[f64]) -> Option<Estimate> {
-    let logs: Vec<f64> = values.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
+    let logs: Vec<f64> = values.iter().filter(|value| **value > 0.0).map(|value| math::ln(*value)).collect();
     location(&logs).map(Estimate::exp)
 }
 

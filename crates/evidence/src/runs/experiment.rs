@@ -1,6 +1,7 @@
 //! What a few runs are worth: every source with enough runs is calibrated with a few of them and judged on the rest, by
 //! variance components that were estimated without it.
 
+use atlas_core::math;
 use std::collections::BTreeMap;
 
 use atlas_config::corrections::Quantity;
@@ -87,7 +88,7 @@ fn judge(runs: &[&Run], count: usize, c: &Components) -> Vec<Judged> {
             all.push(Judged {
                 before,
                 interval: run.interval,
-                after: before - at.map_or(0.0, |at| at.factor.ln()),
+                after: before - at.map_or(0.0, |at| math::ln(at.factor)),
                 sd: at.map_or(half(run.interval) / c.reach, |at| at.half_width / c.reach),
             });
         }
@@ -105,7 +106,7 @@ fn without_factor(runs: &[&Run]) -> Vec<f64> {
 }
 
 fn outcome(cluster: &str, runs: usize, judged: &[(Judged, f64)], remains: &[f64]) -> Outcome {
-    let relative = |log: f64| (-log).exp() - 1.0;
+    let relative = |log: f64| math::exp(-log) - 1.0;
     let inside = |held: &dyn Fn(&(Judged, f64)) -> bool| {
         judged.iter().filter(|one| held(one)).count() as f64 / judged.len().max(1) as f64
     };
@@ -123,8 +124,8 @@ fn outcome(cluster: &str, runs: usize, judged: &[(Judged, f64)], remains: &[f64]
         factor: stats(&remains.iter().map(|log| relative(*log)).collect::<Vec<_>>()),
         covered_before: inside(&|(one, _)| (one.interval[0]..=one.interval[1]).contains(&one.before)),
         covered_after: inside(&|one| (after(one)[0]..=after(one)[1]).contains(&one.0.after)),
-        width_before: typical(&|(one, _)| (one.interval[1] - one.interval[0]).exp()),
-        width_after: typical(&|one| (after(one)[1] - after(one)[0]).exp()),
+        width_before: typical(&|(one, _)| math::exp(one.interval[1] - one.interval[0])),
+        width_after: typical(&|one| math::exp(after(one)[1] - after(one)[0])),
     }
 }
 

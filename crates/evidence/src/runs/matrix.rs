@@ -1,5 +1,7 @@
 //! Small symmetric matrices.
 
+use atlas_core::math;
+
 /// A symmetric positive definite matrix, factored as L·Lᵀ.
 #[derive(Debug, Clone)]
 pub struct Cholesky {
@@ -57,7 +59,7 @@ impl Cholesky {
     /// Logarithm of the determinant of L.
     #[must_use]
     pub fn log_root_determinant(&self) -> f64 {
-        self.rows.iter().filter_map(|row| row.last()).map(|pivot| pivot.ln()).sum()
+        self.rows.iter().filter_map(|row| row.last()).map(|pivot| math::ln(*pivot)).sum()
     }
 }
 

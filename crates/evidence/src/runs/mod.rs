@@ -15,6 +15,7 @@ pub mod variance;
 
 use atlas_catalog::Catalog;
 use atlas_config::corrections::{Features, Quantity, Shape};
+use atlas_core::math;
 use atlas_plan::engine;
 use atlas_plan::engine::answer::corrected::{shape, shares};
 use atlas_plan::estimate::Estimate;
@@ -83,7 +84,7 @@ impl Run {
                 quantity: quantity(figure.metric),
                 measured: figure.value,
                 predicted,
-                interval: [(low / predicted).ln(), (high / predicted).ln()],
+                interval: [math::ln(low / predicted), math::ln(high / predicted)],
                 noise: 0.0,
                 accelerator: found.parts.accelerator.as_ref()?.id.to_string(),
                 software: found.scenario.in_force.family().to_owned(),
@@ -98,7 +99,7 @@ impl Run {
     /// Logarithm of measured over predicted.
     #[must_use]
     pub fn log_ratio(&self) -> f64 {
-        (self.measured / self.predicted).ln()
+        math::ln(self.measured / self.predicted)
     }
 
     /// What the run has in common with scenarios.

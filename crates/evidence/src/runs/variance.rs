@@ -1,5 +1,6 @@
 //! Variance components from measurements: those under which a few runs of a cluster predict the rest of it best.
 
+use atlas_core::math;
 use std::collections::BTreeMap;
 
 use atlas_config::corrections::Quantity;
@@ -110,7 +111,7 @@ fn loss(draws: &[&Draw<'_>], c: &Components) -> f64 {
     for draw in draws {
         let found = correction(&draw.own, c);
         let error = |run: &&Run| {
-            let corrected = found.as_ref().map_or(0.0, |found| found.at(&run.features()).factor.ln());
+            let corrected = found.as_ref().map_or(0.0, |found| math::ln(found.at(&run.features()).factor));
             (run.log_ratio() - corrected).abs().min(CLIP)
         };
         let weight = (draw.rest.len() as f64).sqrt();
@@ -122,7 +123,7 @@ fn loss(draws: &[&Draw<'_>], c: &Components) -> f64 {
 
 fn components(logs: &[f64; COUNT], classes: bool, residual: f64) -> Components {
     let [cluster, accelerator, software, model, a, b, c, d, configuration, falloff] =
-        logs.map(|log| if log <= LEAST.ln() + 1.0 { 0.0 } else { log.exp() });
+        logs.map(|log| if log <= math::ln(LEAST) + 1.0 { 0.0 } else { math::exp(log) });
     let classes = if classes { [a, b, c, d] } else { [0.0; 4] };
     Components { cluster, accelerator, software, model, classes, configuration, falloff, residual, reach: 1.645 }
 }
@@ -144,7 +145,7 @@ fn search(
             for by in [*step, -*step] {
                 let mut next = logs;
                 if let Some(log) = next.get_mut(i) {
-                    *log = (*log + by).clamp(LEAST.ln(), 3.0);
+                    *log = (*log + by).clamp(math::ln(LEAST), 3.0);
                 }
                 let found = loss(draws, &of(&next));
                 if found < best - 1e-6 {
@@ -186,7 +187,7 @@ fn has_classes(quantity: Quantity) -> bool {
 pub fn estimate(quantity: Quantity, runs: &[Run], held_out: &[&str]) -> (Components, Vec<Components>) {
     let draws = draws(runs);
     let classes = has_classes(quantity);
-    let mut start = [START.ln(); COUNT];
+    let mut start = [math::ln(START); COUNT];
     // Likeness falls by half over a factor of two in one number.
     if let Some(falloff) = start.last_mut() {
         *falloff = 0.0;

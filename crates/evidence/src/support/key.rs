@@ -4,6 +4,7 @@
 //! many points for every doubling where a number does. [`FIELDS`] is the whole definition.
 
 use atlas_config::Mode;
+use atlas_core::math;
 use atlas_perf::serving::Load;
 use atlas_plan::scenario::{Parts, Scenario};
 
@@ -88,7 +89,7 @@ impl Value {
         match (self, points) {
             (Value::Word(word), Points::Differs(points)) if word != cell => points,
             (Value::Number(Some(number)), Points::Doubling(points)) => {
-                let doublings = |other: f64| (number.max(LEAST) / other.max(LEAST)).log2().abs();
+                let doublings = |other: f64| math::log2(number.max(LEAST) / other.max(LEAST)).abs();
                 other
                     .map(doublings)
                     .filter(|doublings| *doublings > ROUNDING)

@@ -1,5 +1,6 @@
 //! How far estimates are from measurements, by group: what the documentation publishes.
 
+use atlas_core::math;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
@@ -152,7 +153,7 @@ impl Accuracy {
             sources: rows.iter().map(|(verdict, _)| verdict.source.as_str()).collect::<BTreeSet<_>>().len(),
             median: quantile(&sizes, 0.5),
             p90: quantile(&sizes, 0.9),
-            bias: (rows.iter().map(|(_, ratio)| ratio.ln()).sum::<f64>() / n as f64).exp(),
+            bias: math::exp(rows.iter().map(|(_, ratio)| math::ln(*ratio)).sum::<f64>() / n as f64),
             covered: inside as f64 / n as f64,
             width: quantile(&widths, 0.5),
         })

@@ -5,6 +5,7 @@
 //! Barber et al., Annals of Statistics 49, 2021). A source counts by the square root of its rows: between every source
 //! alike, which lets a handful of rows decide, and every row alike, which lets one sweep decide.
 
+use atlas_core::math;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::case::Case;
@@ -54,7 +55,7 @@ pub fn factors(residuals: &[Residual<'_>], regime: &str, figure: &str, without: 
     // The new source counts as one more, with unknown residuals.
     let tail = (0.1 * (1.0 - 1.0 / (rows.len() as f64 + 1.0))).max(0.0);
     let (low, high) = shortest(&weighed, 1.0 - tail);
-    Factors { low: low.exp().min(1.0), high: high.exp().max(1.0) }
+    Factors { low: math::exp(low).min(1.0), high: math::exp(high).max(1.0) }
 }
 
 /// Ends of the shortest interval that holds a share of the weight of sorted values. Errors are skewed: what rows leave

@@ -3,6 +3,7 @@
 use super::case::{Case, Input, Metric};
 use super::least_squares::{self, Loss, Settings, Weighed};
 use super::unit::unit_name;
+use atlas_core::math;
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::ServingEstimate;
 use atlas_perf::{serving, training};
@@ -61,7 +62,7 @@ pub fn log_error_without_release(case: &Case, c: &Constants) -> f64 {
 }
 
 fn log_ratio(predicted: f64, measured: f64) -> f64 {
-    let error = (predicted / measured).ln();
+    let error = math::ln(predicted / measured);
     if error.is_finite() { error.clamp(-5.0, 5.0) } else { 5.0 }
 }
 
@@ -72,7 +73,7 @@ fn judged_error(case: &Case, c: &Constants) -> f64 {
     if case.metric == Metric::TrainingRate {
         return log;
     }
-    let error = log.min(2.0).exp() - 1.0;
+    let error = math::exp(log.min(2.0)) - 1.0;
     match (case.metric.is_latency(), error > 0.0) {
         (true, false) => OPTIMISM_OF_LATENCIES * error,
         (false, true) => OPTIMISM_OF_RATES * error,
@@ -103,7 +104,7 @@ fn weighed(cases: &[&Case]) -> Vec<Weighed> {
     }
     let weight = |case: &Case| {
         let n = rows.get(&(training(case), unit_name(case))).copied();
-        n.filter(|_| !judged_only(case)).map_or(0.0, |n| weight_of(case) * n.powf(SOURCE_POWER - 1.0))
+        n.filter(|_| !judged_only(case)).map_or(0.0, |n| weight_of(case) * math::powf(n, SOURCE_POWER - 1.0))
     };
     let total = |of: bool| cases.iter().filter(|case| training(case) == of).map(|case| weight(case)).sum::<f64>();
     let totals = (total(true), total(false));

@@ -1,6 +1,7 @@
 //! Constants fitted to measurements: Levenberg–Marquardt on a robust loss of logarithmic errors, with a weak pull towards
 //! where they started. Deterministic: no randomness, same rows in, same constants out.
 
+use atlas_core::math;
 use atlas_perf::constants::Field;
 
 /// A loss that grows slower than a square for large errors.
@@ -22,7 +23,7 @@ impl Loss {
     fn of(self, error: f64) -> f64 {
         match self {
             Loss::PseudoHuber { scale } => ((error / scale).powi(2) + 1.0).sqrt() - 1.0,
-            Loss::Cauchy { scale } => ((error / scale).powi(2) + 1.0).ln(),
+            Loss::Cauchy { scale } => math::ln((error / scale).powi(2) + 1.0),
         }
     }
 
@@ -60,18 +61,18 @@ pub(super) struct Settings {
 impl Settings {
     /// What a unit of coordinate weighs in the pull: a constant's range counts the same for all.
     fn stiffness<T>(&self, f: &Field<T>) -> f64 {
-        let range = if f.low > 0.0 { (f.high / f.low).ln() } else { 1.0 };
+        let range = if f.low > 0.0 { math::ln(f.high / f.low) } else { 1.0 };
         self.pull / (0.25 * range).powi(2)
     }
 }
 
 /// A constant on the scale of the fit: logarithmic if it is positive, else its share of the range.
 fn coordinate<T>(f: &Field<T>, v: f64) -> f64 {
-    if f.low > 0.0 { v.ln() } else { (v - f.low) / (f.high - f.low) }
+    if f.low > 0.0 { math::ln(v) } else { (v - f.low) / (f.high - f.low) }
 }
 
 fn value<T>(f: &Field<T>, x: f64) -> f64 {
-    let v = if f.low > 0.0 { x.exp() } else { f.low + x * (f.high - f.low) };
+    let v = if f.low > 0.0 { math::exp(x) } else { f.low + x * (f.high - f.low) };
     v.clamp(f.low, f.high)
 }
 

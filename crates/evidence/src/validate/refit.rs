@@ -1,5 +1,6 @@
 //! The constants refitted: on all sources but those of the exam, and with one source left out at a time.
 
+use atlas_core::math;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::case::{Case, Metric};
@@ -119,7 +120,7 @@ pub fn exam() -> Result<Vec<(&'static str, Stats)>, ValidateError> {
     let c = Constants::default();
     let of = |metrics: &[Metric]| {
         let some = cases.iter().filter(|case| metrics.contains(&case.metric));
-        stats(&some.map(|case| fit::log_error(case, &c).exp() - 1.0).collect::<Vec<_>>())
+        stats(&some.map(|case| math::exp(fit::log_error(case, &c)) - 1.0).collect::<Vec<_>>())
     };
     Ok(FIGURES.iter().map(|(title, metrics)| (*title, of(metrics))).filter(|(_, stats)| stats.n > 0).collect())
 }
@@ -141,7 +142,7 @@ pub fn refit() -> Result<Refit, ValidateError> {
     };
     let judge = |(title, metrics): &(&'static str, &[Metric])| {
         let some = || cases.iter().zip(&errors).filter(|(case, _)| metrics.contains(&case.metric));
-        let relative = |error: &Errors| error.as_stated.exp() - 1.0;
+        let relative = |error: &Errors| math::exp(error.as_stated) - 1.0;
         let groups = grouped(some().map(|(case, error)| (unit_name(case), relative(error))));
         Judged {
             title,
@@ -190,7 +191,7 @@ fn inside<'a>(cases: &'a [Case], errors: &[Errors], release: Release) -> Vec<(&'
         let factors = known
             .entry((r.figure, r.regime, r.unit))
             .or_insert_with(|| conformal::factors(&residuals, r.regime, r.figure, Some(r.unit)));
-        (case, factors.contains((-r.error).exp()))
+        (case, factors.contains(math::exp(-r.error)))
     };
     cases.into_iter().zip(&residuals).map(of).collect()
 }

@@ -1,5 +1,6 @@
 //! Predicted against measured, as a picture in characters and as SVG, both axes logarithmic.
 
+use atlas_core::math;
 use std::fmt::Write as _;
 
 use super::verdict::Verdict;
@@ -9,7 +10,7 @@ fn points(verdicts: &[Verdict]) -> Vec<(f64, f64)> {
     let pairs = verdicts.iter().filter_map(|verdict| Some((verdict.measured?, verdict.predicted?)));
     pairs
         .filter(|(m, p)| *m > 0.0 && *p > 0.0 && m.is_finite() && p.is_finite())
-        .map(|(m, p)| (m.log10(), p.log10()))
+        .map(|(m, p)| (math::log10(m), math::log10(p)))
         .collect()
 }
 
@@ -40,7 +41,7 @@ pub fn text(verdicts: &[Verdict], columns: usize, rows: usize) -> String {
     let mut out = String::new();
     for (row, line) in cells.iter().enumerate().rev() {
         let decade = low + (high - low) * row as f64 / rows as f64;
-        let label = if row % 4 == 0 { format!("{:>9.3e}", 10f64.powf(decade)) } else { String::new() };
+        let label = if row % 4 == 0 { format!("{:>9.3e}", math::powf(10f64, decade)) } else { String::new() };
         let picture: String = line
             .iter()
             .enumerate()
@@ -57,7 +58,14 @@ pub fn text(verdicts: &[Verdict], columns: usize, rows: usize) -> String {
         let _ = writeln!(out, "{label:>9} |{}", picture.trim_end());
     }
     let _ = writeln!(out, "{:>9} +{}", "", "-".repeat(columns));
-    let _ = writeln!(out, "{:>11}{:<.3e}{:>width$.3e}", "", 10f64.powf(low), 10f64.powf(high), width = columns - 9);
+    let _ = writeln!(
+        out,
+        "{:>11}{:<.3e}{:>width$.3e}",
+        "",
+        math::powf(10f64, low),
+        math::powf(10f64, high),
+        width = columns - 9
+    );
     let _ = writeln!(out, "{:>11}measured across, predicted up; the dotted line is equality", "");
     out
 }

@@ -1,5 +1,6 @@
 //! NeMo: step lines of NeMo 2, progress bars of NeMo 1 and of what builds on it, and NVIDIA's DLLogger.
 
+use atlas_core::math;
 use serde_json::{Value, json};
 
 use crate::json;
@@ -139,7 +140,7 @@ impl Bars {
         // Half a unit of the last digit that is written.
         let digits = written.split(['e', 'E']).next().unwrap_or_default();
         let places = digits.split_once('.').map_or(0, |(_, fraction)| fraction.trim_end_matches(']').len());
-        let unit = 10_f64.powi(global.abs().log10().floor() as i32 - places as i32);
+        let unit = 10_f64.powi(math::log10(global.abs()).floor() as i32 - places as i32);
         let offset = if (now + offset - global).abs() <= unit { offset } else { global - now };
         self.offset = Some((epoch, of, offset));
         now + offset

@@ -3,6 +3,7 @@
 use atlas_catalog::model::Architecture as Network;
 use atlas_catalog::{Catalog, Transformer};
 use atlas_core::count::Count;
+use atlas_core::math;
 
 use super::names;
 use super::record::Record;
@@ -230,7 +231,7 @@ fn settle(record: &mut Record, row: &Row) {
         for &vocabulary in &vocabularies {
             for (gated, tied) in [(wide, true), (wide, false), (!wide, false), (!wide, true)] {
                 let params = parameters(record, gated, tied, vocabulary);
-                let off = (params / 1e9 / count).ln().abs();
+                let off = math::ln(params / 1e9 / count).abs();
                 if off < miss - 0.03 {
                     (miss, best) = (off, (gated, tied, vocabulary));
                 }

@@ -3,6 +3,8 @@
 //! Two departures from the textbook are kept for parity: utilization is capped before it is divided among the servers,
 //! and the form for several servers has `(ca + cs)/2` without squares and without the division by `m`.
 
+use atlas_core::math;
+
 /// Coefficients of variation are clamped to this range.
 const CV: (f64, f64) = (0.1, 5.0);
 /// Utilization is kept below one, where the queue would grow without bound.
@@ -68,7 +70,7 @@ pub fn waiting(of: &Arrivals) -> Waiting {
     let mean_wait = if servers == 1.0 {
         (arrival_cv.powi(2) + service_cv.powi(2)) / 2.0 * rho / (1.0 - rho) * service
     } else {
-        (arrival_cv + service_cv) / 2.0 * rho.powf((2.0 * (servers + 1.0)).sqrt()) / (1.0 - rho) * service
+        (arrival_cv + service_cv) / 2.0 * math::powf(rho, (2.0 * (servers + 1.0)).sqrt()) / (1.0 - rho) * service
     };
     let [p50, p95, p99] = of.alone;
     let w50 = mean_wait.min(0.5 * p50);

@@ -7,6 +7,7 @@
 use super::input::ServingInput;
 use super::steady_state;
 use super::step::{Machine, StepTime};
+use atlas_core::math;
 
 /// Points of the integral over the time that a batch takes to run empty.
 const POINTS: usize = 12;
@@ -14,7 +15,7 @@ const POINTS: usize = 12;
 /// Share of answers longer than `t`.
 fn surviving(longest: f64, t: f64) -> f64 {
     if longest > 2.0 {
-        return (1.0 - t / longest).max(0.0).powf(longest - 1.0);
+        return math::powf((1.0 - t / longest).max(0.0), longest - 1.0);
     }
     let half = longest - 1.0;
     if half > 0.0 { ((1.0 + half - t) / (2.0 * half)).clamp(0.0, 1.0) } else { f64::from(u8::from(t < 1.0)) }
@@ -23,7 +24,7 @@ fn surviving(longest: f64, t: f64) -> f64 {
 /// Share of running answers, met at any time, that run on for `t` more: the integral of [`surviving`] beyond t.
 fn remaining(longest: f64, t: f64) -> f64 {
     if longest > 2.0 {
-        return (1.0 - t / longest).max(0.0).powf(longest);
+        return math::powf((1.0 - t / longest).max(0.0), longest);
     }
     let half = longest - 1.0;
     if t < 1.0 - half { 1.0 - t } else { (longest - t).max(0.0).powi(2) / (4.0 * half).max(1e-12) }
@@ -62,7 +63,7 @@ pub fn together(m: &Machine, input: &ServingInput, batch: f64) -> (StepTime, f64
     }
     let running = |t| {
         let share = surviving(longest, t);
-        (batch * share, 1.0 - (1.0 - share).powf(batch))
+        (batch * share, 1.0 - math::powf(1.0 - share, batch))
     };
     until_empty(m, input, (longest, batch), running)
 }
@@ -74,7 +75,7 @@ pub fn drain(m: &Machine, input: &ServingInput, batch: f64) -> (StepTime, f64) {
     let others = (batch - 1.0).max(0.0);
     let running = |t| {
         let (fresh, share) = (surviving(longest, t), remaining(longest, t));
-        (fresh + others * share, 1.0 - (1.0 - fresh) * (1.0 - share).max(0.0).powf(others))
+        (fresh + others * share, 1.0 - (1.0 - fresh) * math::powf((1.0 - share).max(0.0), others))
     };
     let (time, _) = until_empty(m, input, (longest, batch), running);
     (time, (1.0 + others * input.mean_age()) / batch.max(1.0))

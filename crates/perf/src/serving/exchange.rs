@@ -9,6 +9,7 @@ use super::input::{Dispatch, Layout, ServingInput};
 use super::shape::Shape;
 use crate::constants::Constants;
 use atlas_core::count::Count;
+use atlas_core::math;
 
 /// Cores that send and receive tokens of prompts alongside those that compute (arXiv 2412.19437, section 3.2.2: 20 of 132).
 /// In decoding the network cards move them alone (section 3.4.2).
@@ -43,7 +44,7 @@ impl Exchange {
         // One copy for each expert: to the own domain over its fabric, to all others over the network, both at once.
         let direct = f64::max(experts * (1.0 - 1.0 / domains) / far, experts * (inside - 1.0) / ranks / near);
         // One copy for each domain that has an expert of the token, itself not counted; all are passed on inside.
-        let reached = domains * (1.0 - (1.0 - 1.0 / domains).powf(experts));
+        let reached = domains * (1.0 - math::powf(1.0 - 1.0 / domains, experts));
         let passed = f64::max(reached * (1.0 - 1.0 / domains) / far, experts * (1.0 - 1.0 / inside) / near);
         Some(Exchange {
             latency: if domains > 1.0 { c.nic_latency } else { c.one_shot_latency },

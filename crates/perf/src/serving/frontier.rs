@@ -2,6 +2,7 @@
 
 use super::{Load, ServingEstimate, ServingInput, estimate};
 use crate::constants::Constants;
+use atlas_core::math;
 
 /// Estimates at concurrencies 1, 2, 4 ... up to `most`. Points beyond the one of highest throughput per accelerator are
 /// not on the frontier: they only wait longer.
@@ -10,7 +11,7 @@ pub fn frontier<'a>(
     c: &'a Constants,
     most: f64,
 ) -> impl Iterator<Item = (f64, ServingEstimate)> + 'a {
-    let points = most.max(1.0).log2().floor() as u32;
+    let points = math::log2(most.max(1.0)).floor() as u32;
     let mut best = 0.0;
     (0..=points.min(24))
         .map(move |i| {

@@ -6,6 +6,7 @@ use crate::roofline::FusedAttention;
 pub use crate::traits::{Admission, AllReduce, GraphCapture, HostOverlap, KernelLibrary, Stack, StepInputs};
 use crate::vision::Images;
 use atlas_core::count::Count;
+use atlas_core::math;
 
 /// Offered load.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,7 +84,7 @@ impl Gathering {
     /// the steps are over, or until so many of the batch have ended that those who wait are enough.
     #[must_use]
     pub fn interval(self, life: f64) -> f64 {
-        (life * self.ratio.ln_1p()).min(self.steps.into()).max(1.0)
+        (life * math::ln_1p(self.ratio)).min(self.steps.into()).max(1.0)
     }
 }
 
@@ -391,7 +392,7 @@ impl ServingInput {
     /// where graphs are compiled for fixed shapes (AWS Neuron documentation, bucketing).
     #[must_use]
     pub fn computed(&self, length: f64) -> f64 {
-        if self.compiled_batch.is_some() { length.max(1.0).log2().ceil().exp2() } else { length }
+        if self.compiled_batch.is_some() { math::exp2(math::log2(length.max(1.0)).ceil()) } else { length }
     }
 
     /// What a running answer, met at any time, has behind it on average, and as much before it, in mean answers: half of

@@ -4,6 +4,8 @@
 //! Valid for rho < 1 in steady state; within about 10 % for 0.5 < rho < 0.95 and squared variabilities up to 2, worse
 //! for bursty arrivals at low load. At or above capacity there is no steady state: the wait is infinite.
 
+use atlas_core::math;
+
 /// Mean wait of a request before service, seconds. `rate` arrivals per second, `service` mean service time,
 /// `servers` servers, `variability` = (ca^2 + cs^2) / 2.
 pub fn mean_wait(rate: f64, service: f64, servers: f64, variability: f64) -> f64 {
@@ -21,7 +23,7 @@ pub fn mean_wait(rate: f64, service: f64, servers: f64, variability: f64) -> f64
 /// Probability that all servers are busy, Allen-Cunneen's closed approximation of Erlang's C:
 /// (rho^m + rho) / 2 above 0.7, rho^((m + 1) / 2) below.
 pub fn busy_probability(rho: f64, servers: f64) -> f64 {
-    if rho > 0.7 { 0.5 * (rho.powf(servers) + rho) } else { rho.max(0.0).powf(0.5 * (servers + 1.0)) }
+    if rho > 0.7 { 0.5 * (math::powf(rho, servers) + rho) } else { math::powf(rho.max(0.0), 0.5 * (servers + 1.0)) }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::input::{Formats, Layout};
 use crate::arch::{Architecture, Attention};
 use atlas_core::count::Count;
+use atlas_core::math;
 
 /// What an indexer reads of a key, over what attention reads: 132 bytes of 1,152 (arXiv 2512.02556: 128 values in 8 bit
 /// with a scale, against 576 in 16 bit).
@@ -176,7 +177,7 @@ impl Shape {
         }
         let miss = 1.0 - (self.top_k / self.experts).min(1.0);
         // (1 - k/E)^T; exp/ln keep it cheap for fractional T.
-        self.experts * (1.0 - (tokens * miss.max(1e-12).ln()).exp())
+        self.experts * (1.0 - math::exp(tokens * math::ln(miss.max(1e-12))))
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::ServingEstimate;
 use super::input::Speculation;
+use atlas_core::math;
 
 /// Expected tokens that one verification step yields: (1 - a^(k+1)) / (1 - a) where all positions are alike, else one and the
 /// sum of the probabilities that so many positions are accepted one after the other.
@@ -12,7 +13,7 @@ pub fn tokens_per_step(s: &Speculation) -> f64 {
     }
     let a = s.acceptance.clamp(0.0, 0.999);
     if s.decline <= 0.0 {
-        return (1.0 - a.powf(s.tokens + 1.0)) / (1.0 - a);
+        return (1.0 - math::powf(a, s.tokens + 1.0)) / (1.0 - a);
     }
     let (mut all, mut position, mut reached) = (1.0, a, 1.0);
     for _ in 0..s.tokens.get() {
@@ -33,7 +34,7 @@ pub fn accepted(s: &Speculation, u: f64) -> u32 {
         return s.tokens.get();
     }
     if s.decline <= 0.0 {
-        return (u.ln() / a.max(1e-12).ln()) as u32;
+        return (math::ln(u) / math::ln(a.max(1e-12))) as u32;
     }
     let (mut count, mut position, mut reached) = (0, a, a);
     while reached > u && f64::from(count) < s.tokens {

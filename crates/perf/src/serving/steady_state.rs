@@ -4,6 +4,7 @@ use super::input::ServingInput;
 use super::speculative;
 use super::step::{Machine, StepTime, Tokens};
 use atlas_core::count::Count;
+use atlas_core::math;
 
 /// One cycle of a replica: every running sequence is prefilled once and generates its whole output.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -133,7 +134,7 @@ pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
     let decoding = if input.chunked_prefill { batch * verified(input) * steps / (steps + 1.0) } else { 0.0 };
     let room = (budget(m, input, batch) - decoding).max(1.0);
     let ends = 1.0 / steps.max(1.0);
-    let some = (1.0 - (1.0 - ends).powf(batch.max(1.0))).max(1e-12);
+    let some = (1.0 - math::powf(1.0 - ends, batch.max(1.0))).max(1e-12);
     let chunk = (batch.max(1.0) * ends / some * fresh).min(room);
     let chunks = batch * fresh / chunk;
     let alone = prefill_step(m, input, chunk, batch);

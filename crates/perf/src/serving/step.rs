@@ -15,6 +15,7 @@ use crate::arch::{Architecture, Attention};
 use crate::constants::Constants;
 use crate::roofline;
 use atlas_core::count::Count;
+use atlas_core::math;
 
 /// Tokens in one step of a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -149,7 +150,7 @@ impl Machine {
         // Tokens leave in the format that the experts multiply (DeepEP's 8-bit dispatch) and return in 16 bit.
         let token_bytes = exchanges * 0.5 * shape.hidden * (f.expert.bytes().min(2.0) + 2.0);
         let excess = exchange::excess_left(layout, shape.experts) * c.expert_excess;
-        let imbalance = 1.0 + excess * f64::from(layout.ep.max(Count::ONE)).log2();
+        let imbalance = 1.0 + excess * math::log2(f64::from(layout.ep.max(Count::ONE)));
         let by_collective = token_bytes * copies * (ranks - 1.0)
             / ranks
             / fabric.bw
@@ -245,7 +246,7 @@ impl Machine {
             group_excess: match input.load {
                 // A batch that is timed alone lies evenly over the groups.
                 Load::DecodeOnly { .. } | Load::PrefillOnly { .. } => 0.0,
-                _ => c.group_excess * f64::from(layout.attention_dp.max(Count::ONE)).log2(),
+                _ => c.group_excess * math::log2(f64::from(layout.attention_dp.max(Count::ONE))),
             },
             routing_exponent: c.routing_exponent,
             pp: f64::from(layout.pp.max(Count::ONE)),
@@ -347,7 +348,8 @@ impl Machine {
         if s.experts > 0.0 {
             // Fixed shapes leave nothing to route: once tokens and choices outnumber the experts, all compute everything.
             let all = self.fixed_shapes && all_tokens * s.top_k >= s.experts;
-            let touched = if all { s.experts } else { s.touched(all_tokens.max(0.0).powf(self.routing_exponent)) };
+            let touched =
+                if all { s.experts } else { s.touched(math::powf(all_tokens.max(0.0), self.routing_exponent)) };
             let computed = if all { all_tokens * s.experts / s.top_k.max(1.0) } else { all_tokens };
             // The busiest rank multiplies more tokens than the mean, and reads no more than all that it holds.
             let uneven = if all_tokens > 1.0 { self.imbalance } else { 1.0 };

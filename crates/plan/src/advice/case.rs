@@ -6,6 +6,7 @@ use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Phase, Scenario};
 use atlas_config::Mode;
 use atlas_core::count::Count;
+use atlas_core::math;
 use atlas_core::plan::{Format, Recompute, Sharding};
 use atlas_perf::accelerator::{Accelerator, Precision};
 use atlas_perf::arch::Architecture;
@@ -194,7 +195,7 @@ pub(super) fn toggle(knob: Knob, on: bool) -> (Knob, Setting) {
 
 /// The largest power of two that is at most `value`.
 pub(super) fn floor_power(value: f64) -> f64 {
-    if value < 1.0 { 1.0 } else { value.log2().floor().exp2() }
+    if value < 1.0 { 1.0 } else { math::exp2(math::log2(value).floor()) }
 }
 
 /// The largest whole number up to `most` that divides `of`.

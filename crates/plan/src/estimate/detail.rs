@@ -1,6 +1,7 @@
 //! What engines that model the hardware add to the figures: breakdowns of time and memory, intervals, figures of training and
 //! serving.
 
+use atlas_core::math;
 use serde::Serialize;
 
 use super::breakdown::Breakdown;
@@ -138,10 +139,10 @@ impl Interval {
         let Some(chance) = simulated.and_then(|simulated| simulated.half_width).filter(|share| *share > 0.0) else {
             return self;
         };
-        let wider = |factor: f64, chance: f64| factor.max(1e-9).ln().hypot(chance);
+        let wider = |factor: f64, chance: f64| math::hypot(math::ln(factor.max(1e-9)), chance);
         Interval {
-            low: (-wider(self.low, (-chance.min(0.99)).ln_1p())).exp(),
-            high: wider(self.high, chance.ln_1p()).exp(),
+            low: math::exp(-wider(self.low, math::ln_1p(-chance.min(0.99)))),
+            high: math::exp(wider(self.high, math::ln_1p(chance))),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::Estimate;
 use super::metric::{BRIEF, Metric, Section};
 use super::scale::ends;
 use crate::scenario::Scenario;
+use atlas_core::math;
 use atlas_core::units::{self, DIGITS};
 
 /// Half the width of an interval, as a share of the value, from which on a fourth digit means nothing.
@@ -60,7 +61,7 @@ pub fn difference(metric: &Metric, scenario: &Scenario, estimate: &Estimate, bef
     let sign = if change < 0.0 { "-" } else { "+" };
     let (scale, decimals) = written(metric, scenario, estimate);
     let number = (change / scale).abs();
-    let order = number.log10().floor();
+    let order = math::log10(number).floor();
     let text = match order {
         _ if !order.is_finite() => "0".to_owned(),
         // Hours that became milliseconds: in the unit that suits the change.

@@ -1,6 +1,7 @@
 //! One unit and one number of digits for all values of a table's row or column, so that the eye can rank them.
 
 use super::metric::{BRIEF, Format, Metric};
+use atlas_core::math;
 use atlas_core::{sort, units};
 
 /// The unit and the decimals in which several values of a metric are written.
@@ -31,7 +32,7 @@ impl Scale {
             Format::Count => 0,
             Format::Percent => 1,
             _ => {
-                let order = |value: f64| (value * factor).log10().floor() as i32;
+                let order = |value: f64| math::log10(value * factor).floor() as i32;
                 let wanted = (2 - order(middle)).max((1 - order(least)).min(3 - order(middle)));
                 // Where all are below what is written, one zero says so.
                 let most = sizes.last().copied().unwrap_or(1.0) * factor;
@@ -52,7 +53,7 @@ impl Scale {
             }
             _ => unit_of(metric, whole.abs()),
         };
-        let order = (whole.abs() * factor).log10().floor();
+        let order = math::log10(whole.abs() * factor).floor();
         let decimals =
             if order.is_finite() { usize::try_from(3 - order as i32).unwrap_or_default().min(DECIMALS) } else { 0 };
         Scale { factor, unit, decimals }
@@ -113,7 +114,7 @@ pub fn ends(low: f64, high: f64, most: usize) -> [String; 2] {
     if low == high {
         return [low, high].map(|end| format!("{end:.most$}"));
     }
-    let order = |value: f64| value.abs().log10().floor();
+    let order = |value: f64| math::log10(value.abs()).floor();
     let least = [order(high - low), order(low)].into_iter().filter(|order| order.is_finite()).reduce(f64::min);
     let last = least.map_or(0, |order| order as i32 - 1);
     // Tens and hundreds are rounded, but no decimals: these are left to the formatting.

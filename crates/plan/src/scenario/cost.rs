@@ -1,5 +1,6 @@
 //! How hours are paid: rents of one kind, or ownership with all that belongs to it; and the power that may be drawn.
 
+use atlas_core::math;
 use std::sync::Arc;
 
 use super::{Parts, Scenario};
@@ -95,7 +96,7 @@ impl Terms {
 #[must_use]
 pub fn capital_recovery(interest: f64, years: f64) -> f64 {
     let month = interest / 12.0;
-    if interest <= 0.0 { 1.0 / years } else { interest / (1.0 - (1.0 + month).powf(-12.0 * years)) }
+    if interest <= 0.0 { 1.0 / years } else { interest / (1.0 - math::powf(1.0 + month, -12.0 * years)) }
 }
 
 impl Scenario {
@@ -197,6 +198,10 @@ impl Scenario {
         if saved <= outlay * interest {
             return f64::INFINITY;
         }
-        if interest <= 0.0 { outlay / saved } else { -(1.0 - outlay * interest / saved).ln() / interest.ln_1p() }
+        if interest <= 0.0 {
+            outlay / saved
+        } else {
+            -math::ln(1.0 - outlay * interest / saved) / math::ln_1p(interest)
+        }
     }
 }

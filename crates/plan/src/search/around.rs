@@ -1,5 +1,6 @@
 //! The values worth looking at when one knob is changed: where curves and heat maps begin and end by default.
 
+use atlas_core::math;
 use std::sync::Arc;
 
 use crate::knob::{Knob, Setting, Step, ValueType};
@@ -61,8 +62,8 @@ fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64
         (Knob::Ep, _) => parts(f64::from(model.experts)),
         (Knob::Cp | Knob::Dp, _) => doublings(1.0, devices),
         (_, Step::Double) => {
-            let reach = f64::from(OCTAVES).exp2();
-            let from = if now > 0.0 { (now / reach).log2().ceil().exp2() } else { 1.0 };
+            let reach = math::exp2(f64::from(OCTAVES));
+            let from = if now > 0.0 { math::exp2(math::log2(now / reach).ceil()) } else { 1.0 };
             let from = if bounds.whole { from.max(1.0) } else { from };
             let mut values = doublings(from, (now * reach).max(reach));
             if bounds.allow(0.0) {
@@ -79,7 +80,7 @@ fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64
         }
         (_, Step::Add(by)) if now <= 0.0 => (0..=steps).map(|i| by * f64::from(i)).collect(),
         (_, Step::Add(_)) => {
-            (0..=steps).map(|i| now * 4f64.powf(2.0 * f64::from(i) / f64::from(steps) - 1.0)).collect()
+            (0..=steps).map(|i| now * math::powf(4f64, 2.0 * f64::from(i) / f64::from(steps) - 1.0)).collect()
         }
     };
     for value in &mut values {
@@ -94,7 +95,7 @@ fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64
 
 /// Rounds to three digits, so that values on an axis can be read and typed.
 fn rounded(value: f64) -> f64 {
-    let scale = 10f64.powf(2.0 - value.abs().max(1e-12).log10().floor());
+    let scale = math::powf(10f64, 2.0 - math::log10(value.abs().max(1e-12)).floor());
     (value * scale).round() / scale
 }
 

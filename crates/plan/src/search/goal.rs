@@ -7,6 +7,7 @@ use crate::engine::estimate_into;
 use crate::estimate::{Estimate, Metric};
 use crate::knob::{Knob, Setting, ValueType};
 use crate::scenario::{Parts, Scenario};
+use atlas_core::math;
 use atlas_core::sort;
 use atlas_core::units::significant;
 
@@ -210,16 +211,16 @@ impl Seeker<'_> {
         let at = |seeker: &mut Self, factor: f64| seeker.value(&hardware.scaled(self.scenario, factor));
         let ends = [REACH, 1.0 / REACH];
         let far = ends.into_iter().find(|factor| at(self, *factor).is_some_and(|value| self.reaches(value)))?;
-        let (mut short, mut far) = (0.0_f64, far.ln());
+        let (mut short, mut far) = (0.0_f64, math::ln(far));
         for _ in 0..HALVINGS {
             let middle = f64::midpoint(short, far);
-            if at(self, middle.exp()).is_some_and(|value| self.reaches(value)) {
+            if at(self, math::exp(middle)).is_some_and(|value| self.reaches(value)) {
                 far = middle;
             } else {
                 short = middle;
             }
         }
-        let value = at(self, far.exp())?;
-        Some(Way { lever: Lever::Hardware(hardware), setting: None, factor: Some(far.exp()), value })
+        let value = at(self, math::exp(far))?;
+        Some(Way { lever: Lever::Hardware(hardware), setting: None, factor: Some(math::exp(far)), value })
     }
 }

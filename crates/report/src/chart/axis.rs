@@ -1,5 +1,6 @@
 //! Axes: which values they span, where their ticks stand.
 
+use atlas_core::math;
 use atlas_core::units;
 
 /// How values are spread along an axis.
@@ -20,11 +21,11 @@ impl Scale {
     }
 
     fn place(self, value: f64) -> f64 {
-        if self == Scale::Log { value.log10() } else { value }
+        if self == Scale::Log { math::log10(value) } else { value }
     }
 
     fn value(self, place: f64) -> f64 {
-        if self == Scale::Log { 10f64.powf(place) } else { place }
+        if self == Scale::Log { math::powf(10f64, place) } else { place }
     }
 }
 
@@ -86,7 +87,7 @@ impl Axis {
 /// A tenth, fifth or half of a power of ten: about five of them make the span.
 fn round_step(span: f64) -> f64 {
     let rough = span / 5.0;
-    let power = 10f64.powf(rough.log10().floor());
+    let power = math::powf(10f64, math::log10(rough).floor());
     let times = [1.0, 2.0, 2.5, 5.0, 10.0];
     power * times.into_iter().find(|times| times * power >= rough * (1.0 - 1e-9)).unwrap_or(10.0)
 }

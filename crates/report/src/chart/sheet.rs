@@ -1,5 +1,6 @@
 //! Pixels with an opacity, covered by lines, discs and boxes whose edges are smoothed by how much of a pixel they cover.
 
+use atlas_core::math;
 use std::collections::HashMap;
 
 /// A sheet of pixels: red, green, blue and opacity, row by row from the top.
@@ -66,7 +67,7 @@ impl Sheet {
         let length = (dx * dx + dy * dy).max(1e-12);
         self.shape(low, high, color, |x, y| {
             let along = (((x - from.0) * dx + (y - from.1) * dy) / length).clamp(0.0, 1.0);
-            (x - from.0 - along * dx).hypot(y - from.1 - along * dy) - half
+            math::hypot(x - from.0 - along * dx, y - from.1 - along * dy) - half
         });
     }
 
@@ -74,7 +75,7 @@ impl Sheet {
     pub fn ring(&mut self, at: (f64, f64), radius: f64, half: f64, color: [u8; 3]) {
         let room = radius + half + 1.0;
         self.shape((at.0 - room, at.1 - room), (at.0 + room, at.1 + room), color, |x, y| {
-            let out = (x - at.0).hypot(y - at.1) - radius;
+            let out = math::hypot(x - at.0, y - at.1) - radius;
             if half > 0.0 { out.abs() - half } else { out }
         });
     }

@@ -1,5 +1,6 @@
 //! The study of failures and checkpoints, described.
 
+use atlas_core::math;
 use serde_json::{Value, json};
 
 use crate::chart::{Axis, Plot, Series};
@@ -45,7 +46,7 @@ pub fn render(study: &Study, width: usize) -> String {
             .choices
             .iter()
             .map(|choice| choice.interval)
-            .min_by(|a, b| (a / to).ln().abs().total_cmp(&(b / to).ln().abs()))
+            .min_by(|a, b| math::ln(a / to).abs().total_cmp(&math::ln(b / to).abs()))
             .unwrap_or(0.0)
     };
     let (at_young, at_daly) = (nearest(young), nearest(i.daly()));

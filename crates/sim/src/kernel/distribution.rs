@@ -1,6 +1,7 @@
 //! What is drawn from a stream: positive quantities by mean and coefficient of variation.
 
 use super::random::Stream;
+use atlas_core::math;
 
 /// A distribution of a non-negative quantity. Parameters out of range are brought into it: a negative mean is 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -87,12 +88,12 @@ impl Distribution {
             Distribution::Gamma { mean, cv } => gamma(positive(mean), positive(cv), stream),
             Distribution::LogNormal { mean, cv } => {
                 let cv = positive(cv);
-                let variance = (cv * cv).ln_1p();
-                positive(mean) * (variance.sqrt() * stream.normal() - 0.5 * variance).exp()
+                let variance = math::ln_1p(cv * cv);
+                positive(mean) * math::exp(variance.sqrt() * stream.normal() - 0.5 * variance)
             }
             Distribution::Upto { mean, most } => match spread(mean, most) {
                 spread if spread <= 2.0 => positive(mean) * (1.0 + (spread - 1.0) * (2.0 * stream.uniform() - 1.0)),
-                spread => positive(mean) * spread * (1.0 - stream.uniform().powf(1.0 / (spread - 1.0))),
+                spread => positive(mean) * spread * (1.0 - math::powf(stream.uniform(), 1.0 / (spread - 1.0))),
             },
         }
     }
@@ -115,7 +116,7 @@ fn gamma(mean: f64, cv: f64, stream: &mut Stream) -> f64 {
         return mean;
     }
     let shape = 1.0 / (cv * cv);
-    let boost = if shape < 1.0 { stream.uniform().powf(1.0 / shape) } else { 1.0 };
+    let boost = if shape < 1.0 { math::powf(stream.uniform(), 1.0 / shape) } else { 1.0 };
     let d = shape + if shape < 1.0 { 1.0 } else { 0.0 } - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
     loop {
@@ -125,7 +126,7 @@ fn gamma(mean: f64, cv: f64, stream: &mut Stream) -> f64 {
             continue;
         }
         let v = v * v * v;
-        if stream.uniform().ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+        if math::ln(stream.uniform()) < 0.5 * x * x + d - d * v + d * math::ln(v) {
             return mean / shape * d * v * boost;
         }
     }

@@ -1,5 +1,7 @@
 //! The normal distribution.
 
+use atlas_core::math;
+
 /// The standard normal's quantile at `p` (Wichura, *Algorithm AS 241*, Applied Statistics 37 (1988), PPND16: about 16
 /// digits).
 #[expect(clippy::excessive_precision, reason = "as published")]
@@ -31,7 +33,7 @@ pub fn normal_quantile(p: f64) -> f64 {
         );
     }
     let tail = if q < 0.0 { p } else { 1.0 - p };
-    let r = (-tail.ln()).sqrt();
+    let r = (-math::ln(tail)).sqrt();
     let value = if r <= 5.0 {
         ratio(
             r - 1.6,

@@ -5,6 +5,8 @@
 //! the same whatever the system under study does with request 16. Comparing two systems on one seed therefore compares
 //! them on common random numbers.
 
+use atlas_core::math;
+
 const MULTIPLIERS: (u32, u32) = (0xD251_1F53, 0xCD9E_8D57);
 const WEYL: (u32, u32) = (0x9E37_79B9, 0xBB67_AE85);
 
@@ -57,7 +59,7 @@ impl Stream {
     /// Exponential with mean 1, by inversion.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
-        -self.uniform().ln()
+        -math::ln(self.uniform())
     }
 
     /// Standard normal, by inversion.

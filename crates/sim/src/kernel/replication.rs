@@ -2,6 +2,7 @@
 
 use super::normal::normal_quantile;
 use super::statistics::Tally;
+use atlas_core::math;
 
 /// A mean and the half width of its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -89,7 +90,7 @@ pub fn student_quantile(p: f64, freedom: f64) -> f64 {
     let b = (48.0 / a) / a;
     let mut c = ((20_700.0 * a / b - 98.0) * a - 16.0) * a + 96.36;
     let d = ((94.5 / (b + c) - 3.0) / b + 1.0) * (a * std::f64::consts::FRAC_PI_2).sqrt() * n;
-    let mut y = (d * both).powf(2.0 / n);
+    let mut y = math::powf(d * both, 2.0 / n);
     if y > 0.05 + a {
         let x = normal_quantile(0.5 * both);
         y = x * x;
@@ -98,7 +99,7 @@ pub fn student_quantile(p: f64, freedom: f64) -> f64 {
         }
         c += (((0.05 * d * x - 5.0) * x - 7.0) * x - 2.0) * x + b;
         y = (((((0.4 * y + 6.3) * y + 36.0) * y + 94.5) / c - y - 3.0) / b + 1.0) * x;
-        y = (a * y * y).exp_m1();
+        y = math::exp_m1(a * y * y);
     } else {
         y = ((1.0 / (((n + 6.0) / (n * y) - 0.089 * d - 0.822) * (n + 2.0) * 3.0) + 0.5 / (n + 4.0)) * y - 1.0)
             * (n + 1.0)

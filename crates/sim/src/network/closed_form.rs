@@ -3,6 +3,7 @@
 //! limit, and they are drawn alongside it where it does not.
 
 use super::collectives::{Algorithm, Operation};
+use atlas_core::math;
 
 /// Seconds of `operation` by `algorithm` over `ranks` ranks, `bytes` as nccl-tests count them, every message taking
 /// `latency` seconds and flowing at `bandwidth` bytes/s, both ways at once. `None` if no short form is known.
@@ -38,7 +39,7 @@ pub fn seconds(
         (Algorithm::HalvingDoubling, AllReduce | ReduceScatter | AllGather) => {
             let core = f64::from(1u32 << ranks.ilog2());
             let folds = if ranks.is_power_of_two() { 0.0 } else { 2.0 };
-            passes * (core.log2() * latency + (core - 1.0) / core * flow) + folds * (latency + flow)
+            passes * (math::log2(core) * latency + (core - 1.0) / core * flow) + folds * (latency + flow)
         }
         (Algorithm::Dimensions { sides }, AllReduce | ReduceScatter | AllGather) => {
             let steps: f64 = sides.iter().map(|&side| f64::from(side) - 1.0).sum();

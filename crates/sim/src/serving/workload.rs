@@ -4,6 +4,7 @@
 use super::input::{Arrivals, Input, Phase, Prefixes};
 use crate::kernel::{Distribution, Stream, Time};
 use atlas_core::count::Count;
+use atlas_core::math;
 use atlas_perf::serving::latency;
 
 /// Purposes of the random streams.
@@ -165,7 +166,7 @@ impl<'a> Workload<'a> {
             let mut stream = Stream::new(self.seed, GROUP_LENGTHS, group);
             let pieces = (tokens.draw(&mut stream).min(1e7) / piece) as u64;
             let range = self.add_names((0..pieces).map(|k| u64::from(group) << 32 | k));
-            popularity += f64::from(group + 1).powf(-skew);
+            popularity += math::powf(f64::from(group + 1), -skew);
             self.groups.push((range, popularity));
         }
     }

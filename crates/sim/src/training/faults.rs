@@ -4,6 +4,7 @@
 use crate::kernel::replication::replicate;
 use crate::kernel::{Distribution, EventQueue, Handle, Interval, Model, Progress, Stream, Time, run_within};
 use crate::range::{OutOfRange, Ranges};
+use atlas_core::math;
 
 /// Purposes of the random streams.
 const FAILURES: u32 = 32;
@@ -115,7 +116,7 @@ impl Input {
     pub fn daly_wall(&self) -> f64 {
         let m = self.mtbf();
         let recovery = self.detection + self.restart;
-        m * (recovery / m).exp() * ((self.interval + self.checkpoint) / m).exp_m1() * self.work / self.interval
+        m * math::exp(recovery / m) * math::exp_m1((self.interval + self.checkpoint) / m) * self.work / self.interval
     }
 }
 
@@ -336,7 +337,7 @@ pub fn best_interval(
     if young > 0.0 && young.is_finite() {
         let (mut done, all) = (0.0, 17.0 * f64::from(replications));
         for quarter in -8..=8 {
-            let interval = (young * 2f64.powf(0.25 * f64::from(quarter))).max(1e-3);
+            let interval = (young * math::powf(2f64, 0.25 * f64::from(quarter))).max(1e-3);
             let one = Input { interval, ..*input };
             let goodput = |seed| {
                 progress.stage(done / all, (done + 1.0) / all);

@@ -1,5 +1,6 @@
 //! Section 2 of the guide: chi_base, chi_tp, chi_pp; gamma_fabric; gamma_jitter.
 
+use atlas_core::math;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -205,7 +206,7 @@ impl<'a> Guide<'a> {
             for (row, bytes, rate) in rows {
                 let same = |other: &&(&Observation, f64, f64)| {
                     let op = |row: &Observation| row.word("op");
-                    let size = (other.1 == *bytes) || (other.1 / bytes).ln().abs() < 0.01;
+                    let size = (other.1 == *bytes) || math::ln(other.1 / bytes).abs() < 0.01;
                     size && (op(other.0).is_none() || op(row).is_none() || op(other.0) == op(row))
                 };
                 let matching: Vec<f64> = base.iter().filter(same).map(|(.., rate)| *rate).collect();

@@ -1,5 +1,6 @@
 //! Section 3 of the guide: lat_min and lat_base_coeff, tail multipliers.
 
+use atlas_core::math;
 use std::collections::BTreeMap;
 
 use super::Guide;
@@ -36,7 +37,10 @@ impl<'a> Guide<'a> {
         let split = split(&points);
         let (slow, fast) = points.split_at(split.min(points.len()));
         let logs = |points: &[(f64, f64, &'a Observation)], with_rate: bool| -> Vec<f64> {
-            points.iter().map(|(rate, latency, _)| latency.ln() + if with_rate { rate.ln() } else { 0.0 }).collect()
+            points
+                .iter()
+                .map(|(rate, latency, _)| math::ln(*latency) + if with_rate { math::ln(*rate) } else { 0.0 })
+                .collect()
         };
         let rows = |points: &[(f64, f64, &'a Observation)]| points.iter().map(|point| point.2).collect::<Vec<_>>();
         match location(&logs(slow, true)).map(Estimate::exp) {
@@ -178,12 +182,12 @@ fn of_a_percentile(ratio: f64, n: f64, q: f64) -> Option<[f64; 2]> {
     if n < 2.0 || ratio <= 1.0 {
         return None;
     }
-    let sigma = ratio.ln() / z;
-    let density = |z: f64| (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() / sigma;
+    let sigma = math::ln(ratio) / z;
+    let density = |z: f64| math::exp(-z * z / 2.0) / (2.0 * std::f64::consts::PI).sqrt() / sigma;
     let variance = q * (1.0 - q) / density(z).powi(2) + 0.25 / density(0.0).powi(2)
         - 2.0 * 0.5 * (1.0 - q) / (density(z) * density(0.0));
     let half = 1.96 * (variance.max(0.0) / n).sqrt();
-    Some([ratio * (-half).exp(), ratio * half.exp()])
+    Some([ratio * math::exp(-half), ratio * math::exp(half)])
 }
 
 /// How many of the slowest points follow c / rate: the split with the least absolute error on logarithms.
@@ -194,8 +198,8 @@ fn split(points: &[(f64, f64, &Observation)]) -> usize {
             let center = median(&logs);
             logs.iter().map(|log| (log - center).abs()).sum::<f64>()
         };
-        off(slow.iter().map(|(rate, latency, _)| (rate * latency).ln()).collect())
-            + off(fast.iter().map(|(_, latency, _)| latency.ln()).collect())
+        off(slow.iter().map(|(rate, latency, _)| math::ln(rate * latency)).collect())
+            + off(fast.iter().map(|(_, latency, _)| math::ln(*latency)).collect())
     };
     // Two lines of one point each fit anything; so each part is empty or has two points, where there are enough.
     let n = points.len();
@@ -205,17 +209,19 @@ fn split(points: &[(f64, f64, &Observation)]) -> usize {
 
 /// Share of the variance of the logarithms that the fit explains.
 fn explained(points: &[(f64, f64, &Observation)], split: usize) -> Option<f64> {
-    let logs: Vec<f64> = points.iter().map(|(_, latency, _)| latency.ln()).collect();
+    let logs: Vec<f64> = points.iter().map(|(_, latency, _)| math::ln(*latency)).collect();
     let mean = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
     let total: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
     let (slow, fast) = points.split_at(split.min(points.len()));
-    let c = location(&slow.iter().map(|(rate, latency, _)| (rate * latency).ln()).collect::<Vec<_>>());
-    let level = location(&fast.iter().map(|(_, latency, _)| latency.ln()).collect::<Vec<_>>());
-    let left: f64 =
-        slow.iter().map(|(rate, latency, _)| ((rate * latency).ln() - c.map_or(0.0, |c| c.value)).powi(2)).sum::<f64>()
-            + fast
-                .iter()
-                .map(|(_, latency, _)| (latency.ln() - level.map_or(0.0, |level| level.value)).powi(2))
-                .sum::<f64>();
+    let c = location(&slow.iter().map(|(rate, latency, _)| math::ln(rate * latency)).collect::<Vec<_>>());
+    let level = location(&fast.iter().map(|(_, latency, _)| math::ln(*latency)).collect::<Vec<_>>());
+    let left: f64 = slow
+        .iter()
+        .map(|(rate, latency, _)| (math::ln(rate * latency) - c.map_or(0.0, |c| c.value)).powi(2))
+        .sum::<f64>()
+        + fast
+            .iter()
+            .map(|(_, latency, _)| (math::ln(*latency) - level.map_or(0.0, |level| level.value)).powi(2))
+            .sum::<f64>();
     (total > 0.0 && points.len() > 2).then(|| 1.0 - left / total)
 }

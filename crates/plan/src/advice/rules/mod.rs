@@ -12,6 +12,7 @@ mod training;
 use super::{Case, Changes, Rule};
 use crate::knob::{Knob, Setting};
 use atlas_config::Mode;
+use atlas_core::math;
 use atlas_core::plan::Engine;
 
 /// Throughput that a doubling of the requests in flight must bring, so that it is still below the knee: with less,
@@ -55,8 +56,8 @@ fn up_to_the_knee(case: &Case<'_>, changes: &Changes) -> f64 {
         (Knob::Concurrency, Setting::Number(more)) => Some(*more),
         _ => None,
     });
-    let doublings = (more.unwrap_or_default() / case.concurrency()).max(1.0).log2();
-    (1.0 + KNEE).powf(doublings) - 1.0
+    let doublings = math::log2((more.unwrap_or_default() / case.concurrency()).max(1.0));
+    math::powf(1.0 + KNEE, doublings) - 1.0
 }
 
 type Propose = fn(&Case<'_>, &mut Vec<Changes>);

@@ -4,6 +4,7 @@ use super::super::Rule;
 use super::super::case::{number, toggle, word};
 use super::training;
 use crate::knob::Knob;
+use atlas_core::math;
 use atlas_core::plan::{Format, Recompute};
 use atlas_perf::accelerator::{Generation, Precision};
 
@@ -118,7 +119,7 @@ pub(super) static RULES: &[Rule] = &[
         "tokens of a micro-batch then fill whole waves of tiles on most devices",
         "NVIDIA, Matrix Multiplication Background User's Guide, tile and wave quantization",
         |case, out| {
-            let power = case.micro.log2().round().exp2();
+            let power = math::exp2(math::log2(case.micro).round());
             if power != case.micro {
                 out.push(case.micro(power));
             }

@@ -7,6 +7,7 @@ use crate::estimate::{Breakdown, Cause, Detail, Estimate, Figures, Interval, Lat
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
 use atlas_config::corrections::{Adjustment, Features, Quantity, Shape};
+use atlas_core::math;
 use atlas_core::plan::Engine;
 use serde::{Serialize, Serializer};
 
@@ -34,7 +35,7 @@ pub fn shape(scenario: &Scenario, detail: &Detail) -> Shape {
     let accelerators = scenario.accelerators_per_node * scenario.num_nodes;
     Shape(
         [accelerators, size, phase.prompt, generated, batch, f64::from(phase.tp), f64::from(phase.pp)]
-            .map(|count| count.max(1.0).ln()),
+            .map(|count| math::ln(count.max(1.0))),
     )
 }
 
@@ -134,7 +135,7 @@ pub(super) fn correct(scenario: &Scenario, phase: &Phase, figures: &mut Figures,
     let Some(found) = Adjustments::of(scenario, phase.shape.mode, detail) else { return };
     // What is known of other clusters still holds where it says more.
     let own = |found: Adjustment, shipped: Interval| {
-        let half = found.half_width.max(1e-9).exp();
+        let half = math::exp(found.half_width.max(1e-9));
         Interval { low: shipped.low.max(1.0 / half), high: shipped.high.min(half) }
     };
     if let Some(found) = found.throughput {

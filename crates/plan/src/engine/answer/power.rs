@@ -13,6 +13,7 @@
 use crate::estimate::NodePower;
 use crate::scenario::Scenario;
 use atlas_core::count::Count;
+use atlas_core::math;
 use atlas_perf::serving::{Load, ServingEstimate, ServingInput};
 use atlas_perf::training::TrainingEstimate;
 
@@ -76,7 +77,7 @@ impl Use {
     pub fn serving(input: &ServingInput, out: &ServingEstimate, clock: f64) -> Use {
         // With random arrivals the system is empty with the probability of a Poisson count of 0 (M/G/∞).
         let active = match input.load {
-            Load::Open { .. } => 1.0 - (-out.batch).exp(),
+            Load::Open { .. } => 1.0 - math::exp(-out.batch),
             // Fewer requests than replicas leave some of these idle.
             Load::Closed { concurrency: in_flight, .. }
             | Load::Static { batch: in_flight }
@@ -121,8 +122,8 @@ pub fn traffic(clock: f64) -> f64 {
 /// frequency and voltage; an operation's energy, with the voltage alone.
 #[must_use]
 pub fn device(tdp_w: f64, used: &Use, clock: f64) -> f64 {
-    let running = ACTIVE_SHARE * used.active * clock.powf(EXPONENT);
-    let arithmetic = COMPUTE_SHARE * used.compute * clock.powf(EXPONENT - 1.0);
+    let running = ACTIVE_SHARE * used.active * math::powf(clock, EXPONENT);
+    let arithmetic = COMPUTE_SHARE * used.compute * math::powf(clock, EXPONENT - 1.0);
     let dynamic = running + arithmetic + MEMORY_SHARE * used.memory;
     tdp_w * (IDLE_SHARE + dynamic).min(1.0)
 }

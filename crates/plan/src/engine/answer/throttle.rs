@@ -21,6 +21,7 @@ use super::power::{
 };
 use crate::scenario::Scenario;
 use atlas_config::Factors;
+use atlas_core::math;
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::ServingInput;
 use atlas_perf::training::{TrainingInput, memoized};
@@ -47,8 +48,9 @@ impl Throttle {
         let share = share.clamp(LEAST_SHARE, 1.0);
         let limit = limit.clamp(LEAST_CLOCK, 1.0);
         let clocked = ACTIVE_SHARE * used.active + COMPUTE_SHARE * used.compute;
-        let drawn =
-            |clock: f64| IDLE_SHARE + clocked * clock.powf(EXPONENT) + MEMORY_SHARE * used.memory * traffic(clock);
+        let drawn = |clock: f64| {
+            IDLE_SHARE + clocked * math::powf(clock, EXPONENT) + MEMORY_SHARE * used.memory * traffic(clock)
+        };
         // What would draw more than the design power is held to it without a cap as well.
         let allowed = share * drawn(1.0).max(1.0);
         let (mut low, mut high) = (LEAST_CLOCK, limit);

@@ -9,6 +9,7 @@ use crate::scenario::{Parts, Scenario};
 use crate::search::condition::Relation;
 use atlas_config::Mode;
 use atlas_core::count::Count;
+use atlas_core::math;
 use atlas_core::plan::Sharding;
 use atlas_core::sort;
 use atlas_perf::serving::Load;
@@ -224,7 +225,7 @@ fn chunks(layers: f64, devices: f64) -> Vec<f64> {
 
 /// The divisors of a count up to `most`; powers of two where there is no such count.
 fn divisors_within(count: f64, most: f64) -> Vec<f64> {
-    let count = if count >= 1.0 { count } else { most.max(1.0).log2().floor().exp2() };
+    let count = if count >= 1.0 { count } else { math::exp2(math::log2(most.max(1.0)).floor()) };
     divisors(count).filter(|divisor| *divisor <= most).collect()
 }
 

@@ -11,6 +11,7 @@ use crate::training::input::{Inner, StreamKind, Task, TaskKind};
 use crate::training::passes;
 use crate::training::program::{Lane, Program};
 use crate::training::schedule::{Pass, PassKind};
+use atlas_core::math;
 
 /// Purpose of the random streams of the passes' times.
 const JITTER: u32 = 24;
@@ -386,7 +387,7 @@ pub(super) struct Jitter {
 impl Jitter {
     /// Of a coefficient of variation.
     pub(super) fn new(cv: f64, ranks: u32) -> Jitter {
-        let variance = (cv * cv).ln_1p();
+        let variance = math::ln_1p(cv * cv);
         let mut jitter = Jitter {
             deviation: variance.sqrt(),
             half_variance: 0.5 * variance,
@@ -415,15 +416,15 @@ impl Jitter {
 
     /// The slowest by its formula, and the normal quantile that it is made of.
     fn exact(&self, u: f64) -> (f64, f64) {
-        let z = normal_quantile(u.powf(self.share).min(1.0 - 1e-16));
-        ((self.deviation * z - self.half_variance).exp(), z)
+        let z = normal_quantile(math::powf(u, self.share).min(1.0 - 1e-16));
+        (math::exp(self.deviation * z - self.half_variance), z)
     }
 
     /// The slowest, and how it rises over a cell: the quantile rises by one over the density.
     fn place(&self, u: f64) -> (f64, f64) {
         let (value, z) = self.exact(u);
-        let density = (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
-        let rise = self.share * u.powf(self.share - 1.0) / density;
+        let density = math::exp(-0.5 * z * z) / std::f64::consts::TAU.sqrt();
+        let rise = self.share * math::powf(u, self.share - 1.0) / density;
         (value, value * self.deviation * rise / CELLS as f64)
     }
 }
