@@ -137,6 +137,7 @@ fn shared() -> Vec<Field> {
         ("precision", help(precision, "numeric formats")),
         ("recompute", recompute),
         ("framework", text("the software, as `software`")),
+        ("server", text("the software, as `software`")),
         ("architecture", anything("the model written out, in the form of an entry of models.yaml")),
         ("optimizer", optimizer),
         ("serving", help(serving, "how requests come and are scheduled")),
