@@ -13,7 +13,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(4096.0),
         &["parallelism", "tp"],
-        "tensor-parallel ranks: every layer is sharded across them; default: 1, in serving as few as the weights need",
+        "tensor-parallel ranks: every layer is sharded across them; default: 1, or what serving needs",
     ).files(1.0, 1e6),
     entry(
         Knob::Pp,
@@ -22,7 +22,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(4096.0),
         &["parallelism", "pp"],
-        "pipeline stages: the layers are divided into consecutive groups; default: 1, in serving as many as the weights need beyond a node",
+        "pipeline stages: the layers are divided into consecutive groups; default: 1, or what serving needs beyond a node",
     ).files(1.0, 1e6),
     entry(
         Knob::Vpp,
