@@ -14,7 +14,8 @@ use atlas_config::Target;
 use atlas_config::library::Library;
 use atlas_document::Diagnostics;
 use atlas_plan::engine;
-use atlas_plan::estimate::Metric;
+use atlas_plan::engine::answer::event::estimate_until;
+use atlas_plan::estimate::{Estimate, Metric};
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::methodology::mixed_prices;
 use atlas_plan::search::{Gauge, Methodology};
@@ -179,7 +180,12 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
             return best.map(|best| (best.scenario, best.estimate)).ok_or_else(|| "no candidate".to_owned());
         }
         let scenario = Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())?;
-        let estimate = engine::estimate(&scenario);
+        let mut estimate = Estimate::default();
+        if !scenario.engine.simulates() {
+            engine::estimate_into(&scenario, &mut estimate);
+        } else if !estimate_until(&scenario, &gauge.part(), &mut estimate) {
+            return Err("interrupted in the simulation of this target".to_owned());
+        }
         Ok((scenario, estimate))
     };
     let columns = targets.iter().map(|target| Column { target: target.name.to_string(), answer: answer(target) });
