@@ -13,7 +13,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(4096.0),
         &["parallelism", "tp"],
-        "tensor-parallel ranks: every layer is sharded across them; default: 1, or what serving needs",
+        "tensor-parallel ranks, which shard every layer; serving default: as few as fit",
     ).files(1.0, 1e6),
     entry(
         Knob::Pp,
@@ -22,7 +22,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(4096.0),
         &["parallelism", "pp"],
-        "pipeline stages: the layers are divided into consecutive groups; default: 1, or what serving needs beyond a node",
+        "pipeline stages of consecutive layers; serving default: as few as fit",
     ).files(1.0, 1e6),
     entry(
         Knob::Vpp,
@@ -146,8 +146,7 @@ pub(super) const LAYOUT: &[Field] = &[
         Group::Parallelism,
         ranks(4096.0),
         &["parallelism", "attention_dp"],
-        "data-parallel attention groups in a replica; they share its experts. A replica has tp x pp x attention_dp accelerators; \
-         default: 1, or ep / tp if ep is larger than tp and dp is stated",
+        "data-parallel attention groups in a replica; they share its experts. A replica has tp x pp x attention_dp accelerators",
     )
     .slot(count!(attention_dp))
     .files(1.0, 1e6)
