@@ -96,7 +96,8 @@ fn spelled(name: &str) -> Option<String> {
     BEGINNINGS.iter().find_map(|(from, to)| name.strip_prefix(from).map(|rest| format!("{to}{rest}")))
 }
 
-/// The name without an ending, and the format that it states; without a date such as `-2507` if there is none.
+/// Strips the longest known ending and returns the format that it states. Without a known ending, strips a date such as
+/// `-2507`.
 fn shorter(name: &str) -> Option<(&str, Option<Format>)> {
     let endings = ENDINGS.iter().filter_map(|(ending, format)| Some((name.strip_suffix(ending)?, *format)));
     if let Some(found) = endings.min_by_key(|(rest, _)| rest.len()) {
