@@ -198,32 +198,61 @@ fn rewrite(dir: &Path, dice: &mut Dice, done: &mut Done) {
     .unwrap();
 }
 
-/// Leaves whatever is open, asks for a view, and stays there while the file and the log go on; answers whether its title was
-/// seen.
-fn visit(session: &mut Session, key: &str, title: &str, dir: &Path, dice: &mut Dice, done: &mut Done) -> bool {
-    for _ in 0..6 {
-        session.keys("\u{1b}");
-        std::thread::sleep(Duration::from_millis(40));
-    }
-    session.keys(key);
-    // Every cell of it is drawn anew in another size.
+/// Goes to another size of ordinary terminals, in which every cell is drawn anew.
+fn redraw(session: &mut Session) {
     let size = if session.size == (100, 30) { (104, 31) } else { (100, 30) };
     session.bytes.lock().unwrap().clear();
     session.resize(size.0, size.1);
+}
+
+/// Waits until nothing is written for a while: on a busy machine keys are still being handled long after they were sent.
+fn settled(session: &Session) {
+    const QUIET: Duration = Duration::from_millis(200);
     let began = Instant::now();
-    let mut seen = false;
-    while began.elapsed() < VISIT || !seen && began.elapsed() < LONGEST_REPAINT {
-        if session.child.try_wait().unwrap().is_some() {
-            return false;
+    let (mut written, mut since) = (session.bytes.lock().unwrap().len(), Instant::now());
+    while since.elapsed() < QUIET && began.elapsed() < LONGEST_REPAINT {
+        std::thread::sleep(Duration::from_millis(5));
+        let now = session.bytes.lock().unwrap().len();
+        if now != written {
+            (written, since) = (now, Instant::now());
         }
-        seen = seen || session.screen().contains(title);
-        if seen {
-            rewrite(dir, dice, done);
-        }
-        std::thread::sleep(Duration::from_millis(100));
     }
-    session.bytes.lock().unwrap().clear();
-    seen
+}
+
+/// Leaves whatever is open, asks for a view, and stays there while the file and the log go on; answers whether its title was
+/// seen. It asks again where it was not: a computation on a busy machine can be longer than a program is waited for.
+fn visit(session: &mut Session, key: &str, title: &str, dir: &Path, dice: &mut Dice, done: &mut Done) -> bool {
+    for _ in 0..3 {
+        // Where there is room for one cell, nothing is written whatever is handled.
+        redraw(session);
+        settled(session);
+        for _ in 0..6 {
+            session.keys("\u{1b}");
+            std::thread::sleep(Duration::from_millis(40));
+        }
+        // Escape and a key that are read at once are Alt with the key.
+        settled(session);
+        session.keys(key);
+        redraw(session);
+        let began = Instant::now();
+        let mut seen = false;
+        while began.elapsed() < VISIT || !seen && began.elapsed() < LONGEST_REPAINT {
+            if session.child.try_wait().unwrap().is_some() {
+                return false;
+            }
+            seen = seen || session.screen().contains(title);
+            if seen {
+                rewrite(dir, dice, done);
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        if seen {
+            session.bytes.lock().unwrap().clear();
+            return true;
+        }
+        eprintln!("{title:?} is not on the screen:\n{}", session.screen());
+    }
+    false
 }
 
 /// Runs until `enough` says so; `seen` is called after every round. Answers what was done.
