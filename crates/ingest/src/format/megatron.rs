@@ -180,7 +180,7 @@ impl StepFormat for Iterations {
 impl Iterations {
     /// Reads a line that is laid out as one before, once the prefixes of enough lines were looked at.
     fn laid_out(&mut self, line: Line<'_>, log: &mut StepLog) -> Option<Outcome> {
-        let (layout, dialect) = self.layout.as_ref().filter(|_| line.whole && log.training.all().n >= PREFIXES)?;
+        let (layout, dialect) = self.layout.as_mut().filter(|_| line.whole && log.training.all().n >= PREFIXES)?;
         let dialect = *dialect;
         let mut step = Step { line: line.number, ..Step::default() };
         let mut extras = Extras { dialect, ..Extras::default() };
