@@ -205,10 +205,9 @@ mod tests {
     #[test]
     fn fields_that_stay_and_fields_that_change_are_read_alike() {
         let mut layout = Layout::of(LINE).unwrap();
-        for step in 0..40 {
-            // One field changes always, one at times, one never; digits are appended to a known number.
-            let (time, loss) =
-                (format!("{}", 812.3 + f64::from(step)), ["7.98E+00", "7.98E+005", "7.9"][step as usize / 15]);
+        // One field changes always, one at times, one never; a digit behind a known number makes another one.
+        for (step, loss) in ["7.98E+00", "7.98E+005", "7.9"].into_iter().flat_map(|loss| [loss; 15]).enumerate() {
+            let time = format!("{step}12.3");
             let line = LINE.replace("812.3", &time).replace("7.98E+00", loss);
             let (_, _, fields) = read(&mut layout, &line).unwrap();
             let values: Vec<f64> = fields.iter().map(|(_, value)| *value).collect();
