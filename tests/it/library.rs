@@ -69,7 +69,9 @@ fn everything_missing_is_one_report_with_its_place() {
 fn keys_of_other_sections_are_reported_with_the_place_where_they_belong() {
     let dir = tempfile::tempdir().unwrap();
     let workload = "- name: w\n  mode: training\n  model: llama3.1-8b\n  sequence: { prompt: 4096 }\n  \
-                    parallelism: { tp: 2, global_batch: 512 }\n  pp: 2\n  engine_version: 0.11\n  num_nodes: 4\n";
+                    parallelism: { tp: 2, global_batch: 512 }\n  pp: 2\n  engine_version: 0.11\n  num_nodes: 4\n\
+                    - name: v\n  mode: training\n  model: llama3.1-8b\n  seq_length: 4096\n  micro_batch_size: 2\n  \
+                    precision: bf16\n";
     write(dir.path(), "workloads.yaml", workload);
     let target = "- name: t\n  vendor: NVIDIA\n  accelerators_per_node: 8\n  num_nodes: 1\n  memory_gb_per_accel: 80\n  \
                   network: { type: 800Gbps/node }\n  cost: { hourly_usd: 1, energy_watts_node: 1000, pue: 1 }\n";
@@ -81,6 +83,9 @@ fn keys_of_other_sections_are_reported_with_the_place_where_they_belong() {
         "w.pp: unknown key; kept but ignored; write it as `parallelism.pp` of a workload",
         "w.engine_version: unknown key; kept but ignored; write the release with the software, such as `software: vllm@0.11`",
         "w.num_nodes: unknown key; kept but ignored; write it as `num_nodes` of a target",
+        "v.seq_length: unknown key; kept but ignored; write it as `sequence.prompt` of a workload",
+        "v.micro_batch_size: unknown key; kept but ignored; write it as `batch.micro` of a workload",
+        "v.precision: found text \"bf16\", expected a mapping; write `precision: { weights: bf16 }`",
         "t.network.type: found 800Gbps/node, a label that sets no bandwidth; state Gbps_per_accel",
     ] {
         assert!(text.contains(help), "{help}: {text}");

@@ -296,6 +296,8 @@ fn place_of(key: &str) -> Option<String> {
     }
     let field = Knob::find(key)?.spec();
     let place = match field.home {
+        // A workload's own micro-batch overrides the target's, where the knob is saved.
+        _ if field.knob == Knob::Microbatch => "`batch.micro` of a workload".to_owned(),
         Home::Workload(path) => format!("`{}` of a workload", path.join(".")),
         Home::Target(path) => format!("`{}` of a target", path.join(".")),
         Home::Nowhere => return None,
@@ -368,7 +370,11 @@ fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
         read_section(&mut plan, s, &["sequence"]);
         Some((prompt?, generate?))
     });
-    if let Some(precision) = fields.map("precision", |p| {
+    if let Some(format) = fields.peek("precision").and_then(Node::text) {
+        fields.node("precision");
+        let help = format!("write `precision: {{ weights: {format} }}`");
+        fields.error("precision", format!("found text \"{format}\", expected a mapping"), Some(help));
+    } else if let Some(precision) = fields.map("precision", |p| {
         plan::precision(&mut plan, p);
         (p.text("weights"), p.text("activations"))
     }) {

@@ -31,7 +31,7 @@ pub(super) const RUNTIME: &[Field] = &[
     entry(
         Knob::Microbatch,
         "microbatch",
-        &["micro", "micro_batch"],
+        &["micro", "micro_batch", "micro_batch_size", "mbs"],
         Group::Runtime,
         ranks(65_536.0),
         &["runtime_tuning", "microbatch"],
@@ -43,7 +43,7 @@ pub(super) const RUNTIME: &[Field] = &[
     entry(
         Knob::Global,
         "global",
-        &["global_batch", "gbs"],
+        &["global_batch", "gbs", "global_batch_size", "train_batch_size"],
         Group::Runtime,
         ranks(16_777_216.0),
         &["batch", "global"],
