@@ -314,6 +314,44 @@ fn a_layout_that_is_not_stated_has_as_few_tensor_parallel_ranks_as_the_weights_n
 }
 
 #[test]
+fn a_training_layout_that_is_not_stated_has_as_few_ranks_as_the_model_states_need() {
+    let library = Library::load(&Sources::built_in(), None);
+    let layout = |target: &str, workload: &str, model: &str, knobs: &[(Knob, &str)]| {
+        let mut parts = Parts::find(&library, target, workload).unwrap();
+        let workload = std::sync::Arc::make_mut(&mut parts.workload);
+        let plan = &mut workload.plan;
+        (plan.tp, plan.pp, plan.dp, plan.ep, plan.vpp, plan.cp) = (None, None, None, None, None, None);
+        (plan.first_layers, plan.last_layers, plan.sharding, plan.recompute) = (None, None, None, None);
+        parts.model = library.catalog().model(model).ok();
+        let (scenario, estimate) = answer(&parts, &[&[(Knob::Precision, "bf16")], knobs].concat());
+        let (shape, ep) = (&scenario.base.shape, scenario.base.ep());
+        assert_eq!(scenario.get(Knob::Ep), Setting::Number(ep.into()));
+        let noted =
+            notes(&scenario, &estimate).iter().any(|note| note.contains("the fewest ranks that hold the model"));
+        assert_eq!(noted, scenario.has_default_layout(&scenario.base) && shape.tp * shape.pp * ep > 1.0);
+        let fits = estimate.detail.unwrap().verdict.fits();
+        ([shape.tp, shape.pp, ep, shape.dp].map(f64::from), fits)
+    };
+    let dense = "llama3.1-70b-train";
+    // 8B with a sharded optimizer takes 7.5 bytes a parameter; 70B a node, 405B stages of one.
+    assert_eq!(layout("h100-sxm-8", dense, "llama3.1-8b", &[]), ([1.0, 1.0, 1.0, 8.0], true));
+    assert_eq!(layout("h100-sxm-64", dense, "llama3.1-70b", &[]), ([8.0, 1.0, 1.0, 8.0], true));
+    assert_eq!(layout("h100-sxm-1024", dense, "llama3.1-405b", &[]), ([8.0, 8.0, 1.0, 16.0], true));
+    // Experts are distributed before anything else is.
+    let (ranks, fits) = layout("h100-sxm-1024", "deepseek-v3-train", "deepseek-v3", &[]);
+    assert_eq!((ranks, fits), ([1.0, 16.0, 8.0, 64.0], true));
+    // What shards everything over all replicas needs no other layout.
+    let sharded = layout("h100-sxm-64", dense, "llama3.1-70b", &[(Knob::Software, "torchtitan")]);
+    assert_eq!(sharded, ([1.0, 1.0, 1.0, 64.0], true));
+    // What is stated stays.
+    let whole = layout("h100-sxm-64", dense, "llama3.1-70b", &[(Knob::Sharding, "none")]);
+    assert_eq!(whole, ([1.0, 1.0, 1.0, 64.0], false));
+    assert_eq!(layout("h100-sxm-64", dense, "llama3.1-70b", &[(Knob::Pp, "1")]), ([1.0, 1.0, 1.0, 64.0], false));
+    let (ranks, _) = layout("h100-sxm-64", dense, "llama3.1-70b", &[(Knob::Dp, "16")]);
+    assert!(ranks[0] * ranks[1] <= 4.0, "{ranks:?}");
+}
+
+#[test]
 fn experts_on_more_ranks_than_a_tensor_parallel_group_are_shared_by_attention_groups() {
     let resolved = |software: &str, knobs: &[(Knob, &str)]| {
         let library = Library::load(&Sources::built_in(), None);

@@ -56,7 +56,7 @@ impl<'a> Case<'a> {
             tp: f64::from(shape.tp),
             pp: f64::from(shape.pp),
             cp: if shape.mode == Mode::Training { f64::from(plan.cp.unwrap_or(Count::ONE)) } else { 1.0 },
-            ep: f64::from(plan.ep.unwrap_or(Count::ONE)),
+            ep: f64::from(scenario.base.ep()),
             dp: f64::from(shape.dp),
             vpp: f64::from(plan.vpp.unwrap_or(Count::ONE)),
             micro: f64::from(scenario.microbatch),

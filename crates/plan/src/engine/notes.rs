@@ -290,6 +290,11 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
             let sharding = format!("sharding {}", scenario.sharding(phase).name());
             assume(plan.sharding.is_none() && phase.shape.dp > 1.0, sharding);
             assume(plan.format.is_none(), "precision bf16".to_owned());
+            let ranks = [("tp", phase.shape.tp), ("pp", phase.shape.pp), ("ep", phase.ep())];
+            let ranks: Vec<String> =
+                ranks.iter().filter(|(_, ranks)| *ranks > 1.0).map(|(name, ranks)| format!("{name} {ranks}")).collect();
+            let layout = format!("{}, the fewest ranks that hold the model states", ranks.join(", "));
+            assume(scenario.has_default_layout(phase) && !ranks.is_empty(), layout);
         }
         Mode::Inference => {
             let requested = &phase.plan.serving;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Term;
 use crate::knob::{Home, Knob, Setting};
 use crate::scenario::{Parts, Scenario};
-use atlas_config::Factors;
+use atlas_config::{Factors, Mode};
 use atlas_core::sort;
 use atlas_core::units;
 use atlas_document::Node;
@@ -176,8 +176,11 @@ impl<'a> Inputs<'a> {
             Knob::HourlyUsd if self.scenario.terms.listed.is_some() => {
                 Some("median of this type of offer in the catalog")
             }
-            Knob::Tp | Knob::Pp if self.scenario.has_default_layout(&self.scenario.base) => {
-                Some("the fewest ranks that leave 40 % of the memory for more than weights")
+            Knob::Tp | Knob::Pp | Knob::Ep if self.scenario.has_default_layout(&self.scenario.base) => {
+                Some(match self.scenario.mode() {
+                    Mode::Training => "the fewest ranks whose model states take 80 % of the memory or less",
+                    Mode::Inference => "the fewest ranks that leave 40 % of the memory for more than weights",
+                })
             }
             Knob::AttentionDp if plan.attention_dp.is_none() && self.scenario.base.default_groups > 1.0 => {
                 Some("ep / tp: groups that share the experts")

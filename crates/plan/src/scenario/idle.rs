@@ -132,7 +132,7 @@ impl Scenario {
         match knob {
             Knob::Ep | Knob::Etp | Knob::MoeCapacity => when(!experts, NO_EXPERTS),
             Knob::ExpertImbalance | Knob::MoeDispatcher | Knob::OverlapExperts => {
-                when(!experts, NO_EXPERTS).or(when(plan.ep.unwrap_or(Count::ONE) <= 1.0, SAME_EXPERTS))
+                when(!experts, NO_EXPERTS).or(when(self.base.ep() <= 1.0, SAME_EXPERTS))
             }
             Knob::Prompt | Knob::Generate => when(model.convolutions.is_some(), NO_TOKENS),
             Knob::AttentionKernel => when(model.convolutions.is_some(), NO_ATTENTION),

@@ -1,9 +1,12 @@
 //! The layout where the files leave it open: tensor-parallel ranks, attention groups, replicas.
 
 use super::{Machine, Phase, Scenario};
+use crate::engine::answer::training;
 use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_perf::arch::Architecture;
+use atlas_perf::constants::Constants;
+use atlas_perf::memory::training_memory;
 use atlas_perf::serving::Layout;
 use atlas_perf::serving::shape::Shape;
 use atlas_perf::traits::Accumulation;
@@ -11,6 +14,10 @@ use atlas_perf::traits::Accumulation;
 /// Share of an accelerator's memory that weights may take in a default layout; the rest is for KV cache, activations and the
 /// runtime.
 const WEIGHT_SHARE: f64 = 0.6;
+
+/// Share of an accelerator's memory that weights, gradients and optimizer states may take in a default layout. The rest holds the
+/// activations of a micro-batch, if need be by recomputing them.
+const STATE_SHARE: f64 = 0.8;
 
 /// Share of the replicas that may idle so that the others divide a global batch.
 const IDLE_REPLICAS: f64 = 0.125;
@@ -23,20 +30,79 @@ impl Scenario {
         self.default_replicas();
     }
 
-    /// Serves with the fewest ranks whose weights leave room for the KV cache, if no layout is stated.
+    /// Serves with the fewest ranks whose weights leave room for the KV cache, and trains with the fewest that hold weights,
+    /// gradients and optimizer states, if no layout is stated.
     fn default_ranks(&mut self) {
-        let (Some(machine), Some(model)) = (self.machine, self.model) else { return };
-        let have = self.accelerators() * machine.dies;
-        let reasons = self.engine.reasons();
-        for phase in self.all_phases() {
-            let open = reasons && phase.states_no_layout();
-            let ranks = open.then(|| fewest_ranks(phase, &machine, &model, have));
-            let (tp, pp) = ranks.unwrap_or((Count::ONE, Count::ONE));
-            (phase.shape.tp, phase.shape.pp) = (phase.plan.tp.unwrap_or(tp), phase.plan.pp.unwrap_or(pp));
+        let ranks = self.ranks(&self.base);
+        ranks.complete(&mut self.base);
+        for at in 0..self.phases.len() {
+            let ranks = self.phases.get(at).map(|phase| self.ranks(phase));
+            if let (Some(ranks), Some(phase)) = (ranks, self.phases.get_mut(at)) {
+                ranks.complete(phase);
+            }
         }
     }
 
-    /// Whether tensor-parallel ranks and stages are the fewest that the weights need, since no layout is stated.
+    /// The ranks of a phase where the files state none; one of each kind if they state some.
+    fn ranks(&self, phase: &Phase) -> Ranks {
+        let (Some(machine), Some(model)) = (&self.machine, &self.model) else { return Ranks::ONE };
+        if !self.has_default_layout(phase) {
+            return Ranks::ONE;
+        }
+        let have = self.accelerators() * machine.dies;
+        match phase.shape.mode {
+            Mode::Training => self.fewest_training_ranks(phase, machine, model, have),
+            Mode::Inference => {
+                let (tp, pp) = fewest_ranks(phase, machine, model, have);
+                Ranks { tp, pp, ..Ranks::ONE }
+            }
+        }
+    }
+
+    /// The fewest ranks whose weights, gradients and optimizer states take at most [`STATE_SHARE`] of the memory, or those that
+    /// hold the least if none suffice. Dense models are cut by tensor parallelism within a fast domain first and by stages then,
+    /// mixtures of experts by expert parallelism first, as the guides of Megatron-Core advise (parallelism; MoE).
+    fn fewest_training_ranks(&self, phase: &Phase, machine: &Machine, model: &Architecture, have: f64) -> Ranks {
+        let domain = f64::from(Count::floor(machine.domain).max(Count::ONE));
+        let (mixture, heads, experts) = (model.is_moe(), f64::from(model.heads), f64::from(model.experts));
+        let whole = if mixture { experts } else { heads };
+        let within = powers(domain).filter(|ranks| whole <= 0.0 || (whole / *ranks).fract() == 0.0);
+        let within = within.map(|ranks| match mixture {
+            true => Ranks { ep: ranks, ..Ranks::ONE },
+            false => Ranks { tp: ranks, ..Ranks::ONE },
+        });
+        let most = within.clone().last().unwrap_or(Ranks::ONE);
+        let stages = powers((have / (most.tp * most.ep)).min(f64::from(model.layers))).skip(1);
+        let room = STATE_SHARE * machine.device.capacity();
+        let mut least: Option<(f64, Ranks)> = None;
+        for ranks in within.chain(stages.map(|pp| Ranks { pp, ..most })) {
+            let Some(states) = self.state_bytes(phase, ranks, have) else { continue };
+            if states <= room {
+                return ranks;
+            }
+            if least.is_none_or(|(least, _)| states < least) {
+                least = Some((states, ranks));
+            }
+        }
+        least.map_or(Ranks::ONE, |(_, ranks)| ranks)
+    }
+
+    /// Bytes of weights, gradients and optimizer states on the fullest accelerator; `None` if the software cannot run it or
+    /// the target is too small.
+    fn state_bytes(&self, phase: &Phase, ranks: Ranks, have: f64) -> Option<f64> {
+        let mut trial = *phase;
+        ranks.complete(&mut trial);
+        let replica = trial.shape.tp * trial.shape.pp * trial.groups();
+        trial.shape.dp = phase.plan.dp.unwrap_or(Count::floor(have / replica));
+        let fits = trial.shape.dp >= 1.0 && trial.shape.dp * replica <= have;
+        // Experts are distributed over the ranks of one stage.
+        let spread = ranks.ep <= trial.shape.tp * trial.groups() * trial.shape.dp;
+        let input = training::input(self, &trial).filter(|_| fits && spread && self.software_supports(&trial))?;
+        let memory = training_memory(&input, &Constants::default(), input.recompute);
+        Some(memory.weights + memory.gradients + memory.optimizer)
+    }
+
+    /// Whether tensor-parallel ranks, stages and expert-parallel ranks are the fewest that suffice, since no layout is stated.
     #[must_use]
     pub fn has_default_layout(&self, phase: &Phase) -> bool {
         self.engine.reasons() && self.machine.is_some() && self.model.is_some() && phase.states_no_layout()
@@ -77,12 +143,41 @@ impl Scenario {
 }
 
 impl Phase {
-    /// Whether it serves and leaves its layout open.
+    /// Whether it leaves its layout open.
     fn states_no_layout(&self) -> bool {
         let (plan, pools) = (&self.plan, &self.plan.serving.pools);
-        let stated = plan.tp.or(plan.pp).or(plan.ep).or(plan.attention_dp).or(pools.prefill.tp).or(pools.decode.tp);
-        self.shape.mode == Mode::Inference && stated.is_none()
+        let stated = plan.tp.or(plan.pp).or(plan.ep);
+        let stated = match self.shape.mode {
+            // Who states how replicas share the model states does not want it cut otherwise.
+            Mode::Training => stated.or(plan.cp).or(plan.vpp).or(plan.sharding.map(|_| Count::ONE)),
+            Mode::Inference => stated.or(plan.attention_dp).or(pools.prefill.tp).or(pools.decode.tp),
+        };
+        stated.is_none()
     }
+}
+
+/// Tensor-parallel ranks, pipeline stages and expert-parallel ranks where the files state none.
+#[derive(Debug, Clone, Copy)]
+struct Ranks {
+    tp: Count,
+    pp: Count,
+    ep: Count,
+}
+
+impl Ranks {
+    const ONE: Ranks = Ranks { tp: Count::ONE, pp: Count::ONE, ep: Count::ONE };
+
+    /// Sets what a phase does not state.
+    fn complete(self, phase: &mut Phase) {
+        let plan = &phase.plan;
+        (phase.shape.tp, phase.shape.pp) = (plan.tp.unwrap_or(self.tp), plan.pp.unwrap_or(self.pp));
+        phase.default_ep = self.ep;
+    }
+}
+
+/// Powers of two up to `most`.
+fn powers(most: f64) -> impl Iterator<Item = Count> + Clone {
+    (0..16_u32).map(|power| Count::new(1 << power)).take_while(move |ranks| *ranks <= most)
 }
 
 /// The fewest tensor-parallel ranks, a power of two that divides the heads, and pipeline stages whose weights take at most
@@ -91,7 +186,6 @@ impl Phase {
 fn fewest_ranks(phase: &Phase, machine: &Machine, model: &Architecture, have: f64) -> (Count, Count) {
     let room = WEIGHT_SHARE * machine.device.capacity();
     let domain = Count::floor(machine.domain).max(Count::ONE);
-    let powers = |most: f64| (0..16_u32).map(|power| Count::new(1 << power)).take_while(move |ranks| *ranks <= most);
     let divides = |tp: &Count| model.heads <= 0.0 || (model.heads / *tp).fract() == 0.0;
     let suffices = |tp: Count, pp: Count| {
         let layout = Layout { tp, pp, ..Layout::default() };

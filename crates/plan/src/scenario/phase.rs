@@ -18,6 +18,8 @@ pub struct Phase {
     pub served: Served,
     /// Data-parallel attention groups of a serving replica where the files state none.
     pub default_groups: Count,
+    /// Expert-parallel ranks where the files state none.
+    pub default_ep: Count,
     /// Which knobs must leave it alone.
     pub pinned: Pinned,
     /// Minutes it lasts.
@@ -73,6 +75,12 @@ impl Phase {
         }
     }
 
+    /// Ranks that experts are distributed over.
+    #[must_use]
+    pub fn ep(&self) -> Count {
+        self.plan.ep.unwrap_or(self.default_ep)
+    }
+
     /// The workload as a whole.
     pub(super) fn whole(workload: &Workload) -> Phase {
         Phase {
@@ -80,6 +88,7 @@ impl Phase {
             plan: workload.plan,
             served: Served::default(),
             default_groups: Count::ONE,
+            default_ep: Count::ONE,
             pinned: Pinned::default(),
             minutes: workload.duration_minutes.unwrap_or_default(),
             tokens_scale: 1.0,
@@ -100,6 +109,7 @@ impl Phase {
             plan: spec.plan,
             served: Served::default(),
             default_groups: Count::ONE,
+            default_ep: Count::ONE,
             pinned: Pinned::by(&spec.overrides),
             minutes: spec.minutes,
             tokens_scale: scale(spec.tokens_scale),

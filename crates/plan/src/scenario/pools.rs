@@ -14,7 +14,7 @@ impl Phase {
         Layout {
             tp: shape.tp,
             pp: shape.pp,
-            ep: plan.ep.unwrap_or(Count::ONE),
+            ep: self.ep(),
             attention_dp: plan.attention_dp.unwrap_or(self.default_groups),
             dp: shape.dp,
             redundant: plan.serving.redundant_experts.unwrap_or(Count::ZERO),

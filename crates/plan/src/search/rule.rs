@@ -119,7 +119,7 @@ impl Rule {
         let training = shape.mode == Mode::Training;
         let model = scenario.model.unwrap_or_default();
         let cp = plan.cp.unwrap_or(Count::ONE);
-        let ep = plan.ep.unwrap_or(Count::ONE);
+        let ep = phase.ep();
         let vpp = if training { plan.vpp.unwrap_or(Count::ONE) } else { Count::ONE };
         match self {
             Rule::Accelerators => {

@@ -59,7 +59,7 @@ fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Arc
         dp: shape.dp,
         cp,
         context_exchange: plan.cp_comm_type.unwrap_or(ContextExchange::Ring),
-        ep: if arch.is_moe() { plan.ep.unwrap_or(Count::ONE) } else { Count::ONE },
+        ep: if arch.is_moe() { phase.ep() } else { Count::ONE },
         etp: plan.etp.unwrap_or(Count::ONE),
         sequence_parallel: scenario.sequence_parallel(phase),
         sharding,
