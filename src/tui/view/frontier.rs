@@ -170,9 +170,13 @@ fn within_bound(app: &App, front: &Front) -> Option<(String, Vec<String>)> {
 /// The point under the cursor: its target, its knobs, and its figures against the scenario's.
 fn read(app: &App, front: &Front, canvas: &mut Canvas<'_>, area: Rect) {
     let (curve, point) = cursor(app, front);
+    let best = within_bound(app, front);
+    // The best values name all curves. Where there is no room for both, they are the legend.
+    let crowded = best.as_ref().is_some_and(|(_, values)| usize::from(area.height) < values.len() + 3);
     let names = front.curves.iter().map(|curve| &*curve.target);
-    let Some(mut y) = legend(canvas, area, names, curve) else { return };
-    if let Some((heading, values)) = within_bound(app, front) {
+    let below = if crowded { Some(area.y) } else { legend(canvas, area, names, curve) };
+    let Some(mut y) = below else { return };
+    if let Some((heading, values)) = best {
         let (heading_style, value) = (canvas.role(Role::Heading), canvas.role(Role::Value));
         if y < area.bottom() {
             canvas.text(area.x, y, area.width, &heading, heading_style);
@@ -181,12 +185,17 @@ fn read(app: &App, front: &Front, canvas: &mut Canvas<'_>, area: Rect) {
         let longest = u16::try_from(longest).unwrap_or(area.width);
         let names = front.curves.iter().map(|curve| curve.target.width()).max().unwrap_or_default();
         let names = u16::try_from(names + 4).unwrap_or(area.width).min(area.width.saturating_sub(longest));
-        for (index, (curve, shown)) in front.curves.iter().zip(&values).enumerate() {
+        let wide = names + longest + 2;
+        let in_a_row = if crowded { (area.width + 2).checked_div(wide).unwrap_or(1).max(1) } else { 1 };
+        let all = front.curves.iter().zip(&values).enumerate().collect::<Vec<_>>();
+        for row in all.chunks(usize::from(in_a_row)) {
             y += 1;
-            if y < area.bottom() {
-                let style = canvas.role(plot::color(index));
-                canvas.text(area.x, y, names, &format!("{} {}", plot::letter(index), curve.target), style);
-                canvas.right(area.x + names, y, longest, shown, value);
+            for (x, (index, (curve, shown))) in (area.x..).step_by(usize::from(wide)).zip(row) {
+                if y < area.bottom() {
+                    let style = canvas.role(plot::color(*index));
+                    canvas.text(x, y, names, &format!("{} {}", plot::letter(*index), curve.target), style);
+                    canvas.right(x + names, y, longest, shown, value);
+                }
             }
         }
         y += 2;

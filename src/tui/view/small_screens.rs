@@ -168,6 +168,18 @@ fn measured_rows_show_both_values_and_the_error_at_every_size() {
 }
 
 #[test]
+fn the_frontier_has_the_best_value_of_every_curve_at_every_size() {
+    for size in SIZES {
+        let hands = screen(size, "H<Space> j<Space> jjj<Space> j<Space> 5");
+        let text = hands.text();
+        let best = |target: &str| text.lines().any(|line| line.contains(target) && line.contains("ktok/s"));
+        for target in ["h100-sxm-8", "h100-sxm-64", "h200-sxm-8", "h200-sxm-64"] {
+            assert!(best(target), "{size:?} {target}\n{text}");
+        }
+    }
+}
+
+#[test]
 fn charts_that_do_not_fit_are_summarized_as_text() {
     for size in SIZES {
         let text = screen(size, "9 <Tab>").text();

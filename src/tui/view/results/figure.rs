@@ -134,9 +134,14 @@ pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &C
         }
         x += columns.absolute;
     }
-    // The narrowest column has no room for the space before a unit of two letters.
-    let wide = text.width() > usize::from(columns.relative);
-    canvas.right(x, area.y, columns.relative, &if wide { text.replace(' ', "") } else { text }, style);
+    // A change of ten points or more is a column wider than others. The unit of a share leaves it free, an interval does not.
+    let wide = u16::try_from(text.width()).unwrap_or_default().saturating_sub(columns.relative);
+    if wide == 0 || columns.interval > 0 {
+        let text = if wide > 0 { text.replace(' ', "") } else { text };
+        canvas.right(x, area.y, columns.relative, &text, style);
+    } else if columns.relative > 0 {
+        canvas.right(x - wide, area.y, columns.relative + wide, &text, style);
+    }
 }
 
 /// The 90 % interval in the unit of the shown value, `31.2–41.0`, or relative to it, `-14/+13%`.
