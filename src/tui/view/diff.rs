@@ -265,6 +265,16 @@ impl Columns {
     }
 }
 
+/// The heading of a column, in one word where the column is narrow.
+fn heading(name: &str, column: u16) -> &str {
+    match name {
+        _ if name.width() < usize::from(column) => name,
+        "saved values" => "saved",
+        "this scenario" => "now",
+        _ => name,
+    }
+}
+
 /// Draws the view.
 pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let (label, all) = rows_of(app);
@@ -281,9 +291,9 @@ pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let third = second + columns.side;
     let (dim, focused) = (canvas.role(Role::Baseline), canvas.role(Role::TitleFocused));
     if columns.both {
-        canvas.right(first, inner.y, columns.side.saturating_sub(1), &label, dim);
+        canvas.right(first, inner.y, columns.side.saturating_sub(1), heading(&label, columns.side), dim);
     }
-    canvas.right(second, inner.y, columns.side.saturating_sub(1), &here, focused);
+    canvas.right(second, inner.y, columns.side.saturating_sub(1), heading(&here, columns.side), focused);
     let stop = stops(&all).get(app.view_row).copied();
     let text_style = canvas.role(Role::Text);
     let height = inner.height.saturating_sub(1);

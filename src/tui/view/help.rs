@@ -3,13 +3,16 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::{App, Overlay};
-use crate::tui::draw::Canvas;
+use crate::tui::draw::{Canvas, wrap};
 use crate::tui::keymap::{Action, BINDINGS, Binding, Mode, rows};
 use crate::tui::theme::Role;
 
 enum Row {
     Heading(String),
-    Key(&'static Binding),
+    /// A binding, and the first line of what it does.
+    Key(&'static Binding, String),
+    /// A further line of it.
+    More(String),
     Text(String),
     Blank,
 }
@@ -46,6 +49,8 @@ const GENERAL: usize = 4;
 
 fn build(app: &App) -> Vec<Row> {
     let below = app.mode_below();
+    let width = usize::from(area(app).width.saturating_sub(4));
+    let room = width.saturating_sub(usize::from(KEYS + 2));
     let mut shown: Vec<*const Binding> = Vec::new();
     let mut all = Vec::new();
     let mut section = |heading: String, rows: Vec<&'static Binding>, all: &mut Vec<Row>| {
@@ -56,7 +61,11 @@ fn build(app: &App) -> Vec<Row> {
         }
         all.push(Row::Heading(heading));
         shown.extend(fresh.iter().map(|row| std::ptr::from_ref(*row)));
-        all.extend(fresh.into_iter().map(Row::Key));
+        for binding in fresh {
+            let mut lines = wrap(binding.help, room).into_iter();
+            all.push(Row::Key(binding, lines.next().unwrap_or_default()));
+            all.extend(lines.map(Row::More));
+        }
         all.push(Row::Blank);
     };
     let special = |row: &&'static Binding| row.modes.len() < GENERAL;
@@ -71,11 +80,13 @@ fn build(app: &App) -> Vec<Row> {
     all.push(Row::Heading("Files".to_owned()));
     let config =
         atlas_document::sources::config_dir().map_or_else(|| "none".to_owned(), |dir| dir.display().to_string());
-    all.push(Row::Text(
-        "precedence: workload/ here, then your configuration directory, then built-in entries".to_owned(),
-    ));
-    all.push(Row::Text(format!("configuration directory: {config}")));
-    all.push(Row::Text(format!("atlas {}", env!("CARGO_PKG_VERSION"))));
+    for text in [
+        "precedence: workload/ here, then your configuration directory, then built-in entries",
+        &format!("configuration directory: {config}"),
+        &format!("atlas {}", env!("CARGO_PKG_VERSION")),
+    ] {
+        all.extend(wrap(text, width.saturating_sub(1)).into_iter().map(Row::Text));
+    }
     debug_assert_eq!(shown.len(), BINDINGS.len());
     all
 }
@@ -119,12 +130,16 @@ pub fn help(app: &App, canvas: &mut Canvas<'_>) {
                 let style = canvas.role(Role::Heading);
                 canvas.text(x, y, width, name, style);
             }
-            Row::Key(binding) => {
+            Row::Key(binding, help) => {
                 let keys = keys(app, binding);
                 let style = canvas.role(Role::Key);
                 canvas.text(x + 1, y, KEYS, &keys, style);
                 let style = canvas.role(Role::Text);
-                canvas.text(x + KEYS + 2, y, width.saturating_sub(KEYS + 2), binding.help, style);
+                canvas.text(x + KEYS + 2, y, width.saturating_sub(KEYS + 2), help, style);
+            }
+            Row::More(help) => {
+                let style = canvas.role(Role::Text);
+                canvas.text(x + KEYS + 2, y, width.saturating_sub(KEYS + 2), help, style);
             }
             Row::Text(text) => {
                 let style = canvas.role(Role::Dim);

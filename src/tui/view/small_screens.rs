@@ -180,6 +180,27 @@ fn the_frontier_has_the_best_value_of_every_curve_at_every_size() {
 }
 
 #[test]
+fn nothing_of_the_help_is_cut_and_columns_have_whole_headings() {
+    for size in [(60, 18), (80, 24)] {
+        let mut hands = screen(size, "?");
+        let mut last = String::new();
+        loop {
+            let text = hands.text();
+            let cut = framed(&text).iter().any(|line| line.contains('…') && !line.contains(" … "));
+            assert!(!cut, "{size:?}\n{text}");
+            if std::mem::replace(&mut last, text.clone()) == text {
+                break;
+            }
+            hands.keys("<PageDown>").work();
+        }
+    }
+    for keys in ["vd", ":tp=8<Enter> vd"] {
+        let text = screen((60, 18), keys).text();
+        assert!(!framed(&text).first().unwrap().contains('…'), "{text}");
+    }
+}
+
+#[test]
 fn charts_that_do_not_fit_are_summarized_as_text() {
     for size in SIZES {
         let text = screen(size, "9 <Tab>").text();

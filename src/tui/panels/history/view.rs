@@ -30,7 +30,10 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(listed) = state.listed.answer() else {
         let inner = canvas.view(area, VIEW, "History", "", focused);
         let text = state.listed.trouble().unwrap_or("reading");
-        canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, canvas.role(Role::Dim));
+        let (width, style) = (inner.width.saturating_sub(2), canvas.role(Role::Dim));
+        for (y, line) in (inner.y..inner.bottom()).zip(wrap(text, usize::from(width))) {
+            canvas.text(inner.x + 1, y, width, &line, style);
+        }
         return;
     };
     if state.page != Page::List {
