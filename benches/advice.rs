@@ -6,7 +6,8 @@ mod plans;
 
 use atlas_plan::advice::{Objective, advise, fit};
 use atlas_plan::engine;
-use atlas_plan::explain::{explain, metric};
+use atlas_plan::estimate::MetricId;
+use atlas_plan::explain::explain;
 use divan::{Bencher, black_box};
 
 fn main() {
@@ -48,6 +49,6 @@ fn smallest_fixes(bencher: Bencher, (target, workload): (&str, &str)) {
 fn derivation(bencher: Bencher, (target, workload): (&str, &str)) {
     let (parts, scenario) = plans::one(&plans::library(), target, workload, &[]);
     let estimate = engine::estimate(&scenario);
-    let metric = metric("dollar_per_1m_tokens", &scenario).unwrap();
+    let metric = MetricId::DollarPer1mTokens.metric();
     bencher.bench_local(|| explain(black_box(&scenario), &parts, &estimate, metric));
 }

@@ -4,12 +4,12 @@
 use atlas_config::library::Library;
 use atlas_document::Sources;
 use atlas_plan::engine::estimate_into;
-use atlas_plan::estimate::Estimate;
+use atlas_plan::estimate::{Estimate, MetricId};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimize::freed;
 use atlas_plan::search::sweep::{Block, Row, Sweep};
-use atlas_plan::search::{Axis, Gauge, Problem, Space, figure, optimize};
+use atlas_plan::search::{Axis, Gauge, Problem, Space, optimize};
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher, black_box};
 
@@ -89,6 +89,6 @@ fn a_sweep(bencher: Bencher<'_, '_>, workload: &str) {
 fn the_best_layout_on_128_accelerators(bencher: Bencher<'_, '_>) {
     let (parts, scenario) = start("train");
     let start = freed(&scenario, &|_| false, &parts);
-    let problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
+    let problem = Problem::of(&start, &parts, MetricId::TokensPerSec.metric());
     bencher.bench_local(|| optimize(black_box(&problem), &Gauge::default()));
 }

@@ -70,7 +70,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     answer.finite().map_err(|problem| eyre!(problem))?;
     let tree = explain::explain(&scenario, &parts, &answer, metric);
     let mut supports = support::of(&parts, &scenario);
-    let figure = support::figure(metric.name, scenario.mode());
+    let figure = support::figure(metric.id, scenario.mode());
     supports.retain(|support| support.figure == figure);
     match args.format {
         Format::Table => {

@@ -4,7 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::failure::Failure;
 use atlas_config::Mode;
-use atlas_plan::estimate::{METRICS, Metric};
+use atlas_plan::estimate::{METRICS, Metric, MetricId};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimize::MOST;
@@ -131,10 +131,11 @@ impl Goal {
     }
 
     /// Metrics whose default bound `none` removes.
-    fn unbounded(&self) -> Vec<&'static str> {
-        let flags = [("ttft_ms", &self.ttft), ("tpot_ms", &self.tpot), ("headroom", &self.headroom)];
+    fn unbounded(&self) -> Vec<MetricId> {
+        let flags =
+            [(MetricId::TtftMs, &self.ttft), (MetricId::TpotMs, &self.tpot), (MetricId::Headroom, &self.headroom)];
         let free = flags.iter().filter(|(_, bound)| bound.as_ref().is_some_and(|bound| is_none(bound)));
-        free.map(|(name, _)| *name).collect()
+        free.map(|(id, _)| *id).collect()
     }
 
     /// The search problem that these flags define for the scenario `requested`, starting at `start`; the error lists all
@@ -150,7 +151,8 @@ impl Goal {
         let mut problems = Vec::new();
         let objective = objective(self.objective.as_deref().unwrap_or("throughput"), start);
         let objective = objective.map_err(|problem| problems.push(format!("--objective: {problem}"))).ok();
-        let mut problem = Problem::of(start, parts, objective.unwrap_or(&figure::ACCELERATORS)).from(requested);
+        let mut problem =
+            Problem::of(start, parts, objective.unwrap_or(MetricId::Accelerators.metric())).from(requested);
         let mut keep: Vec<Knob> = held.keys().copied().collect();
         for name in &self.keep {
             match Knob::named(name) {
@@ -245,6 +247,8 @@ fn silent(metric: &Metric, scenario: &Scenario) -> String {
 
 /// As [`figure_of`]; the latency of training is that of its step.
 fn objective(name: &str, scenario: &Scenario) -> Result<&'static Metric, String> {
-    let latency = name.eq_ignore_ascii_case("latency") && scenario.mode() == Mode::Training;
-    figure_of(if latency { "step_time_ms" } else { name }, scenario)
+    if name.eq_ignore_ascii_case("latency") && scenario.mode() == Mode::Training {
+        return Ok(MetricId::StepTimeMs.metric());
+    }
+    figure_of(name, scenario)
 }

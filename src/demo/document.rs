@@ -10,6 +10,7 @@ use atlas_config::Mode;
 use atlas_core::escape;
 use atlas_core::units;
 use atlas_plan::engine::notes::notes;
+use atlas_plan::estimate::MetricId;
 use atlas_plan::estimate::standing::Standing;
 use atlas_plan::record::at;
 use atlas_report::comparison::{Column, Comparison};
@@ -101,9 +102,13 @@ fn side_by_side(out: &mut String, comparison: &Comparison) {
 fn best(out: &mut String, comparison: &Comparison) {
     out.push_str("\n## Best by\n\n");
     let lines = comparison.lines();
-    for (by, name) in [("throughput", "tokens_per_sec"), ("cost", "dollar_per_1m_tokens"), ("latency at p99", "p99_ms")]
-    {
-        let Some(line) = lines.iter().find(|line| line.metric.name == name) else {
+    let kinds = [
+        ("throughput", MetricId::TokensPerSec),
+        ("cost", MetricId::DollarPer1mTokens),
+        ("latency at p99", MetricId::P99Ms),
+    ];
+    for (by, id) in kinds {
+        let Some(line) = lines.iter().find(|line| line.metric.id == id) else {
             let _ = writeln!(out, "- {by}: does not apply to training");
             continue;
         };

@@ -46,7 +46,10 @@ impl<'t> Parser<'t> {
             _ => None,
         });
         let Some(first) = first else {
-            let help = Some(format!("metrics are {}", METRICS.map(|metric| metric.name).join(", ")));
+            let help = Some(format!(
+                "metrics are {}",
+                METRICS.iter().map(|metric| metric.name).collect::<Vec<_>>().join(", ")
+            ));
             return Err(Problem { message: format!("\"{text}\" names no metric and no knob"), help });
         };
         for factor in left.factors_mut().chain(right.factors_mut()) {

@@ -44,7 +44,7 @@ pub use crate::tui::write_back::state::WritePlan;
 use atlas_config::library::Library;
 use atlas_document::Diagnostics;
 use atlas_plan::advice::Advice;
-use atlas_plan::estimate::{Metric, Section};
+use atlas_plan::estimate::{Metric, MetricId, Section};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_report::document::DocumentFormat;
 pub use snapshot::Snapshot;
@@ -229,7 +229,7 @@ impl App {
             after: None,
             tables: Tables::default(),
             knob: Knob::Engine,
-            figure: const { Metric::known("tokens_per_sec") },
+            figure: MetricId::TokensPerSec.metric(),
             above: None,
             folds: Vec::new(),
             subject: None,

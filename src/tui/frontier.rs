@@ -28,11 +28,11 @@ struct Work {
 
 impl Job for Work {
     fn run(&self, gauge: &Gauge) -> Result<Product, String> {
-        let [across, up] = self.pair.metrics().ok_or("unknown figures")?;
+        let [across, up] = self.pair.metrics();
         let mut curves = Vec::new();
         for (parts, from) in &self.contenders {
             let start = self.pair.start(from, parts);
-            let Some(problem) = self.pair.problem(&start, parts) else { continue };
+            let problem = self.pair.problem(&start, parts);
             let value = |candidate: &Candidate| (across.get)(&candidate.estimate, &candidate.scenario);
             let mut front = optimize(&problem, gauge).front;
             sort::by(&mut front, |a, b| value(a).total_cmp(&value(b)));

@@ -48,7 +48,7 @@ fn sought(app: &App, metric: &'static Metric, text: &str) -> Result<Goal, String
     let (Some(scenario), Some(parts)) = (&app.answer.scenario, &app.answer.parts) else {
         return Err("no scenario".to_owned());
     };
-    match Condition::parse(&format!("{}<={text}", metric.name)) {
+    match Condition::on(metric, &format!("<={text}")) {
         Ok(Condition::Figure(_, _, wanted)) => Ok(goal_seek(&at_once(scenario), parts, metric, wanted)),
         Ok(_) => Err("type a number".to_owned()),
         Err(error) => Err(error.to_string()),
@@ -195,6 +195,7 @@ mod tests {
     use super::*;
     use crate::tui::testing::Hands;
     use atlas_document::Sources;
+    use atlas_plan::estimate::MetricId;
 
     fn serving() -> Hands {
         let mut hands = Hands::of(&Sources::built_in());
@@ -231,7 +232,7 @@ mod tests {
     #[test]
     fn a_request_that_generates_nothing_is_no_way_to_a_short_one() {
         let mut hands = serving();
-        hands.app.figure = const { Metric::known("p50_ms") };
+        hands.app.figure = MetricId::P50Ms.metric();
         // Shorter than the fewest tokens that are tried take.
         hands.keys("=200ms");
         let Some(Overlay::Goal(seek)) = &hands.app.overlay else { panic!("{}", hands.text()) };

@@ -20,7 +20,6 @@ use atlas_evidence::calibrate::judge::{Judged, judge_standing, standing};
 use atlas_evidence::calibrate::predict::Figure;
 use atlas_evidence::calibrate::{Bench, Start};
 use atlas_plan::engine;
-use atlas_plan::estimate::Metric;
 
 /// Maximum rows that are evaluated at once; more take too long between two keys.
 const MOST: usize = 2_000;
@@ -91,7 +90,7 @@ pub(super) fn accept(app: &mut App, row: Option<Judged>, effects: &mut Vec<Effec
     match (row, app.measured.proposal.clone()) {
         (Some(row), _) => match subject(app, &row) {
             Some(subject) => {
-                app.figure = Metric::named(row.figure.name()).unwrap_or(app.figure);
+                app.figure = row.figure.metric();
                 explain(app);
                 app.subject = Some(Arc::new(subject));
             }

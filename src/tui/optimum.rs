@@ -16,35 +16,35 @@ use super::work::job::{Job, Product};
 use crate::demo::Setup;
 use atlas_config::Mode;
 use atlas_plan::engine::at_once;
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimize::{Candidate, Problem, freed, usual_conditions};
-use atlas_plan::search::{Condition, Gauge, figure, optimize};
+use atlas_plan::search::{Condition, Gauge, optimize};
 use atlas_report::optimum::defaults;
 
 /// Objectives in words with their metrics; the first that applies is the default.
 const OBJECTIVES: [(&str, &Metric); 7] = [
-    ("highest throughput", Metric::known("tokens_per_sec")),
-    ("lowest cost per token", Metric::known("dollar_per_1m_tokens")),
-    ("least latency", Metric::known("p99_ms")),
-    ("shortest step", Metric::known("step_time_ms")),
-    ("lowest energy per token", Metric::known("joules_per_token")),
-    ("shortest time to train", Metric::known("time_to_train_h")),
-    ("fewest accelerators", &figure::ACCELERATORS),
+    ("highest throughput", MetricId::TokensPerSec.metric()),
+    ("lowest cost per token", MetricId::DollarPer1mTokens.metric()),
+    ("least latency", MetricId::P99Ms.metric()),
+    ("shortest step", MetricId::StepTimeMs.metric()),
+    ("lowest energy per token", MetricId::JoulesPerToken.metric()),
+    ("shortest time to train", MetricId::TimeToTrainH.metric()),
+    ("fewest accelerators", MetricId::Accelerators.metric()),
 ];
 
 /// Metrics that can be bounded, and whether from below.
 const BOUNDS: [(&Metric, bool); 10] = [
-    (Metric::known("ttft_ms"), false),
-    (Metric::known("ttft_p99_ms"), false),
-    (Metric::known("tpot_ms"), false),
-    (Metric::known("itl_p99_ms"), false),
-    (Metric::known("p99_ms"), false),
-    (Metric::known("time_to_train_h"), false),
-    (Metric::known("dollar_per_1m_tokens"), false),
-    (Metric::known("usd_per_hour"), false),
-    (Metric::known("power_w"), false),
-    (&figure::HEADROOM, true),
+    (MetricId::TtftMs.metric(), false),
+    (MetricId::TtftP99Ms.metric(), false),
+    (MetricId::TpotMs.metric(), false),
+    (MetricId::ItlP99Ms.metric(), false),
+    (MetricId::P99Ms.metric(), false),
+    (MetricId::TimeToTrainH.metric(), false),
+    (MetricId::DollarPer1mTokens.metric(), false),
+    (MetricId::UsdPerHour.metric(), false),
+    (MetricId::PowerW.metric(), false),
+    (MetricId::Headroom.metric(), true),
 ];
 
 #[derive(Debug)]
@@ -125,7 +125,7 @@ pub fn rows(app: &App) -> Vec<Row> {
 /// The bound on a metric: the user's own, else the default.
 #[must_use]
 pub fn bound(app: &App, metric: &Metric) -> Option<Condition> {
-    if let Some(own) = app.seeking.bounds.get(metric.name) {
+    if let Some(own) = app.seeking.bounds.get(&metric.id) {
         return own.clone();
     }
     let (scenario, (_, objective)) = (app.answer.scenario.as_ref()?, objective(app)?);
@@ -220,7 +220,7 @@ pub(super) fn step(app: &mut App, by: i32) {
 /// Removes a bound, a default one too.
 pub(super) fn clear(app: &mut App) {
     if let Row::Bound(metric, _) = here(app) {
-        app.seeking.bounds.insert(metric.name, None);
+        app.seeking.bounds.insert(metric.id, None);
     }
 }
 
@@ -237,13 +237,13 @@ pub(super) fn accept_bound(app: &mut App) {
     let (Some((line, _)), Row::Bound(metric, below)) = (app.seeking.typing.take(), here(app)) else { return };
     let text = line.text().trim();
     if text.is_empty() {
-        app.seeking.bounds.insert(metric.name, None);
+        app.seeking.bounds.insert(metric.id, None);
         return;
     }
     let sign = if below { ">=" } else { "<=" };
-    match Condition::parse(&format!("{}{sign}{text}", metric.name)) {
+    match Condition::on(metric, &format!("{sign}{text}")) {
         Ok(condition) => {
-            app.seeking.bounds.insert(metric.name, Some(condition));
+            app.seeking.bounds.insert(metric.id, Some(condition));
             let last = rows(app).len().saturating_sub(1);
             app.view_row = (app.view_row + 1).min(last);
         }
@@ -283,16 +283,16 @@ pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
 
 /// The question that the form states.
 fn question(app: &App, objective: &'static Metric) -> Question {
-    let own: Vec<(&'static str, Option<Condition>)> = (rows(app).into_iter())
+    let own: Vec<(MetricId, Option<Condition>)> = (rows(app).into_iter())
         .filter_map(|row| match row {
-            Row::Bound(metric, _) => Some((metric.name, app.seeking.bounds.get(metric.name)?.clone())),
+            Row::Bound(metric, _) => Some((metric.id, app.seeking.bounds.get(&metric.id)?.clone())),
             _ => None,
         })
         .collect();
     Question {
         generation: app.generation,
         objective,
-        without: own.iter().filter(|(_, bound)| bound.is_none()).map(|(name, _)| *name).collect(),
+        without: own.iter().filter(|(_, bound)| bound.is_none()).map(|(id, _)| *id).collect(),
         conditions: own.into_iter().filter_map(|(_, bound)| bound).collect(),
         idle: app.seeking.idle,
     }
@@ -310,6 +310,6 @@ pub fn size(app: &App) -> Option<u128> {
 #[must_use]
 pub fn unbounded(app: &App) -> bool {
     let serves = app.answer.scenario.as_ref().is_some_and(|scenario| scenario.mode() == Mode::Inference);
-    const WAITS: [&Metric; 3] = [Metric::known("ttft_ms"), Metric::known("ttft_p99_ms"), Metric::known("p99_ms")];
+    const WAITS: [&Metric; 3] = [MetricId::TtftMs.metric(), MetricId::TtftP99Ms.metric(), MetricId::P99Ms.metric()];
     serves && WAITS.into_iter().all(|metric| bound(app, metric).is_none())
 }

@@ -16,6 +16,7 @@ use super::panels::Panel;
 use super::{asking, assistant, finder, history, race, showing, status, sweeping, tour};
 use atlas_assistant::{Intent, Question, Trouble, offline, parse};
 use atlas_core::sort;
+use atlas_plan::estimate::MetricId;
 use atlas_plan::knob::KNOBS;
 use atlas_plan::search::figure;
 
@@ -169,7 +170,9 @@ fn also(command: &Command) -> String {
         Deed::Action(action) => {
             ALSO.iter().find(|(known, _)| *known == action).map_or("", |(_, words)| words).to_owned()
         }
-        Deed::Explain(metric) if metric.name.contains("co2") => format!("{} carbon emissions", metric.name),
+        Deed::Explain(metric) if matches!(metric.id, MetricId::KgCo2ePer1mTokens | MetricId::KgCo2ePerRun) => {
+            format!("{} carbon emissions", metric.name)
+        }
         Deed::Explain(metric) => metric.name.to_owned(),
         Deed::Knob(knob) => knob.spec().aliases.join(" "),
         Deed::Theme(_) => "mode colors".to_owned(),

@@ -110,7 +110,7 @@ fn flash(app: &App, shown: &Answer, changed: &[Arc<str>]) -> Flash {
     Flash {
         entries: sort::filled(changed.iter().cloned()),
         knobs: sort::filled(Knob::all().filter(|knob| setting(shown, *knob) != setting(&app.answer, *knob))),
-        metrics: sort::filled(METRICS.iter().filter(|m| shown.value(m) != app.answer.value(m)).map(|m| m.name)),
+        metrics: sort::filled(METRICS.iter().filter(|m| shown.value(m) != app.answer.value(m)).map(|m| m.id)),
     }
 }
 

@@ -19,7 +19,7 @@ use atlas_core::plan::Engine;
 use atlas_plan::engine::answer::event;
 use atlas_plan::engine::answer::event::Run;
 use atlas_plan::engine::{at_once, estimate};
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::MetricId;
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::Gauge;
 use atlas_plan::search::condition::fits;
@@ -40,7 +40,7 @@ impl Job for Work {
 
 impl Job for Scale {
     fn run(&self, gauge: &Gauge) -> Result<Product, String> {
-        let metric = const { Metric::known("tokens_per_sec_per_accel") };
+        let metric = MetricId::TokensPerSecPerAccel.metric();
         let here = self.scenario.num_nodes;
         // From the smallest size that the layout allows to four times the current one.
         let sizes = (0..SIZES).map(|step| 4.0 * here / 2f64.powi(step as i32)).filter(|nodes| *nodes >= 1.0);

@@ -9,6 +9,7 @@ use atlas_config::library::Library;
 use atlas_core::plan::Sharding;
 use atlas_document::Sources;
 use atlas_plan::engine::estimate;
+use atlas_plan::estimate::MetricId;
 use atlas_plan::knob::{KNOBS, Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimize::{Candidate, Optimum, Proof, freed};
@@ -82,7 +83,7 @@ fn every_shipped_workload_optimizes_on_the_targets_it_names() {
                 assert!(rate(best) >= rate(&found.start), "{at}");
             }
             if scenario.mode() == Mode::Training {
-                let free = (figure::HEADROOM.get)(&best.estimate, &best.scenario);
+                let free = (MetricId::Headroom.metric().get)(&best.estimate, &best.scenario);
                 assert!(free >= 0.05, "{at}: {free}");
             } else {
                 assert!(best.estimate.total.latency.ttft <= 2000.0, "{at}");

@@ -15,7 +15,7 @@ use atlas_fabric::tui::message::{Effect, Message, Timer};
 use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::update::update;
 use atlas_fabric::tui::view::{rows as view_rows, view};
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{KNOBS, Knob, Setting, ValueType};
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
@@ -362,8 +362,8 @@ fn a_reload_keeps_what_the_user_has_done() {
     assert!(h.app.now.marks.contains("GROQ_LPU_NODE") && h.app.now.baseline.is_some());
     let flash = &h.app.flash;
     assert!(flash.entries.contains("GROQ_LPU_NODE") && flash.entries.len() == 1, "{flash:?}");
-    assert!(flash.knobs.contains(&Knob::HourlyUsd) && flash.metrics.contains("usd_per_hour"), "{flash:?}");
-    assert!(!flash.metrics.contains("tokens_per_sec"), "{flash:?}");
+    assert!(flash.knobs.contains(&Knob::HourlyUsd) && flash.metrics.contains(&MetricId::UsdPerHour), "{flash:?}");
+    assert!(!flash.metrics.contains(&MetricId::TokensPerSec), "{flash:?}");
     // A broken file: the last good state stays, the complaint can be read, mending clears it.
     let after = h.metric("usd_per_hour");
     std::fs::write(&targets, "- name: [oops\n").unwrap();

@@ -1,8 +1,7 @@
 //! What a question wants the best of.
 
 use atlas_config::Mode;
-use atlas_plan::estimate::Metric;
-use atlas_plan::search::figure;
+use atlas_plan::estimate::{Metric, MetricId};
 
 /// What a question wants the best of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,18 +61,18 @@ impl Objective {
     /// The metric that is improved.
     #[must_use]
     pub fn metric(self, mode: Mode) -> &'static Metric {
-        let name = match (self, mode) {
-            (Objective::Cheapest, _) => "dollar_per_1m_tokens",
-            (Objective::Fastest, _) => "tokens_per_sec",
-            (Objective::LowestLatency, Mode::Inference) => "p99_ms",
-            (Objective::LowestLatency, Mode::Training) => "step_time_ms",
-            (Objective::Greenest, _) => "joules_per_token",
-            (Objective::Soonest, Mode::Training) => "time_to_train_h",
+        let id = match (self, mode) {
+            (Objective::Cheapest, _) => MetricId::DollarPer1mTokens,
+            (Objective::Fastest, _) => MetricId::TokensPerSec,
+            (Objective::LowestLatency, Mode::Inference) => MetricId::P99Ms,
+            (Objective::LowestLatency, Mode::Training) => MetricId::StepTimeMs,
+            (Objective::Greenest, _) => MetricId::JoulesPerToken,
+            (Objective::Soonest, Mode::Training) => MetricId::TimeToTrainH,
             // Serving never ends: what comes soonest is the first token.
-            (Objective::Soonest, Mode::Inference) => "ttft_ms",
-            (Objective::Smallest, _) => figure::ACCELERATORS.name,
+            (Objective::Soonest, Mode::Inference) => MetricId::TtftMs,
+            (Objective::Smallest, _) => MetricId::Accelerators,
         };
-        figure::named(name).unwrap_or(&figure::ACCELERATORS)
+        id.metric()
     }
 }
 
@@ -87,7 +86,7 @@ mod tests {
             assert_eq!(Objective::named(objective.word()), Some(objective));
             for mode in [Mode::Training, Mode::Inference] {
                 let metric = objective.metric(mode);
-                assert_eq!(metric == &figure::ACCELERATORS, objective == Objective::Smallest, "{}", metric.name);
+                assert_eq!(metric.id == MetricId::Accelerators, objective == Objective::Smallest, "{}", metric.name);
             }
         }
     }

@@ -6,7 +6,7 @@ use super::grammar::Trouble;
 use super::{Known, KnownTarget, KnownWorkload, Objective};
 use atlas_config::Mode;
 use atlas_plan::estimate::metric::Format;
-use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::estimate::{Better, Metric, MetricId};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::search::condition::Relation;
 use atlas_plan::search::optimize::{HEADROOM, TPOT_MS, TTFT_MS};
@@ -57,14 +57,15 @@ impl Question {
     /// What is usually asked: the lowest cost within the bounds that a search keeps by default.
     #[must_use]
     pub fn usual(mode: Mode) -> Question {
-        let bound =
-            |name: &str, relation, value| figure::named(name).map(|metric| Condition::Figure(metric, relation, value));
-        let latency = match mode {
-            Mode::Inference => vec![bound("tpot", Relation::Below, TPOT_MS), bound("ttft", Relation::Below, TTFT_MS)],
+        let bound = |id: MetricId, relation, value| Condition::Figure(id.metric(), relation, value);
+        let mut constraints = match mode {
+            Mode::Inference => vec![
+                bound(MetricId::TpotMs, Relation::Below, TPOT_MS),
+                bound(MetricId::TtftMs, Relation::Below, TTFT_MS),
+            ],
             Mode::Training => Vec::new(),
         };
-        let memory = bound("headroom", Relation::AtLeast, HEADROOM);
-        let constraints = latency.into_iter().chain([memory]).flatten().collect();
+        constraints.push(bound(MetricId::Headroom, Relation::AtLeast, HEADROOM));
         Question { objective: Some(Objective::Cheapest), constraints, ..Question::default() }
     }
 
@@ -178,7 +179,7 @@ fn constraint(condition: &Condition) -> String {
     match condition {
         Condition::Fits => "fits".to_owned(),
         Condition::Figure(metric, Relation::AtLeast, share)
-            if *metric == &figure::HEADROOM && reads_as(condition, &percent(*share)) =>
+            if metric.id == MetricId::Headroom && reads_as(condition, &percent(*share)) =>
         {
             format!("{} free", percent(*share))
         }
@@ -201,7 +202,7 @@ pub(crate) fn constraint_as_condition(condition: &Condition) -> String {
 
 /// The shortest name that stands for a metric.
 fn short(metric: &'static Metric) -> &'static str {
-    if metric.name == "dollar_per_1m_tokens" {
+    if metric.id == MetricId::DollarPer1mTokens {
         return "$/1M";
     }
     let without = |end: &str| metric.name.strip_suffix(end).filter(|name| figure::named(name) == Some(metric));
@@ -248,7 +249,7 @@ fn quantity(condition: &Condition, metric: &Metric, bound: f64) -> String {
 /// Whether a text is read as the bound of a condition.
 fn reads_as(condition: &Condition, text: &str) -> bool {
     let Condition::Figure(metric, relation, _) = condition else { return false };
-    Condition::parse(&format!("{}{}{text}", metric.name, sign(*relation))).as_ref() == Ok(condition)
+    Condition::on(metric, &format!("{}{text}", sign(*relation))).as_ref() == Ok(condition)
 }
 
 /// Tokens in the largest unit that says them exactly.

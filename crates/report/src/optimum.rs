@@ -9,10 +9,10 @@ use super::{ReportError, csv, serialized};
 use atlas_core::sort;
 use atlas_core::units;
 use atlas_plan::estimate::standing::holds;
-use atlas_plan::estimate::{METRICS, Metric};
+use atlas_plan::estimate::{FIGURES, Metric, MetricId};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::search::optimize::{Bound, Candidate, Looked, Optimum, Problem, Proof};
-use atlas_plan::search::{Axis, Condition, figure};
+use atlas_plan::search::{Axis, Condition};
 
 /// For people.
 #[must_use]
@@ -87,8 +87,8 @@ fn standing(problem: &Problem<'_>, found: &Optimum, condition: &Condition) -> St
         return " (default; dropped because no candidate meets all defaults)".to_owned();
     }
     let flag = match condition {
-        Condition::Figure(metric, ..) if metric.name == "ttft_ms" => "--ttft",
-        Condition::Figure(metric, ..) if metric.name == "tpot_ms" => "--tpot",
+        Condition::Figure(metric, ..) if metric.id == MetricId::TtftMs => "--ttft",
+        Condition::Figure(metric, ..) if metric.id == MetricId::TpotMs => "--tpot",
         _ => "--headroom",
     };
     format!(" (default; change it with {flag}, remove it with {flag} none)")
@@ -103,11 +103,11 @@ fn side_by_side(problem: &Problem<'_>, found: &Optimum, best: &Candidate) -> Str
     let (start, climbed) = (&found.start, &found.hill_climb);
     let head = ["", "start", "best", "change", "hill-climb"];
     let mut table = Table::new(head.map(|name| (name, if name.is_empty() { Align::Left } else { Align::Right })));
-    let own = [&figure::ACCELERATORS, &figure::HEADROOM];
-    for metric in METRICS.iter().chain(own).filter(|metric| metric.applies_to(problem.start)) {
+    for metric in FIGURES.iter().filter(|metric| metric.applies_to(problem.start)) {
         let value = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
         // What cannot run has no rate, here as elsewhere.
-        let known = |candidate: &Candidate| own.contains(&metric) || holds(metric, &candidate.estimate);
+        let own = matches!(metric.id, MetricId::Accelerators | MetricId::Headroom);
+        let known = |candidate: &Candidate| own || holds(metric, &candidate.estimate);
         let show = |candidate: &Candidate| if known(candidate) { candidate.shown(metric) } else { "n/a".to_owned() };
         let change = if known(start) { metric.change(value(start), value(best)) } else { String::new() };
         table.row([metric.label.to_owned(), show(start), show(best), change, show(climbed)]);
@@ -350,8 +350,7 @@ pub fn setting(setting: &Setting) -> Value {
 
 fn candidate(candidate: &Candidate) -> Value {
     let scenario = &candidate.scenario;
-    let own = [&figure::ACCELERATORS, &figure::HEADROOM];
-    let metrics = METRICS.iter().chain(own).filter(|metric| metric.applies_to(scenario));
+    let metrics = FIGURES.iter().filter(|metric| metric.applies_to(scenario));
     let metrics = metrics.map(|metric| (metric.name.to_owned(), json!((metric.get)(&candidate.estimate, scenario))));
     let changes = candidate.changes.iter().map(|(knob, value)| (knob.name().to_owned(), setting(value)));
     json!({
@@ -370,8 +369,7 @@ pub fn csv(problem: &Problem<'_>, found: &Optimum) -> String {
     let others = [("start", &found.start), ("hill-climb", &found.hill_climb)];
     let rows: Vec<(&str, &Candidate)> = best.chain(runners_up).chain(front).chain(others).collect();
     let knobs = changed(rows.iter().map(|(_, candidate)| *candidate));
-    let own = [&figure::ACCELERATORS, &figure::HEADROOM];
-    let metrics: Vec<&Metric> = METRICS.iter().chain(own).filter(|metric| metric.applies_to(problem.start)).collect();
+    let metrics: Vec<&Metric> = FIGURES.iter().filter(|metric| metric.applies_to(problem.start)).collect();
     let names = knobs.iter().map(|knob| knob.name()).chain(metrics.iter().map(|metric| metric.name));
     let mut out = csv::line(std::iter::once("what").chain(names));
     for (what, candidate) in rows {

@@ -52,7 +52,7 @@ fn csv_of(record: &Record<'_>, scenario: &Scenario, answer: &Estimate) -> String
         ("set", record.set.join(" ")),
     ];
     // What does not apply, or cannot run, stays empty: a column means the same in training and in inference.
-    for metric in &METRICS {
+    for metric in METRICS {
         let says = metric.applies_to(scenario) && holds(metric, answer);
         let value = if says { (metric.get)(answer, scenario).to_string() } else { String::new() };
         fields.push((metric.name, value));

@@ -9,7 +9,7 @@ use crate::demo::Pane;
 use crate::demo::Setup;
 use crate::tui::line::Line;
 use crate::tui::scenarios::state::Place;
-use atlas_plan::estimate::Estimate;
+use atlas_plan::estimate::{Estimate, MetricId};
 use atlas_plan::knob::Knob;
 use atlas_plan::scenario::{Parts, Scenario};
 
@@ -78,7 +78,7 @@ pub struct Flash {
     /// Knobs whose value changed.
     pub knobs: BTreeSet<Knob>,
     /// Metrics, by name, whose value changed.
-    pub metrics: BTreeSet<&'static str>,
+    pub metrics: BTreeSet<MetricId>,
 }
 
 /// A headline above the figures of the results, which can be explained too.

@@ -50,6 +50,7 @@ mod tests {
     use crate::tui::app::Overlay;
     use crate::tui::testing::Hands;
     use atlas_document::Sources;
+    use atlas_plan::estimate::MetricId;
 
     /// The goal dialog on the price of a token, with two targets marked.
     fn sought() -> Hands {
@@ -68,7 +69,7 @@ mod tests {
         let hands = sought();
         let flips = found(&hands);
         assert!(!flips.is_empty() && flips.len() <= hands.app.now.marks.len(), "{}", hands.text());
-        let metric = const { Metric::known("dollar_per_1m_tokens") };
+        let metric = MetricId::DollarPer1mTokens.metric();
         for (at, flip) in flips.iter().enumerate() {
             assert_eq!(flip.way.lever, Lever::Knob(Knob::HourlyUsd), "{flip:?}");
             let mut hands = sought();

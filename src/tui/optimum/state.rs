@@ -2,7 +2,7 @@
 
 use crate::demo::Setup;
 use crate::tui::line::Line;
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::search::Condition;
 use atlas_plan::search::optimize::Candidate;
 use atlas_plan::search::optimize::Optimum;
@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 pub struct Seeking {
     /// Index of the objective among those that apply.
     pub objective: usize,
-    /// The user's own bounds by their metric's name, `None` if a default was removed. Defaults hold otherwise.
-    pub bounds: BTreeMap<&'static str, Option<Condition>>,
+    /// The user's own bounds by their metric, `None` if a default was removed. Defaults hold otherwise.
+    pub bounds: BTreeMap<MetricId, Option<Condition>>,
     /// Whether accelerators may stay idle.
     pub idle: bool,
     /// A bound being typed, and why it is invalid.
@@ -31,7 +31,7 @@ pub struct Question {
     /// Constraints besides the defaults.
     pub conditions: Vec<Condition>,
     /// Metrics whose default bound was removed.
-    pub without: Vec<&'static str>,
+    pub without: Vec<MetricId>,
     /// Whether accelerators may stay idle.
     pub idle: bool,
 }

@@ -114,7 +114,7 @@ impl Work {
 
 /// The measured rows behind a figure of a layout.
 fn evidence(parts: &Parts, scenario: &Scenario, objective: &Metric) -> Option<Support> {
-    let figure = support::figure(objective.name, scenario.mode());
+    let figure = support::figure(objective.id, scenario.mode());
     support::of(parts, scenario).into_iter().find(|support| support.figure == figure)
 }
 

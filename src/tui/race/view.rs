@@ -12,10 +12,10 @@ use crate::tui::draw::{Canvas, middle, whole};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use atlas_config::Mode;
-use atlas_plan::estimate::{Metric, Scale};
+use atlas_plan::estimate::{Metric, MetricId, Scale};
+use atlas_plan::search::Condition;
 use atlas_plan::search::methodology::mixed_prices;
 use atlas_plan::search::optimize::HEADROOM;
-use atlas_plan::search::{Condition, figure};
 
 /// Lines above the rows: the constraint bar, the headings and their units.
 pub const HEADING: u16 = 3;
@@ -50,8 +50,8 @@ pub fn metrics(app: &App) -> Vec<&'static Metric> {
         _ => None,
     });
     // What users wait for is shown whether it is bounded or not.
-    let waited = Some(const { Metric::known("ttft_ms") }).filter(|_| app.answer.mode() == Mode::Inference);
-    for metric in constrained.chain(waited).chain([&figure::HEADROOM]) {
+    let waited = Some(MetricId::TtftMs.metric()).filter(|_| app.answer.mode() == Mode::Inference);
+    for metric in constrained.chain(waited).chain([MetricId::Headroom.metric()]) {
         if !all.contains(&metric) {
             all.push(metric);
         }
@@ -62,11 +62,11 @@ pub fn metrics(app: &App) -> Vec<&'static Metric> {
 /// Whether something bounds how long users wait, where there are users: throughput and cost are best where they wait long.
 fn waits_bounded(app: &App) -> bool {
     const BOUNDING: [&Metric; 5] = [
-        Metric::known("ttft_ms"),
-        Metric::known("ttft_p99_ms"),
-        Metric::known("p50_ms"),
-        Metric::known("p95_ms"),
-        Metric::known("p99_ms"),
+        MetricId::TtftMs.metric(),
+        MetricId::TtftP99Ms.metric(),
+        MetricId::P50Ms.metric(),
+        MetricId::P95Ms.metric(),
+        MetricId::P99Ms.metric(),
     ];
     let bounds =
         |condition: &Condition| matches!(condition, Condition::Figure(metric, ..) if BOUNDING.contains(metric));
@@ -77,7 +77,7 @@ fn waits_bounded(app: &App) -> bool {
 
 /// The heading of a column.
 fn heading(metric: &Metric) -> &'static str {
-    if *metric == figure::HEADROOM { "free" } else { metric.label }
+    if metric.id == MetricId::Headroom { "free" } else { metric.label }
 }
 
 /// Columns of a figure: its heading and a gap before it.
@@ -295,8 +295,10 @@ fn just_kept(app: &App, entry: &Entry) -> Option<String> {
     let narrow = |condition: &Condition| margin(pick, condition).is_some_and(|margin| margin < NARROW);
     let kept =
         question(app).constraints.into_iter().find(narrow).map(|condition| format!("only just keeps {condition}"));
-    let free = pick.value(&figure::HEADROOM);
-    kept.or_else(|| (free < HEADROOM).then(|| format!("{} of the memory is free", figure::HEADROOM.show(free))))
+    let free = pick.value(MetricId::Headroom.metric());
+    kept.or_else(|| {
+        (free < HEADROOM).then(|| format!("{} of the memory is free", MetricId::Headroom.metric().show(free)))
+    })
 }
 
 /// The constraint bar.
@@ -335,7 +337,7 @@ fn kept(app: &App, pick: &Pick, metric: &Metric, missed: bool) -> Role {
     match least {
         Some(margin) if margin < 0.0 => Role::Error,
         Some(margin) if margin < NARROW => Role::Warn,
-        None if *metric == figure::HEADROOM && !missed && pick.value(metric) < HEADROOM => Role::Warn,
+        None if metric.id == MetricId::Headroom && !missed && pick.value(metric) < HEADROOM => Role::Warn,
         _ if missed => Role::Dim,
         _ => Role::Value,
     }

@@ -6,7 +6,7 @@ use crate::tui::app::snapshot::Snapshot;
 use crate::tui::app::snapshot::TabId;
 use crate::tui::frontier::state::Trading;
 use crate::tui::sweeping::state::Sweeping;
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::Knob;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Default for Place {
             back: Vec::new(),
             pane: Pane::Targets,
             knob: Knob::Engine,
-            figure: const { Metric::known("tokens_per_sec") },
+            figure: MetricId::TokensPerSec.metric(),
             scroll: [0; 4],
             view_scroll: 0,
             view_row: 0,

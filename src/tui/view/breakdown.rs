@@ -10,7 +10,7 @@ use crate::tui::app::{App, View};
 use crate::tui::draw::Canvas;
 use crate::tui::layout;
 use crate::tui::theme::Role;
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::{Metric, MetricId};
 
 /// Least width of two columns.
 const TWO_COLUMNS: u16 = 110;
@@ -68,11 +68,11 @@ pub fn metric_here(app: &App) -> Option<&'static Metric> {
     let all = bars(app);
     let serves = app.answer.detail().is_some_and(|detail| detail.serving.is_some());
     Some(match all.get(app.view_row)?.1.of {
-        Of::Limits if serves => const { Metric::known("tpot_ms") },
-        Of::Step | Of::Limits => const { Metric::known("step_time_ms") },
-        Of::Token => const { Metric::known("tpot_ms") },
-        Of::FirstToken => const { Metric::known("ttft_ms") },
-        Of::Memory => const { Metric::known("peak_mem_gb") },
+        Of::Limits if serves => MetricId::TpotMs.metric(),
+        Of::Step | Of::Limits => MetricId::StepTimeMs.metric(),
+        Of::Token => MetricId::TpotMs.metric(),
+        Of::FirstToken => MetricId::TtftMs.metric(),
+        Of::Memory => MetricId::PeakMemGb.metric(),
     })
 }
 
@@ -166,7 +166,7 @@ fn bar(canvas: &mut Canvas<'_>, area: Rect, part: &Bar) {
     if area.width >= CHANGE_FROM {
         if let Some((before, now)) = part.change {
             // Less of any part is better, as of a step's time.
-            let like = const { Metric::known("step_time_ms") };
+            let like = MetricId::StepTimeMs.metric();
             let (text, style) = super::results::change(canvas, like, before, now);
             canvas.right(x - 1, area.y, CHANGE - 1, &text, style);
         }

@@ -9,9 +9,8 @@ use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use atlas_config::Mode;
 use atlas_core::sort;
-use atlas_plan::estimate::{Metric, Scale};
+use atlas_plan::estimate::{Metric, MetricId, Scale};
 use atlas_plan::knob::Knob;
-use atlas_plan::search::figure;
 use atlas_plan::search::optimize::Candidate;
 
 /// Lines above the first candidate: headings, units, and the scenario at the start of the search.
@@ -27,7 +26,7 @@ fn width_of_figure(metric: &Metric) -> u16 {
 }
 
 fn label(metric: &Metric) -> &'static str {
-    if *metric == figure::HEADROOM { "free" } else { metric.label }
+    if metric.id == MetricId::Headroom { "free" } else { metric.label }
 }
 
 /// Number of figures that take precedence over settings if room is short.
@@ -56,18 +55,18 @@ fn heading(knob: Knob) -> &'static str {
 fn figures(found: &Found, objective: &Metric) -> Vec<&'static Metric> {
     let start = &found.optimum.start.scenario;
     const SERVING: [&Metric; 5] = [
-        Metric::known("ttft_ms"),
-        Metric::known("tpot_ms"),
-        &figure::HEADROOM,
-        Metric::known("dollar_per_1m_tokens"),
-        Metric::known("tokens_per_sec"),
+        MetricId::TtftMs.metric(),
+        MetricId::TpotMs.metric(),
+        MetricId::Headroom.metric(),
+        MetricId::DollarPer1mTokens.metric(),
+        MetricId::TokensPerSec.metric(),
     ];
     const TRAINING: [&Metric; 5] = [
-        &figure::HEADROOM,
-        Metric::known("mfu_causal"),
-        Metric::known("step_time_ms"),
-        Metric::known("dollar_per_1m_tokens"),
-        Metric::known("tokens_per_sec"),
+        MetricId::Headroom.metric(),
+        MetricId::MfuCausal.metric(),
+        MetricId::StepTimeMs.metric(),
+        MetricId::DollarPer1mTokens.metric(),
+        MetricId::TokensPerSec.metric(),
     ];
     let known = match start.mode() {
         Mode::Inference => SERVING,

@@ -18,7 +18,7 @@ use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_plan::estimate::standing::{Ranked, Standing, ranked, standings};
-use atlas_plan::estimate::{Better, Metric, Scale, Section};
+use atlas_plan::estimate::{Better, Metric, MetricId, Scale, Section};
 use atlas_plan::search::methodology::mixed_prices;
 
 /// Columns of a metric's name, and of its unit behind it.
@@ -173,10 +173,10 @@ fn standing(app: &App, metric: &Metric) -> Vec<Standing> {
     let mut all = standing_alone(app, metric);
     let follows = match (metric.section, app.answer.mode()) {
         // The memory decides it, not the speed.
-        _ if *metric == *const { Metric::known("max_concurrency") } => return all,
-        (Section::Latency, Mode::Inference) => const { Metric::known("tpot_ms") },
-        (Section::Latency, Mode::Training) => const { Metric::known("step_time_ms") },
-        (Section::Throughput, _) => const { Metric::known("tokens_per_sec") },
+        _ if metric.id == MetricId::MaxConcurrency => return all,
+        (Section::Latency, Mode::Inference) => MetricId::TpotMs.metric(),
+        (Section::Latency, Mode::Training) => MetricId::StepTimeMs.metric(),
+        (Section::Throughput, _) => MetricId::TokensPerSec.metric(),
         _ => return all,
     };
     let has_own = |answer: &Answer| match (&answer.scenario, &answer.outcome) {

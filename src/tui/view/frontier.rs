@@ -10,7 +10,7 @@ use crate::tui::frontier::{Front, cursor};
 use crate::tui::layout;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
-use atlas_plan::estimate::{Better, Metric, Scale};
+use atlas_plan::estimate::{Better, Metric, MetricId, Scale};
 use atlas_plan::search::Condition;
 use atlas_plan::search::condition::Relation;
 use atlas_plan::search::optimize::Candidate;
@@ -125,12 +125,10 @@ fn bounds(app: &App, front: &Front) -> Vec<Bound> {
             (false, true) => "<=",
         };
         let name = format!("{} {sign} {}", metric.label, plot::short(&metric.show(value)));
-        let inverse = *metric == *const { Metric::known("tpot_ms") } && value > 0.0;
+        let inverse = metric.id == MetricId::TpotMs && value > 0.0;
         let own = |figure: &Metric| match () {
             () if figure == metric => Some((value, least)),
-            () if inverse && *figure == *const { Metric::known("tokens_per_sec_per_user") } => {
-                Some((1000.0 / value, !least))
-            }
+            () if inverse && figure.id == MetricId::TokensPerSecPerUser => Some((1000.0 / value, !least)),
             () => None,
         };
         let of_across = own(front.across).map(|found| (true, found));

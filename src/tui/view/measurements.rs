@@ -11,7 +11,6 @@ use atlas_core::units;
 use atlas_evidence::calibrate::Parameter;
 use atlas_evidence::calibrate::judge::Judged;
 use atlas_evidence::calibrate::predict::Figure;
-use atlas_plan::estimate::Metric;
 use atlas_report::calibration::changes;
 
 /// A line of the view.
@@ -389,18 +388,17 @@ impl Cells {
 
 /// A row's figure with its unit.
 fn figure(one: &Judged) -> String {
-    match Metric::named(one.figure.name()) {
+    let metric = one.figure.metric();
+    match metric.axis_unit(1.0).1 {
         _ if one.figure == Figure::TpotMs => "TPOT median, ms".to_owned(),
-        Some(metric) if metric.axis_unit(1.0).1 == "ms" => format!("{}, ms", metric.label),
-        Some(metric) => metric.label.to_owned(),
-        None => one.figure.name().to_owned(),
+        "ms" => format!("{}, ms", metric.label),
+        _ => metric.label.to_owned(),
     }
 }
 
 /// A value of a row's figure; shares as the other views show them.
 fn shown(one: &Judged, value: f64) -> String {
-    let is_share = Metric::named(one.figure.name()).is_some_and(|metric| metric.axis_unit(1.0).1 == "%");
-    if is_share { units::percent(value) } else { units::significant(value, 4) }
+    if one.figure.metric().axis_unit(1.0).1 == "%" { units::percent(value) } else { units::significant(value, 4) }
 }
 
 fn row(canvas: &mut Canvas<'_>, area: Rect, one: &Judged, cells: &Cells) {

@@ -76,7 +76,7 @@ fn form(app: &App, canvas: &mut Canvas<'_>, area: Rect, above: u16) {
             Row::Objective => ("seek", objective(app).map_or_else(String::new, |(words, _)| words.to_owned())),
             Row::Bound(metric, below) => {
                 let sign = if below { "at least" } else { "at most" };
-                let by = if app.seeking.bounds.contains_key(metric.name) { "" } else { " (default)" };
+                let by = if app.seeking.bounds.contains_key(&metric.id) { "" } else { " (default)" };
                 let shown = bound(app, metric);
                 let shown = shown.map_or_else(|| "–".to_owned(), |at| format!("{sign} {}{by}", at.bound_text()));
                 (metric.label, shown)

@@ -8,7 +8,7 @@ use crate::tui::tables::state::{Sort, Table};
 use crate::tui::theme::Role;
 use atlas_config::{Mode, Workload};
 use atlas_core::sort;
-use atlas_plan::estimate::{Figures, Metric, Queue, Scale};
+use atlas_plan::estimate::{Figures, Metric, MetricId, Queue, Scale};
 
 /// Lines above the phases: titles and units.
 pub const HEADING: u16 = 2;
@@ -52,18 +52,18 @@ const SERVES: Option<Mode> = Some(Mode::Inference);
 /// The most important first: the last ones may need scrolling.
 const COLUMNS: [Column; 13] = [
     count("time", 7, None, "min", |f| Some(f.minutes)),
-    figure("tokens/s", 10, None, Metric::known("tokens_per_sec"), |f| Some(f.tokens_per_sec)),
-    figure("step", 9, TRAINS, Metric::known("step_time_ms"), |f| Some(f.step_time_ms)),
-    figure("E2E p99", 9, SERVES, Metric::known("p99_ms"), |f| Some(f.queue.map_or(f.latency.p99, |q| q.latency.p99))),
-    figure("wait p99", 10, SERVES, Metric::known("queue_wait_p99_ms"), |f| queued(f, |q| q.wait.p99)),
-    figure("load", 8, SERVES, Metric::known("queue_utilization"), |f| queued(f, |q| q.utilization)),
-    figure("power", 9, None, Metric::known("node_power_w"), |f| Some(f.node_power_w)),
-    figure("requests", 10, SERVES, Metric::known("requests_per_sec"), |f| queued(f, |q| q.arrival_rate)),
+    figure("tokens/s", 10, None, MetricId::TokensPerSec.metric(), |f| Some(f.tokens_per_sec)),
+    figure("step", 9, TRAINS, MetricId::StepTimeMs.metric(), |f| Some(f.step_time_ms)),
+    figure("E2E p99", 9, SERVES, MetricId::P99Ms.metric(), |f| Some(f.queue.map_or(f.latency.p99, |q| q.latency.p99))),
+    figure("wait p99", 10, SERVES, MetricId::QueueWaitP99Ms.metric(), |f| queued(f, |q| q.wait.p99)),
+    figure("load", 8, SERVES, MetricId::QueueUtilization.metric(), |f| queued(f, |q| q.utilization)),
+    figure("power", 9, None, MetricId::NodePowerW.metric(), |f| Some(f.node_power_w)),
+    figure("requests", 10, SERVES, MetricId::RequestsPerSec.metric(), |f| queued(f, |q| q.arrival_rate)),
     count("slots", 9, SERVES, "", |f| queued(f, |q| q.servers)),
-    figure("E2E p50", 9, SERVES, Metric::known("p50_ms"), |f| Some(f.queue.map_or(f.latency.p50, |q| q.latency.p50))),
-    figure("TTFT", 9, SERVES, Metric::known("ttft_ms"), |f| Some(f.queue.map_or(f.latency.ttft, |q| q.latency.ttft))),
-    figure("FLOP use", 10, None, Metric::known("flop_utilization"), |f| Some(f.flop_utilization)),
-    figure("comm share", 12, None, Metric::known("comm_compute_ratio"), |f| Some(f.comm_compute_ratio)),
+    figure("E2E p50", 9, SERVES, MetricId::P50Ms.metric(), |f| Some(f.queue.map_or(f.latency.p50, |q| q.latency.p50))),
+    figure("TTFT", 9, SERVES, MetricId::TtftMs.metric(), |f| Some(f.queue.map_or(f.latency.ttft, |q| q.latency.ttft))),
+    figure("FLOP use", 10, None, MetricId::FlopUtilization.metric(), |f| Some(f.flop_utilization)),
+    figure("comm share", 12, None, MetricId::CommComputeRatio.metric(), |f| Some(f.comm_compute_ratio)),
 ];
 
 /// Unit and values of a column, with one number of digits.

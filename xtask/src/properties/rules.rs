@@ -3,7 +3,7 @@
 use atlas_core::count::Count;
 use atlas_perf::accelerator::{Accelerator, Precision};
 use atlas_plan::engine::estimate;
-use atlas_plan::estimate::{Estimate, METRICS};
+use atlas_plan::estimate::{Estimate, METRICS, MetricId};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::optimize::{Candidate, Problem, freed, optimize};
@@ -93,9 +93,10 @@ fn finite(drawn: &Drawn) -> Option<Result<(), String>> {
     let bad: Vec<String> = METRICS
         .iter()
         .filter(|metric| metric.applies_to(scenario))
-        .map(|metric| (metric.name, (metric.get)(answer, scenario)))
         // Hardware whose rent is below its running costs never breaks even.
-        .filter(|(name, value)| *name != "break_even_months" && !(value.is_finite() && *value >= 0.0))
+        .filter(|metric| metric.id != MetricId::BreakEvenMonths)
+        .map(|metric| (metric.name, (metric.get)(answer, scenario)))
+        .filter(|(_, value)| !(value.is_finite() && *value >= 0.0))
         .map(|(name, value)| format!("{name} is {value}"))
         .collect();
     let silent = rate(answer) <= 0.0;
@@ -234,7 +235,7 @@ fn eight_bits(drawn: &Drawn) -> Option<Result<(), String>> {
 }
 
 fn optimum(drawn: &Drawn) -> Option<Result<(), String>> {
-    let objective = figure::named("throughput")?;
+    let objective = MetricId::TokensPerSec.metric();
     let start = freed(&drawn.scenario, &|_| false, &drawn.parts);
     let mut problem = Problem::of(&start, &drawn.parts, objective).from(&drawn.scenario).usually(&[]);
     problem.most = 5000;

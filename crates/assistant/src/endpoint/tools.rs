@@ -3,7 +3,7 @@
 
 use atlas_catalog::software;
 use atlas_plan::advice::{self, Objective};
-use atlas_plan::estimate::{METRICS, Metric};
+use atlas_plan::estimate::{METRICS, Metric, MetricId};
 use atlas_plan::explain;
 use atlas_plan::knob::{self, KnobValues as _, Overrides};
 use atlas_plan::search::optimize::MOST;
@@ -201,8 +201,11 @@ impl Toolbox<'_> {
     fn optimize(&self, arguments: &Arguments) -> Result<Value, String> {
         let case = self.case(arguments, None)?;
         let name = arguments.objective.as_deref().unwrap_or("throughput");
-        let name = if name == "latency" && case.mode() == atlas_config::Mode::Training { "step_time" } else { name };
-        let objective = figure::named(name).ok_or_else(|| format!("no figure `{name}`"))?;
+        let objective = if name == "latency" && case.mode() == atlas_config::Mode::Training {
+            MetricId::StepTimeMs.metric()
+        } else {
+            figure::named(name).ok_or_else(|| format!("no figure `{name}`"))?
+        };
         let conditions =
             arguments.conditions.iter().map(|text| Condition::parse(text).map_err(|error| error.to_string()));
         let conditions: Vec<Condition> = conditions.collect::<Result<_, _>>()?;

@@ -6,7 +6,7 @@ use super::spoken;
 use super::trouble::Trouble;
 use super::words::Piece;
 use atlas_config::Mode;
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{Knob, KnobValues as _, Setting};
 use atlas_plan::search::condition::Relation;
 use atlas_plan::search::{Condition, figure};
@@ -88,23 +88,23 @@ impl<'k> Reader<'k> {
         let training = self.question.mode == Some(Mode::Training);
         // `under 50 ms tpot`: the figure stands behind its bound.
         if let Some(metric) = self.peek().and_then(|word| metric_of(&word.to_lowercase())) {
-            let condition = Condition::parse(&format!("{}{sign}{bound}", metric.name))?;
+            let condition = Condition::on(metric, &format!("{sign}{bound}"))?;
             self.pieces.next();
             self.constrain(condition);
             return Ok(());
         }
-        let name = match letters {
-            _ if bound.starts_with('$') => "dollar_per_1m_tokens",
-            "d" | "h" | "min" => "time_to_train_h",
-            "ms" | "us" if training => "step_time_ms",
-            "s" if training => "step_time_ms",
-            "ms" | "us" => "tpot_ms",
-            "s" => "ttft_ms",
-            "kw" | "kW" | "w" | "W" => "power_w",
-            _ if bound.ends_with('%') => "headroom",
+        let id = match letters {
+            _ if bound.starts_with('$') => MetricId::DollarPer1mTokens,
+            "d" | "h" | "min" => MetricId::TimeToTrainH,
+            "ms" | "us" if training => MetricId::StepTimeMs,
+            "s" if training => MetricId::StepTimeMs,
+            "ms" | "us" => MetricId::TpotMs,
+            "s" => MetricId::TtftMs,
+            "kw" | "kW" | "w" | "W" => MetricId::PowerW,
+            _ if bound.ends_with('%') => MetricId::Headroom,
             _ => return Err(Trouble::Unclear { bound, sign }),
         };
-        let condition = Condition::parse(&format!("{name}{sign}{bound}"))?;
+        let condition = Condition::on(id.metric(), &format!("{sign}{bound}"))?;
         self.constrain(condition);
         Ok(())
     }
@@ -248,7 +248,7 @@ impl<'k> Reader<'k> {
     fn quantity(&mut self, lower: &str) -> bool {
         let next = self.peek().map(str::to_lowercase).unwrap_or_default();
         if lower.ends_with('%') && matches!(next.as_str(), "free" | "headroom") {
-            let Ok(condition) = Condition::parse(&format!("headroom>={lower}")) else { return false };
+            let Ok(condition) = Condition::on(MetricId::Headroom.metric(), &format!(">={lower}")) else { return false };
             self.pieces.next();
             self.constrain(condition);
             return true;
@@ -283,7 +283,7 @@ impl<'k> Reader<'k> {
                 Relation::AtLeast => ">=",
                 _ => "<=",
             };
-            if let Ok(condition) = Condition::parse(&format!("{}{sign}{value}", metric.name)) {
+            if let Ok(condition) = Condition::on(metric, &format!("{sign}{value}")) {
                 self.pieces.next();
                 self.constrain(condition);
                 return Ok(true);
@@ -318,7 +318,7 @@ impl<'k> Reader<'k> {
                 ("=", _) => "<=",
                 _ => sign,
             };
-            match (Condition::parse(&format!("{}{sign}{value}", metric.name)), Objective::named(&word.to_lowercase())) {
+            match (Condition::on(metric, &format!("{sign}{value}")), Objective::named(&word.to_lowercase())) {
                 (Ok(condition), _) => self.constrain(condition),
                 // `throughput under 20ms`: the bound is of another figure.
                 (Err(_), Some(objective)) => {
@@ -352,12 +352,13 @@ fn side(relation: Relation) -> u8 {
 
 /// The metric of a name or of a label on the screen.
 fn metric_of(lower: &str) -> Option<&'static Metric> {
-    match lower {
-        "$/1m" | "$/m" | "$/mtok" | "usd/1m" => figure::named("dollar_per_1m_tokens"),
-        "$/h" | "$/hour" | "usd/h" => figure::named("usd_per_hour"),
-        "free" => figure::named("headroom"),
-        "tok/s/user" => figure::named("tokens_per_sec_per_user"),
-        "tok/s" => figure::named("tokens_per_sec"),
-        _ => figure::named(lower),
-    }
+    let id = match lower {
+        "$/1m" | "$/m" | "$/mtok" | "usd/1m" => MetricId::DollarPer1mTokens,
+        "$/h" | "$/hour" | "usd/h" => MetricId::UsdPerHour,
+        "free" => MetricId::Headroom,
+        "tok/s/user" => MetricId::TokensPerSecPerUser,
+        "tok/s" => MetricId::TokensPerSec,
+        _ => return figure::named(lower),
+    };
+    Some(id.metric())
 }

@@ -122,7 +122,7 @@ impl<'a> Case<'a> {
     pub(crate) fn figure(&self, reply: &mut Reply, metric: &Metric) {
         let Some(value) = self.value(metric) else { return };
         let figure = Figure {
-            metric: metric.name,
+            metric: metric.id,
             value: value.is_finite().then_some(value),
             shown: metric.show(value),
             interval: metric.interval(&self.estimate, &self.scenario),

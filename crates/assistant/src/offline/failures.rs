@@ -66,7 +66,7 @@ pub(super) fn failures(question: &ParsedQuestion, context: &Context<'_>) -> Resu
         time(input.young()),
         time(input.daly())
     ));
-    case.figure(&mut reply, const { atlas_plan::estimate::Metric::known("tokens_per_sec") });
+    case.figure(&mut reply, atlas_plan::estimate::MetricId::TokensPerSec.metric());
     let lines: Vec<String> = found.notes.iter().map(|note| format!("- {note}")).collect();
     if !lines.is_empty() {
         reply.answer.push(Block::Lines(lines.join("\n")));

@@ -3,11 +3,11 @@
 use atlas_core::units::MEMORY_GB;
 use atlas_plan::advice::fit;
 use atlas_plan::engine::at_once;
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::search::condition::Relation;
 use atlas_plan::search::optimize::MOST;
-use atlas_plan::search::{Condition, Gauge, figure};
+use atlas_plan::search::{Condition, Gauge};
 
 use super::case::{Case, Context};
 use super::rank::{Best, best, where_flags};
@@ -36,7 +36,7 @@ pub(super) fn fit(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gaug
     };
     let memory = detail.memory;
     let (needs, has) = (memory.upper / MEMORY_GB, memory.capacity / MEMORY_GB);
-    case.figure(&mut reply, const { Metric::known("memory_fill") });
+    case.figure(&mut reply, MetricId::MemoryFill.metric());
     reply.command(&["advise"], case.command_flags());
     let Some(found) = fit::fit(&case.scenario, &case.parts, &case.estimate) else {
         reply.say(format!(
@@ -56,18 +56,15 @@ pub(super) fn fit(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gaug
         reply.suggestion = enough.suggestion;
         return Ok(reply);
     }
-    let throughput = figure::named("tokens_per_sec");
+    let throughput = MetricId::TokensPerSec.metric();
     let mut rows = Vec::new();
     for fix in found.fixes.iter().take(FIXES) {
         let changed = case.with(&fix.changes)?;
-        let shown = throughput.map(|metric| {
-            changed.figure(&mut reply, metric);
-            changed.shown(metric)
-        });
-        rows.push(vec![fix.text.clone(), shown.unwrap_or_default()]);
+        changed.figure(&mut reply, throughput);
+        rows.push(vec![fix.text.clone(), changed.shown(throughput)]);
         if reply.suggestion.is_none() {
             suggest(&mut reply, &changed, &fix.text);
-            reply.command(&["explain", "tokens_per_sec"], changed.command_flags());
+            reply.command(&["explain", throughput.name], changed.command_flags());
         }
     }
     reply.say("The smallest changes that make it run, least loss of speed per accelerator first:");
@@ -77,7 +74,7 @@ pub(super) fn fit(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gaug
 
 /// How many sequences a replica holds, and whether requests wait for memory.
 fn room(reply: &mut Reply, case: &Case<'_>) {
-    let metric = const { Metric::known("max_concurrency") };
+    let metric = MetricId::MaxConcurrency.metric();
     let (Some(room), Setting::Number(requested), Setting::Number(replicas)) =
         (case.value(metric), case.scenario.get(Knob::Concurrency), case.scenario.get(Knob::Dp))
     else {
@@ -102,22 +99,22 @@ fn part(question: &ParsedQuestion, most: u32, context: &Context<'_>, gauge: &Gau
     let mut reply = Reply::new(ReplyKind::Fit);
     let case = question.case(context, &mut reply)?.with(&one_replica())?;
     reply.answer.retain(|block| !is_warning(block));
-    let bound = Condition::at_most(&figure::ACCELERATORS, f64::from(most));
+    let bound = Condition::at_most(MetricId::Accelerators.metric(), f64::from(most));
     let conditions = vec![bound];
-    let found = best(&case, &figure::ACCELERATORS, &conditions, MOST, gauge)?;
+    let found = best(&case, MetricId::Accelerators.metric(), &conditions, MOST, gauge)?;
     let name = &case.parts.target.name;
     match &found.case {
         Some(fits) => {
-            let used = fits.value(&figure::ACCELERATORS).unwrap_or_default();
+            let used = fits.value(MetricId::Accelerators.metric()).unwrap_or_default();
             reply.say(format!("It fits on {used:.0} of the accelerators of {name}: {}.", found.layout));
-            fits.figure(&mut reply, &figure::ACCELERATORS);
+            fits.figure(&mut reply, MetricId::Accelerators.metric());
             found.caveat(&mut reply);
             headline(&mut reply, fits);
             suggest(&mut reply, fits, &found.layout);
         }
         None => reply.say(format!("No layout fits on {most} of the accelerators of {name}.")),
     }
-    let flags = where_flags(&case, &figure::ACCELERATORS, &conditions, &case.overrides);
+    let flags = where_flags(&case, MetricId::Accelerators.metric(), &conditions, &case.overrides);
     reply.command(&["optimize"], flags);
     Ok(reply)
 }
@@ -138,7 +135,7 @@ pub(super) fn count(question: &ParsedQuestion, context: &Context<'_>, gauge: &Ga
     let conditions = question.subject.constraints.clone();
     let on = |nodes: f64| -> Result<(Case<'_>, Best<'_>), Refusal> {
         let case = case.with(&[(Knob::NumNodes, Setting::Number(nodes))])?;
-        let found = best(&case, &figure::ACCELERATORS, &conditions, MOST, gauge)?;
+        let found = best(&case, MetricId::Accelerators.metric(), &conditions, MOST, gauge)?;
         Ok((case, found))
     };
     let (mut fails, mut nodes) = (0.0, 1.0);
@@ -151,7 +148,10 @@ pub(super) fn count(question: &ParsedQuestion, context: &Context<'_>, gauge: &Ga
         let bounds: Vec<String> = conditions.iter().map(ToString::to_string).collect();
         let bounds = if bounds.is_empty() { "fits".to_owned() } else { bounds.join(", ") };
         reply.say(format!("No layout keeps {bounds} on up to {nodes:.0} nodes of {}.", case.parts.target.name));
-        reply.command(&["optimize"], where_flags(&found.0, &figure::ACCELERATORS, &conditions, &found.0.overrides));
+        reply.command(
+            &["optimize"],
+            where_flags(&found.0, MetricId::Accelerators.metric(), &conditions, &found.0.overrides),
+        );
         return Ok(reply);
     }
     while nodes - fails > 1.0 && !gauge.cancelled() {
@@ -165,7 +165,7 @@ pub(super) fn count(question: &ParsedQuestion, context: &Context<'_>, gauge: &Ga
     }
     let (basis, found) = found;
     let Some(fits) = &found.case else { return Err(Refusal::Nothing("the search was stopped".to_owned())) };
-    let used = fits.value(&figure::ACCELERATORS).unwrap_or_default();
+    let used = fits.value(MetricId::Accelerators.metric()).unwrap_or_default();
     let plural = if nodes == 1.0 { "node" } else { "nodes" };
     let name = &fits.parts.target.name;
     reply.say(format!(
@@ -177,17 +177,19 @@ pub(super) fn count(question: &ParsedQuestion, context: &Context<'_>, gauge: &Ga
         let why = if conditions.is_empty() { "fits" } else { "keeps the constraints" };
         reply.say(format!("On {fails:.0} {plural} no layout {why}."));
     }
-    fits.figure(&mut reply, &figure::ACCELERATORS);
+    fits.figure(&mut reply, MetricId::Accelerators.metric());
     if nodes == 1.0
         && let Ok(single) = basis.with(&one_replica())
     {
-        let smallest = best(&single, &figure::ACCELERATORS, &conditions, MOST, gauge)?;
+        let smallest = best(&single, MetricId::Accelerators.metric(), &conditions, MOST, gauge)?;
         let fewer = smallest.case.as_ref().filter(|_| smallest.meets_all());
-        if let Some(case) = fewer.filter(|case| case.value(&figure::ACCELERATORS).is_some_and(|few| few < used)) {
-            let few = case.value(&figure::ACCELERATORS).unwrap_or_default();
+        if let Some(case) =
+            fewer.filter(|case| case.value(MetricId::Accelerators.metric()).is_some_and(|few| few < used))
+        {
+            let few = case.value(MetricId::Accelerators.metric()).unwrap_or_default();
             reply.say(format!("A single replica needs {few:.0} of them, layout {}.", smallest.layout));
-            case.figure(&mut reply, &figure::ACCELERATORS);
-            let flags = where_flags(&single, &figure::ACCELERATORS, &conditions, &single.overrides);
+            case.figure(&mut reply, MetricId::Accelerators.metric());
+            let flags = where_flags(&single, MetricId::Accelerators.metric(), &conditions, &single.overrides);
             reply.command(&["optimize"], flags);
         }
     }
@@ -197,7 +199,7 @@ pub(super) fn count(question: &ParsedQuestion, context: &Context<'_>, gauge: &Ga
     reply.about = Some(fits.about());
     suggest(&mut reply, fits, &format!("{nodes:.0} {plural}, {}", found.layout));
     let held: Overrides = basis.overrides.clone();
-    reply.command(&["optimize"], where_flags(&basis, &figure::ACCELERATORS, &conditions, &held));
+    reply.command(&["optimize"], where_flags(&basis, MetricId::Accelerators.metric(), &conditions, &held));
     Ok(reply)
 }
 

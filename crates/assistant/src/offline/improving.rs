@@ -2,7 +2,7 @@
 
 use atlas_core::units;
 use atlas_plan::engine::at_once;
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::search::sensitivity::Lever;
 use atlas_plan::search::{self, Condition, goal_seek};
 
@@ -24,7 +24,7 @@ pub(super) fn improve(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     }
     let mut reply = Reply::new(ReplyKind::Improve);
     let case = question.case(context, &mut reply)?;
-    let metric = question.metric(&case, "tokens_per_sec")?;
+    let metric = question.metric(&case, MetricId::TokensPerSec)?;
     if let Some((times, now)) = question.times.zip(case.value(metric)) {
         return reach(question, metric, times * now, context);
     }
@@ -87,7 +87,7 @@ fn reach(
 pub(super) fn sensitivity(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Sensitivity);
     let case = question.case(context, &mut reply)?;
-    let metric = question.metric(&case, "tokens_per_sec")?;
+    let metric = question.metric(&case, MetricId::TokensPerSec)?;
     case.figure(&mut reply, metric);
     let tornado = search::sensitivity(&at_once(&case.scenario), &case.parts, metric);
     reply.say(format!(

@@ -3,11 +3,11 @@
 use atlas_core::sort;
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::standing::{Standing, ranked, standings};
-use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::estimate::{Better, Metric, MetricId};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::optimize::{Proof, freed};
-use atlas_plan::search::{Condition, Gauge, Problem, Space, figure, optimize};
+use atlas_plan::search::{Condition, Gauge, Problem, Space, optimize};
 
 use super::case::{Case, Context};
 use super::reply::ReplyKind;
@@ -149,7 +149,7 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
     let mut entries: Vec<(Case<'_>, String)> = Vec::new();
     let mut refused: Vec<String> = Vec::new();
     let mut compared: Vec<String> = Vec::new();
-    let mut metric = &figure::ACCELERATORS;
+    let mut metric = MetricId::Accelerators.metric();
     let conditions = &question.subject.constraints;
     for (target, nodes) in lanes {
         let mut overrides = context.overrides.clone();
@@ -346,7 +346,7 @@ mod tests {
         let library = Library::load(&Sources::built_in(), None);
         let context = context(&library, "gb200-nvl72-4", "deepseek-v3-train");
         let case = Case::of(&context, &context.target, &context.workload, Overrides::new()).unwrap();
-        let metric = figure::named("throughput").unwrap();
+        let metric = MetricId::TokensPerSec.metric();
         let most = 20_000;
         let gauge = Gauge::default();
         let found = best(&case, metric, &[], most, &gauge).unwrap();
@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn ranked_targets_are_at_the_best_of_all_their_candidates() {
         let library = Library::load(&Sources::built_in(), None);
-        let metric = figure::named("throughput").unwrap();
+        let metric = MetricId::TokensPerSec.metric();
         for (target, workload) in [("l4-8", "llama3.1-8b-serve"), ("h200-sxm-8", "llama3.1-405b-serve")] {
             let context = context(&library, target, workload);
             let case = Case::of(&context, target, workload, Overrides::new()).unwrap();

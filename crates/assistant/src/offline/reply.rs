@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use atlas_core::{escape, units};
+use atlas_plan::estimate::MetricId;
 use atlas_plan::knob::{Knob, Setting};
 use atlas_report::table::{Align, Table, wrap};
 
@@ -74,7 +75,7 @@ impl About {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
     /// The metric.
-    pub metric: &'static str,
+    pub metric: MetricId,
     /// The value; `None` if it is not finite.
     pub value: Option<f64>,
     /// The value with its unit.

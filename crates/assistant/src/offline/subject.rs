@@ -3,7 +3,7 @@
 use atlas_catalog::software::Software;
 use atlas_config::Mode;
 use atlas_core::sort;
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 
 use super::case::{Case, Context};
@@ -136,7 +136,7 @@ impl ParsedQuestion {
             return Err(Refusal::Unknown { reason: "the origin of which metric?".to_owned() });
         }
         // How many sequences there is room for is limited by memory, not by what limits the speed.
-        let room = |figure: Figure| figure.metric(Mode::Inference).name == "max_concurrency";
+        let room = |figure: Figure| figure.metric(Mode::Inference).id == MetricId::MaxConcurrency;
         if topic == Topic::Limits && question.figure.is_some_and(room) {
             question.topic = Topic::Memory;
         }
@@ -281,10 +281,9 @@ impl ParsedQuestion {
     }
 
     /// The figure that it names, or another one; it must say something about the scenario.
-    pub(super) fn metric(&self, case: &Case<'_>, otherwise: &str) -> Result<&'static Metric, Refusal> {
+    pub(super) fn metric(&self, case: &Case<'_>, otherwise: MetricId) -> Result<&'static Metric, Refusal> {
         let named = self.figure.map(|figure| figure.metric(case.mode()));
-        let metric = named.or_else(|| atlas_plan::search::figure::named(otherwise));
-        let metric = metric.ok_or_else(|| Refusal::Nothing(format!("unknown metric `{otherwise}`")))?;
+        let metric = named.unwrap_or(otherwise.metric());
         if metric.applies_to(&case.scenario) {
             return Ok(metric);
         }

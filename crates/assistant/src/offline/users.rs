@@ -1,6 +1,6 @@
 //! How many requests at once, and how long prompts, a deployment has room and time for.
 
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::MetricId;
 use atlas_plan::knob::{Knob, Setting};
 
 use super::case::{Case, Context};
@@ -28,7 +28,7 @@ pub(super) fn users(question: &ParsedQuestion, context: &Context<'_>) -> Result<
         )));
     }
     let conditions = &question.subject.constraints;
-    let room = const { Metric::known("max_concurrency") };
+    let room = MetricId::MaxConcurrency.metric();
     if conditions.is_empty() {
         reply.say(format!(
             "The memory of each replica has room for {} at once, with {} replicas. A bound on latency allows fewer: ask \
@@ -87,7 +87,7 @@ pub(super) fn longest(question: &ParsedQuestion, context: &Context<'_>) -> Resul
         "{what} of {most:.0} tokens{more} fit{bounds} on {} with the current layout; the model may be trained for fewer.",
         found.parts.target.name
     ));
-    found.figure(&mut reply, const { Metric::known("memory_fill") });
+    found.figure(&mut reply, MetricId::MemoryFill.metric());
     headline(&mut reply, &found);
     suggest(&mut reply, &found, &format!("prompt {most:.0}"));
     reply.command(&["run"], found.command_flags());

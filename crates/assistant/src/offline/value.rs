@@ -2,7 +2,7 @@
 
 use atlas_core::units;
 use atlas_evidence::support;
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::MetricId;
 use atlas_plan::explain::{self, Term};
 
 use super::case::Context;
@@ -19,18 +19,18 @@ pub(super) fn value(question: &ParsedQuestion, context: &Context<'_>) -> Result<
     let mut reply = Reply::new(ReplyKind::Value);
     let case = question.case(context, &mut reply)?;
     if question.figure.is_some() {
-        let metric = question.metric(&case, "tokens_per_sec")?;
+        let metric = question.metric(&case, MetricId::TokensPerSec)?;
         let interval = case.interval(metric).map(|ends| format!(", 90 % interval {ends}")).unwrap_or_default();
         reply.say(format!("{}: {}{interval} ({}).", metric.label, case.shown(metric), metric.help));
         case.figure(&mut reply, metric);
         reply.command(&["explain", metric.name], case.command_flags());
-        if metric.name == "requests_per_sec"
+        if metric.id == MetricId::RequestsPerSec
             && let Some(rate) = case.value(metric)
         {
             reply.say(format!("That is {} per day.", units::si(86_400.0 * rate)));
         }
-        if metric.name == "break_even_months" {
-            let (rent, own) = const { (Metric::known("usd_per_hour"), Metric::known("usd_per_hour_owned")) };
+        if metric.id == MetricId::BreakEvenMonths {
+            let (rent, own) = (MetricId::UsdPerHour.metric(), MetricId::UsdPerHourOwned.metric());
             case.figure(&mut reply, rent);
             case.figure(&mut reply, own);
             reply.say(format!("Per hour, renting costs {} and owning {}.", case.shown(rent), case.shown(own)));
@@ -73,8 +73,8 @@ pub(super) fn trust(question: &ParsedQuestion, context: &Context<'_>) -> Result<
     for found in &supports {
         reply.say(format!("Evidence for {}: {}.", found.figure.title(), found.line()));
     }
-    let metric = named.map_or("tokens_per_sec", |metric| metric.name);
-    reply.command(&["explain", metric], case.command_flags());
+    let metric = named.unwrap_or(MetricId::TokensPerSec.metric());
+    reply.command(&["explain", metric.name], case.command_flags());
     reply.command(&["validate"], case.flags.to_vec());
     Ok(reply)
 }
@@ -83,7 +83,7 @@ pub(super) fn trust(question: &ParsedQuestion, context: &Context<'_>) -> Result<
 pub(super) fn origin(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Origin);
     let case = question.case(context, &mut reply)?;
-    let metric = question.metric(&case, "usd_per_hour")?;
+    let metric = question.metric(&case, MetricId::UsdPerHour)?;
     case.figure(&mut reply, metric);
     reply.say(format!("{} is {}. Its inputs:", metric.label, case.shown(metric)));
     let tree = explain::explain(&case.scenario, &case.parts, &case.estimate, metric);

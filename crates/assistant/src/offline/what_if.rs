@@ -1,9 +1,8 @@
 //! Figures before and after a change.
 
 use atlas_core::units;
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::MetricId;
 use atlas_plan::knob::{Knob, KnobValues as _, Setting};
-use atlas_plan::search::figure;
 
 use super::case::{Case, Context};
 use super::reply::{ReplyKind, shown};
@@ -60,7 +59,7 @@ pub(super) fn what_if(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     if after.trouble().is_none() {
         suggest(&mut reply, &after, &words);
     }
-    if let Some(metric) = reply.figures.first().and_then(|figure| Metric::named(figure.metric)) {
+    if let Some(metric) = reply.figures.first().map(|figure| figure.metric.metric()) {
         reply.command(&["explain", metric.name], before.command_flags());
         reply.command(&["explain", metric.name], after.command_flags());
     }
@@ -115,8 +114,9 @@ fn change_in_words(before: &Case<'_>, after: &Case<'_>) -> String {
 
 /// Figures of both, those that change.
 fn tell(reply: &mut Reply, before: &Case<'_>, after: &Case<'_>) {
-    let others = ["usd_per_hour", "usd_per_hour_owned", "power_w", "p99_ms", "joules_per_token"];
-    let others = others.iter().filter_map(|name| figure::named(name));
+    let others =
+        [MetricId::UsdPerHour, MetricId::UsdPerHourOwned, MetricId::PowerW, MetricId::P99Ms, MetricId::JoulesPerToken];
+    let others = others.into_iter().map(MetricId::metric);
     let mut rows = Vec::new();
     let mut same = Vec::new();
     for metric in before.headlines().chain(others).filter(|metric| metric.applies_to(&after.scenario)) {

@@ -5,10 +5,9 @@ use atlas_core::sort;
 use atlas_core::units;
 use atlas_core::units::MEMORY_GB;
 use atlas_plan::advice::{self, Objective};
-use atlas_plan::estimate::{Better, Breakdown, Metric, Section};
+use atlas_plan::estimate::{Better, Breakdown, Metric, MetricId, Section};
 use atlas_plan::explain;
 use atlas_plan::knob::{Knob, Setting};
-use atlas_plan::search;
 
 use super::case::{Case, Context};
 use super::reply::{ReplyKind, Suggestion};
@@ -27,7 +26,7 @@ const LEAST: f64 = 0.005;
 pub(super) fn why(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Why);
     let case = question.case(context, &mut reply)?;
-    let metric = question.metric(&case, "tokens_per_sec")?;
+    let metric = question.metric(&case, MetricId::TokensPerSec)?;
     let interval = case.interval(metric).map(|ends| format!(" (90 % interval {ends})")).unwrap_or_default();
     reply.say(format!("{} is {}{interval}: {}.", metric.label, case.shown(metric), metric.help));
     case.figure(&mut reply, metric);
@@ -36,23 +35,21 @@ pub(super) fn why(question: &ParsedQuestion, context: &Context<'_>) -> Result<Re
         reply.say(format!("{symbols} = {numbers}"));
     }
     let detail = case.estimate.detail;
-    match (detail, metric.name) {
-        (Some(detail), "ttft_ms" | "ttft_p99_ms") if detail.serving.is_some() => {
+    match (detail, metric.id) {
+        (Some(detail), MetricId::TtftMs | MetricId::TtftP99Ms) if detail.serving.is_some() => {
             let parts = detail.serving.map(|serving| serving.first_token).unwrap_or_default();
             parts_table(&mut reply, "time to first token", &parts, units::duration_ms);
         }
-        (Some(detail), "peak_mem_gb" | "memory_fill") => memory_table(&mut reply, &detail.memory.parts),
+        (Some(detail), MetricId::PeakMemGb | MetricId::MemoryFill) => memory_table(&mut reply, &detail.memory.parts),
         (Some(detail), _) if matches!(metric.section, Section::Throughput | Section::Latency | Section::Cost) => {
             time_table(&mut reply, case.mode(), &detail.time);
         }
         _ => {}
     }
     if metric.section == Section::Cost {
-        for name in ["usd_per_hour", "tokens_per_sec"] {
-            if let Some(metric) = search::figure::named(name) {
-                case.figure(&mut reply, metric);
-                reply.say(format!("{}: {}.", metric.label, case.shown(metric)));
-            }
+        for metric in [MetricId::UsdPerHour, MetricId::TokensPerSec].map(MetricId::metric) {
+            case.figure(&mut reply, metric);
+            reply.say(format!("{}: {}.", metric.label, case.shown(metric)));
         }
     }
     if let Some(detail) = &detail {
@@ -67,7 +64,7 @@ pub(super) fn why(question: &ParsedQuestion, context: &Context<'_>) -> Result<Re
 pub(super) fn limits(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Limits);
     let case = question.case(context, &mut reply)?;
-    let metric = question.metric(&case, "tokens_per_sec")?;
+    let metric = question.metric(&case, MetricId::TokensPerSec)?;
     case.figure(&mut reply, metric);
     let Some(detail) = case.estimate.detail else {
         return Err(Refusal::Nothing(format!(
@@ -97,7 +94,7 @@ pub(super) fn breakdown(question: &ParsedQuestion, context: &Context<'_>) -> Res
     let Some(detail) = case.estimate.detail else {
         return Err(Refusal::Nothing(format!("the {} engine has no breakdown", case.scenario.engine.name())));
     };
-    let name = if question.topic == Topic::Memory {
+    let id = if question.topic == Topic::Memory {
         let memory = detail.memory;
         reply.say(format!(
             "The fullest device holds {:.1} GB of {:.1} GB (upper bound {:.1} GB, which determines whether it fits).",
@@ -106,13 +103,14 @@ pub(super) fn breakdown(question: &ParsedQuestion, context: &Context<'_>) -> Res
             memory.upper / MEMORY_GB
         ));
         memory_table(&mut reply, &memory.parts);
-        "peak_mem_gb"
+        MetricId::PeakMemGb
     } else {
         time_table(&mut reply, case.mode(), &detail.time);
         reply.say(format!("The speed is {}.", detail.limits.describe()));
-        if case.mode() == Mode::Training { "step_time_ms" } else { "tpot_ms" }
+        if case.mode() == Mode::Training { MetricId::StepTimeMs } else { MetricId::TpotMs }
     };
-    if let Some(metric) = Metric::named(name).filter(|metric| metric.applies_to(&case.scenario)) {
+    let metric = id.metric();
+    if metric.applies_to(&case.scenario) {
         case.figure(&mut reply, metric);
         reply.command(&["explain", metric.name], case.command_flags());
     }
@@ -148,7 +146,7 @@ fn parts_table(reply: &mut Reply, of: &str, whole: &Breakdown, show: impl Fn(f64
 /// Which objective of the playbook suits a figure.
 pub(super) fn objective(metric: &Metric) -> Objective {
     match metric.section {
-        _ if matches!(metric.name, "peak_mem_gb" | "memory_fill") => Objective::Memory,
+        _ if matches!(metric.id, MetricId::PeakMemGb | MetricId::MemoryFill) => Objective::Memory,
         Section::Latency => Objective::Latency,
         Section::Cost => Objective::Cost,
         Section::Power => Objective::Energy,
@@ -173,7 +171,7 @@ pub(super) fn improvements(reply: &mut Reply, case: &Case<'_>, metric: &'static 
         Better::Lower => true,
         Better::Higher => false,
         // Less memory is what questions about it are after.
-        Better::Neutral if metric.name == "peak_mem_gb" => true,
+        Better::Neutral if metric.id == MetricId::PeakMemGb => true,
         Better::Neutral => return false,
     };
     let mut tried: Vec<Tried<'_>> = Vec::new();

@@ -7,7 +7,7 @@ use atlas_document::Sources;
 use atlas_plan::engine;
 use atlas_plan::knob::{self, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::{Gauge, figure};
+use atlas_plan::search::Gauge;
 use proptest::prelude::*;
 
 /// A line of the list.
@@ -53,7 +53,7 @@ fn computed(library: &Library, figure: &Figure) -> Option<f64> {
     };
     let scenario = Scenario::resolve(&parts, &set.iter().map(setting).collect()).unwrap();
     let estimate = engine::estimate(&scenario);
-    let metric = figure::named(figure.metric).unwrap();
+    let metric = figure.metric.metric();
     Some((metric.get)(&estimate, &scenario)).filter(|value| value.is_finite())
 }
 

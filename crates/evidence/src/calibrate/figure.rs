@@ -1,6 +1,7 @@
 //! Figures that rows state and engines predict.
 
 use super::observation::Observation;
+use atlas_plan::estimate::{Metric, MetricId};
 
 /// A figure of a row that an engine predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -34,18 +35,25 @@ impl Figure {
         Figure::FlopUtilization,
     ];
 
+    /// The metric that predicts it.
+    #[must_use]
+    pub fn metric(self) -> &'static Metric {
+        let id = match self {
+            Figure::TokensPerSec => MetricId::TokensPerSec,
+            Figure::P50Ms => MetricId::P50Ms,
+            Figure::P95Ms => MetricId::P95Ms,
+            Figure::P99Ms => MetricId::P99Ms,
+            Figure::TpotMs => MetricId::TpotMs,
+            Figure::NodePowerW => MetricId::NodePowerW,
+            Figure::FlopUtilization => MetricId::FlopUtilization,
+        };
+        id.metric()
+    }
+
     /// Its name, that of the metric.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Figure::TokensPerSec => "tokens_per_sec",
-            Figure::P50Ms => "p50_ms",
-            Figure::P95Ms => "p95_ms",
-            Figure::P99Ms => "p99_ms",
-            Figure::TpotMs => "tpot_ms",
-            Figure::NodePowerW => "node_power_w",
-            Figure::FlopUtilization => "flop_utilization",
-        }
+        self.metric().name
     }
 
     /// The figure of a row.

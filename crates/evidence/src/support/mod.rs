@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 
 use atlas_catalog::evidence::{self, Column, Index};
 use atlas_config::Mode;
+use atlas_plan::estimate::MetricId;
 use atlas_plan::scenario::{Parts, Scenario};
 use serde::{Serialize, Serializer};
 
@@ -169,15 +170,14 @@ pub fn of(parts: &Parts, scenario: &Scenario) -> Vec<Support> {
     figures.iter().filter_map(|figure| search.support(*figure)).collect()
 }
 
-/// The measured figure that bears most on a metric: the latency that it names, else the throughput.
+/// The measured figure that bears most on a metric: the latency that it is about, else the throughput.
 #[must_use]
-pub fn figure(metric: &str, mode: Mode) -> Figure {
-    let names = |parts: &[&str]| parts.iter().any(|part| metric.contains(part));
-    match mode {
-        Mode::Training => Figure::Training,
-        Mode::Inference if names(&["ttft"]) => Figure::Ttft,
-        Mode::Inference if names(&["tpot", "itl", "per_user"]) => Figure::Tpot,
-        Mode::Inference => Figure::Serving,
+pub fn figure(metric: MetricId, mode: Mode) -> Figure {
+    match (mode, metric) {
+        (Mode::Training, _) => Figure::Training,
+        (Mode::Inference, MetricId::TtftMs | MetricId::TtftP99Ms) => Figure::Ttft,
+        (Mode::Inference, MetricId::TpotMs | MetricId::ItlP99Ms | MetricId::TokensPerSecPerUser) => Figure::Tpot,
+        (Mode::Inference, _) => Figure::Serving,
     }
 }
 

@@ -12,7 +12,7 @@ mod trial;
 pub use rules::rules;
 
 use crate::engine;
-use crate::estimate::{Better, Estimate, Metric, Verdict};
+use crate::estimate::{Better, Estimate, Metric, MetricId, Verdict};
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
@@ -77,17 +77,17 @@ impl Objective {
     #[must_use]
     pub fn metric(self, scenario: &Scenario) -> &'static Metric {
         match (self, scenario.mode(), scenario.engine) {
-            (Objective::Throughput, ..) => const { Metric::known("tokens_per_sec") },
-            (Objective::Latency, Mode::Inference, _) => const { Metric::known("p99_ms") },
-            (Objective::Latency, Mode::Training, Engine::SemiEmpirical) => const { Metric::known("step_time_ms") },
+            (Objective::Throughput, ..) => MetricId::TokensPerSec.metric(),
+            (Objective::Latency, Mode::Inference, _) => MetricId::P99Ms.metric(),
+            (Objective::Latency, Mode::Training, Engine::SemiEmpirical) => MetricId::StepTimeMs.metric(),
             // A step's time would fall with the batch, and nothing would be won.
-            (Objective::Latency, Mode::Training, _) => const { Metric::known("time_to_train_h") },
-            (Objective::Cost, ..) => const { Metric::known("dollar_per_1k_tokens") },
-            (Objective::Energy, ..) => const { Metric::known("joules_per_token") },
+            (Objective::Latency, Mode::Training, _) => MetricId::TimeToTrainH.metric(),
+            (Objective::Cost, ..) => MetricId::DollarPer1kTokens.metric(),
+            (Objective::Energy, ..) => MetricId::JoulesPerToken.metric(),
             // In serving, and to the legacy engines, it is the share of the peak that does useful work.
-            (Objective::Mfu, Mode::Training, Engine::Analytical | Engine::Event) => const { Metric::known("mfu") },
-            (Objective::Mfu, ..) => const { Metric::known("flop_utilization") },
-            (Objective::Memory, ..) => const { Metric::known("peak_mem_gb") },
+            (Objective::Mfu, Mode::Training, Engine::Analytical | Engine::Event) => MetricId::Mfu.metric(),
+            (Objective::Mfu, ..) => MetricId::FlopUtilization.metric(),
+            (Objective::Memory, ..) => MetricId::PeakMemGb.metric(),
         }
     }
 }

@@ -4,9 +4,11 @@ mod table;
 
 use std::sync::OnceLock;
 
+use serde::{Serialize, Serializer};
+
 use super::Estimate;
 use super::detail::Interval;
-pub use table::METRICS;
+pub use table::{FIGURES, METRICS, MetricId};
 
 use crate::scenario::Scenario;
 use atlas_config::Mode;
@@ -180,6 +182,8 @@ impl Section {
 /// One figure of an estimate, described once for panes, tables, demos and reports.
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
+    /// What code names it by.
+    pub id: MetricId,
     /// Its name in files, flags and JSON.
     pub name: &'static str,
     /// Its label on screens.
@@ -202,9 +206,25 @@ pub struct Metric {
     pub get: fn(&Estimate, &Scenario) -> f64,
 }
 
+impl MetricId {
+    /// What is known of it.
+    #[must_use]
+    #[expect(clippy::indexing_slicing, reason = "every id has a row of the table")]
+    pub const fn metric(self) -> &'static Metric {
+        &FIGURES[self as usize]
+    }
+}
+
+/// As its name.
+impl Serialize for MetricId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.metric().name)
+    }
+}
+
 impl PartialEq for Metric {
     fn eq(&self, other: &Metric) -> bool {
-        self.name == other.name
+        self.id == other.id
     }
 }
 
@@ -225,25 +245,25 @@ fn time_unit(high: f64) -> (f64, &'static str) {
 
 /// What users ask first of serving, in the order in which it is shown.
 const SERVING_FIRST: [&Metric; 7] = [
-    Metric::known("tpot_ms"),
-    Metric::known("ttft_ms"),
-    Metric::known("tokens_per_sec_per_user"),
-    Metric::known("tokens_per_sec_per_accel"),
-    Metric::known("dollar_per_1m_tokens"),
-    Metric::known("tokens_per_sec"),
-    Metric::known("memory_fill"),
+    MetricId::TpotMs.metric(),
+    MetricId::TtftMs.metric(),
+    MetricId::TokensPerSecPerUser.metric(),
+    MetricId::TokensPerSecPerAccel.metric(),
+    MetricId::DollarPer1mTokens.metric(),
+    MetricId::TokensPerSec.metric(),
+    MetricId::MemoryFill.metric(),
 ];
 
 /// The same of training.
 const TRAINING_FIRST: [&Metric; 8] = [
-    Metric::known("time_to_train_h"),
-    Metric::known("step_time_ms"),
-    Metric::known("mfu_causal"),
-    Metric::known("tokens_per_sec_per_accel"),
-    Metric::known("dollar_per_1m_tokens"),
-    Metric::known("tokens_per_sec"),
-    Metric::known("usd_per_run"),
-    Metric::known("memory_fill"),
+    MetricId::TimeToTrainH.metric(),
+    MetricId::StepTimeMs.metric(),
+    MetricId::MfuCausal.metric(),
+    MetricId::TokensPerSecPerAccel.metric(),
+    MetricId::DollarPer1mTokens.metric(),
+    MetricId::TokensPerSec.metric(),
+    MetricId::UsdPerRun.metric(),
+    MetricId::MemoryFill.metric(),
 ];
 
 /// All metrics in their order, worked out once, since every frame lists its figures so.
@@ -279,7 +299,7 @@ impl Metric {
         Ranking::of(mode).all.iter().copied()
     }
 
-    /// The metric of that name.
+    /// The metric of a name that a user or a file states.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Metric> {
         METRICS.iter().find(|metric| metric.name == name)

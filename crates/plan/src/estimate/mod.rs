@@ -10,7 +10,6 @@
 pub mod breakdown;
 pub mod detail;
 pub mod digits;
-mod known;
 mod limits;
 pub mod metric;
 pub mod scale;
@@ -22,7 +21,7 @@ pub use detail::{
     Detail, Interval, MemoryUse, NodePower, Serving, Simulated, SimulatedServing, SimulatedTraining, Training,
 };
 pub use limits::{Cause, Limits};
-pub use metric::{Applies, Better, Format, LEAST, METRICS, Metric, Section};
+pub use metric::{Applies, Better, FIGURES, Format, LEAST, METRICS, Metric, MetricId, Section};
 pub use scale::Scale;
 pub use verdict::Verdict;
 
@@ -80,21 +79,21 @@ impl Estimate {
     pub fn finite(&self) -> Result<(), String> {
         let total = &self.total;
         let figures = [
-            ("tokens_per_sec", total.tokens_per_sec),
-            ("flop_utilization", total.flop_utilization),
-            ("hbm_bw_util", total.hbm_bw_util),
-            ("comm_compute_ratio", total.comm_compute_ratio),
-            ("step_time_ms", total.step_time_ms),
-            ("p99_ms", total.latency.p99),
-            ("ttft_ms", total.latency.ttft),
-            ("node_power_w", total.node_power_w),
-            ("dollar_per_1k_tokens", self.cost.usd_per_1k_tokens_parity),
+            (MetricId::TokensPerSec, total.tokens_per_sec),
+            (MetricId::FlopUtilization, total.flop_utilization),
+            (MetricId::HbmBwUtil, total.hbm_bw_util),
+            (MetricId::CommComputeRatio, total.comm_compute_ratio),
+            (MetricId::StepTimeMs, total.step_time_ms),
+            (MetricId::P99Ms, total.latency.p99),
+            (MetricId::TtftMs, total.latency.ttft),
+            (MetricId::NodePowerW, total.node_power_w),
+            (MetricId::DollarPer1kTokens, self.cost.usd_per_1k_tokens_parity),
         ];
         // If more arrives than can be served, waiting has no bound; the verdict says so, or what else keeps it from running.
         let bounded = self.detail.is_none_or(|detail| detail.verdict.fits());
-        let endless = |name: &str| !bounded && matches!(name, "p99_ms" | "ttft_ms");
-        let bad = figures.iter().filter(|(name, value)| !value.is_finite() && !endless(name));
-        let bad: Vec<&str> = bad.map(|(name, _)| *name).collect();
+        let endless = |id: &MetricId| !bounded && matches!(id, MetricId::P99Ms | MetricId::TtftMs);
+        let bad = figures.iter().filter(|(id, value)| !value.is_finite() && !endless(id));
+        let bad: Vec<&str> = bad.map(|(id, _)| id.metric().name).collect();
         if bad.is_empty() {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! Which target is best in a metric, as far as the intervals separate them.
 
-use super::{Better, Estimate, Metric, Section};
+use super::{Better, Estimate, Metric, MetricId, Section};
 use crate::scenario::Scenario;
 use atlas_core::plan::Engine;
 
@@ -37,14 +37,19 @@ pub fn comparable(a: Engine, b: Engine) -> bool {
 /// what the hardware costs and the memory that it would take.
 #[must_use]
 pub fn holds(metric: &Metric, estimate: &Estimate) -> bool {
-    estimate.runs() || matches!(metric.name, "usd_per_hour" | "peak_mem_gb" | "memory_fill" | "break_even_months")
+    estimate.runs()
+        || matches!(
+            metric.id,
+            MetricId::UsdPerHour | MetricId::PeakMemGb | MetricId::MemoryFill | MetricId::BreakEvenMonths
+        )
 }
 
 /// The figure of an answer, if it is achievable: what cannot run has no rate, no latency and no price of
 /// a token, and what has no price costs nothing in particular.
 #[must_use]
 pub fn figure(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<f64> {
-    let priced = metric.section != Section::Cost || scenario.usd_node_hour() > 0.0 || metric.name.ends_with("owned");
+    let owned = matches!(metric.id, MetricId::UsdPerHourOwned | MetricId::DollarPer1mTokensOwned);
+    let priced = metric.section != Section::Cost || scenario.usd_node_hour() > 0.0 || owned;
     (metric.applies_to(scenario) && holds(metric, estimate) && priced)
         .then(|| (metric.get)(estimate, scenario))
         .filter(|value| !value.is_nan())

@@ -3,29 +3,30 @@
 use super::expression::Written;
 use super::{Origin, Term, Whole};
 use crate::engine::benchboard::input;
+use crate::estimate::MetricId;
 use crate::knob::Knob;
 use atlas_legacy::benchboard::{Input, estimate};
 
 /// The derivation of a figure; `None` for figures that all engines derive in the same way.
-pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
+pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
     let described = Reported { whole, i: input(whole.scenario, &whole.scenario.base) };
     let answer = estimate(&described.input());
-    Some(match name {
-        "tokens_per_sec" => Term::stated("X", "", "tok/s", value, answer.tokens_per_sec),
-        "step_time_ms" => Term::stated("T_step", "time of a step", "ms", value, answer.step_ms()),
-        "flop_utilization" => Term::stated("MFU", "utilization", "", value, answer.mfu),
-        "peak_mem_gb" => Term::stated("M", "", "GB", value, answer.total_gib()),
-        "comm_compute_ratio" => Term::stated("share", "", "", value, answer.communication_percent / 100.0),
-        "usd_per_hour" => Term::stated("C_h", "", "USD", value, answer.usd_per_hour),
-        "dollar_per_1k_tokens" => Term::stated("C_1k", "", "USD", value, answer.usd_per_million / 1000.0),
-        "node_power_w" => whole.inputs.sheet(
+    Some(match id {
+        MetricId::TokensPerSec => Term::stated("X", "", "tok/s", value, answer.tokens_per_sec),
+        MetricId::StepTimeMs => Term::stated("T_step", "time of a step", "ms", value, answer.step_ms()),
+        MetricId::FlopUtilization => Term::stated("MFU", "utilization", "", value, answer.mfu),
+        MetricId::PeakMemGb => Term::stated("M", "", "GB", value, answer.total_gib()),
+        MetricId::CommComputeRatio => Term::stated("share", "", "", value, answer.communication_percent / 100.0),
+        MetricId::UsdPerHour => Term::stated("C_h", "", "USD", value, answer.usd_per_hour),
+        MetricId::DollarPer1kTokens => Term::stated("C_1k", "", "USD", value, answer.usd_per_million / 1000.0),
+        MetricId::NodePowerW => whole.inputs.sheet(
             "P",
             "nominal power; the dashboard does not model power",
             "W",
             value,
             &["cost", "energy_watts_node"],
         ),
-        "hbm_bw_util" => Term::input("u_mem", "the dashboard ignores memory bandwidth", "", value)
+        MetricId::HbmBwUtil => Term::input("u_mem", "the dashboard ignores memory bandwidth", "", value)
             .from(Origin::Engine("the dashboard has no such metric")),
         _ => return None,
     })

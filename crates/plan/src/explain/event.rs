@@ -3,23 +3,23 @@
 
 use super::expression::sum;
 use super::{Origin, Term, Whole, serving, training};
-use crate::estimate::{Serving, Simulated, Training};
+use crate::estimate::{MetricId, Serving, Simulated, Training};
 use crate::knob::Knob;
 use atlas_config::Mode;
 
 /// The derivation of a figure. Figures that a simulation does not touch – memory, power, prices – are the closed form's.
-pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
+pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
     let closed = || match whole.scenario.mode() {
-        Mode::Training => training::explain(whole, name, value),
-        Mode::Inference => serving::explain(whole, name, value),
+        Mode::Training => training::explain(whole, id, value),
+        Mode::Inference => serving::explain(whole, id, value),
     };
     let Some((detail, simulated)) = whole.estimate.detail.and_then(|d| Some((d, d.simulated?))) else {
         return closed();
     };
     let described = Reported { whole, simulated };
     match (detail.training, detail.serving) {
-        (Some(training), _) => described.training(&training, name, value),
-        (_, Some(serving)) => described.serving(&serving, name, value),
+        (Some(training), _) => described.training(&training, id, value),
+        (_, Some(serving)) => described.serving(&serving, id, value),
         _ => None,
     }
     .or_else(closed)
@@ -88,21 +88,21 @@ impl Reported<'_> {
         Term::stated("T", "optimizer step time, mean over the simulated steps", "s", seconds, sum(parts))
     }
 
-    fn training(&self, training: &Training, name: &str, value: f64) -> Option<Term> {
+    fn training(&self, training: &Training, id: MetricId, value: f64) -> Option<Term> {
         let seen = self.simulated.training?;
-        Some(match name {
-            "tokens_per_sec" => {
+        Some(match id {
+            MetricId::TokensPerSec => {
                 let tokens = Term::input("D", "tokens per step", "tok", training.tokens_per_step)
                     .from(Origin::Engine("sequences per step × tokens per sequence"));
                 Term::stated("X", "", "tok/s", value, tokens / self.step())
             }
-            "step_time_ms" => Term::stated("T_ms", "", "ms", value, self.step() * 1000.0),
-            "goodput" => self.counted("g", "", "", value, "useful work / wall-clock time of a long run"),
-            "straggler_share" => {
+            MetricId::StepTimeMs => Term::stated("T_ms", "", "ms", value, self.step() * 1000.0),
+            MetricId::Goodput => self.counted("g", "", "", value, "useful work / wall-clock time of a long run"),
+            MetricId::StragglerShare => {
                 let how = "(simulated step - the same step on uniform hardware) / simulated step";
                 self.counted("s", "", "", value, how)
             }
-            "failures_per_day" => {
+            MetricId::FailuresPerDay => {
                 let day = Term::input("day", "hours of a day", "h", 24.0).from(Origin::Engine("by definition"));
                 let rate = self.knob("nodes", Knob::NumNodes) * day / self.knob("mtbf", Knob::NodeMtbf);
                 if seen.failures_per_day <= 0.0 {
@@ -114,7 +114,7 @@ impl Reported<'_> {
         })
     }
 
-    fn serving(&self, serving: &Serving, name: &str, value: f64) -> Option<Term> {
+    fn serving(&self, serving: &Serving, id: MetricId, value: f64) -> Option<Term> {
         let output = || self.knob("OSL", Knob::Generate);
         let rate = |value| {
             self.counted(
@@ -126,11 +126,11 @@ impl Reported<'_> {
             )
         };
         let spread = |what, value| self.counted(what, "", "ms", value, "over the counted requests of all runs");
-        Some(match name {
-            "tokens_per_sec" => Term::stated("X", "", "tok/s", value, rate(serving.requests_per_sec) * output()),
-            "requests_per_sec" => rate(value),
-            "tpot_ms" => spread("TPOT", value),
-            "ttft_ms" if serving.first_token.total().is_finite() => {
+        Some(match id {
+            MetricId::TokensPerSec => Term::stated("X", "", "tok/s", value, rate(serving.requests_per_sec) * output()),
+            MetricId::RequestsPerSec => rate(value),
+            MetricId::TpotMs => spread("TPOT", value),
+            MetricId::TtftMs if serving.first_token.total().is_finite() => {
                 let parts = serving.first_token.parts().filter(|(_, ms)| *ms > 0.0).map(|(name, ms)| {
                     Term::input(format!("t_{name}"), name, "ms", ms)
                         .from(Origin::Engine("mean over the counted requests"))
@@ -138,12 +138,14 @@ impl Reported<'_> {
                 let whole = self.counted("TTFT", "", "ms", value, "mean over the counted requests");
                 Term::stated("TTFT", "", "ms", value, sum(parts)).borne(whole.bearing)
             }
-            "ttft_ms" | "ttft_p99_ms" => spread("TTFT", value),
-            "itl_p99_ms" => spread("ITL", value),
-            "p50_ms" | "p95_ms" | "p99_ms" => spread("E2E", value),
-            "good_share" | "goodput_rps" | "waiting_requests" | "kv_used" | "preemptions_per_request" => {
-                self.counted("n", "", "", value, "counted in the simulation")
-            }
+            MetricId::TtftMs | MetricId::TtftP99Ms => spread("TTFT", value),
+            MetricId::ItlP99Ms => spread("ITL", value),
+            MetricId::P50Ms | MetricId::P95Ms | MetricId::P99Ms => spread("E2E", value),
+            MetricId::GoodShare
+            | MetricId::GoodputRps
+            | MetricId::WaitingRequests
+            | MetricId::KvUsed
+            | MetricId::PreemptionsPerRequest => self.counted("n", "", "", value, "counted in the simulation"),
             _ => return None,
         })
     }

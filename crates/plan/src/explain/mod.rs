@@ -23,7 +23,7 @@ use serde::{Serialize, Serializer};
 pub use expression::{Expression, Written};
 pub use origin::{Origin, Place};
 
-use crate::estimate::{Estimate, Figures, METRICS, Metric};
+use crate::estimate::{Estimate, Figures, METRICS, Metric, MetricId};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
@@ -238,17 +238,17 @@ fn derive(whole: &Whole<'_>, metric: &Metric) -> Term {
     let Whole { scenario, estimate, .. } = *whole;
     let value = (metric.get)(estimate, scenario);
     let own = match scenario.engine {
-        Engine::Benchboard => benchboard::explain(whole, metric.name, value),
+        Engine::Benchboard => benchboard::explain(whole, metric.id, value),
         _ => None,
     };
-    let described = own.or_else(|| money::explain(whole, metric.name, value)).or_else(|| match scenario.engine {
+    let described = own.or_else(|| money::explain(whole, metric.id, value)).or_else(|| match scenario.engine {
         Engine::Benchboard => None,
-        Engine::SemiEmpirical => semi_empirical::explain(whole, metric.name, value),
-        Engine::Analytical | Engine::Event if !scenario.phases.is_empty() => scheduled(whole, metric.name, value),
-        Engine::Event => event::explain(whole, metric.name, value),
+        Engine::SemiEmpirical => semi_empirical::explain(whole, metric.id, value),
+        Engine::Analytical | Engine::Event if !scenario.phases.is_empty() => scheduled(whole, metric.id, value),
+        Engine::Event => event::explain(whole, metric.id, value),
         Engine::Analytical => match scenario.mode() {
-            Mode::Training => training::explain(whole, metric.name, value),
-            Mode::Inference => serving::explain(whole, metric.name, value),
+            Mode::Training => training::explain(whole, metric.id, value),
+            Mode::Inference => serving::explain(whole, metric.id, value),
         },
     });
     let unit = unit(metric);
@@ -312,23 +312,23 @@ pub fn mean_over_phases(
 }
 
 /// Figures of phases, each answered under its own load by the analytical engine.
-fn scheduled(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
-    let get: fn(&Figures) -> f64 = match name {
-        "tokens_per_sec" => |f| f.tokens_per_sec,
-        "flop_utilization" => |f| f.flop_utilization,
-        "hbm_bw_util" => |f| f.hbm_bw_util,
-        "comm_compute_ratio" => |f| f.comm_compute_ratio,
-        "step_time_ms" => |f| f.step_time_ms,
-        "node_power_w" => |f| f.node_power_w,
-        "p50_ms" => |f| f.queue.map_or(f.latency, |q| q.latency).p50,
-        "p95_ms" => |f| f.queue.map_or(f.latency, |q| q.latency).p95,
-        "p99_ms" => |f| f.queue.map_or(f.latency, |q| q.latency).p99,
-        "ttft_ms" => |f| f.queue.map_or(f.latency, |q| q.latency).ttft,
-        "queue_wait_p99_ms" => |f| f.queue.map_or(0.0, |q| q.wait.p99),
-        "queue_utilization" => |f| f.queue.map_or(0.0, |q| q.utilization),
+fn scheduled(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
+    let get: fn(&Figures) -> f64 = match id {
+        MetricId::TokensPerSec => |f| f.tokens_per_sec,
+        MetricId::FlopUtilization => |f| f.flop_utilization,
+        MetricId::HbmBwUtil => |f| f.hbm_bw_util,
+        MetricId::CommComputeRatio => |f| f.comm_compute_ratio,
+        MetricId::StepTimeMs => |f| f.step_time_ms,
+        MetricId::NodePowerW => |f| f.node_power_w,
+        MetricId::P50Ms => |f| f.queue.map_or(f.latency, |q| q.latency).p50,
+        MetricId::P95Ms => |f| f.queue.map_or(f.latency, |q| q.latency).p95,
+        MetricId::P99Ms => |f| f.queue.map_or(f.latency, |q| q.latency).p99,
+        MetricId::TtftMs => |f| f.queue.map_or(f.latency, |q| q.latency).ttft,
+        MetricId::QueueWaitP99Ms => |f| f.queue.map_or(0.0, |q| q.wait.p99),
+        MetricId::QueueUtilization => |f| f.queue.map_or(0.0, |q| q.utilization),
         _ => return None,
     };
-    let unit = Metric::named(name).map_or("", unit);
+    let unit = unit(id.metric());
     mean_over_phases(whole, value, unit, |i, figures| {
         let symbol = format!("phase_{i}");
         let name = format!("the metric in phase {}, under the load of that phase", whole.inputs.phase_name(i));

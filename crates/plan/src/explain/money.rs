@@ -2,33 +2,31 @@
 
 use super::expression::Written;
 use super::{Origin, Term, Whole, derive};
-use crate::estimate::Metric;
+use crate::estimate::MetricId;
 use crate::knob::Knob;
 use crate::scenario::{HOURS_PER_YEAR, capital_recovery};
 use atlas_core::plan::PriceBasis;
 use atlas_core::units::MEMORY_GB;
 
 /// The derivation of another metric as a term.
-pub(super) fn of(whole: &Whole<'_>, symbol: &'static str, name: &str) -> Option<Term> {
-    let metric = Metric::named(name)?;
-    let term = derive(whole, metric);
-    Some(Term { symbol: symbol.into(), ..term })
+pub(super) fn of(whole: &Whole<'_>, symbol: &'static str, id: MetricId) -> Term {
+    Term { symbol: symbol.into(), ..derive(whole, id.metric()) }
 }
 
 /// The figures that follow from throughput, power and prices; `None` for all others.
-pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
-    let rate = || of(whole, "X", "tokens_per_sec");
-    let power = || of(whole, "P_node", "node_power_w");
+pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
+    let rate = || of(whole, "X", MetricId::TokensPerSec);
+    let power = || of(whole, "P_node", MetricId::NodePowerW);
     // A layout that needs more accelerators than there are is computed as if they existed.
     let nodes = || -> Written {
         let nodes = whole.inputs.knob("nodes", Knob::NumNodes);
         match shortfall(whole) {
-            Some(short) if name != "power_w" => nodes * short,
+            Some(short) if id != MetricId::PowerW => nodes * short,
             _ => nodes.into(),
         }
     };
-    Some(match name {
-        "tokens_per_sec_per_accel" => {
+    Some(match id {
+        MetricId::TokensPerSecPerAccel => {
             let working: Written = if whole.scenario.engine.reasons() {
                 let knobs = [("tp", Knob::Tp), ("pp", Knob::Pp), ("dp", Knob::Dp)];
                 let bearing = knobs.map(|(symbol, knob)| whole.inputs.knob(symbol, knob)).to_vec();
@@ -39,40 +37,40 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
             } else {
                 as_requested(whole, whole.inputs.accelerators())
             };
-            Term::stated("X_a", "", "tok/s", value, rate()? / working)
+            Term::stated("X_a", "", "tok/s", value, rate() / working)
         }
-        "dollar_per_1k_tokens" => {
-            Term::stated("C_1k", "", "USD", value, as_requested(whole, hourly(whole)?) * 1000.0 / (rate()? * 3600.0))
+        MetricId::DollarPer1kTokens => {
+            Term::stated("C_1k", "", "USD", value, as_requested(whole, hourly(whole)) * 1000.0 / (rate() * 3600.0))
         }
-        "dollar_per_1m_tokens" => {
-            Term::stated("C_1M", "", "USD", value, of(whole, "C_1k", "dollar_per_1k_tokens")? * 1000.0)
+        MetricId::DollarPer1mTokens => {
+            Term::stated("C_1M", "", "USD", value, of(whole, "C_1k", MetricId::DollarPer1kTokens) * 1000.0)
         }
-        "tokens_per_dollar" => {
-            let per_thousand = of(whole, "C_1k", "dollar_per_1k_tokens")?;
+        MetricId::TokensPerDollar => {
+            let per_thousand = of(whole, "C_1k", MetricId::DollarPer1kTokens);
             Term::stated("tokens_per_USD", "", "tok", value, Written::from(1000.0) / per_thousand)
         }
-        "usd_per_hour" => Term { name: "".into(), ..hourly(whole)? },
-        "power_w" => Term::stated("P", "", "W", value, power()? * nodes()),
-        "tokens_per_joule" => Term::stated("tokens_per_J", "", "tok/J", value, rate()? / (power()? * nodes())),
-        "time_to_train_h" | "time_to_published_h" => {
-            let symbol = if name == "time_to_train_h" { "T_run" } else { "T_published" };
-            Term::stated(symbol, "", "h", value, budget(whole, name) / (rate()? * 3600.0))
+        MetricId::UsdPerHour => Term { name: "".into(), ..hourly(whole) },
+        MetricId::PowerW => Term::stated("P", "", "W", value, power() * nodes()),
+        MetricId::TokensPerJoule => Term::stated("tokens_per_J", "", "tok/J", value, rate() / (power() * nodes())),
+        MetricId::TimeToTrainH | MetricId::TimeToPublishedH => {
+            let symbol = if id == MetricId::TimeToTrainH { "T_run" } else { "T_published" };
+            Term::stated(symbol, "", "h", value, budget(whole, id) / (rate() * 3600.0))
         }
-        "dollar_per_1t_tokens" => {
-            Term::stated("C_1T", "", "USD", value, of(whole, "C_1k", "dollar_per_1k_tokens")? * 1e9)
+        MetricId::DollarPer1tTokens => {
+            Term::stated("C_1T", "", "USD", value, of(whole, "C_1k", MetricId::DollarPer1kTokens) * 1e9)
         }
-        "usd_per_run" | "usd_to_published" => {
-            let each = of(whole, "C_1k", "dollar_per_1k_tokens")?;
-            let symbol = if name == "usd_per_run" { "C_run" } else { "C_published" };
-            Term::stated(symbol, "", "USD", value, each * budget(whole, name) / 1000.0)
+        MetricId::UsdPerRun | MetricId::UsdToPublished => {
+            let each = of(whole, "C_1k", MetricId::DollarPer1kTokens);
+            let symbol = if id == MetricId::UsdPerRun { "C_run" } else { "C_published" };
+            Term::stated(symbol, "", "USD", value, each * budget(whole, id) / 1000.0)
         }
-        "usd_per_hour_owned" => owned(whole, value)?,
-        "dollar_per_1m_tokens_owned" => {
-            let hour = const { Metric::known("usd_per_hour_owned") };
-            let hour = owned(whole, (hour.get)(whole.estimate, whole.scenario))?;
-            Term::stated("C_1M_owned", "", "USD", value, as_requested(whole, hour) * 1e6 / (rate()? * 3600.0))
+        MetricId::UsdPerHourOwned => owned(whole, value),
+        MetricId::DollarPer1mTokensOwned => {
+            let hour = MetricId::UsdPerHourOwned.metric();
+            let hour = owned(whole, (hour.get)(whole.estimate, whole.scenario));
+            Term::stated("C_1M_owned", "", "USD", value, as_requested(whole, hour) * 1e6 / (rate() * 3600.0))
         }
-        "break_even_months" => Term::input("months", "", "", value)
+        MetricId::BreakEvenMonths => Term::input("months", "", "", value)
             .from(Origin::Engine(
                 "months until the saved rent, minus energy, colocation and staff, has paid for purchase and interest",
             ))
@@ -84,19 +82,23 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
                 running(whole),
                 energy_hour(whole),
             ]),
-        "tokens_per_wh" => {
-            Term::stated("tokens_per_Wh", "", "tok/Wh", value, of(whole, "tokens_per_J", "tokens_per_joule")? * 3600.0)
-        }
-        "joules_per_token" => {
-            let per_joule = of(whole, "tokens_per_J", "tokens_per_joule")?;
+        MetricId::TokensPerWh => Term::stated(
+            "tokens_per_Wh",
+            "",
+            "tok/Wh",
+            value,
+            of(whole, "tokens_per_J", MetricId::TokensPerJoule) * 3600.0,
+        ),
+        MetricId::JoulesPerToken => {
+            let per_joule = of(whole, "tokens_per_J", MetricId::TokensPerJoule);
             Term::stated("J_token", "", "J", value, Written::from(1.0) / per_joule)
         }
-        "kwh_per_1m_tokens" => energy(whole, value, Written::from(1e6))?,
-        "kwh_per_run" => energy(whole, value, budget(whole, name).into())?,
-        "kg_co2e_per_1m_tokens" | "kg_co2e_per_run" => {
-            let kwh = if name.ends_with("run") { "kwh_per_run" } else { "kwh_per_1m_tokens" };
+        MetricId::KwhPer1mTokens => energy(whole, value, Written::from(1e6)),
+        MetricId::KwhPerRun => energy(whole, value, budget(whole, id).into()),
+        MetricId::KgCo2ePer1mTokens | MetricId::KgCo2ePerRun => {
+            let kwh = if id == MetricId::KgCo2ePerRun { MetricId::KwhPerRun } else { MetricId::KwhPer1mTokens };
             let grid = whole.inputs.knob("kg_kWh", Knob::KgCo2ePerKwh);
-            Term::stated("CO2e", "", "kg", value, of(whole, "E", kwh)? * grid)
+            Term::stated("CO2e", "", "kg", value, of(whole, "E", kwh) * grid)
         }
         _ => return None,
     })
@@ -118,8 +120,8 @@ fn as_requested(whole: &Whole<'_>, term: Term) -> Written {
 }
 
 /// Tokens of the run: the knob's, or as many as the model's makers trained on.
-fn budget(whole: &Whole<'_>, name: &str) -> Term {
-    if name.contains("published") {
+fn budget(whole: &Whole<'_>, id: MetricId) -> Term {
+    if matches!(id, MetricId::TimeToPublishedH | MetricId::UsdToPublished) {
         let tokens = whole.scenario.published_tokens.unwrap_or(0.0);
         return whole.inputs.model("D_published", "published number of training tokens", "tok", tokens);
     }
@@ -127,10 +129,10 @@ fn budget(whole: &Whole<'_>, name: &str) -> Term {
 }
 
 /// Energy of this many tokens, the facility's overhead included.
-fn energy(whole: &Whole<'_>, value: f64, tokens: Written) -> Option<Term> {
-    let per_joule = of(whole, "tokens_per_J", "tokens_per_joule")?;
+fn energy(whole: &Whole<'_>, value: f64, tokens: Written) -> Term {
+    let per_joule = of(whole, "tokens_per_J", MetricId::TokensPerJoule);
     let written = tokens / per_joule / 3.6e6 * whole.inputs.knob("PUE", Knob::Pue);
-    Some(Term::stated("E", "energy including PUE", "kWh", value, written))
+    Term::stated("E", "energy including PUE", "kWh", value, written)
 }
 
 /// Price of a node that is bought.
@@ -190,12 +192,12 @@ fn owned_hour(whole: &Whole<'_>) -> Written {
 }
 
 /// An hour of work on hardware that is owned.
-fn owned(whole: &Whole<'_>, value: f64) -> Option<Term> {
-    Some(Term::stated("C_owned", "", "USD", value, owned_hour(whole) + energy_hour(whole)))
+fn owned(whole: &Whole<'_>, value: f64) -> Term {
+    Term::stated("C_owned", "", "USD", value, owned_hour(whole) + energy_hour(whole))
 }
 
 /// What all nodes cost in an hour, at the kind of price in effect.
-fn hourly(whole: &Whole<'_>) -> Option<Term> {
+fn hourly(whole: &Whole<'_>) -> Term {
     let (inputs, scenario) = (whole.inputs, whole.scenario);
     let value = whole.estimate.cost.usd_per_hour;
     if scenario.terms.basis == PriceBasis::Owned {
@@ -204,7 +206,7 @@ fn hourly(whole: &Whole<'_>) -> Option<Term> {
         } else {
             energy_hour(whole).into()
         };
-        return Some(Term::stated("C_hour", "all owned nodes including energy, per hour", "USD", value, all));
+        return Term::stated("C_hour", "all owned nodes including energy, per hour", "USD", value, all);
     }
     let rent = inputs.knob("C_rent", Knob::HourlyUsd);
     let rent: Written = match scenario.price_basis() {
@@ -213,9 +215,9 @@ fn hourly(whole: &Whole<'_>) -> Option<Term> {
     };
     let nodes = inputs.knob("nodes", Knob::NumNodes);
     if scenario.energy_is_included() {
-        return Some(Term::stated("C_hour", "rental of all nodes per hour", "USD", value, rent * nodes));
+        return Term::stated("C_hour", "rental of all nodes per hour", "USD", value, rent * nodes);
     }
-    let power = of(whole, "P_node", "node_power_w")?;
+    let power = of(whole, "P_node", MetricId::NodePowerW);
     let kwh: Written = match scenario.terms.peak_usd_per_kwh {
         None => inputs.knob("USD_kWh", Knob::UsdPerKwh).into(),
         Some(_) => Term::input(
@@ -233,7 +235,7 @@ fn hourly(whole: &Whole<'_>) -> Option<Term> {
     let energy = power * inputs.knob("PUE", Knob::Pue) / 1000.0 * kwh;
     let energy = Term::derived("C_energy", "energy cost of one node per hour", "USD", energy);
     let all = (rent + energy) * nodes;
-    Some(Term::stated("C_hour", "rental and energy cost of all nodes per hour", "USD", value, all))
+    Term::stated("C_hour", "rental and energy cost of all nodes per hour", "USD", value, all)
 }
 
 /// Power of a node under the analytical engine: its accelerators, and what is around them.
@@ -246,11 +248,10 @@ pub(super) fn node_power(whole: &Whole<'_>, value: f64) -> Term {
     let count = Term::input("n_node", "accelerators per node", "", f64::from(scenario.accelerators_per_node))
         .from(inputs.target(&["accelerators_per_node"], "not stated in the files"));
     let mut bearing = vec![count, inputs.sheet("TDP", "TDP of an accelerator", "W", tdp, &[])];
-    for (name, symbol) in [("flop_utilization", "u_flop"), ("hbm_bw_util", "u_hbm")] {
-        if let Some(metric) = Metric::named(name) {
-            let share = (metric.get)(whole.estimate, scenario);
-            bearing.push(Term::input(symbol, metric.help, "", share).from(Origin::Engine("computed by the engine")));
-        }
+    for (id, symbol) in [(MetricId::FlopUtilization, "u_flop"), (MetricId::HbmBwUtil, "u_hbm")] {
+        let metric = id.metric();
+        let share = (metric.get)(whole.estimate, scenario);
+        bearing.push(Term::input(symbol, metric.help, "", share).from(Origin::Engine("computed by the engine")));
     }
     if scenario.terms.clock_share < 1.0 {
         bearing.push(inputs.knob("f_clock", Knob::ClockShare));
@@ -289,14 +290,14 @@ fn bounds(whole: &Whole<'_>) -> Option<(Term, Term)> {
 /// Power of a node and memory of a device, for training and serving; `None` for all other figures.
 pub(super) fn hardware(
     whole: &Whole<'_>,
-    name: &str,
+    id: MetricId,
     value: f64,
     of_part: impl Fn(&'static str, Term) -> Term,
 ) -> Option<Term> {
-    match name {
-        "node_power_w" => Some(node_power(whole, value)),
-        "peak_mem_gb" => memory(whole, value, of_part),
-        "memory_fill" => memory_fill(whole, value, of_part),
+    match id {
+        MetricId::NodePowerW => Some(node_power(whole, value)),
+        MetricId::PeakMemGb => memory(whole, value, of_part),
+        MetricId::MemoryFill => memory_fill(whole, value, of_part),
         _ => None,
     }
 }

@@ -1,9 +1,9 @@
 //! The calibrated model, in the calibration guide's symbols: the engine's own equations over terms instead of numbers.
 
 use super::expression::{Written, max};
-use super::{Origin, Term, Whole, mean_over_phases};
+use super::{Origin, Term, Whole, mean_over_phases, unit};
 use crate::engine::semi_empirical::{quantity, switches};
-use crate::estimate::{Figures, Latency, Queue};
+use crate::estimate::{Figures, Latency, MetricId, Queue};
 use crate::knob::Knob;
 use crate::scenario::Phase;
 use atlas_config::Mode;
@@ -11,55 +11,46 @@ use atlas_legacy::semi_empirical::coefficients::Coefficient;
 use atlas_legacy::semi_empirical::{Answer, Quantity, Source, answer};
 
 /// The derivation of a figure; `None` for figures that the model does not have.
-pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
+pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
     let scenario = whole.scenario;
     if scenario.phases.is_empty() {
         let described = Reported { whole, phase: &scenario.base, figures: whole.total };
-        return described.figure(name, value);
+        return described.figure(id, value);
     }
-    let units = |name: &str| if name.ends_with("_ms") { "ms" } else { unit(name) };
-    if name == "peak_mem_gb" {
+    if id == MetricId::PeakMemGb {
         let each: Option<Vec<Term>> = scenario
             .phases
             .iter()
             .zip(&whole.estimate.phases)
-            .map(|(phase, figures)| Reported { whole, phase, figures }.figure(name, figures.peak_mem_gb))
+            .map(|(phase, figures)| Reported { whole, phase, figures }.figure(id, figures.peak_mem_gb))
             .collect();
         let largest = each?.into_iter().map(Written::from).reduce(max)?;
         return Some(Term::stated("M", "", "GB", value, largest));
     }
-    mean_over_phases(whole, value, units(name), |i, figures| {
+    mean_over_phases(whole, value, unit(id.metric()), |i, figures| {
         let phase = scenario.phases.get(i)?;
         let described = Reported { whole, phase, figures };
-        described.figure(name, read(name, figures)?)
+        described.figure(id, read(id, figures)?)
     })
 }
 
-fn unit(name: &str) -> &'static str {
-    match name {
-        "tokens_per_sec" => "tok/s",
-        "node_power_w" => "W",
-        _ => "",
-    }
-}
-
 /// A figure of a phase; with its queue where there is one.
-fn read(name: &str, figures: &Figures) -> Option<f64> {
+fn read(id: MetricId, figures: &Figures) -> Option<f64> {
     let latency: Latency = figures.queue.map_or(figures.latency, |queue| queue.latency);
     let queued = |get: fn(&Queue) -> f64| figures.queue.as_ref().map_or(0.0, get);
-    Some(match name {
-        "tokens_per_sec" => figures.tokens_per_sec,
-        "step_time_ms" => figures.step_time_ms,
-        "p50_ms" => latency.p50,
-        "p95_ms" => latency.p95,
-        "p99_ms" => latency.p99,
-        "ttft_ms" => latency.ttft,
-        "queue_wait_p99_ms" => queued(|queue| queue.wait.p99),
-        "queue_utilization" => queued(|queue| queue.utilization),
-        "node_power_w" => figures.node_power_w,
-        "flop_utilization" => figures.flop_utilization,
-        "hbm_bw_util" => figures.hbm_bw_util,
-        "comm_compute_ratio" => figures.comm_compute_ratio,
+    Some(match id {
+        MetricId::TokensPerSec => figures.tokens_per_sec,
+        MetricId::StepTimeMs => figures.step_time_ms,
+        MetricId::P50Ms => latency.p50,
+        MetricId::P95Ms => latency.p95,
+        MetricId::P99Ms => latency.p99,
+        MetricId::TtftMs => latency.ttft,
+        MetricId::QueueWaitP99Ms => queued(|queue| queue.wait.p99),
+        MetricId::QueueUtilization => queued(|queue| queue.utilization),
+        MetricId::NodePowerW => figures.node_power_w,
+        MetricId::FlopUtilization => figures.flop_utilization,
+        MetricId::HbmBwUtil => figures.hbm_bw_util,
+        MetricId::CommComputeRatio => figures.comm_compute_ratio,
         _ => return None,
     })
 }
@@ -90,29 +81,29 @@ impl Reported<'_> {
         self.whole.inputs.in_workload(&["schedule"]).map_or(Origin::Default(otherwise), Origin::File)
     }
 
-    fn figure(&self, name: &str, value: f64) -> Option<Term> {
+    fn figure(&self, id: MetricId, value: f64) -> Option<Term> {
         let of = answer(self, switches(self.whole.scenario, self.phase));
-        Some(match name {
-            "tokens_per_sec" => {
+        Some(match id {
+            MetricId::TokensPerSec => {
                 let rate = match self.scale() {
                     Some(scale) => max(of.tokens_per_sec * scale, 1.0),
                     None => of.tokens_per_sec,
                 };
                 Term::stated("X", "tokens per second of all accelerators", "tok/s", value, rate)
             }
-            "step_time_ms" if self.infer() => {
+            MetricId::StepTimeMs if self.infer() => {
                 Term::input("T_step", "", "ms", value).from(Origin::Engine("serving has no optimizer step"))
             }
-            "step_time_ms" => {
+            MetricId::StepTimeMs => {
                 let step = match self.scale() {
                     Some(scale) => of.step_ms / scale,
                     None => of.step_ms,
                 };
                 Term::stated("T_step", "", "ms", value, step)
             }
-            "p50_ms" | "p95_ms" | "p99_ms" | "ttft_ms" => self.latency(name, value, of),
-            "queue_wait_p99_ms" | "queue_utilization" => self.queue(name, value),
-            "node_power_w" => {
+            MetricId::P50Ms | MetricId::P95Ms | MetricId::P99Ms | MetricId::TtftMs => self.latency(id, value, of),
+            MetricId::QueueWaitP99Ms | MetricId::QueueUtilization => self.queue(id, value),
+            MetricId::NodePowerW => {
                 let scaled = self.scale().map(|_| {
                     Term::input("autoscale", "autoscale_factor of the phase", "", self.phase.autoscale_factor)
                         .from(self.of_schedule("the phase's scales"))
@@ -123,10 +114,10 @@ impl Reported<'_> {
                 };
                 Term::stated("P_node", "", "W", value, watts)
             }
-            "flop_utilization" => Term::stated("u_flop", "", "", value, of.flop_utilization),
-            "hbm_bw_util" => Term::stated("u_hbm", "", "", value, of.memory_utilization),
-            "comm_compute_ratio" => Term::stated("r_comm", "", "", value, of.communication),
-            "peak_mem_gb" => Term::stated("M", "", "GB", value, of.memory_gb),
+            MetricId::FlopUtilization => Term::stated("u_flop", "", "", value, of.flop_utilization),
+            MetricId::HbmBwUtil => Term::stated("u_hbm", "", "", value, of.memory_utilization),
+            MetricId::CommComputeRatio => Term::stated("r_comm", "", "", value, of.communication),
+            MetricId::PeakMemGb => Term::stated("M", "", "GB", value, of.memory_gb),
             _ => return None,
         })
     }
@@ -139,13 +130,13 @@ impl Reported<'_> {
         (!self.whole.scenario.phases.is_empty() && scale != 1.0).then_some(term)
     }
 
-    fn latency(&self, name: &str, value: f64, of: Answer<Written>) -> Term {
+    fn latency(&self, id: MetricId, value: f64, of: Answer<Written>) -> Term {
         let wait = self.figures.queue.map(|queue| queue.wait).unwrap_or_default();
         let alone = self.figures.latency;
-        let (service, alone, wait) = match name {
-            "p50_ms" => (of.p50, alone.p50, wait.p50),
-            "p95_ms" => (of.p95, alone.p95, wait.p95),
-            "p99_ms" => (of.p99, alone.p99, wait.p99),
+        let (service, alone, wait) = match id {
+            MetricId::P50Ms => (of.p50, alone.p50, wait.p50),
+            MetricId::P95Ms => (of.p95, alone.p95, wait.p95),
+            MetricId::P99Ms => (of.p99, alone.p99, wait.p99),
             _ => (of.ttft, alone.ttft, wait.ttft),
         };
         if !self.infer() {
@@ -164,13 +155,11 @@ impl Reported<'_> {
         }
     }
 
-    fn queue(&self, name: &str, value: f64) -> Term {
+    fn queue(&self, id: MetricId, value: f64) -> Term {
         let how = Origin::Engine("Allen–Cunneen in the predecessor's form, capped relative to the service time");
         let queue = self.figures.queue.unwrap_or_default();
-        let unit = if name.ends_with("_ms") { "ms" } else { "" };
-        Term::input(if unit.is_empty() { "rho_queue" } else { "w99" }, "", unit, value)
-            .from(how)
-            .borne(queueing(&queue))
+        let symbol = if id == MetricId::QueueUtilization { "rho_queue" } else { "w99" };
+        Term::input(symbol, "", unit(id.metric()), value).from(how).borne(queueing(&queue))
     }
 }
 

@@ -9,7 +9,7 @@ use super::expression::{Written, product, sum};
 use super::origin::{constants, of_products};
 use super::{Origin, Term, Whole, money};
 use crate::engine::answer::{corrected, serving};
-use crate::estimate::{Detail, Serving};
+use crate::estimate::{Detail, MetricId, Serving};
 use crate::knob::{Knob, Setting};
 use atlas_config::Mode;
 use atlas_perf::accelerator::{Generation, Precision};
@@ -17,53 +17,53 @@ use atlas_perf::constants::Constants;
 use atlas_perf::serving::{Admission, Load, ServingEstimate, ServingInput, Stack, StepInputs};
 
 /// The derivation of a figure; `None` for figures that serving does not have.
-pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
+pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
     let detail = whole.estimate.detail.as_ref()?;
     let (input, constants, out) = serving::closed(whole.scenario, &whole.scenario.base)?;
     let described = Reported { whole, detail, serving: detail.serving?, input, constants, out };
     let serving = &described.serving;
-    Some(match name {
-        "tokens_per_sec" => Term::stated(
+    Some(match id {
+        MetricId::TokensPerSec => Term::stated(
             "X",
             "output tokens per second of all replicas",
             "tok/s",
             value,
             described.requests() * described.output(),
         ),
-        "requests_per_sec" => Term::stated("R", "", "req/s", value, described.requests()),
-        "total_tokens_per_sec" => {
+        MetricId::RequestsPerSec => Term::stated("R", "", "req/s", value, described.requests()),
+        MetricId::TotalTokensPerSec => {
             let all = described.requests() * (described.output() + described.prompt());
             Term::stated("X_all", "", "tok/s", value, all)
         }
-        "tokens_per_sec_per_user" => {
+        MetricId::TokensPerSecPerUser => {
             Term::stated("X_user", "", "tok/s", value, Written::from(1000.0) / described.tpot(serving.tpot_ms[0]))
         }
-        "max_concurrency" => described.sequences(value),
-        "ttft_ms" => described.ttft(value),
-        "ttft_p99_ms" => described.ttft_p99(value),
-        "tpot_ms" => described.tpot(value),
-        "itl_p99_ms" => {
+        MetricId::MaxConcurrency => described.sequences(value),
+        MetricId::TtftMs => described.ttft(value),
+        MetricId::TtftP99Ms => described.ttft_p99(value),
+        MetricId::TpotMs => described.tpot(value),
+        MetricId::ItlP99Ms => {
             let how = "of steps that include a prompt chunk of another request, if at least one in a hundred does";
             Term::input("ITL_p99", "", "ms", value)
                 .from(Origin::Engine(how))
                 .borne(vec![described.tpot(serving.tpot_ms[0])])
         }
-        "p50_ms" => described.whole_request(1, "median", value),
-        "p95_ms" => described.whole_request(2, "p95", value),
-        "p99_ms" => described.whole_request(3, "p99", value),
-        "comm_compute_ratio" => {
+        MetricId::P50Ms => described.whole_request(1, "median", value),
+        MetricId::P95Ms => described.whole_request(2, "p95", value),
+        MetricId::P99Ms => described.whole_request(3, "p99", value),
+        MetricId::CommComputeRatio => {
             let waited = described.parts().into_iter().find(|part| part.name == "communication");
             let waited = waited.map_or_else(|| Written::from(0.0), Written::from);
             Term::stated("r_comm", "", "", value, waited / described.token_time())
         }
-        "flop_utilization" => described.arithmetic(value),
-        "hbm_bw_util" => {
+        MetricId::FlopUtilization => described.arithmetic(value),
+        MetricId::HbmBwUtil => {
             let names = ["weights", "KV cache", "activations", "compute"];
             let bearing = described.parts().into_iter().filter(|part| names.contains(&&*part.name)).collect();
             let how = "time to stream weights, KV cache and activations / time per token";
             Term::input("u_hbm", "", "", value).from(Origin::Engine(how)).borne(bearing)
         }
-        _ => return money::hardware(whole, name, value, |part, term| described.held(part, term)),
+        _ => return money::hardware(whole, id, value, |part, term| described.held(part, term)),
     })
 }
 

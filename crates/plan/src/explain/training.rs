@@ -7,7 +7,7 @@ use super::expression::{Written, ceiling, product, sum};
 use super::origin::{constants, of_products};
 use super::{Origin, Term, Whole, money, operators};
 use crate::engine::answer::{corrected, training};
-use crate::estimate::Training;
+use crate::estimate::{MetricId, Training};
 use crate::knob::Knob;
 use atlas_config::Mode;
 use atlas_perf::accelerator::Precision;
@@ -21,7 +21,7 @@ const COMMUNICATION: [&str; 5] =
     ["tensor parallel", "context parallel", "expert parallel", "pipeline transfer", "data parallel"];
 
 /// The derivation of a figure; `None` for figures that training does not have.
-pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term> {
+pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
     let (input, constants, out) = training::closed(whole.scenario, &whole.scenario.base)?;
     let detail = whole.estimate.detail?;
     let described = Reported {
@@ -33,36 +33,36 @@ pub(super) fn explain(whole: &Whole<'_>, name: &str, value: f64) -> Option<Term>
         constants,
         out,
     };
-    Some(match name {
-        "tokens_per_sec" => Term::stated("X", "", "tok/s", value, described.tokens() / described.step()),
-        "step_time_ms" => Term::stated("T_ms", "", "ms", value, described.step() * 1000.0),
-        "mfu" => {
+    Some(match id {
+        MetricId::TokensPerSec => Term::stated("X", "", "tok/s", value, described.tokens() / described.step()),
+        MetricId::StepTimeMs => Term::stated("T_ms", "", "ms", value, described.step() * 1000.0),
+        MetricId::Mfu => {
             let flops = described.flops(&token_flops(&described.input, false));
             described.utilization("MFU", value, flops)
         }
-        "mfu_causal" | "flop_utilization" => {
+        MetricId::MfuCausal | MetricId::FlopUtilization => {
             let flops = described.flops(&token_flops(&described.input, true));
             described.utilization("MFU_causal", value, flops)
         }
-        "hfu" => {
+        MetricId::Hfu => {
             let executed = described.out.executed_flops_per_token;
             let flops = Term::input("F_hw", "FLOPs executed by the hardware per token", "FLOP", executed)
                 .from(Origin::Engine("model FLOPs plus recomputed operators"))
                 .borne(vec![described.knob("recompute", Knob::Recompute), described.recomputed()]);
             described.utilization("HFU", value, flops)
         }
-        "comm_compute_ratio" => {
+        MetricId::CommComputeRatio => {
             let waited = described.parts().into_iter().filter(|part| COMMUNICATION.contains(&&*part.name));
             let waited: Written = waited.map(Written::from).reduce(|a, b| a + b).unwrap_or_else(|| Written::from(0.0));
             Term::stated("r_comm", "", "", value, waited / described.step())
         }
-        "hbm_bw_util" => {
+        MetricId::HbmBwUtil => {
             let names = ["elementwise", "optimizer", "gemm", "attention", "recompute"];
             let bearing = described.parts().into_iter().filter(|part| names.contains(&&*part.name)).collect();
             let how = "memory-bound time and memory traffic of GEMMs / step time";
             Term::input("u_hbm", "", "", value).from(Origin::Engine(how)).borne(bearing)
         }
-        _ => return money::hardware(whole, name, value, |part, term| described.held(part, term)),
+        _ => return money::hardware(whole, id, value, |part, term| described.held(part, term)),
     })
 }
 

@@ -363,6 +363,13 @@ impl Scenario {
         ranks / machine.dies
     }
 
+    /// Devices that the layout puts to work: tp × pp × cp × dp (× attention groups in serving).
+    pub(crate) fn working_devices(&self) -> f64 {
+        // Accelerators of a pool are part of the whole, or separate from those that decode.
+        let Phase { shape, .. } = &self.base;
+        shape.tp * shape.pp * self.base.groups() * shape.dp + self.base.set_apart()
+    }
+
     /// Training or inference.
     #[must_use]
     pub fn mode(&self) -> Mode {

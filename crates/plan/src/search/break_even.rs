@@ -1,7 +1,7 @@
 //! Rent or own: what an hour of work costs either way, by the share of the time that the hardware works.
 
 use crate::engine::estimate_into;
-use crate::estimate::{Estimate, Metric};
+use crate::estimate::{Estimate, Metric, MetricId};
 use crate::scenario::Scenario;
 use atlas_core::plan::PriceBasis;
 
@@ -35,10 +35,10 @@ pub fn at(start: &Scenario, utilization: f64) -> Option<Point> {
     let figure = |metric: &Metric| (metric.get)(&answer, &scenario);
     Some(Point {
         utilization,
-        rent: figure(const { Metric::known("usd_per_hour") }),
-        owned: figure(const { Metric::known("usd_per_hour_owned") }),
+        rent: figure(MetricId::UsdPerHour.metric()),
+        owned: figure(MetricId::UsdPerHourOwned.metric()),
         million_tokens: answer.total.tokens_per_sec * 3600.0 * 1e-6 / answer.shortfall(),
-        months: figure(const { Metric::known("break_even_months") }),
+        months: figure(MetricId::BreakEvenMonths.metric()),
     })
 }
 

@@ -1,9 +1,8 @@
 //! What is traded for what: pairs of figures, and the knobs that trade one for the other.
 
-use super::optimize::{Problem, freed};
+use super::optimize::{MOST, Problem, freed};
 use super::space::{Axis, Space, divisors, stages};
-use super::{figure, optimize::MOST};
-use crate::estimate::Metric;
+use crate::estimate::{Metric, MetricId};
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
@@ -15,17 +14,17 @@ use atlas_core::plan::Recompute;
 pub struct Pair {
     /// In words.
     pub name: &'static str,
-    /// The figure that runs across, by name.
-    pub across: &'static str,
-    /// The figure that runs up, by name.
-    pub up: &'static str,
+    /// The figure that runs across.
+    pub across: MetricId,
+    /// The figure that runs up.
+    pub up: MetricId,
     /// Whose.
     pub mode: Mode,
     /// Whether the number of nodes is changed, too.
     pub nodes: bool,
 }
 
-const fn pair(name: &'static str, across: &'static str, up: &'static str, mode: Mode, nodes: bool) -> Pair {
+const fn pair(name: &'static str, across: MetricId, up: MetricId, mode: Mode, nodes: bool) -> Pair {
     Pair { name, across, up, mode, nodes }
 }
 
@@ -33,30 +32,48 @@ const fn pair(name: &'static str, across: &'static str, up: &'static str, mode: 
 pub const PAIRS: [Pair; 7] = [
     pair(
         "throughput against interactivity",
-        "tokens_per_sec_per_user",
-        "tokens_per_sec_per_accel",
+        MetricId::TokensPerSecPerUser,
+        MetricId::TokensPerSecPerAccel,
         Mode::Inference,
         false,
     ),
-    pair("cost against interactivity", "tokens_per_sec_per_user", "dollar_per_1m_tokens", Mode::Inference, false),
-    pair("throughput against time to first token", "ttft_ms", "tokens_per_sec_per_accel", Mode::Inference, false),
-    pair("energy against interactivity", "tokens_per_sec_per_user", "joules_per_token", Mode::Inference, false),
-    pair("cost against time", "time_to_train_h", "usd_per_run", Mode::Training, true),
-    pair("energy against time", "time_to_train_h", "kwh_per_run", Mode::Training, true),
-    pair("throughput against free memory", "headroom", "tokens_per_sec", Mode::Training, false),
+    pair(
+        "cost against interactivity",
+        MetricId::TokensPerSecPerUser,
+        MetricId::DollarPer1mTokens,
+        Mode::Inference,
+        false,
+    ),
+    pair(
+        "throughput against time to first token",
+        MetricId::TtftMs,
+        MetricId::TokensPerSecPerAccel,
+        Mode::Inference,
+        false,
+    ),
+    pair(
+        "energy against interactivity",
+        MetricId::TokensPerSecPerUser,
+        MetricId::JoulesPerToken,
+        Mode::Inference,
+        false,
+    ),
+    pair("cost against time", MetricId::TimeToTrainH, MetricId::UsdPerRun, Mode::Training, true),
+    pair("energy against time", MetricId::TimeToTrainH, MetricId::KwhPerRun, Mode::Training, true),
+    pair("throughput against free memory", MetricId::Headroom, MetricId::TokensPerSec, Mode::Training, false),
 ];
 
 impl Pair {
     /// The pairs that say something about a scenario.
     pub fn of(scenario: &Scenario) -> impl Iterator<Item = &'static Pair> {
-        let known = |name| figure::named(name).is_some_and(|metric| metric.applies_to(scenario));
-        PAIRS.iter().filter(move |pair| pair.mode == scenario.mode() && known(pair.across) && known(pair.up))
+        let applies = |metric: &Metric| metric.applies_to(scenario);
+        PAIRS.iter().filter(move |pair| pair.mode == scenario.mode() && pair.metrics().into_iter().all(applies))
     }
 
     /// Its figures: across, up.
     #[must_use]
-    pub fn metrics(&self) -> Option<[&'static Metric; 2]> {
-        Some([figure::named(self.across)?, figure::named(self.up)?])
+    pub fn metrics(&self) -> [&'static Metric; 2] {
+        [self.across.metric(), self.up.metric()]
     }
 
     /// The starting point of its search.
@@ -68,13 +85,13 @@ impl Pair {
     /// The search for its best compromises from [`Pair::start`]: layouts, and what is traded: the load in serving; nodes,
     /// micro-batch and recomputation in training. Small enough to be looked at everywhere in the blink of an eye.
     #[must_use]
-    pub fn problem<'p>(&self, start: &'p Scenario, parts: &'p Parts) -> Option<Problem<'p>> {
-        let front = self.metrics()?.to_vec();
-        let objective = *front.last()?;
+    pub fn problem<'p>(&self, start: &'p Scenario, parts: &'p Parts) -> Problem<'p> {
+        let front = self.metrics().to_vec();
+        let objective = self.up.metric();
         let space = self.space(start);
         let conditions = Vec::new();
         let usual = Vec::new();
-        Some(Problem {
+        Problem {
             requested: start,
             start,
             parts,
@@ -87,7 +104,7 @@ impl Pair {
             runners_up: 0,
             most: MOST,
             worth: 0.0,
-        })
+        }
     }
 
     fn space(&self, start: &Scenario) -> Space {
@@ -134,7 +151,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::knob::Overrides;
-    use crate::search::{Gauge, optimize};
+    use crate::search::{Gauge, figure, optimize};
     use atlas_config::library::Library;
     use atlas_document::Sources;
 
@@ -147,13 +164,12 @@ mod tests {
             assert!(Pair::of(&scenario).count() >= 3);
             for pair in Pair::of(&scenario) {
                 let start = pair.start(&scenario, &parts);
-                let problem = pair.problem(&start, &parts).unwrap();
+                let problem = pair.problem(&start, &parts);
                 assert!(problem.space.size() < 200_000, "{}: {}", pair.name, problem.space.size());
                 let found = optimize(&problem, &Gauge::default());
                 assert!(found.front.len() > 1, "{}: nothing is traded", pair.name);
-                let [across, up] = pair.metrics().unwrap();
                 let scores = |candidate: &crate::search::optimize::Candidate| {
-                    [across, up].map(|metric| figure::score(metric, &candidate.estimate, &candidate.scenario))
+                    pair.metrics().map(|metric| figure::score(metric, &candidate.estimate, &candidate.scenario))
                 };
                 let front: Vec<[f64; 2]> = found.front.iter().map(scores).collect();
                 for (i, a) in front.iter().enumerate() {

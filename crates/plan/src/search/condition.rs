@@ -37,6 +37,11 @@ impl Relation {
         ("=", Relation::Equal),
     ];
 
+    /// The relation that a text begins with, and what follows.
+    fn read(text: &str) -> Option<(Relation, &str)> {
+        Relation::SIGNS.iter().find_map(|(sign, relation)| Some((*relation, text.strip_prefix(sign)?)))
+    }
+
     fn sign(self) -> &'static str {
         Relation::SIGNS.iter().find(|(_, relation)| *relation == self).map_or("", |(sign, _)| sign)
     }
@@ -104,8 +109,7 @@ impl Condition {
         }
         let at = text.find(['<', '>', '=', '!']).ok_or_else(|| ConditionError::Form(text.to_owned()))?;
         let (name, rest) = text.split_at(at);
-        let found = Relation::SIGNS.iter().find_map(|(sign, relation)| Some((*relation, rest.strip_prefix(sign)?)));
-        let (relation, bound) = found.ok_or_else(|| ConditionError::Form(text.to_owned()))?;
+        let (relation, bound) = Relation::read(rest).ok_or_else(|| ConditionError::Form(text.to_owned()))?;
         if let Some(metric) = figure::named(name) {
             return Ok(Condition::Figure(metric, relation, quantity(metric, bound)?));
         }
@@ -118,6 +122,15 @@ impl Condition {
             return Err(ConditionError::Form(text.to_owned()));
         }
         Ok(Condition::Knob(knob, relation, value))
+    }
+
+    /// Reads a relation and a bound on a figure: `<=50 ms`.
+    ///
+    /// # Errors
+    /// No relation, or an invalid bound.
+    pub fn on(metric: &'static Metric, text: &str) -> Result<Condition, ConditionError> {
+        let (relation, bound) = Relation::read(text).ok_or_else(|| ConditionError::Form(text.to_owned()))?;
+        Ok(Condition::Figure(metric, relation, quantity(metric, bound)?))
     }
 
     /// A figure that may be at most so much.

@@ -17,12 +17,11 @@ mod walk;
 use std::time::Instant;
 
 use super::condition::{Condition, fits};
-use super::figure;
 use super::gauge::{Gauge, workers};
 use super::hill_climb::hill_climb;
 use super::rule::Rule;
 use super::space::Space;
-use crate::estimate::Metric;
+use crate::estimate::{Metric, MetricId};
 use crate::scenario::{Parts, Scenario};
 
 pub use crate::estimate::detail::HEADROOM;
@@ -67,7 +66,7 @@ impl<'p> Problem<'p> {
     /// The usual search for that figure, without conditions: the usual knobs, two figures traded off, five runners-up.
     #[must_use]
     pub fn of(start: &'p Scenario, parts: &'p Parts, objective: &'static Metric) -> Problem<'p> {
-        let idle = objective == &figure::ACCELERATORS;
+        let idle = objective.id == MetricId::Accelerators;
         Problem {
             requested: start,
             start,
@@ -88,16 +87,16 @@ impl<'p> Problem<'p> {
     #[must_use]
     pub fn from(self, requested: &'p Scenario) -> Problem<'p> {
         let devices = requested.accelerators() * requested.machine.map_or(1.0, |machine| machine.dies);
-        let idle = self.idle || figure::working(requested) < devices;
+        let idle = self.idle || requested.working_devices() < devices;
         Problem { requested, idle, ..self }
     }
 
     /// With the usual conditions on figures that no condition bounds yet, but for those in `without`.
     #[must_use]
-    pub fn usually(mut self, without: &[&str]) -> Problem<'p> {
+    pub fn usually(mut self, without: &[MetricId]) -> Problem<'p> {
         let all = usual_conditions(self.requested, self.objective, &self.conditions);
         let wanted = |condition: &Condition| match condition {
-            Condition::Figure(metric, ..) => !without.contains(&metric.name),
+            Condition::Figure(metric, ..) => !without.contains(&metric.id),
             _ => true,
         };
         self.usual = all.into_iter().filter(wanted).collect();

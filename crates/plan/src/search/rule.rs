@@ -7,8 +7,6 @@ use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_perf::serving::Layout;
 
-use super::figure::working;
-
 /// A rule of layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
@@ -124,7 +122,7 @@ impl Rule {
         match self {
             Rule::Accelerators => {
                 let have = scenario.accelerators() * scenario.machine.map_or(1.0, |machine| machine.dies);
-                let used = working(scenario);
+                let used = scenario.working_devices();
                 if idle { used <= have } else { used == have }
             }
             Rule::Heads => model.heads <= 0.0 || divides(f64::from(shape.tp), f64::from(model.heads)),

@@ -8,7 +8,7 @@ use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::standing::{Standing, ranked, standings};
-use atlas_plan::estimate::{Better, METRICS, Metric, Scale};
+use atlas_plan::estimate::{Better, METRICS, Metric, MetricId, Scale};
 use atlas_plan::knob::Knob;
 use atlas_plan::search::frontier::frontier;
 use atlas_plan::search::methodology::mixed_prices;
@@ -38,8 +38,7 @@ fn targets(study: &Study) -> String {
 }
 
 /// The entry that a metric likes best among those that fit.
-fn best<'s>(study: &'s Study, name: &str) -> Option<(&'s Entry, f64)> {
-    let metric = Metric::named(name)?;
+fn best<'s>(study: &'s Study, metric: &Metric) -> Option<(&'s Entry, f64)> {
     let fitting = study.entries.iter().filter(|entry| entry.fits());
     let values = fitting.filter_map(|entry| Some((entry, entry.value(metric).filter(|value| value.is_finite())?)));
     match metric.better {
@@ -48,32 +47,29 @@ fn best<'s>(study: &'s Study, name: &str) -> Option<(&'s Entry, f64)> {
     }
 }
 
-fn shown(name: &str, value: f64) -> String {
-    Metric::named(name).map_or_else(|| units::si(value), |metric| metric.show(value))
-}
-
 fn summary(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Heading(2, "Summary".to_owned()));
     let mut points = Vec::new();
     let serving = study.entries.first().is_some_and(|entry| entry.scenario.mode() == Mode::Inference);
-    let titles: &[(&str, &str)] = if serving {
+    let titles: &[(MetricId, &str)] = if serving {
         &[
-            ("tokens_per_sec", "Fastest"),
-            ("dollar_per_1m_tokens", "Cheapest per token"),
-            ("tpot_ms", "Lowest time per output token"),
-            ("tokens_per_joule", "Highest energy efficiency"),
+            (MetricId::TokensPerSec, "Fastest"),
+            (MetricId::DollarPer1mTokens, "Cheapest per token"),
+            (MetricId::TpotMs, "Lowest time per output token"),
+            (MetricId::TokensPerJoule, "Highest energy efficiency"),
         ]
     } else {
         &[
-            ("tokens_per_sec", "Fastest"),
-            ("dollar_per_1m_tokens", "Cheapest per token"),
-            ("mfu", "Highest MFU"),
-            ("tokens_per_joule", "Highest energy efficiency"),
+            (MetricId::TokensPerSec, "Fastest"),
+            (MetricId::DollarPer1mTokens, "Cheapest per token"),
+            (MetricId::Mfu, "Highest MFU"),
+            (MetricId::TokensPerJoule, "Highest energy efficiency"),
         ]
     };
-    for (name, title) in titles {
-        if let Some((entry, value)) = best(study, name) {
-            points.push(format!("{title}: {}, {}{}", entry.name, shown(name, value), interval(entry, name)));
+    for (id, title) in titles {
+        let metric = id.metric();
+        if let Some((entry, value)) = best(study, metric) {
+            points.push(format!("{title}: {}, {}{}", entry.name, metric.show(value), interval(entry, metric)));
         }
     }
     out.extend(compared(study).map(Block::Text));
@@ -145,9 +141,10 @@ fn recommendation(study: &Study) -> Option<String> {
     if study.entries.len() < 2 {
         return None;
     }
-    let (cheap, price) = best(study, "dollar_per_1m_tokens")?;
-    let (fast, rate) = best(study, "tokens_per_sec")?;
-    let (price, rate) = (units::usd(price), shown("tokens_per_sec", rate));
+    let (cost, speed) = (MetricId::DollarPer1mTokens.metric(), MetricId::TokensPerSec.metric());
+    let (cheap, price) = best(study, cost)?;
+    let (fast, rate) = best(study, speed)?;
+    let (price, rate) = (units::usd(price), speed.show(rate));
     let advice = if std::ptr::eq(cheap, fast) {
         format!(
             "{} is both the fastest ({rate}) and the cheapest ({price} per million tokens) option that fits.",
@@ -156,11 +153,10 @@ fn recommendation(study: &Study) -> Option<String> {
     } else {
         format!("{} is the cheapest, {price} per million tokens; {} is the fastest, {rate}.", cheap.name, fast.name)
     };
-    let metric = const { Metric::known("dollar_per_1m_tokens") };
-    let (_, high) = metric.interval(&cheap.estimate, &cheap.scenario)?;
+    let (_, high) = cost.interval(&cheap.estimate, &cheap.scenario)?;
     let rivals = study.entries.iter().filter(|entry| !std::ptr::eq(*entry, cheap) && entry.fits());
     let near =
-        rivals.filter(|entry| metric.interval(&entry.estimate, &entry.scenario).is_some_and(|(low, _)| low < high));
+        rivals.filter(|entry| cost.interval(&entry.estimate, &entry.scenario).is_some_and(|(low, _)| low < high));
     let near: Vec<&str> = near.map(|entry| entry.name.as_str()).collect();
     if near.is_empty() {
         return Some(advice);
@@ -174,8 +170,7 @@ fn recommendation(study: &Study) -> Option<String> {
 }
 
 /// The ends between which nine measurements of ten lie, in words.
-fn interval(entry: &Entry, name: &str) -> String {
-    let Some(metric) = Metric::named(name) else { return String::new() };
+fn interval(entry: &Entry, metric: &Metric) -> String {
     let Some((low, high)) = metric.interval(&entry.estimate, &entry.scenario) else { return String::new() };
     let scale = Scale::of(metric, std::iter::once((metric.get)(&entry.estimate, &entry.scenario)));
     format!(" (90 %: {})", scale.interval_in_words(low, high))
@@ -247,8 +242,16 @@ fn charts(study: &Study, out: &mut Vec<Block>) {
 /// The key figures of the entries beside each other.
 fn bars(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Text("Thin lines show 90 % intervals.".to_owned()));
-    for name in ["tokens_per_sec", "dollar_per_1m_tokens", "step_time_ms", "ttft_ms", "tpot_ms", "p99_ms", "power_w"] {
-        let Some(metric) = Metric::named(name) else { continue };
+    let charted = [
+        MetricId::TokensPerSec,
+        MetricId::DollarPer1mTokens,
+        MetricId::StepTimeMs,
+        MetricId::TtftMs,
+        MetricId::TpotMs,
+        MetricId::P99Ms,
+        MetricId::PowerW,
+    ];
+    for metric in charted.map(MetricId::metric) {
         let bar = |entry: &Entry| {
             let value = entry.value(metric).filter(|value| value.is_finite() && *value > 0.0)?;
             Some(Bar {
@@ -268,13 +271,13 @@ fn bars(study: &Study, out: &mut Vec<Block>) {
 }
 
 fn heat(study: &Study, out: &mut Vec<Block>) {
-    let columns = ["flop_utilization", "hbm_bw_util", "comm_compute_ratio"].map(Metric::named);
+    let columns = [MetricId::FlopUtilization, MetricId::HbmBwUtil, MetricId::CommComputeRatio].map(MetricId::metric);
     let mut head = vec![("utilization".to_owned(), Align::Left)];
-    head.extend(columns.iter().flatten().map(|metric| (metric.label.to_owned(), Align::Right)));
+    head.extend(columns.iter().map(|metric| (metric.label.to_owned(), Align::Right)));
     head.push(("memory".to_owned(), Align::Right));
     let row = |entry: &Entry| {
         let mut cells = vec![Cell::text(entry.name.clone())];
-        for metric in columns.iter().flatten() {
+        for metric in columns {
             let value = entry.value(metric).unwrap_or(f64::NAN);
             cells.push(Cell::figure(units::percent(value), value));
         }

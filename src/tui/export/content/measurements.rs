@@ -9,7 +9,6 @@ use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_evidence::calibrate::judge::Judged;
 use atlas_evidence::calibrate::predict::Figure;
-use atlas_plan::estimate::Metric;
 use atlas_report::calibration::changes;
 use atlas_report::chart::{Axis, Plot, Series};
 use atlas_report::document::Document;
@@ -85,8 +84,8 @@ fn plot(all: &[Judged], figure: Figure) -> Option<Plot> {
     const DECADES: f64 = 10.0;
     let own = || all.iter().filter(|one| one.figure == figure);
     let highest = own().map(|one| one.measured).fold(0.0, f64::max);
-    let metric = Metric::named(figure.name());
-    let (factor, unit) = metric.map_or((1.0, ""), |metric| metric.axis_unit(highest));
+    let metric = figure.metric();
+    let (factor, unit) = metric.axis_unit(highest);
     let of = |engine: Engine| {
         let own = own().filter(move |one| one.engine == engine);
         own.map(|one| (factor * one.measured, factor * one.after.unwrap_or(one.before))).collect::<Vec<(f64, f64)>>()
@@ -101,7 +100,7 @@ fn plot(all: &[Judged], figure: Figure) -> Option<Plot> {
     if !(low > 0.0 && high.is_finite() && low.is_finite()) {
         return None;
     }
-    let name = metric.map_or(figure.name(), |metric| metric.label);
+    let name = metric.label;
     let axis = |what: &str| {
         let label = if unit.is_empty() { format!("{name}, {what}") } else { format!("{name}, {what} ({unit})") };
         if high / low > DECADES { Axis::log(label) } else { Axis { from_zero: false, ..Axis::linear(label) } }

@@ -10,10 +10,10 @@ use atlas_config::library::Library;
 use atlas_config::workload::{PlanSpec, Shape};
 use atlas_config::{Mode, Target, Workload};
 use atlas_plan::engine;
-use atlas_plan::estimate::{Metric, Verdict};
+use atlas_plan::estimate::{Metric, MetricId, Verdict};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::{Gauge, figure};
+use atlas_plan::search::Gauge;
 
 use super::{Cell, Grid, Row, speed};
 use crate::demo::Setup;
@@ -163,8 +163,8 @@ impl Work {
                     let value =
                         |metric: &Metric| metric.applies_to(&scenario).then(|| (metric.get)(&estimate, &scenario));
                     let speed = value(speed(scenario.mode())).unwrap_or_default();
-                    let price = value(const { Metric::known("dollar_per_1m_tokens") });
-                    let free = (figure::HEADROOM.get)(&estimate, &scenario);
+                    let price = value(MetricId::DollarPer1mTokens.metric());
+                    let free = (MetricId::Headroom.metric().get)(&estimate, &scenario);
                     return Cell::Fits { layout, free, speed, price };
                 }
                 Some(Verdict::Memory { needs, has }) => {

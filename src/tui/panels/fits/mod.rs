@@ -21,7 +21,7 @@ pub use state::{Cell, Grid, Question, Row, State};
 use std::sync::Arc;
 
 use atlas_config::{Mode, Target};
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{Knob, Setting};
 
 use super::Spec;
@@ -55,8 +55,8 @@ pub(super) static SPEC: Spec = Spec {
 #[must_use]
 pub fn speed(mode: Mode) -> &'static Metric {
     match mode {
-        Mode::Inference => const { Metric::known("tokens_per_sec_per_user") },
-        Mode::Training => const { Metric::known("tokens_per_sec_per_accel") },
+        Mode::Inference => MetricId::TokensPerSecPerUser.metric(),
+        Mode::Training => MetricId::TokensPerSecPerAccel.metric(),
     }
 }
 

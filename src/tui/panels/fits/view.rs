@@ -1,7 +1,7 @@
 //! Models and targets on the screen: speed, and by its color whether it fits.
 
 use atlas_core::units::MEMORY_GB;
-use atlas_plan::estimate::{Metric, Scale};
+use atlas_plan::estimate::{MetricId, Scale};
 use atlas_plan::search::optimize::HEADROOM;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -42,7 +42,7 @@ pub fn describe(app: &App, cell: &Cell) -> String {
         Cell::Fits { layout: (tp, pp), free, speed: value, price } => {
             let metric = speed(app.answer.mode());
             let speed = format!(", {} {}", metric.label, metric.brief(*value));
-            let per_token = const { Metric::known("dollar_per_1m_tokens") };
+            let per_token = MetricId::DollarPer1mTokens.metric();
             let shown = |price: f64| format!(", {} {}", per_token.label, per_token.brief(price));
             let price = price.map_or_else(String::new, shown);
             format!("fits with tp={tp} pp={pp}, {:.0} % free{speed}{price}", 100.0 * free)

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use atlas_catalog::software::{AcceleratorClass, Software, SoftwareKind, TraitRow};
 use atlas_config::Mode;
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{Knob, Setting};
 
 use super::Spec;
@@ -46,11 +46,11 @@ pub(super) static SPEC: Spec = Spec {
 
 /// The figures that releases are compared by, throughput first.
 pub fn metrics(mode: Mode) -> impl Iterator<Item = &'static Metric> {
-    const THROUGHPUT: &Metric = Metric::known("tokens_per_sec");
-    const COST: &Metric = Metric::known("dollar_per_1m_tokens");
+    const THROUGHPUT: &Metric = MetricId::TokensPerSec.metric();
+    const COST: &Metric = MetricId::DollarPer1mTokens.metric();
     let [second, third] = match mode {
-        Mode::Training => const { [Metric::known("step_time_ms"), Metric::known("mfu_causal")] },
-        Mode::Inference => const { [Metric::known("tpot_ms"), Metric::known("ttft_ms")] },
+        Mode::Training => [MetricId::StepTimeMs.metric(), MetricId::MfuCausal.metric()],
+        Mode::Inference => [MetricId::TpotMs.metric(), MetricId::TtftMs.metric()],
     };
     [THROUGHPUT, second, third, COST].into_iter()
 }

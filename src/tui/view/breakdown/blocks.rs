@@ -3,7 +3,7 @@
 use crate::tui::app::App;
 use crate::tui::theme::Role;
 use atlas_core::units;
-use atlas_plan::estimate::{Breakdown, Detail, MemoryUse, Metric, Scale};
+use atlas_plan::estimate::{Breakdown, Detail, MemoryUse, MetricId, Scale};
 
 /// The quantity that a block divides. It selects the explanation of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub(super) fn time(
     ms: f64,
 ) {
     let total = parts.total();
-    let scale = Scale::of_whole(const { Metric::known("step_time_ms") }, ms * total);
+    let scale = Scale::of_whole(MetricId::StepTimeMs.metric(), ms * total);
     let show = |value: f64| format!("{} {}", scale.show(ms * value), scale.unit());
     rows.push(Row::Heading(title, show(total)));
     let mut from = 0.0;

@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn every_heading_of_the_list_has_its_columns_for_itself() {
-        for metric in &atlas_plan::estimate::METRICS {
+        for metric in atlas_plan::estimate::METRICS {
             let (first, second) = heads(metric);
             // The first line may begin with an arrow.
             let widest = first.width().max(second.width());

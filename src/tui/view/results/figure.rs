@@ -88,7 +88,7 @@ pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &C
     let now = app.answer.value(metric);
     let shown = app.answer.shown(metric).unwrap_or_else(|| "–".to_owned());
     let role = match () {
-        () if app.flash.metrics.contains(metric.name) => Role::Flash,
+        () if app.flash.metrics.contains(&metric.id) => Role::Flash,
         () if app.answer.fits() => Role::Value,
         // The figures of a scenario that does not fit are dim.
         () => Role::Dim,

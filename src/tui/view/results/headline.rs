@@ -10,7 +10,7 @@ use crate::tui::app::{Answer, App, Headline, Pane, View};
 use crate::tui::draw::{Canvas, wrap};
 use crate::tui::theme::Role;
 use atlas_config::Mode;
-use atlas_plan::estimate::{Detail, Metric, Verdict};
+use atlas_plan::estimate::{Detail, Metric, MetricId, Verdict};
 
 /// Minimum columns of a tile.
 const TILE: u16 = 13;
@@ -22,21 +22,21 @@ const TELLING: [(Mode, [&Metric; MOST]); 2] = [
     (
         Mode::Inference,
         [
-            Metric::known("tpot_ms"),
-            Metric::known("dollar_per_1m_tokens"),
-            Metric::known("ttft_ms"),
-            Metric::known("tokens_per_sec_per_accel"),
-            Metric::known("tokens_per_sec_per_user"),
+            MetricId::TpotMs.metric(),
+            MetricId::DollarPer1mTokens.metric(),
+            MetricId::TtftMs.metric(),
+            MetricId::TokensPerSecPerAccel.metric(),
+            MetricId::TokensPerSecPerUser.metric(),
         ],
     ),
     (
         Mode::Training,
         [
-            Metric::known("time_to_train_h"),
-            Metric::known("mfu_causal"),
-            Metric::known("dollar_per_1m_tokens"),
-            Metric::known("tokens_per_sec_per_accel"),
-            Metric::known("step_time_ms"),
+            MetricId::TimeToTrainH.metric(),
+            MetricId::MfuCausal.metric(),
+            MetricId::DollarPer1mTokens.metric(),
+            MetricId::TokensPerSecPerAccel.metric(),
+            MetricId::StepTimeMs.metric(),
         ],
     ),
 ];
@@ -241,7 +241,7 @@ fn tile(app: &App, canvas: &mut Canvas<'_>, cell: Rect, line: &Line, metric: &'s
         Line::Names => Some((metric.label.to_owned(), canvas.role(Role::Heading))),
         Line::Values => {
             let role = match () {
-                () if app.flash.metrics.contains(metric.name) => Role::Flash,
+                () if app.flash.metrics.contains(&metric.id) => Role::Flash,
                 () if app.answer.fits() => Role::Value,
                 () => Role::Dim,
             };
@@ -278,16 +278,16 @@ pub fn headline(app: &App, headline: Headline) -> Option<(String, Option<&'stati
     let (text, metric) = match headline {
         Headline::Verdict => {
             let metric = match detail.verdict {
-                Verdict::Fits | Verdict::Memory { .. } => Some(const { Metric::known("memory_fill") }),
-                Verdict::Overload { .. } => Some(const { Metric::known("queue_utilization") }),
+                Verdict::Fits | Verdict::Memory { .. } => Some(MetricId::MemoryFill.metric()),
+                Verdict::Overload { .. } => Some(MetricId::QueueUtilization.metric()),
                 _ => None,
             };
             (verdict(app, detail).1, metric)
         }
         Headline::Limits => {
             let time = match detail.serving {
-                Some(_) => const { Metric::known("tpot_ms") },
-                None => const { Metric::known("step_time_ms") },
+                Some(_) => MetricId::TpotMs.metric(),
+                None => MetricId::StepTimeMs.metric(),
             };
             (detail.limits.describe(), Some(time))
         }

@@ -13,7 +13,7 @@ use atlas_core::sort;
 use atlas_core::units;
 use atlas_core::units::{duration_ms, durations_ms};
 use atlas_plan::engine;
-use atlas_plan::estimate::Metric;
+use atlas_plan::estimate::{Metric, MetricId};
 use atlas_report::chart::Axis;
 use atlas_report::chart::axis::Range;
 use atlas_sim::serving::output::Levels;
@@ -203,7 +203,7 @@ fn times(range: &Range, ms: f64) -> Vec<(f64, String)> {
 type Curve = (&'static str, &'static str, &'static str, fn(&RequestRecord) -> f64, Option<f64>);
 
 /// The figures of the closed form beside the three distributions.
-const CLOSED: [&Metric; 3] = [Metric::known("ttft_ms"), Metric::known("tpot_ms"), Metric::known("p50_ms")];
+const CLOSED: [&Metric; 3] = [MetricId::TtftMs.metric(), MetricId::TpotMs.metric(), MetricId::P50Ms.metric()];
 
 /// Fewest columns of a distribution with its figures below; in less the figures are a table below all of them.
 const LEAST_COLUMNS: u16 = 30;

@@ -1,4 +1,4 @@
-//! The table of metrics.
+//! The table of metrics, and the ids that code names them by.
 
 use atlas_core::count::Count;
 
@@ -10,11 +10,32 @@ use super::Section::{self, Cost, Latency, Power, Throughput, Utilization};
 use super::{Applies as When, Metric, Trust};
 use crate::scenario::Scenario;
 
+/// Makes an id and a row of every entry, so that a metric is added in one place.
+macro_rules! metrics {
+    ($(
+        entry($id:ident, $name:literal, $label:literal, $get:expr $(,)?)
+            .of($($of:tt)*)
+            $(.unit($unit:literal))?
+            .help($help:literal $(,)?)
+    ),* $(,)?) => {
+        /// Which metric, in the order of the table.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum MetricId {
+            $(#[doc = $help] $id,)*
+        }
+
+        /// Every figure that a search may aim at or bound, in the order of [`MetricId`]: all metrics, then those that
+        /// only searches request.
+        pub static FIGURES: &[Metric] =
+            &[$(entry(MetricId::$id, $name, $label, $get).of($($of)*)$(.unit($unit))?.help($help)),*];
+    };
+}
+
 /// A metric; how it is shown and explained follows.
-const fn entry(name: &'static str, label: &'static str, get: fn(&Estimate, &Scenario) -> f64) -> Metric {
+const fn entry(id: MetricId, name: &'static str, label: &'static str, get: fn(&Estimate, &Scenario) -> f64) -> Metric {
     let (section, better, format) = (Utilization, Neutral, Si);
     let (applies, trust) = (When::Always, Trust::Unknown);
-    Metric { name, label, unit: "", section, better, format, applies, trust, help: "", get }
+    Metric { id, name, label, unit: "", section, better, format, applies, trust, help: "", get }
 }
 
 impl Metric {
@@ -78,6 +99,11 @@ fn owned_per_hour(estimate: &Estimate, scenario: &Scenario) -> f64 {
     scenario.owned_usd_node_hour() * scenario.num_nodes + estimate.cost.energy_usd_per_hour
 }
 
+/// USD of a million tokens on hardware that is owned.
+fn owned_per_1m_tokens(estimate: &Estimate, scenario: &Scenario) -> f64 {
+    owned_per_hour(estimate, scenario) * estimate.shortfall() * hours(estimate, 1e6)
+}
+
 /// Months after which buying a node has cost less than renting it for the time it works.
 fn break_even_months(estimate: &Estimate, scenario: &Scenario) -> f64 {
     let energy = if scenario.rent_includes_energy() { estimate.cost.energy_usd_per_hour } else { 0.0 };
@@ -99,200 +125,237 @@ fn per_accelerator(estimate: &Estimate, scenario: &Scenario) -> f64 {
     estimate.total.tokens_per_sec / working.max(1e-9)
 }
 
+/// Output tokens per second of one user.
+fn per_user(estimate: &Estimate) -> f64 {
+    serving(estimate, |serving| serving.tokens_per_sec_per_user)
+}
+
 /// Upper bound of the memory in use over what the fullest device has for it.
 fn memory_fill(estimate: &Estimate) -> f64 {
     estimate.detail.as_ref().map_or(0.0, |detail| detail.memory.upper / detail.memory.capacity.max(1e-9))
 }
 
+/// Accelerators that the layout puts to work: its devices over those that software sees of each.
+fn accelerators(scenario: &Scenario) -> f64 {
+    scenario.working_devices() / scenario.machine.map_or(1.0, |machine| machine.dies)
+}
+
+/// Share of the memory that stays free on the fullest device, by the upper bound that decides what fits.
+fn headroom(estimate: &Estimate, scenario: &Scenario) -> f64 {
+    match &estimate.detail {
+        Some(detail) => detail.memory.free(),
+        None => 1.0 - estimate.total.peak_mem_gb / scenario.memory_gb_per_accel.max(1e-9),
+    }
+}
+
 /// Every metric, in the order in which panes and tables show them.
-pub static METRICS: [Metric; 53] = [
-    entry("tokens_per_sec", "tokens/s", |e, _| e.total.tokens_per_sec)
+pub static METRICS: &[Metric] = FIGURES.split_at(MetricId::Accelerators as usize).0;
+
+metrics![
+    entry(TokensPerSec, "tokens_per_sec", "tokens/s", |e, _| e.total.tokens_per_sec)
         .of(Throughput, Higher, Si, When::Always, Trust::Throughput)
         .unit("tok/s")
         .help("tokens per second of all accelerators; output tokens in inference"),
-    entry("tokens_per_sec_per_accel", "tok/s/accel", per_accelerator)
+    entry(TokensPerSecPerAccel, "tokens_per_sec_per_accel", "tok/s/accel", per_accelerator)
         .of(Throughput, Higher, Si, When::Always, Trust::Throughput)
         .unit("tok/s")
         .help("tokens per second per accelerator used by the layout, as in MFU"),
-    entry("total_tokens_per_sec", "total tok/s", |e, _| serving(e, |s| s.total_tokens_per_sec))
+    entry(TotalTokensPerSec, "total_tokens_per_sec", "total tok/s", |e, _| serving(e, |s| s.total_tokens_per_sec))
         .of(Throughput, Higher, Si, When::AnalyticalServing, Trust::Throughput)
         .unit("tok/s")
         .help("input and output tokens per second of all accelerators"),
-    entry("tokens_per_sec_per_user", "tok/s/user", |e, _| serving(e, |s| s.tokens_per_sec_per_user))
+    entry(TokensPerSecPerUser, "tokens_per_sec_per_user", "tok/s/user", |e, _| per_user(e))
         .of(Throughput, Higher, Si, When::AnalyticalServing, Trust::Unknown)
         .unit("tok/s")
         .help("interactivity: output tokens per second per user, 1 / TPOT"),
-    entry("requests_per_sec", "requests/s", |e, _| serving(e, |s| s.requests_per_sec))
+    entry(RequestsPerSec, "requests_per_sec", "requests/s", |e, _| serving(e, |s| s.requests_per_sec))
         .of(Throughput, Higher, Si, When::AnalyticalServing, Trust::Throughput)
         .unit("req/s")
         .help("completed requests per second"),
-    entry("max_concurrency", "max sequences", |e, _| serving(e, |s| s.max_concurrency))
+    entry(MaxConcurrency, "max_concurrency", "max sequences", |e, _| serving(e, |s| s.max_concurrency))
         .of(Throughput, Higher, Si, When::AnalyticalServing, Trust::Unknown)
         .unit("seq")
         .help("sequences that fit in the KV cache of one replica"),
-    entry("step_time_ms", "step time", |e, _| e.total.step_time_ms)
+    entry(StepTimeMs, "step_time_ms", "step time", |e, _| e.total.step_time_ms)
         .of(Throughput, Lower, Duration, When::Training, Trust::Inverse)
         .help("time of one optimizer step"),
-    entry("mfu_causal", "MFU causal", |e, _| training(e, |t| t.mfu_causal))
+    entry(MfuCausal, "mfu_causal", "MFU causal", |e, _| training(e, |t| t.mfu_causal))
         .of(Throughput, Higher, Percent, When::AnalyticalTraining, Trust::Throughput)
         .help("model FLOPs utilization with causal attention counted once, as in Megatron-Core since 2025"),
-    entry("mfu", "MFU PaLM", |e, _| training(e, |t| t.mfu))
+    entry(Mfu, "mfu", "MFU PaLM", |e, _| training(e, |t| t.mfu))
         .of(Throughput, Higher, Percent, When::AnalyticalTraining, Trust::Throughput)
         .help("model FLOPs utilization, PaLM convention: full attention, no recomputation (arXiv 2204.02311, app. B)"),
-    entry("hfu", "HFU", |e, _| training(e, |t| t.hfu))
+    entry(Hfu, "hfu", "HFU", |e, _| training(e, |t| t.hfu))
         .of(Throughput, Higher, Percent, When::AnalyticalTraining, Trust::Throughput)
         .help("hardware FLOPs utilization, including recomputation (arXiv 2205.05198, section 6)"),
-    entry("time_to_train_h", "time to train", |e, _| hours(e, run_tokens(e)))
+    entry(TimeToTrainH, "time_to_train_h", "time to train", |e, _| hours(e, run_tokens(e)))
         .of(Throughput, Lower, Hours, When::AnalyticalTraining, Trust::Inverse)
         .help("wall-clock time to train on train_tokens, without failures"),
-    entry("time_to_published_h", "published time", |e, s| hours(e, published(s)))
+    entry(TimeToPublishedH, "time_to_published_h", "published time", |e, s| hours(e, published(s)))
         .of(Throughput, Lower, Hours, When::Published, Trust::Inverse)
         .help("wall-clock time to train on the model's published token count"),
-    entry("goodput", "goodput", |e, _| trained(e, |t| t.goodput))
+    entry(Goodput, "goodput", "goodput", |e, _| trained(e, |t| t.goodput))
         .of(Throughput, Higher, Percent, When::SimulatedTraining, Trust::Unknown)
         .help("share of wall-clock time spent on useful work, excluding lost work, restarts and checkpoints"),
-    entry("straggler_share", "stragglers", |e, _| trained(e, |t| t.stragglers))
+    entry(StragglerShare, "straggler_share", "stragglers", |e, _| trained(e, |t| t.stragglers))
         .of(Throughput, Lower, Percent, When::SimulatedTraining, Trust::Unknown)
         .help("share of a step lost to slow nodes and jitter, compared with uniform hardware"),
-    entry("failures_per_day", "failures/day", |e, _| trained(e, |t| t.failures_per_day))
+    entry(FailuresPerDay, "failures_per_day", "failures/day", |e, _| trained(e, |t| t.failures_per_day))
         .of(Throughput, Lower, Si, When::SimulatedTraining, Trust::Unknown)
         .help("failures per day of the whole job"),
-    entry("good_share", "good requests", |e, _| served(e, |s| s.good_share))
+    entry(GoodShare, "good_share", "good requests", |e, _| served(e, |s| s.good_share))
         .of(Throughput, Higher, Percent, When::SimulatedServing, Trust::Unknown)
         .help("SLO attainment: share of requests that meet slo_ttft_ms, slo_tpot_ms and slo_e2e_ms"),
-    entry("goodput_rps", "goodput", |e, _| served(e, |s| s.goodput))
+    entry(GoodputRps, "goodput_rps", "goodput", |e, _| served(e, |s| s.goodput))
         .of(Throughput, Higher, Si, When::SimulatedServing, Trust::Unknown)
         .unit("req/s")
         .help("requests per second that meet all SLOs"),
-    entry("waiting_requests", "waiting", |e, _| served(e, |s| s.waiting))
+    entry(WaitingRequests, "waiting_requests", "waiting", |e, _| served(e, |s| s.waiting))
         .of(Latency, Lower, Si, When::SimulatedServing, Trust::Unknown)
         .unit("req")
         .help("queue depth: mean number of requests waiting for a batch slot, all replicas"),
-    entry("p50_ms", "E2E p50", |e, _| e.total.latency.p50)
+    entry(P50Ms, "p50_ms", "E2E p50", |e, _| e.total.latency.p50)
         .of(Latency, Lower, Duration, When::Inference, Trust::Unknown)
         .help("median end-to-end latency, including queueing"),
-    entry("p95_ms", "E2E p95", |e, _| e.total.latency.p95)
+    entry(P95Ms, "p95_ms", "E2E p95", |e, _| e.total.latency.p95)
         .of(Latency, Lower, Duration, When::Inference, Trust::Unknown)
         .help("95th percentile of end-to-end latency, including queueing"),
-    entry("p99_ms", "E2E p99", |e, _| e.total.latency.p99)
+    entry(P99Ms, "p99_ms", "E2E p99", |e, _| e.total.latency.p99)
         .of(Latency, Lower, Duration, When::Inference, Trust::Unknown)
         .help("99th percentile of end-to-end latency, including queueing"),
-    entry("ttft_ms", "TTFT", |e, _| e.total.latency.ttft)
+    entry(TtftMs, "ttft_ms", "TTFT", |e, _| e.total.latency.ttft)
         .of(Latency, Lower, Duration, When::Inference, Trust::Ttft)
         .help("time to first token, including queueing"),
-    entry("ttft_p99_ms", "TTFT p99", |e, _| serving(e, |s| s.ttft_ms[3]))
+    entry(TtftP99Ms, "ttft_p99_ms", "TTFT p99", |e, _| serving(e, |s| s.ttft_ms[3]))
         .of(Latency, Lower, Duration, When::AnalyticalServing, Trust::Unknown)
         .help("99th percentile of time to first token"),
-    entry("tpot_ms", "TPOT", |e, _| serving(e, |s| s.tpot_ms[0]))
+    entry(TpotMs, "tpot_ms", "TPOT", |e, _| serving(e, |s| s.tpot_ms[0]))
         .of(Latency, Lower, Duration, When::AnalyticalServing, Trust::Tpot)
         .help("time per output token after the first: (end to end - TTFT) / (OSL - 1), mean over requests"),
-    entry("itl_p99_ms", "ITL p99", |e, _| serving(e, |s| s.itl_ms[3]))
+    entry(ItlP99Ms, "itl_p99_ms", "ITL p99", |e, _| serving(e, |s| s.itl_ms[3]))
         .of(Latency, Lower, Duration, When::AnalyticalServing, Trust::Unknown)
         .help("99th percentile of inter-token latency; shows interference by prefill, unlike TPOT"),
-    entry("queue_wait_p99_ms", "wait p99", |e, _| e.queue.wait.p99)
+    entry(QueueWaitP99Ms, "queue_wait_p99_ms", "wait p99", |e, _| e.queue.wait.p99)
         .of(Latency, Lower, Duration, When::Queueing, Trust::Unknown)
         .help("99th percentile of the queueing time"),
-    entry("queue_utilization", "queue load", |e, _| e.queue.utilization)
+    entry(QueueUtilization, "queue_utilization", "queue load", |e, _| e.queue.utilization)
         .of(Latency, Lower, Percent, When::Queueing, Trust::Unknown)
         .help("server utilization"),
-    entry("dollar_per_1k_tokens", "$/1k tokens", |e, _| e.cost.usd_per_1k_tokens)
+    entry(DollarPer1kTokens, "dollar_per_1k_tokens", "$/1k tokens", |e, _| e.cost.usd_per_1k_tokens)
         .of(Cost, Lower, Usd, When::Always, Trust::Inverse)
         .help("cost of all nodes per 1,000 tokens"),
-    entry("dollar_per_1m_tokens", "$/1M tokens", |e, _| e.cost.usd_per_1k_tokens * 1000.0)
+    entry(DollarPer1mTokens, "dollar_per_1m_tokens", "$/1M tokens", |e, _| e.cost.usd_per_1k_tokens * 1000.0)
         .of(Cost, Lower, Usd, When::Always, Trust::Inverse)
         .help("cost of all nodes per million tokens"),
-    entry("dollar_per_1t_tokens", "$/1T tokens", |e, _| usd(e, 1e12))
+    entry(DollarPer1tTokens, "dollar_per_1t_tokens", "$/1T tokens", |e, _| usd(e, 1e12))
         .of(Cost, Lower, Usd, When::Analytical, Trust::Inverse)
         .help("cost of all nodes per trillion tokens"),
-    entry("usd_per_run", "$/run", |e, _| usd(e, run_tokens(e)))
+    entry(UsdPerRun, "usd_per_run", "$/run", |e, _| usd(e, run_tokens(e)))
         .of(Cost, Lower, Usd, When::AnalyticalTraining, Trust::Inverse)
         .help("cost to train on train_tokens"),
-    entry("usd_to_published", "published $", |e, s| usd(e, published(s)))
+    entry(UsdToPublished, "usd_to_published", "published $", |e, s| usd(e, published(s)))
         .of(Cost, Lower, Usd, When::Published, Trust::Inverse)
         .help("cost to train on the model's published token count"),
-    entry("usd_per_hour", "$/hour", |e, _| e.cost.usd_per_hour)
+    entry(UsdPerHour, "usd_per_hour", "$/hour", |e, _| e.cost.usd_per_hour)
         .of(Cost, Lower, Usd, When::Always, Trust::Unknown)
         .help("hourly cost of all nodes, plus energy if it is billed separately"),
-    entry("tokens_per_dollar", "tokens/$", |e, _| 1000.0 / e.cost.usd_per_1k_tokens)
+    entry(TokensPerDollar, "tokens_per_dollar", "tokens/$", |e, _| 1000.0 / e.cost.usd_per_1k_tokens)
         .of(Cost, Higher, Si, When::Always, Trust::Throughput)
         .unit("tok")
         .help("tokens per dollar"),
-    entry("usd_per_hour_owned", "$/hour owned", owned_per_hour).of(Cost, Lower, Usd, When::Owned, Trust::Unknown).help(
-        "cost of all nodes per productive hour if owned: purchase, interest, network, spares, colocation, staff, energy",
-    ),
-    entry("dollar_per_1m_tokens_owned", "$/1M owned", |e, s| owned_per_hour(e, s) * e.shortfall() * hours(e, 1e6))
+    entry(UsdPerHourOwned, "usd_per_hour_owned", "$/hour owned", owned_per_hour)
+        .of(Cost, Lower, Usd, When::Owned, Trust::Unknown)
+        .help(
+            "cost of all nodes per productive hour if owned: \
+            purchase, interest, network, spares, colocation, staff, energy",
+        ),
+    entry(DollarPer1mTokensOwned, "dollar_per_1m_tokens_owned", "$/1M owned", owned_per_1m_tokens)
         .of(Cost, Lower, Usd, When::Owned, Trust::Inverse)
         .help("cost per million tokens if the nodes were owned"),
-    entry("break_even_months", "break-even", break_even_months)
+    entry(BreakEvenMonths, "break_even_months", "break-even", break_even_months)
         .of(Cost, Lower, Si, When::Owned, Trust::Unknown)
         .unit("months")
         .help("months after which buying a node is cheaper than renting it, at this utilization"),
-    entry("node_power_w", "power/node", |e, _| e.total.node_power_w)
+    entry(NodePowerW, "node_power_w", "power/node", |e, _| e.total.node_power_w)
         .of(Power, Lower, Si, When::Always, Trust::Unknown)
         .unit("W")
         .help("power of one node at this utilization"),
-    entry("power_w", "power", |e, s| e.total.node_power_w * s.num_nodes)
+    entry(PowerW, "power_w", "power", |e, s| e.total.node_power_w * s.num_nodes)
         .of(Power, Lower, Si, When::Always, Trust::Unknown)
         .unit("W")
         .help("power of all nodes, without facility overhead (PUE)"),
-    entry("tokens_per_joule", "tokens/J", tokens_per_joule)
+    entry(TokensPerJoule, "tokens_per_joule", "tokens/J", tokens_per_joule)
         .of(Power, Higher, Si, When::Always, Trust::Throughput)
         .unit("tok/J")
         .help("tokens per joule of node energy, without PUE"),
-    entry("tokens_per_wh", "tokens/Wh", |e, s| tokens_per_joule(e, s) * 3600.0)
+    entry(TokensPerWh, "tokens_per_wh", "tokens/Wh", |e, s| tokens_per_joule(e, s) * 3600.0)
         .of(Power, Higher, Si, When::Analytical, Trust::Throughput)
         .unit("tok/Wh")
         .help("tokens per watt-hour of node energy, without PUE"),
-    entry("joules_per_token", "energy/token", |e, s| 1.0 / tokens_per_joule(e, s).max(1e-12))
+    entry(JoulesPerToken, "joules_per_token", "energy/token", |e, s| 1.0 / tokens_per_joule(e, s).max(1e-12))
         .of(Power, Lower, Si, When::Analytical, Trust::Inverse)
         .unit("J")
         .help("node energy per token, without PUE"),
-    entry("kwh_per_1m_tokens", "energy/1M tok", |e, s| kwh(e, s, 1e6))
+    entry(KwhPer1mTokens, "kwh_per_1m_tokens", "energy/1M tok", |e, s| kwh(e, s, 1e6))
         .of(Power, Lower, Energy, When::AnalyticalServing, Trust::Inverse)
         .help("energy per million tokens, including PUE"),
-    entry("kg_co2e_per_1m_tokens", "CO2e/1M tokens", |e, s| kwh(e, s, 1e6) * s.kg_co2e_per_kwh)
+    entry(KgCo2ePer1mTokens, "kg_co2e_per_1m_tokens", "CO2e/1M tokens", |e, s| kwh(e, s, 1e6) * s.kg_co2e_per_kwh)
         .of(Power, Lower, Mass, When::AnalyticalServing, Trust::Inverse)
         .help("emissions per million tokens at the grid's carbon intensity"),
-    entry("kwh_per_run", "energy/run", |e, s| kwh(e, s, run_tokens(e)))
+    entry(KwhPerRun, "kwh_per_run", "energy/run", |e, s| kwh(e, s, run_tokens(e)))
         .of(Power, Lower, Energy, When::AnalyticalTraining, Trust::Inverse)
         .help("energy to train on train_tokens, including PUE"),
-    entry("kg_co2e_per_run", "CO2e/run", |e, s| kwh(e, s, run_tokens(e)) * s.kg_co2e_per_kwh)
+    entry(KgCo2ePerRun, "kg_co2e_per_run", "CO2e/run", |e, s| kwh(e, s, run_tokens(e)) * s.kg_co2e_per_kwh)
         .of(Power, Lower, Mass, When::AnalyticalTraining, Trust::Inverse)
         .help("emissions to train on train_tokens at the grid's carbon intensity"),
-    entry("flop_utilization", "FLOP use", |e, _| e.total.flop_utilization)
+    entry(FlopUtilization, "flop_utilization", "FLOP use", |e, _| e.total.flop_utilization)
         .of(Utilization, Higher, Percent, When::Always, Trust::Unknown)
         .help("share of peak FLOP/s spent on useful work"),
-    entry("hbm_bw_util", "HBM use", |e, _| e.total.hbm_bw_util)
+    entry(HbmBwUtil, "hbm_bw_util", "HBM use", |e, _| e.total.hbm_bw_util)
         .of(Utilization, Neutral, Percent, When::Always, Trust::Unknown)
         .help("share of peak memory bandwidth in use"),
-    entry("comm_compute_ratio", "comm share", |e, _| e.total.comm_compute_ratio)
+    entry(CommComputeRatio, "comm_compute_ratio", "comm share", |e, _| e.total.comm_compute_ratio)
         .of(Utilization, Lower, Percent, When::Always, Trust::Unknown)
         .help("share of time spent on communication"),
-    entry("kv_used", "KV blocks used", |e, _| served(e, |s| s.kv))
+    entry(KvUsed, "kv_used", "KV blocks used", |e, _| served(e, |s| s.kv))
         .of(Utilization, Neutral, Percent, When::SimulatedServing, Trust::Unknown)
         .help("mean share of KV cache blocks in use"),
-    entry("preemptions_per_request", "preemptions", |e, _| served(e, |s| s.preemptions))
+    entry(PreemptionsPerRequest, "preemptions_per_request", "preemptions", |e, _| served(e, |s| s.preemptions))
         .of(Utilization, Lower, Si, When::SimulatedServing, Trust::Unknown)
         .unit("/req")
         .help("preemptions per request, for lack of KV cache memory, followed by recomputation"),
-    entry("peak_mem_gb", "memory", |e, _| e.total.peak_mem_gb)
+    entry(PeakMemGb, "peak_mem_gb", "memory", |e, _| e.total.peak_mem_gb)
         .of(Utilization, Neutral, Si, When::Always, Trust::Unknown)
         .unit("GB")
         .help("peak memory per accelerator; the semi-empirical engine clips it to the capacity"),
-    entry("memory_fill", "memory fill", |e, _| memory_fill(e))
+    entry(MemoryFill, "memory_fill", "memory fill", |e, _| memory_fill(e))
         .of(Utilization, Neutral, Percent, When::Analytical, Trust::Unknown)
         .help("upper bound of memory relative to usable device memory; above 100 %, it does not fit"),
+    // What only searches request; every entry from here on is in no pane or table.
+    entry(Accelerators, "accelerators", "accelerators", |_, s| accelerators(s))
+        .of(Cost, Lower, Format::Count, When::Always, Trust::Unknown)
+        .help("accelerators used by the layout"),
+    entry(Headroom, "headroom", "headroom", headroom)
+        .of(Utilization, Higher, Percent, When::Always, Trust::Unknown)
+        .help("share of memory left free on the fullest device, by the upper bound that decides whether it fits"),
 ];
 
 #[cfg(test)]
 mod tests {
-    use super::METRICS;
+    use super::FIGURES;
+
+    #[test]
+    fn every_metric_stands_where_its_id_says() {
+        for metric in FIGURES {
+            assert_eq!(metric.id.metric().name, metric.name);
+        }
+    }
 
     #[test]
     fn every_metric_has_a_name_of_its_own_a_label_and_an_explanation() {
-        for (at, metric) in METRICS.iter().enumerate() {
+        for (at, metric) in FIGURES.iter().enumerate() {
             assert!(!metric.name.is_empty() && !metric.label.is_empty() && !metric.help.is_empty(), "{}", metric.name);
-            assert!(METRICS.iter().skip(at + 1).all(|other| other.name != metric.name), "{}", metric.name);
+            assert!(FIGURES.iter().skip(at + 1).all(|other| other.name != metric.name), "{}", metric.name);
         }
     }
 }

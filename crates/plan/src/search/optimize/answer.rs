@@ -5,8 +5,9 @@ use std::time::Instant;
 use super::candidate::Candidate;
 use super::needed::needed;
 use super::tally::{Ranked, Tally};
+use super::usual::{BOUND_THE_FIRST, BOUND_THE_OTHERS};
 use super::{Problem, Rule, hill_climb};
-use crate::estimate::Metric;
+use crate::estimate::{Metric, MetricId};
 use crate::search::Condition;
 use crate::search::figure::score;
 use atlas_core::sort;
@@ -99,14 +100,8 @@ impl Optimum {
 
 /// A latency, the longest that the loosest interactive service of MLPerf Inference v5.0 allows its 99th percentile, ms
 /// (Llama 3.1 405B: 6 s to the first token; Llama 2 70B: 200 ms a token), and the figures a bound on which bounds it.
-const PATIENCE: [(&Metric, f64, &[&str]); 2] = [
-    (Metric::known("ttft_ms"), 6000.0, &["ttft_ms", "ttft_p99_ms", "p50_ms", "p95_ms", "p99_ms"]),
-    (
-        Metric::known("tpot_ms"),
-        200.0,
-        &["tpot_ms", "itl_p99_ms", "tokens_per_sec_per_user", "p50_ms", "p95_ms", "p99_ms"],
-    ),
-];
+const PATIENCE: [(&Metric, f64, &[MetricId]); 2] =
+    [(MetricId::TtftMs.metric(), 6000.0, &BOUND_THE_FIRST), (MetricId::TpotMs.metric(), 200.0, &BOUND_THE_OTHERS)];
 
 impl Optimum {
     /// What the best bought that no condition is about: latencies that no user waits for, where nothing bounds them.
@@ -115,7 +110,7 @@ impl Optimum {
         let Some(best) = &self.best else { return Vec::new() };
         let mut warnings = Vec::new();
         for (metric, patience, bounding) in PATIENCE {
-            let bounds = |metric: &Metric| bounding.contains(&metric.name);
+            let bounds = |metric: &Metric| bounding.contains(&metric.id);
             let mut force = problem.conditions.iter().filter(|condition| !self.dropped.contains(condition));
             let bounded = force.any(|condition| match condition {
                 Condition::Figure(metric, ..) => bounds(metric),
@@ -213,7 +208,7 @@ pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: Looked, beg
     let bounds = rules.chain(conditions).collect();
     // The predecessor method ignores schedules and knows one bound, on p99, which binds inference only.
     let sla = problem.conditions.iter().find_map(|condition| match condition {
-        Condition::Figure(metric, _, bound) if metric.name == "p99_ms" => Some(*bound),
+        Condition::Figure(metric, _, bound) if metric.id == MetricId::P99Ms => Some(*bound),
         _ => None,
     });
     let climbed = hill_climb(problem.requested, problem.parts, sla.unwrap_or(f64::INFINITY));

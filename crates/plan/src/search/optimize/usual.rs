@@ -1,9 +1,9 @@
 //! What a search does by default: which knobs it changes, and which conditions it keeps.
 
 use super::super::space::{Axis, Space, divisors, stages};
-use super::{Condition, Problem, figure};
+use super::{Condition, Problem};
 use crate::estimate::detail::HEADROOM;
-use crate::estimate::{Metric, Section};
+use crate::estimate::{Metric, MetricId, Section};
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use crate::search::condition::Relation;
@@ -21,9 +21,21 @@ pub const TTFT_MS: f64 = 2000.0;
 pub const TPOT_MS: f64 = 50.0;
 
 /// A latency, its default bound in ms, and the figures a bound on which bounds it.
-const LATENCY: [(&str, f64, &[&str]); 2] = [
-    ("ttft_ms", TTFT_MS, &["ttft_ms", "ttft_p99_ms", "p50_ms", "p95_ms", "p99_ms"]),
-    ("tpot_ms", TPOT_MS, &["tpot_ms", "itl_p99_ms", "tokens_per_sec_per_user", "p50_ms", "p95_ms", "p99_ms"]),
+const LATENCY: [(MetricId, f64, &[MetricId]); 2] =
+    [(MetricId::TtftMs, TTFT_MS, &BOUND_THE_FIRST), (MetricId::TpotMs, TPOT_MS, &BOUND_THE_OTHERS)];
+
+/// Figures a bound on which bounds the time to the first token.
+pub(super) const BOUND_THE_FIRST: [MetricId; 5] =
+    [MetricId::TtftMs, MetricId::TtftP99Ms, MetricId::P50Ms, MetricId::P95Ms, MetricId::P99Ms];
+
+/// Figures a bound on which bounds the time per output token.
+pub(super) const BOUND_THE_OTHERS: [MetricId; 6] = [
+    MetricId::TpotMs,
+    MetricId::ItlP99Ms,
+    MetricId::TokensPerSecPerUser,
+    MetricId::P50Ms,
+    MetricId::P95Ms,
+    MetricId::P99Ms,
 ];
 
 /// Model chunks of a stage up to which every number is tried; beyond it, those that divide the layers.
@@ -36,18 +48,18 @@ const MOST_VPP: f64 = 20.0;
 /// them.
 #[must_use]
 pub fn usual_conditions(start: &Scenario, objective: &Metric, stated: &[Condition]) -> Vec<Condition> {
-    let bounded = |names: &[&str]| {
+    let bounded = |ids: &[MetricId]| {
         let by = |condition: &Condition| match condition {
-            Condition::Figure(metric, ..) => names.contains(&metric.name),
+            Condition::Figure(metric, ..) => ids.contains(&metric.id),
             _ => false,
         };
-        names.contains(&objective.name) || stated.iter().any(by)
+        ids.contains(&objective.id) || stated.iter().any(by)
     };
     if !start.engine.reasons() {
         return Vec::new();
     }
-    let memory = (!bounded(&[figure::HEADROOM.name, "peak_mem_gb"])).then_some(Condition::Figure(
-        &figure::HEADROOM,
+    let memory = (!bounded(&[MetricId::Headroom, MetricId::PeakMemGb])).then_some(Condition::Figure(
+        MetricId::Headroom.metric(),
         Relation::AtLeast,
         HEADROOM,
     ));
@@ -62,10 +74,9 @@ pub fn usual_conditions(start: &Scenario, objective: &Metric, stated: &[Conditio
             let own = [slo.slo_ttft_ms, slo.slo_tpot_ms];
             let latencies = LATENCY.iter().zip(own).filter(|((_, _, by), _)| waited && !bounded(by));
             latencies
-                .filter_map(|((name, usual, _), own)| {
-                    let metric = figure::named(name).filter(|metric| metric.applies_to(start))?;
-                    Some(Condition::at_most(metric, own.unwrap_or(*usual)))
-                })
+                .map(|((id, usual, _), own)| (id.metric(), own.unwrap_or(*usual)))
+                .filter(|(metric, _)| metric.applies_to(start))
+                .map(|(metric, bound)| Condition::at_most(metric, bound))
                 .chain(memory)
                 .collect()
         }
@@ -74,7 +85,7 @@ pub fn usual_conditions(start: &Scenario, objective: &Metric, stated: &[Conditio
 
 /// Whether a condition bounds the first token or every other one.
 pub(super) fn is_latency(condition: &Condition) -> bool {
-    matches!(condition, Condition::Figure(metric, ..) if LATENCY.iter().any(|(name, ..)| *name == metric.name))
+    matches!(condition, Condition::Figure(metric, ..) if LATENCY.iter().any(|(id, ..)| *id == metric.id))
 }
 
 /// The starting point with what a search must be free to change set free: replicas that a file fixes fill the target
@@ -103,7 +114,7 @@ pub fn freed(start: &Scenario, held: &dyn Fn(Knob) -> bool, parts: &Parts) -> Sc
 pub(super) fn reserving(problem: &Problem<'_>) -> Scenario {
     let mut start = problem.start.clone();
     let requested = problem.conditions.iter().filter_map(|condition| match condition {
-        Condition::Figure(metric, Relation::AtLeast | Relation::Above, share) if *metric == &figure::HEADROOM => {
+        Condition::Figure(metric, Relation::AtLeast | Relation::Above, share) if metric.id == MetricId::Headroom => {
             Some(*share)
         }
         _ => None,
@@ -131,7 +142,7 @@ pub fn usual(start: &Scenario, objective: &Metric) -> Space {
     };
     let toggle = |knob: Knob| Axis { knob, values: vec![Setting::Toggle(false), Setting::Toggle(true)] };
     let mut axes = Vec::new();
-    if objective == &figure::ACCELERATORS {
+    if objective.id == MetricId::Accelerators {
         axes.push(Axis::of(Knob::NumNodes, (1..=64).map(f64::from).filter(|nodes| *nodes <= start.num_nodes)));
     }
     axes.push(Axis::of(Knob::Tp, divisors_within(f64::from(model.heads), up_to(f64::from(model.heads)))));
@@ -182,7 +193,7 @@ pub fn usual(start: &Scenario, objective: &Metric) -> Space {
             let rated = start.base.plan.serving.request_rate.is_some();
             let latency = objective.section == Section::Latency;
             // How many requests are let in is a choice where throughput or cost is sought; else it is the load.
-            if !rated && !latency && objective != &figure::ACCELERATORS {
+            if !rated && !latency && objective.id != MetricId::Accelerators {
                 axes.push(Axis::of(Knob::Concurrency, doubling(16_384.0)));
             }
             axes.push(Axis::of(Knob::MaxNumSeqs, doubling(4096.0).filter(|seqs| *seqs >= 16.0)));
@@ -231,14 +242,14 @@ fn divisors_within(count: f64, most: f64) -> Vec<f64> {
 
 /// What is usually traded off: throughput against interactivity in serving, against free memory in training.
 pub(super) fn front(start: &Scenario, objective: &'static Metric) -> Vec<&'static Metric> {
-    let names = match start.mode() {
-        Mode::Training => ["tokens_per_sec", "headroom"],
-        Mode::Inference => ["tokens_per_sec_per_accel", "tokens_per_sec_per_user"],
+    let traded = match start.mode() {
+        Mode::Training => [MetricId::TokensPerSec, MetricId::Headroom],
+        Mode::Inference => [MetricId::TokensPerSecPerAccel, MetricId::TokensPerSecPerUser],
     };
-    let known = names.iter().filter_map(|name| figure::named(name)).filter(|metric| metric.applies_to(start));
-    let mut front: Vec<&'static Metric> = known.collect();
+    let mut front: Vec<&'static Metric> = traded.map(MetricId::metric).to_vec();
+    front.retain(|metric| metric.applies_to(start));
     // On one target throughput and what follows from it rise and fall together.
-    let follows = ["tokens_per_sec", "dollar_per_1m_tokens", "time_to_train_h"].contains(&objective.name);
+    let follows = matches!(objective.id, MetricId::TokensPerSec | MetricId::DollarPer1mTokens | MetricId::TimeToTrainH);
     if !follows && !front.contains(&objective) {
         front.insert(0, objective);
     }
