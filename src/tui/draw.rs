@@ -3,7 +3,7 @@
 use crate::tui::painter::cells::{self, TextWidth as _};
 use crate::tui::painter::color;
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Margin, Rect};
 use ratatui::style::{Modifier, Style};
 use unicode_width::UnicodeWidthChar as _;
 
@@ -66,6 +66,18 @@ impl<'a> Canvas<'a> {
     #[must_use]
     pub fn role(&self, role: Role) -> Style {
         self.theme.map_or_else(Style::default, |theme| theme.style(role))
+    }
+
+    /// Writes text from the top of an area, broken between words; what does not fit is left out.
+    pub fn paragraph(&mut self, area: Rect, text: &str, style: Style) {
+        for (y, line) in (area.top()..area.bottom()).zip(wrap(text, usize::from(area.width))) {
+            self.text(area.x, y, area.width, &line, style);
+        }
+    }
+
+    /// The same with a column of room on either side.
+    pub fn message(&mut self, area: Rect, text: &str, style: Style) {
+        self.paragraph(area.inner(Margin::new(1, 0)), text, style);
     }
 
     /// Writes text into `width` columns from `x`, cut with an ellipsis; returns the column behind it.

@@ -128,9 +128,7 @@ fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     if unbounded(app) {
         text += " Throughput and cost are best when requests wait long, so set a bound on TTFT.";
     }
-    for (y, line) in (area.top()..area.bottom()).zip(wrap(&text, usize::from(area.width))) {
-        canvas.text(area.x, y, area.width, &line, dim);
-    }
+    canvas.paragraph(area, &text, dim);
 }
 
 /// The candidates, warnings, active bounds, the extent of the search, and the figures of the selected candidate.

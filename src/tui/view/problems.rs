@@ -48,9 +48,7 @@ pub fn problems(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         let style = canvas.role(Role::Good);
         let none = "No problems: all files are valid. Files are reloaded when they change.";
         let text = if app.problems.is_empty() { none } else { "no matches; Esc shows all" };
-        for (y, line) in (inner.y..inner.bottom()).zip(wrap(text, usize::from(inner.width.saturating_sub(2)))) {
-            canvas.text(inner.x + 1, y, inner.width, &line, style);
-        }
+        canvas.message(inner, text, style);
     }
     let all = shown.iter().enumerate().flat_map(|(row, problem)| {
         lines(problem, area.width).into_iter().enumerate().map(move |(line, text)| (row, line == 0, text))

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::{Answer, App, View};
-use crate::tui::draw::{Canvas, wrap};
+use crate::tui::draw::Canvas;
 use crate::tui::tables::state::{Sort, Table};
 use crate::tui::theme::Role;
 use atlas_config::{Mode, Workload};
@@ -184,9 +184,7 @@ pub fn schedule(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     if estimate.phases.is_empty() {
         let text = "This workload has no schedule: one phase, no queueing. `schedule:` with `phases:` under the workload \
                     gives it one, each phase with its minutes; e opens the file.";
-        for (y, line) in (inner.y..inner.bottom()).zip(wrap(text, usize::from(inner.width))) {
-            canvas.text(inner.x, y, inner.width, &line, dim);
-        }
+        canvas.paragraph(inner, text, dim);
         return;
     }
     let total = Figures { queue: serves.then_some(estimate.queue), latency: estimate.total.latency, ..estimate.total };

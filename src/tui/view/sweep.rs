@@ -67,11 +67,7 @@ pub(super) fn silence(app: &App, trouble: Option<&str>, canvas: &mut Canvas<'_>,
         (Some(trouble), _) => trouble,
         (None, Ok(_)) => "",
     };
-    let dim = canvas.role(Role::Dim);
-    let width = area.width.saturating_sub(2);
-    for (y, line) in (area.top()..area.bottom()).zip(wrap(text, usize::from(width))) {
-        canvas.text(area.x + 1, y, width, &line, dim);
-    }
+    canvas.message(area, text, canvas.role(Role::Dim));
 }
 
 fn heading(curves: &Curves) -> String {

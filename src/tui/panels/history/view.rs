@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::{Page, here, pages, shown};
 use crate::cli::history::headline;
 use crate::tui::app::{App, View};
-use crate::tui::draw::{Canvas, fit, wrap};
+use crate::tui::draw::{Canvas, fit};
 use crate::tui::painter::cells::TextWidth;
 use crate::tui::panels::{Panel, lines};
 use crate::tui::tables::state::Table;
@@ -30,10 +30,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(listed) = state.listed.answer() else {
         let inner = canvas.view(area, VIEW, "History", "", focused);
         let text = state.listed.trouble().unwrap_or("reading");
-        let (width, style) = (inner.width.saturating_sub(2), canvas.role(Role::Dim));
-        for (y, line) in (inner.y..inner.bottom()).zip(wrap(text, usize::from(width))) {
-            canvas.text(inner.x + 1, y, width, &line, style);
-        }
+        canvas.message(inner, text, canvas.role(Role::Dim));
         return;
     };
     if state.page != Page::List {
@@ -59,10 +56,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             true => "No entries yet. Saved predictions, submitted jobs, watched runs and measurements appear here.",
             false => "no matches; Esc shows all",
         };
-        let (width, style) = (inner.width.saturating_sub(2), canvas.role(Role::Dim));
-        for (y, line) in (inner.y..inner.bottom()).zip(wrap(text, usize::from(width))) {
-            canvas.text(inner.x + 1, y, width, &line, style);
-        }
+        canvas.message(inner, text, canvas.role(Role::Dim));
         return;
     }
     let columns = Columns::of(inner, &all);

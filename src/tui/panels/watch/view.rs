@@ -41,9 +41,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(seen) = app.panels.watch.seen.answer() else {
         let inner = canvas.view(area, VIEW, "Watch", "", app.tour.is_none());
         let text = if app.panels.watch.logs.is_empty() { START.to_owned() } else { info(app) };
-        for (y, line) in (inner.y..inner.bottom()).zip(wrap(&text, usize::from(inner.width.saturating_sub(2)))) {
-            canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), &line, canvas.role(Role::Dim));
-        }
+        canvas.message(inner, &text, canvas.role(Role::Dim));
         return;
     };
     let state = &seen.state;
