@@ -20,7 +20,7 @@ use atlas_cluster::history::{Draft, EntryKind};
 use atlas_config::library::Library;
 use atlas_core::sort;
 use atlas_document::Diagnostics;
-use atlas_plan::estimate::{Metric, MetricId};
+use atlas_plan::estimate::{COMPARED, Metric, MetricId};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::sweep::{Block, Row, Sweep};
 use atlas_plan::search::{Axis, Condition, Gauge, Space, figure};
@@ -203,18 +203,8 @@ fn read(args: &Args, library: &Library) -> Result<(Sweep, Vec<&'static Metric>),
         }
     }
     if args.metrics.is_empty() {
-        let usual = [
-            MetricId::TokensPerSec,
-            MetricId::DollarPer1mTokens,
-            MetricId::StepTimeMs,
-            MetricId::TtftMs,
-            MetricId::TpotMs,
-            MetricId::P99Ms,
-            MetricId::Headroom,
-        ];
-        metrics.extend(
-            usual.into_iter().map(MetricId::metric).filter(|metric| heeded(&|scenario| metric.applies_to(scenario))),
-        );
+        let usual = COMPARED.into_iter().chain([MetricId::Headroom]).map(MetricId::metric);
+        metrics.extend(usual.filter(|metric| heeded(&|scenario| metric.applies_to(scenario))));
     }
     if !problems.is_empty() {
         return Err(Failure::usage(problems));

@@ -243,6 +243,16 @@ fn time_unit(high: f64) -> (f64, &'static str) {
     }
 }
 
+/// The figures in which scenarios are compared by default, of training and of serving.
+pub const COMPARED: [MetricId; 6] = [
+    MetricId::TokensPerSec,
+    MetricId::DollarPer1mTokens,
+    MetricId::StepTimeMs,
+    MetricId::TtftMs,
+    MetricId::TpotMs,
+    MetricId::P99Ms,
+];
+
 /// What users ask first of serving, in the order in which it is shown.
 const SERVING_FIRST: [&Metric; 7] = [
     MetricId::TpotMs.metric(),

@@ -21,7 +21,7 @@ pub use detail::{
     Detail, Interval, MemoryUse, NodePower, Serving, Simulated, SimulatedServing, SimulatedTraining, Training,
 };
 pub use limits::{Cause, Limits};
-pub use metric::{Applies, Better, FIGURES, Format, LEAST, METRICS, Metric, MetricId, Section};
+pub use metric::{Applies, Better, COMPARED, FIGURES, Format, LEAST, METRICS, Metric, MetricId, Section};
 pub use scale::Scale;
 pub use verdict::Verdict;
 

@@ -8,7 +8,7 @@ use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::standing::{Standing, ranked, standings};
-use atlas_plan::estimate::{Better, METRICS, Metric, MetricId, Scale};
+use atlas_plan::estimate::{Better, COMPARED, METRICS, Metric, MetricId, Scale};
 use atlas_plan::knob::Knob;
 use atlas_plan::search::frontier::frontier;
 use atlas_plan::search::methodology::mixed_prices;
@@ -242,16 +242,7 @@ fn charts(study: &Study, out: &mut Vec<Block>) {
 /// The key figures of the entries beside each other.
 fn bars(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Text("Thin lines show 90 % intervals.".to_owned()));
-    let charted = [
-        MetricId::TokensPerSec,
-        MetricId::DollarPer1mTokens,
-        MetricId::StepTimeMs,
-        MetricId::TtftMs,
-        MetricId::TpotMs,
-        MetricId::P99Ms,
-        MetricId::PowerW,
-    ];
-    for metric in charted.map(MetricId::metric) {
+    for metric in COMPARED.into_iter().chain([MetricId::PowerW]).map(MetricId::metric) {
         let bar = |entry: &Entry| {
             let value = entry.value(metric).filter(|value| value.is_finite() && *value > 0.0)?;
             Some(Bar {
