@@ -115,7 +115,7 @@ const UP: [&str; 22] = [
     "goes up",
     "went up",
     "higher",
-    "dearer",
+    "costlier",
     "more expensive",
     "more",
     "faster",

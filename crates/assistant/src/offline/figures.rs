@@ -80,7 +80,7 @@ const PHRASES: [(&str, MetricId, MetricId); 80] = [
     ("cost", MetricId::UsdPerRun, MetricId::DollarPer1mTokens),
     ("co2e", MetricId::KgCo2ePerRun, MetricId::KgCo2ePer1mTokens),
     ("co2", MetricId::KgCo2ePerRun, MetricId::KgCo2ePer1mTokens),
-    ("dear", MetricId::DollarPer1mTokens, MetricId::DollarPer1mTokens),
+    ("costly", MetricId::DollarPer1mTokens, MetricId::DollarPer1mTokens),
     ("power", MetricId::PowerW, MetricId::PowerW),
     ("speed", MetricId::TokensPerSec, MetricId::TokensPerSec),
     ("slow", MetricId::TokensPerSec, MetricId::TokensPerSec),
