@@ -67,7 +67,8 @@ pub struct Iterations {
 /// The fields of an iteration line that the shared [`Step`] lacks.
 #[derive(Debug, Default)]
 struct Extras {
-    pairs: serde_json::Map<String, Value>,
+    /// Values stated as pairs, by name.
+    pairs: Vec<(&'static str, Value)>,
     tokens: Option<f64>,
     samples: Option<f64>,
     /// Memory of the device, GB.
@@ -282,7 +283,7 @@ impl Iterations {
                     extras.device_memory = Some(decimal(*total));
                 }
                 if self.pairs.len() < LISTED {
-                    extras.pairs.insert("hip_mem_gb".to_owned(), json!(parts));
+                    extras.pairs.push(("hip_mem_gb", json!(parts)));
                 }
             }
             _ => {
@@ -325,7 +326,7 @@ impl Iterations {
         log.training.stated("num_gpus", self.world.take().map(|world| world as f64));
         log.training.stated("device_memory_gb", extras.device_memory);
         log.training.stated("seq_len", extras.seq_len);
-        self.marks.primus |= extras.pairs.contains_key("step_time_ms");
+        self.marks.primus |= extras.pairs.iter().any(|(name, _)| *name == "step_time_ms");
         self.consumed_samples = extras.samples.or(self.consumed_samples);
         if extras.tokens.is_some() {
             self.consumed_tokens = [self.consumed_tokens[1], extras.tokens];
@@ -334,7 +335,8 @@ impl Iterations {
             self.records.push(json!([step.step, step.seconds]));
         }
         if self.marks.primus && self.pairs.len() < LISTED {
-            let mut record = extras.pairs;
+            let pairs = extras.pairs.into_iter();
+            let mut record: serde_json::Map<_, _> = pairs.map(|(name, pair)| (name.to_owned(), pair)).collect();
             record.insert("iteration".to_owned(), json!(step.step));
             record.insert("planned".to_owned(), json!(step.planned));
             record.insert("global_batch_size".to_owned(), step.batch.map_or(Value::Null, tidy));
@@ -397,10 +399,10 @@ fn slot<'a>(meaning: Meaning, step: &'a mut Step, extras: &'a mut Extras) -> Opt
 }
 
 /// The number that a field states; of `instant/average` the instant, and both are added to the list of records.
-fn paired(extras: &mut Extras, name: &str, value: &str, scale: f64) -> Option<f64> {
+fn paired(extras: &mut Extras, name: &'static str, value: &str, scale: f64) -> Option<f64> {
     let (instant, rest) = leading(value)?;
     if let Some(average) = rest.strip_prefix('/').and_then(text::number) {
-        extras.pairs.insert(name.to_owned(), json!([instant * scale, average * scale]));
+        extras.pairs.push((name, json!([instant * scale, average * scale])));
     }
     Some(instant).filter(|instant| instant.is_finite())
 }

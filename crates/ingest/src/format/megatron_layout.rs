@@ -81,6 +81,8 @@ pub(super) struct Layout {
     /// What is in front of the counter, with all digits as zeros.
     front: Box<[u8]>,
     fields: Vec<Field>,
+    /// The last line. Most lines are as long as the one before and differ in few places: comparing is cheaper than reading.
+    last: Vec<u8>,
 }
 
 /// A field between two bars.
@@ -89,40 +91,16 @@ struct Field {
     /// Its name with the colon and all blanks.
     name: Box<str>,
     meaning: Meaning,
-    /// The whole field of a line before with its bar, and the number in it: batch and loss scale rarely change, and comparing
-    /// is cheaper than reading. Empty where nothing is compared.
-    known: String,
+    /// Where its value begins in the last line, where it ends behind its bar, and the number.
+    from: usize,
+    to: usize,
     value: f64,
-    /// Lines that differed from `known` since it was last met.
-    misses: u32,
 }
-
-/// Lines after which a field that always changes is no longer compared.
-const MOST_MISSES: u32 = 8;
 
 /// The word in front of the counter.
 const COUNTER: &str = "iteration ";
-
-impl Field {
-    /// Reads the field at the beginning of `rest`: its number, and what follows its bar.
-    fn read<'a>(&mut self, rest: &'a str) -> Option<(f64, &'a str)> {
-        if self.misses < MOST_MISSES {
-            if let Some(behind) = rest.strip_prefix(&*self.known).filter(|_| !self.known.is_empty()) {
-                self.misses = 0;
-                return Some((self.value, behind));
-            }
-            self.misses += 1;
-        }
-        let (value, behind) = leading(rest.strip_prefix(&*self.name)?)?;
-        let behind = unblanked(behind).strip_prefix('|')?;
-        if self.misses < MOST_MISSES {
-            self.known.clear();
-            self.known.push_str(rest.get(..rest.len() - behind.len())?);
-            self.value = value;
-        }
-        Some((value, behind))
-    }
-}
+/// Bytes that are compared at a time.
+const BLOCK: usize = 16;
 
 impl Layout {
     /// The layout of a line; `None` if it is not one number a field.
@@ -139,12 +117,12 @@ impl Layout {
             if twice || name.contains(COUNTER) && name.contains('/') {
                 return None;
             }
-            fields.push(Field { name: name.into(), meaning, known: String::new(), value: 0.0, misses: 0 });
+            fields.push(Field { name: name.into(), meaning, from: 0, to: 0, value: 0.0 });
             rest = behind;
         }
         let ranked = front.contains("[rank-");
         let front = front.bytes().map(zeroed).collect();
-        let mut layout = Layout { front, fields };
+        let mut layout = Layout { front, fields, last: Vec::new() };
         layout.read(text, |_, _| {}).filter(|_| !ranked).map(|_| layout)
     }
 
@@ -152,23 +130,70 @@ impl Layout {
     /// end. The numbers are those that reading field by field finds.
     pub(super) fn read(&mut self, text: &str, mut each: impl FnMut(Meaning, f64)) -> Option<(u64, Option<u64>)> {
         let front = text.as_bytes().get(..self.front.len())?;
-        if !front.iter().zip(&self.front).all(|(byte, known)| byte == known || zeroed(*byte) == *known) {
+        // All bytes are compared, as a loop without an early end compares many at a time.
+        if front.iter().zip(&self.front).fold(0, |differs, (byte, known)| differs | (zeroed(*byte) ^ known)) != 0 {
             return None;
         }
         let counter = unblanked(text.get(self.front.len()..)?);
         let (now, rest) = leading(counter).filter(|_| counter.starts_with(|c: char| c.is_ascii_digit()))?;
         let (planned, rest) = leading(unblanked(rest).strip_prefix('/')?)?;
-        let mut rest = unblanked(rest).strip_prefix('|')?;
-        for field in &mut self.fields {
-            let (value, behind) = field.read(rest)?;
-            rest = behind;
-            if value.is_finite() {
-                each(field.meaning, value);
-            }
+        let rest = unblanked(rest).strip_prefix('|')?;
+        if !self.changed_fields(text, text.len() - rest.len()) {
+            self.all_fields(text, rest)?;
+        }
+        for field in self.fields.iter().filter(|field| field.value.is_finite()) {
+            each(field.meaning, field.value);
         }
         let planned = Some(planned).filter(|planned| (0.0..1e19).contains(planned)).map(|planned| planned as u64);
-        unblanked(rest).is_empty().then_some((now as u64, planned))
+        Some((now as u64, planned))
     }
+
+    /// Reads the fields of a line in which it differs from the last one; returns whether that was possible: both are equally
+    /// long, and all names and bars stand at the same places.
+    fn changed_fields(&mut self, text: &str, start: usize) -> bool {
+        let first = self.fields.first().map(|field| field.from.saturating_sub(field.name.len()));
+        if text.len() != self.last.len() || first != Some(start) {
+            return false;
+        }
+        let mut at = first_difference(text, &self.last, start);
+        for field in &mut self.fields {
+            if at >= field.to {
+                continue;
+            }
+            let value = text.get(field.from..).filter(|_| at >= field.from).and_then(leading);
+            let Some((number, behind)) = value else { return false };
+            if unblanked(behind).strip_prefix('|').map(|rest| text.len() - rest.len()) != Some(field.to) {
+                return false;
+            }
+            field.value = number;
+            at = first_difference(text, &self.last, field.to);
+        }
+        self.last.copy_from_slice(text.as_bytes());
+        at == text.len()
+    }
+
+    /// Reads all fields of a line.
+    fn all_fields(&mut self, text: &str, mut rest: &str) -> Option<()> {
+        self.last.clear();
+        for field in &mut self.fields {
+            let value = rest.strip_prefix(&*field.name)?;
+            field.from = text.len() - value.len();
+            let (number, behind) = leading(value)?;
+            rest = unblanked(behind).strip_prefix('|')?;
+            (field.to, field.value) = (text.len() - rest.len(), number);
+        }
+        unblanked(rest).is_empty().then(|| self.last.extend_from_slice(text.as_bytes()))
+    }
+}
+
+/// The first place from which two equally long lines differ; their length if there is none.
+fn first_difference(text: &str, last: &[u8], from: usize) -> usize {
+    let (text, last) = (text.as_bytes(), last.get(..text.len()).unwrap_or_default());
+    let (blocks, _) = text.get(from..).unwrap_or_default().as_chunks::<BLOCK>();
+    let (known, _) = last.get(from..).unwrap_or_default().as_chunks::<BLOCK>();
+    let same = BLOCK * blocks.iter().zip(known).take_while(|(now, before)| now == before).count();
+    let rest = text.iter().zip(last).skip(from + same);
+    from + same + rest.take_while(|(now, before)| now == before).count()
 }
 
 fn zeroed(byte: u8) -> u8 {
@@ -212,6 +237,32 @@ mod tests {
             let (_, _, fields) = read(&mut layout, &line).unwrap();
             let values: Vec<f64> = fields.iter().map(|(_, value)| *value).collect();
             assert_eq!(values, [time.parse().unwrap(), loss.parse().unwrap(), 1.0]);
+        }
+    }
+
+    #[test]
+    fn lines_of_the_same_length_are_read_as_others() {
+        // Numbers that grow into their padding, names and bars that move, other blanks at the end.
+        let line = "iteration  9/ 90 | elapsed time per iteration (ms):  9.5 | lm loss: 7.98E+00 | a: 1 | b: 2 |  ";
+        let mut layout = Layout::of(line).unwrap();
+        for (from, to) in [
+            ("  9.5", " 10.5"),
+            ("  9.5", "9.5  "),
+            ("7.98E+00", "     nan"),
+            ("a: 1 | b: 2", "a: 3 | b: 4"),
+            ("a: 1 | b: 2", "b: 1 | a: 2"),
+            ("a: 1 | b: 2", "a:1 | b:  2"),
+            (" 9/ 90", "10/ 90"),
+            ("a: 1", "a: x"),
+            ("|  ", "| x"),
+        ] {
+            let changed = line.replacen(from, to, 1);
+            assert_eq!(changed.len(), line.len());
+            let expected = Layout::of(&changed)
+                .filter(|other| other.fields.iter().zip(&layout.fields).all(|(other, field)| other.name == field.name));
+            let expected = expected.and_then(|mut fresh| read(&mut fresh, &changed));
+            assert_eq!(read(&mut layout, &changed), expected, "{to}");
+            assert!(read(&mut layout, line).is_some());
         }
     }
 
