@@ -4,7 +4,7 @@
 use super::front_end::FrontEnd;
 use super::input::{Load, Pools, ServingInput};
 use super::latency::{FirstToken, Spread};
-use super::step::Machine;
+use super::machine::Machine;
 use super::terms::{Rate, TokenTime};
 use super::{ServingEstimate, kv, served, speculative, steady_state};
 use crate::constants::Constants;

@@ -5,8 +5,9 @@
 //! mean is 1. Time t counts in mean answers.
 
 use super::input::ServingInput;
+use super::machine::Machine;
 use super::steady_state;
-use super::step::{Machine, StepTime};
+use super::step::StepTime;
 use atlas_core::math;
 
 /// Points of the integral over the time that a batch takes to run empty.

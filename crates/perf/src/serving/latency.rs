@@ -6,9 +6,9 @@
 
 use super::front_end::FrontEnd;
 use super::input::{Admission, Load, ServingInput};
+use super::machine::Machine;
 use super::queue;
 use super::steady_state::{self, Cycle};
-use super::step::Machine;
 use crate::constants::Constants;
 
 /// Mean and quantiles, seconds.

@@ -17,6 +17,7 @@
 //! * [`speculative`], [`disaggregated`] – drafting, separate pools
 //! * [`terms`] – what rates and times are computed from
 //! * [`frontier`] – throughput against interactivity
+mod collectives;
 pub mod disaggregated;
 pub mod emptying;
 pub mod exchange;
@@ -29,6 +30,7 @@ pub mod input;
 pub mod kv;
 pub mod latency;
 mod launch;
+pub mod machine;
 pub mod queue;
 mod rates;
 pub mod reuse;
@@ -51,8 +53,9 @@ pub use input::{
     KernelLibrary, KvTier, Layout, Load, Pools, ServingInput, Speculation, Stack, StepInputs,
 };
 use latency::{FirstToken, Spread};
+use machine::Machine;
 use steady_state::Cycle;
-use step::{Machine, StepTime};
+use step::StepTime;
 use terms::{Rate, TokenTime};
 
 /// What limits the throughput.

@@ -1,9 +1,145 @@
 //! Rates that serving stacks reach.
 
-use super::input::{KernelLibrary, Stack};
+use super::input::{KernelLibrary, Layout, ServingInput, Stack};
+use super::shape::Shape;
 use crate::accelerator::{Accelerator, Generation, Precision};
+use crate::arch::{Architecture, Attention};
 use crate::constants::Constants;
 use crate::roofline;
+use atlas_core::count::Count;
+
+/// Shares of the rooflines that the software reaches on the accelerator.
+pub(super) struct Maturity {
+    /// Of kernels in general.
+    pub(super) kernels: f64,
+    /// Of reading memory in sequence.
+    pub(super) streaming: f64,
+    /// Of arithmetic.
+    pub(super) arithmetic: f64,
+}
+
+impl Maturity {
+    pub(super) fn of(input: &ServingInput, pipelined: bool, c: &Constants) -> Maturity {
+        let acc = &input.accelerator;
+        // Dataflow graphs read weights at the rate of the memory (Prabhakar et al., section 6); native runtimes run the
+        // same kernels everywhere.
+        let kernels = if pipelined || input.stack == Stack::Local { 1.0 } else { maturity(acc, input.kernels, c) };
+        // Graphs compiled ahead plan their transfers, so they stream as much of the datasheet as GPUs do.
+        let planned = input.stack == Stack::Compiled || acc.generation == Generation::Gaudi;
+        let arithmetic = match acc.generation {
+            // Neuron's compiler reaches less of the systolic arrays than kernels written by hand do elsewhere.
+            Generation::Trainium => kernels * c.neuron_fraction,
+            // The share of the peak that these families' products reach was fitted on their own software.
+            Generation::Gaudi | Generation::PonteVecchio | Generation::Other => 1.0,
+            _ => kernels,
+        };
+        Maturity { kernels, streaming: if planned { 1.0 } else { kernels }, arithmetic }
+    }
+}
+
+/// What a rank computes and reads in a second.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rates {
+    /// FLOP/s of projections and the output layer.
+    pub(super) dense: f64,
+    pub(super) mlp: f64,
+    pub(super) expert: f64,
+    pub(super) attention: f64,
+    /// How much faster than prompts decode multiplies keys, where these have 8 bit.
+    pub(super) narrow_keys: f64,
+    /// Bytes of weights a second.
+    pub(super) weight_bw: f64,
+    /// Seconds of a byte of keys and values.
+    pub(super) kv_seconds: f64,
+    /// Seconds of a byte of a recurrent state, which is read and written.
+    pub(super) state_seconds: f64,
+    /// Seconds of activations for a token.
+    pub(super) activation_seconds: f64,
+    /// Seconds in which a row of a decode step passes a byte of weights, where kernels are not made for few rows.
+    pub(super) row_seconds: f64,
+    /// Seconds of launching an expert, where each has kernels of its own.
+    pub(super) expert_seconds: f64,
+}
+
+impl Rates {
+    pub(super) fn of(
+        input: &ServingInput,
+        layout: &Layout,
+        shape: &Shape,
+        maturity: &Maturity,
+        c: &Constants,
+    ) -> Rates {
+        let (acc, f) = (&input.accelerator, &input.formats);
+        let Maturity { kernels, streaming, arithmetic } = *maturity;
+        let hidden = shape.hidden * 2.0;
+        let streamed = streaming * acc.mem_bw * c.memory_fraction;
+        Rates {
+            dense: arithmetic * linear_rate(acc, c, f.dense, f.dense_unpack, Slice::layer(shape.slice)),
+            mlp: arithmetic * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::layer(shape.slice)),
+            expert: arithmetic
+                * c.grouped_fraction
+                * linear_rate(acc, c, f.expert, f.expert_unpack, Slice::mlp(shape.expert_slice.max(1.0))),
+            attention: arithmetic
+                * c.attention_fraction
+                * roofline::best_rate(acc, c, Precision::Bf16)
+                * roofline::fused_attention_share(acc, c, head_width(&input.arch), input.attention),
+            // Kernels of Blackwell multiply 8-bit keys with 8-bit queries in decode (TensorRT-LLM's generated kernels; lmsys.org,
+            // 2025-09-25); elsewhere keys are unpacked first.
+            narrow_keys: if acc.generation == Generation::Blackwell && f.kv_bytes <= 1.0 && acc.has(Precision::Fp8) {
+                acc.peak(Precision::Fp8) / acc.peak(Precision::Bf16)
+            } else {
+                1.0
+            },
+            // Matrix-vector kernels of native runtimes stream no faster than their cores can unpack.
+            weight_bw: match input.stack {
+                Stack::Local => streamed.min(acc.cores.max(1.0) * c.core_bw),
+                _ => streamed,
+            },
+            kv_seconds: (1.0 / (streaming * acc.mem_bw * c.kv_fraction)).max(match input.arch.attention {
+                // Head by head, the same keys pass a core's caches once for every query head of the group.
+                Attention::Grouped if !input.grouped_decode => {
+                    let (ranks, own) = (layout.tp.max(Count::ONE), &input.arch);
+                    let readers = (own.heads / ranks) / (own.kv_heads / ranks).max(1.0);
+                    readers / (kernels * acc.cores.max(1.0) * c.head_bw)
+                }
+                _ => 0.0,
+            }),
+            state_seconds: 2.0 / (streaming * acc.mem_bw * c.kv_fraction),
+            activation_seconds: shape.layers * hidden * (c.activation_passes + shape.stream_passes) / streamed,
+            // Scaled 8-bit products have a library call of their own.
+            row_seconds: if input.tuned_products || f.dense.bytes() < 2.0 {
+                0.0
+            } else {
+                1.0 / (acc.cores.max(1.0) * c.row_bw)
+            },
+            // Two launches an expert: up with gate, down.
+            expert_seconds: if input.experts_in_turn {
+                2.0 * (c.kernel_graph + c.kernel_prefill) / kernels
+            } else {
+                0.0
+            },
+        }
+    }
+
+    /// The same where this share of the cores computes.
+    pub(super) fn with_cores(&self, share: f64) -> Rates {
+        Rates {
+            dense: self.dense * share,
+            mlp: self.mlp * share,
+            expert: self.expert * share,
+            attention: self.attention * share,
+            ..*self
+        }
+    }
+}
+
+/// Width of a head in attention over prompts.
+fn head_width(arch: &Architecture) -> f64 {
+    match arch.attention {
+        Attention::Grouped => arch.head_dim,
+        Attention::Latent { nope, rope, .. } => nope + rope,
+    }
+}
 
 /// A rank's shard of a layer's weights.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +177,7 @@ pub(super) fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, u
 }
 
 /// Share of the rooflines that stacks for this family reach.
-pub(super) fn maturity(acc: &Accelerator, kernels: KernelLibrary, c: &Constants) -> f64 {
+fn maturity(acc: &Accelerator, kernels: KernelLibrary, c: &Constants) -> f64 {
     use Generation::{Cdna3, Cdna4};
     match acc.generation {
         g if g.runs_reference_kernels() => 1.0,

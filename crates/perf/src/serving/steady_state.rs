@@ -1,8 +1,9 @@
 //! Continuous batching at steady state: how steps of prefill and decode share the accelerator.
 
 use super::input::ServingInput;
+use super::machine::Machine;
 use super::speculative;
-use super::step::{Machine, StepTime, Tokens};
+use super::step::{StepTime, Tokens};
 use atlas_core::count::Count;
 use atlas_core::math;
 

@@ -67,7 +67,7 @@ fn parts_of_the_first_token_sum_to_its_mean() {
 fn time_per_token_by_cause_sums_to_the_cycle() {
     for n in [1.0, 8.0, 32.0, 64.0] {
         let i = closed(n);
-        let m = step::Machine::new(&i, &i.layout, &Constants::default());
+        let m = Machine::new(&i, &i.layout, &Constants::default());
         let cycle = steady_state::cycle(&m, &i, n);
         let e = run(&i);
         assert!((e.time.total() * i.osl / cycle.time.total() - 1.0).abs() < 1e-9);

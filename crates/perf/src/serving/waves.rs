@@ -3,9 +3,10 @@
 //! and takes nearly as long as a full one.
 
 use super::input::ServingInput;
+use super::machine::Machine;
 use super::speculative;
 use super::steady_state;
-use super::step::{Machine, StepTime};
+use super::step::StepTime;
 
 /// Points of the mean over a batch that fills or empties.
 const POINTS: usize = 4;

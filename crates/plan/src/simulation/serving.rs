@@ -147,9 +147,10 @@ fn measure(input: &Input, output: Output) -> Measured {
 
 /// Shares of a decoding device's memory: what is always there, and what keys and values may take.
 fn memory(system: &ServingInput, c: &atlas_perf::constants::Constants) -> (f64, f64) {
-    use atlas_perf::serving::{kv, step};
+    use atlas_perf::serving::kv;
+    use atlas_perf::serving::machine::Machine;
     let layout = system.pools.map_or(system.layout, |pools| pools.decode);
-    let machine = step::Machine::new(system, &layout, c);
+    let machine = Machine::new(system, &layout, c);
     let free = kv::capacity(system, &layout, &machine.shape, c).free_bytes.max(0.0);
     let device = system.accelerator.capacity().max(1.0);
     let fixed = (device * system.memory_utilization - free).max(0.0);

@@ -3,7 +3,7 @@
 use crate::kernel::{Distribution, MOST_EVENTS};
 use crate::range::{OutOfRange, Ranges};
 use atlas_perf::constants::Constants;
-use atlas_perf::serving::step::Machine;
+use atlas_perf::serving::machine::Machine;
 use atlas_perf::serving::{Load, ServingInput, kv};
 use thiserror::Error;
 

@@ -16,7 +16,7 @@ use atlas_core::count::Count;
 use atlas_perf::accelerator::{Accelerator, Generation, Precision};
 use atlas_perf::arch::{Architecture, Window};
 use atlas_perf::constants::Constants;
-use atlas_perf::serving::step::Machine;
+use atlas_perf::serving::machine::Machine;
 use atlas_perf::serving::{
     Admission, Formats, Gathering, HostOverlap, Layout, Load, Pools, ServingInput, Speculation, estimate, steady_state,
 };

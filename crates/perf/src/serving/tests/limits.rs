@@ -140,7 +140,7 @@ fn a_prompt_beyond_the_token_budget_reads_the_weights_once_more() {
     let c = Constants::default();
     let time = |isl: f64| {
         let i = ServingInput { isl, max_num_batched_tokens: 2048.0, ..closed(1.0) };
-        let m = step::Machine::new(&i, &i.layout, &c);
+        let m = Machine::new(&i, &i.layout, &c);
         (steady_state::prefill_alone(&m, &i).total(), run(&i).ttft.mean)
     };
     let (few, full, beyond, twice) = (time(16.0), time(2048.0), time(2064.0), time(4096.0));

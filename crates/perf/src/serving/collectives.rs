@@ -1,0 +1,122 @@
+//! What the collectives of a step take: sums over tensor-parallel ranks, exchanges of tokens around the experts, transfers
+//! between stages.
+
+use super::exchange::{self, Exchange};
+use super::fabric::Fabric;
+use super::input::{AllReduce, Layout, ServingInput};
+use super::shape::Shape;
+use crate::constants::Constants;
+use atlas_core::count::Count;
+use atlas_core::math;
+
+/// Collectives of a step.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counts {
+    /// All-reduces: two a layer.
+    pub(super) reduces: f64,
+    /// Exchanges of tokens: there and back in every layer with experts.
+    pub(super) exchanges: f64,
+}
+
+impl Counts {
+    pub(super) fn of(shape: &Shape, layout: &Layout) -> Counts {
+        Counts {
+            reduces: if layout.tp > 1.0 { 2.0 * shape.layers } else { 0.0 },
+            exchanges: if layout.attention_dp > 1.0 { 2.0 * shape.moe_layers } else { 0.0 },
+        }
+    }
+}
+
+/// What connects the ranks of a replica.
+pub(super) struct Links {
+    /// All of them.
+    pub(super) all: Fabric,
+    /// Those of a tensor-parallel group.
+    pub(super) reduce: Fabric,
+}
+
+impl Links {
+    pub(super) fn of(input: &ServingInput, layout: &Layout, streamed: bool, c: &Constants) -> Links {
+        let acc = &input.accelerator;
+        let mut reduce = Fabric::of(acc, f64::from(layout.tp), streamed, c);
+        if layout.tp > acc.domain.max(1.0) {
+            reduce.bw *= acc.network.ring_share(1.0);
+        }
+        if input.all_reduce == AllReduce::Library {
+            reduce.latency = reduce.latency.max(c.library_latency);
+        }
+        Links { all: Fabric::of(acc, layout.tp * layout.attention_dp, streamed, c), reduce }
+    }
+}
+
+/// Seconds of a step's collectives: for the step, and for each token of a rank.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Collectives {
+    pub(super) reduce_latency: f64,
+    pub(super) reduce_token: f64,
+    pub(super) exchange_latency: f64,
+    pub(super) exchange_token: f64,
+    /// What a prompt's token takes of the exchange more or less.
+    pub(super) exchange_prompt: f64,
+    /// From stage to stage.
+    pub(super) hop: f64,
+    /// Tokens that the experts of the busiest rank get over the mean.
+    pub(super) imbalance: f64,
+}
+
+impl Collectives {
+    pub(super) fn of(
+        input: &ServingInput,
+        layout: &Layout,
+        shape: &Shape,
+        counts: &Counts,
+        links: &Links,
+        key_ranks: f64,
+        c: &Constants,
+    ) -> Collectives {
+        let (acc, f, fabric) = (&input.accelerator, &input.formats, &links.all);
+        let ranks = layout.tp * layout.attention_dp;
+        let hidden = shape.hidden * 2.0;
+        let (reduces, exchanges) = (counts.reduces, counts.exchanges);
+        // Attention-parallel groups gather and scatter tokens around the experts: one hidden vector per token to
+        // each of its experts' ranks, at most one per rank, and back.
+        let copies = shape.top_k.min(ranks).max(1.0) / layout.tp.max(Count::ONE);
+        // Tokens leave in the format that the experts multiply (DeepEP's 8-bit dispatch) and return in 16 bit.
+        let token_bytes = exchanges * 0.5 * shape.hidden * (f.expert.bytes().min(2.0) + 2.0);
+        let excess = exchange::excess_left(layout, shape.experts) * c.expert_excess;
+        let imbalance = 1.0 + excess * math::log2(f64::from(layout.ep.max(Count::ONE)));
+        let by_collective = token_bytes * copies * (ranks - 1.0)
+            / ranks
+            / fabric.bw
+            / acc.network.exchange_share(ranks / acc.domain.max(1.0), 1.0);
+        let (exchange_latency, exchange_token, exchange_prompt) = match Exchange::of(input, layout, shape, c) {
+            None => (fabric.latency, by_collective, 0.0),
+            // The busiest rank receives the most.
+            Some(e) => {
+                let bytes = token_bytes * imbalance;
+                (e.latency, bytes * e.decode_byte, bytes * (e.prompt_byte - e.decode_byte))
+            }
+        };
+        Collectives {
+            // Spread keys gather queries and scatter outputs once more a layer each.
+            reduce_latency: if key_ranks > 1.0 { 2.0 * reduces } else { reduces } * links.reduce.latency,
+            // A ring moves 2 (n-1)/n of the vector.
+            reduce_token: reduces * hidden * 2.0 * (layout.tp - 1.0) / layout.tp.max(Count::ONE) / links.reduce.bw,
+            exchange_latency: exchanges * exchange_latency,
+            exchange_token,
+            exchange_prompt,
+            hop: if layout.pp > 1.0 { fabric.latency } else { 0.0 },
+            imbalance,
+        }
+    }
+
+    /// Seconds of one step of a rank with these tokens, of which some are of prompts.
+    pub(super) fn seconds(&self, tokens: f64, prompt_tokens: f64) -> f64 {
+        self.reduce_latency
+            + self.reduce_token * tokens
+            + self.exchange_latency
+            + self.exchange_token * tokens
+            + self.exchange_prompt * prompt_tokens
+            + self.hop
+    }
+}

@@ -1,0 +1,148 @@
+//! A replica prepared for timing: shapes, rates and collectives with all constants applied.
+
+use super::collectives::{Collectives, Counts, Links};
+use super::exchange;
+use super::front_end::FrontEnd;
+use super::images;
+use super::input::{AllReduce, Layout, Load, ServingInput, Stack};
+use super::launch::Launch;
+use super::rates::{Maturity, Rates, tile};
+use super::shape::Shape;
+use crate::accelerator::{Accelerator, Generation, Precision};
+use crate::arch::Attention;
+use crate::constants::Constants;
+use atlas_core::count::Count;
+use atlas_core::math;
+
+/// A replica prepared for timing.
+#[derive(Debug, Clone, Copy)]
+pub struct Machine {
+    /// What one rank holds and computes.
+    pub shape: Shape,
+    pub(super) rates: Rates,
+    pub(super) collectives: Collectives,
+    pub(super) launch: Launch,
+    pub(super) unpack_passes: f64,
+    pub(super) fixed_shapes: bool,
+    /// Whether the compiler lays the whole step out as one graph, in which collectives run alongside products.
+    pub(super) pipelined: bool,
+    pub(super) expansion: bool,
+    pub(super) dense_tile: f64,
+    pub(super) expert_tile: f64,
+    pub(super) overlap_loss: f64,
+    /// Two halves of a batch take turns.
+    pub(super) two_batches: bool,
+    /// Share of the cores that compute alongside a prompt's exchange.
+    pub(super) prompt_cores: f64,
+    pub(super) group_excess: f64,
+    pub(super) routing_exponent: f64,
+    pub(super) pp: f64,
+    pub(super) attention_dp: f64,
+    pub(super) intake: f64,
+    /// Seconds in which a prompt's keys and values are loaded from slower places.
+    pub(super) loading: f64,
+    /// Seconds of encoding images for a token of a prompt.
+    pub(super) image_seconds: f64,
+}
+
+impl Machine {
+    /// The rates of a deployment.
+    pub fn new(input: &ServingInput, layout: &Layout, c: &Constants) -> Machine {
+        let (acc, f) = (&input.accelerator, &input.formats);
+        let mut shape = Shape::new(&input.arch, f, layout);
+        let spread = key_ranks(input, layout);
+        shape.kv_bytes_token /= spread;
+        let counts = Counts::of(&shape, layout);
+        shape.kernels = launched_kernels(input, &shape, &counts, c);
+        let pipelined = pipelined(input.stack, acc);
+        let maturity = Maturity::of(input, pipelined, c);
+        let links = Links::of(input, layout, pipelined, c);
+        let pace = images::Pace {
+            mature: maturity.arithmetic,
+            streaming: maturity.streaming,
+            reduce: &links.reduce,
+            launch: if input.stack == Stack::Local { 0.0 } else { c.kernel_prefill },
+        };
+        Machine {
+            rates: Rates::of(input, layout, &shape, &maturity, c),
+            collectives: Collectives::of(input, layout, &shape, &counts, &links, spread, c),
+            launch: Launch::of(input, c, maturity.kernels),
+            unpack_passes: f.unpack_passes.max(1.0),
+            fixed_shapes: input.compiled_batch.is_some(),
+            pipelined,
+            expansion: input.expanded_drafts,
+            dense_tile: tile(acc, input.stack, f.dense_unpack, c),
+            expert_tile: tile(acc, input.stack, true, c),
+            overlap_loss: c.overlap_loss,
+            two_batches: input.experts.two_batches && counts.exchanges > 0.0,
+            prompt_cores: exchange::computing_cores(input, layout),
+            group_excess: match input.load {
+                // A batch that is timed alone lies evenly over the groups.
+                Load::DecodeOnly { .. } | Load::PrefillOnly { .. } => 0.0,
+                _ => c.group_excess * math::log2(f64::from(layout.attention_dp.max(Count::ONE))),
+            },
+            routing_exponent: c.routing_exponent,
+            pp: f64::from(layout.pp.max(Count::ONE)),
+            attention_dp: f64::from(layout.attention_dp.max(Count::ONE)),
+            intake: FrontEnd::of(input, c).between,
+            loading: input.loading / layout.attention_dp.max(Count::ONE),
+            image_seconds: images::of_token(input, layout, c, &pace),
+            shape,
+        }
+    }
+
+    /// The same without the allowance for the busiest attention group, for whoever knows what that one has.
+    pub fn with_groups_known(&self) -> Machine {
+        Machine { group_excess: 0.0, ..*self }
+    }
+
+    /// Pipeline stages.
+    pub fn stages(&self) -> f64 {
+        self.pp
+    }
+
+    /// The same with the cores that are left beside the exchange of prompts.
+    pub(super) fn beside_prompts(&self) -> Machine {
+        Machine { rates: self.rates.with_cores(self.prompt_cores), ..*self }
+    }
+
+    /// Work of the busiest attention group over that of a mean one.
+    pub(super) fn busiest(&self) -> f64 {
+        1.0 + self.group_excess
+    }
+}
+
+/// Whether the compiler lays the step out as one graph (Prabhakar et al., section 4).
+fn pipelined(stack: Stack, acc: &Accelerator) -> bool {
+    stack == Stack::Compiled && acc.generation == Generation::Other
+}
+
+/// Ranks over which the keys and values of a sequence are spread: only over those that would keep the same ones.
+fn key_ranks(input: &ServingInput, layout: &Layout) -> f64 {
+    let alike = match input.arch.attention {
+        Attention::Latent { .. } => f64::from(layout.tp),
+        Attention::Grouped => layout.tp / input.arch.kv_heads.max(Count::ONE),
+    };
+    f64::from(input.context_ranks).min(alike).max(1.0)
+}
+
+/// Kernels of a step with those that the software adds or joins.
+fn launched_kernels(input: &ServingInput, shape: &Shape, counts: &Counts, c: &Constants) -> f64 {
+    let f = &input.formats;
+    let mut kernels = shape.kernels;
+    if input.stack == Stack::Graphed && f.expert == Precision::Fp8 && !f.expert_unpack {
+        kernels += c.scaling_kernels * shape.moe_layers;
+    }
+    if input.experts.fused_shared && input.arch.shared_ffn > 0.0 {
+        kernels -= 4.0 * shape.moe_layers;
+    }
+    if input.all_reduce == AllReduce::Fused {
+        // Each sum has the addition and the norm behind it, which have no kernel of their own.
+        kernels -= counts.reduces;
+    }
+    if input.stack == Stack::Eager {
+        // Collectives are launched as kernels are.
+        kernels += counts.reduces + counts.exchanges;
+    }
+    kernels
+}
