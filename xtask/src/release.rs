@@ -71,6 +71,7 @@ pub(crate) fn host() -> Result<String, ReleaseError> {
 
 /// Builds, packs, tries the binaries, and says what was written.
 pub(crate) fn run(args: &Args) -> Result<(), ReleaseError> {
+    oldest_compiler()?;
     let targets = if args.target.is_empty() { build::targets()? } else { args.target.clone() };
     // The time of the commit stands for that of the build, so that two builds are alike.
     let time = output(Command::new("git").args(["log", "-1", "--format=%ct"]))?.trim().to_owned();
@@ -90,6 +91,23 @@ pub(crate) fn run(args: &Args) -> Result<(), ReleaseError> {
             None => first = Some((target, answers)),
         }
     }
+    Ok(())
+}
+
+/// Checks what users build with the oldest supported compiler, where that is installed.
+fn oldest_compiler() -> Result<(), ReleaseError> {
+    let version = concat!(env!("CARGO_PKG_RUST_VERSION"), ".0");
+    let installed = Command::new("rustup").args(["run", version, "cargo", "--version"]).stdout(Stdio::null()).status();
+    if !installed.is_ok_and(|status| status.success()) {
+        eprintln!("not built with Rust {version}: rustup toolchain install {version} --profile minimal");
+        return Ok(());
+    }
+    // Compilers do not share what they built.
+    let mut check = Command::new("rustup");
+    check.args(["run", version, "cargo", "check", "--locked", "--target-dir", "target/oldest"]);
+    check.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+    output(&mut check)?;
+    println!("Rust {version} builds it");
     Ok(())
 }
 
