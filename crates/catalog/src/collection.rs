@@ -173,8 +173,8 @@ fn has(names: &[&str], name: &str) -> bool {
     names.iter().any(|known| same(known, name))
 }
 
-/// Names are described apart neither by case nor by how their words are joined: `h100_sxm` is `H100-SXM`.
-fn same(a: &str, b: &str) -> bool {
+/// Whether two names are equal apart from case and from how their words are joined: `h100_sxm` is `H100-SXM`.
+pub(super) fn same(a: &str, b: &str) -> bool {
     let fold = |byte: u8| match byte {
         b'_' | b' ' => b'-',
         byte => byte.to_ascii_lowercase(),

@@ -3,6 +3,7 @@
 use atlas_core::count::Count;
 use std::sync::Arc;
 
+use super::collection::same;
 use super::convolution::Convolutional;
 use super::images::Images;
 use super::transformer::{Transformer, TransformerKind};
@@ -67,8 +68,8 @@ impl Model {
     /// Whether a name, without the organization before it, is the id or an alias.
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
-        let bare = name.rsplit('/').next().unwrap_or(name).replace(['_', ' '], "-");
-        std::iter::once(&self.id).chain(&self.aliases).any(|known| known.eq_ignore_ascii_case(&bare))
+        let bare = name.rsplit('/').next().unwrap_or(name);
+        std::iter::once(&self.id).chain(&self.aliases).any(|known| same(known, bare))
     }
 
     /// All parameters, added up from the architecture, those that read images with them.

@@ -2,9 +2,9 @@
 //!
 //! Rates are max-min fair where every flow has a link that is full and on which no flow is faster (Bertsekas and Gallager,
 //! section 6.5.2): a condition that is looked up link by link. So the flows next to a change are filled anew while all
-//! others keep their rates; whoever of these no longer has such a link, or stands in the way of one, is filled too,
-//! until no flow is left. The rates so found are those of filling everything anew, for there is one such set.
-#![expect(clippy::indexing_slicing, reason = "flows and hops are numbered in the floor above, links by the topology")]
+//! others keep their rates. A flow that no longer has such a link, or keeps another from having one, is filled too, until
+//! none is left. These are the rates of filling everything anew, because only one such set exists.
+#![expect(clippy::indexing_slicing, reason = "`Flows` numbers flows and hops, the topology its links")]
 
 use super::{Flows, NOT_YET, NetworkEvent, SAME};
 use crate::kernel::{EventQueue, Handle, Time};
