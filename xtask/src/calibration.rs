@@ -41,14 +41,25 @@ pub(crate) fn components() -> Result<(), Error> {
     let mut text = String::new();
     for (quantity, name) in Quantity::ALL.into_iter().zip(["TRAINING", "SERVING", "TPOT", "TTFT"]) {
         let found = experiment::components(quantity)?;
-        let Components { cluster, accelerator, software, model, classes, configuration, falloff, residual, reach } =
-            found;
+        let Components {
+            cluster,
+            accelerator,
+            software,
+            model,
+            classes,
+            configuration,
+            falloff,
+            residual,
+            reach,
+            growth,
+        } = found;
         let [a, b, c, d] = classes;
         let _ = writeln!(
             text,
             "const {name}: Components = Components {{\n    cluster: {cluster:.5},\n    accelerator: {accelerator:.5},\n    \
              software: {software:.5},\n    model: {model:.5},\n    classes: [{a:.5}, {b:.5}, {c:.5}, {d:.5}],\n    \
-             configuration: {configuration:.5},\n    falloff: {falloff:.5},\n    residual: {residual:.5},\n    reach: {reach:.4},\n}};"
+             configuration: {configuration:.5},\n    falloff: {falloff:.5},\n    residual: {residual:.5},\n    reach: {reach:.4},\n    \
+             growth: {growth:.3},\n}};"
         );
     }
     let path = Path::new("crates/evidence/src/runs/components.rs");

@@ -89,6 +89,8 @@ pub struct Features<'a> {
     pub shares: [f64; 4],
     /// The configuration, as numbers.
     pub shape: Shape,
+    /// How uncertain the shipped estimate is: the wider half of its 90 % interval, on the logarithm.
+    pub uncertainty: f64,
 }
 
 /// Natural logarithms of what describes a configuration: accelerators, layers × hidden size², tokens of a sequence or a
@@ -187,6 +189,16 @@ impl Factor {
 /// Name in a profile of an effect of a configuration.
 const NEAR: &str = "configuration";
 
+/// The uncertainty at which effects are counted: about that of training on hardware that is well measured, ± 25 %.
+const USUAL_UNCERTAINTY: f64 = 0.25;
+
+/// What effects are multiplied by where the shipped estimate is this uncertain. Where little was measured before, a cluster
+/// may be further off than where much was.
+#[must_use]
+pub fn grown(uncertainty: f64, growth: f64) -> f64 {
+    math::powf((uncertainty / USUAL_UNCERTAINTY).clamp(0.1, 10.0), growth)
+}
+
 /// Standard deviation, on the logarithm, of the effect of a group without runs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Unseen {
@@ -213,6 +225,8 @@ pub struct Correction {
     pub residual: f64,
     /// Standard deviations from the middle to the ends of a 90 % interval.
     pub reach: f64,
+    /// Effects are in proportion to this power of the uncertainty of the shipped estimate.
+    pub growth: f64,
 }
 
 /// A correction at one scenario.
@@ -228,7 +242,7 @@ impl Correction {
     /// The correction for a scenario with these features.
     #[must_use]
     pub fn at(&self, features: &Features<'_>) -> Adjustment {
-        let (mut mean, mut variance) = (0.0, self.residual * self.residual);
+        let (mut mean, mut variance) = (0.0, 0.0);
         let mut seen = [false; 3];
         for ((factor, value), row) in self.effects.iter().zip(&self.covariance) {
             let weight = factor.weight(features);
@@ -250,9 +264,10 @@ impl Correction {
                 variance += sd * sd;
             }
         }
+        let grown = grown(features.uncertainty, self.growth);
         // Never narrower than the spread of configurations around their effects.
-        let sd = variance.max(self.residual * self.residual).sqrt();
-        Adjustment { factor: math::exp(mean), half_width: self.reach * sd }
+        let sd = math::hypot(grown * variance.max(0.0).sqrt(), self.residual);
+        Adjustment { factor: math::exp(grown * mean), half_width: self.reach * sd }
     }
 }
 
@@ -311,6 +326,7 @@ impl Corrections {
 /// Rejects factors beyond e^3 and variances of that size.
 const LOGARITHM: Bounds = Bounds { min: -3.0, max: 3.0, whole: false };
 const DEVIATION: Bounds = Bounds { min: 0.0, max: 3.0, whole: false };
+const EXPONENT: Bounds = Bounds { min: 0.0, max: 1.0, whole: false };
 const COVARIANCE: Bounds = Bounds { min: -10.0, max: 10.0, whole: false };
 const LOGARITHM_OF_COUNT: Bounds = Bounds { min: -20.0, max: 80.0, whole: false };
 
@@ -323,9 +339,11 @@ fn correction(section: &mut Fields<'_>) -> Correction {
         software: unseen.required_number("software", DEVIATION).unwrap_or(0.0),
         model: unseen.required_number("model", DEVIATION).unwrap_or(0.0),
     });
+    // Profiles written before it was added have none.
+    let growth = section.number("growth", EXPONENT).unwrap_or(0.0);
     let effects = effects(section);
     let covariance = covariance(section, effects.len());
-    Correction { runs, effects, covariance, unseen: unseen.unwrap_or_default(), residual, reach }
+    Correction { runs, effects, covariance, unseen: unseen.unwrap_or_default(), residual, reach, growth }
 }
 
 fn effects(section: &mut Fields<'_>) -> Vec<(Factor, f64)> {
@@ -402,4 +420,31 @@ fn covariance(section: &mut Fields<'_>, size: usize) -> Vec<Vec<f64>> {
         section.error("covariance", message, Some("run `atlas calibrate` again".to_owned()));
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(growth: f64, uncertainty: f64) -> Adjustment {
+        let correction = Correction {
+            effects: vec![(Factor::Cluster, 0.2)],
+            covariance: vec![vec![0.01]],
+            residual: 0.05,
+            reach: 1.645,
+            growth,
+            ..Correction::default()
+        };
+        let shape = Shape::default();
+        correction.at(&Features { accelerator: "", software: "", model: "", shares: [0.0; 4], shape, uncertainty })
+    }
+
+    #[test]
+    fn uncertain_estimates_are_corrected_more_and_keep_wider_intervals() {
+        let (certain, uncertain) = (at(0.5, 0.25), at(0.5, 1.0));
+        assert!((certain.factor - math::exp(0.2)).abs() < 1e-12 && (uncertain.factor - math::exp(0.4)).abs() < 1e-12);
+        assert!((certain.half_width - 1.645 * math::hypot(0.1, 0.05)).abs() < 1e-12);
+        assert!((uncertain.half_width - 1.645 * math::hypot(0.2, 0.05)).abs() < 1e-12);
+        assert_eq!(at(0.0, 0.25), at(0.0, 1.0), "a profile without growth corrects all alike");
+    }
 }

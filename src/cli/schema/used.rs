@@ -244,7 +244,7 @@ pub(super) fn profile() -> Value {
             (
                 "corrections",
                 anything(
-                    "effects that `atlas calibrate` learned from runs: accelerator, runs, and by figure effects, covariance, unseen, residual, reach; docs/calibration.md",
+                    "effects that `atlas calibrate` learned from runs: accelerator, runs, and by figure effects, covariance, unseen, residual, reach, growth; docs/calibration.md",
                 ),
             ),
             (

@@ -201,6 +201,7 @@ fn corrections(out: &mut String, found: &Corrections) {
         line(out, 4, "runs", &one.runs.to_string());
         line(out, 4, "residual", &number(one.residual));
         line(out, 4, "reach", &number(one.reach));
+        line(out, 4, "growth", &number(one.growth));
         let unseen = one.unseen;
         let all = [("accelerator", unseen.accelerator), ("software", unseen.software), ("model", unseen.model)];
         let all: Vec<String> = all.iter().map(|(name, value)| format!("{name}: {}", number(*value))).collect();

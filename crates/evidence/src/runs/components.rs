@@ -3,7 +3,9 @@
 //! Meaning: `cluster` is the variance between sources; `accelerator`, `software` and `model` those between accelerators,
 //! software families and models of one source; `classes` those of slopes on the shares of time in compute, memory
 //! traffic, communication and the host; `configuration` that of what a configuration shares with others of much the same
-//! shape, where likeness falls as exp(−`falloff` × distance); `residual` that of one configuration around all of these.
+//! shape, where likeness falls as exp(−`falloff` × distance). These are the variances where the shipped estimate is about
+//! ± 25 % uncertain; elsewhere effects are in proportion to the power `growth` of the uncertainty. `residual` is the variance
+//! of one configuration around all effects.
 //! `reach` is the number of standard deviations within which nine of ten runs of a source lie that the other sources were
 //! calibrated without.
 //!
@@ -34,6 +36,8 @@ pub struct Components {
     pub residual: f64,
     /// Standard deviations to the end of a 90 % interval.
     pub reach: f64,
+    /// The power of the shipped estimate's uncertainty that effects are in proportion to.
+    pub growth: f64,
 }
 
 impl Components {
@@ -60,6 +64,7 @@ const TRAINING: Components = Components {
     falloff: 0.38380,
     residual: 0.00261,
     reach: 3.3189,
+    growth: 0.0,
 };
 const SERVING: Components = Components {
     cluster: 0.00000,
@@ -71,6 +76,7 @@ const SERVING: Components = Components {
     falloff: 0.23722,
     residual: 0.01300,
     reach: 3.0290,
+    growth: 0.0,
 };
 const TPOT: Components = Components {
     cluster: 0.00000,
@@ -82,6 +88,7 @@ const TPOT: Components = Components {
     falloff: 0.45812,
     residual: 0.01322,
     reach: 2.2580,
+    growth: 0.0,
 };
 const TTFT: Components = Components {
     cluster: 0.00000,
@@ -93,5 +100,6 @@ const TTFT: Components = Components {
     falloff: 0.34232,
     residual: 0.09147,
     reach: 3.0607,
+    growth: 0.0,
 };
 // end of the table

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use atlas_config::corrections::{Class, Configuration, Correction, Corrections, Factor, Features, Quantity, Unseen};
+use atlas_config::corrections::{
+    Class, Configuration, Correction, Corrections, Factor, Features, Quantity, Unseen, grown,
+};
 use atlas_core::sort;
 
 use super::Run;
@@ -55,8 +57,9 @@ pub fn correction(runs: &[&Run], c: &Components) -> Option<Correction> {
     }
     let features: Vec<Features<'_>> = runs.iter().map(|run| run.features()).collect();
     let values: Vec<f64> = runs.iter().map(|run| run.log_ratio()).collect();
+    let weight = |factor: &Factor, one: &Features<'_>| grown(one.uncertainty, c.growth) * factor.weight(one);
     let in_runs: Vec<Vec<f64>> =
-        factors.iter().map(|(factor, _)| features.iter().map(|one| factor.weight(one)).collect()).collect();
+        factors.iter().map(|(factor, _)| features.iter().map(|one| weight(factor, one)).collect()).collect();
     // Prior covariance of every effect with every run, and of the runs among themselves.
     let with_runs: Vec<Vec<f64>> = factors
         .iter()
@@ -111,6 +114,7 @@ pub fn correction(runs: &[&Run], c: &Components) -> Option<Correction> {
         unseen,
         residual: c.residual.sqrt(),
         reach: c.reach,
+        growth: c.growth,
     })
 }
 

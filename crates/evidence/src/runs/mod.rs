@@ -111,6 +111,7 @@ impl Run {
             model: &self.model,
             shares: self.shares,
             shape: self.shape,
+            uncertainty: self.interval[1].max(-self.interval[0]),
         }
     }
 }

@@ -30,8 +30,8 @@ const START: f64 = 0.005;
 const ROUNDS: usize = 20;
 /// Rounds of the search for the components without one source, from those of all.
 const ROUNDS_WITHOUT: usize = 8;
-/// Cluster, accelerator, software, model, four classes, configuration, falloff.
-const COUNT: usize = 10;
+/// Cluster, accelerator, software, model, four classes, configuration, falloff, growth.
+const COUNT: usize = 11;
 /// Minimum runs of one model on one system that count for the residual.
 const SEVERAL: usize = 3;
 /// Places of the classes.
@@ -122,10 +122,22 @@ fn loss(draws: &[&Draw<'_>], c: &Components) -> f64 {
 }
 
 fn components(logs: &[f64; COUNT], classes: bool, residual: f64) -> Components {
-    let [cluster, accelerator, software, model, a, b, c, d, configuration, falloff] =
+    let [cluster, accelerator, software, model, a, b, c, d, configuration, falloff, growth] =
         logs.map(|log| if log <= math::ln(LEAST) + 1.0 { 0.0 } else { math::exp(log) });
     let classes = if classes { [a, b, c, d] } else { [0.0; 4] };
-    Components { cluster, accelerator, software, model, classes, configuration, falloff, residual, reach: 1.645 }
+    let growth = growth.min(1.0);
+    Components {
+        cluster,
+        accelerator,
+        software,
+        model,
+        classes,
+        configuration,
+        falloff,
+        residual,
+        reach: 1.645,
+        growth,
+    }
 }
 
 /// The components with the smallest loss: a search along one logarithm at a time, from `logs` with steps of `step`.
@@ -188,10 +200,9 @@ pub fn estimate(quantity: Quantity, runs: &[Run], held_out: &[&str]) -> (Compone
     let draws = draws(runs);
     let classes = has_classes(quantity);
     let mut start = [math::ln(START); COUNT];
-    // Likeness falls by half over a factor of two in one number.
-    if let Some(falloff) = start.last_mut() {
-        *falloff = 0.0;
-    }
+    // Likeness falls by half over a factor of two in one number; effects grow as the root of the uncertainty.
+    let [.., falloff, growth] = &mut start;
+    (*falloff, *growth) = (0.0, math::ln(0.5));
     let all: Vec<&Draw<'_>> = draws.iter().collect();
     let noise = residual(runs, None);
     let of_all = |logs: &[f64; COUNT]| components(logs, classes, noise);

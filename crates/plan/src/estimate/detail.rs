@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::breakdown::Breakdown;
 use super::limits::Limits;
 use super::verdict::Verdict;
+use atlas_config::corrections::Adjustment;
 use atlas_core::plan::Recompute;
 
 /// Share of device memory that stays free by default: half of the error that the memory model has in nine of ten measured
@@ -36,6 +37,20 @@ pub struct Detail {
     /// What a simulation adds; of engines that simulate only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulated: Option<Simulated>,
+    /// Corrections by runs of the same cluster that the figures contain.
+    #[serde(skip_serializing)]
+    pub adjustments: Option<Adjustments>,
+}
+
+/// Corrections that an answer contains.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Adjustments {
+    /// Of the throughput.
+    pub throughput: Option<Adjustment>,
+    /// Of the time per output token.
+    pub tpot: Option<Adjustment>,
+    /// Of the time to first token.
+    pub ttft: Option<Adjustment>,
 }
 
 /// Statistics of a simulation, and figures that only a simulation has.
@@ -122,6 +137,12 @@ impl Interval {
     #[must_use]
     pub fn around(self, figure: f64) -> (f64, f64) {
         (self.low * figure, self.high * figure)
+    }
+
+    /// The wider half, on the logarithm.
+    #[must_use]
+    pub fn half(self) -> f64 {
+        math::ln(self.high).max(-math::ln(self.low))
     }
 
     /// The interval of what falls as this rises: the time of a given work.

@@ -18,7 +18,8 @@ mod verdict;
 
 pub use breakdown::Breakdown;
 pub use detail::{
-    Detail, Interval, MemoryUse, NodePower, Serving, Simulated, SimulatedServing, SimulatedTraining, Training,
+    Adjustments, Detail, Interval, MemoryUse, NodePower, Serving, Simulated, SimulatedServing, SimulatedTraining,
+    Training,
 };
 pub use limits::{Cause, Limits};
 pub use metric::{Applies, Better, COMPARED, FIGURES, Format, LEAST, METRICS, Metric, MetricId, Section};

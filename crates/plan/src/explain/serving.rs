@@ -8,10 +8,9 @@ mod times;
 use super::expression::{Written, product, sum};
 use super::origin::{constants, of_products};
 use super::{Origin, Term, Whole, money};
-use crate::engine::answer::{corrected, serving};
+use crate::engine::answer::serving;
 use crate::estimate::{Detail, MetricId, Serving};
 use crate::knob::{Knob, Setting};
-use atlas_config::Mode;
 use atlas_perf::accelerator::{Generation, Precision};
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::{Admission, Load, ServingEstimate, ServingInput, Stack, StepInputs};
@@ -288,7 +287,7 @@ impl Reported<'_> {
     /// Factors on throughput, time per output token and time to first token by which runs of this cluster correct the
     /// closed form.
     fn corrections(&self) -> [Option<Term>; 3] {
-        let found = corrected::Adjustments::of(self.whole.scenario, Mode::Inference, self.detail);
+        let found = self.detail.adjustments;
         let term = |symbol: &'static str, name: &'static str, factor: f64| {
             Term::input(symbol, name, "", factor).from(Origin::Engine("current calibration"))
         };

@@ -6,10 +6,9 @@ mod memory;
 use super::expression::{Written, ceiling, product, sum};
 use super::origin::{constants, of_products};
 use super::{Origin, Term, Whole, money, operators};
-use crate::engine::answer::{corrected, training};
+use crate::engine::answer::training;
 use crate::estimate::{MetricId, Training};
 use crate::knob::Knob;
-use atlas_config::Mode;
 use atlas_perf::accelerator::Precision;
 use atlas_perf::constants::Constants;
 use atlas_perf::flops::TokenFlops;
@@ -199,8 +198,7 @@ impl Reported<'_> {
 
     /// The factor on throughput by which runs of this cluster correct the closed form.
     fn correction(&self) -> Option<Term> {
-        let detail = self.whole.estimate.detail.as_ref()?;
-        let found = corrected::Adjustments::of(self.whole.scenario, Mode::Training, detail)?.throughput?;
+        let found = self.whole.estimate.detail.as_ref()?.adjustments?.throughput?;
         Some(
             Term::input("k", "throughput correction from runs on this cluster", "", found.factor)
                 .from(Origin::Engine("current calibration")),

@@ -3,7 +3,7 @@
 //! A correction multiplies a figure; the times behind it are scaled alike, so that they still sum to the total. The shares
 //! of the time, on which a correction depends, stay as they are: what was shipped can be described from the corrected answer.
 
-use crate::estimate::{Breakdown, Cause, Detail, Estimate, Figures, Interval, Latency, Serving};
+use crate::estimate::{Adjustments, Breakdown, Cause, Detail, Estimate, Figures, Interval, Latency, Serving};
 use crate::scenario::{Phase, Scenario};
 use atlas_config::Mode;
 use atlas_config::corrections::{Adjustment, Features, Quantity, Shape};
@@ -39,45 +39,35 @@ pub fn shape(scenario: &Scenario, detail: &Detail) -> Shape {
     )
 }
 
-/// The corrections in effect for an answer.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Adjustments {
-    /// Of the throughput.
-    pub throughput: Option<Adjustment>,
-    /// Of the time per output token.
-    pub tpot: Option<Adjustment>,
-    /// Of the time to first token.
-    pub ttft: Option<Adjustment>,
-}
-
-impl Adjustments {
-    /// Those of a scenario that was answered so; `None` if nothing is corrected.
-    #[must_use]
-    pub fn of(scenario: &Scenario, mode: Mode, detail: &Detail) -> Option<Adjustments> {
-        // Runs are compared with the closed form: nothing is known of how far a simulation is off.
-        let calibration = scenario.corrections.as_ref().filter(|_| scenario.engine == Engine::Analytical)?;
+/// The corrections of an answer as shipped; `None` if nothing is corrected.
+fn adjustments(scenario: &Scenario, mode: Mode, detail: &Detail) -> Option<Adjustments> {
+    // Runs are compared with the closed form: nothing is known of how far a simulation is off.
+    let calibration = scenario.corrections.as_ref().filter(|_| scenario.engine == Engine::Analytical)?;
+    let serving = mode == Mode::Inference;
+    // Phases of a service queue at loads of their own, which no run was measured at.
+    if serving && !scenario.phases.is_empty() {
+        return None;
+    }
+    let at = |quantity, shipped: Interval| {
         let features = Features {
             accelerator: &calibration.corrections.accelerator,
             software: scenario.in_force.family(),
             model: &calibration.model,
             shares: shares(detail),
             shape: shape(scenario, detail),
+            uncertainty: shipped.half(),
         };
-        let at = |quantity| calibration.corrections.of(quantity).map(|correction| correction.at(&features));
-        let serving = mode == Mode::Inference;
-        // Phases of a service queue at loads of their own, which no run was measured at.
-        if serving && !scenario.phases.is_empty() {
-            return None;
-        }
-        // What arrives at a given rate is served at it.
-        let rate = if serving { Quantity::Serving } else { Quantity::Training };
-        let found = Adjustments {
-            throughput: at(rate).filter(|_| !detail.limits.load),
-            tpot: at(Quantity::Tpot).filter(|_| serving),
-            ttft: at(Quantity::Ttft).filter(|_| serving),
-        };
-        (found.throughput.is_some() || found.tpot.is_some() || found.ttft.is_some()).then_some(found)
-    }
+        calibration.corrections.of(quantity).map(|correction| correction.at(&features))
+    };
+    // What arrives at a given rate is served at it.
+    let rate = if serving { Quantity::Serving } else { Quantity::Training };
+    let latencies = detail.serving.as_ref().filter(|_| serving);
+    let found = Adjustments {
+        throughput: at(rate, detail.throughput_interval).filter(|_| !detail.limits.load),
+        tpot: latencies.and_then(|serving| at(Quantity::Tpot, serving.tpot_interval)),
+        ttft: latencies.and_then(|serving| at(Quantity::Ttft, serving.ttft_interval)),
+    };
+    (found.throughput.is_some() || found.tpot.is_some() || found.ttft.is_some()).then_some(found)
 }
 
 /// A figure before and after correction.
@@ -107,7 +97,7 @@ fn by_key<S: Serializer>(quantity: &Quantity, serializer: S) -> Result<S::Ok, S:
 pub fn beside(scenario: &Scenario, estimate: &Estimate) -> Vec<Beside> {
     let (Some(own), Some(detail)) = (&scenario.corrections, &estimate.detail) else { return Vec::new() };
     let mode = scenario.mode();
-    let Some(found) = Adjustments::of(scenario, mode, detail) else { return Vec::new() };
+    let Some(found) = detail.adjustments else { return Vec::new() };
     let shipped = crate::engine::estimate(&Scenario { corrections: None, ..scenario.clone() });
     let Some(before) = &shipped.detail else { return Vec::new() };
     let rate = if mode == Mode::Training { Quantity::Training } else { Quantity::Serving };
@@ -132,7 +122,8 @@ pub fn beside(scenario: &Scenario, estimate: &Estimate) -> Vec<Beside> {
 
 /// Corrects the answer to a phase.
 pub(super) fn correct(scenario: &Scenario, phase: &Phase, figures: &mut Figures, detail: &mut Detail) {
-    let Some(found) = Adjustments::of(scenario, phase.shape.mode, detail) else { return };
+    let Some(found) = adjustments(scenario, phase.shape.mode, detail) else { return };
+    detail.adjustments = Some(found);
     // What is known of other clusters still holds where it says more.
     let own = |found: Adjustment, shipped: Interval| {
         let half = math::exp(found.half_width.max(1e-9));

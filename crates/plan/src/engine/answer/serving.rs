@@ -268,6 +268,7 @@ pub(super) fn described(
         power: Some(power),
         training: None,
         simulated: *simulated,
+        adjustments: None,
         serving: Some(Serving {
             total_tokens_per_sec: out.total_tokens_per_sec,
             requests_per_sec: out.requests_per_sec,

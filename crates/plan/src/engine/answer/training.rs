@@ -166,6 +166,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
         }),
         serving: None,
         simulated: answer.simulated,
+        adjustments: None,
     };
     let figures = Figures {
         tokens_per_sec: out.tokens_per_second,

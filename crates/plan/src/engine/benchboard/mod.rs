@@ -112,5 +112,6 @@ fn detail(scenario: &Scenario, phase: &Phase, i: &Input, answer: &Answer) -> Det
         training: (scenario.mode() == Mode::Training).then_some(training),
         serving: None,
         simulated: None,
+        adjustments: None,
     }
 }
