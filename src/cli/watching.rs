@@ -52,7 +52,7 @@ impl Watched for simulation::Gauge {
 /// Exit code of a program that Ctrl-C ended, as shells have it.
 const INTERRUPTED: i32 = 130;
 /// Longest time between two looks at the progress.
-const GLANCE: Duration = Duration::from_millis(50);
+const GLANCE: Duration = Duration::from_millis(20);
 
 /// What Ctrl-C and SIGTERM mean to the process.
 struct Signals {

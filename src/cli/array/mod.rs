@@ -16,8 +16,8 @@ pub use self::part::{MOST_PARTS, Part, range};
 use super::confirm;
 use super::output::complain;
 
-/// Time between two looks for parts.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Time between two looks for parts and for signals.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Time between two questions to Slurm.
 const QUERY_EVERY: Duration = Duration::from_secs(10);
 /// Time between two lines about progress.

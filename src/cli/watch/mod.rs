@@ -226,7 +226,7 @@ fn nap(time: Duration, stop: &AtomicBool) {
         if left.is_zero() {
             return;
         }
-        std::thread::sleep(left.min(Duration::from_millis(500)));
+        std::thread::sleep(left.min(Duration::from_millis(100)));
     }
 }
 
