@@ -190,7 +190,7 @@ impl Factor {
 const NEAR: &str = "configuration";
 
 /// The uncertainty at which effects are counted: about that of training on hardware that is well measured, ± 25 %.
-const USUAL_UNCERTAINTY: f64 = 0.25;
+pub const USUAL_UNCERTAINTY: f64 = 0.25;
 
 /// What effects are multiplied by where the shipped estimate is this uncertain. Where little was measured before, a cluster
 /// may be further off than where much was.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::study::{Block, Cell, Grid};
 use super::table::{Align, Table};
-use atlas_config::corrections::Quantity;
+use atlas_config::corrections::{Quantity, USUAL_UNCERTAINTY};
 use atlas_core::plan::Engine;
 use atlas_core::sort;
 use atlas_core::units;
@@ -115,7 +115,15 @@ pub fn table(outcome: &Outcome) -> String {
         for quantity in Quantity::ALL {
             let Some(one) = found.of(quantity) else { continue };
             let plural = if one.runs == 1 { "configuration" } else { "configurations" };
-            out += &format!("{}: factors of measured / predicted, from {} {plural}\n", quantity.name(), one.runs);
+            let usual = 100.0 * USUAL_UNCERTAINTY;
+            out += &format!(
+                "{}: factors of measured / predicted where the estimate is uncertain by {usual:.0} %, from {} {plural}\n",
+                quantity.name(),
+                one.runs
+            );
+            if one.growth > 0.0 {
+                out += &format!("  elsewhere, their logarithms × (uncertainty / {usual:.0} %)^{:.2}\n", one.growth);
+            }
         }
     }
     if !outcome.judged.is_empty() {
