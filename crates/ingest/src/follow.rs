@@ -38,6 +38,8 @@ pub struct Follow {
     observed: u64,
     /// The trigger words that are searched for, once they are known.
     words: Vec<Finder<'static>>,
+    /// Whether the last line that was found followed another one: then the next line is probably alike.
+    adjacent: bool,
 }
 
 impl Follow {
@@ -55,6 +57,7 @@ impl Follow {
             out: Vec::new(),
             observed: 0,
             words: Vec::new(),
+            adjacent: false,
         }
     }
 
@@ -133,14 +136,16 @@ impl Follow {
         let (mut rest, unfinished) = bytes.split_at(end);
         // The next position of each word.
         let words = std::mem::take(&mut self.words);
-        let mut offset = 0;
-        let mut next: Vec<Option<usize>> = words.iter().map(|word| word.find(rest)).collect();
         let whole = rest;
+        let mut offset = self.alike(whole, 0, each);
+        let find = |word: &Finder<'_>, from: usize| Some(from + word.find(whole.get(from..)?)?);
+        let mut next: Vec<Option<usize>> = words.iter().map(|word| find(word, offset)).collect();
         while let Some(at) = next.iter().flatten().copied().min() {
             let before = whole.get(offset..at).unwrap_or_default();
             let start = offset + memchr::memrchr2(b'\n', b'\r', before).map_or(0, |at| at + 1);
             let skipped = whole.get(offset..start).unwrap_or_default();
             self.number += memchr::memchr_iter(b'\n', skipped).count() as u64;
+            self.adjacent = skipped.is_empty();
             offset = start;
             // The line, and the rows of the block that it may begin.
             loop {
@@ -156,9 +161,10 @@ impl Follow {
             }
             self.observed += self.out.len() as u64;
             self.out.drain(..).for_each(&mut *each);
+            offset = self.alike(whole, offset, each);
             for (word, next) in words.iter().zip(&mut next) {
                 if next.is_some_and(|at| at < offset) {
-                    *next = whole.get(offset..).and_then(|rest| word.find(rest)).map(|at| offset + at);
+                    *next = find(word, offset);
                 }
             }
         }
@@ -166,6 +172,27 @@ impl Follow {
         self.number += memchr::memchr_iter(b'\n', rest).count() as u64;
         self.words = words;
         unfinished
+    }
+
+    /// Reads lines from `offset` on for as long as they are laid out as the last one; returns where they end. Such a line is no
+    /// line of timers, and needs not be searched for words.
+    fn alike(&mut self, whole: &[u8], mut offset: usize, each: &mut dyn FnMut(Observation)) -> usize {
+        while self.adjacent
+            && let Some(behind) = whole.get(offset..)
+            && let Some(length) = memchr::memchr2(b'\n', b'\r', behind)
+        {
+            let cleaned = clean(behind.get(..length).unwrap_or_default());
+            let line = Line { text: without_prefix(&cleaned), number: self.number, whole: true };
+            self.adjacent = self.intake.again(line);
+            if self.adjacent {
+                self.intake.observed(&mut self.out);
+                self.observed += self.out.len() as u64;
+                self.out.drain(..).for_each(&mut *each);
+                self.number += u64::from(behind.get(length) == Some(&b'\n'));
+                offset += length + 1;
+            }
+        }
+        offset
     }
 
     /// Drops the incomplete line: the file was replaced, and other lines follow.
@@ -303,6 +330,40 @@ mod tests {
         assert_eq!(seen.len() - steps.len(), 2 * 59);
     }
 
+    /// A log of nothing but steps and timers, in which fields change, come and go, and the run begins anew.
+    fn dense() -> (String, Vec<(u64, u64)>, usize) {
+        let (mut out, mut steps, mut timers, mut line) = (String::new(), Vec::new(), 0, 1);
+        for n in 1..900_u64 {
+            let step = if n < 700 { n } else { n - 650 };
+            out += &format!("iteration {step:6}/ 1000 | elapsed time per iteration (ms): {}.5 | ", 900 + n % 7 * 50);
+            out += &format!("lm loss: 9.{n} | loss scale: {} |", 1024 << (n / 300));
+            out += if n % 90 > 80 { " grad norm: 0.5 |\n" } else { "\n" };
+            steps.push((step, line));
+            line += 1;
+            if n % 100 == 0 {
+                out += "(min, max) time across ranks (ms):\n    all-grads-sync ...: (140.22, 190.10)\n";
+                (timers, line) = (timers + 1, line + 2);
+            }
+        }
+        (out, steps, timers)
+    }
+
+    #[test]
+    fn lines_that_follow_each_other_are_read_like_others() {
+        let (text, expected, timers) = dense();
+        let (seen, ingested) = followed(text.as_bytes(), &[]);
+        let steps = seen.iter().filter_map(|seen| if let Observation::Step(step) = seen { Some(step) } else { None });
+        let steps: Vec<&crate::training::Step> = steps.collect();
+        assert_eq!(steps.iter().map(|step| (step.step.unwrap(), step.line)).collect::<Vec<_>>(), expected);
+        assert_eq!(seen.len() - steps.len(), timers);
+        let norms = steps.iter().filter(|step| step.grad_norm == Some(0.5)).count();
+        assert_eq!(norms, (1..900).filter(|n| n % 90 > 80).count());
+        let whole = crate::ingest(text.as_bytes(), &Context::default()).unwrap();
+        let facts =
+            |ingested: &Ingested| format!("{:?}", ingested.readings.iter().map(|r| &r.facts).collect::<Vec<_>>());
+        assert_eq!(facts(&ingested), facts(&whole));
+    }
+
     #[test]
     fn a_log_with_much_between_its_steps_is_searched_after_a_few_of_them() {
         let mut follow = Follow::new(&Context::default());
@@ -322,6 +383,15 @@ mod tests {
         fn where_a_settled_log_is_cut_changes_nothing(mut cuts in proptest::collection::vec(0_usize..60_000, 0..12)) {
             cuts.sort_unstable();
             let text = long();
+            prop_assert!(followed(text.as_bytes(), &[]).0 == followed(text.as_bytes(), &cuts).0, "cut at {cuts:?}");
+        }
+
+        #[test]
+        fn where_a_log_of_nothing_but_steps_is_cut_changes_nothing(
+            mut cuts in proptest::collection::vec(0_usize..90_000, 0..12),
+        ) {
+            cuts.sort_unstable();
+            let (text, ..) = dense();
             prop_assert!(followed(text.as_bytes(), &[]).0 == followed(text.as_bytes(), &cuts).0, "cut at {cuts:?}");
         }
 

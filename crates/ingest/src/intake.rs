@@ -328,6 +328,18 @@ impl Intake {
         outcome == Outcome::Took
     }
 
+    /// Reads a line as [`Intake::line`] does if it is laid out as the last one that was read; returns whether it did.
+    pub(crate) fn again(&mut self, line: Line<'_>) -> bool {
+        let plain = self.block.is_none() && !self.code;
+        let read = plain && self.segment.again(line);
+        if read {
+            self.last_line = line.number;
+            self.tally.lines += 1;
+            self.tally.recognized += 1;
+        }
+        read
+    }
+
     /// The trigger word of the lines that were read last.
     pub(crate) fn word(&self) -> Option<&memchr::memmem::Finder<'static>> {
         self.segment.word()

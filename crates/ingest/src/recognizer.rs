@@ -38,6 +38,12 @@ pub trait Recognizer: Send {
     /// Offers a line.
     fn line(&mut self, line: Line<'_>) -> Outcome;
 
+    /// Reads a line if it is laid out exactly as one that it read before; returns whether it did. [`Recognizer::line`] reads
+    /// such a line alike, but takes longer to find out what it is.
+    fn again(&mut self, _line: Line<'_>) -> bool {
+        false
+    }
+
     /// Whether a table or block has begun that the next lines belong to.
     fn open(&self) -> bool {
         false

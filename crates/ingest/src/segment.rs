@@ -102,12 +102,7 @@ impl Segment {
         if offered {
             match self.give(hot, line) {
                 Outcome::Took => {
-                    if let Some(Some([_, last])) = self.ranges.get_mut(hot) {
-                        *last = line.number;
-                    }
-                    if let Some((_, [_, last])) = self.stretches.last_mut().filter(|(index, _)| *index == hot) {
-                        *last = line.number;
-                    }
+                    self.took_again(line.number);
                     return Offered::Done(Outcome::Took);
                 }
                 // Another tool may have written it.
@@ -151,6 +146,26 @@ impl Segment {
             None if noted => Outcome::Noted,
             None => Outcome::No,
         })
+    }
+
+    /// Offers a line to the recognizer that read the last one, which reads it if it is laid out alike; returns whether it did.
+    pub(crate) fn again(&mut self, line: Line<'_>) -> bool {
+        let read = self.recognizers.get_mut(self.hot).is_some_and(|recognizer| recognizer.again(line));
+        if read {
+            self.took_again(line.number);
+        }
+        read
+    }
+
+    /// Records that the recognizer of the last line read this one, too.
+    fn took_again(&mut self, number: u64) {
+        if let Some(Some([_, last])) = self.ranges.get_mut(self.hot) {
+            *last = number;
+        }
+        let hot = self.hot;
+        if let Some((_, [_, last])) = self.stretches.last_mut().filter(|(index, _)| *index == hot) {
+            *last = number;
+        }
     }
 
     fn contradicted(&self, wanted: u64, line: Line<'_>, code: bool) -> bool {

@@ -71,6 +71,11 @@ pub trait StepFormat: Default + Send {
     /// Reads a line.
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome;
 
+    /// See [`Recognizer::again`].
+    fn again(&mut self, _line: Line<'_>, _log: &mut StepLog) -> bool {
+        false
+    }
+
     /// See [`Recognizer::json`].
     fn json(&mut self, _document: &Value, _line: u64, _log: &mut StepLog) -> Outcome {
         Outcome::No
@@ -177,6 +182,10 @@ impl<F: StepFormat> Recognizer for StepReader<F> {
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         self.format.line(line, &mut self.log)
+    }
+
+    fn again(&mut self, line: Line<'_>) -> bool {
+        self.format.again(line, &mut self.log)
     }
 
     fn open(&self) -> bool {

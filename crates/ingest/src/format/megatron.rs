@@ -145,6 +145,10 @@ impl StepFormat for Iterations {
         }
     }
 
+    fn again(&mut self, line: Line<'_>, log: &mut StepLog) -> bool {
+        self.laid_out(line, log).is_some()
+    }
+
     fn summarize(self, summary: &mut Summary<'_>) {
         (summary.tool, summary.format) = self.names();
         let Summary { training, facts, config, context, .. } = summary;
