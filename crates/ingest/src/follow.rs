@@ -88,8 +88,7 @@ impl Follow {
                 self.partial = whole;
             }
             self.number += u64::from(end == Some(b'\n'));
-            self.observed += self.out.len() as u64;
-            self.out.drain(..).for_each(&mut *each);
+            self.pass_on(each);
             // Bytes read, not bytes received: the result must not depend on where the bytes are cut.
             let read = self.bytes - bytes.len() as u64;
             if self.words.is_empty() && self.is_settled(read) {
@@ -159,8 +158,7 @@ impl Follow {
                     break;
                 }
             }
-            self.observed += self.out.len() as u64;
-            self.out.drain(..).for_each(&mut *each);
+            self.pass_on(each);
             offset = self.alike(whole, offset, each);
             for (word, next) in words.iter().zip(&mut next) {
                 if next.is_some_and(|at| at < offset) {
@@ -174,8 +172,8 @@ impl Follow {
         unfinished
     }
 
-    /// Reads lines from `offset` on for as long as they are laid out as the last one; returns where they end. Such a line is no
-    /// line of timers, and needs not be searched for words.
+    /// Reads lines from `offset` on for as long as they are laid out as the last one; returns where they end. Such a line
+    /// has no timers, so it is not searched for words.
     fn alike(&mut self, whole: &[u8], mut offset: usize, each: &mut dyn FnMut(Observation)) -> usize {
         while self.adjacent
             && let Some(behind) = whole.get(offset..)
@@ -186,13 +184,18 @@ impl Follow {
             self.adjacent = self.intake.again(line);
             if self.adjacent {
                 self.intake.observed(&mut self.out);
-                self.observed += self.out.len() as u64;
-                self.out.drain(..).for_each(&mut *each);
+                self.pass_on(each);
                 self.number += u64::from(behind.get(length) == Some(&b'\n'));
                 offset += length + 1;
             }
         }
         offset
+    }
+
+    /// Counts the observations of a line and passes them on.
+    fn pass_on(&mut self, each: &mut dyn FnMut(Observation)) {
+        self.observed += self.out.len() as u64;
+        self.out.drain(..).for_each(each);
     }
 
     /// Drops the incomplete line: the file was replaced, and other lines follow.

@@ -69,11 +69,6 @@ pub struct Experiment {
     pub clusters: Vec<Outcome>,
 }
 
-/// The larger half of an interval around 0.
-fn half([low, high]: [f64; 2]) -> f64 {
-    low.abs().max(high.abs())
-}
-
 /// Judges the rest of a cluster after calibration with some of its runs, draw by draw.
 fn judge(runs: &[&Run], count: usize, c: &Components) -> Vec<Judged> {
     let mut all = Vec::new();
@@ -89,7 +84,7 @@ fn judge(runs: &[&Run], count: usize, c: &Components) -> Vec<Judged> {
                 before,
                 interval: run.interval,
                 after: before - at.map_or(0.0, |at| math::ln(at.factor)),
-                sd: at.map_or(half(run.interval) / c.reach, |at| at.half_width / c.reach),
+                sd: at.map_or(run.features().uncertainty / c.reach, |at| at.half_width / c.reach),
             });
         }
     }

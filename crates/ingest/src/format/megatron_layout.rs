@@ -186,7 +186,7 @@ impl Layout {
     }
 }
 
-/// The first place from which two equally long lines differ; their length if there is none.
+/// The index, not before `from`, of the first byte in which two lines of the same length differ; their length if none does.
 fn first_difference(text: &str, last: &[u8], from: usize) -> usize {
     let (text, last) = (text.as_bytes(), last.get(..text.len()).unwrap_or_default());
     let (blocks, _) = text.get(from..).unwrap_or_default().as_chunks::<BLOCK>();
