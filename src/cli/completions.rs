@@ -12,7 +12,7 @@ use atlas_config::library::Library;
 use atlas_core::sort;
 use atlas_document::Sources;
 use atlas_evidence::calibrate::columns::COLUMNS;
-use atlas_plan::knob::{KNOBS, Knob, KnobValues as _, ValueType};
+use atlas_plan::knob::{KNOBS, Knob, ValueType};
 use atlas_plan::search::figure;
 
 /// The environment variable with which a completion script asks for candidates.
@@ -176,7 +176,7 @@ fn assignments(now: &OsStr, over: bool) -> Vec<CompletionCandidate> {
         let fitting = knobs().into_iter().filter(|(name, _)| name.starts_with(&*now));
         return fitting.map(|(name, about)| candidate(format!("{name}="), &about)).collect();
     };
-    let Ok(knob) = Knob::named(name) else { return Vec::new() };
+    let Some(knob) = Knob::find(name) else { return Vec::new() };
     let mut values: Vec<String> = match knob.spec().kind {
         ValueType::Toggle => vec!["on".to_owned(), "off".to_owned()],
         ValueType::Choice(words) => words.iter().map(|word| (*word).to_owned()).collect(),

@@ -6,7 +6,7 @@ use super::expect::{Comparison, Expect, Factor, Figure, Operator, Problem, Quant
 use atlas_document::Position;
 use atlas_document::decode::nearest;
 use atlas_plan::estimate::{METRICS, Metric};
-use atlas_plan::knob::{KNOBS, Knob, KnobValues as _, ValueType};
+use atlas_plan::knob::{KNOBS, Knob, ValueType};
 
 #[derive(Debug, Clone, PartialEq)]
 enum Token {
@@ -172,7 +172,7 @@ impl<'t> Parser<'t> {
         let Some(Token::Word(word)) = self.peek() else {
             return Err(self.wrong("the name of a metric or a knob", None));
         };
-        let found = Metric::named(word).map(Quantity::Metric).or_else(|| Knob::named(word).ok().map(Quantity::Knob));
+        let found = Metric::named(word).map(Quantity::Metric).or_else(|| Knob::find(word).map(Quantity::Knob));
         match found {
             Some(Quantity::Knob(knob)) if !matches!(knob.spec().kind, ValueType::Number { .. }) => {
                 Err(self.wrong("a metric, or a knob that is a number", None))

@@ -271,8 +271,8 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
             view_row: tab.row,
             column: tab.column,
             sweeping: Sweeping {
-                across: tab.sweep.first().and_then(|name| Knob::named(name).ok()),
-                against: tab.sweep.get(1).and_then(|name| Knob::named(name).ok()),
+                across: tab.sweep.first().and_then(|name| Knob::find(name)),
+                against: tab.sweep.get(1).and_then(|name| Knob::find(name)),
                 ..Sweeping::default()
             },
             trading: Trading { pair: tab.frontier, ..Trading::default() },

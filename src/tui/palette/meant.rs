@@ -97,16 +97,18 @@ pub(super) fn meant(line: &str, known: &Known, all: Vec<(Command, String)>) -> V
         Asked::Flawed => return Vec::new(),
     };
     let telling = telling(line);
+    let stems: Vec<&str> = telling.iter().map(|word| stem(word)).collect();
     let score = |(command, also): &(Command, String)| {
         let text = command.text.to_lowercase();
         let (name, help) = text.split_once(": ").unwrap_or((&text, ""));
         let also = also.to_lowercase();
-        let has = |text: &str, word: &String| words(text).any(|known| stem(known) == stem(word));
         let spaced = also.replace('_', " ");
-        let named = |word: &&String| has(name, word) || has(&also, word) || has(&spaced, word);
-        let known = telling.iter().filter(|word| named(word) || has(help, word)).count();
+        let names: Vec<&str> = [name, &also, &spaced].into_iter().flat_map(words).map(stem).collect();
+        let helps: Vec<&str> = words(help).map(stem).collect();
+        let named = |word: &&&str| names.contains(*word);
+        let known = stems.iter().filter(|word| named(word) || helps.contains(*word)).count();
         // Of commands with as many of the words, those that are named so come first.
-        (known, telling.iter().filter(named).count())
+        (known, stems.iter().filter(named).count())
     };
     let mut scored: Vec<((usize, usize), Command)> =
         all.into_iter().map(|one| (score(&one), one.0)).filter(|(score, _)| score.0 > 0).collect();

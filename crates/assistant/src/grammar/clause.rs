@@ -128,7 +128,7 @@ impl<'k> Reader<'k> {
 
     fn word(&mut self, word: &str) -> Result<(), Trouble> {
         let lower = self.number(word.to_lowercase());
-        let bounded = metric_of(&lower).is_some() || Knob::named(&lower).is_ok();
+        let bounded = metric_of(&lower).is_some() || Knob::find(&lower).is_some();
         if let Some(Piece::Sign(_)) = self.pieces.peek()
             && bounded
         {
@@ -289,7 +289,7 @@ impl<'k> Reader<'k> {
                 return Ok(true);
             }
         }
-        let Some(knob) = Knob::named(lower).ok().or_else(|| spoken::counted(lower)) else { return Ok(false) };
+        let Some(knob) = Knob::find(lower).or_else(|| spoken::counted(lower)) else { return Ok(false) };
         // A word that also names a model or hardware is a knob only where a value of it follows.
         match knob.parse(&value, &[]) {
             Ok(setting) => {
@@ -329,7 +329,7 @@ impl<'k> Reader<'k> {
             }
             return Ok(());
         }
-        let Ok(knob) = Knob::named(word) else { return Err(Trouble::unknown(word)) };
+        let Some(knob) = Knob::find(word) else { return Err(Trouble::unknown(word)) };
         if matches!(sign, "=" | "==") {
             let setting = knob.parse(&value, &[])?;
             self.set(knob, setting);

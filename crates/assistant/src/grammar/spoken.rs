@@ -1,5 +1,6 @@
 //! Settings and numbers as people say them, without the name of a knob: `fp8`, `sglang`, `zero3`, `tp8`, `1000 users`.
 
+use atlas_catalog::software::Software;
 use atlas_plan::knob::{KNOBS, Knob, KnobValues as _, Setting, ValueType};
 
 /// Knobs of the layout, whose value is often written without a sign: `tp8`.
@@ -21,7 +22,8 @@ pub(super) fn alone(word: &str) -> Option<(Knob, Setting)> {
         let first = offering.next()?;
         offering.next().is_none().then_some(first.knob)
     };
-    set(Knob::Precision).or_else(|| set(Knob::Software)).or_else(|| set(only()?))
+    let software = || Software::find(word).and_then(|_| set(Knob::Software));
+    set(Knob::Precision).or_else(software).or_else(|| set(only()?))
 }
 
 /// The knob that a noun behind a number stands for: `1000 users`, `8k context`, `4 nodes`.
@@ -33,7 +35,7 @@ pub(super) fn counted(noun: &str) -> Option<Knob> {
         "node" => Knob::NumNodes.name(),
         noun => noun,
     };
-    let knob = Knob::named(name).ok()?;
+    let knob = Knob::find(name)?;
     matches!(knob.spec().kind, ValueType::Number { .. }).then_some(knob)
 }
 

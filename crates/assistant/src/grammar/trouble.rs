@@ -10,13 +10,14 @@ use atlas_plan::search::{ConditionError, figure};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     /// A word means nothing.
-    #[error("unknown word `{word}`{}. Known: {}, a metric (tpot<50ms), a knob (tp=8), `10% free`, `1T tokens`, targets and workloads by name",
-        near.as_ref().map_or_else(String::new, |near| format!(" (did you mean `{near}`?)")), keywords())]
+    #[error(
+        "unknown word `{word}`{}. Known: {}, a metric (tpot<50ms), a knob (tp=8), `10% free`, `1T tokens`, targets and workloads by name",
+        suggestion(word),
+        keywords()
+    )]
     Unknown {
         /// The word.
         word: String,
-        /// One that is nearly it.
-        near: Option<String>,
     },
     /// A figure or a knob without a bound or a value.
     #[error("`{word}` needs a bound or a value, as in `tpot<50ms` or `tp=8`")]
@@ -95,16 +96,25 @@ fn keywords() -> String {
     format!("serve, train, {}", objectives.join(", "))
 }
 
+/// Every word that means something without a name of the library.
+fn words() -> impl Iterator<Item = &'static str> {
+    let knobs = KNOBS.iter().flat_map(|spec| std::iter::once(&spec.name).chain(spec.aliases)).copied();
+    let objectives = Objective::ALL.into_iter().map(Objective::word);
+    objectives.chain(["serve", "train", "fits"]).chain(figure::names()).chain(knobs)
+}
+
+/// The nearest word, as a question; computed when the error is displayed, since most lines are only tried.
+fn suggestion(word: &str) -> String {
+    nearest(word, words()).map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"))
+}
+
 impl Trouble {
     pub(super) fn unknown(word: &str) -> Trouble {
-        let knobs = KNOBS.iter().flat_map(|spec| std::iter::once(&spec.name).chain(spec.aliases)).copied();
-        let objectives = Objective::ALL.into_iter().map(Objective::word);
-        let all = objectives.chain(["serve", "train", "fits"]).chain(figure::names()).chain(knobs);
-        let near = nearest(&word.to_lowercase(), all).map(str::to_owned);
-        if near.as_deref().is_some_and(|near| near.eq_ignore_ascii_case(word)) {
-            return Trouble::Alone { word: word.to_owned() };
+        let word = word.to_owned();
+        match words().any(|known| known.eq_ignore_ascii_case(&word)) {
+            true => Trouble::Alone { word },
+            false => Trouble::Unknown { word },
         }
-        Trouble::Unknown { word: word.to_owned(), near }
     }
 
     pub(in super::super) fn no_workload(words: &[String], mode: Option<Mode>, known: &Known) -> Trouble {

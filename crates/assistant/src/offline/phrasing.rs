@@ -207,7 +207,7 @@ pub(super) fn corrected(words: &mut Words, known: &Known) -> Vec<String> {
             || word.contains(|c: char| !c.is_alphabetic())
             || known.names_target(word)
             || known.names_workload(word)
-            || Knob::named(word).is_ok()
+            || Knob::find(word).is_some()
             || figures::of_word(word).is_some()
             || Software::parse(word).is_ok()
             || Knob::Precision.parse(word, &[]).is_ok()

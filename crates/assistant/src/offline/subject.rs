@@ -300,7 +300,7 @@ impl ParsedQuestion {
 fn other_than_now(words: &mut Words, context: &Context<'_>) {
     let Ok(case) = Case::of(context, &context.target, &context.workload, context.overrides.clone()) else { return };
     words.rewrite_pairs(|name, values| {
-        let (knob, (one, other)) = (Knob::named(name).ok()?, values.split_once('|')?);
+        let (knob, (one, other)) = (Knob::find(name)?, values.split_once('|')?);
         let now = knob.parse(one, &[]).is_ok_and(|one| one == case.scenario.get(knob));
         Some(vec![format!("{name}={}", if now { other } else { one })])
     });

@@ -1,6 +1,6 @@
 //! Words that have a meaning: terms of the documentation, besides figures and knobs.
 
-use atlas_plan::knob::{Knob, KnobValues as _};
+use atlas_plan::knob::Knob;
 
 use super::figures;
 use super::words::Words;
@@ -50,7 +50,7 @@ pub(super) const TERMS: [(&str, &str); 33] = [
 
 /// Whether a word has a meaning here.
 pub(super) fn is_term(word: &str) -> bool {
-    TERMS.iter().any(|(term, _)| *term == word) || figures::of_word(word).is_some() || Knob::named(word).is_ok()
+    TERMS.iter().any(|(term, _)| *term == word) || figures::of_word(word).is_some() || Knob::find(word).is_some()
 }
 
 /// The terms that a question names, where it names several.

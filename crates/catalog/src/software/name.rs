@@ -20,12 +20,10 @@ const NEWEST: [&str; 7] = ["latest", "newest", "main", "nightly", "master", "dev
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SoftwareError {
     /// No family of that name.
-    #[error("no software `{name}`{}", near.as_deref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+    #[error("no software `{name}`{}", suggestion(name))]
     Family {
         /// What was requested.
         name: String,
-        /// A similar id.
-        near: Option<String>,
     },
     /// The family does something else.
     #[error("{family} does not support {wanted}")]
@@ -230,10 +228,14 @@ fn of_release(family: Arc<Family>, requested: &str) -> Result<Software, Software
 }
 
 fn unknown(name: &str) -> SoftwareError {
-    let name = name.trim();
+    SoftwareError::Family { name: name.trim().chars().take(80).collect() }
+}
+
+/// A similar id, as a question; computed when the error is displayed, since most callers only try a word.
+fn suggestion(name: &str) -> String {
     let words = normal(name).join(" ");
     let joined: Vec<(String, &str)> = registry::names().iter().map(|name| (name.words.join(" "), name.id)).collect();
     let near = nearest(&words, joined.iter().map(|(words, _)| words.as_str()));
-    let near = near.and_then(|near| joined.iter().find(|(words, _)| words == near)).map(|(_, id)| (*id).to_owned());
-    SoftwareError::Family { name: name.chars().take(80).collect(), near }
+    let near = near.and_then(|near| joined.iter().find(|(words, _)| words == near));
+    near.map(|(_, id)| format!("; did you mean `{id}`?")).unwrap_or_default()
 }

@@ -113,7 +113,7 @@ impl Condition {
         if let Some(metric) = figure::named(name) {
             return Ok(Condition::Figure(metric, relation, quantity(metric, bound)?));
         }
-        let Ok(knob) = Knob::named(name) else {
+        let Some(knob) = Knob::find(name) else {
             return Err(ConditionError::Unknown { found: name.trim().to_owned(), near: figure::near(name) });
         };
         let value = knob.parse(bound, &[])?;

@@ -10,7 +10,7 @@ use crate::document::Document;
 use crate::table::Align;
 use atlas_core::sort;
 use atlas_plan::estimate::{Better, Metric};
-use atlas_plan::knob::{Knob, KnobValues as _};
+use atlas_plan::knob::Knob;
 
 /// Points listed.
 const MOST: usize = 12;
@@ -82,7 +82,7 @@ pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Docu
         });
     };
     let knobs: Vec<usize> =
-        head.iter().enumerate().filter(|(_, column)| Knob::named(column).is_ok()).map(|(i, _)| i).collect();
+        head.iter().enumerate().filter(|(_, column)| Knob::find(column).is_some()).map(|(i, _)| i).collect();
     let (target, verdict) = (place(&head, "target"), place(&head, "verdict"));
     let curves = sort::filled(knobs.iter().map(|knob| (*knob, BTreeMap::new())));
     let mut sweep = Sweep { head, sought, points: 0, fitting: 0, best: Vec::new(), curves };
@@ -167,7 +167,7 @@ impl Sweep {
     fn table(&self) -> Grid {
         let figures: Vec<Option<&'static Metric>> = self.head.iter().map(|column| figure(column)).collect();
         let align = |column: &String, metric: &Option<&Metric>| {
-            let number = metric.is_some() || Knob::named(column).is_ok();
+            let number = metric.is_some() || Knob::find(column).is_some();
             (column.clone(), if number { Align::Right } else { Align::Left })
         };
         let head = self.head.iter().zip(&figures).map(|(column, metric)| align(column, metric)).collect();
