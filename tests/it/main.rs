@@ -1,6 +1,7 @@
 //! The integration tests: one binary, so that the application is linked to its tests once. A topic is a module.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+mod cluster;
 mod cluster_screen;
 mod common;
 
@@ -59,7 +60,6 @@ mod screens;
 mod screens_measurements;
 mod search;
 mod shipped;
-mod slurm;
 #[cfg(target_os = "linux")]
 mod soak;
 mod study;
