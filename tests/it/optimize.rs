@@ -6,10 +6,10 @@ use atlas_core::count::Count;
 use crate::common::program::{atlas, stdout};
 use atlas_config::Mode;
 use atlas_config::library::Library;
-use atlas_core::plan::Sharding;
+use atlas_core::plan::{Recompute, Sharding};
 use atlas_document::Sources;
 use atlas_plan::engine::estimate;
-use atlas_plan::estimate::MetricId;
+use atlas_plan::estimate::{MetricId, Verdict};
 use atlas_plan::knob::{KNOBS, Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimize::{Candidate, Optimum, Proof, freed};
@@ -46,6 +46,30 @@ fn pairs(library: &Library) -> Vec<(String, String)> {
         targets.iter().map(move |target| of(&workload.name, target))
     });
     all.collect()
+}
+
+/// Recomputation that is not stated is planned with the memory that a search leaves free, so that neither advice nor a
+/// search has to make room first.
+#[test]
+fn planned_recomputation_leaves_the_memory_free_that_a_search_leaves() {
+    let library = shipped();
+    let mut planned = 0;
+    for (target, workload) in pairs(&library) {
+        for prompt in ["4096", "8192", "32768"] {
+            let (_, scenario) = asked(&library, &target, &workload, &[("prompt", prompt)]);
+            if scenario.mode() != Mode::Training {
+                continue;
+            }
+            let detail = estimate(&scenario).detail.unwrap();
+            let recomputes =
+                detail.training.is_some_and(|t| t.recompute != Recompute::None && t.full_recompute_share < 1.0);
+            if recomputes && detail.verdict == Verdict::Fits {
+                planned += 1;
+                assert!(!detail.memory.is_tight(), "{target} x {workload}, {prompt}: {:?}", detail.memory);
+            }
+        }
+    }
+    assert!(planned > 10, "{planned}");
 }
 
 #[test]

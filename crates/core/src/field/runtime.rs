@@ -7,6 +7,7 @@ use crate::plan::{
     AttentionKernel, CpuOffload, Engine, Format, GraphCapture, LoraTargets, MoeCapacity, MoeDispatcher, Optimizer,
     Recompute, Trained,
 };
+use crate::plan_spec::HEADROOM;
 
 pub(super) const RUNTIME: &[Field] = &[
     entry(
@@ -211,10 +212,10 @@ pub(super) const RUNTIME: &[Field] = &[
         Group::Runtime,
         real(0.0, 0.9, 0.01),
         &["recompute", "reserve"],
-        "share of device memory that recompute=auto and selective keep free",
+        "share of device memory that recompute=auto and selective keep free (0.05 unless stated)",
     )
     .slot(number!(recompute_reserve))
-    .usual(0.0)
+    .usual(HEADROOM)
     .training()
     .reasoned(),
     entry(

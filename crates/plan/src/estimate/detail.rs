@@ -10,9 +10,7 @@ use super::verdict::Verdict;
 use atlas_config::corrections::Adjustment;
 use atlas_core::plan::Recompute;
 
-/// Share of device memory that stays free by default: half of the error that the memory model has in nine of ten measured
-/// runs is on the unsafe side (`atlas validate`).
-pub const HEADROOM: f64 = 0.05;
+pub use atlas_core::plan_spec::HEADROOM;
 
 /// Everything that the analytical engine knows beyond [`super::Figures`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

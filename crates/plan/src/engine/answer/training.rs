@@ -6,6 +6,7 @@ use crate::estimate::{Breakdown, Detail, Figures, Interval, MemoryUse, Training,
 use crate::scenario::{Machine, Phase, Scenario};
 use atlas_core::count::Count;
 use atlas_core::plan::{ContextExchange, CpuOffload, Format, LoraTargets, Trained};
+use atlas_core::plan_spec::HEADROOM;
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::{Architecture, Head};
 use atlas_perf::constants::Constants;
@@ -72,7 +73,7 @@ fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Arc
         schedule: plan.schedule.unwrap_or(Schedule::OneForwardOneBackward),
         recompute: scenario.recompute(phase),
         recompute_layers: plan.recompute_layers,
-        recompute_reserve: plan.recompute_reserve.unwrap_or(0.0),
+        recompute_reserve: plan.recompute_reserve.unwrap_or(HEADROOM),
         precision,
         block_scaled: matches!(format, Format::Mxfp8 | Format::Fp4),
         imbalance: plan.imbalance.unwrap_or(1.0),

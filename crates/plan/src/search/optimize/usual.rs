@@ -120,7 +120,8 @@ pub(super) fn reserving(problem: &Problem<'_>) -> Scenario {
         _ => None,
     });
     let reserve = requested.fold(0.0, f64::max).min(0.9);
-    if start.heeds(Knob::RecomputeReserve) && reserve > 0.0 && !problem.space.turns(Knob::RecomputeReserve) {
+    let less = start.base.plan.recompute_reserve.unwrap_or(HEADROOM) < reserve;
+    if start.heeds(Knob::RecomputeReserve) && less && !problem.space.turns(Knob::RecomputeReserve) {
         // A share within the knob's bounds.
         let _ = start.set(Knob::RecomputeReserve, &Setting::Number(reserve), problem.parts);
     }
