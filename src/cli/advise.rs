@@ -14,7 +14,7 @@ use atlas_report::{advice as described, serialized};
 /// Recommend changes.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  atlas advise --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_inference
+  atlas advise --target h100-sxm-8 --workload llama3.1-70b-serve
   atlas advise --target T --workload W --objective latency --set tp=4
   atlas advise --target T --workload W --objective cost --format json
   atlas advise --target T --workload W --objective energy      or mfu, memory

@@ -27,8 +27,8 @@ use atlas_report::{Format, serialized};
 #[derive(Debug, Default, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas compare
-  atlas compare --workload gpt5_1t_inference --baseline GROQ_LPU_NODE --set microbatch=8
-  atlas compare --target NVIDIA_H100_8x_NVLink --target GROQ_LPU_NODE --format csv
+  atlas compare --workload llama3.1-70b-serve --baseline h100-sxm-8 --set concurrency=64
+  atlas compare --workload llama3.1-70b-serve --target h100-sxm-8 --target mi300x-8 --format csv
   atlas compare --workload llama3.1-70b-serve --metrics tpot,ttft,cost --sort tpot
   atlas compare --workload W --methodology maximum-performance --objective cost --tpot 50
   atlas compare --config config.yaml --workload llama --methodology identical-config

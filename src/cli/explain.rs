@@ -13,7 +13,7 @@ use atlas_report::{evidence, explanation, serialized};
 /// Show how a metric is computed.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  atlas explain tokens_per_sec --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_inference
+  atlas explain tokens_per_sec --target h100-sxm-8 --workload llama3.1-70b-serve
   atlas explain mfu --target T --workload W --set tp=4 --depth 6
   atlas explain dollar_per_1m_tokens --target T --workload W --format json
 

@@ -64,21 +64,21 @@ pub use watching::watching;
 
 const EXAMPLES: &str = "\
 Examples:
-  atlas                                       open the terminal interface
-  atlas compare --workload gpt5_1t_inference  compare all targets
-  atlas run --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_train --set tp=4
-  atlas advise --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_train --objective cost
-  atlas explain tokens_per_sec --target GROQ_LPU_NODE --workload gpt5_1t_inference
-  atlas optimize --record out/last_run.json --sla 100
-  atlas ask what if prices fall by a third    ask a question; the answer includes the commands behind it
-  atlas report --records out --out out/report.md
-  atlas check workload/*.yaml                 validate files; exit 1 on problems
-  atlas run --batch scenarios.jsonl           answer JSON Lines, one line per scenario
+  atlas                                        open the terminal interface
+  atlas compare --workload llama3.1-70b-serve  compare all targets
+  atlas run --target h100-sxm-8 --workload llama3.1-70b-serve --set tp=8
+  atlas optimize --target h100-sxm-8 --workload llama3.1-70b-serve --ttft 500 --tpot 30
+  atlas advise --target h100-sxm-64 --workload llama3.1-70b-train --objective cost
+  atlas explain mfu --target h100-sxm-64 --workload llama3.1-70b-train
   atlas simulate --target h100-sxm-8 --workload llama3.1-70b-serve --arrivals gamma:2
   atlas scale --target h100-sxm-128 --workload llama3.1-70b-train --nodes 4,8,16
-  atlas ingest train.log --set seq_len=4096   extract measurements from a log
+  atlas ask what if prices fall by a third     ask a question; the answer includes the commands behind it
+  atlas report --records out --out out/report.md
+  atlas check workload/*.yaml                  validate files; exit 1 on problems
+  atlas run --batch scenarios.jsonl            answer JSON Lines, one line per scenario
+  atlas ingest train.log --set seq_len=4096    extract measurements from a log
   atlas watch train.log --plan out/last_run.json
-  atlas history changes step_time_ms          show what changed since it was faster
+  atlas history changes step_time_ms           show what changed since it was faster
 
 Files are merged entry by entry, by name: built-in entries, then your configuration directory, then ./workload.
 Use --workload-dir, --targets, --workloads, --hardware or --config to choose files explicitly.";

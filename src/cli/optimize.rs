@@ -31,7 +31,7 @@ use atlas_report::{Format, rows};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   atlas optimize --record out/last_run.json --sla 100.0 --out out
-  atlas optimize --target GROQ_LPU_NODE --workload gpt5_1t_inference --sla 8
+  atlas optimize --target h100-sxm-8 --workload llama3.1-70b-serve --ttft 500 --tpot 30
   atlas optimize --target T --workload W --objective cost --tpot 50 --ttft 2000 --front throughput,interactivity
   atlas optimize --target T --workload W --over tp=1,2,4,8 --over micro=1..16 --where 'headroom>=10%'
 

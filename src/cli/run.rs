@@ -19,8 +19,8 @@ use atlas_report::{Format, estimate, evidence, rows};
 /// Estimate one workload on one target.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  atlas run --target NVIDIA_H100_8x_NVLink --workload gpt5_1t_inference --seed 1337
-  atlas run --target GROQ_LPU_NODE --workload gpt5_1t_inference --set num_nodes=4 --set noise=off --format json
+  atlas run --target h100-sxm-8 --workload llama3.1-70b-serve --set software=sglang
+  atlas run --target h100-sxm-64 --workload llama3.1-70b-train --set num_nodes=4 --set tp=4 --format json
   atlas run --batch sweep.jsonl > answers.jsonl
   generate | atlas run --batch - --method hill-climb --sla 100
 
