@@ -72,36 +72,36 @@ fn mistakes_are_found_by_the_rule_that_is_about_them() {
     let library = plans::library();
     let mut missed = Vec::new();
     for (target, workload, set, rule) in [
-        ("h100x128", "train_70b", &[("tp", "16")][..], "cut by the size of the model"),
-        ("h100x128", "train_8b", &[("cp", "4"), ("sharding", "zero1")], "less context parallelism"),
-        ("h100x128", "train_70b", &[("sp", "off")], "sequence parallelism"),
-        ("h100x8", "train_8b", &[("tp", "3")], "heads divisible by tp"),
-        ("h100x128", "train_70b", &[("pp", "3")], "layers divisible by pp x vpp"),
-        ("h100x8", "train_8b", &[("prompt", "1100")], "sequences of a multiple of 128 tokens"),
-        ("h100x8", "train_8b", &[("precision", "tf32")], "16-bit arithmetic"),
-        ("h100x8", "serve_70b", &[("tp", "2"), ("pp", "4")], "tensor parallelism in place of a pipeline"),
-        ("a100x64", "serve_70b", &[("tp", "16"), ("precision", "bf16")], "pipeline between nodes"),
+        ("h100x128", "train_70b", &[("tp", "16")][..], "use only as much model parallelism as memory requires"),
+        ("h100x128", "train_8b", &[("cp", "4"), ("sharding", "zero1")], "reduce context parallelism"),
+        ("h100x128", "train_70b", &[("sp", "off")], "use sequence parallelism"),
+        ("h100x8", "train_8b", &[("tp", "3")], "choose tp so that it divides the heads"),
+        ("h100x128", "train_70b", &[("pp", "3")], "choose pp x vpp so that it divides the layers"),
+        ("h100x8", "train_8b", &[("prompt", "1100")], "use sequence lengths that are multiples of 128"),
+        ("h100x8", "train_8b", &[("precision", "tf32")], "train in bf16"),
+        ("h100x8", "serve_70b", &[("tp", "2"), ("pp", "4")], "use tensor instead of pipeline parallelism"),
+        ("a100x64", "serve_70b", &[("tp", "16"), ("precision", "bf16")], "use pipeline parallelism between nodes"),
         (
             "h100x8",
             "serve_8b",
             &[("draft_tokens", "8"), ("draft_acceptance", "0.3"), ("concurrency", "1024")],
-            "no speculation at large batch",
+            "disable speculative decoding",
         ),
-        ("h100x8", "serve_8b", &[("max_num_seqs", "8")], "more sequences in a step"),
+        ("h100x8", "serve_8b", &[("max_num_seqs", "8")], "allow more sequences per step"),
         (
             "h100x8",
             "serve_8b",
             &[("cuda_graphs", "off"), ("concurrency", "1"), ("tp", "8")],
-            "CUDA graphs for decoding",
+            "use CUDA graphs for decode",
         ),
-        ("h100x8", "serve_8b", &[("max_num_batched_tokens", "64")], "larger prompt chunks"),
-        ("rtx4090x2", "serve_8b", &[("tp", "2")], "consumer and workstation cards: 4-bit weights"),
-        ("plain", "train_8b", &[], "GPUDirect RDMA"),
-        ("plain", "train_8b", &[("virt", "sriov")], "bare metal in place of SR-IOV"),
-        ("plain", "train_8b", &[("fabric", "RoCE")], "the fabric with the smallest factor"),
-        ("plain", "train_70b", &[], "less model parallelism"),
-        ("h100x8", "train_8b", &[("dp", "4")], "put idle accelerators to work"),
-        ("a100x64", "train_8b", &[], "a non-blocking network"),
+        ("h100x8", "serve_8b", &[("max_num_batched_tokens", "64")], "use larger prefill chunks"),
+        ("rtx4090x2", "serve_8b", &[("tp", "2")], "consumer and workstation GPUs: quantize weights to 4 bits"),
+        ("plain", "train_8b", &[], "enable GPUDirect RDMA"),
+        ("plain", "train_8b", &[("virt", "sriov")], "use bare metal instead of SR-IOV"),
+        ("plain", "train_8b", &[("fabric", "RoCE")], "use the fabric with the smallest factor"),
+        ("plain", "train_70b", &[], "reduce model parallelism"),
+        ("h100x8", "train_8b", &[("dp", "4")], "use the idle accelerators"),
+        ("a100x64", "train_8b", &[], "use a non-blocking network"),
     ] {
         let (parts, scenario) = plans::one(&library, target, workload, set);
         let estimate = engine::estimate(&scenario);
@@ -261,7 +261,7 @@ fn nothing_is_advised_that_the_software_cannot_run() {
     let with = |software: &str| {
         let set = [("software", software), ("pp_schedule", "1f1b"), ("vpp", "1"), ("sharding", "zero1"), ("pp", "8")];
         let all = shipped("h100-sxm-128", "llama3.1-70b-train", &set);
-        all.iter().any(|advice| advice.rule.name == "zero-bubble schedule")
+        all.iter().any(|advice| advice.rule.name == "use the zero-bubble schedule")
     };
     assert!(!with("megatron-core") && with("torchtitan"));
 }
@@ -270,9 +270,9 @@ fn nothing_is_advised_that_the_software_cannot_run() {
 fn what_an_expert_tries_first_is_tried() {
     // Large mixtures: attention groups beside shared experts, drafts, 4-bit floating point.
     let all = shipped("b200-8", "deepseek-v3-serve", &[]);
-    assert_eq!(names(&all)[0], "data-parallel attention, and the requests that it has room for");
+    assert_eq!(names(&all)[0], "use data-parallel attention and more concurrent requests");
     assert!(all[0].gain > 1.0, "{}", all[0].text);
-    for name in ["speculative decoding: MTP or EAGLE drafts", "weights in 4-bit floating point"] {
+    for name in ["use speculative decoding (MTP or EAGLE)", "quantize to fp4"] {
         assert!(names(&all).contains(&name), "{:?}", names(&all));
     }
     // 70B in fp8 on 141 GB: smaller replicas, as small as leave the memory free that a search leaves.
@@ -284,23 +284,23 @@ fn what_an_expert_tries_first_is_tried() {
     assert!(names(&all).iter().any(|name| name.contains("fp8") || name.contains("8-bit")), "{:?}", names(&all));
     // Full recomputation where little is missing.
     let all = shipped("h100-sxm-128", "llama3.1-70b-train", &[("recompute", "full")]);
-    let partial = all.iter().find(|advice| advice.rule.name == "recompute only what memory asks for");
+    let partial = all.iter().find(|advice| advice.rule.name == "recompute only as much as memory requires");
     assert!(partial.is_some_and(|advice| advice.gain > 0.1), "{:?}", names(&all));
     // Long sequences: context parallelism, as in NVIDIA's recipes.
     let all = shipped("h100-sxm-128", "llama3.1-70b-train", &[("prompt", "16384")]);
-    let longer = all.iter().find(|advice| advice.rule.name == "context parallelism from 8k tokens");
+    let longer = all.iter().find(|advice| advice.rule.name == "use context parallelism");
     assert!(longer.is_some_and(|advice| advice.gain > 0.05), "{:?}", names(&all));
     // Long prompts that disturb decoding: pools of their own.
     let set = [("prompt", "8192"), ("generate", "256"), ("concurrency", "128")];
     let all = shipped("h100-sxm-64", "llama3.1-70b-serve", &set);
-    let apart = all.iter().find(|advice| advice.rule.name == "prefill and decode apart");
+    let apart = all.iter().find(|advice| advice.rule.name == "disaggregate prefill and decode");
     assert!(apart.is_some_and(|advice| advice.gain > 0.2), "{:?}", names(&all));
 }
 
 #[test]
 fn single_nodes_get_no_network_advice_and_no_oversized_layout() {
     let all = shipped("NVIDIA_H100_8x_NVLink", "deepseek-v3-serve", &[]);
-    assert!(!names(&all).contains(&"GPUDirect RDMA"), "{:?}", names(&all));
+    assert!(!names(&all).contains(&"enable GPUDirect RDMA"), "{:?}", names(&all));
     // 655 GB of weights on 80 GB cards.
     assert!(!all.iter().any(|advice| advice.changes.iter().any(|(knob, _)| *knob == Knob::Tp)), "{:?}", names(&all));
 }

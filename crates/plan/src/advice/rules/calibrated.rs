@@ -11,8 +11,8 @@ const fn calibrated(name: &'static str, reason: &'static str, source: &'static s
 
 pub(super) static RULES: &[Rule] = &[
     calibrated(
-        "CUDA graphs",
-        "kernels launched as captured graphs keep the device busier",
+        "use CUDA graphs",
+        "graphs launch kernels with less overhead",
         "NVIDIA, CUDA Programming Guide, CUDA Graphs; the profile's delta_rho_cuda",
         |case, out| {
             if !case.scenario.cuda_graphs {
@@ -21,8 +21,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     calibrated(
-        "GPUDirect RDMA",
-        "NICs that read accelerator memory save a copy through the host on every transfer",
+        "enable GPUDirect RDMA",
+        "NICs access accelerator memory directly, without a copy through the host",
         "NVIDIA, GPUDirect RDMA documentation; the profile's gpudirect_multiplier",
         |case, out| {
             if !case.scenario.gpudirect_rdma && case.scenario.num_nodes > 1.0 {
@@ -31,8 +31,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     calibrated(
-        "bare metal in place of SR-IOV",
-        "shared NICs add jitter, and collectives wait for the slowest",
+        "use bare metal instead of SR-IOV",
+        "shared NICs add jitter, and collectives wait for the slowest rank",
         "the profile's jitter_per_sriov and sriov_tail",
         |case, out| {
             if case.scenario.sriov && case.scenario.num_nodes > 1.0 {
@@ -41,8 +41,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     calibrated(
-        "the fabric with the smallest factor",
-        "communication is weighted by the fabric's calibrated factor",
+        "use the fabric with the smallest factor",
+        "communication time is multiplied by the fabric's calibrated factor",
         "the profile's fabric_factors",
         |case, out| {
             for (name, factor) in case.fabrics {
@@ -53,8 +53,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     calibrated(
-        "less model parallelism",
-        "each tensor-parallel rank and pipeline stage adds to the intensity of communication",
+        "reduce model parallelism",
+        "each tensor-parallel rank and pipeline stage adds communication",
         "the profile's intensity per_tp and per_pp",
         |case, out| {
             if case.tp > 1.0 {

@@ -46,20 +46,22 @@ fn propose_halves(case: &Case<'_>, out: &mut Vec<Changes>) {
 
 pub(super) static RULES: &[Rule] = &[
     serving(
-        "tokens written straight to experts",
-        "a collective sends every token to every rank that may need it; direct writes send it once to each of its experts",
+        "dispatch tokens with DeepEP",
+        "all-to-all collectives send a token to every rank that may need it; DeepEP writes it once to each of its \
+         experts",
         "DeepSeek, DeepEP; SGLang, Deploying DeepSeek with PD Disaggregation and Large-Scale Expert Parallelism (2025)",
         propose_direct,
     ),
     serving(
-        "copies of busy experts",
-        "all ranks wait for the one with the busiest experts; copies share their tokens, for some memory",
+        "replicate busy experts (EPLB)",
+        "all ranks wait for the one with the busiest experts; copies divide its tokens, at the cost of memory",
         "DeepSeek-V3, arXiv 2412.19437, section 3.4; DeepSeek, EPLB",
         propose_copies,
     ),
     serving(
-        "two halves of a batch in turns, or one batch",
-        "one half computes while the other's tokens travel, which pays where they travel longer than weights are read twice",
+        "turn two-batch overlap on or off",
+        "one half of the batch computes while the other half communicates; this pays off if communication takes \
+         longer than reading the weights a second time",
         "DeepSeek-V3, arXiv 2412.19437, section 3.4; SGLang, Large-Scale Expert Parallelism (2025), section on TBO",
         propose_halves,
     ),
@@ -90,8 +92,8 @@ mod tests {
         };
         let wide = ["software=sglang", "tp=1", "ep=32", "attention_dp=32", "dp=2", "concurrency=8192"];
         let shared = of(&wide);
-        assert!(shared.contains(&"tokens written straight to experts"), "{shared:?}");
-        assert!(shared.contains(&"copies of busy experts"), "{shared:?}");
+        assert!(shared.contains(&"dispatch tokens with DeepEP"), "{shared:?}");
+        assert!(shared.contains(&"replicate busy experts (EPLB)"), "{shared:?}");
         // Replicas of tensor-parallel ranks exchange nothing.
         assert_eq!(of(&["software=sglang"]), Vec::<&str>::new());
     }

@@ -23,8 +23,8 @@ fn compiles(generation: Generation) -> bool {
 
 pub(super) static RULES: &[Rule] = &[
     training(
-        "NVIDIA rack: tensor and expert parallelism beyond eight",
-        "NVLink joins the whole rack, so that cuts which elsewhere stop at the node may span it",
+        "NVL72: tensor and expert parallelism beyond eight accelerators",
+        "NVLink connects the whole rack, so tensor and expert parallelism can span it",
         "NVIDIA, GB200 NVL72 reference architecture; Megatron Core documentation, parallelism strategies",
         |case, out| {
             if case.device.generation == Generation::Blackwell && case.domain >= RACK {
@@ -37,8 +37,9 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "NVIDIA rack: serve wide",
-        "an NVLink rack is one fast domain: wider replicas hold fewer copies of the weights and larger KV caches",
+        "NVL72: use wider replicas",
+        "the rack is one scale-up domain: wider replicas hold fewer copies of the weights and leave more memory for \
+         the KV cache",
         "NVIDIA, Scaling Large MoE Models with Wide Expert Parallelism on NVL72 (2025)",
         |case, out| {
             if case.device.generation == Generation::Blackwell && case.domain >= RACK {
@@ -55,8 +56,9 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "NVIDIA Hopper: fp8 with a larger micro-batch",
-        "fp8 halves what projections keep for the backward pass, which is room for more tokens in each product",
+        "Hopper: fp8 with a larger micro-batch",
+        "fp8 halves the activations that projections keep for the backward pass, which leaves memory for a larger \
+         micro-batch",
         "NVIDIA, Transformer Engine documentation; Micikevicius et al., arXiv 2209.05433",
         |case, out| {
             if case.device.generation == Generation::Hopper && matches!(case.format, Format::Bf16 | Format::Fp16) {
@@ -69,8 +71,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "AMD: use the large memory instead of cutting the model",
-        "192 GB and more hold in one device what others cut in two to four; FSDP then needs no tensor parallelism",
+        "AMD: use FSDP without tensor parallelism",
+        "with 192 GB or more per device, layers that other devices shard over two to four fit on one",
         "AMD, ROCm documentation, Training performance on Instinct MI300X",
         |case, out| {
             if is_amd(case.device.generation) && case.device.mem_bytes >= LARGE_MEMORY {
@@ -84,7 +86,7 @@ pub(super) static RULES: &[Rule] = &[
     ),
     serving(
         "AMD: one replica per accelerator",
-        "models up to 70B fit in 192 GB, and the links between the eight devices are no switch",
+        "models of up to 70B fit in 192 GB, and the eight devices are connected without a switch",
         "AMD, ROCm documentation, Inference optimization on Instinct MI300X (vLLM)",
         |case, out| {
             if is_amd(case.device.generation) && case.device.mem_bytes >= LARGE_MEMORY && case.tp > 1.0 {
@@ -97,8 +99,9 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "TPU: shard the data over the torus",
-        "ICI gathers weights at its full rate along every axis, so fully sharded data parallelism comes before any other cut",
+        "TPU: use fully sharded data parallelism",
+        "ICI runs all-gathers at its full rate along every axis of the torus, so fully sharded data parallelism is \
+         the first choice",
         "Austin et al., How to Scale Your Model (Google DeepMind, 2025), part 5",
         |case, out| {
             if case.device.generation == Generation::Tpu && (case.sharding != Sharding::Zero3 || case.tp > 1.0) {
@@ -112,7 +115,8 @@ pub(super) static RULES: &[Rule] = &[
     ),
     training(
         "TPU: int8 training",
-        "the matrix units run int8 at twice the bf16 rate; forward and input gradients are quantized, weight gradients not",
+        "int8 multiplications have twice the bf16 rate; the forward pass and input gradients are quantized, weight \
+         gradients are not",
         "Google Cloud, Accurate Quantized Training (AQT) for TPU v5e (2023)",
         |case, out| {
             let wide = matches!(case.format, Format::Bf16 | Format::Fp16 | Format::Fp32);
@@ -123,7 +127,7 @@ pub(super) static RULES: &[Rule] = &[
     ),
     training(
         "TPU, Trainium, Gaudi: compile the whole step",
-        "XLA, Neuron and Synapse run a step as one program: nothing is left for the host to launch",
+        "XLA, Neuron and Synapse run a step as one program, without launches by the host",
         "OpenXLA documentation; AWS Neuron documentation, NeuronX Distributed training",
         |case, out| {
             if compiles(case.device.generation) && !case.scenario.cuda_graphs {
@@ -132,8 +136,9 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "Trainium: tensor parallelism over the cores of a chip group, ZeRO-1 beyond",
-        "cores share little memory but close links: cut each layer over 8 of them and shard the optimizer over the rest",
+        "Trainium: tensor parallelism within a chip group, ZeRO-1 across groups",
+        "cores have little memory and fast links to their neighbors: shard each layer over 8 of them and the \
+         optimizer over all groups",
         "AWS Neuron documentation, NeuronX Distributed: Llama 2 and 3 training tutorials (tp 8, 32)",
         |case, out| {
             if case.device.generation == Generation::Trainium {
@@ -148,8 +153,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "Trainium and Inferentia: cut over the whole instance",
-        "a token's time is that of reading the weights, and NeuronLink joins all cores of the instance",
+        "Trainium and Inferentia: tensor parallelism over the whole instance",
+        "TPOT is bound by reading weights, and NeuronLink connects all cores of the instance",
         "AWS Neuron documentation, NeuronX Distributed Inference: Llama 3 tutorials (tp 32, 64)",
         |case, out| {
             let tp = floor_power(case.domain.min(case.devices)).min(floor_power(f64::from(case.arch.heads)));
@@ -159,8 +164,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "consumer and workstation cards: 4-bit weights",
-        "with GDDR bandwidth and PCIe between cards, bytes read per token decide everything",
+        "consumer and workstation GPUs: quantize weights to 4 bits",
+        "with GDDR memory and PCIe between cards, the bytes read per token determine the speed",
         "Lin et al., AWQ, arXiv 2306.00978; llama.cpp documentation, quantization",
         |case, out| {
             let card = case.device.generation == Generation::Workstation;

@@ -37,8 +37,8 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
 /// What [`super::fit`] proposes, where the scenario cannot run.
 pub(super) static MAKE_IT_FIT: Rule = Rule {
     name: "make it fit",
-    reason: "the scenario cannot run as it is; this is a smallest change with which it can",
-    source: "the engine's upper bound of memory, and its checks of the layout",
+    reason: "the scenario cannot run as it is; this is one of the smallest changes that make it run",
+    source: "the engine's upper bound of memory and its layout checks",
     mode: None,
     engine: None,
     propose: |_, _| {},

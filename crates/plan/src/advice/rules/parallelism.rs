@@ -16,8 +16,9 @@ const LONG_SEQUENCE: f64 = 8192.0;
 
 pub(super) static RULES: &[Rule] = &[
     training(
-        "cut by the size of the model",
-        "model parallelism should be just large enough that the model's states fit, and data parallelism take the rest",
+        "use only as much model parallelism as memory requires",
+        "model parallelism should be just large enough for the model states to fit; data parallelism takes the other \
+         accelerators",
         "Narayanan et al., SC 2021, arXiv 2104.04473, section 3, takeaway 2",
         |case, out| {
             // Model states may take half of the memory; activations want the rest.
@@ -28,8 +29,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "tensor parallelism inside the node",
-        "its all-reduces stand in the critical path of every layer, so they belong on the fast links",
+        "keep tensor parallelism within a node",
+        "its all-reduces are on the critical path of every layer and need the fast links",
         "Narayanan et al., SC 2021, arXiv 2104.04473, section 3, takeaway 1",
         |case, out| {
             if case.tp > case.domain {
@@ -39,8 +40,9 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "less tensor parallelism",
-        "each halving saves all-reduces and leaves larger matrix products; data parallelism takes the ranks",
+        "reduce tensor parallelism",
+        "each halving reduces all-reduce time and enlarges matrix multiplications; data parallelism uses the ranks \
+         instead",
         "Narayanan et al., SC 2021, arXiv 2104.04473, section 3, takeaway 2",
         |case, out| {
             if case.tp > 1.0 {
@@ -50,8 +52,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "more tensor parallelism inside the node",
-        "it divides weights and activations over the fast links, so that less need be recomputed or sharded",
+        "increase tensor parallelism within the node",
+        "it shards weights and activations over fast links, so that less recomputation or sharding is needed",
         "Shoeybi et al., Megatron-LM, arXiv 1909.08053, section 3",
         |case, out| {
             if 2.0 * case.tp <= case.domain.min(case.devices) {
@@ -60,8 +62,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "pipeline across nodes",
-        "stages exchange only the activations at their ends, the least traffic of all cuts of a model",
+        "use pipeline parallelism across nodes",
+        "stages exchange only activations at their boundaries, the least traffic of all forms of model parallelism",
         "Narayanan et al., SC 2021, arXiv 2104.04473, section 3, takeaway 1",
         |case, out| {
             if case.devices > case.domain || case.short_of_memory() {
@@ -73,8 +75,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "fewer pipeline stages",
-        "the bubble is (pp - 1) micro-batches long; a stage fewer is idle time less, where memory allows it",
+        "use fewer pipeline stages",
+        "the bubble is (pp - 1) micro-batches long, so fewer stages have less idle time, if memory allows it",
         "Huang et al., GPipe, arXiv 1811.06965, section 2.3",
         |case, out| {
             if case.pp > 1.0 {
@@ -84,9 +86,9 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "interleave the stages",
-        "vpp model chunks of a stage shorten the bubble vpp times, for vpp times the transfers; some software overlaps the \
-         exchange of experts only between chunks",
+        "interleave pipeline stages",
+        "vpp model chunks per stage divide the bubble by vpp and multiply transfers by vpp; some software overlaps \
+         the expert all-to-all only between chunks",
         "Narayanan et al., SC 2021, arXiv 2104.04473, section 2.2; Megatron-Core, overlap_moe_expert_parallel_comm",
         |case, out| {
             let layers = (case.arch.layers / case.pp).floor();
@@ -97,8 +99,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "zero-bubble schedule",
-        "weight gradients can be computed at any time: separate from input gradients, they fill most of the bubble",
+        "use the zero-bubble schedule",
+        "weight gradients can be computed later than input gradients and then fill most of the bubble",
         "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241, table 2",
         |case, out| {
             let schedule = case.scenario.base.plan.schedule;
@@ -108,8 +110,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "context parallelism from 8k tokens",
-        "it divides the activations of a long sequence, and hides the exchange of keys and values behind attention",
+        "use context parallelism",
+        "it shards the activations of long sequences (from 8k tokens) and overlaps the KV exchange with attention",
         "Liu et al., Ring Attention, arXiv 2310.01889; NVIDIA Megatron-Bridge, recipe of Llama 3 70B (cp 2 at 8k)",
         |case, out| {
             if case.sequence >= LONG_SEQUENCE {
@@ -119,8 +121,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "less context parallelism",
-        "short pieces of a sequence leave too little attention to hide the exchange of keys and values behind",
+        "reduce context parallelism",
+        "with short pieces of a sequence, attention is too short to hide the KV exchange",
         "Liu et al., Ring Attention, arXiv 2310.01889, section 3",
         |case, out| {
             if case.cp > 1.0 {
@@ -130,8 +132,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "experts spread over accelerators",
-        "whole experts on different ranks keep their products large, and need not be gathered or replicated",
+        "use expert parallelism",
+        "whole experts on different ranks keep matrix multiplications large and need not be gathered or replicated",
         "Lepikhin et al., GShard, arXiv 2006.16668, section 3; DeepSeek-V3, arXiv 2412.19437, section 3.2",
         |case, out| {
             let most = f64::from(case.arch.experts).min(case.dp * case.cp * case.tp);
@@ -145,8 +147,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "experts inside the fast domain",
-        "dispatch and combine are all-to-all; beyond the fast links they run at the network's pace",
+        "keep expert parallelism within the scale-up domain",
+        "dispatch and combine are all-to-all and run at network speed beyond the scale-up domain",
         "DeepSeek-V3, arXiv 2412.19437, section 3.2.2 (tokens go to at most four nodes)",
         |case, out| {
             if case.arch.is_moe() && case.ep > case.domain {
@@ -158,7 +160,7 @@ pub(super) static RULES: &[Rule] = &[
     ),
     training(
         "shard model states less",
-        "stages 1 and 2 of ZeRO move as much as plain data parallelism, stage 3 half as much again",
+        "ZeRO-1 and ZeRO-2 transfer as much as plain data parallelism, ZeRO-3 1.5 times as much",
         "Rajbhandari et al., ZeRO, arXiv 1910.02054, section 7",
         |case, out| match case.sharding {
             Sharding::Zero3 => {
@@ -171,7 +173,8 @@ pub(super) static RULES: &[Rule] = &[
     ),
     training(
         "shard model states more",
-        "states that every replica repeats are memory wasted; freed, it serves larger micro-batches or less recomputation",
+        "sharding frees memory that every replica would use for the same states, for larger micro-batches or less \
+         recomputation",
         "Rajbhandari et al., ZeRO, arXiv 1910.02054, section 5",
         |case, out| {
             if case.dp * case.cp > 1.0 {
@@ -185,8 +188,9 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "FSDP in place of model parallelism",
-        "where a layer fits on one accelerator, sharded data parallelism needs neither all-reduces per layer nor a pipeline",
+        "use FSDP instead of model parallelism",
+        "if a layer fits on one accelerator, fully sharded data parallelism needs no all-reduces per layer and no \
+         pipeline",
         "Zhao et al., PyTorch FSDP, arXiv 2304.11277, section 5",
         |case, out| {
             if case.tp * case.pp > 1.0 && case.sharding != Sharding::Zero3 {
@@ -199,8 +203,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "shard inside the node, replicate across (HSDP)",
-        "weights are then gathered over the fast links, and only gradients cross the network",
+        "shard within the node, replicate across nodes (HSDP)",
+        "weights are gathered over the fast links, and only gradients cross the network",
         "Zhao et al., PyTorch FSDP, arXiv 2304.11277, section 3.2.2",
         |case, out| {
             let inside = divisor(case.dp, (case.domain / case.tp).max(1.0));
@@ -215,8 +219,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "sequence parallelism",
-        "norms and residuals need not be repeated on every tensor-parallel rank, and the traffic stays the same",
+        "use sequence parallelism",
+        "norms and residuals are no longer replicated on every tensor-parallel rank, at the same traffic",
         "Korthikanti et al., arXiv 2205.05198, section 4.2.2",
         |case, out| {
             if case.tp > 1.0 && case.scenario.base.plan.sp == Some(false) {
@@ -225,8 +229,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "heads divisible by tp",
-        "every tensor-parallel rank computes whole heads; an uneven cut cannot run",
+        "choose tp so that it divides the heads",
+        "tensor parallelism shards attention by heads, and frameworks refuse an uneven split",
         "Shoeybi et al., Megatron-LM, arXiv 1909.08053, section 3",
         |case, out| {
             if case.arch.heads % case.tp != 0.0 {
@@ -235,8 +239,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "layers divisible by pp x vpp",
-        "the stage with one layer more sets the pace, and the others wait for it",
+        "choose pp x vpp so that it divides the layers",
+        "with uneven stages, all stages wait for the one with the most layers",
         "Narayanan et al., SC 2021, arXiv 2104.04473, section 2.2",
         |case, out| {
             let layers = case.arch.layers;
@@ -251,8 +255,9 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "cut between nodes by data, not by model",
-        "gradients are reduced once a step and hide behind the backward pass; activations cross links in every layer",
+        "use data parallelism between nodes",
+        "gradients are reduced once per step and overlap with the backward pass; model parallelism sends activations \
+         in every layer",
         "Narayanan et al., SC 2021, arXiv 2104.04473, section 3, takeaway 1",
         |case, out| {
             if case.share(Cause::InterNode) > 0.1 && case.tp * case.pp * case.cp > 1.0 {

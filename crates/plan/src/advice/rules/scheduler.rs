@@ -9,8 +9,9 @@ pub(super) static RULES: &[Rule] = &[
     Rule {
         worth: up_to_the_knee,
         ..serving(
-            "more requests in flight, up to the knee",
-            "steps read the weights once for all sequences: until arithmetic or the KV cache takes over, more are nearly free",
+            "increase concurrency up to the knee",
+            "a step reads the weights once for all sequences, so more sequences are nearly free until compute or KV \
+             cache reads dominate",
             "Pope et al., Efficiently Scaling Transformer Inference, arXiv 2211.05102, section 2",
             |case, out| {
                 let serving = case.detail().and_then(|detail| detail.serving);
@@ -23,8 +24,8 @@ pub(super) static RULES: &[Rule] = &[
         )
     },
     serving(
-        "fewer requests in flight",
-        "beyond the knee requests only wait for each other",
+        "reduce concurrency",
+        "beyond the knee, more requests increase latency but not throughput",
         "Zhong et al., DistServe, arXiv 2401.09670, section 2 (goodput under latency objectives)",
         |case, out| {
             if !case.open_load() && case.concurrency() >= 2.0 {
@@ -33,8 +34,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "more sequences in a step",
-        "sequences beyond max_num_seqs wait in line although memory would hold them",
+        "allow more sequences per step",
+        "sequences beyond max_num_seqs are queued although they would fit in memory",
         "vLLM documentation, Optimization and Tuning",
         |case, out| {
             let seqs = case.number(Knob::MaxNumSeqs);
@@ -48,8 +49,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "larger prompt chunks",
-        "more tokens in a step fill the matrix units, and prompts are done in fewer steps",
+        "use larger prefill chunks",
+        "more tokens per step make matrix multiplications more efficient, and prompts take fewer steps",
         "vLLM documentation, Optimization and Tuning (max_num_batched_tokens)",
         |case, out| {
             let tokens = case.number(Knob::MaxNumBatchedTokens);
@@ -60,8 +61,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "smaller prompt chunks",
-        "a decoding sequence waits for the chunk that shares its step, so that smaller chunks mean steadier tokens",
+        "use smaller prefill chunks",
+        "decode waits for the prefill chunk in the same step, so smaller chunks reduce inter-token latency",
         "Agrawal et al., Sarathi-Serve, arXiv 2403.02310, section 4",
         |case, out| {
             let tokens = case.number(Knob::MaxNumBatchedTokens);
@@ -72,8 +73,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "more memory for the KV cache",
-        "pages that the engine may not use hold no sequences; what stays free is needed only by other processes",
+        "give the KV cache more memory",
+        "memory that the engine may not use holds no sequences; only other processes need free memory",
         "vLLM documentation, Optimization and Tuning (gpu_memory_utilization)",
         |case, out| {
             let share = case.number(Knob::GpuMemoryUtilization);
@@ -85,7 +86,7 @@ pub(super) static RULES: &[Rule] = &[
     ),
     serving(
         "chunked prefill",
-        "prompts that share steps with decoding use its idle arithmetic and never stall it",
+        "prefill chunks that share steps with decode use its idle compute and do not stall it",
         "Agrawal et al., Sarathi-Serve, arXiv 2403.02310, section 4",
         |case, out| {
             let on = case.scenario.get(Knob::ChunkedPrefill) == Setting::Toggle(true);
@@ -95,8 +96,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "prefill and decode apart",
-        "prompts then never wait for decoding steps, nor decoding for prompts",
+        "disaggregate prefill and decode",
+        "prefill and decode then do not delay each other",
         "Zhong et al., DistServe, arXiv 2401.09670; Patel et al., Splitwise, arXiv 2311.18677",
         |case, out| {
             if case.dp >= 2.0 && case.scenario.base.pools().is_none() && prompts_disturb(case) {
@@ -108,8 +109,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "prefill and decode together",
-        "pools cut to the wrong proportion idle; one pool balances itself",
+        "serve prefill and decode from one pool",
+        "pools of the wrong proportion leave accelerators idle; a single pool balances itself",
         "Zhong et al., DistServe, arXiv 2401.09670, section 4 (placement must match the workload)",
         |case, out| {
             if case.number(Knob::PrefillAccelerators) > 0.0 {
@@ -118,8 +119,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "CUDA graphs for decoding",
-        "a decoding step is hundreds of short kernels; captured as a graph they are launched at once",
+        "use CUDA graphs for decode",
+        "a decode step has hundreds of short kernels, which a captured graph launches at once",
         "vLLM documentation, Optimization and Tuning (enforce_eager)",
         |case, out| {
             if !case.scenario.graphs(&case.scenario.base) {
@@ -165,7 +166,7 @@ mod tests {
         let mut scenario = Scenario::resolve(&parts, &set).unwrap();
         let before = estimate(&scenario);
         let all = advise(&scenario, &parts, &before, Objective::Latency);
-        let of_pools = |advice: &&Advice| advice.rule.name == "prefill and decode apart";
+        let of_pools = |advice: &&Advice| advice.rule.name == "disaggregate prefill and decode";
         let advice = all.iter().find(of_pools)?.clone();
         for (knob, setting) in &advice.changes {
             scenario.set(*knob, setting, &parts).unwrap();

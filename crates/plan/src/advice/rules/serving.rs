@@ -50,8 +50,8 @@ fn with_more_requests(case: &Case<'_>, layouts: &[Changes], out: &mut Vec<Change
 
 pub(super) static RULES: &[Rule] = &[
     serving(
-        "replicas in place of tensor parallelism",
-        "a model that fits needs no all-reduces; as many replicas serve more than as many ranks",
+        "use replicas instead of tensor parallelism",
+        "a model that fits on one accelerator needs no all-reduces, so n replicas have more throughput than n ranks",
         "vLLM documentation, Parallelism and Scaling",
         |case, out| {
             if case.tp > 1.0 {
@@ -61,8 +61,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "more tensor parallelism",
-        "ranks read the weights side by side: each token comes sooner, and more memory is left for the KV cache",
+        "increase tensor parallelism",
+        "each rank reads only its shard of the weights, which lowers TPOT and leaves more memory for the KV cache",
         "Pope et al., Efficiently Scaling Transformer Inference, arXiv 2211.05102, section 3",
         |case, out| {
             for tp in [2.0 * case.tp, floor_power(case.domain.min(case.devices)).min(8.0 * case.tp)] {
@@ -73,8 +73,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "tensor parallelism in place of a pipeline",
-        "stages add their times to every token; ranks inside the fast domain divide them",
+        "use tensor instead of pipeline parallelism",
+        "every token passes all pipeline stages in turn, whereas tensor-parallel ranks share the work of each layer",
         "vLLM documentation, Parallelism and Scaling",
         |case, out| {
             let tp = case.tp * case.pp;
@@ -84,8 +84,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "pipeline between nodes",
-        "an all-reduce per layer over the network costs more than one hand-over per stage",
+        "use pipeline parallelism between nodes",
+        "one transfer per stage over the network costs less than all-reduces in every layer",
         "vLLM documentation, Parallelism and Scaling",
         |case, out| {
             if case.tp > case.domain {
@@ -94,8 +94,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "heads divisible by tp",
-        "every tensor-parallel rank serves whole heads; an uneven cut cannot run",
+        "choose tp so that it divides the heads",
+        "tensor parallelism shards attention by heads, and engines refuse an uneven split",
         "Shoeybi et al., Megatron-LM, arXiv 1909.08053, section 3",
         |case, out| {
             if case.arch.heads % case.tp != 0.0 {
@@ -104,8 +104,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "whole experts on each rank",
-        "experts that are not sliced keep their products large, and each rank reads fewer of them",
+        "use expert instead of tensor parallelism for experts",
+        "whole experts keep their matrix multiplications large, and each rank reads fewer of them",
         "DeepSeek-V3, arXiv 2412.19437, section 3.4",
         |case, out| {
             if case.arch.is_moe() && case.ep <= 1.0 && case.tp > 1.0 {
@@ -116,8 +116,9 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "weights in fp8",
-        "decoding reads every weight at each step; half the bytes are half the time, at a loss within the noise of tasks",
+        "quantize to fp8",
+        "decode is bound by reading weights: half the bytes take half the time; the loss of accuracy is within \
+         benchmark noise",
         "Kurtic et al., arXiv 2411.02355 (W8A8-FP is lossless over half a million evaluations)",
         |case, out| {
             if wide(case.format) && case.device.has(Precision::Fp8) {
@@ -128,8 +129,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "weights in 4-bit floating point",
-        "matrix units that multiply block-scaled fp4 read a quarter of the bytes and compute at four times the 16-bit rate",
+        "quantize to fp4",
+        "a quarter of the bytes of bf16 are read, and block-scaled fp4 multiplications run at four times its rate",
         "OCP Microscaling Formats specification 1.0; NVIDIA, Introducing NVFP4 (2025)",
         |case, out| {
             if case.device.has(Precision::Fp4) && !matches!(case.format, Format::Fp4 | Format::Int4) {
@@ -138,8 +139,9 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "4-bit weights at small batch",
-        "while decoding is bound by reading weights, unpacking them costs less than reading four times as much",
+        "quantize weights to 4 bits",
+        "at small batch, decode is bound by reading weights; dequantizing them costs less than reading four times the \
+         bytes",
         "Lin et al., AWQ, arXiv 2306.00978; Frantar et al., Marlin, arXiv 2408.11743",
         |case, out| {
             if wide(case.format) && !case.device.has(Precision::Fp4) {
@@ -148,8 +150,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "KV cache in fp8",
-        "half the bytes per token are twice the sequences in memory, and half the reading in long contexts",
+        "quantize the KV cache to fp8",
+        "half the bytes per token leave memory for twice the sequences and halve KV reads in long contexts",
         "vLLM documentation, Quantized KV Cache; Liu et al., KIVI, arXiv 2402.02750",
         |case, out| {
             if case.scenario.base.served.formats.kv_bytes > 1.0 {
@@ -158,8 +160,9 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "speculative decoding: MTP or EAGLE drafts",
-        "verifying a few drafted tokens costs little more than decoding one while weights are waited for; acceptance is assumed",
+        "use speculative decoding (MTP or EAGLE)",
+        "at small batch, verifying a few draft tokens costs little more than decoding one; the acceptance rate is \
+         assumed",
         "DeepSeek-V3, arXiv 2412.19437, section 5.4.3 (MTP); Li et al., EAGLE-3, arXiv 2503.01840",
         |case, out| {
             if case.number(Knob::DraftTokens) == 0.0 {
@@ -168,17 +171,20 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "data-parallel attention with shared experts",
-        "ranks that hold whole sequences need no all-reduces and repeat no keys and values, while experts stay spread over all",
+        "use data-parallel attention",
+        "attention ranks that hold whole sequences need no all-reduces and do not replicate the KV cache; experts \
+         stay sharded over all ranks",
         "SGLang documentation, DP attention; vLLM documentation, Expert Parallel Deployment",
         attention_groups,
     ),
     Rule {
         worth: up_to_the_knee,
         ..serving(
-            "data-parallel attention, and the requests that it has room for",
-            "keys and values that are not repeated leave memory for several times the sequences, which share each read of experts",
-            "SGLang, Deploying DeepSeek with PD Disaggregation and Large-Scale Expert Parallelism on 96 H100 GPUs (2025)",
+            "use data-parallel attention and more concurrent requests",
+            "without replicated KV cache, memory holds several times the sequences, which share each read of the \
+             experts",
+            "SGLang, Deploying DeepSeek with PD Disaggregation and Large-Scale Expert Parallelism on 96 H100 GPUs \
+             (2025)",
             |case, out| {
                 let mut layouts = Vec::new();
                 attention_groups(case, &mut layouts);
@@ -189,8 +195,9 @@ pub(super) static RULES: &[Rule] = &[
     Rule {
         worth: up_to_the_knee,
         ..serving(
-            "whole replicas, and the requests that they have room for",
-            "replicas pay off once each has a batch of its own: without all-reduces more requests are nearly free",
+            "use more, smaller replicas and more concurrent requests",
+            "smaller replicas have fewer or no all-reduces, and pay off once each has enough requests for a large \
+             batch",
             "vLLM documentation, Parallelism and Scaling; NVIDIA, TensorRT-LLM performance overview",
             |case, out| {
                 if case.tp > 1.0 {
@@ -201,9 +208,10 @@ pub(super) static RULES: &[Rule] = &[
         )
     },
     serving(
-        "8-bit weights, one replica per accelerator",
-        "in 8 bit the model fits where 16-bit weights had to be cut, and whole replicas need no all-reduces",
-        "NVIDIA, TensorRT-LLM performance overview (Llama 3.3 70B fp8, tp 1); vLLM documentation, Parallelism and Scaling",
+        "quantize to 8 bits, one replica per accelerator",
+        "8-bit weights fit on one accelerator where 16-bit weights had to be sharded, so no all-reduces are needed",
+        "NVIDIA, TensorRT-LLM performance overview (Llama 3.3 70B fp8, tp 1); vLLM documentation, Parallelism and \
+         Scaling",
         |case, out| {
             if case.tp * case.pp > 1.0 && wide(case.format) && case.device.has(Precision::Fp8) {
                 let mut changes = case.layout(1.0, 1.0, 1.0);
@@ -215,8 +223,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "no speculation at large batch",
-        "drafts that are rejected take compute from sequences that wait for it",
+        "disable speculative decoding",
+        "at large batch, verifying drafts that are rejected takes compute from other sequences",
         "Liu et al., Optimizing Speculative Decoding for Serving LLMs Using Goodput, arXiv 2406.14066",
         |case, out| {
             if case.number(Knob::DraftTokens) > 0.0 {
@@ -225,8 +233,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "a server with continuous batching",
-        "a static batch waits for its longest answer; continuous batching replaces what has ended at every step",
+        "use continuous batching",
+        "a static batch waits for its longest output; continuous batching replaces finished sequences at every step",
         "Yu et al., Orca, OSDI 2022; Kwon et al., vLLM, arXiv 2309.06180",
         |case, out| {
             if let Some(usual) = case.scenario.in_force.usual.filter(|_| !case.scenario.base.served.continuous) {
@@ -236,8 +244,8 @@ pub(super) static RULES: &[Rule] = &[
     ),
     // Training's counterpart of the rule on small ranks: kept here, since it is about the same slices.
     training(
-        "fewer, larger slices of experts",
-        "experts cut over tensor-parallel ranks leave products too narrow for the matrix units",
+        "shard experts over fewer ranks",
+        "experts sharded over many tensor-parallel ranks leave matrix multiplications too narrow to be efficient",
         "DeepSeek-V3, arXiv 2412.19437, section 3.2 (no tensor parallelism with 64-way expert parallelism)",
         |case, out| {
             let ep = floor_power(case.domain.min(case.arch.experts.into()));

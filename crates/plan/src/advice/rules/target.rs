@@ -11,9 +11,9 @@ const NETWORK_MATTERS: f64 = 0.05;
 
 pub(super) static RULES: &[Rule] = &[
     both(
-        "put idle accelerators to work",
-        "what the layout leaves out is paid for and does nothing",
-        "count of ranks against the target's accelerators",
+        "use the idle accelerators",
+        "accelerators outside the layout cost money and do no work",
+        "number of ranks compared with the accelerators of the target",
         |case, out| {
             let dp = (case.devices / (case.tp * case.pp * case.cp)).floor();
             if case.scenario.base.plan.dp.is_some() && dp > case.dp {
@@ -26,8 +26,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     both(
-        "more network bandwidth",
-        "time in the network between nodes shrinks in proportion",
+        "use a faster network",
+        "the time of transfers between nodes falls in proportion",
         "NVIDIA, DGX SuperPOD reference architecture (one 400 Gb/s NIC per GPU, rail-optimized)",
         |case, out| {
             let gbps = case.number(Knob::NetworkGbps);
@@ -37,8 +37,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     both(
-        "a non-blocking network",
-        "an oversubscribed spine divides the bandwidth of all traffic that crosses it",
+        "use a non-blocking network",
+        "an oversubscribed spine reduces the bandwidth of all traffic that crosses it",
         "Al-Fares et al., SIGCOMM 2008; NVIDIA, DGX SuperPOD reference architecture",
         |case, out| {
             if case.number(Knob::Oversubscription) > 1.0 {
@@ -47,8 +47,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     both(
-        "fewer nodes",
-        "communication and stragglers grow with scale, and a token costs less where they are small",
+        "use fewer nodes",
+        "communication and stragglers grow with the number of nodes, so tokens cost less on fewer",
         "Narayanan et al., SC 2021, arXiv 2104.04473, section 5",
         |case, out| {
             let nodes = (case.scenario.num_nodes / 2.0).floor();
@@ -60,8 +60,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     serving(
-        "more nodes for the load",
-        "a queue that grows for ever is shortened by nothing but capacity",
+        "add nodes",
+        "the load exceeds the capacity of the target, so the queue grows without limit",
         "Allen-Cunneen approximation of G/G/m queues (Allen 1990)",
         |case, out| {
             if let Some(Verdict::Overload { offered, capacity }) = case.detail().map(|detail| detail.verdict) {

@@ -16,8 +16,9 @@ const TILE: f64 = 128.0;
 
 pub(super) static RULES: &[Rule] = &[
     training(
-        "recompute only what memory asks for",
-        "recomputation of single parts or layers frees what is missing; all of it costs a quarter of the step",
+        "recompute only as much as memory requires",
+        "recomputing some layers, or only attention, can free enough memory; full recomputation takes a quarter of \
+         the step",
         "Korthikanti et al., arXiv 2205.05198, section 5; Megatron-Core, --recompute-num-layers",
         |case, out| {
             let layers = case.scenario.base.plan.recompute_layers.is_some();
@@ -32,7 +33,8 @@ pub(super) static RULES: &[Rule] = &[
     ),
     training(
         "recompute less",
-        "recomputing a layer costs a third of its time again; selective recomputation keeps most of the memory gain",
+        "full recomputation adds a third to the time of a layer; selective recomputation saves most of the memory for \
+         less",
         "Korthikanti et al., arXiv 2205.05198, sections 5 and 6",
         |case, out| match case.recompute {
             Recompute::Full => {
@@ -44,8 +46,9 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "recompute more, for a larger micro-batch",
-        "memory won by recomputation may buy larger matrix products and fewer passes than it costs",
+        "recompute more and use a larger micro-batch",
+        "the memory saved allows a larger micro-batch, whose larger matrix multiplications can gain more than \
+         recomputation costs",
         "Chen et al., arXiv 1604.06174; Korthikanti et al., arXiv 2205.05198, section 5",
         |case, out| {
             // `auto` recomputes as much as a larger micro-batch needs, without a change of this knob.
@@ -62,8 +65,9 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "larger micro-batch",
-        "more tokens fill the matrix units and amortize launches and gathers, as long as the pipeline stays full",
+        "use a larger micro-batch",
+        "larger matrix multiplications are more efficient and amortize launches and all-gathers, as long as the \
+         pipeline stays full",
         "Narayanan et al., SC 2021, arXiv 2104.04473, section 3, takeaway 3",
         |case, out| {
             out.push(case.micro(2.0 * case.micro));
@@ -71,8 +75,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "smaller micro-batch",
-        "more micro-batches make the bubble a smaller share of the step, and need less memory",
+        "use a smaller micro-batch",
+        "with more, smaller micro-batches the bubble is a smaller share of the step, and memory use falls",
         "Narayanan et al., SC 2021, arXiv 2104.04473, section 3, takeaway 3",
         |case, out| {
             if case.micro > 1.0 {
@@ -82,7 +86,8 @@ pub(super) static RULES: &[Rule] = &[
     ),
     training(
         "accumulate gradients over a larger batch",
-        "bubble, gradient reduction and optimizer are paid once a step; below the critical batch nothing is lost",
+        "bubble, gradient reduction and optimizer occur once per step; below the critical batch size, convergence per \
+         token does not suffer",
         "McCandlish et al., An Empirical Model of Large-Batch Training, arXiv 1812.06162",
         |case, out| {
             for global in [2.0 * case.global, 4.0 * case.global] {
@@ -93,8 +98,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "batch a multiple of dp x micro-batch",
-        "replicas that run out of sequences wait for the others",
+        "make the batch a multiple of dp x micro-batch",
+        "otherwise some replicas have fewer micro-batches and wait for the others",
         "Narayanan et al., SC 2021, arXiv 2104.04473, section 3.1",
         |case, out| {
             let unit = case.dp * case.micro;
@@ -104,8 +109,9 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "sequences of a multiple of 128 tokens",
-        "tiles of matrix products hold 128 rows; a remainder costs a whole tile and often a whole wave",
+        "use sequence lengths that are multiples of 128",
+        "matrix multiplication kernels work in tiles of 128 rows; a remainder costs a whole tile and often a whole \
+         wave",
         "NVIDIA, Matrix Multiplication Background User's Guide, tile and wave quantization",
         |case, out| {
             let prompt = case.number(Knob::Prompt);
@@ -115,8 +121,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "micro-batch of a power of two",
-        "tokens of a micro-batch then fill whole waves of tiles on most devices",
+        "use a power of two as micro-batch",
+        "the tokens of a micro-batch then fill whole waves of tiles on most devices",
         "NVIDIA, Matrix Multiplication Background User's Guide, tile and wave quantization",
         |case, out| {
             let power = math::exp2(math::log2(case.micro).round());
@@ -126,8 +132,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "16-bit arithmetic",
-        "matrix units run 16-bit products at least twice as fast as wider ones, and bf16 keeps fp32's range",
+        "train in bf16",
+        "bf16 matrix multiplications are at least twice as fast as fp32, and bf16 has the range of fp32",
         "Micikevicius et al., Mixed Precision Training, arXiv 1710.03740; Kalamkar et al., arXiv 1905.12322",
         |case, out| {
             if matches!(case.format, Format::Fp32 | Format::Tf32) {
@@ -137,8 +143,9 @@ pub(super) static RULES: &[Rule] = &[
     ),
     training(
         "train in fp8",
-        "8-bit products run at twice the 16-bit rate, and published runs lose no accuracy by them",
-        "Micikevicius et al., FP8 Formats for Deep Learning, arXiv 2209.05433; DeepSeek-V3, arXiv 2412.19437, section 3.3",
+        "8-bit matrix multiplications have twice the 16-bit rate; published runs report no loss of accuracy",
+        "Micikevicius et al., FP8 Formats for Deep Learning, arXiv 2209.05433; DeepSeek-V3, arXiv 2412.19437, section \
+         3.3",
         |case, out| {
             let wide = matches!(case.format, Format::Bf16 | Format::Fp16 | Format::Tf32 | Format::Fp32);
             if wide && case.gains_from(Precision::Fp8) {
@@ -148,7 +155,7 @@ pub(super) static RULES: &[Rule] = &[
     ),
     training(
         "train in MXFP8",
-        "a scale per block of 32 is handled by the matrix units, and needs no history of maxima",
+        "the hardware applies a scale per block of 32 values, without a history of maxima",
         "Mishra et al., Recipes for Pre-training LLMs with MXFP8, arXiv 2506.08027",
         |case, out| {
             let block_scaled = matches!(case.device.generation, Generation::Blackwell | Generation::Cdna4);
@@ -159,7 +166,8 @@ pub(super) static RULES: &[Rule] = &[
     ),
     training(
         "train in NVFP4",
-        "4-bit products run at twice the 8-bit rate or more; a 12B model trained on 10T tokens matched its fp8 twin",
+        "4-bit matrix multiplications have at least twice the 8-bit rate; a 12B model trained on 10T tokens matched \
+         its fp8 baseline",
         "NVIDIA, Pretraining Large Language Models with NVFP4, arXiv 2509.25149",
         |case, out| {
             if case.device.generation == Generation::Blackwell && case.gains_from(Precision::Fp4) {
@@ -169,7 +177,7 @@ pub(super) static RULES: &[Rule] = &[
     ),
     training(
         "overlap communication with computation",
-        "gradients can be reduced, and weights gathered, while other layers compute",
+        "gradient reductions and weight all-gathers can run while other layers compute",
         "Li et al., PyTorch Distributed, arXiv 2006.15704, section 3.2",
         |case, out| {
             if case.scenario.base.plan.overlap == Some(false) {
@@ -178,8 +186,8 @@ pub(super) static RULES: &[Rule] = &[
         },
     ),
     training(
-        "CUDA graphs",
-        "a captured step is launched at once, so that the device does not wait for the host",
+        "use CUDA graphs",
+        "a captured graph is launched at once, so the device does not wait for the host",
         "PyTorch, Accelerating PyTorch with CUDA Graphs (2021)",
         |case, out| {
             if case.device.generation.captures_graphs() && !case.scenario.cuda_graphs && case.part("host") > 0.0 {
