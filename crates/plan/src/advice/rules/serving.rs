@@ -51,7 +51,7 @@ fn with_more_requests(case: &Case<'_>, layouts: &[Changes], out: &mut Vec<Change
 pub(super) static RULES: &[Rule] = &[
     serving(
         "use replicas instead of tensor parallelism",
-        "a model that fits on one accelerator needs no all-reduces, so n replicas have more throughput than n ranks",
+        "fewer ranks spend less time in all-reduces, so two replicas have more throughput than one with twice the ranks",
         "vLLM documentation, Parallelism and Scaling",
         |case, out| {
             if case.tp > 1.0 {

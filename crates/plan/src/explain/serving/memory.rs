@@ -9,11 +9,11 @@ use crate::knob::Knob;
 impl Reported<'_> {
     pub(super) fn sequences(&self, value: f64) -> Term {
         let room = serving::room(&self.input, &self.constants);
-        let usable = Term::input("M_usable", "device memory that the engine may use", "bytes", room.usable_bytes)
+        let usable = Term::input("M_usable", "device memory available to the engine", "bytes", room.usable_bytes)
             .from(Origin::Engine("device memory times gpu_memory_utilization"))
             .borne(vec![self.knob("share", Knob::GpuMemoryUtilization)]);
-        let reserve = Term::input("M_reserve", "context, graphs, workspace", "bytes", room.reserve_bytes)
-            .from(Origin::Engine("the engine's own needs"))
+        let reserve = Term::input("M_reserve", "context, graphs and workspace", "bytes", room.reserve_bytes)
+            .from(Origin::Engine("memory that the engine needs for itself"))
             .borne(self.constants(&["reserve_bytes", "reserve_share"]));
         let free = (usable - self.weights() - reserve) / self.sequence(room.mean_sequence);
         Term::stated("b_max", "", "seq", value, self.grouped(free, room.groups))
@@ -29,8 +29,8 @@ impl Reported<'_> {
 
     /// Keys and values of one sequence.
     pub(super) fn sequence(&self, bytes: f64) -> Term {
-        Term::input("M_sequence", "keys and values of a sequence, on a device", "bytes", bytes)
-            .from(Origin::Engine("layers × KV width × bytes × tokens, the output at its mean length"))
+        Term::input("M_sequence", "KV cache of one sequence on a device", "bytes", bytes)
+            .from(Origin::Engine("layers × KV width × bytes × tokens, with the mean output length"))
             .borne(vec![self.prompt(), self.output(), self.knob("kv_precision", Knob::KvPrecision)])
     }
 
@@ -52,10 +52,10 @@ impl Reported<'_> {
                 let knobs = [("tp", Knob::Tp), ("pp", Knob::Pp), ("precision", Knob::Precision)];
                 let knobs = knobs.map(|(symbol, knob)| self.knob(symbol, knob));
                 let bearing = std::iter::once(all).chain(knobs).collect();
-                ("layers in their format over tp and pp; embedding and output layer stay in 16 bit", bearing)
+                ("layers in their format, sharded over tp and pp; embedding and output layer in 16 bits", bearing)
             }
-            "engine reserve" => ("context, graphs, workspace", self.constants(&["reserve_bytes", "reserve_share"])),
-            _ => ("the engine's figure", Vec::new()),
+            "engine reserve" => ("context, graphs and workspace", self.constants(&["reserve_bytes", "reserve_share"])),
+            _ => ("computed by the engine", Vec::new()),
         };
         term.from(Origin::Engine(how)).borne(bearing)
     }

@@ -67,11 +67,13 @@ impl Reported<'_> {
             ("decline", Knob::DraftDecline),
             ("most", Knob::DraftMaxBatch),
         ];
-        let name = "tokens that a verified step yields: its own, and the drafts that are accepted";
-        let cost = Term::input("c", "a drafted token, in steps at a batch of one", "", drafts.draft_cost)
-            .from(Origin::Engine("weights that drafting reads, over those that a step reads"));
+        let name = "tokens per verification step: one, plus the accepted drafts";
+        let cost =
+            Term::input("c", "cost of a draft token relative to a decode step at batch 1", "", drafts.draft_cost)
+                .from(Origin::Engine("weights read for drafting / weights read per step"));
         let bearing = knobs.into_iter().map(|(symbol, knob)| self.knob(symbol, knob)).chain([cost]).collect();
-        let how = "(1 - a^(k+1)) / (1 - a), where every position is accepted alike (arXiv 2211.17192, equation 1)";
+        let how =
+            "(1 - a^(k+1)) / (1 - a) if all positions have the same acceptance rate (arXiv 2211.17192, equation 1)";
         Some(Term::input("n_step", name, "tok", tokens_per_step(&drafts)).from(Origin::Engine(how)).borne(bearing))
     }
 }

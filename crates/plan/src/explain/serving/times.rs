@@ -16,7 +16,7 @@ impl Reported<'_> {
             Some(factor) => all / factor,
             None => all,
         };
-        Term::stated("t_life", "time for which a sequence runs", "s", seconds, all)
+        Term::stated("t_life", "time in the batch, from admission to the last token", "s", seconds, all)
     }
 
     /// Requests per second of the deployment, as the engine computed them.
@@ -26,10 +26,12 @@ impl Reported<'_> {
         };
         // Factors of 1 are left out.
         let times = |written: Written, factor: Term| if factor.value == 1.0 { written } else { written * factor };
-        let busy = |share| term("busy", "share of the replicas that have work", "", share, "requests over replicas");
+        let busy = |share| {
+            term("busy", "share of replicas with at least one request", "", share, "requests / replicas, at most 1")
+        };
         let drained = |share| {
-            let how = "work of the run over that and the drain at its end";
-            term("drained", "share of the rate that the end of the run leaves", "", share, how)
+            let how = "work of the run / (work + drain at its end)";
+            term("drained", "throughput after the loss at the end of the run", "", share, how)
         };
         let replicas = self.knob("dp", Knob::Dp);
         let pools = self.input.pools.is_some();
@@ -42,26 +44,44 @@ impl Reported<'_> {
                 let cycle = if between == 0.0 {
                     life
                 } else {
-                    let name = "time between a sequence and the one that takes its place";
-                    life + term("t_gap", name, "s", between, "front end").borne(self.constants(&["request_overhead"]))
+                    let name = "time from the end of a sequence to the start of the next one in its slot";
+                    life + term("t_gap", name, "s", between, "front-end overhead of a request")
+                        .borne(self.constants(&["request_overhead"]))
                 };
                 of_all(times(times(running / cycle, busy(share)), drained(left)))
             }
             Rate::FrontEnd { busy: share, most, drained: left } => {
-                let most = term("R_front", "requests that the front end takes", "req/s", most, "one after the other")
-                    .borne(self.constants(&["front_end"]));
+                let most = term(
+                    "R_front",
+                    "maximum request rate of the front end",
+                    "req/s",
+                    most,
+                    "requests are processed one at a time",
+                )
+                .borne(self.constants(&["front_end"]));
                 of_all(times(times(most.into(), busy(share)), drained(left)))
             }
             Rate::PrefillPool { replicas, seconds } => {
-                let count = term("n_prefill", "replicas that prefill", "", replicas, "of the prefill pool");
-                let each =
-                    term("t_prefill", "time for which one works on a request", "s", seconds, "its prompt, alone");
+                let count = term("n_prefill", "prefill replicas", "", replicas, "replicas of the prefill pool");
+                let each = term(
+                    "t_prefill",
+                    "prefill time of one request",
+                    "s",
+                    seconds,
+                    "prompt of one request, without other work",
+                );
                 count / each
             }
             Rate::Run { requests, seconds } => {
-                let count = term("n_req", "requests of the run, a replica", "req", requests, "of the load");
-                let length = term("t_run", "from the first request to the last answer", "s", seconds, "in turns")
-                    .borne(vec![self.token_time(), self.batch()]);
+                let count = term("n_req", "requests of the run per replica", "req", requests, "from the load");
+                let length = term(
+                    "t_run",
+                    "time from the first request to the last token",
+                    "s",
+                    seconds,
+                    "requests run in waves",
+                )
+                .borne(vec![self.token_time(), self.batch()]);
                 of_all(count / length)
             }
             Rate::Arrivals(_) => self.knob("request_rate", Knob::RequestRate).into(),
@@ -77,11 +97,11 @@ impl Reported<'_> {
         let [_, _, correction] = self.corrections();
         let first = self.out.first_token.p99();
         let names = [
-            ("slot", first.slot, "waiting for a sequence to end"),
-            ("queue", first.queue, "of an exponential distribution"),
-            ("burst", first.burst, "of an even distribution"),
-            ("prefill", first.prefill, "the own prompt"),
-            ("overhead", first.overhead, "accepting, tokenizing, the first response"),
+            ("slot", first.slot, "wait for a free batch slot"),
+            ("queue", first.queue, "exponential distribution of the queueing time"),
+            ("burst", first.burst, "uniform distribution of the wait in a burst"),
+            ("prefill", first.prefill, "prefill of the request itself"),
+            ("overhead", first.overhead, "accepting, tokenizing and the first response"),
         ];
         let parts = names.into_iter().filter(|(_, seconds, _)| *seconds != 0.0).map(|(name, seconds, how)| {
             Term::input(format!("w_{name}"), format!("{name}, 99th percentile"), "ms", seconds * 1e3)
@@ -99,19 +119,21 @@ impl Reported<'_> {
         let first = &self.serving.first_token;
         let parts = first.parts().map(|(name, ms)| {
             let (how, names): (&'static str, &[&'static str]) = match name {
-                "slot" => ("waiting for a sequence to end, where all slots are taken", &["variability"]),
+                "slot" => ("wait for a free batch slot", &["variability"]),
                 "queue" => (
-                    "waiting for the step in flight and for prompts ahead; G/G/m, Allen–Cunneen",
+                    "wait for the current step and for earlier prompts; G/G/m, Allen–Cunneen",
                     &["variability", "boundary_steps"],
                 ),
-                "burst" => {
-                    ("waiting because requests end, and so arrive, together", &["burst_share", "burst_share_separate"])
-                }
-                "prefill" => {
-                    ("the own prompt, in the company of decoding sequences", &["serving_products", "kernel_prefill"])
-                }
-                "overhead" => ("accepting, tokenizing, the first response", &["request_overhead", "batched_steps"]),
-                _ => ("the engine's figure", &[]),
+                "burst" => (
+                    "wait behind other prompts, as requests that end together are replaced together",
+                    &["burst_share", "burst_share_separate"],
+                ),
+                "prefill" => (
+                    "prefill of the request itself, with decode in the same steps",
+                    &["serving_products", "kernel_prefill"],
+                ),
+                "overhead" => ("accepting, tokenizing and the first response", &["request_overhead", "batched_steps"]),
+                _ => ("computed by the engine", &[]),
             };
             let mut bearing =
                 self.constants(&names.iter().copied().filter(|name| self.bears(name)).collect::<Vec<_>>());
@@ -140,25 +162,25 @@ impl Reported<'_> {
         };
         let written: Written = match self.out.token_time {
             TokenTime::None => {
-                return Term::input("TPOT", name, "ms", value).from(Origin::Engine("no token follows the first"));
+                return Term::input("TPOT", name, "ms", value).from(Origin::Engine("there is only one output token"));
             }
             TokenTime::Life { seconds, before, tokens } => {
                 let life: Written = self.life(seconds).into();
                 let decoding = if before == 0.0 {
                     life
                 } else {
-                    life - Term::input("before", "of that, before the first token", "s", before)
-                        .from(Origin::Engine("own prefill, and waits that the cycle of a replica holds"))
+                    life - Term::input("before", "part of t_life before the first token", "s", before)
+                        .from(Origin::Engine("prefill of the request itself and waits within the batch"))
                 };
                 decoding * 1000.0 / after(tokens)
             }
             TokenTime::Steps { steps, seconds, tokens } => {
                 let steps = Term::input("steps", "decode steps of a sequence", "", steps)
-                    .from(Origin::Engine("tokens after the first over the tokens that a step yields"));
+                    .from(Origin::Engine("tokens after the first / tokens per step"));
                 let each = Term::input("t_step", "a decode step", "s", seconds)
-                    .from(Origin::Engine("of the sequences that run"))
+                    .from(Origin::Engine("step of the running sequences"))
                     .borne(vec![self.token_time()]);
-                let yielded = Term::input("n_after", "tokens that these steps yield", "tok", tokens)
+                let yielded = Term::input("n_after", "tokens generated by these steps", "tok", tokens)
                     .from(Origin::Engine("tokens after the first, or accepted drafts"));
                 steps * each * 1000.0 / yielded
             }
@@ -176,7 +198,7 @@ impl Reported<'_> {
         let at = |all: [f64; 4]| all.get(quantile).copied().unwrap_or(f64::NAN);
         let term = |symbol: &'static str, name: String, value: f64, mean: Term| {
             Term::input(symbol, name, "ms", value)
-                .from(Origin::Engine("of its distribution: queues exponential, bursts even, prefill fixed"))
+                .from(Origin::Engine("from its distribution: queueing exponential, bursts uniform, prefill constant"))
                 .borne(vec![mean])
         };
         let first = term(

@@ -93,7 +93,7 @@ impl Reported<'_> {
             "logits" => "bf16 logits, fp32 softmax and its gradient on the last stage",
             "buffers" => "gathered layers and libraries' workspaces",
             "reserve" => "driver context and what frameworks keep outside the allocator",
-            _ => "the engine's figure",
+            _ => "computed by the engine",
         };
         match self.states(name) {
             Some(written) if term.value > 0.0 => {
