@@ -17,6 +17,7 @@ use super::sweeping::Sweeping;
 use super::tables::state::{Sort, Table};
 use atlas_config::Mode;
 use atlas_core::sort;
+use atlas_document::Diagnostic;
 use atlas_plan::estimate::{Metric, Section};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting, ValueType};
 use atlas_plan::search::figure;
@@ -295,14 +296,19 @@ pub fn select(app: &mut App, first: Setup, target: &Option<String>, workload: &O
     let (mut setup, mut unknown) = (first, Vec::new());
     if let Some(name) = target {
         let found = app.library.target(name).map(|target| setup.target = Arc::clone(&target.name));
-        unknown.extend(found.err().map(|problem| problem.message));
+        unknown.extend(found.err().map(|problem| unknown_name("target", name, problem)));
     }
     if let Some(name) = workload {
         let found = app.library.workload(name).map(|workload| setup.workload = Arc::clone(&workload.name));
-        unknown.extend(found.err().map(|problem| problem.message));
+        unknown.extend(found.err().map(|problem| unknown_name("workload", name, problem)));
     }
     show(app, setup);
     unknown
+}
+
+/// A message that fits a line: the suggestion, if there is one, instead of the list of known names.
+fn unknown_name(kind: &str, name: &str, problem: Diagnostic) -> String {
+    problem.help.map_or(problem.message, |near| format!("no {kind} `{name}`; {near}"))
 }
 
 /// Shows a scenario: on the current tab if it is the only one and unchanged, else on a new tab.

@@ -54,6 +54,16 @@ fn what_is_gone_is_reported_and_the_screen_is_not_empty() {
 }
 
 #[test]
+fn a_misspelled_flag_is_reported_with_a_suggestion() {
+    let mut h = Hands::new();
+    let first = h.app.now.setup.clone();
+    let unknown = select(&mut h.app, first.clone(), &Some("8xH10".to_owned()), &Some("zzzz".to_owned()));
+    assert_eq!(unknown.first().map(String::as_str), Some("no target `8xH10`; did you mean `8xH100`?"));
+    assert!(unknown[1].starts_with("no workload `zzzz`; known: "), "{unknown:?}");
+    assert_eq!(h.app.now.setup, first);
+}
+
+#[test]
 fn what_is_no_session_is_refused_in_words_and_put_aside() {
     for (text, part) in [
         ("", "EOF"),
