@@ -274,8 +274,7 @@ fn soak(seed: u64, mut enough: impl FnMut(u64) -> bool, mut seen: impl FnMut(&Do
         round(&mut session, dir.path(), &mut dice, &mut done);
         rounds += 1;
         if rounds % BETWEEN_VISITS == 0 {
-            done.races +=
-                u64::from(visit(&mut session, "c", "best layout per target", dir.path(), &mut dice, &mut done));
+            done.races += u64::from(visit(&mut session, "c", "━ 2 Race", dir.path(), &mut dice, &mut done));
             done.watches += u64::from(visit(&mut session, "vj", "vj Watch ━", dir.path(), &mut dice, &mut done));
             std::thread::sleep(VISIT);
         }
