@@ -268,7 +268,7 @@ impl Shell<'_> {
         }
     }
 
-    fn element(&mut self, name: &str, index: &Word) -> Option<Text> {
+    pub(super) fn element(&mut self, name: &str, index: &Word) -> Option<Text> {
         if matches!(self.vars.get(name), Some(Var::Assoc(_))) {
             let key = self.text(index);
             let Some(Var::Assoc(a)) = self.vars.get(name) else { return None };

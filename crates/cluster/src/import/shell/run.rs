@@ -48,13 +48,11 @@ impl Shell<'_> {
             AssignValue::Word(w) => {
                 let mut t = self.text(w);
                 if a.append {
-                    let old = match &a.index {
-                        None => match self.vars.get(&a.name) {
-                            // `list+=text` adds to the first element.
-                            Some(Var::Array(_)) | None => None,
-                            _ => self.lookup(&a.name),
-                        },
-                        Some(_) => None,
+                    let old = match (&a.index, self.vars.get(&a.name)) {
+                        (Some(index), _) => self.element(&a.name, index),
+                        // Without an index, bash appends to the first element of an array.
+                        (None, Some(Var::Array(items))) => items.first().cloned(),
+                        (None, _) => self.lookup(&a.name),
                     };
                     if let Some(mut old) = old {
                         old.append(&t);
@@ -94,7 +92,14 @@ impl Shell<'_> {
 
     pub(super) fn assign_element(&mut self, name: &str, index: Option<&Word>, value: Text) {
         let Some(index) = index else {
-            self.set(name, value);
+            // Without an index, bash assigns the first element of an array.
+            match self.vars.get_mut(name) {
+                Some(Var::Array(items)) => match items.first_mut() {
+                    Some(first) => *first = value,
+                    None => items.push(value),
+                },
+                _ => self.set(name, value),
+            }
             return;
         };
         if let Some(Var::Assoc(_)) = self.vars.get(name) {
