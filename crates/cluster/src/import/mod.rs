@@ -72,6 +72,8 @@ struct Source {
     text: String,
     content: Content,
     skipped: Vec<u32>,
+    /// The file is longer than what is read of it.
+    truncated: bool,
 }
 
 /// Reads files that belong to one job, such as a batch script and the configuration it names.
@@ -82,6 +84,14 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
     let sources: Vec<Source> =
         files.iter().take(MAX_FILES).enumerate().map(|(index, f)| open(index, f, environment)).collect();
     let mut total = Out::default();
+    total.strange.extend(
+        sources.iter().filter(|s| s.truncated).map(|s| {
+            (format!("the file is longer than {} MiB; the rest is ignored", MAX_FILE >> 20), place(s.index, 1))
+        }),
+    );
+    if files.len() > MAX_FILES {
+        total.strange.push((format!("more than {MAX_FILES} files; the rest is ignored"), place(MAX_FILES - 1, 1)));
+    }
     let scripts: Vec<(String, Text)> = sources
         .iter()
         .filter_map(|s| match &s.content {
@@ -162,8 +172,9 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
 
 /// Decides what a file is, and parses it.
 fn open(index: usize, f: &SourceFile, environment: &BTreeMap<String, String>) -> Source {
-    let cut = f.text.get(..f.text.len().min(MAX_FILE)).unwrap_or("");
-    let text = unknown::sanitize(cut);
+    // A character may cross the limit: the largest boundary at or below it.
+    let end = (0..=f.text.len().min(MAX_FILE)).rev().find(|at| f.text.is_char_boundary(*at)).unwrap_or(0);
+    let text = unknown::sanitize(f.text.get(..end).unwrap_or(""));
     let name = f.name.clone();
     let base = name.rsplit('/').next().unwrap_or(&name).to_ascii_lowercase();
     let ends = |list: &[&str]| list.iter().any(|e| base.ends_with(e));
@@ -205,7 +216,7 @@ fn open(index: usize, f: &SourceFile, environment: &BTreeMap<String, String>) ->
         }
         c => c,
     };
-    Source { name, index, text, content, skipped }
+    Source { name, index, text, content, skipped, truncated: end < f.text.len() }
 }
 
 fn ollama_file(name: &str, text: &str) -> bool {

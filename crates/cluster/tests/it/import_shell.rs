@@ -17,6 +17,27 @@ fn defaults_in_the_script_count_as_stated() {
 }
 
 #[test]
+fn text_is_appended_to_the_first_or_to_the_stated_element_of_an_array() {
+    let script = |body: &str| format!("#!/bin/bash\n{body}\nvllm serve org/base-7B \"${{A[@]}}\"\n");
+    let tp = |body: &str| crate::common::at(&read("s.sh", &script(body)), "tp").cloned();
+    assert_eq!(tp("A=(-tp 1)\nA[1]+=6"), Some(json!(16)));
+    assert_eq!(tp("A=(--tensor-parallel 8)\nA+=-size"), Some(json!(8)));
+    assert_eq!(tp("A=(--max-model-len 8)\nA=--tensor-parallel-size"), Some(json!(8)));
+    assert_eq!(tp("A=()\nA=--tensor-parallel-size=4"), Some(json!(4)));
+}
+
+#[test]
+fn a_file_longer_than_the_limit_is_read_up_to_it_and_reported() {
+    let mut text = "#!/bin/bash\nvllm serve org/base-7B -tp 4\n# ".to_owned();
+    // Two-byte characters, of which one crosses the limit of 4 MiB.
+    let odd = (4 << 20) - text.len() + 1;
+    text.push_str(&"é".repeat(odd));
+    let i = read("serve.sh", &text);
+    expect(&i, &json!({ "tp": 4 }));
+    assert!(i.to_json().to_string().contains("longer than 4 MiB"), "{:#}", i.to_json());
+}
+
+#[test]
 fn the_environment_overrides_defaults() {
     let script = "#!/bin/bash\nvllm serve org/base-7B --tensor-parallel-size ${TP:-4} --max-num-seqs $SEQS\n";
     let i = read_with(&[("s.sh", script)], &[("TP", "2"), ("SEQS", "64")]);
