@@ -140,7 +140,7 @@ impl Bars {
         // Half a unit of the last digit that is written.
         let digits = written.split(['e', 'E']).next().unwrap_or_default();
         let places = digits.split_once('.').map_or(0, |(_, fraction)| fraction.trim_end_matches(']').len());
-        let unit = 10_f64.powi(math::log10(global.abs()).floor() as i32 - places as i32);
+        let unit = math::powf(10.0, math::log10(global.abs()).floor() - places as f64);
         let offset = if (now + offset - global).abs() <= unit { offset } else { global - now };
         self.offset = Some((epoch, of, offset));
         now + offset

@@ -234,6 +234,12 @@ fn bars_with_the_same_rounded_step_are_all_steps() {
 }
 
 #[test]
+fn a_bar_with_a_rounded_step_of_zero_is_read() {
+    let text = "Epoch 0: :  20%|██ | 2000/10000 [06:19<07:13, reduced_train_loss=2.50, global_step=0.00e+0, consumed_samples=5.12e+5, train_step_timing in s=1.50]\n";
+    assert_eq!(facts(text)["n_records"].as_u64(), Some(1));
+}
+
+#[test]
 fn throughput_of_one_accelerator_is_not_that_of_the_system() {
     let text = "= PERFORMANCE OVERVIEW\nRequest Throughput (req/sec):   2.5\nTotal Output Throughput (tokens/sec):   8000.0\nToken Throughput (tokens/sec/gpu):   1000.0\nTotal Latency (seconds):   12.5\n";
     let facts = facts(text);
