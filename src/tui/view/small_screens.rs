@@ -119,7 +119,7 @@ fn goal_seek_shows_what_to_set_and_what_comes_of_it_at_every_size() {
     for size in SIZES {
         let text = screen(size, "Vk=2.00").text();
         let shows = |what: &str| assert!(text.contains(what), "{what} at {size:?}:\n{text}");
-        ["1024 → 256 tok", "128 → 256 req", "$1.75"].into_iter().for_each(shows);
+        ["concurrency", "128 → 256 req", "$1.75"].into_iter().for_each(shows);
     }
     let text = screen((60, 18), "Vk=2.00").text();
     assert!(text.contains("55.04 → 46.37 $/h"), "{text}");

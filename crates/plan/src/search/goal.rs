@@ -5,7 +5,7 @@ use super::condition::fits;
 use super::sensitivity::{Hardware, Lever};
 use crate::engine::estimate_into;
 use crate::estimate::{Estimate, Metric};
-use crate::knob::{Knob, Setting, ValueType};
+use crate::knob::{Group, Knob, Setting, ValueType};
 use crate::scenario::{Parts, Scenario};
 use atlas_core::math;
 use atlas_core::sort;
@@ -33,7 +33,7 @@ pub struct Goal {
     pub now: f64,
     /// Its wanted value.
     pub wanted: f64,
-    /// What reaches it alone: knobs first, then numbers of the hardware.
+    /// What reaches it alone: settings first, then properties of the traffic, of the target, and of the hardware.
     pub ways: Vec<Way>,
     /// What comes nearest of all knobs, where none reaches it.
     pub nearest: Option<Way>,
@@ -81,6 +81,15 @@ fn is_amount_of_work(knob: Knob) -> bool {
     )
 }
 
+/// Position of a knob's group in the list: what an operator can set comes before what users send and what hardware costs.
+fn rank(knob: Knob) -> u8 {
+    match (knob, knob.spec().group) {
+        (Knob::PrefixHit | Knob::Conversations | Knob::Turns | Knob::SharedPrefix, _) | (_, Group::Sequence) => 1,
+        (_, Group::Target) => 2,
+        _ => 0,
+    }
+}
+
 /// Looks for what reaches a value, everything else as it is.
 #[must_use]
 pub fn goal_seek(scenario: &Scenario, parts: &Parts, metric: &'static Metric, wanted: f64) -> Goal {
@@ -98,6 +107,10 @@ pub fn goal_seek(scenario: &Scenario, parts: &Parts, metric: &'static Metric, wa
             nearest = Some(best);
         }
     }
+    sort::by_key(&mut ways, |way: &Way| match way.lever {
+        Lever::Knob(knob) => rank(knob),
+        Lever::Hardware(_) => u8::MAX,
+    });
     // The price is a knob as well: there it can be applied.
     let hardware = Hardware::ALL.into_iter().filter(|hardware| *hardware != Hardware::Price);
     let numbers: Vec<Way> = hardware.filter_map(|hardware| seeker.hardware(hardware)).collect();
@@ -222,5 +235,28 @@ impl Seeker<'_> {
         }
         let value = at(self, math::exp(far))?;
         Some(Way { lever: Lever::Hardware(hardware), setting: None, factor: Some(math::exp(far)), value })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::estimate::MetricId;
+    use crate::knob::Overrides;
+    use atlas_config::library::Library;
+    use atlas_document::Sources;
+
+    #[test]
+    fn settings_are_listed_before_traffic_prices_and_hardware() {
+        let library = Library::load(&Sources::built_in(), None);
+        let parts = Parts::find(&library, "h200-sxm-8", "llama3.1-70b-serve").unwrap();
+        let scenario = Scenario::resolve(&parts, &Overrides::default()).unwrap();
+        let goal = goal_seek(&scenario, &parts, MetricId::DollarPer1mTokens.metric(), 2.0);
+        let names: Vec<&str> = goal.ways.iter().map(|way| way.lever.name()).collect();
+        let place = |name: &str| names.iter().position(|known| *known == name);
+        assert!(place("concurrency").is_some() && place("concurrency") < place("prompt"), "{names:?}");
+        assert!(place("prefix_hit") < place("hourly_usd"), "{names:?}");
+        assert!(place("hourly_usd") < place("memory bandwidth"), "{names:?}");
     }
 }
