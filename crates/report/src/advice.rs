@@ -1,4 +1,4 @@
-//! Advice as text: the change, its gain, the reason and the source.
+//! Plain-text and structured rendering of advice: the change, its gain, the reason and the source.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use atlas_core::units;
 use atlas_plan::advice::Advice;
 use atlas_plan::advice::fit::Fit;
 
-/// A line: what is gained, and what to turn.
+/// One line per piece of advice: the gain and the knobs to change.
 #[must_use]
 pub fn line(advice: &Advice) -> String {
     let (before, after) = (advice.metric.show(advice.before), advice.metric.show(advice.after));
@@ -21,7 +21,7 @@ pub fn line(advice: &Advice) -> String {
     format!("{change} {}: {}: {}; {before} → {after}", advice.metric.label, advice.rule.name, advice.text)
 }
 
-/// All of it, with reasons and sources.
+/// Renders the verdict with its fixes, then all advice, with reasons and sources.
 #[must_use]
 pub fn render(fit: Option<&Fit>, all: &[Advice], width: usize) -> String {
     let mut out = String::new();
@@ -38,7 +38,7 @@ pub fn render(fit: Option<&Fit>, all: &[Advice], width: usize) -> String {
         }
         out.push('\n');
     }
-    // What was just listed is not said twice.
+    // Advice already listed among the fixes is not repeated.
     let listed = |advice: &&Advice| fit.is_none_or(|fit| fit.fixes.iter().all(|fix| fix.changes != advice.changes));
     let all: Vec<&Advice> = all.iter().filter(listed).collect();
     if all.is_empty() && fit.is_none() {
@@ -53,13 +53,13 @@ pub fn render(fit: Option<&Fit>, all: &[Advice], width: usize) -> String {
     out
 }
 
-/// Advice as data.
+/// One piece of advice in serializable form.
 #[derive(Debug, Serialize)]
 pub struct Row<'a> {
     rule: &'a str,
     reason: &'a str,
     source: &'a str,
-    /// As `--set` takes them.
+    /// Arguments for `--set`.
     set: Vec<String>,
     metric: &'a str,
     before: Option<f64>,
@@ -69,7 +69,7 @@ pub struct Row<'a> {
     tokens_per_sec: f64,
 }
 
-/// Advice as rows of data.
+/// Converts advice to serializable rows.
 #[must_use]
 pub fn rows(all: &[Advice]) -> Vec<Row<'_>> {
     let row = |advice: &'_ Advice| Row {

@@ -1,13 +1,13 @@
-//! Breakdowns as bars with percentages that sum.
+//! Breakdowns as text bars with percentages that sum to 100.
 
 use super::table::{Align, Table};
 use atlas_core::sort;
 use atlas_plan::estimate::Breakdown;
 
-/// Columns of the longest bar.
+/// Length of the longest bar in terminal columns.
 const LONGEST: f64 = 30.0;
 
-/// Per cent with one decimal, rounded so that they sum to 100.0: the largest remainders are rounded up.
+/// Percentages with one decimal that sum to exactly 100.0: the parts with the largest remainders are rounded up.
 #[must_use]
 pub fn percentages(parts: &[f64]) -> Vec<f64> {
     let total: f64 = parts.iter().sum();
@@ -32,7 +32,7 @@ pub fn percentages(parts: &[f64]) -> Vec<f64> {
     shown.into_iter().map(|tenths| tenths / 10.0).collect()
 }
 
-/// Name, bar, share and figure of every part above zero, largest first.
+/// Renders name, bar, share and value of every part above zero, largest first.
 #[must_use]
 pub fn bars(breakdown: &Breakdown, show: impl Fn(f64) -> String) -> String {
     let mut parts: Vec<(&str, f64)> = breakdown.parts().filter(|(_, value)| *value > 0.0).collect();

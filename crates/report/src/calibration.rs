@@ -1,4 +1,4 @@
-//! A calibration, described.
+//! Text, report and JSON rendering of a calibration.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use atlas_evidence::calibrate::judge::{Judged, median_errors};
 use atlas_evidence::calibrate::plan::Plan;
 use atlas_evidence::calibrate::{Outcome, Parameter};
 
-/// The value of a parameter, four digits.
+/// Formats a parameter value with four significant digits.
 fn shown(value: f64) -> String {
     units::significant(value, 4)
 }
@@ -25,7 +25,7 @@ fn percent(error: f64) -> String {
     format!("{:+.1} %", 100.0 * error)
 }
 
-/// The parameters as a table.
+/// Renders the parameters as a table.
 #[must_use]
 pub fn parameters(all: &[Parameter]) -> String {
     let mut table = Table::new([
@@ -51,7 +51,7 @@ pub fn parameters(all: &[Parameter]) -> String {
     table.render()
 }
 
-/// Rows and their predictions.
+/// Renders the measured rows and their predictions as a table.
 #[must_use]
 pub fn judged(all: &[Judged], most: usize) -> String {
     let mut table = Table::new([
@@ -83,7 +83,7 @@ pub fn judged(all: &[Judged], most: usize) -> String {
     out
 }
 
-/// The change in error, an engine and figure each: name, rows, median before and after in percent.
+/// Change in error per engine and metric: name, number of rows, median error before and after in percent.
 #[must_use]
 pub fn changes(all: &[Judged]) -> Vec<(String, usize, f64, f64)> {
     let mut out = Vec::new();
@@ -98,7 +98,7 @@ pub fn changes(all: &[Judged]) -> Vec<(String, usize, f64, f64)> {
     out
 }
 
-/// All of it as text.
+/// Renders the whole calibration as text.
 #[must_use]
 pub fn table(outcome: &Outcome) -> String {
     let all = outcome.all();
@@ -151,7 +151,7 @@ pub fn table(outcome: &Outcome) -> String {
     out
 }
 
-/// All of it as a report.
+/// Renders the whole calibration as the blocks of a report.
 #[must_use]
 pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
     let mut out = vec![Block::Heading(1, format!("Calibration of {}", outcome.target))];
@@ -248,7 +248,7 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
     out
 }
 
-/// The order of measurements as text.
+/// Renders the recommended order of measurements as text.
 #[must_use]
 pub fn plan(target: &str, plan: &Plan) -> String {
     let mut out = format!("Measurements that would reduce the uncertainty of {target}, most useful first\n\n");
@@ -286,7 +286,7 @@ pub fn plan(target: &str, plan: &Plan) -> String {
     out
 }
 
-/// All of it as JSON.
+/// Returns the whole calibration as JSON.
 #[must_use]
 pub fn document(outcome: &Outcome, date: &str) -> Value {
     let rows: Vec<Value> = outcome.judged.iter().map(row).collect();
@@ -306,7 +306,7 @@ pub fn document(outcome: &Outcome, date: &str) -> Value {
     })
 }
 
-/// One judged figure as JSON.
+/// Returns one judged prediction as JSON.
 #[must_use]
 pub fn row(one: &Judged) -> Value {
     json!({

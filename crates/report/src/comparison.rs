@@ -1,5 +1,5 @@
-//! Targets side by side for one workload: every metric a row, the best of each row marked, ratios to a baseline. What
-//! different engines say stands in tables of its own.
+//! Comparison of targets for one workload: a row per metric, the best of each row marked, ratios to a baseline.
+//! Estimates of engines that are not comparable are in a separate table.
 
 use serde_json::{Map, Value, json};
 
@@ -13,12 +13,12 @@ use atlas_plan::estimate::standing::{Standing, comparable, figure, ranked, stand
 use atlas_plan::estimate::{Better, Estimate, METRICS, Metric, Verdict};
 use atlas_plan::scenario::Scenario;
 
-/// Maximum targets that are shown in columns.
+/// Maximum targets that are shown as columns; more are shown as rows.
 const MOST_COLUMNS: usize = 6;
-/// Maximum key figures of a target where targets are the rows.
+/// Maximum metrics that are shown where targets are the rows.
 const MOST_FIGURES: usize = 7;
 
-/// The answer for one target, or why it failed.
+/// Estimate of one target, or why it failed.
 #[derive(Debug, Clone)]
 pub struct Column {
     /// The target.
@@ -28,12 +28,12 @@ pub struct Column {
 }
 
 impl Column {
-    /// Whether the target can run the workload, as far as the engine knows.
+    /// Whether the workload can run on the target, if the engine determines it.
     fn verdict(&self) -> Option<Verdict> {
         Some(self.answer.as_ref().ok()?.1.detail?.verdict)
     }
 
-    /// The same in a few words.
+    /// [`Column::verdict`] in a few words.
     fn described(&self) -> String {
         match self.verdict() {
             _ if self.answer.is_err() => "error".to_owned(),
@@ -48,11 +48,11 @@ impl Column {
 pub struct Comparison {
     /// The workload.
     pub workload: String,
-    /// A column a target.
+    /// One column per target.
     pub columns: Vec<Column>,
-    /// Index of the column that ratios refer to.
+    /// Index of the column that ratios are relative to.
     pub baseline: usize,
-    /// The metrics to show, in this order; empty for the usual ones.
+    /// Metrics to show, in this order; all applicable ones if empty.
     pub chosen: Vec<&'static Metric>,
 }
 
@@ -61,11 +61,11 @@ pub struct Comparison {
 pub struct Line {
     /// The metric.
     pub metric: &'static Metric,
-    /// Its values, `None` if the target has no answer or cannot run.
+    /// Value per target; `None` if the target has no estimate or cannot run the workload.
     pub values: Vec<Option<f64>>,
-    /// Which values are best or tied, of those that compare.
+    /// Which of the comparable values are best or tied for best.
     pub standing: Vec<Standing>,
-    /// Values over the baseline's, of those that compare.
+    /// Ratios of the comparable values to the baseline's.
     pub ratios: Vec<Option<f64>>,
 }
 
@@ -83,37 +83,37 @@ impl Line {
     }
 }
 
-/// What the marks mean.
+/// Legend of the marks.
 const MARKS: &str = "* best: its interval overlaps no other; = tied with the best: the intervals overlap";
 
 impl Comparison {
-    /// The engine whose figures stand in the main table: one that reasons from hardware where any does, else the
-    /// baseline's.
+    /// Engine of the main table: the first one that models hardware, else the baseline's.
     fn engine(&self) -> Option<Engine> {
         let engines = || self.columns.iter().filter_map(|column| Some(column.answer.as_ref().ok()?.0.engine));
         let baseline = self.columns.get(self.baseline).and_then(|column| Some(column.answer.as_ref().ok()?.0.engine));
         engines().find(|engine| engine.reasons()).or(baseline).or_else(|| engines().next())
     }
 
-    /// Whether a column's figures can be compared with the main table's.
+    /// Whether a column's estimate is comparable with those of the main table.
     fn compares(&self, column: &Column) -> bool {
         let engine = self.engine();
         column.answer.as_ref().map_or(true, |(scenario, _)| engine.is_none_or(|main| comparable(main, scenario.engine)))
     }
 
-    /// Places of the columns of the main table, or of the other one.
+    /// Indices of the columns in the main table, or in the separate one if `main` is unset.
     fn places(&self, main: bool) -> Vec<usize> {
         let among = self.columns.iter().enumerate().filter(|(_, column)| self.compares(column) == main);
         among.map(|(i, _)| i).collect()
     }
 
-    /// The column that ratios refer to: the baseline, or where its figures do not compare the first whose do.
+    /// Column that ratios are relative to: the baseline, or the first comparable column if the baseline is not
+    /// comparable.
     fn reference(&self) -> usize {
         let main = self.places(true);
         if main.contains(&self.baseline) { self.baseline } else { main.first().copied().unwrap_or(self.baseline) }
     }
 
-    /// Every metric that applies to at least one of the estimates.
+    /// Metrics to show, without those that apply to none of the estimates.
     #[must_use]
     pub fn lines(&self) -> Vec<Line> {
         let answers = || self.columns.iter().filter_map(|column| column.answer.as_ref().ok());
@@ -122,7 +122,7 @@ impl Comparison {
         usual.chain(self.chosen.iter().copied()).filter(applies).map(|metric| self.line(metric)).collect()
     }
 
-    /// Puts the best target of a metric first, as the interface does; what cannot run, and what says nothing, comes last.
+    /// Sorts the columns by a metric, best first, as the TUI does. Targets that cannot run or have no value come last.
     pub fn sort_by(&mut self, metric: &Metric) {
         let baseline = self.columns.get(self.baseline).map(|column| column.target.clone());
         let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
@@ -146,7 +146,7 @@ impl Comparison {
         };
         let values: Vec<Option<f64>> = self.columns.iter().map(value).collect();
         let compares: Vec<bool> = self.columns.iter().map(|column| self.compares(column)).collect();
-        // What keeps up with no load is best at nothing, and neither is what another engine says.
+        // A target that cannot run is not ranked, nor is one whose engine is not comparable.
         let rank = |(column, compares): (&Column, &bool)| {
             let (scenario, estimate) = column.answer.as_ref().ok()?;
             let runs = column.verdict().is_none_or(|verdict| verdict.fits());
@@ -162,8 +162,8 @@ impl Comparison {
         Line { metric, values, standing: standings(&figures, metric.better), ratios }
     }
 
-    /// As plain tables: a column a target with every metric, or, where there are more targets than fit alongside each
-    /// other, a row a target with the most telling metrics. What other engines say stands apart, without marks.
+    /// Renders plain tables: a column per target with all metrics, or a row per target with the key metrics if there
+    /// are too many targets for columns. Estimates that are not comparable are in a separate table without marks.
     #[must_use]
     pub fn table(&self) -> String {
         let lines = self.lines();
@@ -262,15 +262,15 @@ impl Comparison {
         table.render()
     }
 
-    /// A value in as many digits as are known.
+    /// Formats a value with as many digits as its accuracy justifies.
     fn shown(&self, line: &Line, i: usize) -> Option<String> {
         line.values.get(i).copied().flatten()?;
         let (scenario, estimate) = self.columns.get(i)?.answer.as_ref().ok()?;
         Some(digits::shown(line.metric, scenario, estimate))
     }
 
-    /// Value, ratio to the baseline where it is another column, mark where it is the best; all of equal width, so that
-    /// figures stand below figures.
+    /// Formats value, ratio to the baseline (in other columns than the baseline) and mark, padded to equal width so
+    /// that numbers align.
     fn cell(&self, line: &Line, i: usize, reference: usize) -> String {
         if self.columns.get(i).is_none_or(|column| column.answer.is_err()) {
             return "error".to_owned();
@@ -281,17 +281,17 @@ impl Comparison {
         if self.columns.len() == 1 { shown } else { format!("{shown}{} {ratio:>6}", line.mark(i)) }
     }
 
-    /// As JSON.
+    /// Returns the comparison as JSON.
     pub fn json(&self) -> Result<String, ReportError> {
         serialized(&self.document(), false)
     }
 
-    /// As YAML.
+    /// Returns the comparison as YAML.
     pub fn yaml(&self) -> Result<String, ReportError> {
         serialized(&self.document(), true)
     }
 
-    /// As data.
+    /// Returns the comparison as a JSON value.
     #[must_use]
     pub fn document(&self) -> Value {
         let lines = self.lines();
@@ -320,7 +320,8 @@ impl Comparison {
         json!({"workload": self.workload, "baseline": baseline, "targets": targets})
     }
 
-    /// As CSV: a line a metric, a column a target, then the names of the best target and of those tied with the best.
+    /// Returns CSV: a line per metric with a column per target, then the names of the best target and of those tied for
+    /// best.
     #[must_use]
     pub fn csv(&self) -> String {
         let targets = self.columns.iter().map(|column| column.target.as_str());

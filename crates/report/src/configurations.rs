@@ -1,4 +1,4 @@
-//! What is configured differently in the columns of a comparison, and by which methodology they came about.
+//! Differences in configuration between the columns of a comparison, and the methodology by which they were chosen.
 
 use serde_json::{Value, json};
 
@@ -11,21 +11,21 @@ use atlas_plan::scenario::Scenario;
 use atlas_plan::search::Methodology;
 use atlas_plan::search::methodology::differences;
 
-/// Maximum targets shown in columns; more are shown in rows.
+/// Maximum targets shown as columns; more are shown as rows.
 const MOST_COLUMNS: usize = 4;
 
-/// Methodology, and the knobs that are not the same in all columns that have an answer.
+/// Methodology, and the knobs whose values differ between the columns that have an estimate.
 #[derive(Debug, Clone)]
 pub struct Configurations {
     methodology: Methodology,
     targets: Vec<String>,
     differences: Vec<(Knob, Vec<Option<Setting>>)>,
-    /// Targets whose layout cannot run, and why.
+    /// Targets whose layout cannot run, with the reason.
     troubles: Vec<(String, String)>,
 }
 
 impl Configurations {
-    /// Those of a comparison.
+    /// Collects the differences between the columns of a comparison.
     #[must_use]
     pub fn of(comparison: &Comparison, methodology: Methodology) -> Configurations {
         let answered = || comparison.columns.iter().filter_map(|c| Some((&c.target, c.answer.as_ref().ok()?)));
@@ -42,7 +42,7 @@ impl Configurations {
         }
     }
 
-    /// For people.
+    /// Renders the differences as plain text.
     #[must_use]
     pub fn table(&self) -> String {
         let meaning = match self.methodology {
@@ -78,7 +78,7 @@ impl Configurations {
         out
     }
 
-    /// Laid into a comparison's document.
+    /// Adds the differences to a comparison's JSON document.
     #[must_use]
     pub fn within(&self, mut document: Value) -> Value {
         let differences = self.differences.iter().map(|(knob, values)| {
@@ -93,7 +93,7 @@ impl Configurations {
         document
     }
 
-    /// As lines behind a comparison's CSV: `knob:NAME` and a value a target.
+    /// Returns lines to append to a comparison's CSV: `knob:NAME` and a value per target.
     #[must_use]
     pub fn csv(&self) -> String {
         let mut out = csv::line(["methodology", self.methodology.name()]);

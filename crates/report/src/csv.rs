@@ -1,10 +1,10 @@
-//! Comma-separated values as RFC 4180 has them, lines ended by a bare newline.
+//! Comma-separated values per RFC 4180, except that lines end in a bare newline.
 
 use std::borrow::Cow;
 
 use atlas_core::escape;
 
-/// A line.
+/// Formats one line, escaping fields where needed.
 #[must_use]
 pub fn line<'f>(fields: impl IntoIterator<Item = &'f str>) -> String {
     let fields: Vec<Cow<'_, str>> = fields.into_iter().map(escape::csv).collect();

@@ -1,4 +1,5 @@
-//! A scenario in the predecessor dashboard's JSON, with its estimate and the analytical engine's.
+//! A scenario in the JSON format of the predecessor dashboard, with the estimates of its engine and of the analytical
+//! engine.
 
 use atlas_core::math;
 use serde::Serialize;
@@ -14,13 +15,13 @@ use atlas_plan::engine::benchboard::estimator::{Answer, Input};
 use atlas_plan::engine::benchboard::input;
 use atlas_plan::scenario::{Dashboard, Parts, Scenario};
 
-/// A number as the dashboard writes it: whole ones without a point.
+/// Formats a number as the dashboard does: integers have no decimal point.
 fn number(value: f64) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "whole and small")]
     if value.fract() == 0.0 && value.abs() < 9e15 { json!(value as i64) } else { json!(value) }
 }
 
-/// Values of a node of the document, those of `over` applied over them; what is `null` there is left out.
+/// Copies `keys` of a node, then applies the values of `over`. Null values of `over` are skipped.
 fn object(kept: Option<&Node>, keys: &[&str], over: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     let mut out = Map::new();
     for key in keys {
@@ -34,7 +35,7 @@ fn object(kept: Option<&Node>, keys: &[&str], over: impl IntoIterator<Item = (&'
     Value::Object(out)
 }
 
-/// A scenario as the dashboard writes it: with its model, its parallelism, its workload and its hardware.
+/// A scenario in the dashboard's format, with its model, parallelism, workload and hardware.
 #[must_use]
 pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
     let inputs = input(scenario, &scenario.base);
@@ -94,7 +95,7 @@ pub fn scenario(scenario: &Scenario, parts: &Parts) -> Value {
     })
 }
 
-/// A target as the dashboard's hardware profile: of one device.
+/// A target as a hardware profile of the dashboard, which describes one device.
 fn hardware(parts: &Parts, inputs: &Input) -> Value {
     let said = parts.target.document.get("benchboard");
     let sheet = parts.accelerator.as_ref();
@@ -133,7 +134,7 @@ fn hardware(parts: &Parts, inputs: &Input) -> Value {
     object(said, &keys.into_iter().chain(more).chain(["notes"]).collect::<Vec<_>>(), over)
 }
 
-/// An answer under the dashboard's names.
+/// An estimate under the dashboard's field names.
 #[must_use]
 pub fn result(parts: &Parts, inputs: &Input, answer: &Answer) -> Value {
     json!({
@@ -157,28 +158,28 @@ pub fn result(parts: &Parts, inputs: &Input, answer: &Answer) -> Value {
     })
 }
 
-/// The answer to a scenario, under the dashboard's names.
+/// Estimates the scenario and returns the result under the dashboard's field names.
 #[must_use]
 pub fn answered(scenario: &Scenario, parts: &Parts) -> Value {
     let inputs = input(scenario, &scenario.base);
     result(parts, &inputs, &estimator::estimate(&inputs))
 }
 
-/// Four digits, with a prefix where that is shorter.
+/// Formats a value with four significant digits, with an SI prefix if it is large.
 fn shown(value: f64) -> String {
     if value >= 1e5 { atlas_core::units::si(value) } else { significant(value, 4) }
 }
 
-/// One pair put to both engines, described.
+/// A pair of target and workload, estimated by the dashboard's engine and by the analytical engine.
 #[derive(Debug)]
 pub struct Pair<'a> {
-    /// What it is made of.
+    /// Target and workload.
     pub parts: &'a Parts,
-    /// Both answers.
+    /// Estimates of both engines.
     pub contrast: &'a Contrast,
 }
 
-/// A figure of both engines.
+/// A metric with the values of both engines.
 #[derive(Debug, Serialize)]
 struct Line {
     figure: &'static str,
@@ -207,7 +208,7 @@ impl Pair<'_> {
                 dashboard.memory_percent,
                 of(&|_, e| e.detail.map_or(0.0, |detail| 100.0 * detail.memory.total() / detail.memory.capacity)),
             ),
-            // The dashboard pays for the devices in use only, and for no energy.
+            // The dashboard counts only the devices in use, and no energy.
             line("$/h", dashboard.usd_per_hour, of(&|s, _| s.usd_node_hour() * s.num_nodes * used(s))),
             line(
                 "$/1M tokens",
@@ -217,7 +218,7 @@ impl Pair<'_> {
         ]
     }
 
-    /// For people.
+    /// Renders the pair as plain text.
     #[must_use]
     pub fn table(&self) -> String {
         let Contrast { dashboard, analytical, input, factors } = self.contrast;
@@ -273,7 +274,7 @@ impl Pair<'_> {
         out
     }
 
-    /// For programs.
+    /// Returns the pair as a JSON value.
     #[must_use]
     pub fn document(&self) -> Value {
         let Contrast { analytical, factors, .. } = self.contrast;
@@ -289,7 +290,7 @@ impl Pair<'_> {
         })
     }
 
-    /// Head of the rows that [`Pair::row`] makes.
+    /// Column names of [`Pair::row`].
     pub const HEAD: [&'static str; 9] = [
         "scenario",
         "hardware",
@@ -302,7 +303,7 @@ impl Pair<'_> {
         "largest cause",
     ];
 
-    /// One row of many.
+    /// One table row of the pair; `exact` writes numbers with all digits.
     #[must_use]
     pub fn row(&self, exact: bool) -> Vec<String> {
         let show = |value: f64| if exact { value.to_string() } else { significant(value, 4) };

@@ -1,5 +1,4 @@
-//! A view or a report on its way to a file: what people read as blocks, what programs read as rows, in the format that
-//! was requested.
+//! Export of a view or report to a file: blocks for human readers, rows for programs, in the requested format.
 
 use atlas_core::sort;
 use serde_json::{Value, json};
@@ -9,27 +8,27 @@ use super::chart::svg;
 use super::csv;
 use super::study::{Block, Cell, Grid, html, markdown};
 
-/// Width and height of a chart that is a file of its own, in its own units.
+/// Width and height of a chart that is a file of its own, in drawing units.
 const CHART: (f64, f64) = (760.0, 420.0);
 
-/// What a document can be written as.
+/// File format of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DocumentFormat {
     /// Markdown.
     #[default]
     Markdown,
-    /// One HTML file that needs no network.
+    /// A self-contained HTML file without network access.
     Html,
     /// JSON.
     Json,
     /// Comma-separated values with a header.
     Csv,
-    /// The first chart as a file of its own.
+    /// The first chart as an SVG file.
     Svg,
 }
 
 impl DocumentFormat {
-    /// All of them.
+    /// All formats.
     pub const ALL: [DocumentFormat; 5] = [
         DocumentFormat::Markdown,
         DocumentFormat::Html,
@@ -38,7 +37,7 @@ impl DocumentFormat {
         DocumentFormat::Svg,
     ];
 
-    /// Its name.
+    /// Display name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -50,7 +49,7 @@ impl DocumentFormat {
         }
     }
 
-    /// What its files end in.
+    /// File name extension.
     #[must_use]
     pub fn extension(self) -> &'static str {
         match self {
@@ -68,14 +67,14 @@ impl DocumentFormat {
 pub struct Document {
     /// Its title.
     pub title: String,
-    /// What people read.
+    /// Content for human readers.
     pub blocks: Vec<Block>,
-    /// What programs read.
+    /// Content for programs.
     pub rows: Grid,
 }
 
 impl Document {
-    /// The first chart, drawn; `None` without charts.
+    /// Layout of the first chart; `None` without charts.
     fn chart(&self) -> Option<Drawing> {
         self.blocks.iter().find_map(|block| match block {
             Block::Plot(plot) => drawing::plot(plot, CHART.0, CHART.1),
@@ -85,14 +84,14 @@ impl Document {
         })
     }
 
-    /// What it can be written as: as a picture only where something is charted.
+    /// Formats the document can be written in. SVG requires a chart.
     #[must_use]
     pub fn kinds(&self) -> Vec<DocumentFormat> {
         let charted = self.chart().is_some();
         DocumentFormat::ALL.into_iter().filter(|kind| *kind != DocumentFormat::Svg || charted).collect()
     }
 
-    /// The text of the file.
+    /// Content of the file in the given format.
     #[must_use]
     pub fn write(&self, kind: DocumentFormat) -> String {
         match kind {
@@ -104,7 +103,7 @@ impl Document {
         }
     }
 
-    /// Numbers in full, as they are behind what is shown.
+    /// Writes numbers with all digits, not as they are displayed.
     fn csv(&self) -> String {
         let mut out = csv::line(self.rows.head.iter().map(|(name, _)| name.as_str()));
         for row in &self.rows.rows {
@@ -134,7 +133,7 @@ impl Document {
     }
 }
 
-/// The text of a cell; a dash if it is empty.
+/// Text of a cell, empty if the cell shows a dash.
 fn bare(cell: &Cell) -> &str {
     if cell.text == "–" { "" } else { &cell.text }
 }

@@ -1,4 +1,4 @@
-//! One estimate as text: every figure that applies, the phases, what to know about the numbers.
+//! One estimate as text: all applicable metrics, the phases, and notes on the numbers.
 
 use std::fmt::Write as _;
 
@@ -13,11 +13,11 @@ use atlas_plan::estimate::{Detail, Estimate, Figures, METRICS, Section, digits};
 use atlas_plan::knob::{Group, Knob};
 use atlas_plan::scenario::{Parts, Scenario};
 
-/// Pieces of advice that an answer ends with; `atlas advise` has all.
+/// Maximum pieces of advice after an estimate; `atlas advise` prints all.
 const TOP: usize = 3;
 
-/// The whole answer as text, wrapped to `width` columns: figures, phases, what bounds it, where time and memory go, the
-/// first three pieces of advice, what to know about the numbers.
+/// Renders the whole estimate as text, wrapped to `width` columns: metrics, phases, bottleneck, breakdowns of time and
+/// memory, the first three pieces of advice, and notes on the numbers.
 #[must_use]
 pub fn render(
     parts: &Parts,
@@ -61,7 +61,7 @@ fn knobs(scenario: &Scenario) -> String {
     shown.join(", ")
 }
 
-/// Every metric that applies, under the headings of its section.
+/// Renders all applicable metrics under the headings of their sections.
 #[must_use]
 pub fn figures(scenario: &Scenario, answer: &Estimate) -> String {
     let mut table = Table::new([("", Align::Left), ("", Align::Right), ("", Align::Left)]);
@@ -72,7 +72,7 @@ pub fn figures(scenario: &Scenario, answer: &Estimate) -> String {
             table.section(metric.section.name());
         }
         let shown = digits::shown(metric, scenario, answer);
-        // The unit is already next to the figure.
+        // The unit is already shown with the value.
         let interval = digits::interval(metric, scenario, answer);
         let interval = interval.map_or_else(String::new, |[low, high]| format!("[{low} .. {high}]"));
         table.row([format!("  {}", metric.label), shown, interval]);
@@ -80,7 +80,8 @@ pub fn figures(scenario: &Scenario, answer: &Estimate) -> String {
     table.render()
 }
 
-/// What bounds the scenario, whether it runs, and where time and memory go. What does not run takes no time.
+/// Renders the bottleneck, the verdict, and breakdowns of time and memory. A scenario that does not run has no time
+/// breakdown.
 #[must_use]
 pub fn bounds(scenario: &Scenario, detail: &Detail, runs: bool, width: usize) -> String {
     let mut out = String::new();
@@ -101,7 +102,7 @@ pub fn bounds(scenario: &Scenario, detail: &Detail, runs: bool, width: usize) ->
     out
 }
 
-/// A row a phase.
+/// Renders a table with a row per phase.
 #[must_use]
 pub fn phases(scenario: &Scenario, workload: &Workload, answer: &Estimate) -> String {
     let inference = scenario.mode() == Mode::Inference;
@@ -125,7 +126,7 @@ pub fn phases(scenario: &Scenario, workload: &Workload, answer: &Estimate) -> St
     table.render()
 }
 
-/// Latencies of a phase with its waiting included, and its queue where there is one.
+/// Latencies of a phase, including the queueing delay if it has a queue, and the state of the queue.
 fn serving_cells(phase: &Figures) -> Vec<String> {
     let latency = phase.queue.map_or(phase.latency, |queue| queue.latency);
     let mut cells: Vec<String> = [latency.p50, latency.p95, latency.p99, latency.ttft].map(units::duration_ms).to_vec();

@@ -1,4 +1,4 @@
-//! The measured rows behind an answer, as text.
+//! Text rendering of the measured rows that support an estimate.
 
 use std::fmt::Write as _;
 
@@ -7,11 +7,11 @@ use atlas_evidence::support::{Count, Nearest, Support};
 
 use super::table::{Align, Table, wrap};
 
-/// What is said where no measured row can bear on an answer.
+/// Text for an estimate that no measured row can support.
 pub const NONE: &str = "evidence: none. Measured rows exist for the analytical and event engines only, and for accelerators \
                         and models of known architecture.";
 
-/// Counts of measured rows, and the nearest row of every figure with our error there.
+/// Renders the number of measured rows, and for each metric the nearest row and the prediction error there.
 #[must_use]
 pub fn render(supports: &[Support], width: usize) -> String {
     let Some(first) = supports.first() else { return format!("{}\n", wrap(NONE, width, "  ")) };
@@ -47,13 +47,13 @@ pub fn render(supports: &[Support], width: usize) -> String {
     out
 }
 
-/// Whether two figures are nearest to the same row.
+/// Whether two metrics have the same nearest row.
 fn same_row(a: &Support, b: &Support) -> bool {
     let id = |support: &Support| support.nearest.as_ref().map(|near| near.id);
     id(a).is_some() && id(a) == id(b)
 }
 
-/// The row, how far it is, and by what it differs.
+/// Describes the row, its distance, and in what it differs.
 fn whereabouts(near: &Nearest) -> String {
     let shown = |value: &str| if value.is_empty() { "not stated".to_owned() } else { value.to_owned() };
     let differs = near
@@ -65,7 +65,7 @@ fn whereabouts(near: &Nearest) -> String {
     format!("{} ({}), distance {:.2}: {differs}", near.id, near.source, near.distance)
 }
 
-/// What was measured there, and our error.
+/// Describes the measured value and the prediction error.
 fn judged(near: &Nearest) -> String {
     format!(
         "{} {}, predicted {}, {:+.1} %, {} the 90 % interval",

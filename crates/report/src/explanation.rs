@@ -1,10 +1,11 @@
-//! A derivation, described as an indented tree: each term with its value, its equation in symbols and numbers, its origin.
+//! Derivation of a metric as an indented tree: each term with its value, its equation in symbols and numbers, and its
+//! origin.
 
 use super::table::wrap;
 use atlas_plan::explain::{Origin, Term};
 
-/// The tree down to `depth` levels below its root, wrapped to `width` columns. A term described once is not taken apart
-/// again.
+/// Renders the tree down to `depth` levels below its root, wrapped to `width` columns. The parts of a term are listed
+/// only at its first occurrence.
 #[must_use]
 pub fn render(tree: &Term, metric: &str, depth: usize, width: usize) -> String {
     let mut out = format!("{metric}: {}\n\n", tree.name);
@@ -24,7 +25,7 @@ struct Renderer<'a> {
 }
 
 impl Renderer<'_> {
-    /// A term and its parts, `depth` levels deep. `first` prefixes the first line, `rest` the others.
+    /// Writes a term and its parts, `depth` levels deep. `first` prefixes the first line, `rest` the following ones.
     fn term(&mut self, term: &Term, first: &str, rest: &str, depth: usize) {
         let below = if term.terms.is_empty() { " " } else { "│" };
         let name = if term.name.is_empty() || first.is_empty() { String::new() } else { format!(" – {}", term.name) };
@@ -50,7 +51,7 @@ impl Renderer<'_> {
         if !open {
             return;
         }
-        // What bears on a figure that is not taken apart is described where it stands, one level down.
+        // The terms that bear on a value without being part of its equation are listed one level below it.
         let children = term.terms.iter().map(|term| (term, false)).chain(term.bearing.iter().map(|term| (term, true)));
         let count = term.terms.len() + term.bearing.len();
         for (i, (child, bearing)) in children.enumerate() {
@@ -61,7 +62,7 @@ impl Renderer<'_> {
     }
 
     fn line(&mut self, text: &str, first: &str, rest: &str) {
-        // Wrapping splits at spaces, so that the indent of the first line is put before what was wrapped.
+        // `wrap` splits at spaces and would break up the indentation, so it is added after wrapping.
         let room = self.width.saturating_sub(rest.chars().count()).max(24);
         for (i, line) in wrap(text, room, "").lines().enumerate() {
             self.out.push_str(if i == 0 { first } else { rest });
@@ -71,7 +72,7 @@ impl Renderer<'_> {
     }
 }
 
-/// The origin of an input; for constants the end of their description, since the rest is in the documentation.
+/// Origin of an input. For constants only the end of their description; the rest is in the documentation.
 fn origin_text(origin: &Origin) -> String {
     match origin {
         Origin::Engine(how) => format!("({how})"),

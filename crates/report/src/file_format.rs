@@ -1,4 +1,4 @@
-//! What a file is written as, by the extension of its name.
+//! File format of an output file, chosen by its extension.
 
 use std::path::Path;
 
@@ -6,16 +6,16 @@ use crate::chart::drawing::{self, Drawing, Item};
 use crate::chart::png;
 use crate::study::Block;
 
-/// A format of files.
+/// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileFormat {
     /// Markdown.
     Markdown,
-    /// One HTML file that needs no network.
+    /// A self-contained HTML file without network access.
     Html,
     /// PDF.
     Pdf,
-    /// The charts as one picture.
+    /// All charts in one picture.
     Png,
     /// Comma-separated values.
     Csv,
@@ -26,7 +26,7 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// All of them.
+    /// All formats.
     pub const ALL: [FileFormat; 7] = [
         FileFormat::Markdown,
         FileFormat::Html,
@@ -37,7 +37,7 @@ impl FileFormat {
         FileFormat::Yaml,
     ];
 
-    /// The extensions that mean it, the usual one first.
+    /// Extensions of the format, the usual one first.
     #[must_use]
     pub fn extensions(self) -> &'static [&'static str] {
         match self {
@@ -51,10 +51,10 @@ impl FileFormat {
         }
     }
 
-    /// The format of a file by its name, out of those that can be written here.
+    /// Returns the format that the extension of `path` stands for, out of the `possible` ones.
     ///
     /// # Errors
-    /// The extension means none of them; the message lists them.
+    /// The extension stands for none of them; the message lists them.
     pub fn of(path: &Path, possible: &[FileFormat]) -> Result<FileFormat, String> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         let means =
@@ -69,12 +69,12 @@ impl FileFormat {
     }
 }
 
-/// The charts among blocks below each other in one picture; `None` without charts.
+/// Paints all charts of `blocks` below each other as one PNG; `None` without charts.
 ///
 /// # Errors
-/// What the encoder says.
+/// Returns the error of the PNG encoder.
 pub fn picture(blocks: &[Block]) -> Option<Result<Vec<u8>, ::png::EncodingError>> {
-    /// Space between charts.
+    /// Vertical space between charts.
     const GAP: f64 = 26.0;
     let drawn = blocks.iter().filter_map(|block| match block {
         Block::Plot(plot) => drawing::plot(plot, 760.0, 420.0),

@@ -1,4 +1,4 @@
-//! Estimates and records, described: for people as tables and Markdown, for programs as JSON, CSV and YAML.
+//! Output of estimates and records: tables, Markdown, HTML and PDF for people; JSON, CSV and YAML for programs.
 
 #![forbid(unsafe_code)]
 
@@ -44,18 +44,18 @@ pub enum Format {
     Yaml,
 }
 
-/// Why something cannot be written in a format.
+/// Error while writing a value in a format.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// Not as JSON.
+    /// JSON serialization failed.
     #[error("cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// Not as YAML.
+    /// YAML serialization failed.
     #[error("cannot be written as YAML: {0}")]
     Yaml(#[from] serde_yaml::Error),
 }
 
-/// Writes a value as pretty JSON or as YAML.
+/// Serializes a value as pretty-printed JSON or as YAML.
 pub fn serialized(value: &impl Serialize, yaml: bool) -> Result<String, ReportError> {
     if yaml {
         return Ok(serde_yaml::to_string(value)?);

@@ -1,5 +1,5 @@
-//! Measured runs side by side: throughput, step times, utilization, cost, energy, memory, time to a budget of tokens,
-//! and whether loss and learning rate are those of a run that learns; a prediction alongside them where there is one.
+//! Comparison of measured runs: throughput, step times, utilization, cost, energy, memory, time to a budget of tokens,
+//! and whether loss and learning rate look plausible; with a prediction where there is one.
 
 mod judge;
 mod learning;
@@ -19,33 +19,33 @@ use self::plan::Plan;
 use self::prediction::Prediction;
 use super::{ReportError, csv, serialized};
 
-/// Assumptions about runs that no file states.
+/// Assumptions for values that the run files do not state.
 #[derive(Debug, Clone, Default)]
 pub struct Assumptions {
-    /// Parameters that a token passes through.
+    /// Active parameters per token.
     pub parameters: Option<f64>,
-    /// Model of the catalog, where one was named.
+    /// Name of the model in the catalog.
     pub model: Option<String>,
-    /// Dollars for one accelerator and hour; the cheapest price of the catalog where it is not said.
+    /// USD per accelerator-hour; if unset, the cheapest price of the catalog.
     pub usd_per_gpu_hour: Option<f64>,
-    /// Dollars for a kilowatt-hour.
+    /// USD per kWh.
     pub usd_per_kwh: f64,
-    /// Number format whose peak the MFU refers to; that of the file, else bf16.
+    /// Number format whose peak the MFU is relative to; if unset, that of the run's file, else bf16.
     pub precision: Option<String>,
-    /// Tokens of the whole training.
+    /// Total training tokens.
     pub budget: Option<f64>,
-    /// What an experiment's configuration states about the run; flags and the run's own file take precedence.
+    /// Settings of the run from an experiment's configuration. Flags and the run's own file take precedence.
     pub plan: Option<Plan>,
 }
 
-/// One figure of a run.
+/// One metric of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
-    /// Its name, with the unit.
+    /// Name with the unit.
     pub name: &'static str,
     /// Its value.
     pub value: Option<f64>,
-    /// Whether more is better, where that can be said.
+    /// Whether higher is better; `None` if neither direction is.
     #[serde(skip)]
     pub more: Option<bool>,
 }
@@ -53,34 +53,34 @@ pub struct Figure {
 /// One measured run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Measured {
-    /// What it is called in the table.
+    /// Name in the table.
     pub name: String,
-    /// The accelerator as the file names it.
+    /// Accelerator name as stated in the file.
     pub device: Option<String>,
-    /// The system it ran on: what, and what the file says.
+    /// Properties of the system the run was measured on: name and value as stated in the file.
     pub system: Vec<(&'static str, String)>,
-    /// Figures, the same in every run.
+    /// Metrics; the same list for every run.
     pub figures: Vec<Figure>,
-    /// What a reader should know: what was assumed, what looks wrong.
+    /// Notes for the reader: assumptions and suspicious values.
     pub notes: Vec<String>,
-    /// Tokens per second that an engine predicts.
+    /// Throughput predicted by an engine, tokens/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted_tokens_per_second: Option<f64>,
-    /// Predictions of an engine, and the measurements.
+    /// Predictions of an engine with the measurements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted: Option<Prediction>,
-    /// Memory of one accelerator, GB.
+    /// Memory capacity of one accelerator, GB.
     #[serde(skip)]
     pub capacity_gb: Option<f64>,
-    /// Step by step, as far as the file says.
+    /// Values per step, as far as the file has them.
     #[serde(skip)]
     pub steps: Steps,
 }
 
-/// What a run did step by step.
+/// Values per step of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Steps {
-    /// Time of each, s.
+    /// Step times, s.
     pub seconds: Vec<f64>,
     /// Loss.
     pub loss: Vec<f64>,
@@ -98,18 +98,18 @@ impl Steps {
 }
 
 impl Measured {
-    /// A figure of it by name.
+    /// Value of a metric by name.
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.figures.iter().find(|figure| figure.name == name).and_then(|figure| figure.value)
     }
 
-    /// The system that its file states.
+    /// Value of a system property by name.
     fn system_value(&self, name: &str) -> Option<&str> {
         self.system.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// What a prediction is compared with.
+    /// Measurements that a prediction is compared with.
     #[must_use]
     pub fn measured(&self) -> prediction::Measured {
         prediction::Measured {
@@ -119,7 +119,7 @@ impl Measured {
         }
     }
 
-    /// Adds a prediction.
+    /// Adds a prediction and its notes.
     pub fn lay_beside(&mut self, predicted: Prediction) {
         if let Some(verdict) = &predicted.verdict {
             self.notes.push(format!("engine verdict: {verdict}"));
@@ -133,7 +133,7 @@ impl Measured {
     }
 }
 
-/// Properties of the system that any of the runs states, in order.
+/// Names of the system properties that at least one run states, in order of first occurrence.
 fn system_rows(runs: &[Measured]) -> Vec<&'static str> {
     let mut out: Vec<&'static str> = Vec::new();
     for (name, _) in runs.iter().flat_map(|run| &run.system) {
@@ -144,16 +144,16 @@ fn system_rows(runs: &[Measured]) -> Vec<&'static str> {
     out
 }
 
-/// The runs for programs.
+/// Returns the runs as JSON or YAML.
 ///
 /// # Errors
 ///
-/// Where they cannot be written.
+/// Returns an error if serialization fails.
 pub fn document(runs: &[Measured], yaml: bool) -> Result<String, ReportError> {
     serialized(&json!({"measured": runs}), yaml)
 }
 
-/// The runs as CSV, a row a figure.
+/// Returns the runs as CSV, a row per metric.
 #[must_use]
 pub fn rows(runs: &[Measured]) -> String {
     let names = runs.iter().map(|run| run.name.as_str());

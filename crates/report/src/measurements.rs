@@ -1,5 +1,5 @@
-//! What was read out of logs, described for people: what it is, its figures, its configuration and where that comes from,
-//! and what became of the lines.
+//! Text output of data read from logs: what it is, its metrics, its configuration with origins, and which lines were
+//! used.
 
 use serde_json::Value;
 
@@ -7,12 +7,12 @@ use super::table::{Align, Table, wrap};
 use atlas_core::units::significant;
 use atlas_ingest::{Context, Ingested, Reading, measurement};
 
-/// Values of a list that are shown.
+/// Maximum values of a list that are shown.
 const SHOWN: usize = 8;
-/// Columns that prose is wrapped at.
+/// Width to which text is wrapped, in columns.
 const WIDTH: usize = 100;
 
-/// One file as a page of text.
+/// Renders one file as a page of text.
 #[must_use]
 pub fn file(ingested: &Ingested, context: &Context) -> String {
     let mut out = String::new();
@@ -128,7 +128,7 @@ fn statistics(name: &str, value: &Value) -> Vec<String> {
     out
 }
 
-/// Records as a table, their names as its head.
+/// Renders records as a table; field names are the columns.
 fn list(rows: &[Value]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for row in rows.iter().filter_map(Value::as_object) {
@@ -137,7 +137,7 @@ fn list(rows: &[Value]) -> String {
     }
     names.retain(|name| *name != "bytes_us_algbw_busbw");
     let mut out = String::new();
-    // Columns in as many tables as needed, each as wide as fits.
+    // Wide records are split into several tables.
     for names in names.chunks(7) {
         let mut table = Table::new(names.iter().map(|name| (format!("  {name}"), Align::Right)));
         for row in rows.iter().take(40) {
@@ -151,7 +151,7 @@ fn list(rows: &[Value]) -> String {
     out
 }
 
-/// A value in few words.
+/// Formats a value briefly.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
@@ -180,7 +180,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Without trailing zeros.
+/// Removes trailing zeros after the decimal point.
 fn trimmed(number: &str) -> String {
     match number.contains('.') && !number.contains('e') {
         true => number.trim_end_matches('0').trim_end_matches('.').to_owned(),
@@ -203,7 +203,7 @@ fn tally(ingested: &Ingested) -> String {
     out
 }
 
-/// The formats that are recognized.
+/// Renders a table of the supported formats.
 #[must_use]
 pub fn formats() -> String {
     let mut table = Table::new([("", Align::Left), ("", Align::Left)]);

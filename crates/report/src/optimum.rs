@@ -1,4 +1,4 @@
-//! The answer of a search, described.
+//! Output of the result of an optimization.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::search::optimize::{Bound, Candidate, Looked, Optimum, Problem, Proof};
 use atlas_plan::search::{Axis, Condition};
 
-/// For people.
+/// Renders the result as plain text.
 #[must_use]
 pub fn table(problem: &Problem<'_>, found: &Optimum) -> String {
     let (target, workload) = (&problem.parts.target.name, &problem.parts.workload.name);
@@ -51,7 +51,7 @@ pub fn table(problem: &Problem<'_>, found: &Optimum) -> String {
     out
 }
 
-/// The axes of the space with their values: `tp 1, 2, 4; sp off, on`. Long axes show their ends.
+/// Axes of the search space with their values: `tp 1, 2, 4; sp off, on`. Long axes are abbreviated.
 #[must_use]
 pub fn space(problem: &Problem<'_>) -> String {
     let axis = |axis: &Axis| {
@@ -67,7 +67,7 @@ pub fn space(problem: &Problem<'_>) -> String {
     problem.space.axes().iter().map(axis).collect::<Vec<_>>().join("; ")
 }
 
-/// The usual conditions that a search kept, and those that it dropped, in a line.
+/// One line with the default conditions that the search kept, and those that it dropped.
 #[must_use]
 pub fn defaults(problem: &Problem<'_>, found: &Optimum) -> String {
     let (dropped, kept): (Vec<&Condition>, Vec<&Condition>) =
@@ -78,7 +78,7 @@ pub fn defaults(problem: &Problem<'_>, found: &Optimum) -> String {
     parts.map(|(what, conditions)| format!("{what} {}", list(conditions))).collect::<Vec<_>>().join("; ")
 }
 
-/// The origin of a condition, and whether it is met.
+/// Suffix for a default condition: that it is a default, and the flag that changes it or that it was dropped.
 fn standing(problem: &Problem<'_>, found: &Optimum, condition: &Condition) -> String {
     if !problem.usual.contains(condition) {
         return String::new();
@@ -98,14 +98,14 @@ fn direction(metric: &Metric) -> &'static str {
     if metric.better == atlas_plan::estimate::Better::Higher { "higher is better" } else { "lower is better" }
 }
 
-/// Start, best and hill-climb, figure by figure.
+/// Table of metrics of the start, the best candidate and the hill-climb result.
 fn side_by_side(problem: &Problem<'_>, found: &Optimum, best: &Candidate) -> String {
     let (start, climbed) = (&found.start, &found.hill_climb);
     let head = ["", "start", "best", "change", "hill-climb"];
     let mut table = Table::new(head.map(|name| (name, if name.is_empty() { Align::Left } else { Align::Right })));
     for metric in FIGURES.iter().filter(|metric| metric.applies_to(problem.start)) {
         let value = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
-        // What cannot run has no rate, here as elsewhere.
+        // A candidate that cannot run has no rate.
         let own = matches!(metric.id, MetricId::Accelerators | MetricId::Headroom);
         let known = |candidate: &Candidate| own || holds(metric, &candidate.estimate);
         let show = |candidate: &Candidate| if known(candidate) { candidate.shown(metric) } else { "n/a".to_owned() };
@@ -130,7 +130,7 @@ fn side_by_side(problem: &Problem<'_>, found: &Optimum, best: &Candidate) -> Str
     out
 }
 
-/// Knobs that at least one of the candidates changes, in the registry's order.
+/// Knobs that at least one of the candidates changes, in the order of the registry.
 fn changed<'c>(candidates: impl IntoIterator<Item = &'c Candidate>) -> Vec<Knob> {
     let mut knobs: Vec<Knob> =
         candidates.into_iter().flat_map(|candidate| candidate.changes.iter().map(|(knob, _)| *knob)).collect();
@@ -139,7 +139,7 @@ fn changed<'c>(candidates: impl IntoIterator<Item = &'c Candidate>) -> Vec<Knob>
     knobs
 }
 
-/// What sets a candidate apart, in a line.
+/// Knobs that a candidate changes relative to the start, in one line.
 #[must_use]
 pub fn changes(candidate: &Candidate) -> String {
     let all = candidate.changes.iter().map(|(knob, setting)| format!("{}={setting}", knob.name()));
@@ -147,7 +147,7 @@ pub fn changes(candidate: &Candidate) -> String {
     if text.is_empty() { "as it is".to_owned() } else { text }
 }
 
-/// What a candidate does differently from the best.
+/// Settings in which a candidate differs from the best one.
 #[must_use]
 pub fn against(best: &Candidate, other: &Candidate) -> String {
     let knobs = changed([best, other]).into_iter().filter(|knob| best.scenario.get(*knob) != other.scenario.get(*knob));
@@ -202,7 +202,7 @@ fn bounds(problem: &Problem<'_>, found: &Optimum) -> String {
     format!("\n{}", table.render())
 }
 
-/// Maximum compromises shown in a table; JSON and CSV have all.
+/// Maximum compromises shown in a table; JSON and CSV contain all.
 const MOST_COMPROMISES: usize = 20;
 
 fn front(problem: &Problem<'_>, front: &[Candidate]) -> String {
@@ -211,7 +211,7 @@ fn front(problem: &Problem<'_>, front: &[Candidate]) -> String {
     let names: Vec<&str> = problem.front.iter().map(|metric| metric.label).collect();
     head.push(("knobs".to_owned(), Align::Left));
     let mut table = Table::new(head);
-    // Evenly picked where there are more, both ends kept.
+    // Longer fronts are sampled evenly, including both ends.
     let shown = front.len().min(MOST_COMPROMISES);
     for i in 0..shown {
         let Some(candidate) = front.get(i * (front.len() - 1) / (shown - 1).max(1)) else { continue };
@@ -222,7 +222,7 @@ fn front(problem: &Problem<'_>, front: &[Candidate]) -> String {
     format!("\nPareto front of {}{some}\n{}", names.join(" and "), table.render())
 }
 
-/// How far was looked, and what that proves.
+/// Describes how much of the space was searched, and what this says about the optimality of the result.
 #[must_use]
 pub fn looked(looked: &Looked) -> String {
     let seconds = units::significant(looked.seconds, 2);
@@ -253,7 +253,7 @@ pub fn looked(looked: &Looked) -> String {
     searched + &left_out
 }
 
-/// A count with its thousands apart.
+/// Formats a count with separated groups of thousands.
 fn grouped(count: u128) -> String {
     let digits = count.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -266,18 +266,18 @@ fn grouped(count: u128) -> String {
     out
 }
 
-/// As JSON.
+/// Returns the result as JSON.
 ///
 /// # Errors
-/// None that a search's figures could cause.
+/// Serialization of a search result is not expected to fail.
 pub fn json(problem: &Problem<'_>, found: &Optimum) -> Result<String, ReportError> {
     serialized(&document(problem, found), false)
 }
 
-/// As YAML.
+/// Returns the result as YAML.
 ///
 /// # Errors
-/// None that a search's figures could cause.
+/// Serialization of a search result is not expected to fail.
 pub fn yaml(problem: &Problem<'_>, found: &Optimum) -> Result<String, ReportError> {
     serialized(&document(problem, found), true)
 }
@@ -331,13 +331,13 @@ fn document(problem: &Problem<'_>, found: &Optimum) -> Value {
     })
 }
 
-/// A count as a JSON number; rounded where it is beyond 64 bits.
+/// A count as a JSON number, rounded if it exceeds 64 bits.
 #[expect(clippy::cast_precision_loss, reason = "a count beyond 64 bits is described roughly")]
 fn count(count: u128) -> Value {
     u64::try_from(count).map_or_else(|_| json!(count as f64), |count| json!(count))
 }
 
-/// A knob's value as JSON has it.
+/// Value of a knob as JSON.
 #[must_use]
 pub fn setting(setting: &Setting) -> Value {
     match setting {
@@ -360,7 +360,7 @@ fn candidate(candidate: &Candidate) -> Value {
     })
 }
 
-/// As CSV: a line a candidate, first the best, its runners-up, then the front.
+/// Returns CSV, a line per candidate: the best, its runners-up, then the front.
 #[must_use]
 pub fn csv(problem: &Problem<'_>, found: &Optimum) -> String {
     let best = found.best.iter().map(|candidate| ("best", candidate));

@@ -1,15 +1,16 @@
-//! Parquet files, as far as tables of figures need them: uncompressed, repeated values through dictionaries, figures plain,
-//! row groups one after another, so that a file can grow for hours in the memory of one group.
+//! Minimal Parquet writer for numeric tables: no compression, dictionary encoding for repeated values, plain encoding
+//! for other numbers. Row groups are written one after another, so that a file can grow indefinitely with one group in
+//! memory.
 //!
-//! Format: github.com/apache/parquet-format, version 2 of the encodings, pages of version 1, metadata in Thrift's compact
-//! protocol.
+//! Format: github.com/apache/parquet-format, version 2 of the encodings, pages of version 1, metadata in Thrift's
+//! compact protocol.
 
 use serde::{Deserialize, Serialize};
 
-/// What a file begins and ends with.
+/// Magic bytes at the beginning and end of a file.
 pub const MAGIC: &[u8; 4] = b"PAR1";
 
-// Numbers of the format's Thrift definitions.
+// Enum values of the format's Thrift definitions.
 const DOUBLE: i64 = 5;
 const BYTE_ARRAY: i64 = 6;
 const REQUIRED: i64 = 0;
@@ -22,53 +23,53 @@ const DATA_PAGE: i64 = 0;
 const DICTIONARY_PAGE: i64 = 2;
 const UNCOMPRESSED: i64 = 0;
 
-/// What a column may hold.
+/// Type of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnKind {
-    /// One of these texts.
+    /// Strings from this dictionary.
     Words(Vec<String>),
-    /// One of these numbers.
+    /// Numbers from this dictionary.
     Numbers(Vec<f64>),
-    /// Any number, or none.
+    /// Arbitrary numbers, nullable.
     Figures,
 }
 
 /// A column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it may hold.
+    /// Type.
     pub kind: ColumnKind,
 }
 
 /// A column's values in a row group.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Values {
-    /// Places in the column's list.
+    /// Indices into the column's dictionary.
     Places(Vec<u32>),
-    /// Numbers; non-finite ones are left empty.
+    /// Numbers; non-finite ones become nulls.
     Figures(Vec<f64>),
 }
 
-/// Metadata of a row group, for the end of the file.
+/// Metadata of a row group, needed for the footer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     rows: u64,
-    /// By column: the first byte of its pages, the first byte of its data, the bytes of both.
+    /// Per column: offset of its first page, offset of its first data page, and total size in bytes.
     chunks: Vec<(u64, u64, u64)>,
 }
 
 impl Group {
-    /// Rows of the group.
+    /// Number of rows in the group.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
     }
 }
 
-/// Appends a row group that begins at byte `at` of its file. Values belong to the columns in their order, and are as many
-/// for each.
+/// Appends a row group that begins at byte offset `at` of the file. `values` are in the order of `columns` and all of
+/// the same length.
 pub fn group(columns: &[Column], values: &[Values], at: u64, out: &mut Vec<u8>) -> Group {
     let begin = out.len() as u64;
     let mut rows = 0;
@@ -107,7 +108,7 @@ pub fn group(columns: &[Column], values: &[Values], at: u64, out: &mut Vec<u8>) 
     Group { rows, chunks }
 }
 
-/// The end of a file: what all groups hold, and where.
+/// Encodes the footer: the schema and the location of all row groups.
 #[must_use]
 pub fn footer(columns: &[Column], groups: &[Group]) -> Vec<u8> {
     let mut file = Thrift::default();
@@ -174,7 +175,7 @@ fn row_group(columns: &[Column], group: &Group) -> Thrift {
     all
 }
 
-/// A list's values one after another; how many they are.
+/// Appends the values of a column's dictionary and returns their number.
 fn dictionary(kind: &ColumnKind, out: &mut Vec<u8>) -> usize {
     match kind {
         ColumnKind::Words(words) => {
@@ -192,7 +193,7 @@ fn dictionary(kind: &ColumnKind, out: &mut Vec<u8>) -> usize {
     }
 }
 
-/// A page's header.
+/// Appends a page header.
 fn header(out: &mut Vec<u8>, page: i64, bytes: usize, values: usize, encoding: i64) {
     let mut header = Thrift::default();
     header.field(1).integer(page);
@@ -209,7 +210,8 @@ fn header(out: &mut Vec<u8>, page: i64, bytes: usize, values: usize, encoding: i
     out.append(&mut header.end());
 }
 
-/// Run lengths and values of this many bits: a sweep's columns change seldom, or in every row.
+/// Appends values in run-length encoding with `bits` per value. Bit packing is not worthwhile: the columns of a sweep
+/// change rarely, or in every row.
 fn runs(values: impl Iterator<Item = u32>, bits: u32, out: &mut Vec<u8>) {
     let bytes = bits.div_ceil(8) as usize;
     let mut run: Option<(u32, u64)> = None;
@@ -240,7 +242,7 @@ fn varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Types of Thrift's compact protocol.
+/// Type codes of Thrift's compact protocol.
 #[derive(Debug, Clone, Copy)]
 enum Type {
     I32 = 5,
@@ -250,7 +252,7 @@ enum Type {
     Struct = 12,
 }
 
-/// A struct under construction: for each field its number, then its value, which determines the type.
+/// Encoder of a Thrift struct: for each field, its number, then its value, which determines the type.
 #[derive(Default)]
 struct Thrift {
     out: Vec<u8>,
@@ -265,7 +267,7 @@ impl Thrift {
     }
 
     fn begin(&mut self, of: Type) {
-        // Fields come in order, less than sixteen apart.
+        // Field numbers ascend and differ by less than sixteen, so that the short form of the field header is enough.
         self.out.push((self.field - self.last) << 4 | of as u8);
         self.last = self.field;
     }
@@ -306,12 +308,12 @@ impl Thrift {
         }
     }
 
-    /// A struct as an element of a list.
+    /// Adds a struct as an element of a list.
     fn nested(&mut self, of: Thrift) {
         self.out.append(&mut of.end());
     }
 
-    /// A struct as a field.
+    /// Adds a struct as a field.
     fn inner(&mut self, of: Thrift) {
         self.begin(Type::Struct);
         self.nested(of);
@@ -333,11 +335,11 @@ mod tests {
         let mut out = Vec::new();
         varint(300, &mut out);
         assert_eq!(out, [0xac, 0x02]);
-        // Three times 1, twice 0, in one byte each: run lengths are even.
+        // Three times 1, twice 0, a byte each; the header of a run-length run is an even number.
         let mut out = Vec::new();
         runs([1, 1, 1, 0, 0].into_iter(), 1, &mut out);
         assert_eq!(out, [6, 1, 4, 0]);
-        // Field 1 as i32 of -1, then field 3 as binary "a", then the end.
+        // Field 1 as i32 -1, then field 3 as binary "a", then the stop byte.
         let mut thrift = Thrift::default();
         thrift.field(1).integer(-1);
         thrift.field(3).text("a");
@@ -358,7 +360,7 @@ mod tests {
         assert_eq!(first.chunks[0].0, 4);
         assert_eq!(second.chunks[0].0, at);
         assert_eq!(second.chunks[1].0 + second.chunks[1].2, out.len() as u64, "the last chunk ends with the group");
-        // Two figures are there of three.
+        // Two of the three values are finite.
         assert_eq!(&out[out.len() - 16..], [1f64.to_le_bytes(), 3f64.to_le_bytes()].concat());
         let end = footer(&columns, &[first, second]);
         assert_eq!(&end[end.len() - 4..], MAGIC);

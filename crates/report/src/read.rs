@@ -1,4 +1,4 @@
-//! Records read back from disk, each complaint with its place in the file.
+//! Reading of records from disk; diagnostics have file positions.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use atlas_document::{Diagnostic, Diagnostics, Node, Position, Severity, parse};
 use atlas_plan::knob::{Knob, KnobError, KnobValues as _, Overrides, Setting};
 use atlas_plan::scenario::{Parts, SEED};
 
-/// What a summary needs of a record.
+/// Fields of a record that a summary needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The target.
@@ -30,13 +30,13 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What records are grouped by.
+    /// Key by which records are grouped.
     #[must_use]
     pub fn key(&self) -> (&str, &str, &str) {
         (&self.target, &self.workload, &self.track)
     }
 
-    /// Tokens/s per watt of one node; zero where no power is known.
+    /// Tokens/s per watt of one node; zero if the power is unknown.
     #[must_use]
     pub fn tokens_per_sec_per_watt(&self) -> f64 {
         if self.node_power_w > 0.0 { self.tokens_per_sec / self.node_power_w } else { 0.0 }
@@ -47,7 +47,7 @@ fn whole_file(file: &Arc<str>, severity: Severity, message: String) -> Diagnosti
     Diagnostic { severity, file: Arc::clone(file), at: Position::default(), path: String::new(), message, help: None }
 }
 
-/// Reads a JSON document with positions.
+/// Reads a JSON document, keeping positions for diagnostics.
 pub fn document(path: &Path, problems: &mut Diagnostics) -> Option<(Arc<str>, Node)> {
     let file: Arc<str> = path.display().to_string().into();
     let text = match read_text(path) {
@@ -74,13 +74,13 @@ pub fn document(path: &Path, problems: &mut Diagnostics) -> Option<(Arc<str>, No
     Some((file, placed.unwrap_or(plain)))
 }
 
-/// Reads every record of a directory (its `*.json`, by name) or of a single file. Documents that are no records are
-/// warned about; `last_run.json` is left out where it repeats another file.
+/// Reads all records of a directory (its `*.json`, sorted by name) or of a single file. Documents that are not records
+/// cause a warning. `last_run.json` is skipped if it repeats another file.
 pub fn entries(path: &Path, problems: &mut Diagnostics) -> Vec<Entry> {
     let mut all = Vec::new();
     for path in files(path, problems) {
         let Some((file, node)) = document(&path, problems) else { continue };
-        // One record, or a list of them.
+        // A file holds one record or a list of records.
         for item in node.items().unwrap_or(std::slice::from_ref(&node)) {
             if item.get("target").is_none() && item.get("record").is_none() {
                 let message = "not a record: neither `target` nor `record` found; skipped".to_owned();
@@ -122,10 +122,10 @@ pub fn files(path: &Path, problems: &mut Diagnostics) -> Vec<PathBuf> {
     paths
 }
 
-/// Decodes what a summary needs. Figures are under `record`, or at the top level of abridged records.
+/// Decodes the fields that a summary needs. Metrics are under `record`, or at the top level of abridged records.
 fn entry(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Entry> {
     let mut fields = Fields::open(file, "", node, problems)?;
-    // Other code reads everything else in a record.
+    // A record has many other fields, so unknown ones are not reported.
     fields.all();
     let target = fields.required_text("target");
     let workload = fields.required_text("workload");
@@ -152,23 +152,23 @@ fn entry(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Ent
     })
 }
 
-/// Where an optimization starts: what a record says, found in the files.
+/// Starting point of an optimization, resolved from a record.
 #[derive(Debug, Clone)]
 pub struct Start {
     /// The target and the workload with their documents.
     pub parts: Parts,
-    /// The record's knobs, its seed and its `set`.
+    /// Overrides from the record's knobs, its seed and its `set`.
     pub overrides: Overrides,
-    /// The track it was filed under.
+    /// The record's track.
     pub track: Option<String>,
 }
 
-/// Reads a record to start from; complains about all problems with it.
+/// Reads a record as a starting point; reports all problems with it.
 pub fn start(path: &Path, library: &Library, problems: &mut Diagnostics) -> Option<Start> {
     let (file, node) = document(path, problems)?;
     let before = problems.errors();
     let mut fields = Fields::open(&file, "", &node, problems)?;
-    // The figures are of no use here.
+    // The metrics in the record are not needed.
     fields.all();
     let target = fields.required_text("target");
     let workload = fields.required_text("workload");
@@ -188,7 +188,7 @@ pub fn start(path: &Path, library: &Library, problems: &mut Diagnostics) -> Opti
     });
     let mut overrides = Overrides::new();
     match seed {
-        // The predecessor records keep the seed in their file name only.
+        // Records of the predecessor have the seed in the file name only.
         None => {
             let message = format!("no seed in the record; using {SEED}");
             fields.warn("seed", message, Some("use --seed to choose another".to_owned()));
@@ -197,14 +197,14 @@ pub fn start(path: &Path, library: &Library, problems: &mut Diagnostics) -> Opti
     }
     let profile = parts.as_ref().and_then(|parts| parts.profile.as_ref());
     let fabrics = profile.map(|profile| Arc::clone(&profile.fabrics));
-    // Records of old do not name their engine; those that do are answered by it again.
+    // Old records do not name their engine. For those that do, the same engine is used again.
     let engine = node.get("engine").and_then(Node::text).and_then(Engine::named);
     if let Some(engine) = engine.filter(|engine| parts.as_ref().is_some_and(|parts| parts.engine() != *engine)) {
         overrides.insert(Knob::Engine, Setting::Choice(engine.name().into()));
     }
     for entry in knobs.iter().flatten().filter(|entry| !entry.value.is_null()) {
         let knob = Knob::named(&entry.key);
-        // Without a profile the fabrics are unknown; the missing profile was already reported.
+        // Without a profile the fabrics are unknown, and its absence has been reported already.
         if fabrics.is_none() && knob == Ok(Knob::Fabric) {
             continue;
         }
@@ -223,7 +223,7 @@ pub fn start(path: &Path, library: &Library, problems: &mut Diagnostics) -> Opti
     Some(Start { parts: parts?, overrides, track })
 }
 
-/// Turns "not in the files" into a complaint about the record's field.
+/// Turns a lookup failure into a diagnostic at the record's field.
 fn found<T>(fields: &mut Fields<'_>, key: &str, result: Result<&Arc<T>, Diagnostic>) -> Option<Arc<T>> {
     result.map(Arc::clone).map_err(|problem| fields.error(key, problem.message, problem.help)).ok()
 }

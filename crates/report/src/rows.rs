@@ -1,4 +1,4 @@
-//! One record as data: JSON and YAML are the record itself, CSV is a line of its figures.
+//! One record as JSON or YAML, or as a CSV line of its metrics.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use atlas_plan::estimate::{Estimate, METRICS};
 use atlas_plan::record::Record;
 use atlas_plan::scenario::Scenario;
 
-/// The record with its notes and the measured rows behind it, in one of the formats for programs.
+/// Writes the record, with its notes and the measured rows that support it, in a machine-readable format.
 pub fn record(
     record: &Record<'_>,
     scenario: &Scenario,
@@ -51,7 +51,8 @@ fn csv_of(record: &Record<'_>, scenario: &Scenario, answer: &Estimate) -> String
         ("fabric", knobs.fabric.to_owned()),
         ("set", record.set.join(" ")),
     ];
-    // What does not apply, or cannot run, stays empty: a column means the same in training and in inference.
+    // A column exists for every metric, in training and inference alike; it is empty if the metric does not apply or
+    // the scenario cannot run.
     for metric in METRICS {
         let says = metric.applies_to(scenario) && holds(metric, answer);
         let value = if says { (metric.get)(answer, scenario).to_string() } else { String::new() };

@@ -1,4 +1,4 @@
-//! Records summarized: a row a (target, workload, track), as the predecessor system aggregates.
+//! Summary of records: a row per (target, workload, track), aggregated as the predecessor does.
 
 use atlas_core::escape::markdown;
 use atlas_core::sort;
@@ -8,7 +8,7 @@ use super::read::Entry;
 use super::table::{Align, Table};
 use super::{Format, ReportError, csv, serialized};
 
-/// Means over the runs of one (target, workload, track), rounded as the predecessor system rounds.
+/// Means over the runs of one (target, workload, track), rounded as the predecessor does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// The target.
@@ -17,7 +17,7 @@ pub struct Row {
     pub workload: String,
     /// The track.
     pub track: String,
-    /// How many records.
+    /// Number of records.
     pub runs: usize,
     /// Mean tokens/s, two decimals.
     pub tokens_per_sec_mean: f64,
@@ -27,12 +27,12 @@ pub struct Row {
     pub dollar_per_1k_tokens_mean: f64,
 }
 
-/// All rows, in the order in which their first record was met.
+/// All rows, in order of the first record of each.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     /// The rows.
     pub rows: Vec<Row>,
-    /// Records in all rows together.
+    /// Number of records in all rows together.
     pub count: usize,
 }
 
@@ -47,7 +47,7 @@ const HEAD: [(&str, Align); 7] = [
 ];
 
 impl Summary {
-    /// Groups and averages.
+    /// Groups the records and computes the means.
     #[must_use]
     pub fn of(entries: &[Entry]) -> Summary {
         let mut groups: Vec<Vec<&Entry>> = Vec::new();
@@ -61,7 +61,7 @@ impl Summary {
         Summary { rows: groups.iter().filter_map(|group| row(group)).collect(), count: entries.len() }
     }
 
-    /// In one of the formats; `Table` is the plain table.
+    /// Writes the summary in the given format.
     pub fn write(&self, format: Format) -> Result<String, ReportError> {
         match format {
             Format::Table => Ok(self.table()),
@@ -71,7 +71,7 @@ impl Summary {
         }
     }
 
-    /// Rows by target, workload and track, for people to find their way.
+    /// Rows sorted by target, workload and track.
     fn sorted(&self) -> Vec<&Row> {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         sort::by(&mut rows, |a, b| (&a.target, &a.workload, &a.track).cmp(&(&b.target, &b.workload, &b.track)));
@@ -103,7 +103,7 @@ impl Summary {
         out
     }
 
-    /// A Markdown document.
+    /// Returns the summary as a Markdown document.
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut out = format!("# Atlas Fabric Report\n\nTotal runs: {}\n\n", self.count);

@@ -1,13 +1,13 @@
-//! Plain text: tables aligned by the width of what is shown, and wrapped prose.
+//! Plain-text tables, aligned by display width, and wrapping of prose.
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// Where a column's text stands.
+/// Alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// Names.
+    /// Left-aligned, for names.
     Left,
-    /// Figures.
+    /// Right-aligned, for numbers.
     Right,
 }
 
@@ -25,13 +25,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these columns.
+    /// Creates an empty table with these columns.
     #[must_use]
     pub fn new<T: Into<String>>(columns: impl IntoIterator<Item = (T, Align)>) -> Table {
         Table { head: columns.into_iter().map(|(name, align)| (name.into(), align)).collect(), rows: Vec::new() }
     }
 
-    /// Adds a row; missing cells stay empty, cells beyond the columns are dropped.
+    /// Adds a row. Missing cells are empty; surplus cells are dropped.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let mut cells: Vec<String> = cells.into_iter().collect();
         cells.resize(self.head.len(), String::new());
@@ -43,7 +43,7 @@ impl Table {
         self.rows.push(Row::Section(name.into()));
     }
 
-    /// The table as text, each line ended. The head is left out where it is all empty.
+    /// Renders the table with a newline after each line. The head is omitted if all names are empty.
     #[must_use]
     pub fn render(&self) -> String {
         let mut widths: Vec<usize> = self.head.iter().map(|(name, _)| name.width()).collect();

@@ -1,4 +1,4 @@
-//! A sensitivity analysis, described.
+//! Output of a sensitivity analysis.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use atlas_core::units;
 use atlas_plan::scenario::Parts;
 use atlas_plan::search::sensitivity::{Lever, Outcome, Swing, Tornado};
 
-/// For people: the farthest-reaching lever first, with a bar of its reach.
+/// Renders a plain table with the most influential lever first, and a bar for each lever's influence.
 #[must_use]
 pub fn table(parts: &Parts, tornado: &Tornado) -> String {
     const BAR: f64 = 20.0;
@@ -62,11 +62,11 @@ pub fn table(parts: &Parts, tornado: &Tornado) -> String {
     out
 }
 
-/// For a document: what moves the figure how far as a picture, every lever in full, and what changes nothing. The second
-/// is the rows that programs read.
+/// Renders a document: a tornado chart, all levers in full, and the levers without influence. The second value holds
+/// the rows for programs.
 #[must_use]
 pub fn blocks(tornado: &Tornado) -> (Vec<Block>, Grid) {
-    /// Levers drawn.
+    /// Maximum levers in the chart.
     const MOST: usize = 24;
     const WIDTH: f64 = 760.0;
     let metric = tornado.metric;
@@ -130,10 +130,10 @@ pub fn blocks(tornado: &Tornado) -> (Vec<Block>, Grid) {
     (blocks, rows)
 }
 
-/// As JSON or YAML.
+/// Returns the analysis as JSON or YAML.
 ///
 /// # Errors
-/// None that the figures could cause.
+/// Serialization of the values is not expected to fail.
 pub fn serialized(tornado: &Tornado, yaml: bool) -> Result<String, ReportError> {
     let outcome = |outcome: &Option<Outcome>| {
         let outcome = outcome.as_ref()?;
@@ -166,7 +166,7 @@ fn kind(lever: Lever) -> &'static str {
     }
 }
 
-/// As CSV: a line a lever.
+/// Returns CSV, a line per lever.
 #[must_use]
 pub fn csv(tornado: &Tornado) -> String {
     let head = ["lever", "kind", "from", "down_to", "down_value", "down_runs", "up_to", "up_value", "up_runs", "reach"];

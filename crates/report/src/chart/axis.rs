@@ -1,20 +1,20 @@
-//! Axes: which values they span, where their ticks stand.
+//! Axes: value ranges and tick positions.
 
 use atlas_core::math;
 use atlas_core::units;
 
-/// How values are spread along an axis.
+/// Mapping of values to positions on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scale {
-    /// Evenly.
+    /// Linear.
     #[default]
     Linear,
-    /// By powers of ten.
+    /// Logarithmic, base ten.
     Log,
 }
 
 impl Scale {
-    /// Whether it has a place for the value.
+    /// Whether the value can be placed on the axis: it is finite and, on a logarithmic axis, positive.
     #[must_use]
     pub fn shows(self, value: f64) -> bool {
         value.is_finite() && (self == Scale::Linear || value > 0.0)
@@ -29,22 +29,22 @@ impl Scale {
     }
 }
 
-/// Decades below which a logarithmic axis has ticks within them.
+/// Number of decades below which a logarithmic axis also has ticks within the decades.
 const FINE: f64 = 2.5;
 
 /// One axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What it measures, with its unit.
+    /// Label: the quantity and its unit.
     pub label: String,
-    /// How values are spread.
+    /// Linear or logarithmic scale.
     pub scale: Scale,
-    /// Whether it begins at zero, as lengths must.
+    /// Whether the range always includes zero, which lengths of bars require.
     pub from_zero: bool,
 }
 
 impl Axis {
-    /// An even axis from zero.
+    /// A linear axis that includes zero.
     #[must_use]
     pub fn linear(label: impl Into<String>) -> Axis {
         Axis { label: label.into(), scale: Scale::Linear, from_zero: true }
@@ -56,7 +56,7 @@ impl Axis {
         Axis { label: label.into(), scale: Scale::Log, from_zero: false }
     }
 
-    /// The range that holds these values, widened to round ticks.
+    /// Range that holds all values, widened to round ticks. `None` if there are no values.
     #[must_use]
     pub fn range(&self, values: impl Iterator<Item = f64>) -> Option<Range> {
         let (mut low, mut high) = values
@@ -69,7 +69,7 @@ impl Axis {
             (low, high) = (low.min(0.0), high.max(0.0));
         }
         if high - low < 1e-12 * high.abs().max(1e-300) {
-            // One value alone gets room on both sides.
+            // A single value gets a margin on both sides.
             let room = if self.scale == Scale::Log { 0.5 } else { (0.1 * high.abs()).max(1e-9) };
             (low, high) = (low - room, high + room);
         }
@@ -84,7 +84,7 @@ impl Axis {
     }
 }
 
-/// A tenth, fifth or half of a power of ten: about five of them make the span.
+/// Round step between ticks (1, 2, 2.5, 5 or 10 times a power of ten) that divides the span into about five.
 fn round_step(span: f64) -> f64 {
     let rough = span / 5.0;
     let power = math::powf(10f64, math::log10(rough).floor());
@@ -92,7 +92,7 @@ fn round_step(span: f64) -> f64 {
     power * times.into_iter().find(|times| times * power >= rough * (1.0 - 1e-9)).unwrap_or(10.0)
 }
 
-/// What an axis spans, in its own scale.
+/// Range of an axis in units of its scale: decades on a logarithmic axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
     scale: Scale,
@@ -102,23 +102,23 @@ pub struct Range {
 }
 
 impl Range {
-    /// Where a value stands: 0 at the low end, 1 at the high end.
+    /// Position of a value within the range: 0 at the low end, 1 at the high end.
     #[must_use]
     pub fn share(&self, value: f64) -> f64 {
         (self.scale.place(value) - self.low) / (self.high - self.low)
     }
 
-    /// Values at which ticks stand, with their labels.
+    /// Values of the ticks, with their labels.
     #[must_use]
     pub fn ticks(&self) -> Vec<(f64, String)> {
         let tick = |place: f64| {
             let value = self.scale.value(place);
-            // A sum of steps carries binary dust, which would be shown at zero.
+            // Rounding errors of summed steps would otherwise be shown instead of zero.
             let value = if value.abs() < 1e-9 * self.step { 0.0 } else { value };
             (value, label(value))
         };
         if self.scale == Scale::Log && self.high - self.low < FINE + 0.1 {
-            // Too few decades: ones, twos and fives between them.
+            // The range spans too few decades: ticks at 1, 2 and 5 times each power of ten.
             #[expect(clippy::cast_possible_truncation, reason = "decades are few")]
             let decades = self.low.floor() as i32..=self.high.ceil() as i32;
             let fine = decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|times| times * 10f64.powi(decade)));
@@ -135,7 +135,7 @@ impl Range {
     }
 }
 
-/// A tick's value, as short as it can be said.
+/// Shortest label of a tick value.
 fn label(value: f64) -> String {
     let text = units::si(value);
     let (number, prefix) = text.split_once(' ').unwrap_or((&text, ""));

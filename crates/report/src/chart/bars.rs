@@ -1,21 +1,21 @@
-//! Bars: wholes and their parts.
+//! Stacked bars: totals and their parts.
 
 /// One bar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
-    /// Its name.
+    /// Label of the bar.
     pub name: String,
-    /// Parts from the left; one part alone is a plain bar.
+    /// Names and values of the parts, from the left. A plain bar has one part.
     pub parts: Vec<(String, f64)>,
-    /// What is written at its end.
+    /// Text written at the end of the bar.
     pub shown: String,
-    /// Ends of an interval around the whole.
+    /// Low and high end of an interval around the total.
     pub interval: Option<(f64, f64)>,
-    /// A limit that the whole should not pass.
+    /// Limit that the total should not exceed, drawn as a mark.
     pub limit: Option<f64>,
 }
 
-/// Bars below each other, over one scale.
+/// Bars below each other on a common scale.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bars {
     /// The heading.
@@ -25,7 +25,7 @@ pub struct Bars {
 }
 
 impl Bar {
-    /// The whole.
+    /// Sum of the parts.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.parts.iter().map(|(_, value)| value).sum()
@@ -33,7 +33,7 @@ impl Bar {
 }
 
 impl Bars {
-    /// The largest value of a bar, interval or limit; 0 if there is nothing to show.
+    /// Largest total, interval end or limit of all bars; 0 if there is nothing to draw.
     #[must_use]
     pub fn reach(&self) -> f64 {
         let ends = |bar: &Bar| [Some(bar.total()), bar.interval.map(|(_, high)| high), bar.limit];

@@ -1,73 +1,73 @@
-//! Charts as lines, rectangles and words in their places: laid out once, written as SVG or painted as PNG.
+//! Charts laid out as lines, rectangles and text at fixed positions, to be written as SVG or painted as PNG.
 
 use super::{Bars, Plot};
 
-/// Series and parts are distinguished by eight colors (Okabe and Ito's, legible to the color-blind), then again.
+/// Number of distinct colors (Okabe and Ito's color-blind-safe palette). Series beyond it reuse them from the start.
 pub const COLOURS: usize = 8;
-/// Maximum points of a line that are marked one by one.
+/// Maximum points of a line that get individual markers.
 const MARKED: usize = 40;
-/// Height of a line of the legend.
+/// Height of one legend line.
 const LEGEND: f64 = 22.0;
 
-/// What something is, by which it is colored.
+/// Role of an item, which determines its color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ink {
-    /// Words.
+    /// Text.
     Text,
-    /// Words of less weight.
+    /// Secondary text.
     Dim,
-    /// Lines behind everything.
+    /// Grid lines.
     Grid,
-    /// Emphasis: intervals, the user's scenario.
+    /// Emphasis: intervals and the user's scenario.
     Mark,
     /// A limit.
     Limit,
-    /// A series or part, by its number.
+    /// Series or part by its index.
     Colour(usize),
-    /// A share of the first color, percent: of a heat map.
+    /// Shade of the first color in percent, for heat maps.
     Shade(u8),
-    /// An empty place.
+    /// Empty cell.
     None,
 }
 
-/// Alignment of a text.
+/// Horizontal alignment of a text relative to its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// It begins there.
+    /// The text begins at the position.
     Start,
-    /// Its middle is there.
+    /// The text is centered on the position.
     Middle,
-    /// It ends there.
+    /// The text ends at the position.
     End,
 }
 
-/// One thing drawn.
+/// One drawn item.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    /// Points joined by lines.
+    /// Polyline through the points.
     Line(Ink, Vec<(f64, f64)>),
-    /// A disc.
+    /// Filled disc at a position.
     Dot(Ink, f64, f64),
-    /// A circle around a place.
+    /// Circle around a position.
     Circle(Ink, f64, f64),
-    /// A rectangle: left, top, width, height, and its tooltip.
+    /// Rectangle (left, top, width, height) with a tooltip.
     Rectangle(Ink, [f64; 4], String),
-    /// A text, its baseline at a place.
+    /// Text with its baseline at a position.
     Text(Ink, Anchor, f64, f64, String),
 }
 
 /// A laid-out chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawing {
-    /// Width.
+    /// Width in drawing units.
     pub width: f64,
-    /// Height.
+    /// Height in drawing units.
     pub height: f64,
-    /// Its heading.
+    /// Heading.
     pub title: String,
-    /// What is drawn, in order.
+    /// Items in drawing order.
     pub items: Vec<Item>,
-    /// Names of the colors; empty if one alone needs none.
+    /// Names of the colors; empty where a single color needs no legend.
     pub legend: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ impl Drawing {
         self.items.push(Item::Text(ink, anchor, x, y, text.into()));
     }
 
-    /// The same with its heading above it and its legend below, as a file of its own needs them.
+    /// Adds the heading above and the legend below, for a chart that is a file of its own.
     #[must_use]
     pub fn complete(mut self) -> Drawing {
         let above = 26.0;
@@ -106,7 +106,7 @@ impl Drawing {
     }
 }
 
-/// Points over two axes; `None` if there is nothing to draw.
+/// Lays out a plot; `None` if there is nothing to draw.
 #[must_use]
 pub fn plot(plot: &Plot, width: f64, height: f64) -> Option<Drawing> {
     let (across, up) = plot.ranges()?;
@@ -146,7 +146,7 @@ pub fn plot(plot: &Plot, width: f64, height: f64) -> Option<Drawing> {
     Some(out)
 }
 
-/// Bars below each other; `None` if nothing has a length.
+/// Lays out bars below each other; `None` if no bar has a length.
 #[must_use]
 pub fn bars(bars: &Bars, width: f64) -> Option<Drawing> {
     const ROW: f64 = 26.0;

@@ -1,12 +1,12 @@
-//! Charts, drawn for terminals and for documents.
+//! Charts for terminals and documents.
 //!
-//! * [`axis`] – ranges, round ticks, linear and logarithmic
-//! * [`text`] – braille pictures with labeled axes
-//! * [`drawing`] – the same as lines and words in their places
-//! * [`pictures`] – heat maps, tornados and lanes, laid out likewise
-//! * [`svg`] – which are written for documents, in colors that follow the reader's light or dark
-//! * [`png`] – or painted
-//! * [`sheet`] – pixels that charts are painted on
+//! * [`axis`] – ranges, round ticks, linear and logarithmic scales
+//! * [`text`] – braille plots with labeled axes, for terminals
+//! * [`drawing`] – plots and bars laid out as lines and text at fixed positions
+//! * [`pictures`] – layout of heat maps, tornado charts and lanes
+//! * [`svg`] – SVG output, in colors that follow the reader's light or dark mode
+//! * [`png`] – PNG output
+//! * [`sheet`] – pixel buffer that charts are painted on
 
 pub mod axis;
 pub mod bars;
@@ -20,40 +20,40 @@ pub mod text;
 pub use axis::{Axis, Scale};
 pub use bars::{Bar, Bars};
 
-/// Points of one kind, joined by a line or left alone.
+/// A series of points, joined by a line or separate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// Its name in the legend.
     pub name: String,
-    /// Points, in the order in which a line joins them. What is not finite is left out.
+    /// Points, in the order in which a line joins them. Points that are not finite are omitted.
     pub points: Vec<(f64, f64)>,
     /// Whether a line joins them.
     pub joined: bool,
 }
 
-/// Points over two axes.
+/// A chart of points over two axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
-    /// Its heading.
+    /// Heading.
     pub title: String,
-    /// What runs across.
+    /// Horizontal axis.
     pub across: Axis,
-    /// What runs up.
+    /// Vertical axis.
     pub up: Axis,
-    /// What is drawn.
+    /// Series to draw.
     pub series: Vec<Series>,
-    /// A point that stands out: where the user is.
+    /// Highlighted point: the user's scenario.
     pub here: Option<(f64, f64)>,
 }
 
 impl Plot {
-    /// Every point that both axes can show.
+    /// All points that both axes can show.
     fn points(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         let all = self.series.iter().flat_map(|series| series.points.iter().copied()).chain(self.here);
         all.filter(|(x, y)| self.across.scale.shows(*x) && self.up.scale.shows(*y))
     }
 
-    /// Both axes' ranges, widened to round ticks; `None` if there is nothing to draw.
+    /// Ranges of both axes, widened to round ticks; `None` if there is nothing to draw.
     #[must_use]
     pub fn ranges(&self) -> Option<(axis::Range, axis::Range)> {
         let across = self.across.range(self.points().map(|(x, _)| x))?;

@@ -1,48 +1,48 @@
-//! Charts that are neither curves nor bars, laid out: values over two axes of words or numbers, swings about where a
-//! figure stands, and lanes of tasks over time.
+//! Layout of charts other than plots and bars: heat maps, tornado charts, and lanes of tasks over time.
 
 use super::drawing::{Anchor, COLOURS, Drawing, Ink, Item};
 
-/// Width of a letter of the charts' type, in the drawing's units.
+/// Width of a character of the charts' font, in drawing units.
 const LETTER: f64 = 7.4;
-/// Height of a row of bars or lanes.
+/// Height of a bar or lane, in drawing units.
 const ROW: f64 = 22.0;
-/// Maximum names of columns and lanes that are written out.
+/// Maximum characters of column and lane names that are written out.
 const LONGEST: usize = 30;
 
-/// Figures over two axes.
+/// A heat map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heat {
     /// The heading.
     pub title: String,
-    /// What runs across, and its values from the left.
+    /// Name of the horizontal axis, and its values from the left.
     pub across: (String, Vec<String>),
-    /// What runs up, and its values from below.
+    /// Name of the vertical axis, and its values from the bottom.
     pub up: (String, Vec<String>),
-    /// A cell for each value up and each across: its share of the way from the least to the most, and what it shows; no
-    /// share where it cannot be had.
+    /// Cells, a row for each vertical value. Each cell holds its share of the way from the least to the greatest value,
+    /// and its text. The share is `None` where there is no value.
     pub cells: Vec<Vec<(Option<f64>, String)>>,
-    /// The cell of the scenario, across and up.
+    /// Cell of the user's scenario, as horizontal and vertical index.
     pub here: Option<(usize, usize)>,
 }
 
-/// How far one lever moves a figure.
+/// Effect of one lever on a metric: a row of a tornado chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Swing {
-    /// The lever.
+    /// Name of the lever.
     pub name: String,
-    /// Relative change when it is moved down and up, and what the move is; `None` if it cannot be moved or run.
+    /// Relative change of the metric when the lever moves down and up, with a description of the move. `None` if it
+    /// cannot be moved or the result cannot run.
     pub moves: [(Option<f64>, String); 2],
 }
 
-/// A piece of work in a lane.
+/// A task in a lane.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    /// Its kind, as an index into the kinds' names.
+    /// Index into the names of the task kinds.
     pub kind: usize,
-    /// When it begins and ends.
+    /// Begin and end.
     pub span: (f64, f64),
-    /// What it says when it is pointed at.
+    /// Tooltip.
     pub described: String,
 }
 
@@ -60,7 +60,7 @@ fn short(name: &str) -> String {
     if cut { name.chars().take(LONGEST - 1).chain(['…']).collect() } else { name.to_owned() }
 }
 
-/// A heat map; `None` if it has no cells.
+/// Lays out a heat map; `None` if it has no cells.
 #[must_use]
 pub fn heat(heat: &Heat, width: f64) -> Option<Drawing> {
     const HIGH: f64 = 34.0;
@@ -74,7 +74,7 @@ pub fn heat(heat: &Heat, width: f64) -> Option<Drawing> {
     let mut out = empty(&heat.title, width, height);
     out.text(Ink::Dim, Anchor::Start, left, 14.0, format!("↑ {}", heat.up.0));
     out.text(Ink::Dim, Anchor::End, width - right, height - 8.0, format!("{} →", heat.across.0));
-    // What is written in a cell must fit there.
+    // Cell text is written only if it fits.
     let shown = heat.cells.iter().flatten().map(|(_, shown)| shown.chars().count()).max().unwrap_or_default();
     let written = LETTER * shown as f64 <= wide;
     for (row, (name, cells)) in heat.up.1.iter().zip(&heat.cells).enumerate() {
@@ -99,7 +99,7 @@ pub fn heat(heat: &Heat, width: f64) -> Option<Drawing> {
             }
         }
     }
-    // As many names below as there is room for.
+    // Only as many column names as fit are written.
     let longest = heat.across.1.iter().map(|name| name.chars().count()).max().unwrap_or_default();
     let every = ((LETTER * (longest + 1) as f64 / wide).ceil() as usize).max(1);
     for (column, name) in heat.across.1.iter().enumerate().step_by(every) {
@@ -114,7 +114,7 @@ fn percent(share: f64) -> u8 {
     (100.0 * share.clamp(0.0, 1.0)).round() as u8
 }
 
-/// A tornado; `None` if nothing moves.
+/// Lays out a tornado chart; `None` if no lever changes the metric.
 #[must_use]
 pub fn tornado(title: &str, swings: &[Swing], width: f64) -> Option<Drawing> {
     const ENDS: f64 = 132.0;
@@ -123,7 +123,7 @@ pub fn tornado(title: &str, swings: &[Swing], width: f64) -> Option<Drawing> {
     if reach <= 0.0 {
         return None;
     }
-    // A figure that a move multiplies must not flatten all others.
+    // A change of more than 100 % is clipped, so that it does not make all others invisible.
     let reach = reach.min(1.0);
     let left = margin(swings.iter().map(|swing| swing.name.as_str()));
     let half = 0.5 * (width - left) - ENDS;
@@ -136,7 +136,7 @@ pub fn tornado(title: &str, swings: &[Swing], width: f64) -> Option<Drawing> {
         for (colour, (change, described)) in swing.moves.iter().enumerate() {
             let Some(change) = change.filter(|change| change.is_finite()) else { continue };
             let end = middle + half * (change / reach).clamp(-1.0, 1.0);
-            // Two moves to one side are drawn above each other.
+            // If both moves change the metric in the same direction, their bars are drawn above each other.
             let place = [middle.min(end), top + 7.0 * colour as f64, (end - middle).abs().max(0.5), 7.0];
             out.items.push(Item::Rectangle(Ink::Colour(colour), place, format!("{}: {described}", swing.name)));
         }
@@ -163,8 +163,8 @@ pub fn tornado(title: &str, swings: &[Swing], width: f64) -> Option<Drawing> {
     Some(out)
 }
 
-/// Lanes of tasks over time; `None` if there is no time. `ticks` are times and what they say, `kinds` the names of the
-/// kinds of tasks.
+/// Lays out lanes of tasks over time; `None` if no time passes. `ticks` are times with their labels, `kinds` the names
+/// of the task kinds.
 #[must_use]
 pub fn lanes(
     title: &str,
@@ -235,7 +235,7 @@ mod tests {
             })
             .collect();
         let [down, up, small] = bars.as_slice() else { panic!("{bars:?}") };
-        // The left one ends where the right one begins; lengths are as the changes are.
+        // The left bar ends where the right one begins, and lengths are proportional to the changes.
         assert!((down[0] + down[2] - up[0]).abs() < 1e-9 && (down[2] - 2.0 * up[2]).abs() < 1e-9);
         assert!((up[2] - 2.5 * small[2]).abs() < 1e-9);
         assert_eq!(tornado("t", &[swing(None, Some(0.0))], 600.0), None);

@@ -1,4 +1,4 @@
-//! Charts as PNG: painted pixel by pixel, twice as fine as their units, edges smoothed by how much of a pixel they cover.
+//! Charts as PNG, painted at two pixels per drawing unit with anti-aliased edges.
 
 use embedded_graphics::geometry::{OriginDimensions as _, Point};
 use embedded_graphics::image::GetPixel as _;
@@ -9,9 +9,9 @@ use embedded_graphics::pixelcolor::BinaryColor;
 use super::drawing::{Anchor, Drawing, Ink, Item};
 use super::sheet::Sheet;
 
-/// Pixels of a unit.
+/// Pixels per drawing unit.
 const FINE: f64 = 2.0;
-/// Largest side, pixels.
+/// Largest width or height, pixels.
 const MOST: f64 = 8192.0;
 /// Okabe and Ito's colors, in the order of the style sheet's classes.
 const COLOURS: [[u8; 3]; super::drawing::COLOURS] = [
@@ -25,13 +25,13 @@ const COLOURS: [[u8; 3]; super::drawing::COLOURS] = [
     [0x88, 0x88, 0x88],
 ];
 
-/// The color of an ink on white paper.
+/// Color of an ink on a white background.
 pub(crate) fn colour(ink: Ink) -> [u8; 3] {
     match ink {
         Ink::Text | Ink::Mark => [0x33; 3],
         Ink::Dim => [0x77; 3],
         Ink::Grid => [0xe4; 3],
-        // White at zero, the first color at one.
+        // White at 0 %, the first color at 100 %.
         Ink::Shade(share) => COLOURS[0].map(|full| {
             let share = u16::from(share.min(100));
             u8::try_from((255 * (100 - share) + u16::from(full) * share) / 100).unwrap_or(u8::MAX)
@@ -68,7 +68,7 @@ fn write(sheet: &mut Sheet, font: &MonoFont<'_>, (x, y): (f64, f64), anchor: Anc
     }
 }
 
-/// A letter that the font has.
+/// Replaces characters that the bitmap font lacks.
 fn plain(letter: char) -> char {
     match letter {
         '–' | '—' | '−' => '-',
@@ -82,7 +82,7 @@ fn plain(letter: char) -> char {
 /// Paints a chart with its heading and legend.
 ///
 /// # Errors
-/// None that a chart can cause; what the encoder says.
+/// Returns the error of the PNG encoder.
 pub fn paint(drawing: Drawing) -> Result<Vec<u8>, png::EncodingError> {
     let drawing = drawing.complete();
     let side = |units: f64| (units * FINE).round().clamp(1.0, MOST);

@@ -1,9 +1,9 @@
-//! Pixels with an opacity, covered by lines, discs and boxes whose edges are smoothed by how much of a pixel they cover.
+//! Pixel buffer with opacity, on which lines, circles and boxes are painted with anti-aliased edges.
 
 use atlas_core::math;
 use std::collections::HashMap;
 
-/// A sheet of pixels: red, green, blue and opacity, row by row from the top.
+/// Pixels as red, green, blue and opacity, row by row from the top.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sheet {
     width: usize,
@@ -12,19 +12,19 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// A white sheet.
+    /// Creates an opaque white sheet.
     #[must_use]
     pub fn white(width: usize, height: usize) -> Sheet {
         Sheet { width, height, pixels: vec![[0xff; 4]; width * height] }
     }
 
-    /// A sheet that shows what lies below it.
+    /// Creates a fully transparent sheet.
     #[must_use]
     pub fn clear(width: usize, height: usize) -> Sheet {
         Sheet { width, height, pixels: vec![[0; 4]; width * height] }
     }
 
-    /// Lays a color over a pixel, as much of it as is covered.
+    /// Blends a color over a pixel; `share` is the covered part of the pixel.
     pub(crate) fn cover(&mut self, x: i64, y: i64, color: [u8; 3], share: f64) {
         let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return };
         if x >= self.width || share.is_nan() || share <= 0.0 {
@@ -40,7 +40,7 @@ impl Sheet {
         *opacity = (255.0 * (below + share)).round().clamp(0.0, 255.0) as u8;
     }
 
-    /// Covers every pixel near a box by how near it is: `distance` is negative inside.
+    /// Paints a shape given by its signed distance function (negative inside) within the box from `low` to `high`.
     pub(crate) fn shape(
         &mut self,
         low: (f64, f64),
@@ -58,7 +58,7 @@ impl Sheet {
         }
     }
 
-    /// A line with round ends, `half` to either side.
+    /// Draws a line with round ends; `half` is half its width.
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), half: f64, color: [u8; 3]) {
         let room = half + 1.0;
         let low = (from.0.min(to.0) - room, from.1.min(to.1) - room);
@@ -71,7 +71,7 @@ impl Sheet {
         });
     }
 
-    /// A circle whose line is `half` to either side of the radius; a disc where that is nothing.
+    /// Draws a circle; `half` is half the line width. If `half` is zero, the disc is filled.
     pub fn ring(&mut self, at: (f64, f64), radius: f64, half: f64, color: [u8; 3]) {
         let room = radius + half + 1.0;
         self.shape((at.0 - room, at.1 - room), (at.0 + room, at.1 + room), color, |x, y| {
@@ -80,17 +80,17 @@ impl Sheet {
         });
     }
 
-    /// A filled box between two corners.
+    /// Fills the rectangle between two corners.
     pub fn rectangle(&mut self, low: (f64, f64), high: (f64, f64), color: [u8; 3]) {
         self.shape((low.0 - 1.0, low.1 - 1.0), (high.0 + 1.0, high.1 + 1.0), color, |x, y| {
             (low.0 - x).max(x - high.0).max(low.1 - y).max(y - high.1)
         });
     }
 
-    /// The sheet as PNG with its opacity, compressed in little time.
+    /// Encodes the sheet as PNG with its opacity, using fast compression.
     ///
     /// # Errors
-    /// None that a sheet can cause; what the encoder says.
+    /// Returns the error of the PNG encoder.
     pub fn to_png(&self) -> Result<Vec<u8>, png::EncodingError> {
         let Some((palette, indices)) = self.indexed() else {
             return self.encode(png::ColorType::Rgba, png::Compression::Fast, self.pixels.as_flattened());
@@ -100,7 +100,7 @@ impl Sheet {
         encoder.set_color(png::ColorType::Indexed);
         encoder.set_depth(png::BitDepth::Eight);
         encoder.set_compression(png::Compression::Balanced);
-        // Neighboring indices are unrelated numbers: differences between them compress worse than the indices.
+        // Neighboring palette indices are unrelated numbers: filtering them by differences would compress worse.
         encoder.set_filter(png::Filter::NoFilter);
         encoder
             .set_palette(palette.iter().flat_map(|[red, green, blue, _]| [*red, *green, *blue]).collect::<Vec<u8>>());
@@ -111,8 +111,9 @@ impl Sheet {
         Ok(out)
     }
 
-    /// The distinct colors, with the opacity of edges in sixteen steps, and the index of each pixel's; `None` if there are
-    /// more than an index can count. A chart of lines has few colors: its image is a tenth as long with a palette.
+    /// Palette of distinct colors, with the opacity of edges quantized to sixteen steps, and the palette index of each
+    /// pixel. `None` if there are more colors than a byte can index. Charts of lines have few colors, and their images
+    /// are a tenth as long with a palette.
     fn indexed(&self) -> Option<(Vec<[u8; 4]>, Vec<u8>)> {
         const STEP: u8 = 17;
         let mut known: HashMap<[u8; 4], u8> = HashMap::new();
@@ -123,7 +124,7 @@ impl Sheet {
             let [red, green, blue, opacity] = *pixel;
             let opacity = opacity.saturating_add(STEP / 2) / STEP * STEP;
             let color = if opacity == 0 { [0; 4] } else { [red, green, blue, opacity] };
-            // Most pixels are like the one before.
+            // Most pixels have the color of the previous one.
             let index = match last {
                 (before, Some(index)) if before == color => index,
                 _ => match known.get(&color) {
@@ -142,10 +143,10 @@ impl Sheet {
         Some((palette, indices))
     }
 
-    /// The sheet as PNG without its opacity, compressed well.
+    /// Encodes the sheet as PNG without opacity, using the default compression.
     ///
     /// # Errors
-    /// None that a sheet can cause; what the encoder says.
+    /// Returns the error of the PNG encoder.
     pub(crate) fn to_opaque_png(&self) -> Result<Vec<u8>, png::EncodingError> {
         let opaque: Vec<u8> = self.pixels.iter().flat_map(|[red, green, blue, _]| [*red, *green, *blue]).collect();
         self.encode(png::ColorType::Rgb, png::Compression::default(), &opaque)

@@ -1,6 +1,7 @@
-//! Charts as SVG, to stand inline in an HTML document or in a file of their own.
+//! Charts as SVG, inline in an HTML document or as a file of their own.
 //!
-//! Colors are classes: a document's style sheet decides them; [`alone`] brings its own, light and dark.
+//! Colors are CSS classes that the document's style sheet defines. [`alone`] embeds a style sheet with light and dark
+//! mode.
 
 use atlas_core::escape::html as escape;
 use std::fmt::Write as _;
@@ -8,7 +9,7 @@ use std::fmt::Write as _;
 use super::drawing::{self, Anchor, COLOURS, Drawing, Ink, Item};
 use super::{Bars, Plot};
 
-/// Style of the classes that charts use.
+/// Style sheet of the classes that charts use.
 pub const STYLE: &str = "\
 .chart{font:12px system-ui,sans-serif;color-scheme:light dark}
 .chart text{fill:light-dark(#333,#ccc)}.chart .dim{fill:light-dark(#777,#888)}
@@ -20,26 +21,26 @@ pub const STYLE: &str = "\
 .chart .line{stroke:var(--c);fill:none;stroke-width:2}.chart .dot,.chart .bar{fill:var(--c)}
 ";
 
-/// A chart as a file of its own, with its heading, its legend and its colors.
+/// A chart as a standalone SVG file, with heading, legend and style sheet.
 #[must_use]
 pub fn alone(drawing: Drawing) -> String {
     let text = write(&drawing.complete());
     text.replacen("</title>", &format!("</title><style>{STYLE}</style>"), 1)
 }
 
-/// Points over two axes, for an HTML document; empty if nothing can be drawn.
+/// A plot as SVG for an HTML document; empty if nothing can be drawn.
 #[must_use]
 pub fn plot(plot: &Plot, width: f64, height: f64) -> String {
     drawing::plot(plot, width, height).map_or_else(String::new, |drawing| inline(&drawing))
 }
 
-/// Bars below each other, for an HTML document; empty if nothing has a length.
+/// Bars as SVG for an HTML document; empty if no bar has a length.
 #[must_use]
 pub fn bars(bars: &Bars, width: f64) -> String {
     drawing::bars(bars, width).map_or_else(String::new, |drawing| inline(&drawing))
 }
 
-/// A drawing with its legend, for an HTML document.
+/// A drawing with its legend as SVG for an HTML document.
 #[must_use]
 pub fn inline(drawing: &Drawing) -> String {
     let mut out = write(drawing);
@@ -51,7 +52,7 @@ pub fn inline(drawing: &Drawing) -> String {
     out
 }
 
-/// The classes of an ink; a series' own say what it draws.
+/// Class attribute of an ink. For colors of series, `what` is a class that names the kind of shape.
 fn class(ink: Ink, what: &str) -> String {
     match ink {
         Ink::Text => String::new(),

@@ -1,4 +1,4 @@
-//! Charts in a terminal: two by four dots a character.
+//! Charts for terminals, two by four braille dots per character.
 
 use std::fmt::Write as _;
 
@@ -6,30 +6,30 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::Plot;
 
-/// Dots of a braille character, by column and row; the first character of the block is empty.
+/// Bits of the braille dots, by column and row, to be added to the first (empty) character of the Unicode block.
 const DOTS: [[u32; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 const EMPTY: u32 = 0x2800;
-/// Series in ASCII, distinguished by their letter.
+/// Characters of the series in ASCII mode.
 const LETTERS: [char; 8] = ['o', 'x', '+', '*', '#', '@', '%', '&'];
 
-/// Series in the making: dots, two by four a character, and whose they are.
+/// Buffer of dots, two by four per character, with the series of each character.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Raster {
     columns: usize,
     rows: usize,
     dots: Vec<u32>,
-    /// The series that was drawn last in each cell.
+    /// Series drawn last in each cell.
     owners: Vec<usize>,
 }
 
 impl Raster {
-    /// Nothing, in this many characters.
+    /// Creates an empty raster of `columns` by `rows` characters.
     #[must_use]
     pub fn new(columns: usize, rows: usize) -> Raster {
         Raster { columns, rows, dots: vec![0; columns * rows], owners: vec![0; columns * rows] }
     }
 
-    /// Sets the dot of a series at shares of width and height, counted from the lower left.
+    /// Sets a dot of a series; the position is given as shares of width and height from the lower left.
     pub fn dot(&mut self, (across, up): (f64, f64), series: usize) {
         if !((0.0..=1.0).contains(&across) && (0.0..=1.0).contains(&up)) || self.columns * self.rows == 0 {
             return;
@@ -45,7 +45,8 @@ impl Raster {
 
     /// Draws a line of a series.
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), series: usize) {
-        // Two dots a character across, four down: no gap in a line however steep.
+        // There are two dots per character horizontally and four vertically, so this leaves no gap even in a steep
+        // line.
         let steps = 4 * self.columns.max(self.rows);
         for step in 0..=steps {
             let t = step as f64 / steps as f64;
@@ -53,7 +54,7 @@ impl Raster {
         }
     }
 
-    /// The braille of a character and the series it is of; `None` if there is nothing.
+    /// Braille character of a cell and its series; `None` if the cell is empty.
     #[must_use]
     pub fn cell(&self, column: usize, row: usize) -> Option<(char, usize)> {
         let at = row * self.columns + column;
@@ -71,15 +72,15 @@ impl Raster {
     }
 }
 
-/// The column or row of a share, where there are this many.
+/// Index of the column or row, out of `most`, that contains a share.
 #[must_use]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares of a screen's size")]
 pub fn place(share: f64, most: usize) -> usize {
     ((share.clamp(0.0, 1.0) * most as f64) as usize).min(most.saturating_sub(1))
 }
 
-/// The plot in `width` × `height` characters, axes and legend included; empty if nothing can be drawn. In braille,
-/// or in ASCII where each series has a letter.
+/// Renders the plot in `width` × `height` characters, including axes and legend; empty if nothing can be drawn. Uses
+/// braille dots, or one ASCII character per series if `braille` is unset.
 #[must_use]
 pub fn draw(plot: &Plot, width: usize, height: usize, braille: bool) -> String {
     let Some((across, up)) = plot.ranges() else { return String::new() };

@@ -1,4 +1,5 @@
-//! Figures of a run from its benchmark JSON: what it states, and what follows from the catalog's peak, price and power.
+//! Metrics of a run from its benchmark JSON: stated values, and values derived from the catalog's peak, price and
+//! power.
 
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use atlas_catalog::{Accelerator, Catalog};
 use atlas_core::units::significant;
 use atlas_ingest::economics;
 
-/// The system that a run's benchmark JSON names.
+/// System properties that a run's benchmark JSON states.
 fn system(run: &Value) -> Vec<(&'static str, String)> {
     let at = |group: &str, field: &str| {
         let value = if group.is_empty() { run.get(field) } else { run.get(group).and_then(|group| group.get(field)) };
@@ -33,7 +34,7 @@ fn system(run: &Value) -> Vec<(&'static str, String)> {
     rows.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// A note if the stated rate contradicts batch, length and step time.
+/// Returns a note if the stated throughput contradicts batch size, sequence length and step time.
 fn contradiction(rate: f64, batch: f64, length: f64, seconds: f64) -> Option<String> {
     let computed = batch * length / seconds;
     (rate / computed - 1.0).abs().gt(&0.03).then(|| {
@@ -46,7 +47,7 @@ fn contradiction(rate: f64, batch: f64, length: f64, seconds: f64) -> Option<Str
     })
 }
 
-/// The accelerator's peak at the precision of a run, which the user, the run's file or the experiment's plan states.
+/// Peak of the accelerator at the precision that the user, the run's file or the experiment's plan states.
 fn peak(
     stated: Option<&str>,
     given: &Assumptions,
@@ -68,7 +69,7 @@ fn peak(
     Some(peak)
 }
 
-/// Dollars for one accelerator and hour: given, planned, or the catalog's cheapest price.
+/// USD per accelerator-hour: given by the user, planned, or the catalog's cheapest price.
 fn price(given: &Assumptions, known: Option<&Accelerator>, catalog: &Catalog, notes: &mut Vec<String>) -> Option<f64> {
     if given.usd_per_gpu_hour.is_some() {
         return given.usd_per_gpu_hour;
@@ -85,7 +86,7 @@ fn price(given: &Assumptions, known: Option<&Accelerator>, catalog: &Catalog, no
     Some(usd)
 }
 
-/// Judges a run from its benchmark JSON.
+/// Computes the metrics of a run from its benchmark JSON.
 #[must_use]
 pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) -> Measured {
     let at = |group: &str, field: &str| run.get(group).and_then(|group| group.get(field));

@@ -1,9 +1,9 @@
-//! Whether loss and learning rate are those of a run that learns, and those of another run.
+//! Plausibility of loss and learning rate of a run, alone and compared with another run.
 
 use super::{Measured, Steps};
 use atlas_core::units::significant;
 
-/// Compares the training of runs with that of the first: notes on every other run.
+/// Compares loss and learning rate of the runs with those of the first, and adds notes to the others.
 pub fn alike(runs: &mut [Measured]) {
     let Some((first, others)) = runs.split_first_mut() else { return };
     let peak = |steps: &Steps| steps.learning_rate.iter().copied().fold(0.0, f64::max);
@@ -17,7 +17,7 @@ pub fn alike(runs: &mut [Measured]) {
                 first.name
             ));
         }
-        // Runs that see the same number of sequences per step should have like losses after as many steps.
+        // Runs with the same number of tokens per step should have similar losses after the same number of steps.
         let batch = |run: &Measured| run.figure("sequences per step").zip(run.figure("tokens per sequence"));
         let last = run.steps.loss.len().min(first.steps.loss.len());
         if last >= 10 && batch(run).is_some() && batch(run) == batch(first) {
@@ -38,7 +38,7 @@ pub fn alike(runs: &mut [Measured]) {
     }
 }
 
-/// Whether loss and learning rate are those of a run that learns.
+/// Adds notes if loss or learning rate do not look like those of a run that learns.
 pub(super) fn sanity(steps: &Steps, notes: &mut Vec<String>) {
     let losses = &steps.loss;
     if losses.len() >= 10 {

@@ -1,52 +1,52 @@
-//! The experiment's configuration of a measured run, and differences of the run from it.
+//! Configuration of the experiment that a measured run belongs to, and where the run deviates from it.
 
 use serde_json::Value;
 
 use atlas_core::units::significant;
 
-/// A setting of the benchmark JSON as a configuration has it.
+/// A configured value of a field of the benchmark JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
-    /// Its group in the benchmark JSON.
+    /// Group of the field in the benchmark JSON.
     pub group: &'static str,
-    /// Its field there.
+    /// Name of the field.
     pub field: &'static str,
     /// The configured value.
     pub value: f64,
 }
 
-/// A model on a platform as a configuration describes them.
+/// Settings of a model on a platform from an experiment's configuration.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Plan {
-    /// The configuration's file.
+    /// Path of the configuration file.
     pub file: String,
-    /// Dollars for one accelerator and hour.
+    /// USD per accelerator-hour.
     pub usd_per_gpu_hour: Option<f64>,
-    /// Design power of an accelerator, W.
+    /// Thermal design power of an accelerator, W.
     pub tdp_w: Option<f64>,
     /// Parameters of the model.
     pub parameters: Option<f64>,
-    /// The model in the catalog.
+    /// Name of the model in the catalog.
     pub model: Option<String>,
-    /// Number format in effect on the platform.
+    /// Number format used on the platform.
     pub precision: Option<String>,
-    /// Batch, lengths, parallelism.
+    /// Batch sizes, sequence length and parallelism.
     pub settings: Vec<Setting>,
 }
 
-/// A positive number of a run's benchmark JSON.
+/// A positive number from a run's benchmark JSON.
 pub(super) fn number(run: &Value, group: &str, field: &str) -> Option<f64> {
     run.get(group).and_then(|group| group.get(field)).and_then(Value::as_f64).filter(|value| *value > 0.0)
 }
 
 impl Plan {
-    /// A setting's configured value.
+    /// Configured value of a field.
     #[must_use]
     pub fn setting(&self, group: &str, field: &str) -> Option<f64> {
         self.settings.iter().find(|setting| setting.group == group && setting.field == field).map(|one| one.value)
     }
 
-    /// Where the run is not what was configured, each in words.
+    /// Describes where the run deviates from the configuration.
     #[must_use]
     pub fn differences(&self, run: &Value) -> Vec<String> {
         let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Prediction of the analytical engine for a measured run, from the run's file.
+//! Prediction of the analytical engine for a measured run, based on the run's file.
 
 use atlas_core::count::Count;
 use std::sync::Arc;
@@ -17,30 +17,30 @@ use atlas_plan::estimate::{Estimate, Interval};
 use atlas_plan::knob::Overrides;
 use atlas_plan::scenario::{Parts, Scenario};
 
-/// A figure predicted, with the ends between which nine measurements of ten lie, and what was measured.
+/// A predicted metric with its 90 % interval, and the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Figure {
-    /// Its value.
+    /// Predicted value.
     pub value: f64,
-    /// Lower end, if known.
+    /// Lower end of the interval, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
-    /// Upper end, if known.
+    /// Upper end of the interval, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// What was measured.
+    /// Measured value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<f64>,
-    /// Prediction over measurement less one, percent.
+    /// Prediction divided by measurement, minus one, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_percent: Option<f64>,
-    /// Whether the measurement is inside the interval.
+    /// Whether the measurement is within the interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<bool>,
 }
 
 impl Figure {
-    /// A prediction and its measurement.
+    /// Combines a prediction and its measurement.
     #[must_use]
     pub fn of(value: f64, interval: Option<Interval>, measured: Option<f64>) -> Figure {
         let ends = interval.map(|interval| interval.around(value));
@@ -56,37 +56,37 @@ impl Figure {
     }
 }
 
-/// What is predicted of a run.
+/// Prediction for a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
-    /// The target it is for.
+    /// Name of the target.
     pub target: String,
-    /// The workload.
+    /// Name of the workload.
     pub workload: String,
-    /// Which engine.
+    /// Name of the engine.
     pub engine: &'static str,
-    /// Tokens per second of all accelerators.
+    /// Throughput of all accelerators, tokens/s.
     pub tokens_per_second: Figure,
-    /// Time of a step, s.
+    /// Step time, s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_time_s: Option<Figure>,
-    /// Memory of the fullest accelerator, GB.
+    /// Memory in use on the fullest accelerator, GB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_gb: Option<Figure>,
-    /// Whether it fits, in words.
+    /// Whether it fits in memory, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// What was not stated and was assumed.
+    /// Values that were not stated and had to be assumed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
 }
 
-/// What was measured of a run.
+/// Measurements of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Measured {
-    /// Tokens per second of all accelerators.
+    /// Throughput of all accelerators, tokens/s.
     pub tokens_per_second: Option<f64>,
-    /// Mean time of a step, s.
+    /// Mean step time, s.
     pub step_seconds: Option<f64>,
     /// Peak memory of an accelerator, GB.
     pub memory_gb: Option<f64>,
@@ -103,7 +103,7 @@ impl Prediction {
             .then(|| Figure::of(estimate.total.step_time_ms / 1e3, interval.map(Interval::inverse), run.step_seconds));
         let memory = estimate.detail.map(|detail| {
             let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
-            // The upper bound is what decides whether it fits; the point estimate is what is predicted.
+            // Whether it fits in memory is decided by the upper bound; the prediction itself is the point estimate.
             let gb = dies / atlas_core::units::MEMORY_GB;
             let (used, most) = (detail.memory.total() * gb, detail.memory.upper * gb);
             let figure = Figure::of(used, None, run.memory_gb);
@@ -126,11 +126,11 @@ impl Prediction {
     }
 }
 
-/// Predicts a run from its benchmark JSON: accelerator, model, batch, lengths, parallelism and format as the file says
-/// them, else as `given` or an experiment's configuration does.
+/// Predicts a run from its benchmark JSON. Accelerator, model, batch sizes, lengths, parallelism and number format are
+/// taken from the file, else from `given` or from an experiment's configuration.
 ///
 /// # Errors
-/// What is not stated, or why no engine answers.
+/// Returns which values are not stated, or why the engine has no estimate.
 pub fn predict(
     name: &str,
     run: &Value,
@@ -173,7 +173,7 @@ pub fn predict(
         return Err(format!("the file does not state {}", lacks.join(", ")));
     };
     let micro = stated("training_config", "micro_batch_size");
-    // A layout is taken as a whole: the configured one if the file states none.
+    // The layout is not mixed from both sources: the configured one is used only if the file states no degree at all.
     let degrees = ["tensor_model_parallel_size", "pipeline_model_parallel_size", "data_parallel_size"];
     let own = degrees.iter().any(|field| number(run, "parallelism_config", field).is_some());
     let [tp, pp, dp] = degrees

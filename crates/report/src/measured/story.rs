@@ -1,4 +1,4 @@
-//! Measured runs as a document: figures, predictions, charts of throughput, memory, time and loss.
+//! Measured runs as a document: metrics, predictions, and charts of throughput, memory, time and loss.
 
 use super::{Measured, prediction};
 use crate::chart::{Axis, Bar, Bars, Plot, Series, drawing, svg};
@@ -6,10 +6,10 @@ use crate::study::{Block, Cell, Grid, markdown};
 use crate::table::Align;
 use atlas_core::units::significant;
 
-/// Maximum points of a curve: more cannot be distinguished on a page.
+/// Maximum points of a curve; more cannot be distinguished on a page.
 const MOST_POINTS: usize = 400;
 
-/// What is said.
+/// Builds the blocks of the document.
 #[must_use]
 pub fn blocks(runs: &[Measured], command: &str) -> Vec<Block> {
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
@@ -62,7 +62,7 @@ pub fn blocks(runs: &[Measured], command: &str) -> Vec<Block> {
     out
 }
 
-/// A bar for each run that has the figure, and one for its prediction.
+/// A bar per run that has the metric, and one for its prediction.
 fn bars(
     runs: &[Measured],
     title: &str,
@@ -89,7 +89,7 @@ fn bars(
     Bars { title: title.to_owned(), bars: all }
 }
 
-/// Steps and values; of many, evenly spaced ones.
+/// Points of a curve over the steps, thinned evenly if there are many.
 fn points(values: &[f64]) -> Vec<(f64, f64)> {
     let every = values.len().div_ceil(MOST_POINTS).max(1);
     values.iter().enumerate().step_by(every).map(|(step, value)| ((step + 1) as f64, *value)).collect()
@@ -160,8 +160,8 @@ fn figures(runs: &[Measured]) -> Grid {
     Grid { head, rows }
 }
 
-/// The document in Markdown, and the charts as SVG files that stand alongside it: name and content. `stem` is the
-/// document's own name without its end.
+/// Returns the document as Markdown, and its charts as SVG files (name and content) to be written next to it. `stem` is
+/// the document's file name without extension.
 #[must_use]
 pub fn as_markdown(blocks: &[Block], stem: &str) -> (String, Vec<(String, String)>) {
     let mut charts = Vec::new();

@@ -5,11 +5,11 @@ use super::{Measured, system_rows};
 use crate::table::{Align, Table};
 use atlas_core::units::significant;
 
-/// Maximum runs whose names fit above their columns.
+/// Maximum runs whose names are used as column heads.
 const NAMED: usize = 3;
 
-/// The runs as a table, ratios to the first behind the second and later ones. Many runs are numbered, with a list of their
-/// names in front.
+/// Renders the runs as a table, with ratios to the first run from the second run on. If there are many runs, they are
+/// numbered and their names are listed first.
 #[must_use]
 pub fn table(runs: &[Measured]) -> String {
     let numbered = runs.len() > NAMED;
@@ -65,7 +65,7 @@ pub fn table(runs: &[Measured]) -> String {
     }
     predicted_rows(runs, &mut table, &cells);
     let mut out = if numbered { format!("{list}\n{}", table.render()) } else { table.render() };
-    // What is noted of several runs is stated once.
+    // A note that applies to several runs is printed once.
     let mut notes: Vec<(&str, Vec<String>)> = Vec::new();
     for (index, run) in runs.iter().enumerate() {
         let name = if numbered { format!("#{}", index + 1) } else { run.name.clone() };
@@ -82,10 +82,10 @@ pub fn table(runs: &[Measured]) -> String {
     out + "\n"
 }
 
-/// A cell for each run, as a text of it.
+/// Builds a table cell per run by calling the given formatter.
 type Cells<'a> = &'a dyn Fn(&dyn Fn(&Measured) -> String) -> Vec<String>;
 
-/// Rows of predictions and measurements.
+/// Adds rows of predictions and measurements.
 fn predicted_rows(runs: &[Measured], table: &mut Table, cells: Cells<'_>) {
     type Get = fn(&Prediction) -> Option<prediction::Figure>;
     let figures: [(&str, Get); 3] = [
@@ -117,7 +117,7 @@ fn predicted_rows(runs: &[Measured], table: &mut Table, cells: Cells<'_>) {
     }
 }
 
-/// Five digits, and all of a whole number.
+/// Formats a value with five significant digits; integers with all digits.
 pub(super) fn shown(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { significant(value, 5) }
 }

@@ -1,8 +1,8 @@
-//! The three fonts of a PDF, which every reader has: their encoding, and how wide their characters are.
+//! The three PDF fonts, which every reader provides: encoding and character widths.
 
 use pdf_writer::Name;
 
-/// A font of the standard fourteen, which need not be embedded.
+/// Standard PDF font, which need not be embedded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Font {
     /// Helvetica.
@@ -14,10 +14,10 @@ pub(super) enum Font {
 }
 
 impl Font {
-    /// All of them.
+    /// All fonts.
     pub(super) const ALL: [Font; 3] = [Font::Regular, Font::Bold, Font::Mono];
 
-    /// Its name in the resources of a page.
+    /// Name in the page resources.
     pub(super) fn name(self) -> Name<'static> {
         Name(match self {
             Font::Regular => b"F1",
@@ -26,7 +26,7 @@ impl Font {
         })
     }
 
-    /// Its name in the standard.
+    /// PostScript name.
     pub(super) fn base(self) -> Name<'static> {
         Name(match self {
             Font::Regular => b"Helvetica",
@@ -35,7 +35,7 @@ impl Font {
         })
     }
 
-    /// Width of encoded text at a size, points.
+    /// Width of encoded text at a font size, points.
     pub(super) fn width(self, text: &[u8], size: f32) -> f32 {
         let widths = match self {
             Font::Regular => &REGULAR,
@@ -47,8 +47,8 @@ impl Font {
     }
 }
 
-/// Text in the Windows code page 1252, which the fonts have. Signs that it lacks are spelled out; letters of other
-/// scripts become question marks.
+/// Encodes text in Windows code page 1252. Symbols that it lacks are spelled out; letters of other scripts become
+/// question marks.
 pub(super) fn encode(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for letter in text.chars() {
@@ -62,7 +62,7 @@ pub(super) fn encode(text: &str) -> Vec<u8> {
     out
 }
 
-/// A character beyond Latin-1.
+/// Encodes a character beyond Latin-1.
 fn spelled(letter: char) -> &'static [u8] {
     match letter {
         '€' => &[0x80],
@@ -113,7 +113,7 @@ fn spelled(letter: char) -> &'static [u8] {
     }
 }
 
-// Widths of the characters from 32 to 255, thousandths of the size, as Adobe's font metrics state them.
+// Widths of the characters 32 to 255 in thousandths of the font size, from Adobe's font metrics.
 #[rustfmt::skip]
 const REGULAR: [u16; 224] = [
     278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278,

@@ -1,4 +1,4 @@
-//! A report as PDF: A4, text and tables over as many pages as they take, charts as vectors.
+//! Reports as PDF: A4 pages of text and tables, charts as vector graphics.
 
 mod font;
 mod sheet;
@@ -11,7 +11,7 @@ use self::text::{Run, paragraph};
 use crate::chart::drawing;
 use crate::study::Block;
 
-/// Blocks as a PDF file.
+/// Renders blocks as a PDF file.
 #[must_use]
 pub fn write(title: &str, blocks: &[Block]) -> Vec<u8> {
     let mut sheets = Sheets::new();
@@ -19,12 +19,12 @@ pub fn write(title: &str, blocks: &[Block]) -> Vec<u8> {
     sheets.file(title)
 }
 
-/// Puts blocks below each other; what belongs together shares a page.
+/// Places blocks below each other, keeping headings and captions on the page of what follows them.
 fn fill(sheets: &mut Sheets, blocks: &[Block]) {
     let mut rest = blocks;
     while let Some((block, after)) = rest.split_first() {
         if let Block::Heading(..) = block {
-            // A heading stands above what it heads, never at the end of a page.
+            // A heading must not be at the end of a page without the content it belongs to.
             let light = |block: &&Block| matches!(block, Block::Heading(..) | Block::Text(_));
             let lead: f32 = after.iter().take_while(light).map(headed).sum();
             let first = after.iter().find(|block| !light(block)).map_or(0.0, headed);
@@ -33,7 +33,7 @@ fn fill(sheets: &mut Sheets, blocks: &[Block]) {
         if let (Block::Text(_), Some(chart @ (Block::Plot(_) | Block::Bars(_) | Block::Picture(_)))) =
             (block, after.first())
         {
-            // The caption of a chart stands on its page.
+            // A caption must be on the same page as its chart.
             sheets.need((headed(block) + headed(chart)).min(HEIGHT));
         }
         put(sheets, block);
@@ -41,7 +41,7 @@ fn fill(sheets: &mut Sheets, blocks: &[Block]) {
     }
 }
 
-/// Height of a heading with what must stand below it at least.
+/// Minimum height of a block: charts in full, the first lines of other content.
 fn headed(block: &Block) -> f32 {
     match block {
         Block::Heading(level, _) => 2.0 * size(*level),
@@ -155,7 +155,7 @@ mod tests {
             let (before, chart) = (sheets.down, headed(&plot));
             let mut sheets = Sheets::new();
             fill(&mut sheets, &blocks);
-            // The chart follows its caption, or both begin a page.
+            // The chart is on the page of its caption.
             let together = before + chart <= HEIGHT + 1.0 || sheets.down > chart + 10.0;
             assert!(together, "{lines} lines: the caption ends at {before}, the chart at {}", sheets.down);
         }

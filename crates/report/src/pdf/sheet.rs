@@ -1,4 +1,4 @@
-//! Pages as they are filled from top to bottom, and the file that they make.
+//! Pages that are filled from top to bottom, and the resulting file.
 
 use std::io::Write as _;
 
@@ -12,37 +12,37 @@ use crate::chart::png::colour;
 
 /// Width and height of A4, points.
 const PAGE: (f32, f32) = (595.0, 842.0);
-/// Space left on each side.
+/// Margin on each side, points.
 const MARGIN: f32 = 42.0;
-/// Space kept below for the number of the page.
+/// Height reserved for the footer with the page number, points.
 const FOOT: f32 = 30.0;
-/// Width of what is written.
+/// Width of the text area.
 pub(super) const WIDTH: f32 = PAGE.0 - 2.0 * MARGIN;
-/// Height of what is written on one page.
+/// Height of the text area of a page.
 pub(super) const HEIGHT: f32 = PAGE.1 - 2.0 * MARGIN - FOOT;
 
-/// A color, red, green and blue from 0 to 1.
+/// Red, green and blue from 0 to 1.
 pub(super) type Color = [f32; 3];
 pub(super) const BLACK: Color = [0.13; 3];
 pub(super) const GRAY: Color = [0.45; 3];
 pub(super) const PALE: Color = [0.95; 3];
 pub(super) const RULE: Color = [0.8; 3];
 
-/// Pages in the making. Distances are counted from the left margin and from the top of the text.
+/// Pages under construction. Coordinates are relative to the left margin and the top of the text area.
 pub(super) struct Sheets {
     pages: Vec<Content>,
     now: Content,
-    /// How far down the page is filled.
+    /// Height of the current page that is already filled.
     pub(super) down: f32,
 }
 
 impl Sheets {
-    /// One empty page.
+    /// Starts with one empty page.
     pub(super) fn new() -> Sheets {
         Sheets { pages: Vec::new(), now: Content::new(), down: 0.0 }
     }
 
-    /// Begins a page where less than this height is left.
+    /// Begins a new page if less than `height` is left on the current one.
     pub(super) fn need(&mut self, height: f32) {
         if self.down + height > HEIGHT && self.down > 0.0 {
             self.pages.push(std::mem::replace(&mut self.now, Content::new()));
@@ -50,7 +50,7 @@ impl Sheets {
         }
     }
 
-    /// Writes text with its baseline at a place.
+    /// Writes text with its baseline at `at`.
     pub(super) fn text(&mut self, font: Font, size: f32, color: Color, at: (f32, f32), text: &[u8]) {
         let [red, green, blue] = color;
         let (x, y) = place(at);
@@ -58,14 +58,14 @@ impl Sheets {
         self.now.next_line(x, y).show(Str(text)).end_text();
     }
 
-    /// Fills a rectangle, its upper left corner at a place.
+    /// Fills a rectangle with its upper left corner at `at`.
     pub(super) fn fill(&mut self, color: Color, at: (f32, f32), (width, height): (f32, f32)) {
         let [red, green, blue] = color;
         let (x, y) = place(at);
         self.now.set_fill_rgb(red, green, blue).rect(x, y - height, width, height).fill_nonzero();
     }
 
-    /// Draws lines from point to point.
+    /// Draws a polyline.
     pub(super) fn line(&mut self, color: Color, thick: f32, points: &[(f32, f32)]) {
         let [red, green, blue] = color;
         let Some((first, others)) = points.split_first() else { return };
@@ -78,15 +78,15 @@ impl Sheets {
         self.now.stroke();
     }
 
-    /// Draws a circle; filled, or its rim only.
+    /// Draws a circle, filled or outlined.
     fn disc(&mut self, color: Color, at: (f32, f32), radius: f32, filled: bool) {
-        // Four Bézier curves; the factor makes them a circle to three digits.
+        // Four Bézier curves approximate the circle to three digits with this factor.
         let pull = 0.552_3 * radius;
         let ((x, y), [red, green, blue]) = (place(at), color);
         self.now.set_fill_rgb(red, green, blue).set_stroke_rgb(red, green, blue).set_line_width(1.0);
         self.now.move_to(x + radius, y);
         for (dx, dy) in [(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)] {
-            // From (dx, dy) a quarter turn on.
+            // The direction (dx, dy) turned by 90 degrees.
             let (ex, ey): (f32, f32) = (-dy, dx);
             let near = (x + dx * radius + ex * pull, y + dy * radius + ey * pull);
             let far = (x + ex * radius + dx * pull, y + ey * radius + dy * pull);
@@ -99,7 +99,7 @@ impl Sheets {
         }
     }
 
-    /// Height that a chart takes.
+    /// Height of a chart on the page, including the space below it.
     pub(super) fn height(drawing: &Drawing) -> f32 {
         let drawing = drawing.clone().complete();
         drawing.height as f32 * Sheets::scale(&drawing) + 12.0
@@ -109,7 +109,7 @@ impl Sheets {
         (WIDTH / drawing.width as f32).min(HEIGHT / drawing.height.max(1.0) as f32).min(1.0)
     }
 
-    /// Draws a chart with its heading and legend over the width of the text, smaller where a page is too short for it.
+    /// Draws a chart with heading and legend over the width of the text area, scaled down if it is too high for a page.
     pub(super) fn chart(&mut self, drawing: Drawing) {
         let drawing = drawing.complete();
         let scale = Sheets::scale(&drawing);
@@ -145,7 +145,7 @@ impl Sheets {
         self.down = top + height + 12.0;
     }
 
-    /// The file: pages numbered, with the title at the foot of each.
+    /// Finishes the file, with title and page number in the footer of each page.
     pub(super) fn file(mut self, title: &str) -> Vec<u8> {
         self.pages.push(std::mem::replace(&mut self.now, Content::new()));
         let mut numbers = (1..).map(Ref::new);
@@ -201,7 +201,7 @@ fn packed(bytes: &[u8]) -> Option<Vec<u8>> {
     encoder.finish().ok()
 }
 
-/// From distances as they are counted here to those of PDF, which count from below.
+/// Converts coordinates relative to the text area to those of PDF, whose origin is at the bottom.
 fn place((x, down): (f32, f32)) -> (f32, f32) {
     (MARGIN + x, PAGE.1 - MARGIN - down)
 }

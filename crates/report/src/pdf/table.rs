@@ -1,5 +1,5 @@
-//! Tables that keep to the width of a page: cells are broken into lines, then letters are made smaller, then columns go
-//! below each other.
+//! Tables that fit the width of a page: first cells are wrapped, then the font size is reduced, then the table is split
+//! by columns.
 
 use super::font::Font;
 use super::sheet::{BLACK, Color, RULE, Sheets, WIDTH};
@@ -7,15 +7,15 @@ use super::text::{Pieces, Run, lines, put as put_line};
 use crate::study::{Cell, Grid};
 use crate::table::Align;
 
-/// Space on both sides of a cell.
+/// Horizontal padding of a cell, both sides together.
 const PAD: f32 = 8.0;
-/// Sizes of letters that are tried.
+/// Font sizes to try, largest first.
 const SIZES: [f32; 4] = [8.5, 7.5, 6.5, SMALLEST];
 const SMALLEST: f32 = 5.8;
-/// Narrowest column into which text is broken.
+/// Minimum width of a column with wrapped text.
 const NARROWEST: f32 = 46.0;
 
-/// Writes a table; with shares shaded as a heat map.
+/// Writes a table; if `shaded`, as a heat map.
 pub(super) fn put(sheets: &mut Sheets, grid: &Grid, shaded: bool) {
     if grid.head.is_empty() {
         return;
@@ -24,7 +24,7 @@ pub(super) fn put(sheets: &mut Sheets, grid: &Grid, shaded: bool) {
     if let Some((size, widths)) = fitting {
         return part(sheets, grid, &all(grid), &widths, size, shaded);
     }
-    // Too many columns: the first again with as many others as there is room for.
+    // Too many columns: split the table, repeating the first column in each part.
     let size = SMALLEST;
     let mut from = 1;
     while from < grid.head.len() {
@@ -47,7 +47,7 @@ fn font(cell: &Cell) -> Font {
     if cell.best { Font::Bold } else { Font::Regular }
 }
 
-/// Widths of columns at a size of letters; `None` if they do not fit on the page.
+/// Widths of the columns at a font size; `None` if they do not fit on the page.
 fn widths(grid: &Grid, columns: &[usize], size: f32) -> Option<Vec<f32>> {
     let mut natural = Vec::new();
     let mut least = Vec::new();
@@ -62,12 +62,12 @@ fn widths(grid: &Grid, columns: &[usize], size: f32) -> Option<Vec<f32>> {
             let words = text.split(|byte| *byte == b' ').map(|word| font.width(word, size));
             word = words.fold(word, f32::max);
         }
-        // A figure stands on one line with its unit; long words of text may be broken.
+        // Numbers and their units are kept on one line; long words of text may be broken.
         let figures = grid.rows.iter().filter_map(|row| row.get(*column));
         let figures = figures.map(|cell| font(cell).width(&super::font::encode(&cell.text), size));
         let word = match align {
             Align::Right => figures.fold(word, f32::max),
-            // Names of rows are recognized whole.
+            // Row names are easier to recognize if they are not broken.
             _ if *column == 0 => word.min(120.0),
             _ => word.min(NARROWEST.max(0.3 * longest).min(120.0)),
         };
@@ -144,7 +144,7 @@ fn part(sheets: &mut Sheets, grid: &Grid, columns: &[usize], widths: &[f32], siz
     sheets.down += 9.0;
 }
 
-/// White at nothing, half the first color at all, so that black letters can be read.
+/// Shade from white to 60 % of the first color, so that black text remains readable.
 fn heat(share: f64) -> Color {
     let share = share.clamp(0.0, 1.0) as f32 * 0.6;
     [0.0_f32, 0.447, 0.698].map(|full| 1.0 + (full - 1.0) * share)

@@ -1,4 +1,4 @@
-//! Words broken into lines.
+//! Line breaking.
 
 use super::font::{Font, encode};
 use super::sheet::{BLACK, Sheets};
@@ -10,7 +10,7 @@ pub(super) struct Run {
     text: Vec<u8>,
 }
 
-/// A line: words with the distance at which each begins.
+/// A line: words with their horizontal offset and font.
 pub(super) type Pieces = Vec<(f32, Font, Vec<u8>)>;
 
 impl Run {
@@ -19,11 +19,11 @@ impl Run {
         Run { font, text: encode(text) }
     }
 
-    /// Running text; backticks enclose code.
+    /// Splits prose into runs; backticks enclose code.
     pub(super) fn of(font: Font, text: &str) -> Vec<Run> {
         let parts = text.split('`').count();
         let run = |(number, part): (usize, &str)| {
-            // A backtick without its fellow is one.
+            // A backtick without a closing one is kept as a character.
             let alone = number % 2 == 1 && number + 1 == parts;
             let font = if number % 2 == 1 && !alone { Font::Mono } else { font };
             Run::plain(font, &if alone { format!("`{part}") } else { part.to_owned() })
@@ -32,12 +32,11 @@ impl Run {
     }
 }
 
-/// Breaks text into lines of a width; words that are longer are broken inside.
+/// Breaks text into lines of at most `width`. Words that are longer than a line are split.
 pub(super) fn lines(runs: &[Run], size: f32, width: f32) -> Vec<Pieces> {
     let mut out = Vec::new();
     let (mut line, mut x) = (Pieces::new(), 0.0);
     for run in runs {
-        // Courier is wider than Helvetica: it looks as large when it is smaller.
         let space = run.font.width(b" ", size);
         for (number, word) in run.text.split(|byte| *byte == b' ').enumerate() {
             if number > 0 {
@@ -56,7 +55,7 @@ pub(super) fn lines(runs: &[Run], size: f32, width: f32) -> Vec<Pieces> {
                     x = 0.0;
                     continue;
                 }
-                // A word longer than a line: as much of it as fits, at least one letter.
+                // A word longer than a line is split after as many letters as fit, at least one.
                 let fits =
                     (1..word.len()).take_while(|n| run.font.width(word.get(..*n).unwrap_or(word), size) <= width);
                 let (now, later) = word.split_at(fits.last().unwrap_or(1).min(word.len()));
@@ -71,14 +70,14 @@ pub(super) fn lines(runs: &[Run], size: f32, width: f32) -> Vec<Pieces> {
     out
 }
 
-/// Writes a line with its baseline at a place.
+/// Writes a line with its baseline at the given position.
 pub(super) fn put(sheets: &mut Sheets, pieces: &Pieces, size: f32, (x, y): (f32, f32)) {
     for (from, font, word) in pieces {
         sheets.text(*font, size, BLACK, (x + from, y), word);
     }
 }
 
-/// Writes a paragraph below what stands on the page.
+/// Writes a paragraph below the content of the page.
 pub(super) fn paragraph(sheets: &mut Sheets, runs: &[Run], size: f32, left: f32, width: f32) {
     let high = 1.35 * size;
     for pieces in lines(runs, size, width) {

@@ -1,4 +1,4 @@
-//! The study of failures and checkpoints, described.
+//! Output of the study of failures and checkpoints.
 
 use atlas_core::math;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn with_width(interval: &Interval) -> String {
     }
 }
 
-/// In text.
+/// Renders the study as text.
 #[must_use]
 pub fn render(study: &Study, width: usize) -> String {
     let i = &study.input;
@@ -89,7 +89,7 @@ pub fn render(study: &Study, width: usize) -> String {
     out
 }
 
-/// As a document.
+/// Returns the study as a JSON value.
 #[must_use]
 pub fn document(study: &Study) -> Value {
     let i = &study.input;
@@ -122,7 +122,7 @@ pub fn document(study: &Study) -> Value {
     })
 }
 
-/// Goodput over the checkpoint interval, with Daly's expectation.
+/// Goodput over the checkpoint interval, simulated and as expected by Daly.
 #[must_use]
 pub fn plot(study: &Study) -> Plot {
     let simulated = study.choices.iter().map(|choice| (choice.interval / 60.0, choice.goodput.mean)).collect();

@@ -1,4 +1,4 @@
-//! Several jobs under a scheduler, described.
+//! Output of simulations of several jobs under a scheduler.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn span(seconds: f64) -> String {
     units::duration_ms(1e3 * seconds)
 }
 
-/// In text.
+/// Renders the jobs as text.
 #[must_use]
 pub fn render(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) -> String {
     let mut text = format!("{}: {} jobs on {accelerators} accelerators\n\n", config.name, config.jobs.len());
@@ -51,7 +51,7 @@ pub fn render(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) -
     text
 }
 
-/// As CSV: a line a job.
+/// Returns CSV, a line per job.
 #[must_use]
 pub fn csv_of(config: &Config, sizes: &[u32], out: &Output) -> String {
     let mut text = csv::line([
@@ -79,7 +79,7 @@ pub fn csv_of(config: &Config, sizes: &[u32], out: &Output) -> String {
     text
 }
 
-/// Accelerators at work over time.
+/// Plot of the number of busy accelerators over time.
 #[must_use]
 pub fn chart(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) -> Chart {
     let mut edges: Vec<(f64, f64)> = Vec::new();
@@ -105,7 +105,7 @@ pub fn chart(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) ->
     Chart::Plot(Plot { title, across: Axis::linear("hours"), up: Axis::linear("accelerators"), series, here: None })
 }
 
-/// As a document.
+/// Returns the jobs as a JSON value.
 #[must_use]
 pub fn document(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) -> Value {
     let quantiles = |q: &Quantiles| json!({"mean": q.mean, "p50": q.p50, "p90": q.p90, "p99": q.p99, "max": q.most});

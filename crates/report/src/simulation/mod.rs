@@ -1,7 +1,7 @@
-//! What simulations found: tables for people, documents and plots for files, traces for viewers.
+//! Output of simulation results: tables for people, documents and plots for files, traces for viewers.
 //!
-//! * [`table`] – a run, or several alongside each other, in text
-//! * [`plots`] – pictures of a run
+//! * [`table`] – one run, or several compared, as text
+//! * [`plots`] – charts of a run
 //! * [`trace`] – its tasks in the Trace Event Format
 //! * [`goodput`], [`scale`], [`jobs`] – the studies
 
@@ -20,7 +20,8 @@ use atlas_core::sort;
 use atlas_plan::simulation::{Cost, LEVEL, Measured, Outcome, Plan, serving, training};
 use atlas_sim::kernel::Quantiles;
 
-/// A run as a document: summary under the predecessor simulator's names, figures with their intervals, what was measured.
+/// A run as a document: a summary under the predecessor simulator's names, metrics with their intervals, and the
+/// measurements.
 #[must_use]
 pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
     let mut out = Map::new();
@@ -30,7 +31,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
     set("replications", json!(plan.replications));
     set("cancelled", json!(outcome.cancelled));
     if outcome.cancelled {
-        // The first run counts as far as it came; of the others only those that ended.
+        // A canceled simulation reports the first run as far as it got, and of the others only the complete ones.
         let runs = outcome.figures.first().map_or(0, |figure| figure.runs.len());
         set("partial", json!({"runs_described": runs, "runs": plan.replications}));
     }
@@ -54,7 +55,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
     Value::Object(out)
 }
 
-/// Every figure: mean, half width of its interval (null for one run), values of all runs.
+/// All metrics: mean, half width of the confidence interval (null for a single run), and the values of all runs.
 fn figures(outcome: &Outcome) -> Value {
     let one = |figure: &atlas_plan::simulation::Figure| {
         let interval = figure.interval();
@@ -204,7 +205,7 @@ fn of_serving(m: &serving::Measured, set: &mut impl FnMut(&str, Value) -> Option
     set("final_simulation_time", json!(o.seconds));
 }
 
-/// Every request of the first run as CSV; `None` without requests.
+/// All requests of the first run as CSV; `None` for training.
 #[must_use]
 pub fn requests_csv(measured: &Measured) -> Option<String> {
     let Measured::Serving(m) = measured else { return None };
@@ -234,7 +235,7 @@ pub fn requests_csv(measured: &Measured) -> Option<String> {
     Some(out)
 }
 
-/// Figures as CSV: a line a figure of every plan.
+/// Metrics as CSV: a line per plan and metric.
 #[must_use]
 pub fn figures_csv<'a>(answers: impl Iterator<Item = (&'a Plan, &'a Outcome)>) -> String {
     let mut out = csv::line(["name", "figure", "unit", "mean", "half_width", "runs"]);

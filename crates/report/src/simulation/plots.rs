@@ -1,11 +1,11 @@
-//! Pictures of runs, by the names of their files.
+//! Charts of runs, by their file names.
 
 use crate::chart::{Axis, Bar, Bars, Plot, Series, drawing};
 use atlas_core::sort;
 use atlas_core::units;
 use atlas_plan::simulation::{Measured, serving, training};
 
-/// A picture.
+/// A chart.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chart {
     /// Points over two axes.
@@ -15,7 +15,7 @@ pub enum Chart {
 }
 
 impl Chart {
-    /// The layout; `None` if there is nothing to show.
+    /// Lays out the chart; `None` if there is nothing to show.
     #[must_use]
     pub fn drawing(&self) -> Option<drawing::Drawing> {
         match self {
@@ -25,7 +25,7 @@ impl Chart {
     }
 }
 
-/// The pictures of a run.
+/// Names and charts of a run.
 #[must_use]
 pub fn of(measured: &Measured) -> Vec<(&'static str, Chart)> {
     match measured {
@@ -65,12 +65,12 @@ fn breakdown(m: &training::Measured) -> Bars {
     }
 }
 
-/// A share as a bar of one part.
+/// A bar with a single part, for a share in percent.
 fn share(name: impl Into<String>, share: f64, limit: Option<f64>) -> Bar {
     bar(name, vec![("share".to_owned(), 100.0 * share)], units::percent(share), limit.map(|limit| 100.0 * limit))
 }
 
-/// Maximum stages that are shown one by one.
+/// Maximum pipeline stages that are shown individually.
 const MOST_STAGES: usize = 24;
 
 fn stages(m: &training::Measured) -> Bars {
@@ -128,7 +128,7 @@ fn memory(m: &training::Measured) -> Plot {
     }
 }
 
-/// Points of a distribution function.
+/// Maximum points of a cumulative distribution function.
 const CDF_POINTS: usize = 400;
 
 fn cdf(m: &serving::Measured) -> Plot {

@@ -1,4 +1,4 @@
-//! A recorded step and how it would run elsewhere, described.
+//! Output of a recorded step and its prediction on other targets.
 
 use atlas_core::sort;
 use atlas_core::units;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use crate::csv;
 use crate::table::{Align, Table};
 
-/// Answers by the name of their target; an empty name where the target has no name.
+/// Answers by target name; the name is empty if there is no target.
 type Answers = [(String, Answer)];
 
 fn span(seconds: f64) -> String {
     units::duration_ms(1e3 * seconds)
 }
 
-/// In text.
+/// Renders the step as text.
 #[must_use]
 pub fn render(label: &str, trace: &StepTrace, answers: &Answers) -> String {
     let mut text = format!("{label}: {}, {} tasks", trace.format, trace.tasks.len());
@@ -62,10 +62,10 @@ pub fn render(label: &str, trace: &StepTrace, answers: &Answers) -> String {
     text
 }
 
-/// One of the shares.
+/// Getter of one of the shares.
 type Part = fn(&Shares) -> f64;
 
-/// What is shown of a step.
+/// Shares shown for a step, with their names.
 const ROWS: [(&str, Part); 5] = [
     ("step", |shares| shares.step_s),
     ("kernels run", |shares| shares.compute_s),
@@ -74,7 +74,7 @@ const ROWS: [(&str, Part); 5] = [
     ("neither runs", |shares| shares.idle_s),
 ];
 
-/// As data.
+/// Returns the step as a JSON value.
 #[must_use]
 pub fn document(label: &str, trace: &StepTrace, answers: &Answers) -> Value {
     let targets = answers.iter().filter(|(name, _)| !name.is_empty()).map(|(name, answer)| {
@@ -96,7 +96,7 @@ pub fn document(label: &str, trace: &StepTrace, answers: &Answers) -> Value {
     })
 }
 
-/// The collectives as CSV.
+/// Returns the collectives as CSV.
 #[must_use]
 pub fn csv_of(answers: &Answers) -> String {
     let mut text = csv::line(["target", "collective", "bytes", "ranks", "count", "recorded_s", "modeled_s"]);

@@ -1,4 +1,4 @@
-//! Scaling curves, described.
+//! Output of scaling curves.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use atlas_core::units;
 use atlas_plan::simulation::scale::{Answer, Curve};
 use atlas_sim::scaling::Work;
 
-/// What a curve is called.
+/// Name of the kind of scaling: strong or weak.
 #[must_use]
 pub fn name(work: Work) -> &'static str {
     match work {
@@ -25,12 +25,12 @@ fn heading(work: Work) -> &'static str {
     }
 }
 
-/// Whether a step is waited for the network, and how much.
+/// Share of a step spent waiting for communication; `None` if the answer has no breakdown.
 fn communication(answer: &Answer) -> Option<f64> {
     answer.parts.map(|parts| parts.communication / parts.total().max(1e-12))
 }
 
-/// In text.
+/// Renders the curves as text.
 #[must_use]
 pub fn render(curves: &[Curve], width: usize) -> String {
     let mut out = String::new();
@@ -78,7 +78,7 @@ pub fn render(curves: &[Curve], width: usize) -> String {
     out
 }
 
-/// Where a curve breaks, why, and what is recommended.
+/// Describes where a curve breaks down, why, and what is recommended.
 #[must_use]
 pub fn verdict(curve: &Curve) -> String {
     let mut out = judged(curve);
@@ -90,7 +90,7 @@ pub fn verdict(curve: &Curve) -> String {
     out
 }
 
-/// Efficiency below which an explanation is given.
+/// Efficiency above which an explanation is added.
 const BETTER: f64 = 1.02;
 
 fn judged(curve: &Curve) -> String {
@@ -113,7 +113,7 @@ fn judged(curve: &Curve) -> String {
     }
 }
 
-/// As a document.
+/// Returns the curves as a JSON value.
 #[must_use]
 pub fn document(name_of: &str, curves: &[Curve]) -> Value {
     let curve = |curve: &Curve| {
@@ -144,7 +144,7 @@ pub fn document(name_of: &str, curves: &[Curve]) -> Value {
     json!({"name": name_of, "curves": curves.iter().map(curve).collect::<Vec<_>>()})
 }
 
-/// As CSV: a line a point.
+/// Returns CSV, a line per point.
 #[must_use]
 pub fn csv_of(curves: &[Curve]) -> String {
     let mut out = csv::line([
@@ -186,7 +186,7 @@ pub fn csv_of(curves: &[Curve]) -> String {
     out
 }
 
-/// Efficiency over accelerators, simulated and by the closed form.
+/// Plot of efficiency over accelerators, simulated and in closed form.
 #[must_use]
 pub fn plot(name_of: &str, curves: &[Curve]) -> Plot {
     let points = |curve: &Curve, of: fn(&Answer) -> f64| -> Vec<(f64, f64)> {

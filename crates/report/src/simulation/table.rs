@@ -1,4 +1,4 @@
-//! Runs in text.
+//! Text output of runs.
 
 use crate::table::{Align, Table, wrap};
 use atlas_core::units;
@@ -6,7 +6,7 @@ use atlas_plan::simulation::bottleneck::Bottleneck;
 use atlas_plan::simulation::{Cost, Figure, Measured, Outcome, Plan, difference, serving, training};
 use atlas_sim::kernel::Interval;
 
-/// One run in full.
+/// Renders one run in full.
 #[must_use]
 pub fn render(plan: &Plan, outcome: &Outcome, width: usize) -> String {
     let mut out = format!("{}\n", plan.name);
@@ -33,7 +33,7 @@ pub fn render(plan: &Plan, outcome: &Outcome, width: usize) -> String {
     out
 }
 
-/// Several plans compared, with differences from the first from runs with the same seeds.
+/// Compares several plans, with differences from the first over runs with the same seeds.
 #[must_use]
 pub fn beside(answers: &[(Plan, Outcome)], width: usize) -> String {
     let pairs: Vec<(&Plan, &Outcome)> = answers.iter().map(|(plan, outcome)| (plan, outcome)).collect();
@@ -98,7 +98,7 @@ fn figures(answers: &[(&Plan, &Outcome)]) -> String {
     table.render()
 }
 
-/// A figure with its interval, where several runs make one.
+/// Formats a metric with its confidence interval, if there are several runs.
 fn shown(figure: &Figure) -> String {
     let Interval { mean, half_width } = figure.interval();
     let value = described(mean, figure.spec.unit, is_share(figure));
@@ -167,10 +167,10 @@ fn of_training(m: &training::Measured) -> String {
     out
 }
 
-/// Parts of a step below it are rounding.
+/// Shares of a step below this are rounding errors.
 const DUST: f64 = 1e-6;
 
-/// What the allocator says, in the order of allocation.
+/// Renders the statistics of the memory allocator.
 fn allocator(m: &training::Measured) -> String {
     let a = &m.allocation;
     format!(

@@ -1,6 +1,6 @@
-//! Runs in the Trace Event Format, which Perfetto and Chrome's `about:tracing` open: a process for every replica, a track
-//! for every stage's streams, a slice for every task, an arrow from what it waited for; requests as slices of their own
-//! tracks, and levels as counters. Times are microseconds of simulated time.
+//! Runs in the Trace Event Format, for Perfetto and Chrome's `about:tracing`: a process per replica, a track per stream
+//! of a stage, a slice per task, arrows along the critical path; requests as slices on tracks of their own, and levels
+//! as counters. Times are microseconds of simulated time.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use atlas_sim::training::input::{StreamKind, Task, TaskKind};
 use atlas_sim::training::program::Action;
 use atlas_sim::training::schedule::PassKind;
 
-/// The trace of a run within a window: one object, events in `traceEvents`.
+/// Returns the trace of a run within a window: one JSON object with the events in `traceEvents`.
 #[must_use]
 pub fn write(measured: &Measured, window: &Window) -> String {
     let events = match measured {
@@ -30,7 +30,7 @@ pub fn write(measured: &Measured, window: &Window) -> String {
 }
 
 fn us(seconds: f64) -> f64 {
-    // Nanoseconds: finer digits would only be dust.
+    // Rounded to nanoseconds; further digits are rounding errors.
     (seconds * 1e9).round() / 1e3
 }
 
@@ -41,10 +41,10 @@ fn named(pid: u32, tid: Option<u32>, name: &str) -> Value {
     }
 }
 
-/// A stage's tracks, in the order of [`StreamKind`].
+/// Names of a stage's tracks, in the order of [`StreamKind`].
 const STREAMS: [&str; 5] = ["compute", "copy", "layer network", "pipeline network", "data-parallel network"];
 
-/// The track of a stage's stream.
+/// Track number of the stream that a task runs on.
 fn track(task: &Task) -> u32 {
     STREAMS.len() as u32 * task.stage + task.stream as u32 + 1
 }
@@ -109,7 +109,7 @@ fn of_training(m: &training::Measured, window: &Window) -> Vec<Value> {
             "ph": "X", "name": name(task), "cat": category(task), "pid": pid, "tid": tid, "ts": begin,
             "dur": ((end - begin) * 1e3).round() / 1e3, "args": args,
         }));
-        // Arrows along the critical path; all of them would hide the tasks.
+        // Only the arrows of the critical path: all dependencies together would hide the tasks.
         if let Some(before) = before.filter(|before| on_path && seen(before)) {
             let (from, id) = (us(before.end.min(task.begin)), number);
             events.push(json!({
@@ -125,7 +125,7 @@ fn of_training(m: &training::Measured, window: &Window) -> Vec<Value> {
     events
 }
 
-/// Kernels, nested in their passes.
+/// Kernels as slices nested in their passes.
 fn operators(m: &training::Measured, window: &Window) -> impl Iterator<Item = Value> {
     let inside = m.output.operators.iter().filter(|inner| window.sees(inner.begin, inner.end));
     inside.filter_map(|inner| {
@@ -159,7 +159,7 @@ fn of_serving(m: &serving::Measured, window: &Window) -> Vec<Value> {
         if !window.sees(r.arrival, r.arrival + r.e2e) {
             continue;
         }
-        // A request is an asynchronous slice with its stages nested in it.
+        // A request is an asynchronous slice that contains the slices of its stages.
         let mut slice = |ph: &str, name: &str, at: f64, args: Value| {
             events.push(json!({
                 "ph": ph, "name": name, "cat": "request", "id": id, "pid": r.replica + 2, "tid": 1, "ts": us(at), "args": args,

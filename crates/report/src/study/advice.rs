@@ -1,14 +1,14 @@
-//! What would make each scenario better: the playbook's advice, computed on each.
+//! Improvements for each scenario of a study: the playbook's advice, evaluated on each.
 
 use super::{Block, Cell, Entry, Grid, Study};
 use crate::table::Align;
 use atlas_core::units;
 use atlas_plan::advice::{Advice, Objective, advise};
 
-/// Pieces of advice for each target of a study of several; one target alone gets all.
+/// Maximum pieces of advice per target in a study of several targets. With a single target, all are shown.
 const MOST: usize = 3;
 
-/// The section of a study, where a rule gains anything anywhere.
+/// Appends the section with advice, if any rule gains anything on any target.
 pub fn improvements(study: &Study, out: &mut Vec<Block>) {
     let advised = |entry: &Entry| {
         if entry.estimate.detail.is_none() {
@@ -34,7 +34,7 @@ pub fn improvements(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Table(table(&named, study.entries.len() > 1)));
 }
 
-/// Advice as a table, best first; with its target where there are several.
+/// Table of advice, best first; with a target column if `targets` is set.
 #[must_use]
 pub fn table(all: &[(&str, &Advice)], targets: bool) -> Grid {
     let left = |name: &str| (name.to_owned(), Align::Left);

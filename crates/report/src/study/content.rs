@@ -1,4 +1,4 @@
-//! What a study says.
+//! Content of a study.
 
 use super::{Block, Cell, Entry, Grid, Study, advice, workload};
 use crate::chart::{Axis, Bar, Bars, Plot, Series};
@@ -13,7 +13,7 @@ use atlas_plan::knob::Knob;
 use atlas_plan::search::frontier::frontier;
 use atlas_plan::search::methodology::mixed_prices;
 
-/// The whole study.
+/// Builds all blocks of the study.
 #[must_use]
 pub fn blocks(study: &Study) -> Vec<Block> {
     let mut out = vec![Block::Heading(1, format!("{} on {}", workload(study), targets(study)))];
@@ -37,7 +37,7 @@ fn targets(study: &Study) -> String {
     }
 }
 
-/// The entry that a metric likes best among those that fit.
+/// Best entry by a metric, among those that fit.
 fn best<'s>(study: &'s Study, metric: &Metric) -> Option<(&'s Entry, f64)> {
     let fitting = study.entries.iter().filter(|entry| entry.fits());
     let values = fitting.filter_map(|entry| Some((entry, entry.value(metric).filter(|value| value.is_finite())?)));
@@ -96,10 +96,10 @@ fn summary(study: &Study, out: &mut Vec<Block>) {
     }
 }
 
-/// What runs, in a sentence, and on what: readers of the summary alone know what its figures are about.
+/// Describes the workload and the targets in a sentence, so that the summary can be understood on its own.
 fn compared(study: &Study) -> Option<String> {
     let first = study.entries.first()?;
-    // Settings that differ between targets are in the table of differences.
+    // Settings that differ between targets are in the table of differences instead.
     let common = |knob: Knob| {
         let value = first.scenario.get(knob);
         study.entries.iter().all(|entry| entry.scenario.get(knob) == value).then(|| value.to_string())
@@ -136,7 +136,7 @@ fn compared(study: &Study) -> Option<String> {
     Some(text)
 }
 
-/// What to take, by price and by pace, and how far that can be relied on.
+/// Recommends a target by price and by speed, and warns if the intervals overlap.
 fn recommendation(study: &Study) -> Option<String> {
     if study.entries.len() < 2 {
         return None;
@@ -169,7 +169,7 @@ fn recommendation(study: &Study) -> Option<String> {
     ))
 }
 
-/// The ends between which nine measurements of ten lie, in words.
+/// The 90 % interval of a metric, in words.
 fn interval(entry: &Entry, metric: &Metric) -> String {
     let Some((low, high)) = metric.interval(&entry.estimate, &entry.scenario) else { return String::new() };
     let scale = Scale::of(metric, std::iter::once((metric.get)(&entry.estimate, &entry.scenario)));
@@ -201,7 +201,7 @@ fn comparison(study: &Study, out: &mut Vec<Block>) {
     differences(study, out);
 }
 
-/// Knobs in which the entries differ, which a comparison of figures needs.
+/// Appends a table of the knobs in which the entries differ.
 fn differences(study: &Study, out: &mut Vec<Block>) {
     let knobs = atlas_plan::knob::Knob::all().filter(|knob| {
         let mut values =
@@ -231,7 +231,7 @@ fn differences(study: &Study, out: &mut Vec<Block>) {
 
 fn charts(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Heading(2, "Charts".to_owned()));
-    // Bars are for comparison; a single one adds nothing to the table.
+    // Bars serve comparison; a single bar adds nothing to the table.
     if study.entries.len() > 1 {
         bars(study, out);
     }
@@ -239,7 +239,7 @@ fn charts(study: &Study, out: &mut Vec<Block>) {
     curves(study, out);
 }
 
-/// The key figures of the entries beside each other.
+/// Appends bars that compare the key metrics of the entries.
 fn bars(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Text("Thin lines show 90 % intervals.".to_owned()));
     for metric in COMPARED.into_iter().chain([MetricId::PowerW]).map(MetricId::metric) {
@@ -281,7 +281,7 @@ fn heat(study: &Study, out: &mut Vec<Block>) {
     out.push(Block::Heat(Grid { head, rows: study.entries.iter().map(row).collect() }));
 }
 
-/// The frontier of every deployment whose engine supports the model.
+/// Appends the throughput–interactivity frontier of every inference entry whose engine models hardware.
 fn curves(study: &Study, out: &mut Vec<Block>) {
     let curve = |entry: &Entry| {
         if entry.scenario.mode() != Mode::Inference || !entry.scenario.engine.reasons() {

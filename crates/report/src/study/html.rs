@@ -1,4 +1,4 @@
-//! A study as one HTML file: charts inline, no network, light and dark, prints well, tables sort by a click.
+//! A study as one HTML file: inline charts, no network access, light and dark mode, printable, tables sort on click.
 
 use super::{Block, Cell, Grid, Study, content, workload};
 use crate::chart::svg;
@@ -8,25 +8,25 @@ use atlas_core::escape::html as escape;
 const STYLE: &str = include_str!("study.css");
 const SCRIPT: &str = include_str!("study.js");
 
-/// Width of charts, in the SVG's own units.
+/// Width of charts, in SVG units.
 const WIDTH: f64 = 760.0;
 
-/// Characters of a cell beyond which it is broken into lines.
+/// Number of characters beyond which the text of a cell is wrapped.
 const WRAPPED: usize = 40;
 
-/// What the document is called: its workloads.
+/// Document title: the names of the workloads.
 #[must_use]
 pub fn title(studies: &[Study]) -> String {
     studies.iter().map(|study| workload(study).to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// The whole document.
+/// Renders the studies as an HTML document.
 #[must_use]
 pub fn write(studies: &[Study]) -> String {
     page(&title(studies), &studies.iter().flat_map(content::blocks).collect::<Vec<_>>())
 }
 
-/// Blocks as a whole document.
+/// Renders blocks as an HTML document.
 #[must_use]
 pub fn page(title: &str, blocks: &[Block]) -> String {
     let title = escape(&format!("{title} – Atlas Fabric"));
@@ -53,7 +53,7 @@ fn block(block: &Block) -> String {
         Block::Plot(plot) => figure(&svg::plot(plot, WIDTH, 420.0)),
         Block::Bars(bars) => figure(&svg::bars(bars, WIDTH)),
         Block::Picture(drawing) => figure(&svg::inline(drawing)),
-        // A command is broken where it has to be; what is laid out in lines keeps them.
+        // A one-line command may be wrapped; text of several lines keeps its line breaks.
         Block::Code(text) => {
             let class = if text.trim_end().contains('\n') { "" } else { " class=\"line\"" };
             format!("<pre{class}>{}</pre>\n", escape(text))
@@ -61,13 +61,13 @@ fn block(block: &Block) -> String {
     }
 }
 
-/// Running text; backticks enclose code.
+/// Converts prose to HTML; backticks enclose code.
 fn prose(text: &str) -> String {
     let mut out = String::new();
     let mut parts = text.split('`').peekable();
     let mut code = false;
     while let Some(part) = parts.next() {
-        // A backtick without its fellow is one.
+        // A backtick without a closing one is kept as a character.
         match (code, parts.peek().is_some()) {
             (true, true) => out += &format!("<code>{}</code>", escape(part)),
             (true, false) => out += &format!("`{}", escape(part)),

@@ -1,4 +1,4 @@
-//! A study in Markdown, its charts as tables of their figures.
+//! Studies as Markdown, with charts as tables of their values.
 
 use super::{Block, Cell, Grid, Study, content};
 use crate::chart::Bars;
@@ -6,13 +6,13 @@ use crate::table::Align;
 use atlas_core::escape::{markdown, markdown_block};
 use atlas_core::units;
 
-/// The whole document.
+/// Renders the studies as a Markdown document.
 #[must_use]
 pub fn write(studies: &[Study]) -> String {
     text(&studies.iter().flat_map(content::blocks).collect::<Vec<_>>())
 }
 
-/// Blocks as a whole document.
+/// Renders blocks as a Markdown document.
 #[must_use]
 pub fn text(blocks: &[Block]) -> String {
     blocks.iter().map(block).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
@@ -37,7 +37,7 @@ fn block(block: &Block) -> String {
             let head = vec![(String::new(), Align::Left), right(&plot.across.label), right(&plot.up.label)];
             table(&Grid { head, rows: rows.collect() })
         }
-        // Its figures are described next to it.
+        // The values of a picture are given in the text or table next to it.
         Block::Picture(_) => String::new(),
         Block::Code(text) => markdown_block("console", text),
     }
@@ -56,7 +56,7 @@ fn table(grid: &Grid) -> String {
     out
 }
 
-/// Each bar a row; parts as shares of their bar.
+/// Table with a row per bar; parts as shares of their bar.
 fn bars_table(bars: &Bars) -> String {
     let names = bars.names();
     let plain = names.len() < 2;

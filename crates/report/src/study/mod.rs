@@ -1,10 +1,10 @@
 //! A study: one workload on several targets, from the recommendation down to the sources.
 //!
-//! * [`advice`] – the part of it that says what would make each better
-//! * [`content`] – what is said, as blocks that no format knows
-//! * [`optimum`] – how each target's own best was found
-//! * [`sweep`] – what a sweep's file says
-//! * [`markdown`], [`html`] – the blocks written down
+//! * [`advice`] – improvements for each scenario
+//! * [`content`] – the content as blocks, independent of the output format
+//! * [`optimum`] – how the best configuration of each target was found
+//! * [`sweep`] – description of a sweep's file
+//! * [`markdown`], [`html`] – output formats
 
 pub mod advice;
 pub mod content;
@@ -26,36 +26,36 @@ use atlas_plan::scenario::{Parts, Scenario};
 /// One workload on several targets.
 #[derive(Debug, Clone)]
 pub struct Study {
-    /// When it was made, RFC 3339.
+    /// Time of creation, RFC 3339.
     pub made: String,
-    /// The command that makes it again.
+    /// Command that reproduces the study.
     pub command: String,
-    /// The answers, in the order requested.
+    /// Entries with an estimate, in the order requested.
     pub entries: Vec<Entry>,
-    /// Targets that have none, and why.
+    /// Targets without an estimate, with the reason.
     pub failed: Vec<(String, String)>,
 }
 
-/// One answer and all that made it.
+/// An estimate with everything that it is based on.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Its name in tables: the target's, with the differences from other entries of the same target.
+    /// Name in tables: the target's, with the differences from other entries of the same target.
     pub name: String,
-    /// The documents behind it.
+    /// Target and workload with their documents.
     pub parts: Parts,
-    /// The knobs changed.
+    /// Changed knobs.
     pub overrides: Overrides,
-    /// The scenario.
+    /// Resolved scenario.
     pub scenario: Scenario,
-    /// The answer.
+    /// Its estimate.
     pub estimate: Estimate,
 }
 
 impl Entry {
-    /// Resolves and answers.
+    /// Resolves and estimates a scenario.
     ///
     /// # Errors
-    /// Why the scenario cannot be resolved or its figures cannot be written down.
+    /// Returns why the scenario cannot be resolved, or which values of its estimate are not finite.
     pub fn of(name: String, parts: Parts, overrides: Overrides) -> Result<Entry, String> {
         let scenario = Scenario::resolve(&parts, &overrides).map_err(|error| error.to_string())?;
         let estimate = estimate(&scenario);
@@ -63,13 +63,13 @@ impl Entry {
         Ok(Entry { name, parts, overrides, scenario, estimate })
     }
 
-    /// A metric's value; `None` if it does not apply.
+    /// Value of a metric; `None` if it does not apply.
     #[must_use]
     pub fn value(&self, metric: &Metric) -> Option<f64> {
         metric.applies_to(&self.scenario).then(|| (metric.get)(&self.estimate, &self.scenario))
     }
 
-    /// Whether the answer can be had: it fits, as far as the engine knows.
+    /// Whether the scenario fits. Engines that do not check this count as fitting.
     #[must_use]
     pub fn fits(&self) -> bool {
         self.estimate.detail.is_none_or(|detail| detail.verdict.fits())
@@ -85,26 +85,26 @@ pub enum Block {
     Text(String),
     /// Emphasized prose.
     Callout(String),
-    /// Points.
+    /// A list of items.
     List(Vec<String>),
     /// A table.
     Table(Grid),
     /// Points over two axes.
     Plot(Plot),
-    /// Bars, and how their values are written.
+    /// Bars.
     Bars(Bars),
-    /// Shares by row and column, shaded.
+    /// Table of values shaded by magnitude.
     Heat(Grid),
-    /// A chart; text or a table next to it states what it shows.
+    /// A chart whose values are given in an adjacent text or table.
     Picture(Drawing),
-    /// Something to be typed.
+    /// A command or code block.
     Code(String),
 }
 
-/// A table's cells.
+/// Table content.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Grid {
-    /// Names of the columns.
+    /// Names and alignment of the columns.
     pub head: Vec<(String, Align)>,
     /// The rows.
     pub rows: Vec<Vec<Cell>>,
@@ -113,29 +113,29 @@ pub struct Grid {
 /// One cell.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cell {
-    /// What it shows.
+    /// Displayed text.
     pub text: String,
-    /// The number behind it, by which a table is sorted and a heat map shaded.
+    /// Number that the text represents, by which tables are sorted and heat maps shaded.
     pub value: Option<f64>,
-    /// The best of its row.
+    /// Whether it is the best of its row.
     pub best: bool,
 }
 
 impl Cell {
-    /// Words.
+    /// A cell with text only.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Cell {
         Cell { text: text.into(), ..Cell::default() }
     }
 
-    /// A figure.
+    /// A cell with a number and its displayed text.
     #[must_use]
     pub fn figure(text: String, value: f64) -> Cell {
         Cell { text, value: Some(value).filter(|value| value.is_finite()), best: false }
     }
 }
 
-/// The workload's name, for titles.
+/// Name of the workload, for titles.
 fn workload(study: &Study) -> Arc<str> {
     study.entries.first().map(|entry| Arc::clone(&entry.parts.workload.name)).unwrap_or_default()
 }

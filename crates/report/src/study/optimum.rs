@@ -1,5 +1,5 @@
-//! How a target's own best was found: what was sought, the runners-up, what bound, the best compromises, how far was
-//! looked.
+//! How the best configuration of a target was found: objective, runners-up, active limits, best compromises, and extent
+//! of the search.
 
 use super::{Block, Cell, Grid};
 use crate::optimum::{against, changes, looked};
@@ -14,7 +14,7 @@ fn value(metric: &Metric, candidate: &Candidate) -> f64 {
     (metric.get)(&candidate.estimate, &candidate.scenario)
 }
 
-/// A search's answer, below a heading of the third level.
+/// Renders the result of a search under a third-level heading.
 #[must_use]
 pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
     let metric = problem.objective;
@@ -69,7 +69,7 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
         out.push(Block::Text("Pareto front:".to_owned()));
         let mut head: Vec<(String, Align)> = problem.front.iter().map(|metric| right(metric.label)).collect();
         head.push(left("knobs"));
-        // Evenly picked where there are more, both ends kept.
+        // Longer fronts are sampled evenly, including both ends.
         let shown = found.front.len().min(MOST);
         let picked = (0..shown).filter_map(|i| found.front.get(i * (found.front.len() - 1) / (shown - 1).max(1)));
         let rows = picked.map(|candidate| {

@@ -1,5 +1,5 @@
-//! What a sweep's file says: how many points, the best of them, and how the figure sought goes with the knobs. Read
-//! point by point, so that a file of any length is described in constant memory.
+//! Description of a sweep's file: number of points, the best of them, and how the objective depends on the knobs. The
+//! file is read point by point, so that memory use does not depend on its length.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -12,35 +12,35 @@ use atlas_core::sort;
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::knob::Knob;
 
-/// Points listed.
+/// Maximum points listed.
 const MOST: usize = 12;
-/// Lines drawn in one chart.
+/// Maximum lines in one chart.
 const MOST_LINES: usize = 8;
-/// Values of one knob that a chart has room for.
+/// Maximum values of one knob that are charted.
 const MOST_VALUES: usize = 4096;
 
-/// A point: its cells as written.
+/// Cells of a point, as written in the file.
 type Point = Vec<String>;
-/// The best at each value of a knob, which is kept as its bits: its rank and the figure itself.
+/// Best point at each value of a knob: from the bits of the value to rank and metric value.
 type Curve = BTreeMap<u64, (f64, f64)>;
 
-/// What was read.
+/// Aggregated content of the file.
 struct Sweep {
     head: Vec<String>,
-    /// Column of the figure by which points are ranked.
+    /// Column of the metric by which points are ranked.
     sought: (usize, &'static Metric),
     points: u64,
     fitting: u64,
-    /// The best so far, best first, with their ranks.
+    /// Best points so far, best first, with their ranks.
     best: Vec<(f64, Point)>,
-    /// The best of each target at each value of a knob, by the knob's column.
+    /// Curve of each target for each knob, by the knob's column.
     curves: BTreeMap<usize, BTreeMap<String, Curve>>,
 }
 
-/// Longest line that is read: a file that has no lines, such as a device, ends here.
+/// Maximum length of a line. Without a limit, a file without line breaks, such as a device, would be read endlessly.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// A reader that fails at a line that is too long, so that a file of any kind is read in constant memory.
+/// Reader that fails at a line that is too long, so that memory use is bounded for any input.
 struct ShortLines<R> {
     inner: R,
     length: usize,
@@ -62,10 +62,10 @@ impl<R: Read> Read for ShortLines<R> {
     }
 }
 
-/// Reads a sweep's CSV; `objective` names the column to rank by, the first figure where unset.
+/// Reads a sweep's CSV. `objective` names the column to rank by; if unset, the first metric.
 ///
 /// # Errors
-/// What is wrong with the file, in words.
+/// Describes what is wrong with the file.
 pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Document, String> {
     let mut reader = csv::Reader::from_reader(ShortLines { inner: text, length: 0 });
     let described = |error: csv::Error| format!("{name}: {error}");
@@ -113,7 +113,7 @@ pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Docu
     Ok(sweep.document(name))
 }
 
-/// The figure that a column holds: by its own name, since some share an alias with a knob.
+/// Metric of a column, by its full name only, since some aliases of metrics are also names of knobs.
 fn figure(column: &str) -> Option<&'static Metric> {
     atlas_plan::search::figure::named(column).filter(|metric| metric.name == column)
 }
@@ -183,7 +183,7 @@ impl Sweep {
         Grid { head, rows: self.best.iter().map(row).collect() }
     }
 
-    /// The best that can be had at each value of each knob, whatever the others are.
+    /// Charts of the best result at each value of each knob, over all values of the other knobs.
     fn charts(&self) -> Vec<Block> {
         let mut blocks = Vec::new();
         for (knob, lines) in &self.curves {
@@ -241,7 +241,7 @@ b,w,4,2,,,fits
         assert!(text.contains("6 points, of which 4 can run"), "{text}");
         assert!(text.contains("target = a, workload = w, tp = 2, microbatch = 1"), "{text}");
         assert_eq!(document.rows.rows.len(), 4);
-        // By another figure, where less is better.
+        // With an objective where lower is better.
         let cheap = read(FILE.as_bytes(), "x.csv", Some("dollar_per_1m_tokens")).unwrap();
         assert!(cheap.write(DocumentFormat::Markdown).contains("target = b, workload = w, tp = 4"));
         assert!(cheap.kinds().contains(&DocumentFormat::Svg));
