@@ -1,28 +1,28 @@
-//! The targets and workloads that words can name.
+//! Targets and workloads that a question can name.
 
 use atlas_config::Mode;
 
-/// A target that words can name.
+/// A target that a question can name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownTarget {
     /// Its name.
     pub name: String,
-    /// Accelerators of one node.
+    /// Accelerators per node.
     pub per_node: u32,
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: u32,
 }
 
-/// A workload that words can name.
+/// A workload that a question can name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownWorkload {
     /// Its name.
     pub name: String,
-    /// Whether it trains or serves.
+    /// Training or serving.
     pub mode: Mode,
 }
 
-/// The targets and workloads that words can name, in the order of the files.
+/// Targets and workloads that a question can name, in the order of the files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
     /// The targets.
@@ -32,13 +32,13 @@ pub struct Known {
 }
 
 impl Known {
-    /// Whether a word, in lower case, is part of a target's name; a `*` at its end stands for any rest.
+    /// Whether a word (in lower case) is part of a target's name. A trailing `*` matches any rest.
     #[must_use]
     pub fn names_target(&self, word: &str) -> bool {
         self.targets_of(word).next().is_some()
     }
 
-    /// The targets that a word, in lower case, is part of the names of; only the one that it is the name of.
+    /// Targets whose name contains a word (in lower case), or only the one whose name it is exactly.
     pub fn targets_of<'k>(&'k self, word: &str) -> impl Iterator<Item = &'k KnownTarget> {
         let word = word.trim_end_matches('*').to_owned();
         let exact = self.targets.iter().any(|target| target.name.eq_ignore_ascii_case(&word));
@@ -53,8 +53,8 @@ impl Known {
         self.workloads.iter().any(|workload| is_part(word, &workload.name))
     }
 
-    /// The first workload that all words are part of the name of, of that mode where one is given. Where some name has the
-    /// words side by side, as `qwen2.5-7b` has, others do not count: `qwen2.5-vl-7b` is another model.
+    /// First workload whose name contains all words, restricted to `mode` if given. If the words are adjacent in some
+    /// name, as in `qwen2.5-7b`, only such names count: `qwen2.5-vl-7b` is another model.
     #[must_use]
     pub fn workload_of(&self, words: &[String], mode: Option<Mode>) -> Option<&KnownWorkload> {
         let of_mode = |workload: &&KnownWorkload| mode.is_none_or(|mode| workload.mode == mode);
@@ -70,8 +70,8 @@ impl Known {
     }
 }
 
-/// Whether a word is a part of a name; a number alone is not, since it is part of too many. Nothing, as before the star of
-/// `*`, is part of every name.
+/// Whether a name contains a word. A number alone does not count, since it would match too many names. An empty word,
+/// which remains of `*`, matches every name.
 fn is_part(word: &str, name: &str) -> bool {
     let number = !word.is_empty() && word.chars().all(|c| c.is_ascii_digit());
     !number && name.to_lowercase().contains(word)

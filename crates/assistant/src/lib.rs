@@ -1,12 +1,12 @@
-//! Questions: the grammar of the command line, answers without a network, and answers of an endpoint.
+//! Questions: the query grammar of the command line, offline answers, and answers of an endpoint.
 //!
-//! * [`Question`] – the objective, the constraints, the settings, the model and the hardware that a line asks for
-//! * [`Known`] – the targets and workloads that words can name
-//! * [`grammar`] – the rules: `cheapest tpot<50ms ttft<2s 10% free on h100, h200`
-//! * [`offline`] – questions in words, answered by the engines: `what if prices fall by a third?`
-//! * [`endpoint`] – a model that answers with read-only tools, where the user configured one
+//! * [`Question`] – objective, constraints, settings, model and hardware given in a line
+//! * [`Known`] – targets and workloads that a question can name
+//! * [`grammar`] – the query grammar: `cheapest tpot<50ms ttft<2s 10% free on h100, h200`
+//! * [`offline`] – natural-language questions answered by the engines: `what if prices fall by a third?`
+//! * [`endpoint`] – a language model with read-only tools, if the user has configured one
 //!
-//! Nothing here touches a terminal; only the endpoint touches the network, and its settings a file.
+//! This crate has no terminal code. Only the endpoint accesses the network, and a file with its settings.
 
 pub mod endpoint;
 pub mod grammar;

@@ -1,16 +1,16 @@
-//! What a question wants the best of.
+//! Objective of a question.
 
 use atlas_config::Mode;
 use atlas_plan::estimate::{Metric, MetricId};
 
-/// What a question wants the best of.
+/// What a question optimizes for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Objective {
     /// The lowest cost per token.
     Cheapest,
     /// The highest throughput.
     Fastest,
-    /// The lowest latency: of a request in serving, of a step in training.
+    /// The lowest latency: of a request when serving, of a step in training.
     LowestLatency,
     /// The least energy per token.
     Greenest,
@@ -21,7 +21,7 @@ pub enum Objective {
 }
 
 impl Objective {
-    /// All of them, in the order in which they are listed.
+    /// All objectives, in the order in which they are listed.
     pub const ALL: [Objective; 6] = [
         Objective::Cheapest,
         Objective::Fastest,
@@ -31,7 +31,7 @@ impl Objective {
         Objective::Smallest,
     ];
 
-    /// The word that a printed question has.
+    /// Word for the objective in printed questions.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Objective {
         }
     }
 
-    /// The objective of a word.
+    /// Parses the word for an objective.
     #[must_use]
     pub fn named(word: &str) -> Option<Objective> {
         Some(match word {
@@ -58,7 +58,7 @@ impl Objective {
         })
     }
 
-    /// The metric that is improved.
+    /// Metric to optimize.
     #[must_use]
     pub fn metric(self, mode: Mode) -> &'static Metric {
         let id = match (self, mode) {
@@ -68,7 +68,7 @@ impl Objective {
             (Objective::LowestLatency, Mode::Training) => MetricId::StepTimeMs,
             (Objective::Greenest, _) => MetricId::JoulesPerToken,
             (Objective::Soonest, Mode::Training) => MetricId::TimeToTrainH,
-            // Serving never ends: what comes soonest is the first token.
+            // Serving has no end, so the soonest event is the first token.
             (Objective::Soonest, Mode::Inference) => MetricId::TtftMs,
             (Objective::Smallest, _) => MetricId::Accelerators,
         };

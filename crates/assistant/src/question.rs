@@ -1,4 +1,4 @@
-//! A question as typed values, and as text that reads the same again.
+//! A question as typed values, and its text form, which parses to the same question.
 
 use std::fmt;
 
@@ -12,49 +12,49 @@ use atlas_plan::search::condition::Relation;
 use atlas_plan::search::optimize::{HEADROOM, TPOT_MS, TTFT_MS};
 use atlas_plan::search::{Condition, figure};
 
-/// Hardware that a question is about: a part of a target's name, with a number of accelerators where one is typed.
+/// Hardware in a question: part of a target's name, with the number of accelerators if given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Hardware {
-    /// How many accelerators.
+    /// Number of accelerators.
     pub count: Option<u32>,
-    /// A part of the name in lower case; every target that has it where it ends in `*`.
+    /// Part of the name in lower case. With a trailing `*`, all matching targets are meant.
     pub name: String,
 }
 
-/// What a line asks for.
+/// A parsed line of the query grammar.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Question {
-    /// Whether it is about training or serving.
+    /// Training or serving.
     pub mode: Option<Mode>,
     /// Parts of the workload's name.
     pub model: Vec<String>,
-    /// What the best is wanted of.
+    /// Objective.
     pub objective: Option<Objective>,
-    /// What must hold.
+    /// Constraints.
     pub constraints: Vec<Condition>,
-    /// Knobs that are set.
+    /// Changed knobs.
     pub settings: Vec<(Knob, Setting)>,
-    /// Tokens to train on.
+    /// Training tokens.
     pub tokens: Option<f64>,
-    /// The hardware that it is about; whatever is marked where empty.
+    /// Hardware; if empty, the marked targets.
     pub hardware: Vec<Hardware>,
 }
 
-/// What is to be done with a line.
+/// Action that a line calls for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Intent {
-    /// Nothing was asked.
+    /// Nothing.
     Nothing,
-    /// Knobs are set.
+    /// Change knobs.
     Set,
-    /// A target or a workload is selected.
+    /// Select a target or a workload.
     Jump,
-    /// Targets are compared, each with its best settings.
+    /// Compare targets, each with its best settings.
     Race,
 }
 
 impl Question {
-    /// What is usually asked: the lowest cost within the bounds that a search keeps by default.
+    /// The default question: the lowest cost within the default bounds of a search.
     #[must_use]
     pub fn usual(mode: Mode) -> Question {
         let bound = |id: MetricId, relation, value| Condition::Figure(id.metric(), relation, value);
@@ -69,7 +69,7 @@ impl Question {
         Question { objective: Some(Objective::Cheapest), constraints, ..Question::default() }
     }
 
-    /// What is to be done with it.
+    /// Action that the question calls for.
     #[must_use]
     pub fn intent(&self) -> Intent {
         if self.objective.is_some() || !self.constraints.is_empty() || self.hardware.len() > 1 {
@@ -83,10 +83,10 @@ impl Question {
         }
     }
 
-    /// The workload that it is about; `None` if it names none.
+    /// Workload of the question; `None` if it names none.
     ///
     /// # Errors
-    /// No workload has all the words in its name.
+    /// No workload's name contains all the words.
     pub fn workload<'k>(&self, known: &'k Known) -> Result<Option<&'k KnownWorkload>, Trouble> {
         if self.model.is_empty() {
             return Ok(None);
@@ -95,10 +95,11 @@ impl Question {
         found.map(Some).ok_or_else(|| Trouble::no_workload(&self.model, self.mode, known))
     }
 
-    /// The targets that it is about, each with the number of nodes where that is to be another; `None` if it names none.
+    /// Targets of the question, each with the number of nodes if it differs from the target's own; empty if it names
+    /// none.
     ///
     /// # Errors
-    /// No target has that name, or none can have this many accelerators.
+    /// No target has that name, or none can have this number of accelerators.
     pub fn targets<'k>(&self, known: &'k Known) -> Result<Vec<(&'k KnownTarget, Option<u32>)>, Trouble> {
         let mut chosen: Vec<(&KnownTarget, Option<u32>)> = Vec::new();
         for hardware in &self.hardware {
@@ -107,7 +108,7 @@ impl Question {
             match hardware.count {
                 None if hardware.name.ends_with('*') => found.extend(all().map(|target| (target, None))),
                 None => found.extend(all().next().map(|target| (target, None))),
-                // Accelerators of any kind: every target with so many.
+                // Accelerators of any kind: all targets with this number of them.
                 Some(count) if hardware.name == "*" => {
                     let of_size = |target: &&KnownTarget| target.per_node.saturating_mul(target.nodes) == count;
                     found.extend(all().filter(of_size).map(|target| (target, None)));
@@ -134,7 +135,7 @@ impl Question {
         Ok(chosen)
     }
 
-    /// The objective and the constraints alone, as a constraint bar shows them.
+    /// Objective, constraints and hardware only, as shown in the constraint bar.
     #[must_use]
     pub fn goal(&self) -> Question {
         Question {
@@ -174,7 +175,7 @@ impl fmt::Display for Question {
     }
 }
 
-/// A constraint as people type it: `tpot<50ms`, `10% free`.
+/// A constraint in the query grammar: `tpot<50ms`, `10% free`.
 fn constraint(condition: &Condition) -> String {
     match condition {
         Condition::Fits => "fits".to_owned(),
@@ -190,7 +191,7 @@ fn constraint(condition: &Condition) -> String {
     }
 }
 
-/// A constraint as `--where` takes it.
+/// A constraint as an argument for `--where`.
 pub(crate) fn constraint_as_condition(condition: &Condition) -> String {
     match condition {
         Condition::Figure(metric, relation, bound) => {
@@ -200,7 +201,7 @@ pub(crate) fn constraint_as_condition(condition: &Condition) -> String {
     }
 }
 
-/// The shortest name that stands for a metric.
+/// Shortest name that is resolved to a metric.
 fn short(metric: &'static Metric) -> &'static str {
     if metric.id == MetricId::DollarPer1mTokens {
         return "$/1M";
@@ -221,11 +222,11 @@ fn sign(relation: Relation) -> &'static str {
 }
 
 fn percent(share: f64) -> String {
-    // Cut to what a percentage is typed with, and kept only where it reads the same.
+    // Rounded to a reasonable number of digits, and used only if it parses to the same value.
     format!("{}%", (share * 1e6).round() / 1e4)
 }
 
-/// The bound in the largest unit that says it exactly and in few digits.
+/// The bound in the largest unit that expresses it exactly and in few digits.
 fn quantity(condition: &Condition, metric: &Metric, bound: f64) -> String {
     let units: &[(&str, f64)] = match metric.format {
         Format::Duration => &[("d", 8.64e7), ("h", 3.6e6), ("min", 6e4), ("s", 1e3), ("ms", 1.0)],
@@ -246,13 +247,13 @@ fn quantity(condition: &Condition, metric: &Metric, bound: f64) -> String {
     format!("{currency}{text}")
 }
 
-/// Whether a text is read as the bound of a condition.
+/// Whether a text parses to the bound of a condition.
 fn reads_as(condition: &Condition, text: &str) -> bool {
     let Condition::Figure(metric, relation, _) = condition else { return false };
     Condition::on(metric, &format!("{}{text}", sign(*relation))).as_ref() == Ok(condition)
 }
 
-/// Tokens in the largest unit that says them exactly.
+/// A number of tokens in the largest unit that expresses it exactly.
 fn count(tokens: f64) -> String {
     let units = [("T", 1e12), ("B", 1e9), ("M", 1e6), ("k", 1e3)];
     let fits = |(unit, scale): &(&str, f64)| {
@@ -262,7 +263,7 @@ fn count(tokens: f64) -> String {
     units.iter().find_map(fits).unwrap_or_else(|| tokens.to_string())
 }
 
-/// The relation that a bound without a sign means: what is better when low is bounded from above.
+/// Relation of a bound without a sign: an upper bound if lower is better.
 #[must_use]
 pub(super) fn usual_relation(metric: &Metric) -> Relation {
     if metric.better == Better::Higher { Relation::AtLeast } else { Relation::AtMost }

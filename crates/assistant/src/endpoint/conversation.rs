@@ -1,4 +1,4 @@
-//! A conversation: what was said, saved as JSON and exported as Markdown.
+//! A conversation, saved as JSON and exported as Markdown.
 
 use std::fmt::Write as _;
 
@@ -12,14 +12,14 @@ use crate::offline::Context;
 /// A conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Conversation {
-    /// The model that answers.
+    /// Name of the model.
     pub model: String,
-    /// What was said.
+    /// Messages in order.
     pub messages: Vec<Message>,
 }
 
 impl Conversation {
-    /// A conversation about a scenario.
+    /// Starts a conversation about a scenario.
     #[must_use]
     pub fn begin(model: &str, context: &Context<'_>) -> Conversation {
         let set: Vec<String> =
@@ -35,7 +35,7 @@ impl Conversation {
         Conversation { model: model.to_owned(), messages: vec![Message::System { text }] }
     }
 
-    /// The same conversation, about the scenario that the user looks at now.
+    /// Copies the conversation with a system message for the current scenario.
     #[must_use]
     pub fn about(&self, context: &Context<'_>) -> Conversation {
         let mut next = Conversation::begin(&self.model, context);
@@ -44,7 +44,7 @@ impl Conversation {
         next
     }
 
-    /// The last answer.
+    /// Text of the last answer.
     #[must_use]
     pub fn answer(&self) -> Option<&str> {
         self.messages.iter().rev().find_map(|message| match message {
@@ -53,12 +53,13 @@ impl Conversation {
         })
     }
 
-    /// Adds a question.
+    /// Appends a question.
     pub fn question(&mut self, text: &str) {
         self.messages.push(Message::User { text: text.to_owned() });
     }
 
-    /// The figures of an answer by where they come from: tools that were called from this message on, or before.
+    /// Classifies the numbers of an answer by origin. Questions and scenarios count up to message `from`, results of
+    /// tools in the whole conversation.
     #[must_use]
     pub fn marks(&self, from: usize, answer: &str) -> Marks {
         let mut tools = Vec::new();
@@ -73,10 +74,10 @@ impl Conversation {
         mark(answer, &tools, &given)
     }
 
-    /// As JSON, which [`Conversation::read`] reads.
+    /// Serializes the conversation as JSON, to be read by [`Conversation::read`].
     ///
     /// # Errors
-    /// It cannot be written as JSON.
+    /// Returns the error of the JSON serializer.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self).map(|text| text + "\n")
     }
@@ -84,12 +85,12 @@ impl Conversation {
     /// Reads a saved conversation.
     ///
     /// # Errors
-    /// It is not one.
+    /// The text is not a saved conversation.
     pub fn read(text: &str) -> Result<Conversation, serde_json::Error> {
         serde_json::from_str(text)
     }
 
-    /// As Markdown: questions, calls of tools, answers with the origin of their figures.
+    /// Renders Markdown: questions, tool calls, and answers with the origin of their numbers.
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut out = format!("# Conversation with {}\n", escape::markdown(&self.model));
@@ -105,7 +106,7 @@ impl Conversation {
                         out.push_str(&escape::markdown_block("json", &call.arguments));
                     }
                     if !text.is_empty() {
-                        // The model's text is quoted as it is, so that nothing in it becomes markup.
+                        // The model's text is quoted verbatim, so that none of it is interpreted as markup.
                         let _ = write!(out, "\n{}", escape::markdown_block("", text));
                         for line in self.marks(at, text).lines() {
                             let _ = write!(out, "\n- {}\n", escape::markdown(&line));

@@ -1,6 +1,6 @@
-//! Requests by the `curl` of the machine: its certificates, its proxies and its security updates, and neither HTTP nor
-//! cryptography in this program. Address, headers, key and body go to its standard input, so that no list of processes
-//! shows them.
+//! Requests through the installed `curl`, which provides certificates, proxies and security updates, so that this
+//! program contains neither HTTP nor cryptography. URL, headers, key and body are passed on standard input, where
+//! process lists do not show them.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write as _};
@@ -11,18 +11,18 @@ use super::EndpointError;
 use super::message::{Head, Request, USER_AGENT};
 use super::settings::{Settings, is_local};
 
-/// Maximum bytes of a response's head.
+/// Maximum size of a response's header, bytes.
 const MOST_HEAD: u64 = 64 << 10;
-/// The exit status of curl where nothing arrived in time.
+/// Exit status of curl after a timeout.
 const TIMED_OUT: i32 = 28;
-/// Exit statuses of curl where a certificate was refused, or one of the files that are needed to check it: another attempt
-/// ends the same way.
+/// Exit statuses of curl after a certificate was rejected, or a file that is needed to verify certificates. A retry
+/// would fail the same way.
 const CERTIFICATES: [i32; 7] = [51, 58, 60, 77, 83, 90, 91];
 
-/// Sends a request; answers the head of the response and its body, which is read as it arrives.
+/// Sends a request; returns the response header and the body, which is read while it arrives.
 pub(super) fn send(request: &Request, settings: &Settings) -> Result<(Head, Body), EndpointError> {
     let config = config(request, settings)?;
-    // `--disable`: what the user's own .curlrc says is meant for other calls.
+    // `--disable` ignores the user's own .curlrc, which is not meant for these requests.
     let mut child = Command::new("curl")
         .args(["--disable", "--config", "-"])
         .stdin(Stdio::piped())
@@ -35,7 +35,7 @@ pub(super) fn send(request: &Request, settings: &Settings) -> Result<(Head, Body
         return Err(EndpointError::Connection("curl has no pipes".to_owned()));
     };
     let mut body = Body { child, stdout: BufReader::new(stdout) };
-    // If curl ends before it has read all, its exit status says why.
+    // If curl exits before it has read everything, its exit status tells the reason.
     let _ = stdin.write_all(config.as_bytes());
     drop(stdin);
     match head(&mut body) {
@@ -44,7 +44,7 @@ pub(super) fn send(request: &Request, settings: &Settings) -> Result<(Head, Body
     }
 }
 
-/// The body of a response. curl is stopped where it is dropped.
+/// Body of a response. Dropping it stops curl.
 #[derive(Debug)]
 pub(super) struct Body {
     child: Child,
@@ -52,7 +52,7 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// What curl says once it has ended: nothing after a whole response.
+    /// Waits for curl to exit. Returns an error with its message if the transfer failed.
     fn end(&mut self) -> io::Result<()> {
         let status = self.child.wait()?;
         if status.success() {
@@ -84,13 +84,13 @@ impl Read for Body {
 
 impl Drop for Body {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // curl may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Reads status and headers. Interim responses such as `100 Continue` come before the one that counts.
+/// Reads status and headers, skipping interim responses such as `100 Continue`.
 fn head(body: &mut Body) -> io::Result<Head> {
     loop {
         let mut lines = Vec::new();
@@ -128,10 +128,10 @@ fn read_head(lines: &[String]) -> Option<Head> {
     Some(Head::new(status.parse().ok()?, header("content-type").as_deref(), header("retry-after").as_deref()))
 }
 
-/// What curl is to do, as its configuration file.
+/// Configuration file for curl.
 fn config(request: &Request, settings: &Settings) -> Result<String, EndpointError> {
     let seconds = settings.timeout.as_secs_f64();
-    // Below one byte in this many whole seconds counts as silence.
+    // A transfer of less than one byte within this many whole seconds counts as a timeout.
     let silence = settings.timeout.max(Duration::from_secs(1)).as_secs_f64().ceil();
     let mut config = format!(
         "silent\nshow-error\nno-buffer\ninclude\ngloboff\nsuppress-connect-headers\nconnect-timeout = {seconds}\n\
@@ -151,7 +151,7 @@ fn config(request: &Request, settings: &Settings) -> Result<String, EndpointErro
         true => Err(EndpointError::Malformed(format!("{what} holds a control character"))),
     };
     option("url", &plain("the URL", request.url.clone())?);
-    // Bodies are short: no question whether the endpoint will take them.
+    // An empty `Expect` header avoids a round trip before the body is sent, which is short.
     option("header", "Expect:");
     for (name, value) in &request.headers {
         option("header", &plain(name, format!("{name}: {value}"))?);
@@ -163,14 +163,14 @@ fn config(request: &Request, settings: &Settings) -> Result<String, EndpointErro
     Ok(config)
 }
 
-/// The proxy in `HTTP_PROXY`, which curl reads in lower case only, where a web server cannot set it.
+/// Proxy in `HTTP_PROXY`. curl itself reads only the lower-case variable, which a web server cannot set.
 fn upper_case_proxy(url: &str) -> Option<String> {
     let unset = |name: &str| std::env::var_os(name).is_none_or(|value| value.is_empty());
     let wanted = url.starts_with("http://") && unset("http_proxy");
     wanted.then(|| std::env::var("HTTP_PROXY").ok()).flatten().filter(|proxy| !proxy.is_empty())
 }
 
-/// A value of curl's configuration file.
+/// Quotes a value for curl's configuration file.
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -218,7 +218,7 @@ mod tests {
         }
     }
 
-    /// Answers one request with this text, and returns it.
+    /// Serves one request with the given response; the thread returns the request.
     fn serve(response: &'static str) -> (String, std::thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());

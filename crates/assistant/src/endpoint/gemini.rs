@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::message::{Call, Message, Piece, Request, Tool};
 use super::settings::Settings;
 
-/// The request of a conversation.
+/// Builds the request for a conversation.
 pub(super) fn request(settings: &Settings, messages: &[Message], tools: &[Tool]) -> Request {
     let system = messages.iter().filter_map(|message| match message {
         Message::System { text } => Some(json!({"text": text})),
@@ -51,7 +51,7 @@ fn content(message: &Message) -> Option<Value> {
     })
 }
 
-/// What an event says. Calls come whole; `before` of them are known from earlier events.
+/// Parses an event. Calls arrive complete; `before` is the number of calls in earlier events.
 pub(super) fn pieces(data: &str, before: usize) -> Result<Vec<Piece>, String> {
     let value: Value = serde_json::from_str(data).map_err(|error| error.to_string())?;
     if let Some(error) = value.get("error") {
@@ -62,7 +62,7 @@ pub(super) fn pieces(data: &str, before: usize) -> Result<Vec<Piece>, String> {
         return Err(format!("the endpoint blocked the question: {reason}"));
     }
     let Some(candidates) = value.get("candidates").and_then(Value::as_array) else {
-        // Events of usage alone have none.
+        // Events that only report token usage have no candidates.
         return if value.is_object() { Ok(Vec::new()) } else { Err("expected an object".to_owned()) };
     };
     let Some(candidate) = candidates.first() else { return Ok(Vec::new()) };

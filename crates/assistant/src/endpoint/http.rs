@@ -1,5 +1,5 @@
-//! One exchange over HTTP: a request, and the events of its response as they arrive. The connection has a thread of its
-//! own, so that whoever waits can stop at any time.
+//! One HTTP exchange: a request, and the events of its response as they arrive. The connection has its own thread, so
+//! that the caller can cancel at any time.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -9,26 +9,26 @@ use super::message::{Head, Request};
 use super::settings::Settings;
 use super::{EndpointError, curl};
 
-/// Maximum bytes of a response, and of one event.
+/// Maximum size of a response and of one event, bytes.
 const MOST_BYTES: u64 = 8 << 20;
 const MOST_EVENT: usize = 1 << 20;
-/// Bytes of an error's text that are shown.
+/// Maximum length of an error message from the endpoint, bytes.
 const ERROR_TEXT: u64 = 2_000;
-/// How often a waiting caller looks whether it is to stop.
+/// Interval at which a waiting caller checks for cancellation.
 const LOOK: Duration = Duration::from_millis(50);
-/// Longest wait that an endpoint can ask for between attempts.
+/// Maximum delay before a retry that an endpoint can request.
 const MOST_WAIT: Duration = Duration::from_secs(30);
 
-/// What the connection's thread sends.
+/// Message from the connection's thread.
 enum Sent {
     Event(String),
-    /// A line that says nothing, such as the comments that keep a connection open.
+    /// A line without data, such as a comment that keeps the connection open.
     Nothing,
     End(Result<(), EndpointError>),
 }
 
-/// Sends a request and hands over every event. Busy and failing endpoints are tried again, as long as nothing has
-/// arrived.
+/// Sends a request and calls `event` for every event. Retries if the endpoint is busy or fails, unless an event has
+/// arrived already.
 pub(super) fn exchange(
     request: &Request,
     settings: &Settings,
@@ -62,7 +62,7 @@ pub(super) fn exchange(
     }
 }
 
-/// One attempt.
+/// Makes one attempt.
 fn once(
     request: &Request,
     settings: &Settings,
@@ -73,7 +73,7 @@ fn once(
     let (request, settings) = (request.clone(), settings.clone());
     let begin = std::thread::Builder::new().name("endpoint".to_owned()).spawn(move || {
         let end = read(&request, &settings, &sender);
-        // Whoever stopped waiting does not hear it.
+        // The receiver is gone after a cancellation.
         let _ = sender.send(Sent::End(end));
     });
     begin.map_err(|error| EndpointError::Connection(error.to_string()))?;
@@ -92,13 +92,13 @@ fn once(
     }
 }
 
-/// Sends, and reads until the end.
+/// Sends the request and reads the response until its end.
 fn read(request: &Request, settings: &Settings, sender: &SyncSender<Sent>) -> Result<(), EndpointError> {
     let (head, body) = curl::send(request, settings)?;
     receive(&head, body, sender)
 }
 
-/// Reads the body of a response until its end.
+/// Reads the body of a response and sends its events.
 fn receive(head: &Head, body: impl std::io::Read, sender: &SyncSender<Sent>) -> Result<(), EndpointError> {
     if head.status != 200 {
         let mut text = String::new();
@@ -107,12 +107,12 @@ fn receive(head: &Head, body: impl std::io::Read, sender: &SyncSender<Sent>) -> 
         return Err(EndpointError::Status { code: head.status, text, after: head.after });
     }
     let body = body.take(MOST_BYTES + 1);
-    // Whoever stopped waiting needs no more.
+    // A failed send means that the caller was canceled, so reading stops.
     let mut send = |data: Option<String>| sender.send(data.map_or(Sent::Nothing, Sent::Event)).is_ok();
     if head.streams { events(body, &mut send) } else { whole(body, &mut |text| send(Some(text))) }
 }
 
-/// A response that is one document.
+/// Reads a response that is a single document.
 pub(super) fn whole(mut body: impl std::io::Read, event: &mut dyn FnMut(String) -> bool) -> Result<(), EndpointError> {
     let mut text = String::new();
     let size = body.read_to_string(&mut text).map_err(|error| EndpointError::reading(&error))?;
@@ -123,8 +123,8 @@ pub(super) fn whole(mut body: impl std::io::Read, event: &mut dyn FnMut(String) 
     Ok(())
 }
 
-/// Server-sent events: `data:` lines up to an empty one; `None` for an empty line without them. Ends where `event` wants no
-/// more, which a stream that only keeps the connection open has to be asked as well.
+/// Reads server-sent events: `data:` lines up to an empty line. Calls `event` with `None` for an empty line without
+/// data, so that a stream of keep-alive comments can be canceled, too. Stops when `event` returns false.
 pub(super) fn events(
     body: impl std::io::Read,
     event: &mut dyn FnMut(Option<String>) -> bool,

@@ -1,21 +1,21 @@
-//! Which figures of an answer come from tools, which from the question, and which from neither.
+//! Classification of the numbers in an answer: from tools, from the question, or from neither.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// The figures of an answer by where they come from, as the answer writes them.
+/// Numbers of an answer by origin, as written in the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Marks {
-    /// A tool computed them.
+    /// Numbers computed by a tool.
     pub tools: Vec<String>,
-    /// The question or the scenario has them.
+    /// Numbers that occur in the question or the scenario.
     pub given: Vec<String>,
-    /// Neither: the model's own.
+    /// Numbers from neither, made up by the model.
     pub unverified: Vec<String>,
 }
 
 impl Marks {
-    /// In words, a line for each kind.
+    /// Describes the numbers, a line for each origin.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let kinds = [
@@ -38,8 +38,8 @@ struct Number {
     digits: usize,
 }
 
-/// Marks the figures of an answer. A figure comes from a text where that has the same number, rounded as the answer
-/// rounds it, perhaps in another unit by a power of a thousand, or as percent.
+/// Classifies the numbers of an answer. A number originates from a text that contains the same number, rounded to the
+/// digits of the answer, and possibly scaled by a power of a thousand or as a percentage.
 #[must_use]
 pub fn mark(answer: &str, tools: &[&str], given: &[&str]) -> Marks {
     let all = |texts: &[&str]| -> Vec<f64> { texts.iter().flat_map(|text| values(text)).collect() };
@@ -63,20 +63,20 @@ pub fn mark(answer: &str, tools: &[&str], given: &[&str]) -> Marks {
 
 fn same(number: &Number, value: f64) -> bool {
     const SCALES: [f64; 8] = [1.0, 100.0, 1e3, 1e-3, 1e-6, 1e-9, 1e-12, 1e6];
-    // One or two digits in another unit would match almost anything.
+    // With one or two digits, a scaled match would be found for almost any number.
     let scales = if number.digits < 3 { &SCALES[..1] } else { &SCALES[..] };
     let fits = |scale: &f64| {
         let scaled = value * scale;
         (scaled - number.value).abs() <= number.slack * 1.000_001 + 1e-12 * scaled.abs()
     };
-    // A whole number of few digits is a count: it is that number, not one near it.
+    // A short integer is a count and must match exactly.
     if number.digits < 3 && number.slack >= 0.5 {
         return (value - number.value).abs() < 1e-9;
     }
     scales.iter().any(fits)
 }
 
-/// All numbers of a JSON text, those in its strings included; of another text, those that it writes.
+/// All numbers in a JSON text, including those within strings, or in any other text.
 fn values(text: &str) -> Vec<f64> {
     fn collect(value: &Value, into: &mut Vec<f64>) {
         match value {
@@ -95,8 +95,7 @@ fn values(text: &str) -> Vec<f64> {
     all
 }
 
-/// The numbers that a text writes. Those within a word or a name (`h100`, `llama-3.1-70b`) do not count, nor does the number of
-/// a list's entry.
+/// Numbers in a text, without those within words and names (`h100`, `llama-3.1-70b`) and the numbering of lists.
 fn numbers(text: &str) -> Vec<Number> {
     let mut found = Vec::new();
     for line in text.lines() {
@@ -115,7 +114,7 @@ fn numbers(text: &str) -> Vec<Number> {
     found
 }
 
-/// A word that is a number, with or without a unit behind it.
+/// Parses a word as a number with an optional unit.
 fn number(word: &str) -> Option<Number> {
     let word = word.trim_start_matches(['+', '-', '−', '–', '\'', '`', '_']);
     let end = word.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ','))).unwrap_or(word.len());

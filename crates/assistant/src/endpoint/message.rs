@@ -1,17 +1,17 @@
-//! Messages of a conversation with an endpoint, and the pieces that an answer arrives in.
+//! Messages of a conversation with an endpoint, and the parts in which an answer arrives.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Call {
-    /// The endpoint's name for it.
+    /// Identifier assigned by the endpoint.
     pub id: String,
-    /// The tool.
+    /// Name of the tool.
     pub name: String,
-    /// Its arguments as JSON text, as the endpoint sent them.
+    /// Arguments as JSON text, as sent by the endpoint.
     pub arguments: String,
 }
 
@@ -19,7 +19,7 @@ pub struct Call {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// What the model is to do, and the scenario.
+    /// Instructions for the model, and the scenario.
     System {
         /// The text.
         text: String,
@@ -29,47 +29,47 @@ pub enum Message {
         /// The text.
         text: String,
     },
-    /// An answer, or calls of tools.
+    /// An answer or tool calls.
     Assistant {
         /// The text.
         text: String,
-        /// The calls.
+        /// Tool calls.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<Call>,
     },
-    /// What a tool answered.
+    /// Result of a tool call.
     Tool {
         /// The call.
         call: Call,
-        /// JSON text.
+        /// Result as JSON text.
         result: String,
     },
 }
 
-/// A piece of an answer that arrives.
+/// Part of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
     /// Text.
     Text(String),
-    /// A part of a call: what belongs to the same call has the same place.
+    /// Part of a tool call.
     Call {
-        /// Its place among the calls of the answer.
+        /// Index of the call within the answer.
         index: usize,
-        /// Its name at the endpoint, where this piece has it.
+        /// Identifier of the call, if this part has it.
         id: Option<String>,
-        /// The tool, where this piece has it.
+        /// Name of the tool, if this part has it.
         name: Option<String>,
-        /// More of its arguments.
+        /// Continuation of the arguments.
         arguments: String,
     },
     /// The answer is complete.
     Done,
 }
 
-/// A tool as endpoints are shown it.
+/// Description of a tool for endpoints.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
     /// What it does.
     pub description: &'static str,
@@ -77,21 +77,21 @@ pub struct Tool {
     pub parameters: serde_json::Value,
 }
 
-/// What is sent.
+/// An HTTP request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The address.
+    /// URL.
     pub url: String,
     /// Headers.
     pub headers: Vec<(&'static str, String)>,
-    /// The header that holds the key, where there is one.
+    /// Header with the key, if there is one: name, key, and the text before the key.
     pub secret: Option<(&'static str, super::Secret, &'static str)>,
     /// The body.
     pub body: serde_json::Value,
 }
 
 impl Request {
-    /// Everything that is sent, with the key replaced.
+    /// Renders the request as text, with the key replaced.
     #[must_use]
     pub fn preview(&self) -> String {
         let mut out = format!("POST {}\n", self.url);
@@ -106,22 +106,22 @@ impl Request {
     }
 }
 
-/// The name of this program in requests.
+/// User agent of this program.
 pub(super) const USER_AGENT: &str = concat!("atlas/", env!("CARGO_PKG_VERSION"));
 
-/// What counts of a response's status and headers.
+/// The parts of a response's status and headers that are used.
 #[derive(Debug)]
 pub(super) struct Head {
     /// The status.
     pub status: u16,
     /// Whether the body is a stream of events.
     pub streams: bool,
-    /// When to try again, as the endpoint asks.
+    /// Delay before a retry, as requested by the endpoint.
     pub after: Option<Duration>,
 }
 
 impl Head {
-    /// From the status and the headers of these names.
+    /// Interprets the status and the values of the named headers.
     pub(super) fn new(status: u16, content_type: Option<&str>, retry_after: Option<&str>) -> Head {
         let after = retry_after.and_then(|text| text.trim().parse::<f64>().ok());
         let after = after.filter(|seconds| (0.0..=1e6).contains(seconds)).map(Duration::from_secs_f64);

@@ -1,11 +1,11 @@
-//! The optional endpoint: a model that answers with read-only tools. Nothing is sent unless the user configured an
-//! endpoint and asked for it.
+//! The optional endpoint: a language model that answers questions with read-only tools. Nothing is sent unless the user
+//! has configured an endpoint and asks a question.
 //!
-//! * [`Settings`] – where it is, from the environment or a file that only its owner can read
-//! * [`Conversation`] – what was said, to be saved, continued and exported
-//! * [`ask`] – a question, rounds of tools, and the answer with its figures marked
+//! * [`Settings`] – how to reach the endpoint, from the environment or a file that only its owner can read
+//! * [`Conversation`] – the messages, to be saved, continued and exported
+//! * [`ask`] – a question, rounds of tool calls, and the answer with the origin of its numbers
 //!
-//! Text from the endpoint is not escaped here: whoever shows it does that.
+//! Text from the endpoint is not escaped here; code that displays it must do that.
 
 mod conversation;
 mod curl;
@@ -27,57 +27,58 @@ pub use tools::{Toolbox, tools};
 
 use message::Piece;
 
-/// Rounds of tools that a question can have.
+/// Maximum rounds of tool calls per question.
 pub const MOST_ROUNDS: usize = 8;
-/// Calls of tools in one round.
+/// Maximum tool calls per round.
 const MOST_CALLS: usize = 16;
-/// Most bytes of an answer with its calls, over all rounds: about 16,000 tokens. All of it is laid out again at every frame.
+/// Maximum size of an answer with its calls over all rounds, bytes: about 16,000 tokens. The whole text is laid out
+/// again on every frame.
 const MOST_ANSWER: usize = 64 << 10;
 
-/// Why there is no answer.
+/// Error while getting an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// No connection, or it broke.
+    /// The connection failed or broke.
     #[error("cannot reach the endpoint: {0}")]
     Connection(String),
-    /// Its certificate, or one of the files that certificates are checked with, is refused.
+    /// The endpoint's certificate, or a file that is needed to verify certificates, was rejected.
     #[error("the endpoint is not trusted: {0}; set CURL_CA_BUNDLE to use your own certificate authority")]
     Untrusted(String),
-    /// Nothing arrived in time.
+    /// A timeout.
     #[error("the endpoint timed out ({0}); set ATLAS_ASSISTANT_TIMEOUT_S to wait longer")]
     Timeout(String),
-    /// The program that sends requests cannot be started.
+    /// curl cannot be started.
     #[error("an endpoint needs the program `curl`, which cannot be started: {0}; install it")]
     NoCurl(String),
-    /// It answers with a status other than 200.
+    /// The endpoint answered with a status other than 200.
     #[error("the endpoint returned status {code}{}", if text.trim().is_empty() { String::new() } else { format!(": {}", text.trim()) })]
     Status {
-        /// The status.
+        /// HTTP status.
         code: u16,
-        /// What it says, at most the beginning.
+        /// Beginning of the response's text.
         text: String,
-        /// When to try again, as it asks.
+        /// Delay before a retry, as requested by the endpoint.
         after: Option<Duration>,
     },
     /// The stream ended before the answer did.
     #[error("incomplete answer: the stream ended early")]
     Truncated,
-    /// What arrived is not what the protocol says.
+    /// The response does not conform to the protocol.
     #[error("cannot read the endpoint's answer: {0}")]
     Malformed(String),
-    /// More arrived than is read.
+    /// The response exceeds a size limit.
     #[error("the endpoint's answer is too large")]
     TooLarge,
-    /// The model only calls tools.
+    /// The model has used all rounds for tool calls without an answer.
     #[error("the model called tools {0} times without answering, which is the limit")]
     Rounds(usize),
-    /// The user stopped it.
+    /// Canceled by the user.
     #[error("stopped")]
     Cancelled,
 }
 
 impl EndpointError {
-    /// Whether another attempt may succeed.
+    /// Whether a retry may succeed.
     fn is_passing(&self) -> bool {
         match self {
             EndpointError::Connection(_) | EndpointError::Timeout(_) => true,
@@ -102,18 +103,18 @@ impl EndpointError {
     }
 }
 
-/// What happens while a question is answered.
+/// Progress while a question is answered.
 #[derive(Debug)]
 pub enum Event<'e> {
-    /// Text arrives, as the endpoint sent it.
+    /// Part of the answer's text, as sent by the endpoint.
     Text(&'e str),
-    /// A tool is called.
+    /// A tool call.
     Tool(&'e Call),
-    /// An attempt failed; there is another one after a while.
+    /// An attempt failed and will be repeated after the delay.
     Retry(&'e EndpointError, Duration),
 }
 
-/// The request that a conversation sends next.
+/// Builds the next request of a conversation.
 #[must_use]
 pub fn request(settings: &Settings, conversation: &Conversation) -> Request {
     match settings.protocol {
@@ -122,11 +123,11 @@ pub fn request(settings: &Settings, conversation: &Conversation) -> Request {
     }
 }
 
-/// Sends a conversation that ends in a question, and adds calls, their results and the answer to it. What arrived of an
-/// answer that is interrupted stays in the conversation.
+/// Sends a conversation that ends in a question, and appends calls, their results and the answer to it. If the answer
+/// is interrupted, the part that has arrived is kept.
 ///
 /// # Errors
-/// The endpoint cannot be reached, answers with an error, sends what cannot be read, or never stops to call tools.
+/// The endpoint cannot be reached, answers with an error or a malformed response, or does not stop calling tools.
 pub fn ask(
     settings: &Settings,
     conversation: &mut Conversation,
@@ -165,10 +166,10 @@ pub fn ask(
     Err(EndpointError::Rounds(MOST_ROUNDS))
 }
 
-/// Reads a recorded response, as a stream or as one document, and answers the text and the calls in it.
+/// Decodes a recorded response, as a stream or as one document, and returns its text and calls.
 ///
 /// # Errors
-/// As [`ask`], of a response that cannot be read.
+/// The same as [`ask`] for a malformed response.
 pub fn replay(protocol: Protocol, stream: bool, body: &[u8]) -> Result<(String, Vec<Call>), EndpointError> {
     let (mut turn, mut outcome) = (Turn::default(), Ok(()));
     let mut event = |data: Option<String>| {
@@ -183,13 +184,13 @@ pub fn replay(protocol: Protocol, stream: bool, body: &[u8]) -> Result<(String, 
     Ok((turn.text, turn.calls))
 }
 
-/// One answer as it arrives.
+/// One answer, while it arrives.
 #[derive(Debug, Default)]
 struct Turn {
     text: String,
     calls: Vec<Call>,
     done: bool,
-    /// Bytes that were taken in this round and the ones before it.
+    /// Bytes received in this round and earlier ones.
     taken: usize,
 }
 
@@ -201,7 +202,7 @@ impl Turn {
         cancelled: &dyn Fn() -> bool,
         sink: &mut dyn FnMut(Event<'_>),
     ) -> Result<(), EndpointError> {
-        // Both closures speak to the same listener.
+        // Both closures need mutable access to the sink.
         let sink = std::cell::RefCell::new(sink);
         http::exchange(
             request,
@@ -213,7 +214,7 @@ impl Turn {
         self.end()
     }
 
-    /// Takes what one event of the response says.
+    /// Handles one event of the response.
     fn read(&mut self, protocol: Protocol, data: &str, sink: &mut dyn FnMut(Event<'_>)) -> Result<(), EndpointError> {
         let pieces = match protocol {
             Protocol::OpenAi => openai::pieces(data),
@@ -222,7 +223,7 @@ impl Turn {
         pieces.map_err(EndpointError::Malformed)?.into_iter().try_for_each(|piece| self.take(piece, sink))
     }
 
-    /// Whether the answer is complete.
+    /// Returns an error unless the answer is complete.
     fn end(&self) -> Result<(), EndpointError> {
         if !self.done {
             return Err(EndpointError::Truncated);

@@ -1,4 +1,4 @@
-//! `/v1/chat/completions`: what is sent, and what comes back in pieces or at once.
+//! The OpenAI API: `/v1/chat/completions`, streamed or as a single document.
 
 use atlas_core::sort;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::message::{Call, Message, Piece, Request, Tool};
 use super::settings::Settings;
 
-/// The request of a conversation.
+/// Builds the request for a conversation.
 pub(super) fn request(settings: &Settings, messages: &[Message], tools: &[Tool]) -> Request {
     let mut body = sort::filled::<Map<_, _>, _>([
         ("model".to_owned(), json!(settings.model)),
@@ -45,7 +45,7 @@ fn message(message: &Message) -> Value {
     }
 }
 
-/// What an event or a whole response says.
+/// Parses an event or a whole response.
 pub(super) fn pieces(data: &str) -> Result<Vec<Piece>, String> {
     if data.trim() == "[DONE]" {
         return Ok(vec![Piece::Done]);

@@ -1,4 +1,4 @@
-//! Where the endpoint is and how to talk to it: from the environment, or from a file that only its owner can read.
+//! Settings of the endpoint, from the environment or from a file that only its owner can read.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,27 +9,27 @@ use atlas_document::parse::parse;
 use atlas_document::sources::{config_dir, read_text};
 use atlas_document::{Diagnostics, Node};
 
-/// The protocol that an endpoint speaks.
+/// Protocol of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// `/v1/chat/completions`, as OpenAI, vLLM, SGLang, llama.cpp, Ollama and others have it.
+    /// `/v1/chat/completions`, as implemented by OpenAI, vLLM, SGLang, llama.cpp, Ollama and others.
     OpenAi,
     /// `models/NAME:streamGenerateContent` of the Gemini API.
     Gemini,
 }
 
-/// A key that is shown nowhere.
+/// An API key, hidden in debug output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// A key.
+    /// Wraps a key.
     #[must_use]
     pub fn new(key: impl Into<String>) -> Secret {
         Secret(key.into())
     }
 
-    /// The key, to be sent.
+    /// The key in plain text, for sending.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -42,52 +42,52 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// How to reach a model.
+/// Settings for reaching a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The protocol.
     pub protocol: Protocol,
     /// The base URL: `https://api.openai.com/v1`, `http://127.0.0.1:8000/v1`.
     pub url: String,
-    /// The model.
+    /// Name of the model.
     pub model: String,
-    /// The key, where the endpoint needs one.
+    /// API key, if the endpoint needs one.
     pub key: Option<Secret>,
-    /// Longest wait for the connection, the response, and each piece of it.
+    /// Timeout for the connection, the response, and each part of it.
     pub timeout: Duration,
-    /// Further attempts after a busy or failing endpoint.
+    /// Retries after a busy or failing endpoint.
     pub retries: u32,
-    /// The first wait between attempts; it doubles.
+    /// Delay before the first retry; it doubles with each one.
     pub backoff: Duration,
 }
 
-/// Why there are no settings.
+/// Error while loading the settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// Nothing says where the endpoint is.
+    /// No endpoint is configured.
     #[error(
         "no endpoint is configured: set ATLAS_ASSISTANT_URL and ATLAS_ASSISTANT_MODEL (and ATLAS_ASSISTANT_KEY), or write \
          url, model and key to {}, readable by you alone",
         file.as_ref().map_or_else(|| "assistant.yaml in the configuration directory".to_owned(), |file| file.display().to_string())
     )]
     Missing {
-        /// Where the file would be.
+        /// Path at which the file is expected.
         file: Option<PathBuf>,
     },
-    /// Others can read the file.
+    /// The file is readable by others.
     #[error("{}: others can read this file, which may hold a key (mode {mode:03o}); run `chmod 600` on it", file.display())]
     Permissions {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// Its permissions.
+        /// File mode.
         mode: u32,
     },
-    /// The file or a variable says something wrong.
+    /// A value in the file or in a variable is invalid.
     #[error("{place}: {message}")]
     Wrong {
-        /// Where.
+        /// File or variable.
         place: String,
-        /// What.
+        /// Description of the problem.
         message: String,
     },
 }
@@ -96,7 +96,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const RETRIES: u32 = 3;
 const BACKOFF: Duration = Duration::from_millis(500);
 
-/// What one place says.
+/// Settings found in one source.
 #[derive(Debug, Default)]
 struct Said {
     protocol: Option<String>,
@@ -107,19 +107,19 @@ struct Said {
 }
 
 impl Settings {
-    /// From the environment, and what it leaves open from `assistant.yaml` in the configuration directory.
+    /// Loads the settings from the environment, and missing ones from `assistant.yaml` in the configuration directory.
     ///
     /// # Errors
-    /// Nothing is configured, a value is wrong, or others can read the file.
+    /// Nothing is configured, a value is invalid, or the file is readable by others.
     pub fn load() -> Result<Settings, SettingsError> {
         let file = config_dir().map(|dir| dir.join("assistant.yaml"));
         Settings::from(&|name| std::env::var(name).ok(), file.as_deref())
     }
 
-    /// As [`Settings::load`], from these variables and this file.
+    /// Like [`Settings::load`], with the given variables and file.
     ///
     /// # Errors
-    /// As [`Settings::load`].
+    /// The same as [`Settings::load`].
     pub fn from(variable: &dyn Fn(&str) -> Option<String>, file: Option<&Path>) -> Result<Settings, SettingsError> {
         let set = |name: &str| variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let environment = Said {
@@ -133,7 +133,7 @@ impl Settings {
             Some(file) => read(file)?,
             None => Said::default(),
         };
-        // A key belongs to the place that names its endpoint: it is not sent to another one.
+        // A key is only sent to the endpoint that is named in the same source.
         let key = if environment.url.is_some() { environment.key } else { environment.key.or(written.key) };
         let (Some(url), Some(model)) = (environment.url.or(written.url), environment.model.or(written.model)) else {
             return Err(SettingsError::Missing { file: file.map(Path::to_path_buf) });
@@ -165,7 +165,7 @@ impl Settings {
     }
 }
 
-/// Whether a URL leads to this machine.
+/// Whether a URL refers to this machine.
 pub(super) fn is_local(url: &str) -> bool {
     let host = url.trim_start_matches("https://").trim_start_matches("http://");
     let host = host.split('/').next().unwrap_or(host);
@@ -178,7 +178,7 @@ pub(super) fn is_local(url: &str) -> bool {
         || name.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Reads the file, unless others can read it, too.
+/// Reads the file; fails if it is readable by others.
 fn read(file: &Path) -> Result<Said, SettingsError> {
     let wrong = |message: String| SettingsError::Wrong { place: file.display().to_string(), message };
     #[cfg(unix)]

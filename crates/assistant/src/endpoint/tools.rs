@@ -1,5 +1,5 @@
-//! The tools that a model gets: they read and compute, and change nothing. Each goes the way of the command line:
-//! documents, scenario, estimate. Every answer names the command that reproduces it.
+//! Tools for the model. They read and compute, and change nothing. Each works like the command line: documents,
+//! scenario, estimate. Every result includes the command that reproduces it.
 
 use atlas_catalog::software;
 use atlas_plan::advice::{self, Objective};
@@ -14,16 +14,16 @@ use serde_json::{Value, json};
 use super::message::{Call, Tool};
 use crate::offline::{Case, Context, best, where_flags};
 
-/// Longest result that is sent.
+/// Maximum size of a result, bytes.
 const LONGEST: usize = 24_000;
-/// Names and rows of a list that are sent.
+/// Maximum names or rows of a list.
 const ROWS: usize = 60;
-/// Targets that are compared at once.
+/// Maximum targets compared in one call.
 const TARGETS: usize = 12;
 /// Levels of a derivation.
 const DEPTH: usize = 4;
 
-/// The tools.
+/// Descriptions of all tools.
 #[must_use]
 pub fn tools() -> Vec<Tool> {
     let text = |what: &str| json!({"type": "string", "description": what});
@@ -90,7 +90,7 @@ pub fn tools() -> Vec<Tool> {
     ]
 }
 
-/// Arguments of all tools.
+/// Union of the arguments of all tools.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Arguments {
@@ -106,17 +106,18 @@ struct Arguments {
     words: Vec<String>,
 }
 
-/// Runs tools on the user's files.
+/// Executes tool calls on the user's files.
 #[derive(Debug)]
 pub struct Toolbox<'a> {
-    /// What calls leave out.
+    /// Defaults for arguments that a call omits.
     pub context: &'a Context<'a>,
-    /// Stops searches.
+    /// Cancels searches.
     pub gauge: &'a Gauge,
 }
 
 impl Toolbox<'_> {
-    /// Answers a call with JSON; the problems with the call is the answer, so that the model can mend it.
+    /// Executes a call and returns JSON. A problem with the call is returned as the result, so that the model can
+    /// correct it.
     #[must_use]
     pub fn call(&self, call: &Call) -> String {
         let text = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
@@ -146,12 +147,12 @@ impl Toolbox<'_> {
         }
     }
 
-    /// The scenario of a call, the context's where it does not say.
+    /// Scenario of a call; omitted arguments are taken from the context.
     fn case(&self, arguments: &Arguments, target: Option<&str>) -> Result<Case<'_>, String> {
         let context = self.context;
         let target = target.or(arguments.target.as_deref()).unwrap_or(&context.target);
         let workload = arguments.workload.as_deref().unwrap_or(&context.workload);
-        // Knobs of the scenario on the screen are about that scenario.
+        // The context's overrides apply only to the context's own target and workload.
         let own = *target == *context.target && *workload == *context.workload;
         let mut overrides = if own { context.overrides.clone() } else { Overrides::new() };
         let found = Case::of(context, target, workload, Overrides::new()).map_err(|refusal| refusal.to_string())?;
@@ -284,7 +285,7 @@ fn command(name: &str, flags: Vec<String>) -> String {
     format!("atlas {name} {}", flags.join(" "))
 }
 
-/// Figures with their values, texts and intervals.
+/// Metrics with their values, texts and intervals.
 fn figures<'m>(case: &Case<'_>, metrics: impl Iterator<Item = &'m Metric>) -> Value {
     let mut all = serde_json::Map::new();
     for metric in metrics {
@@ -298,7 +299,7 @@ fn figures<'m>(case: &Case<'_>, metrics: impl Iterator<Item = &'m Metric>) -> Va
     Value::Object(all)
 }
 
-/// A term of a derivation, down to some depth.
+/// A term of a derivation, down to `depth` levels.
 fn term(tree: &explain::Term, depth: usize) -> Value {
     let mut value = json!({"name": tree.name, "value": tree.shown()});
     if let Some(object) = value.as_object_mut() {

@@ -1,4 +1,4 @@
-//! Clause by clause.
+//! Parser of the clauses.
 
 use super::super::question::usual_relation;
 use super::super::{Hardware, Known, Objective, Question};
@@ -11,7 +11,7 @@ use atlas_plan::knob::{Knob, KnobValues as _, Setting};
 use atlas_plan::search::condition::Relation;
 use atlas_plan::search::{Condition, figure};
 
-/// Words that say nothing of their own.
+/// Words that are ignored.
 const FILLERS: [&str; 43] = [
     "a", "an", "the", "for", "with", "and", "to", "me", "my", "at", "of", "per", "token", "is", "what", "which",
     "that", "lowest", "highest", "most", "best", "using", "in", "i", "can", "it", "way", "please", "show", "find",
@@ -19,7 +19,7 @@ const FILLERS: [&str; 43] = [
     "each",
 ];
 
-/// Reads pieces into a question.
+/// Parses pieces into a question.
 pub(super) struct Reader<'k> {
     pieces: std::iter::Peekable<std::vec::IntoIter<Piece>>,
     known: &'k Known,
@@ -44,7 +44,7 @@ impl<'k> Reader<'k> {
         Ok(self.question)
     }
 
-    /// The sign that comes next, taken.
+    /// Takes the next piece if it is a sign.
     fn sign(&mut self) -> Option<&'static str> {
         match self.pieces.peek() {
             Some(Piece::Sign(sign)) => {
@@ -56,7 +56,7 @@ impl<'k> Reader<'k> {
         }
     }
 
-    /// The word that comes next.
+    /// The next piece if it is a word.
     fn peek(&mut self) -> Option<&str> {
         match self.pieces.peek() {
             Some(Piece::Word(word)) => Some(word),
@@ -64,7 +64,7 @@ impl<'k> Reader<'k> {
         }
     }
 
-    /// The word that comes next, taken.
+    /// Takes the next piece if it is a word.
     fn take(&mut self) -> Option<String> {
         match self.pieces.next_if(|piece| matches!(piece, Piece::Word(_))) {
             Some(Piece::Word(word)) => Some(word),
@@ -72,7 +72,7 @@ impl<'k> Reader<'k> {
         }
     }
 
-    /// A sign without a figure before it: a bound, or what is to be the highest or lowest, as in `max throughput`.
+    /// Parses a sign without a metric before it: a bound, or an objective as in `max throughput`.
     fn bare(&mut self, sign: &'static str) -> Result<(), Trouble> {
         let Some(bound) = self.take() else { return Err(Trouble::NoBound { sign }) };
         match Objective::named(&bound.to_lowercase()) {
@@ -82,11 +82,11 @@ impl<'k> Reader<'k> {
         Ok(())
     }
 
-    /// A bound without a figure: what such a bound usually is.
+    /// Parses a bound without a metric before it: the metric is named after it or implied by the bound.
     fn bound(&mut self, sign: &'static str, bound: String) -> Result<(), Trouble> {
         let letters = bound.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
         let training = self.question.mode == Some(Mode::Training);
-        // `under 50 ms tpot`: the figure stands behind its bound.
+        // `under 50 ms tpot`: the metric follows its bound.
         if let Some(metric) = self.peek().and_then(|word| metric_of(&word.to_lowercase())) {
             let condition = Condition::on(metric, &format!("{sign}{bound}"))?;
             self.pieces.next();
@@ -109,7 +109,7 @@ impl<'k> Reader<'k> {
         Ok(())
     }
 
-    /// Adds a constraint; a later bound on the same side of the same figure replaces an earlier one.
+    /// Adds a constraint. It replaces an earlier one on the same side of the same metric or knob.
     fn constrain(&mut self, condition: Condition) {
         let same = |known: &Condition| match (known, &condition) {
             (Condition::Fits, Condition::Fits) => true,
@@ -167,7 +167,7 @@ impl<'k> Reader<'k> {
         Ok(())
     }
 
-    /// A word that names neither a figure, a knob, a target nor a workload.
+    /// Parses a word that names no metric, knob, target or workload.
     fn unnamed(&mut self, word: &str, lower: String) -> Result<(), Trouble> {
         if let Some((knob, setting)) = spoken::alone(&lower) {
             self.set(knob, setting);
@@ -183,7 +183,7 @@ impl<'k> Reader<'k> {
         Err(Trouble::unknown(word))
     }
 
-    /// A number in front of what is counted, in digits: `one h100`, `8x h100`.
+    /// Converts a number before a counted noun to digits: `one h100`, `8x h100`.
     fn number(&mut self, lower: String) -> String {
         let Some(next) = self.peek().map(str::to_lowercase) else { return lower };
         let counted = self.known.names_target(&next) || spoken::counted(&next).is_some();
@@ -194,7 +194,7 @@ impl<'k> Reader<'k> {
         }
     }
 
-    /// Words with a meaning of their own.
+    /// Parses a keyword.
     fn keyword(&mut self, lower: &str) -> bool {
         if let Some(objective) = Objective::named(lower) {
             self.question.objective = Some(objective);
@@ -212,12 +212,12 @@ impl<'k> Reader<'k> {
         true
     }
 
-    /// A member of a list of hardware: a name, or a number and a name.
+    /// Parses a member of a hardware list: a name, or a number and a name.
     fn hardware(&mut self, lower: &str) -> bool {
         // `8xh100`
         let times = lower.split_once(['x', '×']).and_then(|(count, name)| Some((count.parse::<u32>().ok()?, name)));
         if let Some((count, name)) = times.filter(|(_, name)| {
-            // A target may itself be called `8xh100`.
+            // A target's name may itself look like `8xh100`.
             !name.is_empty() && self.known.names_target(name) && !self.known.names_target(lower)
         }) {
             self.question.hardware.push(Hardware { count: Some(count), name: name.to_owned() });
@@ -275,7 +275,7 @@ impl<'k> Reader<'k> {
         true
     }
 
-    /// A figure or a knob, and the value that stands behind it without a sign.
+    /// Parses a metric or a knob followed by its value without a sign.
     fn valued(&mut self, lower: &str) -> Result<bool, Trouble> {
         let Some(value) = self.peek().map(str::to_owned) else { return Ok(false) };
         if let Some(metric) = metric_of(lower) {
@@ -290,7 +290,7 @@ impl<'k> Reader<'k> {
             }
         }
         let Some(knob) = Knob::find(lower).or_else(|| spoken::counted(lower)) else { return Ok(false) };
-        // A word that also names a model or hardware is a knob only where a value of it follows.
+        // A word that also names a model or hardware is taken as a knob only if a valid value follows.
         match knob.parse(&value, &[]) {
             Ok(setting) => {
                 self.pieces.next();
@@ -306,13 +306,13 @@ impl<'k> Reader<'k> {
         }
     }
 
-    /// A figure or a knob, a sign and a bound or a value.
+    /// Parses a metric or a knob, a sign, and a bound or value.
     fn related(&mut self, word: &str) -> Result<(), Trouble> {
         let Some(sign) = self.sign() else { return Err(Trouble::unknown(word)) };
         let Some(value) = self.take() else { return Err(Trouble::NoBound { sign }) };
         self.listing = false;
         if let Some(metric) = metric_of(&word.to_lowercase()) {
-            // An equation on a figure means a bound: computed figures hardly ever equal a number exactly.
+            // `=` with a metric is taken as a bound: computed values are almost never exactly equal to a number.
             let sign = match (sign, usual_relation(metric)) {
                 ("=", Relation::AtLeast) => ">=",
                 ("=", _) => "<=",
@@ -320,7 +320,7 @@ impl<'k> Reader<'k> {
             };
             match (Condition::on(metric, &format!("{sign}{value}")), Objective::named(&word.to_lowercase())) {
                 (Ok(condition), _) => self.constrain(condition),
-                // `throughput under 20ms`: the bound is of another figure.
+                // `throughput under 20ms`: the bound belongs to another metric.
                 (Err(_), Some(objective)) => {
                     self.question.objective = Some(objective);
                     self.bound(sign, value)?;
@@ -340,7 +340,7 @@ impl<'k> Reader<'k> {
     }
 }
 
-/// Which end a relation bounds.
+/// Side that a relation bounds.
 fn side(relation: Relation) -> u8 {
     match relation {
         Relation::AtMost | Relation::Below => 0,
@@ -350,7 +350,7 @@ fn side(relation: Relation) -> u8 {
     }
 }
 
-/// The metric of a name or of a label on the screen.
+/// Metric by its name or its label in the TUI.
 fn metric_of(lower: &str) -> Option<&'static Metric> {
     let id = match lower {
         "$/1m" | "$/m" | "$/mtok" | "usd/1m" => MetricId::DollarPer1mTokens,

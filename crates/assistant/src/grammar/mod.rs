@@ -1,4 +1,4 @@
-//! The rules: a line is a sequence of clauses, in any order.
+//! The grammar: a line is a sequence of clauses in any order.
 //!
 //! | clause | means |
 //! | --- | --- |
@@ -6,10 +6,10 @@
 //! | `llama 70b` | parts of a workload's name |
 //! | `cheapest`, `fastest`, `lowest-latency`, `greenest`, `soonest`, `smallest` | the objective |
 //! | `tpot<50ms`, `ttft under 2s`, `tpot 50ms`, `$/1M<2`, `tp<=8`, `fits`, `10% free` | a constraint |
-//! | `under 50ms`, `under 60d`, `<$2` | the constraint that such a bound usually is |
-//! | `tp=8`, `tp 8`, `precision fp8` | a knob that is set |
-//! | `tp8`, `fp8`, `sglang`, `1000 users`, `8k context` | the same, as it is said |
-//! | `1T tokens` | how long a training run is |
+//! | `under 50ms`, `under 60d`, `<$2` | a constraint on the metric that the unit implies |
+//! | `tp=8`, `tp 8`, `precision fp8` | a knob setting |
+//! | `tp8`, `fp8`, `sglang`, `1000 users`, `8k context` | a knob setting in colloquial form |
+//! | `1T tokens` | the length of a training run |
 //! | `on h100, h200`, `128 h100`, `8xh100`, `h100*`, `64 gpus` | the hardware |
 
 mod clause;
@@ -21,13 +21,13 @@ pub use trouble::Trouble;
 
 use super::{Known, Question};
 
-/// Longest line that is read.
+/// Maximum length of a line, bytes.
 const LONGEST: usize = 2_000;
 
-/// Reads a line.
+/// Parses a line.
 ///
 /// # Errors
-/// A word that means nothing here, or a bound or setting that is refused; what is known instead.
+/// A word is not understood, or a bound or setting is invalid. The error lists the valid ones.
 pub fn parse(line: &str, known: &Known) -> Result<Question, Trouble> {
     if line.len() > LONGEST {
         return Err(Trouble::TooLong { longest: LONGEST });
@@ -35,7 +35,7 @@ pub fn parse(line: &str, known: &Known) -> Result<Question, Trouble> {
     clause::Reader::of(words::split(line), known).read()
 }
 
-/// Reads a number of tokens: `1T`, `15B`, `300000`.
+/// Parses a number of tokens: `1T`, `15B`, `300000`.
 pub(super) fn tokens(text: &str) -> Option<f64> {
     let units = [("t", 1e12), ("b", 1e9), ("g", 1e9), ("m", 1e6), ("k", 1e3), ("", 1.0)];
     let text = text.to_ascii_lowercase();

@@ -1,19 +1,19 @@
-//! Settings and numbers as people say them, without the name of a knob: `fp8`, `sglang`, `zero3`, `tp8`, `1000 users`.
+//! Settings and numbers in colloquial form, without the name of a knob: `fp8`, `sglang`, `zero3`, `tp8`, `1000 users`.
 
 use atlas_catalog::software::Software;
 use atlas_plan::knob::{KNOBS, Knob, KnobValues as _, Setting, ValueType};
 
-/// Knobs of the layout, whose value is often written without a sign: `tp8`.
+/// Parallelism knobs, whose values are often written without a sign: `tp8`.
 const LAYOUT: [Knob; 6] = [Knob::Tp, Knob::Pp, Knob::Dp, Knob::Cp, Knob::Ep, Knob::Vpp];
 
-/// `tp8`, `pp2`.
+/// Parses a parallelism knob joined with its value: `tp8`, `pp2`.
 pub(super) fn joined(word: &str) -> Option<(Knob, Setting)> {
     let (name, value) = word.split_at_checked(word.find(|c: char| c.is_ascii_digit())?)?;
     let knob = LAYOUT.into_iter().find(|knob| knob.name() == name)?;
     Some((knob, knob.parse(value, &[]).ok()?))
 }
 
-/// The setting that a word states by itself: a format, software, or a choice that one knob alone offers.
+/// Setting implied by a word alone: a number format, serving software, or a choice that only one knob offers.
 pub(super) fn alone(word: &str) -> Option<(Knob, Setting)> {
     let set = |knob: Knob| Some((knob, knob.parse(word, &[]).ok()?));
     let offers = |choices: &[&str]| choices.iter().any(|choice| choice.eq_ignore_ascii_case(word));
@@ -26,7 +26,7 @@ pub(super) fn alone(word: &str) -> Option<(Knob, Setting)> {
     set(Knob::Precision).or_else(software).or_else(|| set(only()?))
 }
 
-/// The knob that a noun behind a number stands for: `1000 users`, `8k context`, `4 nodes`.
+/// Knob implied by a noun after a number: `1000 users`, `8k context`, `4 nodes`.
 pub(super) fn counted(noun: &str) -> Option<Knob> {
     let name = match noun {
         "context" | "input" => Knob::Prompt.name(),
@@ -44,7 +44,7 @@ pub(super) fn is_any_accelerator(word: &str) -> bool {
     matches!(word, "gpu" | "gpus" | "accelerator" | "accelerators" | "device" | "devices" | "chips")
 }
 
-/// A small number in words.
+/// Converts a small number word to digits.
 pub(super) fn digits(word: &str) -> Option<&'static str> {
     Some(match word {
         "one" | "single" => "1",

@@ -1,4 +1,4 @@
-//! Why a line is not understood, and what would be.
+//! Errors of the grammar, with suggestions.
 
 use super::super::{Hardware, Known, Objective};
 use atlas_config::Mode;
@@ -6,10 +6,10 @@ use atlas_document::decode::nearest;
 use atlas_plan::knob::{KNOBS, KnobError};
 use atlas_plan::search::{ConditionError, figure};
 
-/// Why a line is not understood.
+/// Reason why a line is not understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
-    /// A word means nothing.
+    /// A word is unknown.
     #[error(
         "unknown word `{word}`{}. Known: {}, a metric (tpot<50ms), a knob (tp=8), `10% free`, `1T tokens`, targets and workloads by name",
         suggestion(word),
@@ -19,38 +19,38 @@ pub enum Trouble {
         /// The word.
         word: String,
     },
-    /// A figure or a knob without a bound or a value.
+    /// A metric or a knob has no bound or value.
     #[error("`{word}` needs a bound or a value, as in `tpot<50ms` or `tp=8`")]
     Alone {
         /// The word.
         word: String,
     },
-    /// A batch, of which there are several.
+    /// `batch` is ambiguous.
     #[error(
         "`batch`: which one? In training microbatch=4 or global=512; in serving concurrency=256 or max_num_seqs=256"
     )]
     Batch,
-    /// A bound without a figure that could be several.
+    /// A bound without a metric could apply to several metrics.
     #[error("{bound}: which metric? Use tpot{sign}{bound} or ttft{sign}{bound}")]
     Unclear {
-        /// The bound.
+        /// Text of the bound.
         bound: String,
         /// Its sign.
         sign: &'static str,
     },
-    /// A sign without a bound behind it.
+    /// A sign is not followed by a bound.
     #[error("`{sign}`: expected a bound, as in tpot<50ms")]
     NoBound {
         /// The sign.
         sign: &'static str,
     },
-    /// A constraint is refused.
+    /// A constraint is invalid.
     #[error(transparent)]
     Condition(#[from] ConditionError),
-    /// A setting is refused.
+    /// A setting is invalid.
     #[error(transparent)]
     Knob(#[from] KnobError),
-    /// No workload has all the words in its name.
+    /// No workload's name contains all the words.
     #[error("no {} matches `{words}`; known: {known}", mode.map_or("workload", |mode| match mode {
         Mode::Training => "training workload",
         Mode::Inference => "serving workload",
@@ -58,28 +58,28 @@ pub enum Trouble {
     NoWorkload {
         /// The words.
         words: String,
-        /// The mode that was asked for.
+        /// Mode given in the line.
         mode: Option<Mode>,
-        /// Workloads that there are.
+        /// Available workloads.
         known: String,
     },
-    /// No target has that name, or none can have this many accelerators.
+    /// No target has that name, or none can have this number of accelerators.
     #[error("no target matches `{hardware}`; known: {known}")]
     NoTarget {
-        /// What was asked for.
+        /// Hardware given in the line.
         hardware: String,
-        /// Targets that there are.
+        /// Available targets.
         known: String,
     },
-    /// More text than any question has.
+    /// The line is too long.
     #[error("the line is too long: the maximum is {longest} bytes")]
     TooLong {
-        /// How much is read.
+        /// Maximum length, bytes.
         longest: usize,
     },
 }
 
-/// Names that are listed before the rest is counted.
+/// Maximum names that are listed; the remaining ones are counted.
 const LISTED: usize = 12;
 
 fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
@@ -96,14 +96,15 @@ fn keywords() -> String {
     format!("serve, train, {}", objectives.join(", "))
 }
 
-/// Every word that means something without a name of the library.
+/// All words of the grammar that do not depend on the library.
 fn words() -> impl Iterator<Item = &'static str> {
     let knobs = KNOBS.iter().flat_map(|spec| std::iter::once(&spec.name).chain(spec.aliases)).copied();
     let objectives = Objective::ALL.into_iter().map(Objective::word);
     objectives.chain(["serve", "train", "fits"]).chain(figure::names()).chain(knobs)
 }
 
-/// The nearest word, as a question; computed when the error is displayed, since most lines are only tried.
+/// The most similar word, as a question. It is computed when the error is displayed, since many lines are only parsed
+/// on trial.
 fn suggestion(word: &str) -> String {
     nearest(word, words()).map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"))
 }

@@ -1,17 +1,17 @@
-//! A line as words and signs.
+//! Splitting of a line into words and signs.
 
-/// A piece of a line.
+/// A token of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
     /// A word, as typed.
     Word(String),
     /// A relation: `<`, `<=`, `>`, `>=`, `=`, `==`, `!=`.
     Sign(&'static str),
-    /// What separates the members of a list.
+    /// Separator of list members.
     Comma,
 }
 
-/// Words that stand for a relation.
+/// Parses words that stand for a relation; returns its sign and the number of words.
 fn spoken(first: &str, second: Option<&str>) -> Option<(&'static str, usize)> {
     Some(match (first, second) {
         ("at", Some("most")) | ("up", Some("to")) => ("<=", 2),
@@ -26,7 +26,7 @@ fn spoken(first: &str, second: Option<&str>) -> Option<(&'static str, usize)> {
     })
 }
 
-/// Splits a line into its pieces.
+/// Splits a line into tokens.
 pub(super) fn split(line: &str) -> Vec<Piece> {
     let mut raw: Vec<Piece> = Vec::new();
     let mut word = String::new();
@@ -76,7 +76,7 @@ pub(super) fn split(line: &str) -> Vec<Piece> {
     joined(&raw)
 }
 
-/// Relations that are written as words become signs, and a number and its unit one word.
+/// Converts relations written as words to signs, and joins numbers with their units.
 fn joined(raw: &[Piece]) -> Vec<Piece> {
     const UNITS: [&str; 17] =
         ["us", "ms", "s", "min", "h", "d", "days", "hours", "kwh", "mwh", "gwh", "kg", "t", "kw", "w", "gb", "%"];
@@ -116,7 +116,7 @@ fn joined(raw: &[Piece]) -> Vec<Piece> {
     pieces
 }
 
-/// A plain number.
+/// Parses a plain number.
 pub(super) fn number(text: &str) -> Option<f64> {
     let clean = text.replace('_', "");
     let digits = clean.starts_with(|c: char| c.is_ascii_digit() || c == '.');

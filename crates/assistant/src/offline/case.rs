@@ -1,4 +1,4 @@
-//! A scenario with its estimate, computed as the command line computes them, and the flags that lead to it.
+//! A scenario with its estimate, computed as on the command line, and the flags that reproduce it.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use super::reply::{About, Figure};
 use super::{Refusal, Reply};
 use crate::{Known, KnownTarget, KnownWorkload};
 
-/// What questions are about when they do not say.
+/// Defaults for questions that do not name target, workload or settings.
 #[derive(Debug, Clone)]
 pub struct Context<'a> {
-    /// Targets, workloads and catalog: what ships and the user's own.
+    /// Targets, workloads and catalog, built-in and the user's own.
     pub library: &'a Library,
     /// The target.
     pub target: Arc<str>,
     /// The workload.
     pub workload: Arc<str>,
-    /// Knobs that are set.
+    /// Changed knobs.
     pub overrides: Overrides,
-    /// Flags that every command needs to find the same files.
+    /// Flags that every command needs in order to find the same files.
     pub flags: Vec<String>,
 }
 
 impl Context<'_> {
-    /// The targets and workloads that words can name.
+    /// Targets and workloads that a question can name.
     #[must_use]
     pub fn known(&self) -> Known {
         Known::of(self.library)
@@ -37,7 +37,7 @@ impl Context<'_> {
 }
 
 impl Known {
-    /// The targets and workloads of a library.
+    /// Collects the targets and workloads of a library.
     #[must_use]
     pub fn of(library: &Library) -> Known {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts within the knobs' bounds")]
@@ -90,7 +90,7 @@ impl<'a> Case<'a> {
         Ok(Case { library, flags, parts, overrides, scenario, estimate })
     }
 
-    /// The same with other knobs.
+    /// Estimates the scenario with further changed knobs.
     pub(crate) fn with(&self, changes: &[(Knob, Setting)]) -> Result<Case<'a>, Refusal> {
         let mut overrides = self.overrides.clone();
         overrides.extend(changes.iter().cloned());
@@ -101,24 +101,24 @@ impl<'a> Case<'a> {
         self.scenario.mode()
     }
 
-    /// A figure's value; `None` if it does not apply to the scenario, or the scenario cannot run.
+    /// Value of a metric; `None` if it does not apply to the scenario, or the scenario cannot run.
     pub(crate) fn value(&self, metric: &Metric) -> Option<f64> {
         standing::figure(metric, &self.scenario, &self.estimate)
     }
 
-    /// The value with its unit.
+    /// Value with its unit.
     pub(crate) fn shown(&self, metric: &Metric) -> String {
         self.value(metric).map_or_else(|| "no figure".to_owned(), |value| metric.show(value))
     }
 
-    /// The interval as text.
+    /// The 90 % interval as text, if known.
     pub(crate) fn interval(&self, metric: &Metric) -> Option<String> {
         let value = self.value(metric)?;
         let (low, high) = metric.interval(&self.estimate, &self.scenario)?;
         Some(Scale::of(metric, std::iter::once(value)).interval_in_words(low, high))
     }
 
-    /// Adds a figure to an answer.
+    /// Adds a metric to an answer.
     pub(crate) fn figure(&self, reply: &mut Reply, metric: &Metric) {
         let Some(value) = self.value(metric) else { return };
         let figure = Figure {
@@ -141,7 +141,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// `--target T --workload W --set KNOB=VALUE …`, and the flags of files.
+    /// `--target T --workload W --set KNOB=VALUE …`, and the flags for files.
     pub(crate) fn command_flags(&self) -> Vec<String> {
         let about = self.about();
         let mut flags = vec!["--target".to_owned(), about.target, "--workload".to_owned(), about.workload];
@@ -149,19 +149,19 @@ impl<'a> Case<'a> {
         flags
     }
 
-    /// `--set KNOB=VALUE …`, and the flags of files.
+    /// `--set KNOB=VALUE …`, and the flags for files.
     pub(crate) fn set_flags(&self) -> Vec<String> {
         let set = self.about().set.into_iter().flat_map(|setting| ["--set".to_owned(), setting]);
         set.chain(self.flags.iter().cloned()).collect()
     }
 
-    /// What is wrong, where the scenario cannot run.
+    /// Reason why the scenario cannot run, if it cannot.
     pub(crate) fn trouble(&self) -> Option<String> {
         let detail = self.estimate.detail.as_ref()?;
         (!detail.verdict.fits()).then(|| detail.verdict.describe())
     }
 
-    /// The figures that answer what users ask first, those that say something.
+    /// Key metrics that apply to the scenario.
     pub(crate) fn headlines(&self) -> impl Iterator<Item = &'static Metric> {
         Metric::headlines(self.mode()).filter(|metric| metric.applies_to(&self.scenario))
     }

@@ -1,20 +1,20 @@
-//! Changes in words: `prices fall by a third`, `electricity doubles`, `tp=8`.
+//! Changes in natural language: `prices fall by a third`, `electricity doubles`, `tp=8`.
 
 use atlas_config::Mode;
 use atlas_plan::knob::Knob;
 
 use super::words::{Words, count};
 
-/// A number that is multiplied.
+/// A quantity that is scaled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Scaled {
     /// What is multiplied.
     pub(super) of: Quantity,
-    /// By what.
+    /// Factor.
     pub(super) factor: f64,
 }
 
-/// What is multiplied: a knob, or the load, which is a rate or a number of requests in flight.
+/// A knob, or the load, which is a request rate or a number of concurrent requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quantity {
     Knob(Knob),
@@ -23,7 +23,7 @@ pub(super) enum Quantity {
 }
 
 impl Quantity {
-    /// The knob that it is.
+    /// Knob that the quantity corresponds to.
     pub(super) fn knob(self, mode: Mode, open_load: bool) -> Knob {
         match (self, mode) {
             (Quantity::Knob(knob), _) => knob,
@@ -143,13 +143,13 @@ const TIMES: [(&str, f64); 17] = [
     ("twofold", 2.0),
 ];
 
-/// Words that are known here.
+/// Words that this module recognizes.
 pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
     let quantities = QUANTITIES.iter().flat_map(|(phrase, _)| phrase.split(' '));
     quantities.chain(DOWN.into_iter().chain(UP).flat_map(|phrase| phrase.split(' '))).chain(TIMES.map(|(word, _)| word))
 }
 
-/// Takes a factor in words, `halve` or `double`, where a figure is to become that many times what it is.
+/// Takes a factor such as `halve` or `double`, by which a metric is to change.
 pub(super) fn times(words: &mut Words) -> Option<f64> {
     if words.take("in half") {
         return Some(0.5);
@@ -157,7 +157,7 @@ pub(super) fn times(words: &mut Words) -> Option<f64> {
     TIMES.iter().find(|(word, _)| words.take(word)).map(|(_, times)| *times)
 }
 
-/// Takes `QUANTITY VERB [by] SHARE` out of a question.
+/// Takes `QUANTITY VERB [by] SHARE` from a question.
 pub(super) fn take(words: &mut Words) -> Option<Scaled> {
     let mut rest = words.clone();
     let of = QUANTITIES.iter().find(|(phrase, _)| rest.take(phrase)).map(|(_, quantity)| *quantity)?;
@@ -184,14 +184,14 @@ pub(super) fn take(words: &mut Words) -> Option<Scaled> {
     (factor > 0.0 && factor.is_finite()).then_some(Scaled { of, factor })
 }
 
-/// By how much.
+/// Amount of the change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum By {
     Share(f64),
     Times(f64),
 }
 
-/// Takes `a third`, `20%`, `30 percent`, `a factor of 3`, `3x`.
+/// Takes an amount: `a third`, `20%`, `30 percent`, `a factor of 3`, `3x`.
 fn share(words: &mut Words) -> Option<By> {
     const SHARES: [(&str, f64); 12] = [
         ("two thirds", 2.0 / 3.0),
@@ -223,7 +223,7 @@ fn share(words: &mut Words) -> Option<By> {
     })?;
     let percent = ["percent", "per"].iter().any(|unit| words.has(&format!("{word} {unit}")));
     let plain = matches!(by, By::Share(_)) && !word.ends_with('%');
-    // A number without a unit could be dollars or anything.
+    // A number without a unit would be ambiguous, such as dollars.
     if plain && !percent {
         return None;
     }

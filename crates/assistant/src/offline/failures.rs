@@ -1,4 +1,4 @@
-//! What failures cost a training run: goodput, and how far apart checkpoints should be.
+//! Cost of failures in a training run: goodput and the best checkpoint interval.
 
 use atlas_config::Mode;
 use atlas_core::units;
@@ -15,10 +15,10 @@ use super::reply::ReplyKind;
 use super::subject::ParsedQuestion;
 use super::{Block, Refusal, Reply};
 
-/// Runs of one answer: it is to come at once; the command that reproduces it takes more.
+/// Simulated runs per answer. Few, so that the answer is immediate; the command that reproduces it uses more.
 const REPLICATIONS: u32 = 8;
 
-/// Goodput under failures, and the interval between checkpoints that keeps most of it.
+/// Answers with the goodput under failures, and the checkpoint interval that maximizes it.
 pub(super) fn failures(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Failures);
     let case = question.case(context, &mut reply)?;

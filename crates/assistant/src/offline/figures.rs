@@ -1,4 +1,4 @@
-//! Figures as people call them.
+//! Names of metrics as they occur in questions.
 
 use atlas_config::Mode;
 use atlas_plan::estimate::{METRICS, Metric, MetricId};
@@ -6,7 +6,7 @@ use atlas_plan::search::figure;
 
 use super::words::Words;
 
-/// Phrases, and the metrics that they mean in training and in serving; longer phrases first.
+/// Phrases, with the metrics they stand for in training and in serving; longer phrases first.
 const PHRASES: [(&str, MetricId, MetricId); 80] = [
     ("tokens per second per user", MetricId::TokensPerSec, MetricId::TokensPerSecPerUser),
     ("tokens per second per gpu", MetricId::TokensPerSecPerAccel, MetricId::TokensPerSecPerAccel),
@@ -90,12 +90,12 @@ const PHRASES: [(&str, MetricId, MetricId); 80] = [
     ("mfu", MetricId::Mfu, MetricId::FlopUtilization),
 ];
 
-/// Words that are known here.
+/// Words that this module recognizes.
 pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
     PHRASES.iter().flat_map(|(phrase, ..)| phrase.split(' '))
 }
 
-/// A figure as a question names it: what it is depends on whether the workload trains or serves.
+/// A metric named in a question. Which metric it is depends on whether the workload is training or serving.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct NamedFigure {
     training: &'static Metric,
@@ -114,7 +114,7 @@ impl NamedFigure {
         }
     }
 
-    /// The only mode in which it says something.
+    /// Mode to which the metric is limited, if it applies in one only.
     pub(super) fn mode(self) -> Option<Mode> {
         use atlas_plan::estimate::Applies;
         if self.training != self.serving {
@@ -132,7 +132,7 @@ impl NamedFigure {
     }
 }
 
-/// Takes the first figure that is named out of a question. A figure with a bound behind it is a constraint and stays.
+/// Takes the first named metric from a question. A metric followed by a bound is a constraint and is not taken.
 pub(super) fn take(words: &mut Words) -> Option<NamedFigure> {
     for (phrase, training, serving) in PHRASES {
         if words.has(phrase) && !bounded(words, phrase) && words.take(phrase) {
@@ -144,7 +144,7 @@ pub(super) fn take(words: &mut Words) -> Option<NamedFigure> {
     (!bounded(words, &word) && words.take(&word)).then_some(NamedFigure::one(metric))
 }
 
-/// The metric of a single word: its name, or the label on the screen.
+/// Metric of a single word: its name, or its label in the TUI.
 pub(super) fn of_word(word: &str) -> Option<&'static Metric> {
     let label = |metric: &&Metric| metric.label.eq_ignore_ascii_case(word);
     figure::named(word).or_else(|| METRICS.iter().find(label))

@@ -1,4 +1,4 @@
-//! Whether a scenario can run, what makes it run, and how many accelerators are enough.
+//! Whether a scenario can run, which changes make it run, and how many accelerators are needed.
 
 use atlas_core::units::MEMORY_GB;
 use atlas_plan::advice::fit;
@@ -16,12 +16,12 @@ use super::subject::{ParsedQuestion, part_of_a_node};
 use super::why::suggest;
 use super::{Refusal, Reply};
 
-/// Fixes that are listed.
+/// Maximum fixes listed.
 const FIXES: usize = 6;
-/// Maximum nodes that are tried.
+/// Maximum nodes tried.
 const MOST_NODES: f64 = 4096.0;
 
-/// Whether it can run, and if not, the smallest changes that make it run.
+/// Answers whether the scenario can run, and if not, which smallest changes make it run.
 pub(super) fn fit(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
     if let Some((hardware, most)) = part_of_a_node(&question.subject, &question.known) {
         let mut question = question.clone();
@@ -72,7 +72,7 @@ pub(super) fn fit(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gaug
     Ok(reply)
 }
 
-/// How many sequences a replica holds, and whether requests wait for memory.
+/// States how many sequences fit in the memory of a replica, and whether requests have to wait for memory.
 fn room(reply: &mut Reply, case: &Case<'_>) {
     let metric = MetricId::MaxConcurrency.metric();
     let (Some(room), Setting::Number(requested), Setting::Number(replicas)) =
@@ -89,12 +89,12 @@ fn room(reply: &mut Reply, case: &Case<'_>) {
     case.figure(reply, metric);
 }
 
-/// One replica, so that a layout need not fill the node.
+/// Sets a single replica, so that the layout need not use all accelerators of the node.
 fn one_replica() -> [(Knob, Setting); 1] {
     [(Knob::Dp, Setting::Number(1.0))]
 }
 
-/// Whether it can run on some of a node's accelerators, with any layout.
+/// Answers whether any layout fits on `most` of a node's accelerators.
 fn part(question: &ParsedQuestion, most: u32, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Fit);
     let case = question.case(context, &mut reply)?.with(&one_replica())?;
@@ -119,11 +119,11 @@ fn part(question: &ParsedQuestion, most: u32, context: &Context<'_>, gauge: &Gau
     Ok(reply)
 }
 
-/// The fewest nodes of the hardware on which a layout keeps all constraints.
+/// Answers with the smallest number of nodes on which a layout meets all constraints.
 pub(super) fn count(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Count);
     let mut question = question.clone();
-    // A number of accelerators would be the answer.
+    // A given number of accelerators is ignored, since the number is what is asked for.
     for hardware in &mut question.subject.hardware {
         hardware.count = None;
     }
@@ -203,12 +203,13 @@ pub(super) fn count(question: &ParsedQuestion, context: &Context<'_>, gauge: &Ga
     Ok(reply)
 }
 
-/// Whether a block warns that the layout in effect cannot run, where other layouts are the answer.
+/// Whether a block warns that the current layout cannot run. The warning is irrelevant where other layouts are
+/// searched.
 fn is_warning(block: &super::Block) -> bool {
     matches!(block, super::Block::Text(text) if text.starts_with("This cannot run"))
 }
 
-/// The figures that are bounded.
+/// Adds the metrics with bounds.
 fn bounds(reply: &mut Reply, case: &Case<'_>, conditions: &[Condition]) {
     for condition in conditions {
         if let Condition::Figure(metric, relation, _) = condition
@@ -219,7 +220,7 @@ fn bounds(reply: &mut Reply, case: &Case<'_>, conditions: &[Condition]) {
     }
 }
 
-/// What users ask first.
+/// Adds the key metrics.
 pub(super) fn headline(reply: &mut Reply, case: &Case<'_>) {
     let mut rows = Vec::new();
     let metrics: Vec<&'static Metric> = case.headlines().collect();

@@ -1,10 +1,10 @@
-//! What engineers call knobs and questions in words of their own, put into the words of the other rules.
+//! Engineers' jargon for knobs and questions, rewritten to the words that the other rules recognize.
 
 use atlas_plan::knob::{Knob, KnobValues as _};
 
 use super::words::{Words, count};
 
-/// Longer names first.
+/// Names of knobs; longer ones first.
 const NAMES: [(&str, Knob); 37] = [
     ("tensor parallel size", Knob::Tp),
     ("tensor parallelism", Knob::Tp),
@@ -44,7 +44,7 @@ const NAMES: [(&str, Knob); 37] = [
     ("disaggregated prefill", Knob::PrefillAccelerators),
     ("overlap scheduling", Knob::OverlapScheduling),
 ];
-/// Values with which a feature is off and on.
+/// Values that switch a feature off and on.
 const SWITCHED: [(Knob, &str, &str); 8] = [
     (Knob::Recompute, "none", "full"),
     (Knob::CudaGraphs, "off", "on"),
@@ -69,7 +69,7 @@ const OFF: [&str; 11] = [
     "removing",
 ];
 const ON: [&str; 7] = ["with", "enable", "enabling", "turn on", "switch on", "add", "adding"];
-/// Units of a time in which something is to be done, in days.
+/// Units of deadlines, in days.
 const DAYS: [(&str, f64); 8] = [
     ("day", 1.0),
     ("days", 1.0),
@@ -80,7 +80,7 @@ const DAYS: [(&str, f64); 8] = [
     ("hour", 1.0 / 24.0),
     ("hours", 1.0 / 24.0),
 ];
-/// Ways in which ranks share the work.
+/// Terms for a parallel layout.
 const LAYOUTS: [&str; 8] = [
     "parallelism",
     "layout",
@@ -109,7 +109,7 @@ const SAME: [(&[&str], &[&str], &str); 6] = [
     (&["kv cache", "kv-cache"], &["left", "free", "big", "large", "much"], "where does the memory go"),
 ];
 
-/// Words that are known here.
+/// Words that this module recognizes.
 pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
     let names = NAMES.iter().map(|(name, _)| *name).chain(OFF).chain(ON).chain(LAYOUTS);
     let same = SAME.iter().flat_map(|(one, other, _)| one.iter().chain(other.iter()).copied());
@@ -125,7 +125,7 @@ pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
     ])
 }
 
-/// Puts them into other words.
+/// Rewrites jargon to the words of the other rules.
 pub(super) fn rewritten(words: &mut Words) {
     let some = |words: &Words, list: &[&str]| list.iter().any(|phrase| words.has(phrase));
     let asks_meaning = |words: &Words| words.begins("what is a") || words.begins("what does") && words.has("mean");
@@ -136,7 +136,7 @@ pub(super) fn rewritten(words: &mut Words) {
         }
     }
     for (name, knob) in NAMES {
-        // "How does speculative decoding work" asks the guide.
+        // "How does speculative decoding work" is a question for the guide.
         while !words.begins("how do") && !words.begins("what is") && words.replace(name, &[knob.name()]) {}
     }
     for (knob, off, on) in SWITCHED {
@@ -145,7 +145,7 @@ pub(super) fn rewritten(words: &mut Words) {
                 words.replace(&format!("{verb} {}", knob.name()), &[&format!("{}={value}", knob.name())]);
             }
         }
-        // "Would speculative decoding help": a feature without a value is asked for.
+        // "Would speculative decoding help": a feature without a value means switching it on.
         let about = ["why", "what does", "what is", "how", "where", "which", "explain", "define", "list"];
         let at = words.all().iter().position(|word| word == knob.name());
         let next = at.and_then(|at| words.all().get(at + 1));
@@ -161,7 +161,7 @@ pub(super) fn rewritten(words: &mut Words) {
         words.take("to");
         words.begin_with_what_if();
     }
-    // "Double the context": a length or a load changes; "halve the cost" asks how.
+    // "Double the context" is a change of a length or a load; "halve the cost" asks how to achieve it.
     for factor in ["double", "triple", "halve", "quadruple"] {
         let grows =
             ["length", "context", "prompt", "output", "load", "traffic", "concurrency", "users", "batch", "nodes"];
@@ -172,7 +172,7 @@ pub(super) fn rewritten(words: &mut Words) {
     for figure in ["show", "tell"] {
         words.take(&format!("and {figure} me"));
     }
-    // "How long does the first token take" asks for that time, not for the time of a request.
+    // "How long does the first token take" means TTFT, not the latency of a request.
     if !words.has("to first token") && words.replace("first token", &["ttft"]) && words.begins("how long") {
         let _ = words.replace("how long does", &["what", "is"]) || words.replace("how long", &["what", "is"]);
         words.take("take");
@@ -190,10 +190,10 @@ pub(super) fn rewritten(words: &mut Words) {
     network(words);
 }
 
-/// Stands for the hardware in effect in a question for the best layout.
+/// Placeholder for the current hardware in a question for the best layout.
 pub(super) const HERE: &str = "layout-here";
 
-/// "Is fp8 worth it": the figures with it.
+/// "Is fp8 worth it": compares the metrics with and without it.
 fn worth(words: &mut Words) {
     if words.has("worth it") && ["is", "are", "would"].iter().any(|first| words.begins(first)) {
         words.take("worth it");
@@ -203,7 +203,7 @@ fn worth(words: &mut Words) {
     }
 }
 
-/// "Is tp 4 or 8 better": both values as one word, of which the one that is not in effect is tried.
+/// "Is tp 4 or 8 better": joins both values to one word. The one that is not in effect is tried.
 fn alternatives(words: &mut Words) {
     let before = words.clone();
     words.rewrite_triples(|one, or, other| {
@@ -215,7 +215,7 @@ fn alternatives(words: &mut Words) {
     }
 }
 
-/// "Train in 60 days", "finish within two weeks": a bound on the time of the run.
+/// "Train in 60 days", "finish within two weeks": a bound on the training time.
 fn deadline(words: &mut Words) {
     for relation in ["in", "within", "under"] {
         for (unit, days) in DAYS {
@@ -227,7 +227,7 @@ fn deadline(words: &mut Words) {
     }
 }
 
-/// "The network is 400 Gb/s": the rate, not the kind of fabric.
+/// "The network is 400 Gb/s": a data rate, not the kind of fabric.
 fn network(words: &mut Words) {
     let named = ["network", "infiniband", "ethernet", "nic", "nics", "interconnect", "fabric"];
     if !named.iter().any(|name| words.has(name)) {

@@ -1,4 +1,4 @@
-//! What to change: rules of the playbook, what brings a figure to a value, and what matters most.
+//! What to change: rules of the playbook, changes that bring a metric to a value, and sensitivities.
 
 use atlas_core::units;
 use atlas_plan::engine::at_once;
@@ -12,10 +12,10 @@ use super::subject::ParsedQuestion;
 use super::why::{improvements, suggest};
 use super::{Refusal, Reply};
 
-/// Rows that are listed.
+/// Maximum rows listed.
 const ROWS: usize = 8;
 
-/// What improves a figure; with a bound, what brings the figure there alone.
+/// Lists what improves a metric, or with a bound, the single changes that reach it.
 pub(super) fn improve(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     if let [Condition::Figure(metric, _, wanted)] = question.subject.constraints.as_slice() {
         let mut question = question.clone();
@@ -35,7 +35,7 @@ pub(super) fn improve(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     Ok(reply)
 }
 
-/// What brings a figure to a value, each alone.
+/// Lists single changes that each bring a metric to `wanted`.
 fn reach(
     question: &ParsedQuestion,
     metric: &'static Metric,
@@ -83,7 +83,7 @@ fn reach(
     Ok(reply)
 }
 
-/// What a figure depends on most.
+/// Lists what a metric depends on most.
 pub(super) fn sensitivity(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Sensitivity);
     let case = question.case(context, &mut reply)?;
@@ -103,7 +103,7 @@ pub(super) fn sensitivity(question: &ParsedQuestion, context: &Context<'_>) -> R
     let row = |swing: &search::sensitivity::Swing| {
         vec![swing.lever.name().to_owned(), outcome(&swing.down), outcome(&swing.up), units::percent(swing.reach)]
     };
-    // The hardware is listed whole: what more of it brings is asked as often as what settings do.
+    // All hardware levers are listed, since questions about better hardware are as frequent as those about settings.
     let hardware = |swing: &search::sensitivity::Swing| !matches!(swing.lever, Lever::Knob(_));
     let listed = tornado.swings.iter().enumerate().filter(|(place, swing)| *place < ROWS || hardware(swing));
     reply.table(["", "down", "up", "reach"], listed.map(|(_, swing)| row(swing)).collect());

@@ -1,4 +1,4 @@
-//! What there is, and what the guide says.
+//! Lists of names, and sections of the guide.
 
 use atlas_catalog::software;
 use atlas_plan::estimate::METRICS;
@@ -9,19 +9,19 @@ use super::reply::{Block, ReplyKind};
 use super::subject::ParsedQuestion;
 use super::{Refusal, Reply};
 
-/// The guide, as it ships.
+/// The built-in guide.
 const GUIDE: &str = include_str!("../../guide.md");
-/// Names that are listed.
+/// Maximum names listed.
 const NAMES: usize = 60;
-/// Lines of a section that are shown.
+/// Maximum lines of a section that are shown.
 const LINES: usize = 30;
-/// Words that every question to the guide has.
+/// Words without significance for the search in the guide.
 const COMMON: [&str; 30] = [
     "how", "do", "i", "can", "to", "a", "an", "the", "my", "in", "on", "of", "for", "with", "does", "you", "where",
     "it", "and", "is", "work", "use", "using", "get", "from", "own", "file", "files", "atlas", "see",
 ];
 
-/// Lists what can be named.
+/// Lists what a question can name.
 pub(super) fn list(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::List);
     let words = &question.words;
@@ -83,10 +83,10 @@ fn sections() -> Vec<Section<'static>> {
     all
 }
 
-/// The section of the guide that says most about the words of the question.
+/// Answers with the section of the guide that matches most words of the question.
 pub(super) fn guide(question: &ParsedQuestion) -> Result<Reply, Refusal> {
     let wanted: Vec<&String> = question.words.all().iter().filter(|word| !COMMON.contains(&word.as_str())).collect();
-    // `calibrate` and `calibration` share their beginning.
+    // Compares the first letters only, so that `calibrate` matches `calibration`.
     let stem = |word: &str| word.chars().take(6).collect::<String>();
     let holds = |text: &str, word: &str| {
         let stem = stem(word);
@@ -101,7 +101,7 @@ pub(super) fn guide(question: &ParsedQuestion) -> Result<Reply, Refusal> {
     let best = all.iter().max_by_key(|section| score(section));
     let found = best.filter(|section| {
         let (title, body) = score(section);
-        // At least half of the words must be there, or the section is about something else.
+        // If fewer than half of the words occur, the section is about something else.
         title > 0 || (body > 0 && 2 * body > wanted.len())
     });
     let Some(section) = found else {
@@ -121,7 +121,7 @@ pub(super) fn guide(question: &ParsedQuestion) -> Result<Reply, Refusal> {
     Ok(reply)
 }
 
-/// The subcommands that a text names, in its order: `atlas calibrate`.
+/// Subcommands mentioned in a text as `atlas calibrate`, in order.
 fn subcommands(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || c == '`').collect();

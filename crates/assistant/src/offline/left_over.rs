@@ -1,5 +1,5 @@
-//! What is left of a question's words once its topic and its figure are taken out: workload, hardware, settings and
-//! constraints in the grammar of the command line.
+//! Parsing of the words that remain of a question after topic and metric are taken: workload, hardware, settings and
+//! constraints in the query grammar.
 
 use atlas_catalog::software::Software;
 use atlas_plan::knob::{Knob, KnobValues as _};
@@ -9,7 +9,7 @@ use super::topic::Topic;
 use super::words::{Words, count};
 use crate::{Known, Question, parse};
 
-/// Words that a topic's questions have besides their subject.
+/// Words without significance in the remaining text.
 const BESIDES: [&str; 52] = [
     "not",
     "higher",
@@ -65,12 +65,12 @@ const BESIDES: [&str; 52] = [
     "draw",
 ];
 
-/// Words that are known here.
+/// Words that this module recognizes.
 pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
     BESIDES.into_iter()
 }
 
-/// Reads what is left of a question's words by the grammar of the command line.
+/// Parses the remaining words with the query grammar.
 pub(super) fn subject(mut words: Words, known: &Known, topic: Topic) -> Result<Question, Refusal> {
     for phrase in ["requests per second", "queries per second", "requests/s", "req/s", "requests a second", "qps"] {
         while words.replace(phrase, &["rps"]) {}

@@ -1,4 +1,4 @@
-//! What words mean: figures, knobs, and terms of the documentation.
+//! Definitions of metrics, knobs and terms of the documentation.
 
 use atlas_document::decode::nearest;
 use atlas_plan::estimate::{METRICS, Metric};
@@ -12,7 +12,7 @@ use super::terms::{TERMS, terms};
 use super::words::Words;
 use super::{Refusal, Reply, figures};
 
-/// What a word means.
+/// Answers with the definition of a word.
 pub(super) fn meaning(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Meaning);
     let mut words = question.words.clone();
@@ -45,7 +45,7 @@ pub(super) fn meaning(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     Ok(reply)
 }
 
-/// What one term means.
+/// Adds the definition of one term.
 fn of_term(term: &str, words: &Words, reply: &mut Reply, context: &Context<'_>) -> Result<(), Refusal> {
     let before = reply.answer.len();
     let metrics = metrics(term, words);
@@ -98,12 +98,12 @@ fn of_term(term: &str, words: &Words, reply: &mut Reply, context: &Context<'_>) 
     Ok(())
 }
 
-/// The context as is.
+/// The scenario of the context.
 fn here<'a>(context: &'a Context<'_>) -> Result<Case<'a>, Refusal> {
     Case::of(context, &context.target, &context.workload, context.overrides.clone())
 }
 
-/// The figures that a term names, whether it trains or serves.
+/// Metrics that a term names, in training and in serving.
 fn metrics(term: &str, words: &Words) -> Vec<&'static Metric> {
     let label = |metric: &&Metric| metric.label.eq_ignore_ascii_case(term);
     let mut found: Vec<&'static Metric> = METRICS.iter().filter(label).collect();

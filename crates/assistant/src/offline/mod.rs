@@ -1,8 +1,8 @@
-//! Answers without a network: a question in words becomes a topic, a figure and a subject; the engines compute the
-//! answer, and every answer ends with the commands that reproduce it.
+//! Answers without a network: a natural-language question is parsed into topic, metric and subject. The engines compute
+//! the answer, which ends with the commands that reproduce it.
 //!
-//! The subject — workload, hardware, settings, constraints — is read by the grammar of the command line, so that words
-//! mean the same everywhere. A word that means nothing is named, never passed over.
+//! The subject (workload, hardware, settings, constraints) is parsed with the query grammar of the command line, so
+//! that words have the same meaning everywhere. A word that is not understood is reported, never ignored.
 
 mod case;
 mod change;
@@ -39,7 +39,7 @@ use crate::Trouble;
 use subject::ParsedQuestion;
 use topic::Topic;
 
-/// What can be asked: kinds of questions with an example each.
+/// Example questions, one of each kind.
 pub const EXAMPLES: [&str; 21] = [
     "why is TTFT high?",
     "what if prices fall by a third?",
@@ -64,28 +64,28 @@ pub const EXAMPLES: [&str; 21] = [
     "which models are there?",
 ];
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The question is not understood.
     #[error("{reason}\n{}", askable())]
     Unknown {
-        /// Which part of it, and why.
+        /// The part that is not understood, and why.
         reason: String,
     },
     /// The subject is not understood.
     #[error("{trouble}\n{}", askable())]
     Subject {
-        /// What is wrong with it.
+        /// Error of the grammar.
         trouble: Trouble,
     },
-    /// The scenario cannot be found in the files.
+    /// Target or workload cannot be found.
     #[error("{0}")]
     Files(String),
     /// The scenario cannot be resolved.
     #[error("{0}")]
     Scenario(String),
-    /// The question is understood, but there is nothing to compute.
+    /// The question is understood, but cannot be answered.
     #[error("{0}")]
     Nothing(String),
 }
@@ -104,13 +104,13 @@ fn askable() -> String {
     format!("  You can ask, for example:\n{}", lines.join("\n"))
 }
 
-/// Whether a line is a question in words rather than a line of the command line's grammar.
+/// Whether a line is a natural-language question rather than a line of the query grammar.
 #[must_use]
 pub fn is_question(line: &str) -> bool {
     topic::take(&mut words::Words::of(line)).is_some_and(|topic| topic != Topic::Rank)
 }
 
-/// Answers a question. `gauge` stops searches.
+/// Answers a question. `gauge` cancels searches.
 ///
 /// # Errors
 /// The question or its subject is not understood, or the scenario cannot be resolved.

@@ -1,28 +1,28 @@
-//! What fails how often, as the words of a question say it.
+//! Failure rates given in a question.
 
 use super::words::{Words, count};
 
-/// What fails how often.
+/// A failure rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Failures {
-    /// Whose mean time between failures is stated.
+    /// What the mean time between failures refers to.
     pub(super) of: Failing,
-    /// The mean time, seconds.
+    /// Mean time between failures, seconds.
     pub(super) every: f64,
 }
 
-/// Whose failures are counted.
+/// What a mean time between failures refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Failing {
-    /// Of any node: a failure of the job.
+    /// Any node: a failure of the job.
     Any,
-    /// Of each single node.
+    /// Each node.
     EachNode,
-    /// Of each single accelerator.
+    /// Each accelerator.
     EachAccelerator,
 }
 
-/// Words of questions about failures and checkpoints, which name no scenario.
+/// Words of questions about failures and checkpoints that do not describe the scenario.
 const SAID: [&str; 27] = [
     "what",
     "if",
@@ -69,12 +69,12 @@ const CHECKPOINTS: [&str; 14] = [
     "lose",
 ];
 
-/// Words that are known here.
+/// Words that this module recognizes.
 pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
     SAID.into_iter().chain(CHECKPOINTS)
 }
 
-/// Seconds of a unit of time.
+/// A unit of time in seconds.
 fn seconds(unit: &str) -> Option<f64> {
     Some(match unit {
         "minute" | "minutes" | "min" => 60.0,
@@ -87,14 +87,14 @@ fn seconds(unit: &str) -> Option<f64> {
     })
 }
 
-/// `50000h`, `3d`.
+/// Parses a number joined with a unit of time: `50000h`, `3d`.
 fn joined(word: &str) -> Option<f64> {
     let at = word.find(|c: char| c.is_ascii_alphabetic())?;
     let (number, unit) = word.split_at(at);
     Some(count(number)? * seconds(unit)?)
 }
 
-/// How often what fails, as far as the question says; the words that say so are taken out.
+/// Takes the failure rate from a question.
 pub(super) fn take(words: &mut Words) -> Option<Failures> {
     const ACCELERATORS: [&str; 6] = ["gpu", "gpus", "accelerator", "accelerators", "card", "cards"];
     const NODES: [&str; 6] = ["node", "nodes", "machine", "machines", "server", "servers"];
@@ -110,7 +110,7 @@ pub(super) fn take(words: &mut Words) -> Option<Failures> {
     } else if singly(&NODES) {
         Failing::EachNode
     } else if words.has("mtbf") {
-        // As `--mtbf` states it.
+        // `--mtbf` refers to an accelerator, too.
         Failing::EachAccelerator
     } else {
         Failing::Any

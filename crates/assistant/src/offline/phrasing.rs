@@ -1,4 +1,4 @@
-//! Words of a question in other spellings and orders, rewritten to what the grammar of the command line reads.
+//! Rewrites other spellings and word orders to the query grammar of the command line.
 
 use atlas_catalog::software::Software;
 use atlas_core::sort;
@@ -8,7 +8,7 @@ use super::words::{Words, count};
 use super::{change, figures, idioms, left_over, mtbf, rephrased, topic, words};
 use crate::{Known, Objective};
 
-/// Lengths of prompts and outputs as people call them.
+/// Names of prompt and output lengths.
 const LENGTHS: [(&str, Knob); 24] = [
     ("context length", Knob::Prompt),
     ("context window", Knob::Prompt),
@@ -35,7 +35,7 @@ const LENGTHS: [(&str, Knob); 24] = [
     ("concurrency", Knob::Concurrency),
     ("batch", Knob::Concurrency),
 ];
-/// Words that may stand between the name of a length and its value.
+/// Words that may occur between the name of a length and its value.
 const BETWEEN: [&str; 18] = [
     "is",
     "are",
@@ -56,14 +56,14 @@ const BETWEEN: [&str; 18] = [
     "have",
     "=",
 ];
-/// People and programs that send requests.
+/// Nouns for clients that send requests.
 const USERS: [&str; 10] =
     ["users", "user", "clients", "client", "people", "sessions", "streams", "requests", "sequences", "chats"];
-/// Words that say that they do so at the same time.
+/// Words for concurrency.
 const AT_ONCE: [&str; 6] = ["concurrent", "simultaneous", "parallel", "active", "concurrently", "simultaneously"];
 const ACCELERATORS: [&str; 9] =
     ["gpus", "gpu", "accelerators", "accelerator", "cards", "chips", "devices", "tpus", "dies"];
-/// Units of the answer: the answer has its own.
+/// Units of the answer, which are ignored: the answer has its own.
 const UNITS: [&str; 18] = [
     "kw",
     "kilowatts",
@@ -84,10 +84,10 @@ const UNITS: [&str; 18] = [
     "joules",
     "joule",
 ];
-/// Fewer tokens are a length, more are those of a training run.
+/// Numbers of tokens below this are a sequence length, others the length of a training run.
 const LONGEST_LENGTH: f64 = 1e8;
 
-/// A number with the scale of its suffix: `15t`, `128k`, `1_000`.
+/// Parses a number with a scale suffix: `15t`, `128k`, `1_000`.
 fn scaled(word: &str) -> Option<f64> {
     if let Some(number) = count(word) {
         return Some(number);
@@ -101,7 +101,7 @@ fn scaled(word: &str) -> Option<f64> {
     count(word.strip_suffix(['m', 'b', 't'])?).map(|number| number * scale)
 }
 
-/// Rewrites lengths, loads and sizes to settings, and bounds to the order `FIGURE RELATION VALUE`.
+/// Rewrites lengths, loads and sizes to settings, and bounds to the order `METRIC RELATION VALUE`.
 pub(super) fn rewritten(words: &mut Words) {
     rephrased::rewritten(words);
     idioms::rewritten(words);
@@ -113,16 +113,16 @@ pub(super) fn rewritten(words: &mut Words) {
     for (amount, unit) in [("1m", "tokens"), ("a million", "tokens"), ("1m", "token"), ("million", "token")] {
         while words.replace(&format!("per {amount} {unit}"), &["per", "million", "tokens"]) {}
     }
-    // It belongs to a figure of cost; the others have their own amount.
+    // The phrase belongs to cost metrics only.
     if !["cost", "price", "dollars"].iter().any(|figure| words.has(&format!("{figure} per million tokens"))) {
         while words.take("per million tokens") {}
     }
-    // `tp 2 instead of 4`: what is in effect is known.
+    // `tp 2 instead of 4`: the current value need not be named.
     words.rewrite_triples(|instead, of, value| {
         let plain = count(value).is_some() || Knob::Precision.parse(value, &[]).is_ok();
         (instead == "instead" && of == "of" && plain).then(Vec::new)
     });
-    // `vllm or sglang?`, `fp8 or bf16?` alone.
+    // `vllm or sglang?`, `fp8 or bf16?` without further words.
     let program = |word: &str| Software::parse(word).is_ok() || Knob::Precision.parse(word, &[]).is_ok();
     if let [one, or, other] = words.all()
         && or == "or"
@@ -140,7 +140,7 @@ pub(super) fn rewritten(words: &mut Words) {
             while words.replace(&format!("{who} {word}"), &["users"]) {}
         }
     }
-    // Before the name and after it: `32k context`, `a context of 32k`, `4k output tokens`.
+    // The number may be before or after the name: `32k context`, `a context of 32k`, `4k output tokens`.
     words.rewrite_pairs(|number, of| {
         let value = scaled(number)?;
         let users = USERS.contains(&of) && of != "requests";
@@ -161,7 +161,7 @@ pub(super) fn rewritten(words: &mut Words) {
     bounds(words);
 }
 
-/// `under 50 ms tpot`, `at 30ms ttft`: the figure behind its bound goes in front of it.
+/// Moves a metric in front of its bound: `under 50 ms tpot`, `at 30ms ttft`.
 fn bounds(words: &mut Words) {
     const RELATIONS: [&str; 9] = ["under", "below", "within", "at", "over", "above", "<", "<=", ">"];
     words.rewrite_pairs(|number, unit| {
@@ -178,7 +178,7 @@ fn bounds(words: &mut Words) {
     }
 }
 
-/// Numbers of accelerators as nodes of a target that has this many of them in a node.
+/// Rewrites numbers of accelerators to numbers of nodes with `per_node` accelerators each.
 pub(super) fn nodes(words: &mut Words, per_node: u32) {
     words.rewrite_pairs(|number, what| {
         let number = count(number).filter(|number| ACCELERATORS.contains(&what) && *number > 0.0)?;
@@ -187,7 +187,7 @@ pub(super) fn nodes(words: &mut Words, per_node: u32) {
     });
 }
 
-/// Puts words that are misspelled right, and says which.
+/// Corrects misspelled words, and returns notes about the corrections.
 pub(super) fn corrected(words: &mut Words, known: &Known) -> Vec<String> {
     let vocabulary: Vec<&str> = topic::vocabulary()
         .chain(figures::vocabulary())
@@ -214,7 +214,7 @@ pub(super) fn corrected(words: &mut Words, known: &Known) -> Vec<String> {
     };
     let mut said = Vec::new();
     words.rewrite(|word| {
-        // A name that is not known must not become another word.
+        // Few corrections are allowed, so that an unknown name is not changed to another word.
         let most = match word.chars().count() {
             0..=2 => return None,
             3..=6 => 1,
@@ -225,10 +225,10 @@ pub(super) fn corrected(words: &mut Words, known: &Known) -> Vec<String> {
         }
         let distance = |known: &&str| strsim::osa_distance(word, known);
         let near = vocabulary.iter().copied().filter(|known| known.len() > 2).min_by_key(distance)?;
-        // The first letter is hardly ever wrong, but for two that are swapped.
+        // The first letter is rarely wrong, except when two letters are swapped.
         let swapped = word.chars().nth(1) == near.chars().next();
         let begins = word.chars().next() == near.chars().next() || swapped;
-        // Of three letters, two are swapped: another word of three letters is too near.
+        // In words of three letters, only swapped letters are corrected: many words of three letters are similar.
         let letters = |word: &str| {
             let mut all: Vec<char> = word.chars().collect();
             sort::ascending(&mut all);

@@ -1,4 +1,4 @@
-//! Targets against each other: each at its best under the same constraints, or all with the same settings.
+//! Comparison of targets: each with its best layout under the same constraints, or all with the same settings.
 
 use atlas_core::sort;
 use atlas_plan::engine::at_once;
@@ -16,28 +16,28 @@ use super::why::suggest;
 use super::{Refusal, Reply};
 use crate::Objective;
 
-/// Rows of a ranking that are shown.
+/// Maximum rows of a ranking.
 const ROWS: usize = 12;
 
-/// The best of a search.
+/// Result of a search.
 #[derive(Debug)]
 pub(crate) struct Best<'a> {
-    /// The best with everything that is set for it; `None` if nothing keeps the conditions.
+    /// Best scenario with all its settings; `None` if no candidate meets the conditions.
     pub(crate) case: Option<Case<'a>>,
-    /// What the search sets, in words.
+    /// Layout of the best scenario, in words.
     pub(super) layout: String,
-    /// Usual conditions that nothing keeps and that were dropped.
+    /// Default conditions that no candidate meets and that were therefore dropped.
     dropped: Vec<Condition>,
     proof: Proof,
 }
 
 impl Best<'_> {
-    /// Whether there is a best that keeps the usual conditions as well.
+    /// Whether a candidate was found that also meets the default conditions.
     pub(crate) fn meets_all(&self) -> bool {
         self.case.is_some() && self.dropped.is_empty()
     }
 
-    /// Says what the search did not prove.
+    /// States the limitations of the search result.
     pub(super) fn caveat(&self, reply: &mut Reply) {
         if !self.dropped.is_empty() {
             let dropped: Vec<String> = self.dropped.iter().map(ToString::to_string).collect();
@@ -49,10 +49,10 @@ impl Best<'_> {
     }
 }
 
-/// Candidates that are estimated at most for an answer that takes many searches: some seconds' work in all.
+/// Maximum candidates for an answer that needs many searches; they take some seconds in total.
 pub(super) const MOST_OF_MANY: u64 = 4_000_000;
 
-/// The search that `atlas optimize` makes, of at most this many candidates.
+/// Searches like `atlas optimize`, with at most `most` candidates.
 pub(crate) fn best<'a>(
     case: &Case<'a>,
     objective: &'static Metric,
@@ -87,7 +87,8 @@ pub(crate) fn best<'a>(
     let Some(best) = found.best else {
         return Ok(Best { case: None, layout: String::new(), dropped: found.dropped, proof: found.looked.proof });
     };
-    // What follows from the layout would otherwise follow it again; see `atlas optimize`.
+    // The global batch follows from the layout and is fixed here, so that it is not derived again; see
+    // `atlas optimize`.
     let global = requested.base.plan.global.is_none() && best.scenario.heeds(Knob::Global);
     let pinned = global.then(|| (Knob::Global, best.scenario.get(Knob::Global)));
     let searched = problem.space.axes().iter().map(|axis| axis.knob).filter(|knob| best.scenario.heeds(*knob));
@@ -98,7 +99,7 @@ pub(crate) fn best<'a>(
     Ok(Best { layout: layout(&best.scenario), case: Some(chosen), dropped: found.dropped, proof: found.looked.proof })
 }
 
-/// The layout in words: `tp=4 pp=2 dp=8`, ranks of one left out.
+/// Layout in words: `tp=4 pp=2 dp=8`; degrees of one are omitted.
 fn layout(scenario: &Scenario) -> String {
     let ranks =
         [Knob::Tp, Knob::Pp, Knob::Cp, Knob::Ep, Knob::Dp].into_iter().filter_map(|knob| match scenario.get(knob) {
@@ -109,7 +110,7 @@ fn layout(scenario: &Scenario) -> String {
     if ranks.is_empty() { "one accelerator per replica".to_owned() } else { ranks.join(" ") }
 }
 
-/// Flags of the search: objective, conditions, scenario.
+/// Flags of the search: scenario, objective and conditions.
 pub(crate) fn where_flags(
     case: &Case<'_>,
     objective: &Metric,
@@ -134,7 +135,7 @@ fn goal_flags(objective: &Metric, conditions: &[Condition]) -> Vec<String> {
     flags
 }
 
-/// Ranks targets at their best.
+/// Ranks targets by their best layout.
 pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Rank);
     let workload = question.workload(context, &mut reply)?;
@@ -159,7 +160,7 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
             continue;
         };
         metric = question.subject.objective.unwrap_or(Objective::Cheapest).metric(case.mode());
-        // Engines are not comparable with one another: only the closed form of hardware ranks.
+        // Estimates of different engines are not comparable; only engines that model hardware are ranked.
         if !at_once(&case.scenario).engine.reasons() {
             refused.push(target);
             continue;
@@ -167,7 +168,7 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
         match best(&case, metric, conditions, most, gauge) {
             Ok(Best { case: Some(found), layout, dropped, proof }) if dropped.is_empty() => {
                 local |= proof != Proof::Exhaustive;
-                // Without a price it would rank as free.
+                // A target without a price would be ranked as free.
                 match found.value(metric) {
                     Some(_) => entries.push((found, layout)),
                     None => refused.push(target.clone()),
@@ -241,7 +242,7 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
     Ok(reply)
 }
 
-/// Targets side by side with the same settings.
+/// Compares targets with the same settings.
 pub(super) fn compare(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Compare);
     let workload = question.workload(context, &mut reply)?;
@@ -300,7 +301,7 @@ pub(super) fn compare(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     Ok(reply)
 }
 
-/// Who is best at a figure, as far as the intervals tell.
+/// States which target is best by a metric, as far as the intervals allow.
 fn verdict(reply: &mut Reply, metric: &'static Metric, cases: &[Case<'_>]) {
     let all: Vec<_> = cases.iter().map(|case| ranked(metric, &case.scenario, &case.estimate)).collect();
     let standings = standings(&all, metric.better);
@@ -352,7 +353,7 @@ mod tests {
         let found = best(&case, metric, &[], most, &gauge).unwrap();
         assert!(matches!(found.proof, Proof::Local { .. }), "{:?}", found.proof);
         assert!(found.case.is_some());
-        // Every worker ends the pair of knobs that it looks at.
+        // Each worker finishes the pair of knobs that it is searching.
         let (looked, expected) = gauge.progress();
         let pairs = 8192 * atlas_core::cores::available() as u64;
         assert!(expected <= most && looked > most / 2 && looked < most + pairs, "{looked} of {expected}");
@@ -367,7 +368,7 @@ mod tests {
             let case = Case::of(&context, target, workload, Overrides::new()).unwrap();
             let found = best(&case, metric, &[], MOST_OF_MANY / 4, &Gauge::default()).unwrap();
             assert_eq!(found.proof, Proof::Exhaustive, "{target}");
-            // Every point of the same space, one by one.
+            // Exhaustive search of the same space.
             let requested = at_once(&case.scenario);
             let start = freed(&requested, &|_| false, &case.parts);
             let problem = Problem::of(&start, &case.parts, metric).from(&requested).usually(&[]);
@@ -384,7 +385,7 @@ mod tests {
             });
             let most = all.fold(0.0, f64::max);
             let got = found.case.unwrap().estimate.total.tokens_per_sec;
-            // Changes that gain less than half a percent together are left out.
+            // Changes that together gain less than half a percent are omitted.
             assert!(got <= most * (1.0 + 1e-9) && got >= most * 0.995, "{target}: {got} of {most}");
         }
     }

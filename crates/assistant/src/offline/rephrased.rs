@@ -1,11 +1,11 @@
-//! Questions in other words, rewritten to those that the rules of topics know.
+//! Questions in other words, rewritten to those that the topic rules recognize.
 
 use atlas_catalog::software::Software;
 use atlas_plan::knob::{Knob, KnobValues as _, Setting};
 
 use super::words::{Words, count};
 
-/// What the speed can be limited by, in "is … the bottleneck".
+/// Resources in "is … the bottleneck".
 const LIMITS: [&str; 12] = [
     "network",
     "memory",
@@ -20,10 +20,10 @@ const LIMITS: [&str; 12] = [
     "infiniband",
     "gpu",
 ];
-/// Hardware of which a question asks what more of it brings.
+/// Hardware in questions about the benefit of more of it.
 const HARDWARE: [&str; 10] =
     ["memory bandwidth", "memory", "bandwidth", "network", "interconnect", "links", "compute", "gpus", "hbm", "nvlink"];
-/// What no engine predicts.
+/// Terms for model quality, which no engine predicts.
 const QUALITY: [&str; 8] = [
     "quality",
     "perplexity",
@@ -35,12 +35,12 @@ const QUALITY: [&str; 8] = [
     "model accuracy",
 ];
 
-/// Whether a question is about what a model learns or answers.
+/// Whether a question is about model quality.
 pub(super) fn is_of_quality(words: &Words) -> bool {
     QUALITY.iter().any(|phrase| words.has(phrase))
 }
 
-/// Words that are known here.
+/// Words that this module recognizes.
 pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
     LIMITS.into_iter().chain(HARDWARE).chain(QUALITY).flat_map(|phrase| phrase.split(' ')).chain([
         "bottleneck",
@@ -55,7 +55,7 @@ pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
     ])
 }
 
-/// Rewrites them.
+/// Rewrites a question.
 pub(super) fn rewritten(words: &mut Words) {
     for limit in LIMITS {
         for end in ["the bottleneck", "a bottleneck", "the limit", "limiting"] {
@@ -73,13 +73,13 @@ pub(super) fn rewritten(words: &mut Words) {
             return;
         }
     }
-    // "Why is decode memory bound": all of what is served is.
+    // "Why is decode memory bound": the phase is dropped.
     if words.has("bound") {
         for phase in ["decode", "decoding", "prefill", "generation"] {
             words.take(phase);
         }
     }
-    // "Why is MFU only 40 percent": the figure is the one that was computed.
+    // "Why is MFU only 40 percent": the computed value is explained, whatever number is given.
     for only in ["only", "just"] {
         words.rewrite_triples(|first, number, percent| {
             (first == only && count(number).is_some() && percent == "percent").then(|| vec!["low".to_owned()])
@@ -134,7 +134,7 @@ pub(super) fn rewritten(words: &mut Words) {
     }
 }
 
-/// "If one GPU is 20% slower than the others": a slow node, which the simulation knows.
+/// "If one GPU is 20% slower than the others": a slow node, which can be simulated.
 fn slower(words: &mut Words) {
     let Some(at) = words.all().iter().position(|word| word == "slower") else { return };
     let share = at.checked_sub(1).and_then(|at| words.all().get(at)).and_then(|word| word.strip_suffix('%'));
@@ -146,7 +146,7 @@ fn slower(words: &mut Words) {
     }
 }
 
-/// A setting that a word names: a format, a program or a sharding.
+/// Setting implied by a word: a number format, serving software or a sharding.
 fn named(word: &str) -> Option<(Knob, Setting)> {
     let sharding = word.replace("zero-", "zero").replace("stage", "");
     if sharding.starts_with("zero") || sharding == "fsdp" {
@@ -159,7 +159,7 @@ fn named(word: &str) -> Option<(Knob, Setting)> {
     Some((Knob::Software, Knob::Software.parse(&software.family.id, &[]).ok()?))
 }
 
-/// The two settings of one knob that a question compares: `vllm and sglang`, `ZeRO-2 vs ZeRO-3`; taken out of the words.
+/// Takes two settings of one knob that a question compares: `vllm and sglang`, `ZeRO-2 vs ZeRO-3`.
 pub(super) fn compared(words: &mut Words) -> Option<(Knob, Setting, Setting)> {
     let between = ["and", "or", "vs", "versus", "to", "with", "against"];
     let all = words.all();

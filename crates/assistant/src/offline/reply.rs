@@ -1,4 +1,4 @@
-//! An answer: text, tables, figures with the scenario that they are computed from, and the commands that reproduce it.
+//! An answer: text, tables, metrics with their scenarios, and the commands that reproduce it.
 
 use std::fmt::Write as _;
 
@@ -9,56 +9,56 @@ use atlas_plan::estimate::MetricId;
 use atlas_plan::knob::{Knob, Setting};
 use atlas_report::table::{Align, Table, wrap};
 
-/// What kind of answer a question gets.
+/// Kind of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplyKind {
-    /// What a figure is made of, and what improves it.
+    /// Derivation of a metric, and what improves it.
     Why,
-    /// What failures cost, and how far apart checkpoints should be.
+    /// Cost of failures, and the best checkpoint interval.
     Failures,
-    /// Figures before and after a change.
+    /// Metrics before and after a change.
     WhatIf,
     /// Whether a scenario can run, and the smallest changes that make it run.
     Fit,
-    /// How many accelerators are needed.
+    /// Number of accelerators needed.
     Count,
-    /// Targets at their best, ranked.
+    /// Targets ranked by their best layout.
     Rank,
-    /// Targets side by side with the same settings.
+    /// Comparison of targets with the same settings.
     Compare,
-    /// What a word means.
+    /// Definition of a word.
     Meaning,
-    /// Values of figures.
+    /// Values of metrics.
     Value,
-    /// What limits the speed.
+    /// The bottleneck.
     Limits,
-    /// Where time or memory goes.
+    /// Breakdown of time or memory.
     Breakdown,
-    /// What to change.
+    /// Recommended changes.
     Improve,
-    /// What brings a figure to a value.
+    /// Changes that bring a metric to a value.
     Reach,
-    /// What a figure depends on most.
+    /// What a metric depends on most.
     Sensitivity,
-    /// How far figures can be trusted.
+    /// Accuracy of metrics.
     Trust,
-    /// Where inputs come from.
+    /// Origin of inputs.
     Origin,
-    /// What there is.
+    /// List of names.
     List,
     /// A section of the guide.
     Guide,
 }
 
-/// The scenario that a figure is computed from.
+/// Scenario from which a metric is computed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct About {
     /// The target.
     pub target: String,
     /// The workload.
     pub workload: String,
-    /// Knobs, as `--set` takes them.
+    /// Changed knobs, as arguments for `--set`.
     pub set: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ impl About {
     }
 }
 
-/// A computed figure.
+/// A computed metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
     /// The metric.
@@ -80,10 +80,10 @@ pub struct Figure {
     pub value: Option<f64>,
     /// The value with its unit.
     pub shown: String,
-    /// The ends between which nine measurements of ten lie, where that is known.
+    /// The 90 % interval, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
-    /// What it is computed from.
+    /// Scenario from which it is computed.
     pub about: About,
 }
 
@@ -93,9 +93,9 @@ pub struct Figure {
 pub enum Block {
     /// A paragraph.
     Text(String),
-    /// Text whose lines stay as they are.
+    /// Text whose line breaks are kept.
     Lines(String),
-    /// A table; the first column is text, the others figures.
+    /// A table; the first column is text, the others are numbers.
     Table {
         /// Headings.
         head: Vec<String>,
@@ -111,7 +111,7 @@ impl Block {
         Block::Table { head: head.map(str::to_owned).to_vec(), rows }
     }
 
-    /// As text of at most this many columns where it can be wrapped.
+    /// Renders the block as text, wrapped to `width` columns where possible.
     #[must_use]
     pub fn text(&self, width: usize) -> String {
         match self {
@@ -129,16 +129,16 @@ impl Block {
     }
 }
 
-/// A change that the answer proposes.
+/// A change proposed by the answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suggestion {
-    /// In words.
+    /// Description.
     pub text: String,
     /// The target.
     pub target: String,
     /// The workload.
     pub workload: String,
-    /// All knobs that are set with it.
+    /// All changed knobs, including the proposed ones.
     pub overrides: Vec<(Knob, Setting)>,
 }
 
@@ -154,7 +154,7 @@ impl Serialize for Suggestion {
     }
 }
 
-/// A setting with its unit, rounded for reading.
+/// A setting with its unit, rounded for display.
 pub(super) fn shown(knob: Knob, setting: &Setting) -> String {
     match setting {
         Setting::Number(value) => {
@@ -165,7 +165,7 @@ pub(super) fn shown(knob: Knob, setting: &Setting) -> String {
     }
 }
 
-/// Settings as `--set` takes them.
+/// Settings as arguments for `--set`.
 pub(super) fn settings<'s>(all: impl IntoIterator<Item = &'s (Knob, Setting)>) -> Vec<String> {
     all.into_iter().map(|(knob, setting)| format!("{}={setting}", knob.name())).collect()
 }
@@ -177,17 +177,17 @@ pub struct Reply {
     pub question: String,
     /// The kind of answer.
     pub kind: ReplyKind,
-    /// The scenario that it is about, where it is about one.
+    /// Scenario of the answer, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<About>,
-    /// The answer.
+    /// Content.
     pub answer: Vec<Block>,
-    /// Every computed figure.
+    /// All computed metrics.
     pub figures: Vec<Figure>,
-    /// A change that it proposes.
+    /// Proposed change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<Suggestion>,
-    /// Arguments of `atlas`, one list a command.
+    /// Arguments of `atlas`, one list per command.
     pub commands: Vec<Vec<String>>,
 }
 
@@ -214,7 +214,7 @@ impl Reply {
         }
     }
 
-    /// Adds a command: words, and flags behind them. One that already exists is not added again.
+    /// Adds a command, unless it is already listed.
     pub(super) fn command<W: AsRef<str>>(&mut self, words: &[W], flags: Vec<String>) {
         let words = words.iter().map(|word| word.as_ref().to_owned());
         let command: Vec<String> = words.chain(flags).collect();
@@ -223,7 +223,7 @@ impl Reply {
         }
     }
 
-    /// The commands as they are typed in a shell.
+    /// The commands as shell command lines.
     #[must_use]
     pub fn command_lines(&self) -> Vec<String> {
         let line = |words: &Vec<String>| {
@@ -233,7 +233,7 @@ impl Reply {
         self.commands.iter().map(line).collect()
     }
 
-    /// The whole answer as text.
+    /// Renders the whole answer as text.
     #[must_use]
     pub fn text(&self, width: usize) -> String {
         let mut out = String::new();

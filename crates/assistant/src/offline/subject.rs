@@ -1,4 +1,4 @@
-//! What a question is about: its topic, its figure, and the scenario.
+//! Parsing of a question into topic, metric and scenario.
 
 use atlas_catalog::software::Software;
 use atlas_config::Mode;
@@ -18,25 +18,25 @@ use super::words::Words;
 use super::{Refusal, Reply, rephrased};
 use crate::{Hardware, Intent, Known, KnownWorkload, Question, Trouble, parse};
 
-/// A question, understood.
+/// A parsed question.
 #[derive(Debug, Clone)]
 pub(super) struct ParsedQuestion {
     pub(super) topic: Topic,
-    /// The figure that it names.
+    /// Metric named in the question.
     pub(super) figure: Option<Figure>,
-    /// Numbers that change by a factor.
+    /// Quantity changed by a factor.
     pub(super) scaled: Option<Scaled>,
-    /// Workload, hardware, settings, constraints.
+    /// Workload, hardware, settings and constraints.
     pub(super) subject: Question,
-    /// By what the figure is to be multiplied, where the question asks for that.
+    /// Factor by which the metric is to change, if the question gives one.
     pub(super) times: Option<f64>,
-    /// What fails how often.
+    /// Failure rate.
     pub(super) failures: Option<Failures>,
-    /// The setting that another one, which the subject has, is compared with.
+    /// Setting with which another setting of the same knob, contained in `subject`, is compared.
     pub(super) against: Option<(Knob, Setting)>,
-    /// Words that were put right.
+    /// Notes about corrected words.
     pub(super) readings: Vec<String>,
-    /// What is left of the words, for topics that are not about a scenario.
+    /// Remaining words, for topics without a scenario.
     pub(super) words: Words,
     pub(super) known: Known,
 }
@@ -53,7 +53,7 @@ impl ParsedQuestion {
         if readings.is_empty() {
             return ParsedQuestion::read(line, words, readings, known, context);
         }
-        // Where the correction does not help, the complaint is about what was written.
+        // If the corrected question is not understood either, report the error for the original words.
         let found = ParsedQuestion::read(line, corrected, readings, known.clone(), context);
         found.or_else(|_| ParsedQuestion::read(line, words, Vec::new(), known, context))
     }
@@ -90,7 +90,7 @@ impl ParsedQuestion {
         if matches!(topic, Topic::Meaning | Topic::List | Topic::Guide) {
             return Ok(question);
         }
-        // "What is MFU" asks for a meaning, "what is the MFU" for a value.
+        // "What is MFU" asks for the definition, "what is the MFU" for the value.
         if topic == Topic::Value
             && let [word] = words.all()
             && is_term(word)
@@ -105,7 +105,7 @@ impl ParsedQuestion {
         if topic == Topic::Improve {
             question.times = change::times(&mut words);
         }
-        // "The difference between tp and pp" of words, not of hardware.
+        // "The difference between tp and pp" is a question about terms, not about hardware.
         if topic == Topic::Compare && terms(&words).len() > 1 {
             return Ok(ParsedQuestion { topic: Topic::Meaning, ..question });
         }
@@ -129,26 +129,26 @@ impl ParsedQuestion {
             other_than_now(&mut words, context);
         } else if !matches!(topic, Topic::Rank | Topic::Fit | Topic::Count | Topic::Memory) {
             question.figure = figures::take(&mut words);
-            // "How much does training cost": what else is named of figures adds nothing.
+            // "How much does training cost": further names of metrics add nothing.
             while topic == Topic::Value && question.figure.is_some() && figures::take(&mut words).is_some() {}
         }
         if topic == Topic::Origin && question.figure.is_none() {
             return Err(Refusal::Unknown { reason: "the origin of which metric?".to_owned() });
         }
-        // How many sequences there is room for is limited by memory, not by what limits the speed.
+        // The number of sequences that fit is limited by memory, not by the bottleneck of the speed.
         let room = |figure: Figure| figure.metric(Mode::Inference).id == MetricId::MaxConcurrency;
         if topic == Topic::Limits && question.figure.is_some_and(room) {
             question.topic = Topic::Memory;
         }
         question.subject = subject(words, &question.known, topic)?;
-        // The best layout is that of the hardware at hand.
+        // The best layout refers to the current hardware.
         if layout && question.subject.hardware.is_empty() {
             question.subject.hardware.push(Hardware { count: None, name: context.target.to_string() });
         }
         Ok(question)
     }
 
-    /// A line of the command line's grammar, or a figure and a subject.
+    /// Parses a line of the query grammar, or a metric and a subject.
     fn plain(line: &str, mut words: Words, known: Known) -> Result<ParsedQuestion, Refusal> {
         let question = |topic, figure, subject, words| {
             let (times, failures, against, readings, known) = (None, None, None, Vec::new(), known.clone());
@@ -175,7 +175,7 @@ impl ParsedQuestion {
         }
     }
 
-    /// The scenario that the question is about, with everything that it sets. What the answer had to assume is said.
+    /// Scenario of the question, with all its settings. Assumptions are stated in the reply.
     pub(super) fn case<'a>(&self, context: &'a Context<'_>, reply: &mut Reply) -> Result<Case<'a>, Refusal> {
         let (workload, target, nodes) = self.place(context, reply)?;
         let mut overrides = context.overrides.clone();
@@ -190,7 +190,7 @@ impl ParsedQuestion {
         Ok(case)
     }
 
-    /// The scenario without what the question sets.
+    /// Scenario without the settings of the question.
     pub(super) fn bare<'a>(&self, context: &'a Context<'_>, reply: &mut Reply) -> Result<Case<'a>, Refusal> {
         let (workload, target, nodes) = self.place(context, reply)?;
         let mut overrides = context.overrides.clone();
@@ -198,7 +198,7 @@ impl ParsedQuestion {
         Case::of(context, &target, &workload, overrides)
     }
 
-    /// Workload, target, and nodes where they are not the target's own.
+    /// Workload, target, and the number of nodes if it differs from the target's own.
     fn place(&self, context: &Context<'_>, reply: &mut Reply) -> Result<(String, String, Option<u32>), Refusal> {
         let workload = self.workload(context, reply)?;
         let targets = self.subject.targets(&self.known)?;
@@ -209,7 +209,7 @@ impl ParsedQuestion {
         Ok((workload, target, nodes))
     }
 
-    /// The workload that the question is about.
+    /// Workload of the question.
     pub(super) fn workload(&self, context: &Context<'_>, reply: &mut Reply) -> Result<String, Refusal> {
         if !self.subject.model.is_empty() {
             return self.named(context, reply);
@@ -222,7 +222,7 @@ impl ParsedQuestion {
         if here.is_some_and(|workload| workload.mode == mode) {
             return Ok(context.workload.to_string());
         }
-        // The workload of the same model that does what is asked about.
+        // Workload of the same model in the mode that the question is about.
         let model = |name: &str| context.library.workload(name).ok().and_then(|workload| workload.model.clone());
         let own = model(&context.workload);
         let same = all.iter().filter(of_mode).find(|workload| own.is_some() && model(&workload.name) == own);
@@ -241,7 +241,7 @@ impl ParsedQuestion {
         Ok(found.name.clone())
     }
 
-    /// The workload of the model that the question names: of the mode that it asks about, else of that of the context.
+    /// Workload of the model named in the question, in the question's mode, else in the context's mode.
     fn named(&self, context: &Context<'_>, reply: &mut Reply) -> Result<String, Refusal> {
         let (words, known) = (&self.subject.model, &self.known);
         let named = self.subject.mode.or(self.figure.and_then(Figure::mode));
@@ -258,7 +258,7 @@ impl ParsedQuestion {
                 None => Err(Trouble::no_workload(words, named, known).into()),
             };
         };
-        // The model is known by a workload that does something else: here it takes the place of the context's model.
+        // The model only has a workload of another mode. It replaces the model of the context's workload.
         let workload = context.library.workload(&other.name).map_err(|found| Refusal::Files(found.to_string()))?;
         let Some(model) = workload.model.as_deref() else { return Ok(other.name.clone()) };
         reply.say(format!(
@@ -273,14 +273,14 @@ impl ParsedQuestion {
         Ok(format!("{base}:model={model}"))
     }
 
-    /// All that the question sets.
+    /// All settings of the question.
     pub(super) fn settings(&self, nodes: Option<u32>) -> Overrides {
         let tokens = self.subject.tokens.map(|tokens| (Knob::TrainTokens, Setting::Number(tokens)));
         let nodes = nodes.map(number_of_nodes);
         sort::filled(nodes.into_iter().chain(self.subject.settings.iter().cloned()).chain(tokens))
     }
 
-    /// The figure that it names, or another one; it must say something about the scenario.
+    /// Metric named in the question, or else `otherwise`. It must apply to the scenario.
     pub(super) fn metric(&self, case: &Case<'_>, otherwise: MetricId) -> Result<&'static Metric, Refusal> {
         let named = self.figure.map(|figure| figure.metric(case.mode()));
         let metric = named.unwrap_or(otherwise.metric());
@@ -296,7 +296,7 @@ impl ParsedQuestion {
     }
 }
 
-/// Of two formats or programs between which a question asks to choose, `fp8 or bf16`, drops the one that is in effect.
+/// In a choice between two settings, `fp8 or bf16`, drops the one that is already in effect.
 fn other_than_now(words: &mut Words, context: &Context<'_>) {
     let Ok(case) = Case::of(context, &context.target, &context.workload, context.overrides.clone()) else { return };
     words.rewrite_pairs(|name, values| {
@@ -323,7 +323,7 @@ pub(super) fn number_of_nodes(nodes: u32) -> (Knob, Setting) {
     (Knob::NumNodes, Setting::Number(f64::from(nodes)))
 }
 
-/// Hardware that asks for less than a node of every target of its name: the name, and how many accelerators.
+/// If the question names fewer accelerators than a node of any target of that name has: the hardware and the number.
 pub(super) fn part_of_a_node(subject: &Question, known: &Known) -> Option<(Hardware, u32)> {
     let [hardware] = subject.hardware.as_slice() else { return None };
     let count = hardware.count?;

@@ -1,11 +1,11 @@
-//! Words that have a meaning: terms of the documentation, besides figures and knobs.
+//! Definitions of terms of the documentation other than metrics and knobs.
 
 use atlas_plan::knob::Knob;
 
 use super::figures;
 use super::words::Words;
 
-/// Terms that are neither figures nor knobs.
+/// Terms that are neither metrics nor knobs, with their definitions.
 pub(super) const TERMS: [(&str, &str); 33] = [
     ("accelerator", "one device, as its datasheet describes it"),
     ("target", "hardware that can be rented or bought: accelerators, nodes, links, price, power"),
@@ -48,12 +48,12 @@ pub(super) const TERMS: [(&str, &str); 33] = [
     ("tco", "total cost of ownership: purchase written off over the hours of use, and energy"),
 ];
 
-/// Whether a word has a meaning here.
+/// Whether a word is a term, a metric or a knob.
 pub(super) fn is_term(word: &str) -> bool {
     TERMS.iter().any(|(term, _)| *term == word) || figures::of_word(word).is_some() || Knob::find(word).is_some()
 }
 
-/// The terms that a question names, where it names several.
+/// The terms in a question that names several.
 pub(super) fn terms(words: &Words) -> Vec<String> {
     let line = words.line();
     let line = ["what is the ", "what is ", "what are ", "the "]

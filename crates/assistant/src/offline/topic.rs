@@ -1,8 +1,8 @@
-//! What a question asks, by the phrases in it.
+//! Topic of a question, determined by its phrases.
 
 use super::words::Words;
 
-/// What a question asks.
+/// Topic of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Topic {
     Failures,
@@ -27,7 +27,7 @@ pub(super) enum Topic {
     Guide,
 }
 
-/// Where a phrase stands.
+/// Required position of a phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     /// At the beginning.
@@ -38,7 +38,7 @@ enum At {
 
 use At::{Any, First};
 
-/// Phrases and what they ask; the first that is found decides.
+/// Phrases and their topics; the first match decides.
 const RULES: [(Topic, At, &[&str]); 32] = [
     (
         Topic::Failures,
@@ -317,7 +317,7 @@ const RULES: [(Topic, At, &[&str]); 32] = [
     (Topic::Value, Any, &["rent or buy", "rent or own", "buy or rent", "own or rent"]),
 ];
 
-/// Phrases of the chosen topic that stay, since they say what is asked: figures and objectives.
+/// Phrases that are kept after the topic is determined, since they also name a metric or an objective.
 const KEPT: [&str; 26] = [
     "faster than",
     "cheaper than",
@@ -347,31 +347,31 @@ const KEPT: [&str; 26] = [
     "triple the",
 ];
 
-/// Words that are known here.
+/// Words that this module recognizes.
 pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
     RULES.iter().flat_map(|(_, _, phrases)| phrases.iter().flat_map(|phrase| phrase.split(' ')))
 }
 
-/// The topic of a question, whose phrases are taken out.
+/// Determines the topic of a question and takes its phrases from it.
 pub(super) fn take(words: &mut Words) -> Option<Topic> {
     let found = |at: At, phrase: &str, words: &Words| match at {
         At::First => words.begins(phrase),
         At::Any => words.has(phrase),
     };
-    // "What does sharding do" asks for a meaning.
+    // "What does sharding do" asks for the definition.
     if words.begins("what does") && words.all().len() > 3 && words.all().last().is_some_and(|last| last == "do") {
         words.take("what does");
         words.take("do");
         return Some(Topic::Meaning);
     }
-    // "Would fp8 help" asks for figures before and after.
+    // "Would fp8 help" asks for the metrics before and after.
     if words.all().last().is_some_and(|last| last == "help" || last == "helps")
         && ["would", "does", "do", "will", "could"].iter().any(|first| words.begins(first))
     {
         let _ = words.take("help") || words.take("helps");
         return Some(Topic::WhatIf);
     }
-    // "Does it fit" asks something else than "does it get faster than".
+    // Distinguishes "does it fit" from "does it get faster than".
     let rule = RULES.iter().find(|(topic, at, phrases)| {
         let closed = *topic == Topic::Fit && *at == First;
         let runs =

@@ -1,4 +1,4 @@
-//! How many requests at once, and how long prompts, a deployment has room and time for.
+//! Largest number of concurrent requests, and longest prompt, that a deployment supports.
 
 use atlas_plan::estimate::MetricId;
 use atlas_plan::knob::{Knob, Setting};
@@ -11,13 +11,14 @@ use super::why::suggest;
 use super::{Refusal, Reply};
 use atlas_config::Mode;
 
-/// Maximum requests at once that are tried.
+/// Maximum concurrent requests tried.
 const MOST: f64 = 65_536.0;
-/// The shortest prompt that is tried, which is also how exactly the longest is found, and the longest.
+/// Shortest prompt tried, which is also the resolution of the result, and longest prompt tried.
 const SHORTEST: f64 = 256.0;
 const LONGEST: f64 = 16_777_216.0;
 
-/// The most requests in flight at which the layout in effect keeps the bounds, or that have room in memory.
+/// Largest number of concurrent requests that meets the bounds, or without bounds, that fits in memory, with the
+/// current layout.
 pub(super) fn users(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Count);
     let case = question.case(context, &mut reply)?;
@@ -46,7 +47,7 @@ pub(super) fn users(question: &ParsedQuestion, context: &Context<'_>) -> Result<
     };
     let bounds: Vec<String> = conditions.iter().map(ToString::to_string).collect();
     let bounds = bounds.join(", ");
-    // More requests at once only lengthen latencies.
+    // Latencies only increase with concurrency.
     let Some((most, found, more)) = largest(&case, Knob::Concurrency, 1.0, MOST, &keeps)? else {
         let one = case.with(&[(Knob::Concurrency, Setting::Number(1.0))])?;
         reply.say(format!("Even a single request at a time does not meet {bounds} with this layout:"));
@@ -66,7 +67,7 @@ pub(super) fn users(question: &ParsedQuestion, context: &Context<'_>) -> Result<
     Ok(reply)
 }
 
-/// The longest prompts, or sequences of training, that have room and keep the bounds.
+/// Longest prompt, or training sequence, that fits in memory and meets the bounds.
 pub(super) fn longest(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Count);
     let case = question.case(context, &mut reply)?;
@@ -94,8 +95,8 @@ pub(super) fn longest(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     Ok(reply)
 }
 
-/// The largest value of a knob at which something holds that larger values only make worse, found by doubling and
-/// halving; whether even more would do.
+/// Largest value of a knob that satisfies a condition which only gets harder with larger values, found by doubling and
+/// bisection. The flag tells whether even larger values may satisfy it.
 fn largest<'a>(
     case: &Case<'a>,
     knob: Knob,

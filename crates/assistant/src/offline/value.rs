@@ -1,4 +1,4 @@
-//! Values of figures, how far they can be trusted, and where their inputs come from.
+//! Values of metrics, their accuracy, and the origin of their inputs.
 
 use atlas_core::units;
 use atlas_evidence::support;
@@ -11,10 +11,10 @@ use super::reply::ReplyKind;
 use super::subject::ParsedQuestion;
 use super::{Refusal, Reply};
 
-/// Inputs that are listed.
+/// Maximum inputs listed.
 const INPUTS: usize = 16;
 
-/// The figure that was asked for, or those that users ask first.
+/// Answers with the metric named in the question, or with the key metrics.
 pub(super) fn value(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Value);
     let case = question.case(context, &mut reply)?;
@@ -42,7 +42,7 @@ pub(super) fn value(question: &ParsedQuestion, context: &Context<'_>) -> Result<
     Ok(reply)
 }
 
-/// Intervals, and the measurements behind them.
+/// Answers with the intervals, and the measurements behind them.
 pub(super) fn trust(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Trust);
     let case = question.case(context, &mut reply)?;
@@ -79,7 +79,7 @@ pub(super) fn trust(question: &ParsedQuestion, context: &Context<'_>) -> Result<
     Ok(reply)
 }
 
-/// The inputs of a figure and where each was written.
+/// Lists the inputs of a metric and where each is defined.
 pub(super) fn origin(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Origin);
     let case = question.case(context, &mut reply)?;

@@ -1,4 +1,4 @@
-//! Figures before and after a change.
+//! Metrics before and after a change.
 
 use atlas_core::units;
 use atlas_plan::estimate::MetricId;
@@ -10,10 +10,10 @@ use super::subject::ParsedQuestion;
 use super::why::suggest;
 use super::{Refusal, Reply};
 
-/// Estimates both sides of a change.
+/// Estimates the scenario before and after a change.
 pub(super) fn what_if(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::WhatIf);
-    // A change is one to what the context is about: other hardware and another workload are the change itself.
+    // Other hardware or another workload is the change itself, relative to the scenario of the context.
     let changed_place = !question.subject.hardware.is_empty() && question.scaled.is_none();
     let before = if changed_place {
         let workload = question.workload(context, &mut reply)?;
@@ -25,7 +25,7 @@ pub(super) fn what_if(question: &ParsedQuestion, context: &Context<'_>) -> Resul
         Some(against) => before.with(std::slice::from_ref(against))?,
         None => before,
     };
-    // A node that is slow is simulated, and compared with a simulation.
+    // A slow node requires a simulation, so the baseline is simulated as well.
     let simulated =
         question.subject.settings.iter().any(|(knob, _)| matches!(knob, Knob::SlowNodes | Knob::SlowFactor));
     let before = if simulated && before.scenario.engine.reasons() {
@@ -91,7 +91,7 @@ fn scaled_setting(case: &Case<'_>, knob: Knob, factor: f64) -> Result<Setting, R
     knob.parse(&then.to_string(), &[]).map_err(|error| Refusal::Scenario(error.to_string()))
 }
 
-/// What differs between two scenarios.
+/// Describes the differences between two scenarios.
 fn change_in_words(before: &Case<'_>, after: &Case<'_>) -> String {
     let mut words = Vec::new();
     if before.parts.target.name != after.parts.target.name {
@@ -112,7 +112,7 @@ fn change_in_words(before: &Case<'_>, after: &Case<'_>) -> String {
     words.join(", ")
 }
 
-/// Figures of both, those that change.
+/// Adds a table of the metrics that change.
 fn tell(reply: &mut Reply, before: &Case<'_>, after: &Case<'_>) {
     let others =
         [MetricId::UsdPerHour, MetricId::UsdPerHourOwned, MetricId::PowerW, MetricId::P99Ms, MetricId::JoulesPerToken];

@@ -1,4 +1,4 @@
-//! Why a figure is what it is: its parts, what limits the speed, and which changes improve it.
+//! Explanation of a metric: its parts, the bottleneck, and changes that improve it.
 
 use atlas_config::Mode;
 use atlas_core::sort;
@@ -15,14 +15,14 @@ use super::subject::ParsedQuestion;
 use super::topic::Topic;
 use super::{Refusal, Reply};
 
-/// Parts that are listed.
+/// Maximum parts listed.
 const PARTS: usize = 8;
-/// Changes that are listed.
+/// Maximum changes listed.
 const CHANGES: usize = 5;
-/// Least improvement that is listed.
+/// Minimum relative improvement listed.
 const LEAST: f64 = 0.005;
 
-/// Why a figure is what it is.
+/// Answers why a metric has its value.
 pub(super) fn why(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Why);
     let case = question.case(context, &mut reply)?;
@@ -60,7 +60,7 @@ pub(super) fn why(question: &ParsedQuestion, context: &Context<'_>) -> Result<Re
     Ok(reply)
 }
 
-/// What limits the speed.
+/// Answers with the bottleneck.
 pub(super) fn limits(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Limits);
     let case = question.case(context, &mut reply)?;
@@ -87,7 +87,7 @@ pub(super) fn limits(question: &ParsedQuestion, context: &Context<'_>) -> Result
     Ok(reply)
 }
 
-/// Where time or memory goes.
+/// Answers with a breakdown of time or memory.
 pub(super) fn breakdown(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Breakdown);
     let case = question.case(context, &mut reply)?;
@@ -127,7 +127,7 @@ fn memory_table(reply: &mut Reply, memory: &Breakdown) {
     parts_table(reply, "memory of the fullest device", memory, units::memory);
 }
 
-/// The largest parts and the rest: rows that sum to the whole.
+/// Table of the largest parts and the rest, which sum to the whole.
 fn parts_table(reply: &mut Reply, of: &str, whole: &Breakdown, show: impl Fn(f64) -> String) {
     let total = whole.total();
     if total <= 0.0 {
@@ -143,7 +143,7 @@ fn parts_table(reply: &mut Reply, of: &str, whole: &Breakdown, show: impl Fn(f64
     reply.table([of, "", "share"], parts.iter().map(row).collect());
 }
 
-/// Which objective of the playbook suits a figure.
+/// Objective of the playbook that matches a metric.
 pub(super) fn objective(metric: &Metric) -> Objective {
     match metric.section {
         _ if matches!(metric.id, MetricId::PeakMemGb | MetricId::MemoryFill) => Objective::Memory,
@@ -155,22 +155,22 @@ pub(super) fn objective(metric: &Metric) -> Objective {
     }
 }
 
-/// A rule's change, estimated.
+/// Estimated change of a rule.
 struct Tried<'a> {
-    /// By which share the figure improves.
+    /// Relative improvement of the metric.
     gain: f64,
     text: String,
     changes: Vec<(Knob, Setting)>,
     case: Case<'a>,
 }
 
-/// Rules of the playbook that improve this very figure, each estimated; the best becomes the suggestion.
+/// Lists rules of the playbook that improve the metric, each estimated. The best one becomes the suggestion.
 pub(super) fn improvements(reply: &mut Reply, case: &Case<'_>, metric: &'static Metric) -> bool {
     let Some(now) = case.value(metric).filter(|value| value.is_finite()) else { return false };
     let lower = match metric.better {
         Better::Lower => true,
         Better::Higher => false,
-        // Less memory is what questions about it are after.
+        // Questions about memory use aim at less of it.
         Better::Neutral if metric.id == MetricId::PeakMemGb => true,
         Better::Neutral => return false,
     };
@@ -188,7 +188,7 @@ pub(super) fn improvements(reply: &mut Reply, case: &Case<'_>, metric: &'static 
         }
     }
     sort::by(&mut tried, |a, b| b.gain.total_cmp(&a.gain));
-    // Of changes of the same knobs the best is enough.
+    // Of several changes of the same knobs, only the best is listed.
     let mut seen: Vec<Vec<Knob>> = Vec::new();
     tried.retain(|one| {
         let knobs: Vec<Knob> = one.changes.iter().map(|(knob, _)| *knob).collect();
@@ -219,7 +219,7 @@ pub(super) fn improvements(reply: &mut Reply, case: &Case<'_>, metric: &'static 
     true
 }
 
-/// Makes a scenario the suggestion.
+/// Sets the suggestion of the reply.
 pub(super) fn suggest(reply: &mut Reply, case: &Case<'_>, text: &str) {
     reply.suggestion = Some(Suggestion {
         text: text.to_owned(),

@@ -1,6 +1,6 @@
-//! The words of a question, and phrases taken out of them.
+//! Words of a question, and operations on phrases.
 
-/// Words that say nothing of their own in a question.
+/// Words without significance in a question.
 const FILLERS: [&str; 76] = [
     "a", "an", "the", "my", "our", "your", "this", "that", "these", "it", "its", "is", "are", "was", "be", "am", "do",
     "does", "did", "will", "would", "can", "could", "should", "shall", "i", "we", "you", "me", "us", "for", "of", "to",
@@ -9,7 +9,7 @@ const FILLERS: [&str; 76] = [
     "running", "want", "way", "ways", "until", "else", "show", "maybe", "given", "how", "where", "who", "why",
 ];
 
-/// Words that are known here.
+/// Words that this module recognizes.
 pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
     FILLERS.into_iter()
 }
@@ -39,7 +39,7 @@ impl Words {
         at.map(|at| (at, phrase.len()))
     }
 
-    /// Whether a phrase stands in it.
+    /// Whether it contains a phrase.
     pub(super) fn has(&self, phrase: &str) -> bool {
         self.find(phrase).is_some()
     }
@@ -49,12 +49,12 @@ impl Words {
         self.find(phrase).is_some_and(|(at, _)| at == 0)
     }
 
-    /// Takes the first place where a phrase stands out.
+    /// Removes the first occurrence of a phrase.
     pub(super) fn take(&mut self, phrase: &str) -> bool {
         self.replace(phrase, &[])
     }
 
-    /// Puts words instead of a phrase.
+    /// Replaces the first occurrence of a phrase.
     pub(super) fn replace(&mut self, phrase: &str, with: &[&str]) -> bool {
         let Some((at, length)) = self.find(phrase) else { return false };
         self.0.splice(at..at + length, with.iter().map(|word| (*word).to_owned()));
@@ -66,7 +66,7 @@ impl Words {
         self.0.splice(0..0, ["what".to_owned(), "if".to_owned()]);
     }
 
-    /// Rewrites two words that follow each other.
+    /// Rewrites pairs of adjacent words.
     pub(super) fn rewrite_pairs(&mut self, rewrite: impl Fn(&str, &str) -> Option<Vec<String>>) {
         let mut at = 0;
         while let (Some(first), Some(second)) = (self.0.get(at), self.0.get(at + 1)) {
@@ -77,7 +77,7 @@ impl Words {
         }
     }
 
-    /// Rewrites three words that follow each other.
+    /// Rewrites triples of adjacent words.
     pub(super) fn rewrite_triples(&mut self, rewrite: impl Fn(&str, &str, &str) -> Option<Vec<String>>) {
         let mut at = 0;
         while let (Some(first), Some(second), Some(third)) = (self.0.get(at), self.0.get(at + 1), self.0.get(at + 2)) {
@@ -88,7 +88,7 @@ impl Words {
         }
     }
 
-    /// Rewrites a phrase and the value in front of it or behind it, with words of `between` between them, to one word.
+    /// Rewrites a phrase and the value before or after it to one word. Words of `between` may separate them.
     pub(super) fn rewrite_value(&mut self, phrase: &str, between: &[&str], rewrite: impl Fn(&str) -> Option<String>) {
         let Some((at, length)) = self.find(phrase) else { return };
         let behind = self.0.iter().skip(at + length).take_while(|word| between.contains(&word.as_str())).count();
@@ -102,12 +102,12 @@ impl Words {
         }
     }
 
-    /// Rewrites words.
+    /// Rewrites single words.
     pub(super) fn rewrite(&mut self, mut rewrite: impl FnMut(&str) -> Option<Vec<String>>) {
         self.0 = self.0.drain(..).flat_map(|word| rewrite(&word).unwrap_or_else(|| vec![word])).collect();
     }
 
-    /// Without words that say nothing of their own; relations of two words keep theirs.
+    /// Removes words without significance. Relations of two words are first replaced by signs, so that they remain.
     pub(super) fn without_fillers(mut self) -> Words {
         const RELATIONS: [(&str, &str); 5] =
             [("at most", "<="), ("up to", "<="), ("at least", ">="), ("less than", "<"), ("more than", ">")];
@@ -118,13 +118,13 @@ impl Words {
         self
     }
 
-    /// As one line.
+    /// The words joined with spaces.
     pub(super) fn line(&self) -> String {
         self.0.join(" ")
     }
 }
 
-/// A number as digits or a small number as a word.
+/// Parses a number in digits, or a small number as a word.
 pub(super) fn count(word: &str) -> Option<f64> {
     const NAMES: [&str; 13] =
         ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];

@@ -1,4 +1,4 @@
-//! The endpoint client against a server that misbehaves, on 127.0.0.1.
+//! The endpoint client against a misbehaving server on 127.0.0.1.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -18,10 +18,11 @@ use atlas_plan::knob::Overrides;
 use atlas_plan::search::Gauge;
 use serde_json::{Value, json};
 
-/// What the server does with a connection: gets the request's body, and writes what it likes.
+/// Behavior of the server for a connection: receives the connection's number and the request's body, and writes the
+/// response.
 type Script = Box<dyn Fn(usize, &str, &mut TcpStream) + Send>;
 
-/// A server for a test; requests are kept.
+/// A test server that records its requests.
 struct Server {
     url: String,
     requests: Arc<Mutex<Vec<String>>>,
@@ -44,7 +45,7 @@ fn serve(script: Script) -> Server {
     Server { url, requests }
 }
 
-/// A whole request, head and body.
+/// Reads a whole request, head and body.
 fn read(stream: &mut TcpStream) -> Option<String> {
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let mut bytes = Vec::new();
@@ -68,7 +69,7 @@ fn read(stream: &mut TcpStream) -> Option<String> {
 const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
 
 fn say(stream: &mut TcpStream, text: &str) {
-    // A client that gave up is part of some tests.
+    // Some tests make the client give up early.
     let _ = stream.write_all(text.as_bytes());
     let _ = stream.flush();
 }
@@ -103,7 +104,7 @@ fn settings(url: &str, protocol: Protocol) -> Settings {
     }
 }
 
-/// Everything that came of a question.
+/// Everything that resulted from a question.
 struct Came {
     outcome: Result<Marks, EndpointError>,
     conversation: Conversation,
@@ -139,7 +140,7 @@ fn ask_server(server: &Server) -> Came {
     ask_with(&settings(&server.url, Protocol::OpenAi), &|| false)
 }
 
-/// The answer of a tool in a request.
+/// Result of the tool call in a request.
 fn result(body: &str) -> Option<Value> {
     let body: Value = serde_json::from_str(body).unwrap();
     let tool = body["messages"].as_array()?.iter().rev().find(|message| message["role"] == "tool")?.clone();
@@ -151,7 +152,7 @@ fn a_tool_is_called_and_the_figures_of_the_answer_are_marked() {
     let server = serve(Box::new(|_, body, stream| {
         say(stream, STREAM);
         let Some(result) = result(body) else {
-            // The arguments arrive in parts, as some servers send them.
+            // The arguments arrive in parts, as from some real servers.
             let call = |arguments: &str| json!({"tool_calls": [{"index": 0, "function": {"arguments": arguments}}]});
             let first = json!({"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": {"name": "estimate", "arguments": ""}}]});
             say(stream, &delta(first));
@@ -175,7 +176,7 @@ fn a_tool_is_called_and_the_figures_of_the_answer_are_marked() {
     assert!(result["command"].as_str().unwrap().ends_with("--set tp=8"), "{result}");
     assert!(requests[0].to_lowercase().contains("authorization: bearer sk-hidden"));
 
-    // Saved, read again, exported.
+    // Save, read again, export.
     let json = came.conversation.json().unwrap();
     assert_eq!(Conversation::read(&json).unwrap(), came.conversation);
     assert!(!json.contains("sk-hidden"));
@@ -252,7 +253,7 @@ fn an_answer_that_breaks_off_is_an_error_and_what_arrived_is_kept() {
     assert!(ask_server(&promised).outcome.is_err());
 
     let reset = serve(Box::new(|_, _, stream| {
-        // Unread input makes the close a reset.
+        // Closing with unread input resets the connection.
         let _ = stream.shutdown(std::net::Shutdown::Both);
     }));
     let came = ask_server(&reset);
@@ -282,7 +283,7 @@ fn what_is_not_the_protocol_is_refused() {
         while stream.write_all(line.as_bytes()).is_ok() {}
     }));
     assert_eq!(ask_server(&endless).outcome, Err(EndpointError::TooLarge));
-    // Whole events without end: what is shown stays short, in one answer and in many that call tools.
+    // An endless stream of valid events: the text is limited, both in one answer and over many rounds of tool calls.
     let talkative = serve(Box::new(|_, _, stream| {
         say(stream, STREAM);
         let event = delta(json!({"content": "x".repeat(1000)}));
@@ -429,7 +430,7 @@ fn settings_come_from_the_environment_or_a_file_that_only_its_owner_reads() {
     assert_eq!((found.url.as_str(), found.key.as_ref().unwrap().reveal()), ("https://models.example/v1", "k"));
     assert!(!format!("{found:?}").contains("\"k\""), "a key is not printed");
 
-    // Another endpoint does not get the key of the file.
+    // The key of the file is not sent to another endpoint.
     let other = |name: &str| (name == "ATLAS_ASSISTANT_URL").then(|| "https://other.example/v1".to_owned());
     assert_eq!(Settings::from(&other, Some(&file)).unwrap().key, None);
     let plain = |name: &str| match name {

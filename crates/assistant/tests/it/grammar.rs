@@ -1,4 +1,4 @@
-//! Questions as people type them, and what is true of all of them.
+//! Typical questions, and properties of all questions.
 
 use atlas_assistant::{Hardware, Intent, Known, KnownTarget, KnownWorkload, Objective, Question, Trouble, parse};
 use atlas_config::Mode;
@@ -140,7 +140,7 @@ fn constraint() -> impl Strategy<Value = Condition> {
     ]
 }
 
-/// One constraint for every side of every figure: a later one replaces an earlier one.
+/// At most one constraint for each side of each metric, since a later one replaces an earlier one.
 fn constraints() -> impl Strategy<Value = Vec<Condition>> {
     prop::collection::vec(constraint(), 0..5).prop_map(|all| {
         let key = |condition: &Condition| match condition {
@@ -205,7 +205,7 @@ proptest! {
         }
     }
 
-    /// Words of the grammar in any order: far more of it is understood than of arbitrary text.
+    /// Words of the grammar in random order reach more of the parser than arbitrary text.
     #[test]
     fn any_words_of_the_grammar_are_read_or_refused(words in prop::collection::vec(prop_oneof![
         Just("cheapest"), Just("on"), Just("under"), Just("tpot"), Just("<"), Just(">="), Just("="), Just("50ms"),
@@ -246,7 +246,7 @@ fn hardware_is_counted_as_people_say_it() {
     for line in ["8xh100", "8x h100", "eight h100", "8 h100 gpus"] {
         assert_eq!(targets(line), [("h100-sxm-8".into(), None)], "{line}");
     }
-    // Any accelerators: every target with so many of them.
+    // Accelerators of any kind: all targets with this number of them.
     assert_eq!(targets("fastest 70b training on 128 gpus"), [("h100-sxm-128".into(), None)]);
     assert_eq!(targets("cheapest gpu for 70b on 8 gpus").len(), 4);
     assert_eq!(read("on 128 gpus").to_string(), "on 128 gpus");

@@ -1,5 +1,5 @@
-//! Realistic questions: each gets the right kind of answer, every figure is the engine's, and what is not understood is
-//! refused.
+//! Realistic questions: each gets the right kind of answer, all values are those of the engine, and what is not
+//! understood is rejected.
 
 use atlas_assistant::offline::{About, Context, Figure, Refusal, Reply, answer};
 use atlas_config::library::Library;
@@ -43,7 +43,7 @@ fn ask(library: &Library, question: &str, target: &str, workload: &str) -> Resul
     answer(question, &context(library, target, workload), &Gauge::default())
 }
 
-/// The figure as the engine computes it from target, workload and settings.
+/// Value of the metric as the engine computes it from target, workload and settings.
 fn computed(library: &Library, figure: &Figure) -> Option<f64> {
     let About { target, workload, set } = &figure.about;
     let parts = Parts::find(library, target, workload).unwrap();
@@ -129,7 +129,7 @@ fn a_third_off_the_rent_is_a_third_off_the_rent_in_the_suggestion() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Any text is answered or refused; words of questions in any order reach deeper than arbitrary text.
+    /// Any text is answered or rejected; words of questions in random order reach more code than arbitrary text.
     #[test]
     fn any_words_are_answered_or_refused(words in prop::collection::vec(prop_oneof![
         Just("why"), Just("what"), Just("if"), Just("is"), Just("high"), Just("ttft"), Just("prices"), Just("fall"),
