@@ -52,7 +52,7 @@ struct Answer<'a> {
     /// Why the scenario cannot run; absent if it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<String>,
-    /// Bytes over capacity on the fullest device; absent unless memory is the problem.
+    /// Bytes in use beyond the capacity of the fullest device; absent unless memory is the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     excess_bytes: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -40,7 +40,7 @@ pub struct Globals {
 }
 
 impl Globals {
-    /// Where the documents come from.
+    /// Locations of the input files.
     #[must_use]
     pub fn sources(&self) -> Sources {
         Sources {
@@ -86,7 +86,7 @@ impl Screen {
     }
 }
 
-/// Reads a duration in seconds, as `--poll` and `--auto` take it.
+/// Parses a duration in seconds for `--poll` and `--auto`.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     match text.trim().trim_end_matches('s').parse::<f64>() {
         Ok(value) if (0.01..=86_400.0).contains(&value) => Ok(Duration::from_secs_f64(value)),
@@ -94,7 +94,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads a positive number of milliseconds, as `--sla` takes it.
+/// Parses a non-negative number of milliseconds for `--sla`.
 pub fn milliseconds(text: &str) -> Result<f64, String> {
     match text.trim().trim_end_matches("ms").parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
@@ -306,7 +306,7 @@ pub enum IngestFormat {
     Yaml,
 }
 
-/// Reads `--warmup`.
+/// Parses `--warmup`.
 pub fn warmup(text: &str) -> Result<atlas_ingest::Warmup, String> {
     match text.trim() {
         "first" => Ok(atlas_ingest::Warmup::First),

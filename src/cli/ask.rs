@@ -93,7 +93,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// The defaults for what the question does not name.
+/// Context with defaults for what the question does not name.
 fn context<'l>(args: &Args, globals: &Globals, library: &'l Library) -> color_eyre::Result<Context<'l>> {
     let first_target = || library.targets().first().map(|target| target.name.to_string());
     let first_workload = || library.workloads().first().map(|workload| workload.name.to_string());

@@ -72,7 +72,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// The figures of a point, one accelerator's where they are of an hour.
+/// Metrics of a point; hourly costs are per accelerator.
 fn figures(point: &Point, start: &Scenario) -> [(&'static str, f64); 6] {
     let of_one = 1.0 / start.accelerators().max(1.0);
     [
@@ -145,7 +145,7 @@ fn csv_of(points: &[Point], start: &Scenario) -> String {
 fn document(points: &[Point], start: &Scenario, args: &Args) -> Value {
     let point = |point: &Point| {
         let figures = figures(point, start);
-        // JSON has no infinity: without a break-even point, the month is absent.
+        // JSON has no infinity: without a break-even point, the value is null.
         let value = |value: f64| if value.is_finite() { json!(value) } else { Value::Null };
         figures.into_iter().map(|(name, figure)| (name.to_owned(), value(figure))).collect::<serde_json::Map<_, _>>()
     };

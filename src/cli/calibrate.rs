@@ -32,7 +32,8 @@ use atlas_report::file_format::FileFormat;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = after_long_help())]
 pub struct Args {
-    /// Logs, benchmark JSON, measurement YAML or CSV; FILE:NAME=VALUE,… adds settings that a file does not state; a directory is read recursively; - is stdin
+    /// Logs, benchmark JSON, measurement YAML or CSV; FILE:NAME=VALUE,… adds settings that a file does not state; a
+    /// directory is read recursively; - is stdin
     #[arg(value_name = "MEASUREMENTS", required_unless_present = "plan")]
     pub measurements: Vec<String>,
     /// Target that was measured
@@ -118,21 +119,21 @@ fn columns(figures: bool) -> String {
     wanted.map(|column| format!("  {:<24} {}", column.name, column.help)).collect::<Vec<_>>().join("\n")
 }
 
-/// What measurements are read with.
+/// How measurements are read.
 pub struct Reading<'a> {
-    /// Files, with what is said of each.
+    /// Files, each with its settings.
     pub measurements: &'a [String],
-    /// What is said of all.
+    /// Settings for all files.
     pub set: &'a [String],
-    /// What counts as warm-up.
+    /// Definition of the warm-up to discard.
     pub warmup: Warmup,
 }
 
-/// Reads all measurements. Every bad argument is described at once; files that give nothing are complained about, and then
-/// there is no result.
+/// Reads all measurements. All invalid arguments are reported together. Files without measurements are reported, and
+/// cause an error.
 ///
 /// # Errors
-/// A bad argument, or a file that gives nothing.
+/// An argument is invalid, or a file has no measurements.
 pub fn gather(reading: &Reading<'_>) -> color_eyre::Result<Vec<Observation>> {
     let mut problems = Vec::new();
     let mut labels = Vec::new();
@@ -160,20 +161,20 @@ pub fn gather(reading: &Reading<'_>) -> color_eyre::Result<Vec<Observation>> {
     if failed { Err(Failure::Reported.into()) } else { Ok(rows) }
 }
 
-/// The target, the workload, and what calibration starts from.
+/// Target, workload, and starting point of a calibration.
 pub struct Subject<'a> {
     /// The target.
     pub target: &'a Arc<Target>,
-    /// The workload, where one is named.
+    /// The workload, if given.
     pub workload: Option<&'a Arc<Workload>>,
-    /// Numbers in effect.
+    /// Coefficients before the calibration.
     pub start: Start,
 }
 
-/// Finds them; every name that is unknown is described at once.
+/// Resolves the names; all unknown ones are reported together.
 ///
 /// # Errors
-/// Names that are unknown.
+/// A name is unknown.
 pub fn subject<'a>(
     library: &'a Library,
     target: &str,
@@ -190,7 +191,7 @@ pub fn subject<'a>(
     Ok(Subject { target, workload, start })
 }
 
-/// Calibrates, prints, writes.
+/// Calibrates, prints the result and writes the profile.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     const REPORTS: [FileFormat; 4] = [FileFormat::Html, FileFormat::Pdf, FileFormat::Markdown, FileFormat::Json];
     let report = args.report.as_deref().map(|path| report::file(path, &REPORTS)).transpose()?;
@@ -251,7 +252,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// What the history keeps: the fit, the runs that it came from, and what connects it with predictions that it corrects.
+/// History entry: the fit, the runs that it is based on, and a fingerprint that links it to the predictions it
+/// corrects.
 fn draft(args: &Args, globals: &Globals, subject: &Subject<'_>, profile: &Path, body: Value) -> Draft {
     let files: Vec<String> = args
         .measurements
@@ -268,7 +270,7 @@ fn draft(args: &Args, globals: &Globals, subject: &Subject<'_>, profile: &Path, 
     ]
     .map(|(name, value)| (name.to_owned(), value.into()))
     .into();
-    // The profile as it is read from now on.
+    // The library is loaded again so that it includes the new profile.
     let library = pick::library(globals);
     inputs
         .extend(library.corrections_for(subject.target).map(|corrections| keep::contents_of_corrections(corrections)));
@@ -283,7 +285,7 @@ fn draft(args: &Args, globals: &Globals, subject: &Subject<'_>, profile: &Path, 
     }
 }
 
-/// What the user should know before relying on the profile.
+/// Prints what the user should know before relying on the profile.
 fn remarks(subject: &Subject<'_>, outcome: &calibrate::Outcome) {
     let target = &subject.target.name;
     if outcome.figures.is_none() {
@@ -294,13 +296,13 @@ fn remarks(subject: &Subject<'_>, outcome: &calibrate::Outcome) {
     }
 }
 
-/// Where a target's own profile is found without a flag.
+/// Default path of a target's own profile.
 pub fn usual_place(globals: &Globals, target: &Target) -> PathBuf {
     let dir = globals.workload_dir.clone().unwrap_or_else(|| PathBuf::from("workload"));
     dir.join("profiles").join(format!("{}.yaml", stem_for(&target.name)))
 }
 
-/// Prints which measurements would help most, and writes scripts that take them.
+/// Prints the most useful measurements, and writes scripts that take them.
 fn plan(
     args: &Args,
     globals: &Globals,
@@ -331,7 +333,7 @@ fn plan(
     if args.dry_run {
         return Ok(());
     }
-    // All or nothing: no directory with half of the scripts of another plan.
+    // Either all scripts are written or none, so that scripts of different plans are not mixed.
     let taken: Vec<String> = files
         .iter()
         .map(|file| dir.join(&file.name))

@@ -77,7 +77,7 @@ pub struct Args {
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let mut library = pick::library(globals);
-    // An experiment states its own methodology.
+    // An experiment defines its methodology.
     let requested = args.methodology.or(library.methodology());
     let methodology = requested.unwrap_or_default();
     if library.methodology().is_some() {
@@ -86,7 +86,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.goal.allowed(&[methodology])?;
     let gauge = Gauge::default();
     let measured = args.measured.measured.is_some();
-    // With an experiment, runs are predicted with their own settings; its workload names the model.
+    // With an experiment, runs are predicted with their own settings; `--workload` then names the model.
     let as_ran = measured && library.methodology().is_some() && args.target.is_empty();
     let wanted = !measured || (!as_ran && (!args.target.is_empty() || args.workload.is_some()));
     let predict = || compare(&library, &args, methodology, &gauge);
@@ -98,7 +98,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     let Some(comparison) = predicted else { return Ok(()) };
     let ended = gauge.cancelled();
-    // Without a methodology the output is the plain comparison.
+    // If no methodology is given, the output is the plain comparison.
     let configurations = requested.map(|methodology| Configurations::of(&comparison, methodology));
     let text = match (args.format, configurations) {
         (Format::Table, Some(described)) => {
@@ -125,7 +125,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if ended || failed == comparison.columns.len() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
-/// Plain `atlas` where there is no terminal that can show the interface.
+/// Plain `atlas` without a terminal that can show the TUI.
 pub fn without_terminal(globals: &Globals, workload: Option<&str>, dumb: bool) -> color_eyre::Result<()> {
     let args = Args { workload: workload.map(str::to_owned), ..Args::default() };
     run(args, globals)?;
@@ -150,7 +150,7 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
     if args.target.is_empty() {
         targets.extend(library.targets());
     }
-    // A baseline that was not requested as a target is added in front.
+    // A baseline that was not given as a target is added in front.
     let baseline = args.baseline.as_ref().map(|name| library.target(name)).transpose();
     let baseline = baseline.map_err(|problem| problems.push(problem)).ok().flatten();
     if let Some(target) = baseline.filter(|target| targets.iter().all(|known| known.name != target.name)) {
@@ -173,7 +173,7 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
             return Err("interrupted before this target".to_owned());
         }
         let (parts, overrides) = parts(library, target, workload, &args.knobs)?;
-        // The experiment's settings are the platform's best unless the command line states an objective.
+        // The experiment's settings count as the best of the platform, unless the command line states an objective.
         let stands = library.prescribes(target, workload) && args.goal.given().is_empty();
         if methodology == Methodology::MaximumPerformance && !stands {
             let best = best(&parts, &overrides, &args.goal, gauge)?.into_iter().next();

@@ -1,4 +1,4 @@
-//! `atlas completions`, and completion of names that come from files.
+//! `atlas completions`, and completion of names from files.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use atlas_evidence::calibrate::columns::COLUMNS;
 use atlas_plan::knob::{KNOBS, Knob, ValueType};
 use atlas_plan::search::figure;
 
-/// The environment variable with which a completion script asks for candidates.
+/// Environment variable with which a completion script requests candidates.
 const VARIABLE: &str = "ATLAS_COMPLETE";
 
 /// Print a completion script.
@@ -58,19 +58,19 @@ pub fn run(args: Args) -> color_eyre::Result<()> {
     Ok(output::print(&String::from_utf8_lossy(&script))?)
 }
 
-/// Answers a completion script, where one asks; `true` if it did.
+/// Answers a completion script if it called the program; returns whether it did.
 ///
 /// # Errors
-/// A question in an unknown shell's way.
+/// The request is for an unsupported shell.
 pub fn answer() -> clap::error::Result<bool> {
     let directory = std::env::current_dir().ok();
     let completions = CompleteEnv::with_factory(|| completed(super::definition())).var(VARIABLE);
     completions.try_complete(std::env::args_os(), directory.as_deref())
 }
 
-/// The definition of the command line with completers for flag values.
+/// Adds completers for flag values to the command-line definition.
 fn completed(command: Command) -> Command {
-    // There `--set` tells of measurements, not of knobs.
+    // For these commands, `--set` takes settings of measurements instead of knobs.
     let measured = matches!(command.get_name(), "calibrate" | "validate");
     let settings = |arg: Arg| match arg.get_id().as_str() {
         "set" if measured => arg.add(ArgValueCompleter::new(|now: &OsStr| settings(now))),
@@ -80,7 +80,7 @@ fn completed(command: Command) -> Command {
     command.mut_args(settings).mut_subcommands(completed)
 }
 
-/// Names of settings of a measurement.
+/// Completes names of measurement settings.
 fn settings(now: &OsStr) -> Vec<CompletionCandidate> {
     let known = COLUMNS.iter().filter(|column| !column.figure);
     let known: Vec<Named> = known.map(|column| (format!("{}=", column.name), column.help.to_owned())).collect();
@@ -114,7 +114,7 @@ fn completing(arg: Arg) -> Arg {
 /// A name and its description.
 type Named = (String, String);
 
-/// The library in effect, where the words of the command line so far say which.
+/// Library as determined by the flags on the command line so far.
 fn library() -> Library {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let flag = |name: &str| {
@@ -147,7 +147,7 @@ fn workloads() -> Vec<Named> {
     library.workloads().iter().chain(dashboard).map(|workload| (workload.name.to_string(), about(workload))).collect()
 }
 
-/// Whether the words so far ask about the dashboard: `atlas scenario …`, or its engine.
+/// Whether the command line is about dashboard scenarios: `atlas scenario …`, or its engine.
 fn of_scenarios() -> bool {
     std::env::args_os().any(|word| word == "scenario" || word.to_string_lossy().ends_with("benchboard"))
 }
@@ -161,7 +161,7 @@ fn figures() -> Vec<Named> {
     figure::names().map(|name| (name.to_owned(), about(name))).collect()
 }
 
-/// Names that continue from what was typed behind the last comma.
+/// Completes the item after the last comma.
 fn last_of_list(now: &OsStr, names: &[Named]) -> Vec<CompletionCandidate> {
     let now = now.to_string_lossy();
     let (before, last) = now.rfind(',').map_or(("", &*now), |at| now.split_at(at + 1));
@@ -169,7 +169,7 @@ fn last_of_list(now: &OsStr, names: &[Named]) -> Vec<CompletionCandidate> {
     fitting.map(|(name, about)| candidate(format!("{before}{name}"), about)).collect()
 }
 
-/// `knob=`, and behind it the knob's words; lists and ranges where a sweep takes them.
+/// Completes `knob=`, then the values of the knob; for sweeps (`over`) also lists and ranges.
 fn assignments(now: &OsStr, over: bool) -> Vec<CompletionCandidate> {
     let now = now.to_string_lossy();
     let Some((name, _)) = now.split_once('=') else {

@@ -1,4 +1,4 @@
-//! `atlas config`: the predecessor comparison tool's experiment, resolved, described and exported.
+//! `atlas config`: resolves, shows and exports an experiment of the predecessor comparison tool.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,7 +94,7 @@ pub struct ExportArgs {
     pub platform: Option<String>,
 }
 
-/// Does it.
+/// Runs the subcommand.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     match args.command {
         Command::Show(args) => show(&args, globals),
@@ -103,7 +103,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
 }
 
-/// The file that is meant.
+/// Path of the experiment: given, else `--config`, else a default location.
 pub(super) fn file(given: Option<&Path>, globals: &Globals) -> Result<PathBuf, color_eyre::Report> {
     if let Some(path) = given.or(globals.config.as_deref()) {
         return Ok(path.to_owned());
@@ -116,7 +116,7 @@ pub(super) fn file(given: Option<&Path>, globals: &Globals) -> Result<PathBuf, c
     })
 }
 
-/// Reads an experiment with all problems with it.
+/// Reads an experiment and collects all diagnostics.
 pub(super) fn read(path: &Path, globals: &Globals) -> Result<(Experiment, Catalog, Diagnostics), color_eyre::Report> {
     let label: Arc<str> = path.display().to_string().into();
     let text = read_text(path).map_err(|problem| eyre!("{label}: {problem}"))?;
@@ -128,7 +128,7 @@ pub(super) fn read(path: &Path, globals: &Globals) -> Result<(Experiment, Catalo
     }
     let variable = |name: &str| std::env::var(name).ok();
     let experiment = experiment::read(&label, &root, &variable, &mut problems);
-    // Looked at for the problems with it; the library makes it anew.
+    // Only the diagnostics are used; the library converts the experiment again.
     drop(experiment.foreign(&catalog, &mut problems));
     if !problems.has_errors() {
         problems.extend(memory(&experiment, path, globals));
@@ -137,7 +137,7 @@ pub(super) fn read(path: &Path, globals: &Globals) -> Result<(Experiment, Catalo
     Ok((experiment, catalog, problems))
 }
 
-/// Whether each model fits the memory of each platform with its parallelism, according to the engine.
+/// Checks whether each model fits in the memory of each platform with its parallelism, according to the engine.
 fn memory(experiment: &Experiment, path: &Path, globals: &Globals) -> Diagnostics {
     let sources = Sources { config: Some(path.to_owned()), ..globals.sources() };
     let mut library = Library::load(&sources, None);
@@ -162,7 +162,7 @@ fn memory(experiment: &Experiment, path: &Path, globals: &Globals) -> Diagnostic
     problems
 }
 
-/// Reports problems; on errors, fails after printing the valid part.
+/// Prints diagnostics; fails if there are errors, after the valid part has been printed.
 fn print_problems(problems: &Diagnostics) -> color_eyre::Result<()> {
     for problem in problems {
         complain(&problem.to_string());
@@ -183,12 +183,12 @@ fn show(args: &ShowArgs, globals: &Globals) -> color_eyre::Result<()> {
     print_problems(&problems)
 }
 
-/// A value in one line.
+/// A value on one line.
 fn shown(resolved: &Resolved) -> String {
     serde_json::to_string(&resolved.value).unwrap_or_default()
 }
 
-/// Where a value came from: the file, and the place in it.
+/// Origin of a value: the file and the position in it.
 fn origin(experiment: &Experiment, resolved: &Resolved) -> String {
     match &resolved.from {
         experiment::From::Derived(how) => how.clone(),
@@ -228,7 +228,7 @@ fn table(experiment: &Experiment, resolved: &[Resolved]) -> String {
     out
 }
 
-/// The document as YAML, each value with its origin behind it.
+/// The document as YAML, each value followed by a comment with its origin.
 fn yaml(experiment: &Experiment, resolved: &[Resolved]) -> String {
     let mut out = String::new();
     let mut open: Vec<&str> = Vec::new();
@@ -246,7 +246,7 @@ fn yaml(experiment: &Experiment, resolved: &[Resolved]) -> String {
     out
 }
 
-/// A key as YAML takes it.
+/// A YAML key, quoted if necessary.
 fn key(key: &str) -> String {
     let plain = key.starts_with(|c: char| c.is_alphabetic() || c == '_')
         && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))

@@ -33,7 +33,7 @@ pub struct Args {
     pub force: bool,
 }
 
-/// Writes it.
+/// Writes the profile.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let target = library.target(&args.target).map_err(Failure::from)?;
@@ -47,7 +47,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     let mut figures =
         Figures { coefficients: base.coefficients, fabrics: base.fabrics.to_vec(), node_watts: base.node_watts };
-    // The target's own link has to be among the fabrics.
+    // The target's own interconnect must be among the fabrics.
     if let Some(link) = &target.interconnect
         && !figures.fabrics.iter().any(|(name, _)| name.eq_ignore_ascii_case(&link.kind))
     {

@@ -1,8 +1,8 @@
-//! Confirmation before anything is run or submitted.
+//! Confirmation prompts.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
-/// Asks on the terminal; without a terminal, the answer is no.
+/// Asks for confirmation on the terminal; returns false without a terminal.
 ///
 /// # Errors
 /// The terminal cannot be read or written.

@@ -17,7 +17,7 @@ use crate::tui::session::Keep;
 use atlas_document::decode::nearest;
 use atlas_report::table::{Align, Table};
 
-/// Work that takes longer shows its progress.
+/// Delay before a progress bar is shown.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Play a guided tour, or check its expectations.
@@ -49,7 +49,7 @@ pub struct Args {
     pub out: PathBuf,
 }
 
-/// Plays or checks.
+/// Plays a tour or checks tours.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let (demos, problems) = Demos::load(globals.sources().config_dir.as_deref(), Some(Path::new("")));
     for problem in &problems {
@@ -67,7 +67,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         complain("not a terminal, so the tours are checked instead of played; use --headless to silence this message");
     }
     check(&chosen, &args.out, globals)?;
-    // A tour that could not be read was not checked.
+    // A tour that could not be read has not been checked, so the check fails.
     if problems.has_errors() && args.name.is_empty() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
@@ -79,7 +79,7 @@ fn list(demos: &[Arc<Demo>]) -> String {
     table.render()
 }
 
-/// The tours of these names, or all; an error that lists every unknown name.
+/// Tours with these names, or all; the error lists all unknown names.
 fn choose(demos: &[Arc<Demo>], names: &[String]) -> Result<Vec<Arc<Demo>>, Failure> {
     if demos.is_empty() {
         return Err(Failure::usage(["no tours found"]));
@@ -106,7 +106,7 @@ fn choose(demos: &[Arc<Demo>], names: &[String]) -> Result<Vec<Arc<Demo>>, Failu
     if problems.is_empty() { Ok(chosen) } else { Err(Failure::usage(problems)) }
 }
 
-/// Opens the interface with the tour.
+/// Opens the TUI with the tour.
 fn play(chosen: &[Arc<Demo>], args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if args.name.len() > 1 {
         return Err(Failure::usage(["only one tour can be played at a time; use --headless to check several"]).into());
@@ -141,7 +141,7 @@ fn mark(passed: bool, charset: Charset) -> &'static str {
     }
 }
 
-/// One line per step, with its failures; then the targets that could not run, and the path of the report.
+/// One line per step, with its failed expectations; then the targets that could not run, and the path of the report.
 fn summary(demo: &Demo, report: &HeadlessReport, charset: Charset) -> String {
     let mut out = format!("{}: {}\n", demo.name, demo.title);
     for (i, step) in report.steps.iter().enumerate() {
@@ -164,7 +164,7 @@ fn summary(demo: &Demo, report: &HeadlessReport, charset: Charset) -> String {
     out
 }
 
-/// A bar on stderr, once the work has taken long enough to be worth one.
+/// Progress bar on stderr, shown after `PATIENCE`.
 struct Progress {
     bar: Option<ProgressBar>,
     started: Instant,

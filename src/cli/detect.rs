@@ -55,7 +55,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|value| (0.1..=600.0).contains(value)).ok_or_else(|| "expected 0.1 to 600".to_owned())
 }
 
-/// The commands that detection runs where they exist.
+/// Commands that detection runs if they are installed.
 pub const PROGRAMS: [&str; 11] = [
     "nvidia-smi",
     "rocm-smi",
@@ -70,7 +70,7 @@ pub const PROGRAMS: [&str; 11] = [
     "kubectl",
 ];
 
-/// What detection has to know of the catalog's accelerators.
+/// Accelerators of the catalog, as needed for detection.
 #[must_use]
 pub fn entries(catalog: &Catalog) -> Vec<CatalogEntry> {
     catalog
@@ -87,7 +87,7 @@ pub fn entries(catalog: &Catalog) -> Vec<CatalogEntry> {
         .collect()
 }
 
-/// Looks, and prints or writes what was found.
+/// Detects accelerators, and prints or writes the targets.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let catalog = entries(&Catalog::load(&globals.sources(), None));
     let wanted = |place: Place| args.only.is_empty() || args.only.contains(&place);

@@ -1,4 +1,4 @@
-//! The configuration of an experiment and its runs: the files it names, and the settings of each run.
+//! Configuration of an experiment: the files it names, and the settings of each run.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use atlas_document::Node;
 use atlas_legacy::exchange::experiment::{Expected, Experiment, Model, Platform};
 use atlas_report::measured::plan::{Plan, Setting};
 
-/// A configuration in effect.
+/// The configuration in effect.
 pub(super) struct Configured {
     experiment: Experiment,
     catalog: Catalog,
@@ -22,7 +22,7 @@ pub(super) struct Configured {
 }
 
 impl Configured {
-    /// Reads the configuration that the command line names, or the usual one.
+    /// Reads the configuration given on the command line, or the default one.
     pub(super) fn read(globals: &Globals, methodology: Methodology) -> color_eyre::Result<Configured> {
         let path = config::file(None, globals)?;
         let (experiment, catalog, _) = config::read(&path, globals)?;
@@ -33,19 +33,20 @@ impl Configured {
         self.path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
     }
 
-    /// Logs of the models, or of one of them, as the configuration and the environment name them.
+    /// Existing logs of all models or of `model`, as named by the configuration and environment variables.
     pub(super) fn logs(&self, model: Option<&str>) -> color_eyre::Result<Vec<PathBuf>> {
         let logs = self.experiment.logs(self.base(), &|name| std::env::var(name).ok());
         self.there(logs, model)
     }
 
-    /// The benchmark JSON of the models, or of one of them; without any, their logs.
+    /// Existing benchmark JSON of all models or of `model`; if there is none, the logs.
     pub(super) fn measured(&self, model: Option<&str>) -> color_eyre::Result<Vec<PathBuf>> {
         self.there(self.experiment.benchmarks(self.base()), model)
             .or_else(|problem| self.logs(model).map_err(|_| problem))
     }
 
-    /// Those of the files that are there. A file that a variable names must be.
+    /// Filters files that exist. A file named by an environment variable is kept even if it is missing, so that it is
+    /// reported.
     fn there(&self, expected: Vec<Expected>, model: Option<&str>) -> color_eyre::Result<Vec<PathBuf>> {
         let wanted: Vec<Expected> =
             expected.into_iter().filter(|file| model.is_none_or(|model| model == file.model)).collect();
@@ -59,7 +60,7 @@ impl Configured {
         Ok(there)
     }
 
-    /// The settings of a run.
+    /// Settings of a run.
     pub(super) fn plan(&self, name: &str, run: &Value, workload: Option<&str>) -> Plan {
         let platform = self.platform(run);
         let model = self.model(name, run, workload);
@@ -95,7 +96,7 @@ impl Configured {
         }
     }
 
-    /// The platform that a run was on: by its accelerator, else by its stack or the name of its vendor.
+    /// Platform of a run: by its accelerator, else by its software stack or vendor name.
     fn platform(&self, run: &Value) -> Option<&Platform> {
         let info = |field: &str| run.get("gpu_info").and_then(|info| info.get(field));
         let platforms = &self.experiment.platforms;
@@ -117,7 +118,7 @@ impl Configured {
         })
     }
 
-    /// The model that ran: the one requested, else by its name in the file, else by the name of the file.
+    /// Model of a run: the requested one, else by the name in the file, else by the file name.
     fn model(&self, name: &str, run: &Value, workload: Option<&str>) -> Option<&Model> {
         let models = &self.experiment.models;
         if let Some(key) = workload {
@@ -132,7 +133,7 @@ impl Configured {
         }
         let stem = Path::new(name).file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let named = models.iter().filter(|model| stem.contains(&model.key.to_lowercase()));
-        // The longest: llama_70b before llama.
+        // The longest match, so that llama_70b is preferred over llama.
         let named = named.max_by_key(|model| model.key.len());
         named.or_else(|| models.first().filter(|_| models.len() == 1))
     }

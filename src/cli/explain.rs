@@ -50,7 +50,7 @@ pub enum Format {
     Json,
 }
 
-/// A derivation with the measured rows behind it.
+/// A derivation with the measured rows that support it.
 #[derive(serde::Serialize)]
 struct Derivation<'a> {
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! Failures: the message on stderr and the exit code.
+//! Failures: messages on stderr and exit codes.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A usage failure that names every problem.
+    /// A usage failure that lists all problems.
     #[must_use]
     pub fn usage(problems: impl IntoIterator<Item = impl Into<String>>) -> Failure {
         let problems: Vec<String> = problems.into_iter().map(Into::into).collect();
@@ -50,7 +50,7 @@ impl From<Diagnostics> for Failure {
 ///
 /// Release builds keep the default hooks, which print the message and location of a panic and the causes of an error.
 /// They have neither symbols nor unwind tables, so backtraces would be empty, and the code that reads debug information
-/// is a sixtieth of the binary.
+/// accounts for a sixtieth of the binary.
 pub fn install_hooks() {
     if cfg!(not(debug_assertions)) {
         return;
@@ -60,7 +60,7 @@ pub fn install_hooks() {
     if plain {
         builder = builder.theme(color_eyre::config::Theme::new());
     }
-    // A second call, as from a test, finds the hooks in place.
+    // Fails on a second call, as in tests, when the hooks are already installed.
     let _ = builder.install();
 }
 
@@ -86,7 +86,7 @@ pub fn report(error: &color_eyre::Report) -> ExitCode {
         }
         Some(Failure::Reported) => ExitCode::FAILURE,
         Some(Failure::Code(code)) => ExitCode::from(*code),
-        // RUST_BACKTRACE asks for the location, too.
+        // `RUST_BACKTRACE` also requests the location.
         None if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") => {
             let _ = writeln!(io::stderr().lock(), "error: {error:?}");
             ExitCode::FAILURE
@@ -98,7 +98,7 @@ pub fn report(error: &color_eyre::Report) -> ExitCode {
     }
 }
 
-/// An error and its causes, without causes that its text repeats.
+/// An error and its causes, without causes whose text is already included.
 fn causes(error: &color_eyre::Report) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match text.contains(&cause) {
         true => text,

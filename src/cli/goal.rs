@@ -59,7 +59,7 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// The flags that were given, so that commands that do not search can refuse them.
+    /// Flags that were given, so that commands that do not search can reject them.
     #[must_use]
     pub fn given(&self) -> Vec<&'static str> {
         let given = [
@@ -81,7 +81,8 @@ impl Goal {
         given.iter().filter(|(_, given)| *given).map(|(flag, _)| *flag).collect()
     }
 
-    /// Refuses search flags if none of these methodologies searches, and lists of candidates if only the best is used.
+    /// Rejects search flags if none of the methodologies searches, and flags for candidate lists, since only the best
+    /// is used.
     pub fn allowed(&self, methodologies: &[Methodology]) -> Result<(), Failure> {
         let (lists, search): (Vec<&str>, Vec<&str>) =
             self.given().into_iter().partition(|flag| ["--front", "--top"].contains(flag));
@@ -95,14 +96,14 @@ impl Goal {
         if problems.is_empty() { Ok(()) } else { Err(Failure::usage(problems)) }
     }
 
-    /// Whether an axis of `--over` changes the knob.
+    /// Whether `--over` has an axis for the knob.
     #[must_use]
     pub fn turns(&self, knob: Knob) -> bool {
         let names = self.over.iter().filter_map(|text| text.split('=').next());
         names.into_iter().any(|name| Knob::named(name) == Ok(knob))
     }
 
-    /// Every condition, the flags' first.
+    /// All conditions, those of the flags first.
     pub fn conditions(&self, sla: Option<f64>) -> Result<Vec<Condition>, Vec<String>> {
         let sla = sla.map(|sla| sla.to_string());
         let flags = [
@@ -138,7 +139,7 @@ impl Goal {
         free.map(|(id, _)| *id).collect()
     }
 
-    /// The search problem that these flags define for the scenario `requested`, starting at `start`; the error lists all
+    /// Builds the search problem of these flags for the scenario `requested`, starting at `start`. The error lists all
     /// invalid flags.
     pub fn problem<'p>(
         &self,
@@ -205,15 +206,15 @@ impl Goal {
     }
 }
 
-/// Whether a bound is removed.
+/// Whether the flag's value removes a bound.
 fn is_none(bound: &str) -> bool {
     bound.trim().eq_ignore_ascii_case("none")
 }
 
-/// A metric by its name, full or short, or by its label on the screen.
+/// Metric by its full or short name, or by its label in the TUI.
 ///
 /// # Errors
-/// The metric is unknown; names the nearest known one.
+/// The metric is unknown; the message suggests the most similar one.
 pub fn metric(text: &str) -> Result<&'static Metric, String> {
     let labeled = || METRICS.iter().find(|metric| metric.label.eq_ignore_ascii_case(text.trim()));
     figure::named(text).or_else(labeled).ok_or_else(|| {
@@ -222,7 +223,7 @@ pub fn metric(text: &str) -> Result<&'static Metric, String> {
     })
 }
 
-/// Reads `--methodology`.
+/// Parser of `--methodology`.
 pub fn methodology() -> impl TypedValueParser<Value = Methodology> {
     let help = |methodology| match methodology {
         Methodology::IdenticalConfig => "Every target with the same knobs: what the hardware changes, all else equal",
@@ -245,7 +246,7 @@ fn silent(metric: &Metric, scenario: &Scenario) -> String {
     format!("{} does not apply to {} with the {} engine", metric.name, scenario.mode().name(), scenario.engine.name())
 }
 
-/// As [`figure_of`]; the latency of training is that of its step.
+/// Like [`figure_of`], but `latency` in training means the step time.
 fn objective(name: &str, scenario: &Scenario) -> Result<&'static Metric, String> {
     if name.eq_ignore_ascii_case("latency") && scenario.mode() == Mode::Training {
         return Ok(MetricId::StepTimeMs.metric());

@@ -129,7 +129,7 @@ fn kind(text: &str) -> Result<EntryKind, String> {
 /// Default number of entries in a list.
 const LISTED: usize = 20;
 
-/// Shows it.
+/// Runs the subcommand.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     super::recover::recover();
     let Some(store) = keep::store() else {
@@ -169,7 +169,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(output::print(&text)?)
 }
 
-/// The entries; other files are reported on stderr.
+/// Entries that match the filter; unreadable files are reported on stderr.
 fn entries(store: &Store, filter: &Filter) -> color_eyre::Result<Vec<Entry>> {
     let (entries, problems) = store.list(filter)?;
     for problem in &problems {
@@ -185,12 +185,12 @@ fn text(text: &Option<String>) -> String {
     text.clone().unwrap_or_else(|| "-".to_owned())
 }
 
-/// A moment to the minute.
+/// Formats a timestamp to the minute.
 pub(crate) fn minute(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// A figure's number. Names state the unit of times, so that no prefix may change it.
+/// Formats the value of a metric. Names of times include their unit, so these values get no SI prefix.
 fn number(name: &str, value: f64) -> String {
     if name.ends_with("_ms") || name.ends_with("_s") && !name.ends_with("_per_s") {
         units::significant(value, 4)
@@ -199,7 +199,7 @@ fn number(name: &str, value: f64) -> String {
     }
 }
 
-/// The figure that an entry is known by.
+/// Key metric of an entry.
 pub(crate) fn headline(entry: &Entry) -> Option<(&str, f64)> {
     let names = ["step_time_s", "step_time_ms", "tokens_per_sec", "tokens_per_s", "time_per_token_s", "points"];
     let named = names.into_iter().find_map(|name| Some((name, *entry.figures.get(name)?)));
@@ -231,7 +231,7 @@ fn list(entries: &[Entry], format: Format) -> color_eyre::Result<String> {
     }
 }
 
-/// All entries, one per line: subject, then every metric and input that any of them has.
+/// CSV with a line per entry: subject, then all metrics and inputs that occur in any of them.
 fn csv_of(entries: &[Entry]) -> String {
     let names = |get: fn(&Entry) -> Vec<&String>| -> Vec<&String> {
         sort::filled::<std::collections::BTreeSet<_>, _>(entries.iter().flat_map(get)).into_iter().collect()
@@ -265,7 +265,7 @@ pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The entries of a chain, one per line.
+/// Adds the entries of a chain, one per row.
 fn chain_rows(table: &mut Table, links: &[&Entry]) {
     for link in links {
         let figure =

@@ -1,4 +1,4 @@
-//! `atlas history import`: records that `atlas run` wrote, taken over.
+//! `atlas history import`: imports records written by `atlas run`.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::keep::numbers;
 use super::output::complain;
 
-/// Takes over all records; the same record again makes no second entry.
+/// Imports all records. A record that is already imported creates no second entry.
 pub fn run(store: &Store, paths: &[PathBuf]) -> color_eyre::Result<()> {
     let (mut taken, mut failed) = (0_usize, false);
     for path in paths {
@@ -43,7 +43,7 @@ pub fn run(store: &Store, paths: &[PathBuf]) -> color_eyre::Result<()> {
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
-/// The records of a file: one, or a list.
+/// Records of a file, which holds one record or a list.
 fn records(path: &Path) -> Result<Vec<Entry>, String> {
     let text = atlas_document::sources::read_text(path)?;
     let document: Value = serde_json::from_str(&text).map_err(|error| format!("not JSON: {error}"))?;
@@ -82,7 +82,7 @@ fn entry(record: &Value, written: Option<jiff::Timestamp>) -> Result<Entry, Stri
         target: Some(target),
         workload: Some(workload),
         software,
-        // Records of the predecessor were all made by one engine and do not name it.
+        // All records of the predecessor are from the same engine, which they do not name.
         engine: text("engine").or_else(|| Some("semi_empirical".to_owned())),
         at: text("ts").and_then(|at| at.parse().ok()).or(written),
         figures,

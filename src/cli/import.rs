@@ -81,10 +81,10 @@ fn variable(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Maximum bytes of one file.
+/// Maximum size of a file, bytes.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Reads the files and prints the job, or makes documents of it.
+/// Reads the files and prints the job, its estimate, or writes its documents.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let read = read(&args.files, sort::filled(args.environment.iter().cloned()))?;
     if args.estimate || args.write.is_some() {
@@ -100,7 +100,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// Reads files that belong together as one job.
+/// Reads the files of one job.
 fn read(paths: &[PathBuf], environment: BTreeMap<String, String>) -> color_eyre::Result<Import> {
     let mut files = Vec::new();
     let mut problems = Vec::new();
@@ -117,7 +117,7 @@ fn read(paths: &[PathBuf], environment: BTreeMap<String, String>) -> color_eyre:
     Ok(import(&files, &environment))
 }
 
-/// The documents of a job, or what they lack.
+/// Documents of a job; prints what is missing if they are incomplete.
 fn made(read: &Import, library: &Library, given: &Given) -> Result<Documents, Failure> {
     documents(read, library, given).map_err(|gaps| {
         complain("the files do not define a scenario:");
@@ -126,9 +126,9 @@ fn made(read: &Import, library: &Library, given: &Given) -> Result<Documents, Fa
     })
 }
 
-/// A directory with the target and the workload of a job, for the interface.
+/// Directory with the target and the workload of a job, for the TUI.
 pub struct Imported {
-    /// The directory, removed when this is dropped.
+    /// The directory, removed on drop.
     pub folder: tempfile::TempDir,
     /// The target's name.
     pub target: String,
@@ -136,17 +136,18 @@ pub struct Imported {
     pub workload: String,
 }
 
-/// Tokens of a request that the interface begins with, where a server's files state none: those of the 1k/256 benchmarks.
+/// Initial prompt length in the TUI if the files of a server state none: that of the 1k/256 benchmarks.
 const PROMPT: f64 = 1024.0;
 const GENERATE: f64 = 256.0;
 
-/// Writes the documents of a job to a directory of their own.
+/// Writes the documents of a job to a temporary directory.
 pub fn folder(paths: &[PathBuf], globals: &Globals) -> color_eyre::Result<Imported> {
     let read = read(paths, BTreeMap::new())?;
     let library = pick::library(globals);
     let found = match documents(&read, &library, &Given::default()) {
         Ok(found) => found,
-        // The files of a server state no lengths; the interface begins with some, where they can be changed.
+        // Server configurations state no prompt and output lengths. The TUI starts with defaults that can be changed
+        // there.
         Err(gaps) if gaps.iter().all(|gap| matches!(gap.what.as_str(), "prompt" | "generate")) => {
             let most = read.fields.get("max_model_len").and_then(Value::as_f64).unwrap_or(f64::INFINITY);
             let (prompt, generate) = (PROMPT.min((most / 2.0).floor()), GENERATE.min((most / 4.0).floor()));
@@ -164,7 +165,7 @@ pub fn folder(paths: &[PathBuf], globals: &Globals) -> color_eyre::Result<Import
     let folder = tempfile::Builder::new().prefix("atlas-import-").tempdir()?;
     let [of_target, of_workload] = &found.read_from;
     let files = [("targets.yaml", &found.target, of_target), ("workloads.yaml", &found.workload, of_workload)];
-    // The folder is not the user's: explanations show what the values were read from.
+    // The user does not see this directory, so the origins of the values are included for explanations.
     for (name, text, read_from) in files {
         let path = folder.path().join(name);
         write_new(&path, format!("{text}{read_from}")).map_err(|error| writing(&path, &error))?;
@@ -173,7 +174,7 @@ pub fn folder(paths: &[PathBuf], globals: &Globals) -> color_eyre::Result<Import
     Ok(Imported { folder, target: parts.target.name.to_string(), workload: parts.workload.name.to_string() })
 }
 
-/// Writes the job's documents, or prints its estimate.
+/// Writes the documents of the job, or prints its estimate.
 fn scenario(read: &Import, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let library = pick::library(globals);
@@ -186,7 +187,7 @@ fn scenario(read: &Import, args: &Args, globals: &Globals) -> color_eyre::Result
     };
     let found = made(read, &library, &given)?;
     if let Some(folder) = &args.write {
-        // What cannot be decoded is not worth writing.
+        // Documents that cannot be decoded are not written.
         found.parts(&library)?;
         for (name, text) in [("targets.yaml", &found.target), ("workloads.yaml", &found.workload)] {
             let path = folder.join(name);
@@ -198,7 +199,7 @@ fn scenario(read: &Import, args: &Args, globals: &Globals) -> color_eyre::Result
     if args.estimate { print_estimate(&found, &library, &overrides, globals) } else { Ok(()) }
 }
 
-/// Prints the estimate, as `atlas run` does.
+/// Prints the estimate in the same form as `atlas run`.
 fn print_estimate(
     found: &Documents,
     library: &Library,
@@ -214,7 +215,7 @@ fn print_estimate(
     Ok(output::print(&globals.charset().write(&text))?)
 }
 
-/// `file:line` of an origin; the file alone where the line is open.
+/// `file:line` of an origin; only the file if the line is unknown.
 fn place(origin: &Value) -> String {
     let file = origin.get("file").and_then(Value::as_str).unwrap_or_default();
     match origin.get("line").and_then(Value::as_u64) {
@@ -223,7 +224,7 @@ fn place(origin: &Value) -> String {
     }
 }
 
-/// An item of a list: text with its place, where it has one.
+/// An item of a list: text, with its location if known.
 fn item(value: &Value) -> String {
     match (value.get("text").and_then(Value::as_str), value.get("file")) {
         (Some(text), Some(_)) => format!("{}  {text}", place(value)),
@@ -231,7 +232,7 @@ fn item(value: &Value) -> String {
     }
 }
 
-/// The job as aligned text.
+/// Renders the job as aligned text.
 fn text(job: &Value) -> String {
     let mut out = String::new();
     let plain = |value: &Value| match value {

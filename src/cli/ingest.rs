@@ -1,4 +1,4 @@
-//! `atlas ingest`: logs turned into measurements.
+//! `atlas ingest`: extracts measurements from logs.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -21,7 +21,7 @@ use atlas_ingest::named::assign;
 use atlas_ingest::{Config, Context, IngestError, Ingested, NamedFile, Origin, joint, measurement, predecessor};
 use atlas_report::measurements as described;
 
-/// Ingests and prints.
+/// Reads the files and prints or writes the result.
 pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
     if args.formats {
         output::print(&globals.charset().write(&described::formats()))?;
@@ -74,11 +74,11 @@ pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
-/// Keeps every measurement of a file in the history, with its configuration.
+/// Saves every measurement of a file in the history, with its configuration.
 fn keep_measurements(file: &Ingested, context: &Context, workload: Option<&str>) {
     for body in measurement::measurements(file, context) {
         let mut figures = keep::numbers(body.get("figures").unwrap_or(&Value::Null));
-        // The mean without warm-up is the step time.
+        // The mean without warm-up represents the step time.
         if let Some(mean) = figures.get("step_time_s.mean_no_warmup").copied() {
             figures.insert("step_time_s".to_owned(), mean);
         }
@@ -95,8 +95,8 @@ fn keep_measurements(file: &Ingested, context: &Context, workload: Option<&str>)
     }
 }
 
-/// Reads every file named; a directory means all below it, of which those without measurements are named and passed
-/// over. Tells whether a file that was named itself gave nothing.
+/// Reads all given files, and all files below given directories. Files in a directory that have no measurements are
+/// reported and skipped. The flag tells whether a file that was given directly failed.
 fn read_all(sources: &[NamedFile], context: &Context) -> color_eyre::Result<(Vec<Ingested>, bool)> {
     let (mut files, mut failed) = (Vec::new(), false);
     for source in sources {
@@ -119,7 +119,8 @@ fn read_all(sources: &[NamedFile], context: &Context) -> color_eyre::Result<(Vec
     Ok((files, failed))
 }
 
-/// Adds the result of a file. Returns whether it is a failure: files found in a directory may be of another kind.
+/// Adds the result for a file. Returns whether it counts as a failure: files found in a directory (`found`) may be of
+/// another kind.
 fn keep(files: &mut Vec<Ingested>, got: Result<Ingested, IngestError>, found: bool) -> bool {
     match got {
         Ok(ingested) => {
@@ -149,7 +150,7 @@ fn read(source: impl Read, name: &str, context: &Context) -> Result<Ingested, In
     ingest::ingest(source, &Context { name: name.to_owned(), ..context.clone() })
 }
 
-/// The settings of `--set`; the error lists all invalid assignments.
+/// Settings of `--set`; the error lists all invalid assignments.
 fn settings(args: &IngestArgs) -> Result<Config, Failure> {
     let mut config = Config::default();
     let assigned = args.set.iter().map(|text| assign(&mut config, text).map_err(|problem| format!("--set: {problem}")));
@@ -157,7 +158,7 @@ fn settings(args: &IngestArgs) -> Result<Config, Failure> {
     if problems.is_empty() { Ok(config) } else { Err(Failure::usage(problems)) }
 }
 
-/// The files to read: those named, else the logs that an experiment's configuration names.
+/// Files to read: the given ones, else the logs named by an experiment's configuration.
 fn sources(args: &IngestArgs, globals: &Globals) -> color_eyre::Result<Vec<NamedFile>> {
     if !args.paths.is_empty() {
         let (mut named, mut problems) = (Vec::new(), Vec::new());
@@ -179,7 +180,7 @@ fn sources(args: &IngestArgs, globals: &Globals) -> color_eyre::Result<Vec<Named
     Ok(logs.into_iter().map(|path| NamedFile { path, ..NamedFile::default() }).collect())
 }
 
-/// The settings of a training run from a workload. Its GPU counts are not binding and come last.
+/// Fills in settings of a training run from a workload. Its GPU counts are not binding and come last.
 fn fill(settings: &mut Config, workload: &Workload) {
     let shape = workload.shape;
     for (name, value) in [
@@ -197,7 +198,7 @@ fn fill(settings: &mut Config, workload: &Workload) {
     }
 }
 
-/// Everything a file gave: the facts of the leading reading alongside its tool and format, the others behind it.
+/// Everything found in a file: the facts, tool and format of the first reading, followed by the other readings.
 fn document(file: &Ingested, context: &Context) -> Value {
     let reading = |reading: &ingest::Reading| {
         let origins: serde_json::Map<String, Value> =

@@ -1,4 +1,4 @@
-//! History entries of subcommands.
+//! History entries written by subcommands.
 
 use std::collections::BTreeMap;
 
@@ -35,13 +35,13 @@ pub fn keep(kind: EntryKind, draft: Draft) -> Option<String> {
     }
 }
 
-/// A draft with all inputs of a scenario.
+/// Draft with all inputs of a scenario.
 #[must_use]
 pub fn of_scenario(parts: &Parts, scenario: &Scenario) -> Draft {
     let knobs = Knob::all().filter(|knob| scenario.heeds(*knob));
     let mut inputs: BTreeMap<String, Value> =
         sort::filled(knobs.map(|knob| (knob.name().to_owned(), scenario.get(knob).to_string().into())));
-    // Documents can change while their names stay, so their contents are fingerprinted.
+    // Documents can change without a change of name, so their contents are fingerprinted.
     for (name, text) in [
         ("contents of the target", format!("{:?}", parts.target)),
         ("contents of the workload", format!("{:?}", parts.workload)),
@@ -62,28 +62,28 @@ pub fn of_scenario(parts: &Parts, scenario: &Scenario) -> Draft {
     }
 }
 
-/// The input by which predictions and the calibration that corrects them are connected.
+/// Input that links predictions to the calibration that corrects them.
 #[must_use]
 pub fn contents_of_corrections(corrections: &Corrections) -> (String, Value) {
     let contents = fingerprint(format!("{corrections:?}").as_bytes());
     (CORRECTIONS.to_owned(), format!("{contents:016x}").into())
 }
 
-/// The entries of these kinds; `None` if there is no history or it cannot be read, since they only connect entries.
+/// Entries of these kinds. Empty if there is no history or it cannot be read, since they are only used for links.
 #[must_use]
 pub fn entries(kinds: &[EntryKind]) -> Vec<Entry> {
     let filter = Filter { kinds: kinds.to_vec(), ..Filter::default() };
     store().and_then(|store| store.list(&filter).ok()).map_or_else(Vec::new, |(entries, _)| entries)
 }
 
-/// A path that does not depend on the working directory.
+/// Absolute path.
 #[must_use]
 pub fn absolute(path: impl AsRef<std::path::Path>) -> String {
     let path = path.as_ref();
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
-/// A draft of an estimate; `body` is its record.
+/// Draft for an estimate; `body` is its record.
 #[must_use]
 pub fn of_estimate(parts: &Parts, scenario: &Scenario, estimate: &Estimate, body: Value) -> Draft {
     let metrics = METRICS.iter().filter(|metric| metric.applies_to(scenario));
@@ -94,7 +94,7 @@ pub fn of_estimate(parts: &Parts, scenario: &Scenario, estimate: &Estimate, body
     }
 }
 
-/// The numbers of a document by their paths: `step_time_s.mean_no_warmup`; lists are left out.
+/// Numbers of a document by their paths, such as `step_time_s.mean_no_warmup`. Lists are skipped.
 #[must_use]
 pub fn numbers(document: &Value) -> BTreeMap<String, f64> {
     fn gather(document: &Value, path: &str, depth: u32, out: &mut BTreeMap<String, f64>) {

@@ -53,7 +53,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// All files as one text; a single file as it is, so that it can be piped.
+/// All files as one text. A single file is printed verbatim, so that it can be piped.
 fn shown(planned: &[Planned]) -> String {
     let placed = places(planned, Path::new(""));
     match placed.as_slice() {
@@ -62,7 +62,7 @@ fn shown(planned: &[Planned]) -> String {
     }
 }
 
-/// Where the files of the scenarios go.
+/// Paths of the files of the scenarios.
 pub fn places<'p>(planned: &'p [Planned], out: &Path) -> Vec<(PathBuf, &'p File)> {
     let of = |planned: &'p Planned| {
         let folder = planned.folder.as_ref().map_or_else(|| out.to_owned(), |folder| out.join(folder));
@@ -71,7 +71,7 @@ pub fn places<'p>(planned: &'p [Planned], out: &Path) -> Vec<(PathBuf, &'p File)
     planned.iter().flat_map(of).collect()
 }
 
-/// Writes all files, or none where one already exists.
+/// Writes all files, or none if one already exists and `force` is not set.
 pub fn write(files: &[(PathBuf, &File)], force: bool) -> color_eyre::Result<()> {
     let there: Vec<String> =
         files.iter().filter(|(path, _)| !force && path.exists()).map(|(path, _)| path.display().to_string()).collect();

@@ -1,5 +1,5 @@
-//! The scenarios that `launch` and `submit` write files for: workloads on targets, with the same knobs or with each
-//! target's best.
+//! Scenarios for which `launch` and `submit` write files: workloads on targets, with the same knobs or with the best
+//! knobs of each target.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use super::output::complain;
 use super::pick;
 use super::watching::watching;
 
-/// How many of the best candidates are offered to a tool.
+/// Number of best candidates that are tried with a tool.
 const CANDIDATES: usize = 1000;
 
 /// Scenarios and how they are launched.
@@ -113,22 +113,22 @@ fn tool(name: &str) -> Result<Tool, String> {
     })
 }
 
-/// A scenario with its files.
+/// A scenario with its launch files.
 pub struct Planned {
-    /// What the scenario is made of.
+    /// Target and workload with their documents.
     pub parts: Parts,
     /// The scenario.
     pub scenario: Scenario,
-    /// The knobs that were set, or found to be the best.
+    /// Knobs that were set by the user or found by the search.
     pub overrides: Overrides,
-    /// Its files.
+    /// Launch files.
     pub launch: Launch,
-    /// The directory of its files, if there are several scenarios.
+    /// Directory for the files, if there are several scenarios.
     pub folder: Option<String>,
 }
 
 impl PlanArgs {
-    /// The wrapping.
+    /// Launch wrapper given on the command line.
     #[must_use]
     pub fn wrap(&self) -> Wrap {
         match self.wrap {
@@ -138,7 +138,7 @@ impl PlanArgs {
         }
     }
 
-    /// Resolves the scenarios and makes their files: of every workload on every target under every methodology.
+    /// Resolves the scenarios (every workload on every target under every methodology) and generates their files.
     pub fn plan(&self, globals: &Globals) -> color_eyre::Result<Vec<Planned>> {
         self.knobs.check()?;
         let mut library = pick::library(globals);
@@ -191,7 +191,7 @@ impl PlanArgs {
         let parts = pick::pick(library, target, workload)?;
         let mut overrides = self.knobs.overrides(parts.fabrics())?;
         let mut scenario = Scenario::resolve(&parts, &overrides)?;
-        // If the tool is not the workload's software, it is predicted as itself.
+        // If the tool is not the workload's software, the estimate is made for the tool.
         if let Some(tool) = self.tool
             && let Some(family) = tool.family()
             && Tool::usual(&scenario) != Some(tool)
@@ -200,7 +200,7 @@ impl PlanArgs {
             overrides.insert(Knob::Software, Setting::Choice(family.into()));
             scenario = Scenario::resolve(&parts, &overrides)?;
         }
-        // The experiment's settings are the platform's best unless the command line states an objective.
+        // The experiment's settings count as the best of the platform, unless the command line states an objective.
         let stands = library.prescribes(&parts.target, &parts.workload) && self.goal.given().is_empty();
         let mut launch = launch::files(&parts, &scenario, options);
         if methodology == Methodology::MaximumPerformance && !stands {
@@ -209,8 +209,8 @@ impl PlanArgs {
         Ok(launch.map(|launch| Planned { parts, scenario, overrides, launch, folder: None }))
     }
 
-    /// Searches the best knobs that the tool can run: the first of the best candidates that it does not refuse. Where it
-    /// refuses all of them, the knobs for which it refuses the best stay as they are in the next search.
+    /// Searches for the best knobs that the tool supports: the first of the best candidates that it accepts. If it
+    /// rejects all of them, the knobs for which it rejects the best candidate are excluded from the next search.
     fn search(
         &self,
         parts: &Parts,
@@ -247,7 +247,8 @@ impl PlanArgs {
                 ));
             }
             overrides.extend(candidate.changes.iter().cloned());
-            // Includes knobs that the search released, such as replicas, so that `run` with these overrides gives this scenario.
+            // Includes knobs that the search set free, such as replicas, so that `run` with these overrides yields this
+            // scenario.
             let stated = Scenario::resolve(parts, overrides)?;
             let freed = differences(&[&stated, &candidate.scenario]).into_iter();
             overrides.extend(freed.filter_map(|(knob, values)| Some((knob, values.into_iter().nth(1)??))));
@@ -278,7 +279,7 @@ impl PlanArgs {
         }
     }
 
-    /// Refuses a value for a target that is not launched, and two values for the same one.
+    /// Rejects values for targets that are not launched, and duplicate values for the same target.
     fn check_placed(&self, targets: &[String]) -> Result<(), Failure> {
         let flags = [
             ("--image", &self.image),
@@ -309,25 +310,25 @@ impl PlanArgs {
     }
 }
 
-/// The knob that a tool refuses.
+/// Knob of a setting that a tool does not support.
 fn refused_knob(refused: &Unsupported) -> Option<Knob> {
     Knob::find(&refused.setting)
 }
 
-/// `TARGET=VALUE`, where it begins with the name of one of the targets.
+/// Splits `TARGET=VALUE`, if it begins with the name of one of the targets.
 fn of_target<'v>(value: &'v str, targets: &[impl AsRef<str>]) -> Option<(&'v str, &'v str)> {
     let parts = value.split_once('=')?;
     targets.iter().any(|target| target.as_ref() == parts.0).then_some(parts)
 }
 
-/// The value of a flag for a target: its own, else the one for all.
+/// Value of a flag for a target: the target's own, else the one for all targets.
 fn placed(values: &[String], target: &str) -> Option<String> {
     let own = values.iter().find_map(|value| of_target(value, &[target]));
     let all = || values.iter().find(|value| !value.contains('=')).map(String::as_str);
     own.map(|(_, value)| value).or_else(all).map(str::to_owned)
 }
 
-/// Without repetitions, in the same order.
+/// Removes duplicates and keeps the order.
 fn distinct<T: PartialEq + Clone>(values: &[T]) -> Vec<T> {
     let mut out: Vec<T> = Vec::new();
     for value in values {

@@ -17,7 +17,7 @@ pub struct Args {
     pub dir: PathBuf,
 }
 
-/// Writes a page for the program and one for every subcommand.
+/// Writes a page for the program and one for each subcommand.
 pub fn run(args: Args) -> color_eyre::Result<()> {
     std::fs::create_dir_all(&args.dir).map_err(|error| writing(&args.dir, &error))?;
     let mut root = super::definition();
@@ -34,7 +34,7 @@ pub fn run(args: Args) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// A command and all below it, each with the name of its page: `atlas-config-show`.
+/// Collects a command and all its subcommands, each with the name of its page: `atlas-config-show`.
 fn gather(command: &clap::Command, name: String, commands: &mut Vec<(String, clap::Command)>) {
     commands.push((name.clone(), command.clone()));
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set()) {

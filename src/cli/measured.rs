@@ -1,4 +1,4 @@
-//! `atlas compare --measured`: measured runs, side by side.
+//! `atlas compare --measured`: compares measured runs.
 
 use std::fs::File;
 use std::path::Path;
@@ -24,8 +24,8 @@ use atlas_report::measured::prediction;
 use atlas_report::measured::prediction::Prediction;
 use atlas_report::measured::{Assumptions, Measured, story};
 
-/// Prints the comparison. `predicted` holds a prediction for every run, or one for all of them. Of an experiment in
-/// force, `workload` is the model that ran.
+/// Prints the comparison. `predicted` holds a prediction for each run, or one for all. With an experiment, `workload`
+/// names the model that ran.
 pub fn run(
     args: &MeasuredArgs,
     format: Format,
@@ -90,7 +90,7 @@ pub fn run(
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
-/// Writes the runs in the format of the file's extension. Charts of Markdown are separate SVG files.
+/// Writes the runs in the format of the file's extension. For Markdown, charts are written as separate SVG files.
 fn save(out: &Path, to: report::OutputFile<'_>, runs: &[Measured]) -> color_eyre::Result<()> {
     let document = match to.format {
         FileFormat::Json => measured::document(runs, false)?.into_bytes(),
@@ -110,7 +110,7 @@ fn save(out: &Path, to: report::OutputFile<'_>, runs: &[Measured]) -> color_eyre
     to.save(document)
 }
 
-/// Adds the training runs of a file. A trace of power belongs to the run named before it.
+/// Adds the training runs of a file. A power trace is assigned to the run given before it.
 fn gather(path: &Path, found: &mut Vec<(String, Value)>) -> Result<(), String> {
     let NamedFile { path, settings } = NamedFile::of(path)?;
     let name = path.display().to_string();
@@ -178,7 +178,7 @@ fn assumptions(args: &MeasuredArgs, catalog: &Catalog) -> Result<Assumptions, Fa
     }
 }
 
-/// Adds predictions to the runs: one for each, or one for all.
+/// Adds predictions to the runs: one for each, or the same one for all.
 fn predict(runs: &mut [Measured], predicted: &Comparison) -> Result<(), Failure> {
     let n = predicted.columns.len();
     if n != 1 && n != runs.len() {

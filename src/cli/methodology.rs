@@ -1,4 +1,4 @@
-//! Targets under a methodology: all with the same knobs, or each with its own best ones.
+//! Scenarios under a methodology: all targets with the same knobs, or each with its own best knobs.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::goal::Goal;
 use super::output::complain;
 use super::pick;
 
-/// A target and a workload with the knobs of the command line.
+/// Resolves a target and a workload with the knobs of the command line.
 pub(super) fn parts(
     library: &Library,
     target: &Arc<Target>,
@@ -27,7 +27,7 @@ pub(super) fn parts(
     Ok((parts, overrides))
 }
 
-/// The best knobs of a scenario, then the runners-up that the goal asks for; knobs in `held` are kept.
+/// Best candidate of a scenario, followed by the runners-up that `goal` requests. Knobs in `held` are kept.
 pub(super) fn best(parts: &Parts, held: &Overrides, goal: &Goal, gauge: &Gauge) -> Result<Vec<Candidate>, String> {
     let start = Scenario::resolve(parts, held).map_err(|error| error.to_string())?;
     let mut held = held.clone();

@@ -1,7 +1,7 @@
-//! The command line: one thin file per subcommand; the logic lives elsewhere.
+//! The command line: one thin file per subcommand; the logic is in other modules and crates.
 //!
-//! Data goes to stdout, everything else to stderr. Exit codes: 0 for success, 2 for invalid usage, 1 for
-//! every other failure. A closed pipe (`atlas … | head`) is not a failure.
+//! Data is written to stdout, everything else to stderr. Exit codes: 0 for success, 2 for invalid usage, 1 for every
+//! other failure. A closed pipe (`atlas … | head`) is not a failure.
 
 pub mod advise;
 pub mod args;
@@ -201,7 +201,8 @@ pub fn main() -> ExitCode {
     let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // clap treats help and version as errors, too. A failed print means that the pipe is closed; ignore it.
+            // clap also reports help and version as errors. Printing fails only if the pipe is closed, which is
+            // ignored.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -212,8 +213,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Defining all subcommands takes a fifth of the time to the first frame, so clap builds them only if the command line
-/// has more than flags of the interface, or is invalid. Without any argument, clap is skipped altogether.
+/// Parses the command line. Defining all subcommands takes a fifth of the time to the first frame, so clap builds them
+/// only if the command line has more than flags of the TUI, or is invalid. Without any argument, clap is skipped.
 fn parse() -> Result<Cli, clap::Error> {
     if std::env::args_os().nth(1).is_none() {
         return Ok(Cli { globals: Globals::default(), tui: tui::Args::default(), command: None });
@@ -224,7 +225,7 @@ fn parse() -> Result<Cli, clap::Error> {
     }
 }
 
-/// Inside a Slurm job, limits threads to the job's cores: not all sites bind processes to them.
+/// Inside a Slurm job, limits the number of threads to the job's cores, since not all sites bind processes to them.
 fn use_granted_cores() {
     let granted = std::env::var("SLURM_CPUS_ON_NODE").ok().and_then(|text| text.parse().ok());
     if let Some(cores) = granted.filter(|cores| *cores > 0) {
@@ -251,9 +252,9 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
     let mut globals = globals;
     let mut command = command;
     match &mut command {
-        // Their --config is a simulation file, not an experiment.
+        // The `--config` of these commands is a simulation file, not an experiment.
         Command::Simulate(_) | Command::Scale(_) => globals.config = None,
-        // `--targets` with something that cannot be a file lists the targets to sweep over.
+        // A `--targets` value that cannot be a file is a list of targets to sweep over.
         Command::Sweep(args) => {
             if let Some(names) = globals
                 .targets
@@ -314,7 +315,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
     }
 }
 
-/// The definition of the command line, for completions and tests.
+/// Definition of the command line, for completions and tests.
 #[must_use]
 pub fn definition() -> clap::Command {
     Cli::command()

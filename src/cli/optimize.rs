@@ -72,10 +72,10 @@ pub struct Args {
     pub format: Format,
 }
 
-/// The predecessor system's bound on p99, ms.
+/// Bound on p99 latency in the predecessor system, ms.
 const PREDECESSOR_SLA_MS: f64 = 100.0;
 
-/// Searches, writes the record of the result, and prints the figures before and after.
+/// Searches, writes the record of the result, and prints the metrics before and after.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let library = pick::library(globals);
@@ -103,7 +103,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     start.phases.clear();
     let found = hill_climb(&start, &picked, sla);
     found.estimate.finite().map_err(|problem| color_eyre::eyre::eyre!(problem))?;
-    // The changes of the search are applied on top of those of the user.
+    // Changes of the search are applied on top of the user's overrides.
     for knob in Knob::all().filter(|knob| found.scenario.get(*knob) != start.get(*knob)) {
         overrides.insert(knob, found.scenario.get(knob));
     }
@@ -131,7 +131,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// Reads target, workload, knobs and track of a record; the error lists all problems.
+/// Reads target, workload, knobs and track from a record; the error lists all problems.
 fn from_record(
     library: &atlas_config::library::Library,
     path: &Path,
@@ -153,7 +153,7 @@ fn errors_of(problems: Diagnostics) -> Diagnostics {
     errors
 }
 
-/// The figures before and after, and every change that was tried.
+/// Renders the metrics before and after, and every change that was tried.
 fn table(picked: &Parts, start: &Scenario, found: &Found, sla: f64) -> String {
     let mut out = format!("{} × {}\n", picked.target.name, picked.workload.name);
     let inference = start.mode() == Mode::Inference;

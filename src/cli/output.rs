@@ -1,4 +1,4 @@
-//! Writing to stdout and stderr: only characters that the terminal supports, and no panic on a closed pipe.
+//! Output to stdout and stderr: only characters that the terminal supports, and no panic on a closed pipe.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -26,7 +26,7 @@ impl Charset {
         if value.contains("utf-8") || value.contains("utf8") { Charset::Unicode } else { Charset::Ascii }
     }
 
-    /// The text in this character set. Control characters become `?` in both.
+    /// Converts the text to this character set. Control characters are replaced by `?` in both.
     #[must_use]
     pub fn write(self, text: &str) -> Cow<'_, str> {
         let text = escape::terminal(text);
@@ -61,7 +61,7 @@ impl Charset {
     }
 }
 
-/// Writes all of `text` to stdout.
+/// Writes `text` to stdout.
 pub fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
@@ -70,7 +70,7 @@ pub fn print(text: &str) -> io::Result<()> {
 
 /// Writes a line to stderr; failures are ignored.
 pub fn complain(text: &str) {
-    // Names in messages come from files and must not carry control sequences.
+    // Names in messages come from files and could contain control sequences.
     let text = Charset::of_locale().write(text).into_owned();
     let _ = writeln!(io::stderr().lock(), "{text}");
 }

@@ -1,4 +1,4 @@
-//! Resolves names on the command line to a scenario.
+//! Resolution of names on the command line to a scenario.
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use atlas_document::{Diagnostics, Severity};
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 
-/// Loads the files that the flags name. Errors are printed to stderr right away, since they may explain a missing name;
-/// warnings are only counted.
+/// Loads the input files. Errors are printed to stderr immediately, since they may explain a missing name; warnings are
+/// only counted.
 #[must_use]
 pub fn library(globals: &Globals) -> Library {
     let library = Library::load(&globals.sources(), None);
@@ -20,8 +20,8 @@ pub fn library(globals: &Globals) -> Library {
     library
 }
 
-/// Fails if a file named by a flag has errors: falling back to other files or to built-in entries would answer a
-/// different question.
+/// Fails if a file given by a flag has errors: a fallback to other files or to built-in entries would yield an estimate
+/// for different inputs.
 pub fn sound(globals: &Globals) -> Result<(), Failure> {
     let sources = globals.sources();
     let named = [&sources.workload_dir, &sources.targets, &sources.workloads, &sources.hardware, &sources.config];
@@ -57,13 +57,13 @@ fn print_problems(problems: &Diagnostics) {
     }
 }
 
-/// Finds the target and workload with everything they refer to; the error lists every unknown name.
+/// Resolves target and workload with everything that they refer to; the error lists all unknown names.
 pub fn pick(library: &Library, target: &str, workload: &str) -> Result<Parts, Failure> {
     Ok(Parts::find(library, target, workload)?)
 }
 
-/// The scenario that a search starts from. A simulation is too slow for thousands of candidates, so the closed form of the
-/// same physics replaces it, and the user is informed.
+/// Scenario that a search starts from. A simulation is too slow for thousands of candidates, so the analytical engine
+/// replaces it, and the user is informed.
 pub fn tried(mut scenario: Scenario, overrides: &mut Overrides) -> Scenario {
     if scenario.engine.simulates() {
         let (requested, answers) = (scenario.engine.name(), scenario.engine.at_once());
@@ -78,7 +78,7 @@ pub fn tried(mut scenario: Scenario, overrides: &mut Overrides) -> Scenario {
     scenario
 }
 
-/// The track of the record: the flag's, else the workload's, else the predecessor default.
+/// Track of the record: the flag's, else the workload's, else the predecessor's default.
 #[must_use]
 pub fn track<'a>(workload: &'a Workload, flag: Option<&'a str>) -> &'a str {
     flag.or(workload.track.as_deref()).unwrap_or("parity")

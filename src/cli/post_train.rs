@@ -75,10 +75,10 @@ pub struct Args {
     pub format: Format,
 }
 
-/// Prints a step.
+/// Estimates a step and prints it.
 ///
 /// # Errors
-/// Workloads that do not belong together or cannot run.
+/// The workloads do not match or cannot run.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let library = pick::library(globals);
@@ -112,7 +112,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
             Method::Dpo => None,
         },
         scorers: args.scorers.map(Count::new).or(own.scorers).unwrap_or(Count::ONE),
-        // Training on given data has no rollout.
+        // DPO trains on given data and has no rollouts.
         rollout_nodes: args.rollout_nodes.map(Count::new).or(own.rollout_nodes.filter(|_| method == Method::Rl)),
         asynchronous: args.asynchronous || (method == Method::Rl && own.asynchronous == Some(true)),
     };
@@ -127,7 +127,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// The summary of a step, common to all tables.
+/// Summary of a step, for all output formats.
 fn figures(step: &Step) -> [(&'static str, f64); 12] {
     [
         ("step_s", step.seconds),

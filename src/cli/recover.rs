@@ -1,4 +1,4 @@
-//! Finds interrupted submissions by the tag of their jobs and records them.
+//! Recovery of interrupted submissions: finds their jobs by tag and records them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,11 +13,11 @@ use super::output::complain;
 use super::run::writing;
 use crate::tui::session::directory::state_dir;
 
-/// Age below which a submission without jobs may still get one.
+/// Age below which a submission without jobs may still be in progress.
 const AT_ONCE: Duration = submit::TIMEOUT;
 
-/// Records the jobs of submissions that were killed between the scheduler's answer and their record. Runs a command only if a
-/// submission is pending.
+/// Records the jobs of submissions that were killed after the scheduler accepted them and before they were recorded.
+/// Queries the scheduler only if there is a pending submission.
 pub(super) fn recover() {
     let Some(folder) = state_dir().map(|state| submit::folder(&state)) else { return };
     let host = Origin::of_process(env!("CARGO_PKG_VERSION")).host;
@@ -31,7 +31,7 @@ pub(super) fn recover() {
             Found::Unknown(problem) => {
                 complain(&format!("{name} was interrupted; its jobs cannot be queried: {problem}"))
             }
-            // Its scheduler's command may outlive it.
+            // The submission command may still be running after this program was killed.
             Found::Nothing if pending.age(now) < AT_ONCE => {
                 complain(&format!("{name} was interrupted a moment ago; its jobs will be looked up next time"));
             }
@@ -39,7 +39,7 @@ pub(super) fn recover() {
                 complain(&format!(
                     "{name} was interrupted and no job was found: it was not accepted, or ended long ago"
                 ));
-                // A record without runs, so that the files it wrote can be found.
+                // A record without runs, so that the files of the submission can be found.
                 finish(pending, Vec::new(), &path);
             }
             Found::Jobs(runs) => {

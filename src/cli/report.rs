@@ -71,14 +71,14 @@ pub struct Args {
     pub format: Format,
 }
 
-/// Prints the report, and writes it where asked.
+/// Prints the report, or writes it to a file.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
-    // A name that cannot be written is refused before anything is computed.
+    // An unsupported file extension is rejected before anything is computed.
     let to = args.out.as_deref().map(|out| file(out, &FileFormat::ALL)).transpose()?;
     let methodology = args.methodology.unwrap_or_default();
     let unheeded = args.goal.given();
     let searches = methodology == Methodology::MaximumPerformance;
-    // A sweep is ranked by the figure sought; nothing else of a search means anything to it.
+    // A sweep is ranked by the objective; other search flags do not apply.
     let described = args.sweep.is_some() && unheeded == ["--objective"];
     if !searches && !unheeded.is_empty() && !described {
         let flags = unheeded.join(", ");
@@ -123,7 +123,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         };
         to.save(document)?;
     }
-    // A summary of a part of the records must not look like one of all.
+    // An incomplete summary must not look like a complete one.
     if problems.has_errors() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
@@ -131,18 +131,18 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OutputFile<'a> {
     path: &'a Path,
-    /// By its extension.
+    /// Format given by the extension.
     pub format: FileFormat,
 }
 
-/// The format of a file, out of the supported ones.
+/// Determines the format of a file, out of the supported ones.
 pub(super) fn file<'a>(path: &'a Path, possible: &[FileFormat]) -> Result<OutputFile<'a>, Failure> {
     let format = FileFormat::of(path, possible).map_err(|problem| Failure::usage([problem]))?;
     Ok(OutputFile { path, format })
 }
 
 impl OutputFile<'_> {
-    /// Writes the file and reports it.
+    /// Writes the file and prints its path.
     pub(super) fn save(self, document: impl AsRef<[u8]>) -> color_eyre::Result<()> {
         files::write(self.path, document).map_err(|error| writing(self.path, &error))?;
         complain(&format!("wrote {}", self.path.display()));
@@ -150,7 +150,7 @@ impl OutputFile<'_> {
     }
 }
 
-/// Blocks in a format for people.
+/// Renders blocks in a document format.
 pub(super) fn laid_out(format: FileFormat, title: &str, blocks: &[Block]) -> color_eyre::Result<Vec<u8>> {
     Ok(match format {
         FileFormat::Pdf => pdf::write(title, blocks),
@@ -161,14 +161,14 @@ pub(super) fn laid_out(format: FileFormat, title: &str, blocks: &[Block]) -> col
     })
 }
 
-/// The command line, for reproducing the report.
+/// Command line that reproduces the report.
 pub(super) fn command() -> String {
-    // Names of files need not be text.
+    // Arguments may be file names that are not valid UTF-8.
     let words = std::env::args_os().skip(1).map(|word| escape::shell(&word.to_string_lossy()));
     std::iter::once("atlas".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// A study of the named targets, or of all.
+/// Writes a study of the named targets, or of all.
 fn study(args: &Args, to: Option<OutputFile<'_>>, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let library = pick::library(globals);
@@ -211,7 +211,7 @@ fn study(args: &Args, to: Option<OutputFile<'_>>, globals: &Globals) -> color_ey
     let studies = [study];
     let described = Reported { studies: &studies, methodology: args.methodology, searches };
     let text = described.write(args.format)?;
-    // What goes to a file need not be said as well.
+    // The report is not printed in addition to being written to a file.
     match (&args.out, args.format) {
         (Some(_), Format::Table) => {}
         (_, Format::Table) => output::print(&globals.charset().write(&text))?,
@@ -229,8 +229,8 @@ fn study(args: &Args, to: Option<OutputFile<'_>>, globals: &Globals) -> color_ey
     Ok(())
 }
 
-/// A target with its own best knobs; those set on the command line stay as they are. How it was found is added to
-/// `searches`.
+/// Entry of a target with its own best knobs; knobs set on the command line are kept. A description of the search is
+/// added to `searches`.
 fn best(
     name: &str,
     parts: Parts,
@@ -264,7 +264,7 @@ fn best(
     Ok(Ok(entry))
 }
 
-/// Studies with how they came about.
+/// Studies with the methodology and descriptions of the searches.
 struct Reported<'a> {
     studies: &'a [Study],
     methodology: Option<Methodology>,
@@ -301,7 +301,7 @@ impl Reported<'_> {
     }
 }
 
-/// Report on the file of a sweep.
+/// Reports on a sweep file.
 fn sweep(path: &Path, args: &Args, to: Option<OutputFile<'_>>, globals: &Globals) -> color_eyre::Result<()> {
     let file = std::fs::File::open(path)
         .map_err(|error| color_eyre::eyre::eyre!("cannot read {}: {error}", path.display()))?;
@@ -334,7 +334,7 @@ fn sweep(path: &Path, args: &Args, to: Option<OutputFile<'_>>, globals: &Globals
     Ok(())
 }
 
-/// Studies in Markdown, or their comparison as data.
+/// Studies as Markdown, or their comparisons as data.
 fn write(studies: &[Study], format: Format) -> color_eyre::Result<String> {
     let comparisons = studies.iter().map(|study| Comparison {
         workload: study.entries.first().map_or_else(String::new, |entry| entry.parts.workload.name.to_string()),
@@ -358,7 +358,7 @@ fn write(studies: &[Study], format: Format) -> color_eyre::Result<String> {
     Ok(pieces.concat())
 }
 
-/// The studies that records make: one a workload, its records in the order of their files.
+/// Builds studies from records: one per workload, with its records in the order of the files.
 fn of_records(records: &[PathBuf], library: &Library) -> color_eyre::Result<Vec<Study>> {
     let mut studies: Vec<(String, Study)> = Vec::new();
     let mut described = Diagnostics::new();

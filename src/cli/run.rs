@@ -55,13 +55,13 @@ pub struct Args {
     /// Maximum p99 latency with --method, ms
     #[arg(long, value_name = "MS", requires = "method", value_parser = milliseconds, default_value = "100", help_heading = "Batch")]
     pub sla: f64,
-    /// Add to every answer its notes (what is assumed, known weaknesses) and the measured rows behind its throughput: their
-    /// number, the nearest one and our error there
+    /// Add to every answer its notes (what is assumed, known weaknesses) and the measured rows behind its throughput:
+    /// their number, the nearest one and our error there
     #[arg(long, requires = "batch", help_heading = "Batch")]
     pub evidence: bool,
 }
 
-/// Estimates, writes the record, prints it.
+/// Estimates the scenario, writes the record and prints the result.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if let Some(input) = &args.batch {
         if args.method == Some(Method::Exhaustive) {
@@ -102,7 +102,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// An error that names the file or directory that could not be written to.
+/// Error that names the file or directory that could not be written.
 pub(super) fn writing(out: &std::path::Path, error: &std::io::Error) -> color_eyre::Report {
     match error.kind() {
         std::io::ErrorKind::NotADirectory | std::io::ErrorKind::AlreadyExists => {

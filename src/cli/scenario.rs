@@ -1,4 +1,5 @@
-//! `atlas scenario`: scenarios of the predecessor dashboard, in and out, and alongside the analytical engine.
+//! `atlas scenario`: imports and exports scenarios of the predecessor dashboard, and compares them with the analytical
+//! engine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -119,7 +120,7 @@ pub struct CompareArgs {
     pub format: Format,
 }
 
-/// Does it.
+/// Runs the subcommand.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     match args.command {
         Command::List(args) => list(&args, globals),
@@ -159,7 +160,7 @@ fn list(args: &ListArgs, globals: &Globals) -> color_eyre::Result<()> {
     Ok(output::print(&text)?)
 }
 
-/// Reads one file, or stdin.
+/// Reads a file or stdin.
 fn read(path: &Path) -> Result<String, String> {
     if path != Path::new("-") {
         return read_text(path);
@@ -191,7 +192,7 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
             workloads.extend(found.workloads);
         }
     }
-    // The result is decoded like any other file, so that its errors show.
+    // The result is decoded like any other file, so that errors are reported.
     let file: Arc<str> = "imported".into();
     for target in &targets {
         Target::decode(&file, target, &mut problems);
@@ -231,7 +232,7 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// Warns about names that appear twice.
+/// Warns about duplicate names.
 fn twice(entries: &[Node], file: &Arc<str>, problems: &mut Diagnostics) {
     let name = |node: &Node| node.get("name").and_then(Node::text).unwrap_or_default().to_owned();
     for (index, entry) in entries.iter().enumerate() {
@@ -248,7 +249,7 @@ fn twice(entries: &[Node], file: &Arc<str>, problems: &mut Diagnostics) {
     }
 }
 
-/// Every pair of a target and a workload, resolved for the dashboard's engine.
+/// All pairs of a target and a workload, resolved for the dashboard's engine.
 fn pairs(
     library: &Library,
     targets: &[String],
@@ -275,7 +276,7 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
         .iter()
         .map(|(parts, scenario)| {
             let mut value = exported(scenario, parts);
-            // With knobs set, the export differs from the entries of the files.
+            // With knobs set, the export differs from the original entries, so they are not stored.
             if args.knobs.is_empty() {
                 keep_entry(&mut value, &parts.workload.document);
                 if let Some(hardware) = value.get_mut("hardware") {
@@ -302,7 +303,7 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// Stores the original entry in the export, so that importing the export restores it.
+/// Stores the original entry in the export, so that a later import restores it.
 fn keep_entry(exported: &mut Value, entry: &Node) {
     let of = dashboard::fingerprint(exported);
     if let Some(fields) = exported.as_object_mut() {
@@ -310,7 +311,7 @@ fn keep_entry(exported: &mut Value, entry: &Node) {
     }
 }
 
-/// Several scenarios in one document, without duplicate scenarios or hardware.
+/// Combines several scenarios into one document, without duplicate scenarios or hardware.
 fn document(all: Vec<Value>) -> Value {
     let (mut scenarios, mut hardware, mut results): (Vec<Value>, Vec<Value>, Vec<Value>) = Default::default();
     for mut value in all {
@@ -350,7 +351,7 @@ fn compare(args: &CompareArgs, globals: &Globals) -> color_eyre::Result<()> {
     }
     let mut described = Vec::new();
     for (parts, mut scenario) in pairs(&library, &targets, &workloads, &args.knobs)? {
-        // The dashboard assumes as many devices as are requested; the analytical engine uses those of the target.
+        // The dashboard assumes as many devices as requested; the analytical engine uses those of the target.
         let requested = benchboard::input(&scenario, &scenario.base);
         let nodes = (requested.devices() / scenario.accelerators_per_node).ceil();
         if nodes > scenario.num_nodes {

@@ -62,7 +62,7 @@ pub enum Document {
 }
 
 impl Document {
-    /// Its name.
+    /// Name of the document type.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ impl Document {
         }
     }
 
-    /// Its JSON Schema, draft 2020-12.
+    /// JSON Schema of the document type, draft 2020-12.
     #[must_use]
     pub fn schema(self) -> Value {
         let (schema, title) = match self {

@@ -34,7 +34,7 @@ pub struct Args {
     pub format: Format,
 }
 
-/// Changes every input and prints them in order of their effect.
+/// Varies every input and prints the inputs in order of their effect.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let library = pick::library(globals);

@@ -73,8 +73,8 @@ pub struct Args {
     /// Run the jobs of a trace on one target: sacct -P, SWF, CSV (Helios), JSON (Philly)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "config", "workload", "set"], requires = "target")]
     pub jobs: Option<PathBuf>,
-    /// Replay a recorded training step: JSON of the PyTorch profiler (Kineto) or a Chakra execution trace; with --target,
-    /// also on that target
+    /// Replay a recorded training step: JSON of the PyTorch profiler (Kineto) or a Chakra execution trace; with
+    /// --target, also on that target
     #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "config", "workload", "set", "jobs", "every_pattern", "trace", "slurm"])]
     pub step_trace: Option<PathBuf>,
     /// Number of jobs to simulate, earliest first
@@ -147,11 +147,11 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// Examples that are studies.
+/// Number of the example that is a scaling study.
 const SCALING_STUDY: u8 = 3;
 const PATTERN_STUDY: u8 = 4;
 
-/// The predecessor's scaling study: its medium preset on 1 to 16 nodes.
+/// Scaling study of the predecessor: its medium preset on 1 to 16 nodes.
 fn scaling(args: &Args) -> color_eyre::Result<scale::Args> {
     if args.trace.is_some() || args.array.slurm {
         return Err(Failure::usage(["--example 3 is a scaling study and does not support --trace or --slurm"]).into());
@@ -173,7 +173,7 @@ fn scaling(args: &Args) -> color_eyre::Result<scale::Args> {
     })
 }
 
-/// Simulates all configurations on this machine.
+/// Simulates all configurations in this process.
 fn here(args: &Args, configs: &[Config], library: &Library) -> color_eyre::Result<Vec<Answer>> {
     let runs: u32 = configs.iter().map(|config| 1 + config.options.replications()).sum();
     let studies = configs.iter().filter(|config| config.options.wants_goodput()).count() as u32;
@@ -189,7 +189,7 @@ fn here(args: &Args, configs: &[Config], library: &Library) -> color_eyre::Resul
     })?
 }
 
-/// The result of one configuration.
+/// Result of one configuration.
 struct Answer {
     config: Config,
     plan: Plan,
@@ -197,7 +197,7 @@ struct Answer {
     study: Option<goodput::Study>,
 }
 
-/// What the command line asks to simulate: one configuration, or one for every target.
+/// Configurations from the command line: a single one, or one for each target.
 fn subjects(args: &Args, library: &Library) -> color_eyre::Result<Vec<Config>> {
     let options = args.options.clone();
     if let Some(path) = &args.jobs {
@@ -240,22 +240,22 @@ fn subjects(args: &Args, library: &Library) -> color_eyre::Result<Vec<Config>> {
     Ok(args.target.iter().map(config).collect())
 }
 
-/// A predecessor configuration, or one for each of its patterns.
+/// A predecessor configuration, or one for each communication pattern.
 fn predecessors(config: Predecessor, options: Options, every_pattern: bool) -> Vec<Config> {
     let all = if every_pattern { config.under_every_pattern() } else { vec![config] };
     let subject = |config| Config { subject: Subject::Predecessor(Box::new(config)), options: options.clone() };
     all.into_iter().map(subject).collect()
 }
 
-/// One configuration and its plan.
+/// A configuration with its plan.
 struct Planned {
     config: Config,
     plan: Plan,
-    /// The options, completed by those that the scenario states.
+    /// Options, completed by those of the scenario.
     options: Options,
 }
 
-/// The plan of a configuration.
+/// Builds the plan of a configuration.
 fn planned(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> color_eyre::Result<Planned> {
     let window = args.window;
     let mut options = config.options.clone();
@@ -280,7 +280,7 @@ fn planned(config: &Config, args: &Args, library: &Library, gauge: &Gauge) -> co
 }
 
 impl Planned {
-    /// Runs the plan on this machine, with its study.
+    /// Runs the plan in this process, including its goodput study.
     fn answer(self, gauge: &Gauge) -> color_eyre::Result<Answer> {
         let Planned { config, plan, options } = self;
         let outcome = simulated(&plan, gauge).map_err(|problems| {
@@ -332,7 +332,7 @@ fn print(args: &Args, answers: &[Answer], globals: &Globals) -> color_eyre::Resu
     Ok(())
 }
 
-/// The entry of the history for a simulation.
+/// History entry of a simulation.
 fn draft(answer: &Answer, library: &Library) -> color_eyre::Result<Draft> {
     let body = document(answer);
     let mut draft = match &answer.config.subject {
@@ -364,7 +364,7 @@ fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
         };
         let place = args.out.clone().or(own);
         if let Some(place) = place {
-            // A picture cannot show that a run was interrupted, so an interrupted run gets none.
+            // A chart cannot show that a run was interrupted, so none are written for an interrupted run.
             let plots = !answer.outcome.cancelled
                 && !matches!(&answer.config.subject, Subject::Predecessor(f) if !f.enable_visualization);
             let mut folder = Folder::open(&place, &answer.plan.name)?;

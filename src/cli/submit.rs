@@ -52,7 +52,7 @@ pub struct Args {
     pub yes: bool,
 }
 
-/// Shows, asks, submits and records.
+/// Shows the files, asks for confirmation, submits and records.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     if !args.yes && !std::io::stdin().is_terminal() {
         return Err(Failure::usage(["confirmation required: run in a terminal or use --yes"]).into());
@@ -92,17 +92,17 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 
-/// How one scenario is submitted.
+/// Submission plan of one scenario.
 fn plan(planned: &Planned, out: &Path, args: &Args) -> color_eyre::Result<Plan> {
     let file = planned.launch.files.first().ok_or_else(|| eyre!("there is no file to submit"))?;
     let folder = planned.folder.as_ref().map_or_else(|| out.to_owned(), |folder| out.join(folder));
     Ok(Plan { wrap: args.plan.wrap(), folder, file: file.name.clone(), runs: args.runs, tag: submit::tag() })
 }
 
-/// Submits and records one scenario; returns whether a run was refused.
+/// Submits and records one scenario; returns whether a run was rejected.
 fn submit_one(planned: &Planned, plan: &Plan, state: &Path) -> color_eyre::Result<bool> {
     let files = planned.launch.files.iter().map(|file| plan.folder.join(&file.name)).collect();
-    // Written before the scheduler is called, so that an interrupted submission can be found later.
+    // Written before the scheduler is called, so that an interrupted submission can be recovered.
     let pending = pending(planned, plan, files)?;
     let folder = submit::folder(state);
     let begun = pending.write(&folder).map_err(|error| writing(&folder, &error))?;
@@ -125,7 +125,7 @@ fn submit_one(planned: &Planned, plan: &Plan, state: &Path) -> color_eyre::Resul
     Ok(failed)
 }
 
-/// What is about to be submitted, with all that its record and its entry in the history will hold.
+/// The submission to be made, with everything that its record and history entry need.
 fn pending(planned: &Planned, plan: &Plan, files: Vec<PathBuf>) -> color_eyre::Result<Pending> {
     let estimate = atlas_plan::engine::estimate(&planned.scenario);
     let record = Submission {
@@ -156,7 +156,7 @@ fn pending(planned: &Planned, plan: &Plan, files: Vec<PathBuf>) -> color_eyre::R
     Ok(Pending { tag: plan.tag.clone(), process: std::process::id(), host, record, entry, plan: plan.clone() })
 }
 
-/// Keeps the prediction, and connects the entry of the submission with it.
+/// Saves the prediction, and links the submission's entry to it.
 fn entry(
     planned: &Planned,
     plan: &Plan,
@@ -186,7 +186,7 @@ fn entry(
     Ok(Entry::new(EntryKind::Submission, Draft { figures, sources, body, origin, ..draft }))
 }
 
-/// The files, the commands and the prediction.
+/// Prints the files, the commands and the prediction.
 fn show(plan: &Plan, planned: &Planned) -> color_eyre::Result<()> {
     complain("files:");
     for file in &planned.launch.files {

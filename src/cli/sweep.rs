@@ -68,7 +68,7 @@ pub struct Args {
     pub array: ArrayArgs,
 }
 
-/// Sweeps.
+/// Runs the sweep.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     args.knobs.check()?;
     let shape = match &args.out {
@@ -141,7 +141,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
 }
 
-/// The history entry: what was swept, and where the points are.
+/// History entry: the swept space, and the path of the points.
 fn draft(args: &Args, sweep: &Sweep, points: u64, fingerprint: u64) -> Draft {
     let list = |names: &[String]| names.join(" ").into();
     let names = |get: fn(&Parts) -> &str| -> String {
@@ -212,7 +212,7 @@ fn read(args: &Args, library: &Library) -> Result<(Sweep, Vec<&'static Metric>),
     Ok((Sweep { contenders, space, conditions }, metrics))
 }
 
-/// Every pair of a target and a workload; pairs without an estimate are reported and skipped.
+/// All pairs of a target and a workload. Pairs without an estimate are reported and skipped.
 fn contenders(args: &Args, library: &Library) -> Result<Vec<(Parts, Scenario)>, Failure> {
     let all = || library.targets().iter().map(|target| target.name.to_string()).collect();
     let targets: Vec<String> = if args.target.is_empty() { all() } else { args.target.clone() };

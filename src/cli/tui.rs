@@ -64,8 +64,8 @@ impl Args {
         }
     }
 
-    /// Refuses interface flags before a subcommand with flags of the same name, which would silently be ignored.
-    /// `screen` says whether the subcommand accepts screen flags there.
+    /// Rejects TUI flags before a subcommand that has flags of the same name, since they would be silently ignored.
+    /// `screen` says whether the subcommand accepts screen flags in that position.
     pub fn refuse_before_subcommand(&self, screen: bool) -> Result<(), Failure> {
         let given = [
             ("--plain", self.plain),
@@ -90,7 +90,7 @@ impl Args {
     }
 }
 
-/// Opens the interface.
+/// Opens the TUI.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let start = |args: Args, globals: &Globals, view: Option<View>| {
         let plain = args.plain;
@@ -102,14 +102,14 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return start(args, globals, None);
     }
     let imported = import::folder(&args.import, globals)?;
-    // Kept until the interface ends, which may read the files again.
+    // The directory must exist until the TUI ends, which may read the files again.
     let globals = Globals { workload_dir: Some(imported.folder.path().to_owned()), ..globals.clone() };
     let args =
         Args { target: Some(imported.target.clone()), workload: Some(imported.workload.clone()), fresh: true, ..args };
     start(args, &globals, Some(View::Explain))
 }
 
-/// The start parameters of the interface.
+/// Start parameters of the TUI.
 #[must_use]
 pub fn options(args: Args, globals: &Globals) -> Options {
     Options {

@@ -52,14 +52,14 @@ pub struct OwnArgs {
 }
 
 impl OwnArgs {
-    /// Whether there are any.
+    /// Whether measurements are given.
     #[must_use]
     pub fn given(&self) -> bool {
         !self.measured.is_empty()
     }
 }
 
-/// Evaluates, prints, and fails if a check fails.
+/// Evaluates and prints the predictions; fails if a check fails.
 pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Globals) -> color_eyre::Result<()> {
     if engine == Some(Engine::Event) {
         return Err(Failure::usage(["--engine: event: expected analytical or semi-empirical with --measured"]).into());
@@ -115,8 +115,8 @@ pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Glo
     if failed.is_empty() { Ok(()) } else { Err(Failure::Reported.into()) }
 }
 
-/// The smallest target with the accelerator that rows name and with room for their runs. An accelerator is found by the
-/// part of its key that holds a number: `h200` in "NVIDIA H200".
+/// Smallest target with the accelerator named in the rows and enough accelerators for their runs. An accelerator is
+/// recognized by the part of its key that contains a number: `h200` in "NVIDIA H200".
 fn target_of(library: &Library, rows: &[Observation]) -> Option<String> {
     let device = rows.iter().find_map(|row| row.word("hardware"))?.to_lowercase();
     let needs = rows.iter().filter_map(Observation::accelerators).fold(1.0, f64::max);
@@ -128,7 +128,7 @@ fn target_of(library: &Library, rows: &[Observation]) -> Option<String> {
     fits.min_by(|a, b| a.accelerators().total_cmp(&b.accelerators())).map(|target| target.name.to_string())
 }
 
-/// Says why rows have no prediction.
+/// Explains why rows have no prediction.
 fn refusals(bench: &Bench<'_>, rows: &[Observation], engine: Engine) {
     if engine != Engine::Analytical {
         complain("  it needs a profile with coefficients for the target or its vendor");

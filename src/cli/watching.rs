@@ -1,4 +1,4 @@
-//! Long-running work on the command line: a progress bar on stderr and graceful cancellation with Ctrl-C.
+//! Long-running work on the command line: a progress bar on stderr, and graceful cancellation with Ctrl-C.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -11,15 +11,15 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use atlas_plan::search::Gauge;
 use atlas_plan::simulation;
 
-/// What can be watched and ended.
+/// Work whose progress can be shown and that can be canceled.
 pub trait Watched: Sync {
-    /// Units of work done, and of all work; the latter 0 while it is not known.
+    /// Units of work done, and in total; the total is 0 while unknown.
     fn progress(&self) -> (u64, u64);
 
-    /// Asks the work to stop soon.
+    /// Requests cancellation.
     fn cancel(&self);
 
-    /// The template of the bar, in the syntax of indicatif.
+    /// Template of the progress bar, in the syntax of indicatif.
     fn template(&self, what: &str) -> String {
         format!("{{bar:30}} {{human_pos}} of {{human_len}} {what}, {{per_sec}}, {{eta}} left")
     }
@@ -49,20 +49,20 @@ impl Watched for simulation::Gauge {
     }
 }
 
-/// Exit code of a program that Ctrl-C ended, as shells have it.
+/// Exit code after Ctrl-C, following the convention of shells.
 const INTERRUPTED: i32 = 130;
-/// Longest time between two looks at the progress.
+/// Maximum interval between progress updates.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// What Ctrl-C and SIGTERM mean to the process.
+/// State of the signal handlers.
 struct Signals {
     /// A signal arrived while work was running. This state is permanent: no further work is started.
     stop: Arc<AtomicBool>,
-    /// No work is running, so a signal ends the process as if it was not caught.
+    /// No work is running, so a signal ends the process as if it were not caught.
     idle: Arc<AtomicBool>,
 }
 
-/// Catches the signals, once in the life of the process: a handler that is taken away does not bring the default back.
+/// Installs the signal handlers, once per process: removing a handler would not restore the default action.
 fn signals() -> io::Result<&'static Signals> {
     static CAUGHT: OnceLock<Signals> = OnceLock::new();
     static CATCHING: Mutex<()> = Mutex::new(());
@@ -72,7 +72,7 @@ fn signals() -> io::Result<&'static Signals> {
     }
     let caught = Signals { stop: Arc::default(), idle: Arc::new(AtomicBool::new(true)) };
     for signal in [SIGINT, SIGTERM] {
-        // Handlers run in this order: the second signal finds the flag that the first one has raised.
+        // Handlers run in this order, so only a second signal finds the `stop` flag set.
         signal_hook::flag::register_conditional_default(signal, Arc::clone(&caught.idle))?;
         signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&caught.stop))?;
         signal_hook::flag::register(signal, Arc::clone(&caught.stop))?;
@@ -80,9 +80,9 @@ fn signals() -> io::Result<&'static Signals> {
     Ok(CAUGHT.get_or_init(|| caught))
 }
 
-/// Does `work` while a second thread shows how far `gauge` is, if stderr is a terminal and `patience` is over.
-/// The first Ctrl-C or SIGTERM cancels the gauge; a second one ends the program at once. After the work, while its answer
-/// is drawn and written, the first one does, unless that answer is the part that was done until then.
+/// Runs `work` while another thread shows the progress of `gauge`, if stderr is a terminal and `patience` has passed.
+/// The first Ctrl-C or SIGTERM cancels the gauge; a second one ends the program at once. After the work, while its
+/// result is rendered and written, the first signal ends the program, unless the result is that of canceled work.
 pub fn watching<T>(gauge: &impl Watched, patience: Duration, what: &str, work: impl FnOnce() -> T) -> io::Result<T> {
     let signals = signals()?;
     signals.idle.store(false, Relaxed);
@@ -90,7 +90,7 @@ pub fn watching<T>(gauge: &impl Watched, patience: Duration, what: &str, work: i
     let (answer, cancelled) = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| show(gauge, patience, what, &signals.stop, &over));
         let answer = {
-            // Also if the work panics: the watcher must not wait forever.
+            // Also ends the watcher if the work panics.
             let _ends = Ends(&over);
             work()
         };
@@ -99,7 +99,7 @@ pub fn watching<T>(gauge: &impl Watched, patience: Duration, what: &str, work: i
     if !signals.stop.load(Relaxed) {
         signals.idle.store(true, Relaxed);
     } else if !cancelled {
-        // The signal arrived after the work was done: nothing is partial, and the rest is not wanted.
+        // The signal arrived after the work was done: the result is not partial, and its output is not wanted.
         std::process::exit(INTERRUPTED);
     }
     Ok(answer)

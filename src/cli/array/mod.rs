@@ -1,4 +1,5 @@
-//! Work as a Slurm job array: submitted, merged in order as parts arrive, and resubmitted if tasks fail.
+//! Work as a Slurm job array: it is submitted, its parts are merged in order as they arrive, and failed tasks are
+//! resubmitted.
 
 mod part;
 
@@ -16,11 +17,11 @@ pub use self::part::{MOST_PARTS, Part, range};
 use super::confirm;
 use super::output::complain;
 
-/// Time between two looks for parts and for signals.
+/// Interval at which parts and signals are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Time between two questions to Slurm.
+/// Interval between queries to Slurm.
 const QUERY_EVERY: Duration = Duration::from_secs(10);
-/// Time between two lines about progress.
+/// Interval between progress messages.
 const TELL_EVERY: Duration = Duration::from_secs(30);
 
 /// Options of work that can run as a job array.
@@ -49,16 +50,16 @@ pub struct ArrayArgs {
     pub part: Option<Part>,
 }
 
-/// How a merge ended.
+/// Outcome of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// All parts are merged.
     Whole,
-    /// The user stopped it; the array continues.
+    /// Stopped by the user; the array keeps running.
     Stopped,
 }
 
-/// Work of this many parts, and the files that belong to it.
+/// Work divided into parts, and the files that belong to it.
 #[derive(Debug)]
 pub struct Work<'a> {
     args: &'a ArrayArgs,
@@ -67,11 +68,11 @@ pub struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// Work that writes `out`. `items` is what the parts divide; `dropped` names further options of this command, each
-    /// with a value, that tasks are not given.
+    /// Prepares work that writes `out`. `items` is the number of items that the parts divide. `dropped` names further
+    /// options of this command, each with a value, that are not passed to the tasks.
     ///
     /// # Errors
-    /// The program or its arguments cannot be put into a script.
+    /// The program path or an argument cannot be put into a script.
     pub fn of(
         args: &'a ArrayArgs,
         out: &Path,
@@ -82,7 +83,7 @@ impl<'a> Work<'a> {
     ) -> color_eyre::Result<Work<'a>> {
         let out = std::path::absolute(out)?;
         let parts = args.tasks.min(items.max(1));
-        // Parts of other work, or of another number of parts, are never taken for these.
+        // The directory name identifies work and number of parts, so that parts of other work are never merged.
         let name = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let folder = out.with_file_name(format!("{name}.{work:016x}-{parts}.parts"));
         let words = std::env::args_os().skip(1).map(|word| word.into_string());
@@ -107,10 +108,10 @@ impl<'a> Work<'a> {
         self.parts
     }
 
-    /// Cancels the tasks that wait or run.
+    /// Cancels pending and running tasks.
     ///
     /// # Errors
-    /// Slurm cannot be asked.
+    /// Slurm cannot be queried.
     pub fn cancel(&self) -> color_eyre::Result<()> {
         self.array.cancel(&System)?;
         complain(&format!("canceled; finished parts are kept in {}", self.array.folder.display()));
@@ -132,11 +133,11 @@ impl<'a> Work<'a> {
         })
     }
 
-    /// Submits what is missing from part `next` on, and hands over the contents of one part after the other. `describe`
-    /// adds to the lines about progress.
+    /// Submits missing parts from `next` on, and passes the content of each part to `merge` in order. The text that
+    /// `merge` returns is appended to the progress messages.
     ///
     /// # Errors
-    /// Slurm refuses, tasks fail more often than they may, a part cannot be read, or `merge` fails.
+    /// Slurm reports an error, tasks fail more often than the allowed retries, a part cannot be read, or `merge` fails.
     pub fn run(
         &self,
         mut next: u64,
@@ -168,7 +169,7 @@ impl<'a> Work<'a> {
                 return Ok(End::Stopped);
             }
             if queried.is_none_or(|at| at.elapsed() > QUERY_EVERY) {
-                // Asked before looking: what ended in between has left its part.
+                // The query must precede the check for files: a task that ends in between has then written its part.
                 let active = self.array.active(&System)?;
                 let lacking = missing(next);
                 queried = Some(Instant::now());
@@ -197,24 +198,25 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Removes parts, logs and the script once everything is merged and written.
+    /// Removes parts, logs and the script after everything is merged and written.
     pub fn clean_up(&self) {
         for index in 0..self.parts {
             let _ = std::fs::remove_file(self.file(index));
             let _ = std::fs::remove_file(self.array.folder.join(format!("part-{index}.log")));
         }
         let _ = std::fs::remove_file(self.array.script_path());
-        // What killed tasks had begun.
+        // Unfinished files of killed tasks.
         for entry in std::fs::read_dir(&self.array.folder).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(".atlas-") {
                 let _ = std::fs::remove_file(entry.path());
             }
         }
-        // Stays where it holds anything else.
+        // Fails if the directory contains other files, which are kept.
         let _ = std::fs::remove_dir(&self.array.folder);
     }
 
-    /// Shows what is submitted, and asks unless `--yes` says so. Failed tasks are submitted again as was agreed to.
+    /// Shows what is submitted, and asks for confirmation unless `--yes` is given. Resubmissions are not confirmed
+    /// again.
     fn confirm(&self, parts: &[u64], tries: u32) -> color_eyre::Result<()> {
         if tries > 0 {
             complain(&format!("parts {} failed; resubmitting", indices(parts)));
@@ -232,7 +234,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The arguments without those that concern the array and the files that are written here.
+/// Arguments for the tasks: without those for the array and for files written here.
 fn words_of_tasks(words: &[String], dropped: &[&str]) -> Vec<String> {
     let mut out = Vec::new();
     let mut rest = words.iter();

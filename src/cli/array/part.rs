@@ -1,4 +1,4 @@
-//! One part of work that a job array computes, and the file that a task writes.
+//! One part of the work of a job array, and the file that a task writes.
 
 use std::fs::File;
 use std::io::{BufWriter, Read as _};
@@ -12,24 +12,24 @@ use color_eyre::eyre::eyre;
 use crate::cli::output::complain;
 use crate::cli::run::writing;
 
-/// Largest number of parts.
+/// Maximum number of parts.
 pub const MOST_PARTS: u64 = 10_000;
 
-/// Largest part that is merged: it is held in memory, on a node that others use, too.
+/// Maximum size of a part that is merged, bytes: it is held in memory, possibly on a shared login node.
 pub(super) const MOST_BYTES: u64 = 512 << 20;
 
-/// The contents of a part that has at most so many bytes.
+/// Reads a part of at most `most` bytes.
 ///
 /// # Errors
-/// The file cannot be read, is no regular file, or is larger.
+/// The file cannot be read, is not a regular file, or is larger.
 pub(super) fn read(path: &Path, most: u64) -> color_eyre::Result<Vec<u8>> {
     let cannot = |error: std::io::Error| eyre!("{}: cannot be read: {error}", path.display());
-    // Asked before it is opened: a pipe would be waited for.
+    // Checked before opening, since opening a pipe would block.
     let found = std::fs::metadata(path).map_err(cannot)?;
     if !found.is_file() {
         return Err(eyre!("{}: expected a file that a task of the array wrote", path.display()));
     }
-    // A file that grows while it is read is no part, which appears whole.
+    // The limit also holds if the file grows while it is read.
     let mut lines = Vec::new();
     let file = File::open(path).map_err(cannot)?;
     file.take(most.saturating_add(1)).read_to_end(&mut lines).map_err(cannot)?;
@@ -44,7 +44,7 @@ pub(super) fn read(path: &Path, most: u64) -> color_eyre::Result<Vec<u8>> {
     Ok(lines)
 }
 
-/// Which part: `3/32@9f86d081884c7d65`, the last being the fingerprint of the work.
+/// A part, written as `3/32@9f86d081884c7d65`: index, number of parts, and fingerprint of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     index: u64,
@@ -67,7 +67,7 @@ impl FromStr for Part {
     }
 }
 
-/// The items of a part; all parts together hold every item once.
+/// Items of a part. The parts together contain every item exactly once.
 #[must_use]
 pub fn range(index: u64, of: u64, size: u64) -> Range<u64> {
     let bound = |index: u64| (u128::from(size) * u128::from(index) / u128::from(of.max(1))) as u64;
@@ -75,11 +75,10 @@ pub fn range(index: u64, of: u64, size: u64) -> Range<u64> {
 }
 
 impl Part {
-    /// Computes this part of `size` items into its file, which appears whole or not at all. A part that is there is not
-    /// computed again.
+    /// Computes this part of `size` items and writes its file atomically. An existing part is not computed again.
     ///
     /// # Errors
-    /// The work is not the one that was submitted, `compute` fails, or the file cannot be written.
+    /// The work differs from the submitted work, `compute` fails, or the file cannot be written.
     pub fn write(
         &self,
         path: &Path,
@@ -102,7 +101,7 @@ impl Part {
         let mut lines = BufWriter::new(draft.file());
         compute(range(self.index, self.of, size), &mut lines)?;
         lines.into_inner().map_err(|error| cannot(error.into_error()))?;
-        // Another attempt at the same part has the same contents.
+        // A concurrent attempt at the same part writes the same content.
         draft.commit().map_err(cannot)?;
         Ok(())
     }
@@ -134,7 +133,7 @@ mod tests {
         let path = folder.path().join("part-0.csv");
         std::fs::write(&path, "four").unwrap();
         assert_eq!(read(&path, 4).unwrap(), b"four");
-        // Sparse: nothing is on the disk, and reading it all would take its size of memory.
+        // A sparse file: it uses no disk space, but reading all of it would use its size of memory.
         File::create(&path).unwrap().set_len(1 << 40).unwrap();
         let error = read(&path, 1 << 20).unwrap_err().to_string();
         assert!(

@@ -19,7 +19,7 @@ use atlas_document::sources::read_text;
 use atlas_plan::search::Gauge;
 use atlas_report::serialized;
 
-/// The answer as data.
+/// JSON form of the answer.
 #[derive(Serialize)]
 struct Answer<'a> {
     question: &'a str,
@@ -29,7 +29,7 @@ struct Answer<'a> {
     conversation: &'a Conversation,
 }
 
-/// Asks, or shows what would be sent.
+/// Asks the question, or shows what would be sent.
 pub(super) fn run(args: &Args, question: &str, context: &Context<'_>) -> color_eyre::Result<()> {
     let settings = Settings::load().map_err(|error| Failure::usage([error.to_string()]))?;
     let mut conversation = match &args.resume {
@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, question: &str, context: &Context<'_>) -> color_e
     if table && !broken {
         output::print("\n")?;
     }
-    // What was said is kept, even where the answer was interrupted.
+    // The conversation is saved even if the answer was interrupted.
     if let Some(path) = &args.save {
         save(&conversation, path, args.resume.as_deref())?;
     }
@@ -80,7 +80,8 @@ pub(super) fn run(args: &Args, question: &str, context: &Context<'_>) -> color_e
     Ok(())
 }
 
-/// Writes the conversation: JSON, which --continue reads, or Markdown. The file that is continued may be replaced.
+/// Writes the conversation as JSON, which `--continue` reads, or as Markdown. Only the file that is being continued may
+/// be overwritten.
 fn save(conversation: &Conversation, path: &Path, resumed: Option<&Path>) -> color_eyre::Result<()> {
     let text = match path.extension().and_then(|extension| extension.to_str()) {
         Some("json") => conversation.json()?,

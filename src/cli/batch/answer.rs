@@ -1,4 +1,4 @@
-//! Answering one line.
+//! Answers single lines.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use atlas_plan::record::{Body, Knobs, Metrics};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::hill_climb::hill_climb;
 
-/// Answers lines, remembering what it decoded.
+/// Answers lines and caches decoded documents.
 pub(super) struct Worker {
     context: Arc<Context>,
     targets: Memo<Target>,
     workloads: Memo<Workload>,
     profiles: Memo<Profile>,
-    /// Profiles found for a target, by the target's text.
+    /// Profiles by the JSON text of the target that they were found for.
     matched: Memo<Profile>,
-    /// Scenarios before any knob, most recent first.
+    /// Scenarios without overrides, most recent first.
     scenarios: Vec<Arc<Prepared>>,
     draws: Draws,
     estimate: Estimate,
@@ -38,13 +38,13 @@ struct Prepared {
     scenario: Scenario,
 }
 
-/// The answer to a line that is not JSON.
+/// Writes the answer to a line that is too long.
 pub(super) fn overlong(number: u64, most: usize, out: &mut Vec<u8>) {
     refuse("null", &format!("line {number}: longer than {most} bytes"), out);
 }
 
 fn refuse(id: &str, problem: &str, out: &mut Vec<u8>) {
-    // Writing to memory does not fail.
+    // Writing to a `Vec` cannot fail.
     let _ = write!(out, "{{\"id\":{id},\"error\":");
     let _ = serde_json::to_writer(&mut *out, problem);
     out.extend_from_slice(b"}\n");
@@ -64,9 +64,9 @@ impl Worker {
         }
     }
 
-    /// Writes the answer to a line. A blank one is an error as any other, so that answers stay in step with lines.
+    /// Writes the answer to a line. A blank line is an error like any other, so that each line has an answer.
     pub(super) fn answer(&mut self, bytes: &[u8], number: u64, out: &mut Vec<u8>) {
-        // A byte order mark may open the file.
+        // The file may begin with a byte order mark.
         let bytes = if number == 1 { bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes) } else { bytes };
         let bytes = bytes.trim_ascii();
         if bytes.is_empty() {
@@ -115,7 +115,7 @@ impl Worker {
                 write_answer(out, &self.estimate, &scenario, parts, self.context.evidence)
             }
             Some(sla) => {
-                // The search ignores the schedule, and is quicker without it.
+                // The search ignores the schedule, and is faster without it.
                 scenario.phases.clear();
                 let found = hill_climb(&scenario, parts, sla);
                 found.estimate.finite()?;
@@ -127,7 +127,7 @@ impl Worker {
         written.map_err(|error| error.to_string())
     }
 
-    /// Finds or decodes all parts of a line; an error names all problems with it.
+    /// Resolves all parts of a line; the error lists all problems.
     fn read(&mut self, line: &Line<'_>, number: u64) -> Result<(Arc<Prepared>, Overrides), String> {
         let context = Arc::clone(&self.context);
         let library = &context.library;
@@ -156,10 +156,10 @@ impl Worker {
                 let found = self
                     .matched
                     .get(text, || library.profile_for(target).cloned().map_err(|problem| explain(&problem)));
-                // A target that names an accelerator can be answered without a profile.
+                // A target that names an accelerator needs no profile.
                 (found.is_ok() || target.accelerator.is_none()).then_some(found)
             }
-            // What is wrong with the target is said already.
+            // The problem with the target has been reported already.
             _ => None,
         };
         let fabrics = match &profile {
@@ -184,7 +184,7 @@ impl Worker {
         }
     }
 
-    /// The scenario of these parts before any knob, from the cache if possible.
+    /// Scenario of these parts without overrides, from the cache if possible.
     fn prepare(
         &mut self,
         target: &Arc<Target>,
@@ -215,7 +215,7 @@ impl Worker {
 }
 
 impl Prepared {
-    /// As [`Scenario::resolve`], without drawing the same noise again.
+    /// Like [`Scenario::resolve`], but with cached noise draws.
     fn resolve(&self, overrides: &Overrides, draws: &mut Draws) -> Result<Scenario, String> {
         let mut scenario = self.scenario.clone();
         for (knob, setting) in overrides {

@@ -1,4 +1,4 @@
-//! One line of the input, its parts still JSON text.
+//! One line of the input; its parts remain JSON text.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use serde_json::value::RawValue;
 /// Keys of a line.
 pub(super) const KEYS: [&str; 6] = ["id", "target", "workload", "profile", "knobs", "seed"];
 
-/// A line's parts, in the order of [`KEYS`]; `null` counts as absent, but for the id.
+/// Parts of a line, in the order of [`KEYS`]; `null` counts as absent, except for the id.
 #[derive(Debug, Default)]
 pub(super) struct Line<'a> {
     parts: [Option<&'a RawValue>; 6],
-    /// Keys that mean nothing here.
+    /// Unknown keys.
     pub(super) unknown: Vec<String>,
 }
 
 impl<'a> Line<'a> {
-    /// The id as it was written.
+    /// JSON text of the id, or `null`.
     pub(super) fn id(&self) -> &'a str {
         self.parts[0].map_or("null", RawValue::get)
     }
 
-    /// The JSON text of a part; the key is one of [`KEYS`].
+    /// JSON text of a part; `key` is one of [`KEYS`].
     pub(super) fn part(&self, key: &str) -> Option<&'a str> {
         let at = KEYS.iter().position(|known| *known == key)?;
         self.parts.get(at).copied().flatten().map(RawValue::get).filter(|text| *text != "null")

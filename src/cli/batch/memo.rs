@@ -1,29 +1,29 @@
-//! Caches decoded documents, since sweeps repeat their targets, workloads and profiles on every line.
+//! Caches of decoded documents, since sweeps repeat targets, workloads and profiles on every line.
 
 use std::sync::Arc;
 
-/// What decoding gave: the thing, or all problems with it.
+/// Result of decoding: the document, or a description of all problems with it.
 pub(super) type Found<T> = Result<Arc<T>, Arc<str>>;
 
-/// Things by the JSON text they were decoded from, the most recent first.
+/// Decoded documents by their JSON text, most recent first.
 ///
-/// A short list searched from the front beats a hash table here: hashing reads all of a text of kilobytes, comparing two
-/// different ones mostly ends at their lengths or first bytes.
+/// A linear search in a short list is faster than a hash table here: hashing reads the whole text of several kilobytes,
+/// while comparing different texts mostly ends at their lengths or first bytes.
 pub(super) struct Memo<T> {
     entries: Vec<(Box<str>, Found<T>)>,
 }
 
 impl<T> Memo<T> {
-    /// Maximum entries kept.
+    /// Maximum number of entries.
     const ENTRIES: usize = 256;
-    /// Longest text kept: together with `ENTRIES` the bound of the memory.
+    /// Maximum length of a cached text, bytes; together with `ENTRIES`, it bounds the memory.
     const TEXT_BYTES: usize = 32 * 1024;
 
     pub(super) fn new() -> Memo<T> {
         Memo { entries: Vec::with_capacity(Memo::<T>::ENTRIES) }
     }
 
-    /// The decoded `text`, from the cache or from `make`.
+    /// Returns the document for `text` from the cache, or decodes it with `make`.
     pub(super) fn get(&mut self, text: &str, make: impl FnOnce() -> Result<Arc<T>, String>) -> Found<T> {
         if let Some(at) = self.entries.iter().position(|(known, _)| &**known == text) {
             if let Some(recent) = self.entries.get_mut(..=at) {
@@ -42,7 +42,7 @@ impl<T> Memo<T> {
     }
 }
 
-/// First draws of the noise's generator, by seed: seeding it costs more than all of an estimate.
+/// First random draw per seed, cached because seeding the generator takes longer than an estimate.
 pub(super) struct Draws {
     slots: Vec<Option<(i128, f64)>>,
 }
@@ -54,7 +54,7 @@ impl Draws {
         Draws { slots: vec![None; Draws::SLOTS] }
     }
 
-    /// The first draw of `seed`.
+    /// First draw for `seed`.
     pub(super) fn first(&mut self, seed: i128) -> f64 {
         let at = seed.rem_euclid(Draws::SLOTS as i128) as usize;
         let Some(slot) = self.slots.get_mut(at) else { return atlas_plan::scenario::first_draw(seed) };

@@ -1,8 +1,8 @@
-//! `atlas run --batch`: JSON Lines in, JSON Lines out, in order, at full speed, in constant memory.
+//! `atlas run --batch`: reads JSON Lines and writes an answer per line in order, in constant memory.
 //!
-//! One thread reads and cuts the input into chunks of whole lines, workers answer chunks in turn, and the main thread
-//! writes the answers in the same turn. Chunks are what one read returned, so a program that writes a line and waits
-//! for its answer gets it at once.
+//! One thread reads the input and cuts it into chunks of whole lines. Workers receive the chunks in turn, and the main
+//! thread writes their answers in the same order. A chunk is what one read returned, so a program that writes a line
+//! and waits for the answer gets it immediately.
 
 mod answer;
 mod line;
@@ -24,33 +24,33 @@ use self::parts::Context;
 use super::args::{Globals, KnobArgs};
 use super::pick;
 
-/// What is read at once: large enough to keep a worker busy, small enough to share fairly.
+/// Size of one read, bytes: large enough to keep a worker busy, small enough to distribute evenly.
 const READ_BYTES: usize = 128 * 1024;
-/// Longest line that is read.
+/// Maximum length of a line, bytes.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
-/// Chunks in flight per worker.
+/// Maximum pending chunks per worker.
 const AHEAD: usize = 2;
-/// Work that takes longer shows its progress.
+/// Delay before a progress bar is shown.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A piece of the input.
+/// A chunk of the input.
 enum Chunk {
-    /// Whole lines, the first of them the given one (from 1).
+    /// Whole lines; `first` is the number of the first one, from 1.
     Lines { first: u64, bytes: Vec<u8> },
-    /// A line too long to be read.
+    /// A line that is too long.
     Overlong { number: u64 },
-    /// The input was interrupted.
+    /// Reading the input failed.
     Broken(io::Error),
 }
 
-/// The answers to a piece, and how long the piece was.
+/// Answers to a chunk, and the length of the chunk.
 struct Answers {
     bytes: Vec<u8>,
     read: usize,
     broken: Option<io::Error>,
 }
 
-/// How lines are answered.
+/// Options for answering lines.
 pub struct Options {
     /// Knobs of the command line, which the knobs of a line override.
     pub knobs: KnobArgs,
@@ -77,7 +77,7 @@ pub fn run(input: &Path, options: Options, globals: &Globals) -> color_eyre::Res
         inputs.push(input);
         outputs.push(output);
     }
-    // Not joined: where the output is interrupted it may still be waiting for input, and ends with the process.
+    // Not joined: if the output fails, this thread may still wait for input. It ends with the process.
     std::thread::spawn(move || Cutter { senders: inputs, turn: 0, line: 1 }.read(source));
     let written = write(&outputs, length);
     if written.is_ok() && threads.into_iter().any(|thread| thread.join().is_err()) {
@@ -108,14 +108,14 @@ fn work(mut worker: Worker, chunks: &Receiver<Chunk>, answers: &SyncSender<Answe
             Chunk::Overlong { number } => answer::overlong(number, MAX_LINE_BYTES, &mut out.bytes),
             Chunk::Broken(error) => out.broken = Some(error),
         }
-        // The receiver is gone if the output was interrupted.
+        // The receiver is gone if the output failed.
         if answers.send(out).is_err() {
             return;
         }
     }
 }
 
-/// Writes the answers in turn. The first worker whose turn it is and that has no more was given no more.
+/// Writes the answers in turn. The first closed channel in this order marks the end of the input.
 fn write(outputs: &[Receiver<Answers>], length: Option<u64>) -> color_eyre::Result<()> {
     let mut stdout = io::stdout().lock();
     let mut progress = Progress::new(length, stdout.is_terminal());
@@ -131,7 +131,7 @@ fn write(outputs: &[Receiver<Answers>], length: Option<u64>) -> color_eyre::Resu
     Ok(())
 }
 
-/// Cuts the input into chunks of whole lines and deals them out in turn.
+/// Cuts the input into chunks of whole lines and distributes them to the workers in turn.
 struct Cutter {
     senders: Vec<SyncSender<Chunk>>,
     turn: usize,
@@ -142,7 +142,7 @@ impl Cutter {
     fn read(mut self, mut source: Box<dyn Read + Send>) {
         let mut pending: Vec<u8> = Vec::with_capacity(READ_BYTES);
         let mut block = vec![0; READ_BYTES];
-        // Skips the rest of a line that is too long.
+        // Whether the rest of a line that is too long is being skipped.
         let mut skipping = false;
         loop {
             let read = match source.read(&mut block) {
@@ -191,7 +191,7 @@ impl Cutter {
         self.send(Chunk::Lines { first, bytes })
     }
 
-    /// Deals a chunk to the worker whose turn it is; `false` once the receiver is gone.
+    /// Sends a chunk to the next worker; returns `false` if its receiver is gone.
     fn send(&mut self, chunk: Chunk) -> bool {
         let sent = self.senders.get(self.turn).is_some_and(|sender| sender.send(chunk).is_ok());
         self.turn = (self.turn + 1) % self.senders.len().max(1);
@@ -199,7 +199,7 @@ impl Cutter {
     }
 }
 
-/// A progress bar for long work, if stderr is a terminal and answers go elsewhere.
+/// Progress bar, shown if stderr is a terminal and stdout is not.
 struct Progress {
     bar: Option<ProgressBar>,
     wanted: bool,

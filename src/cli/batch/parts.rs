@@ -1,4 +1,5 @@
-//! The parts of a line: looks up names, decodes objects, and applies knobs and seed on top of the command line.
+//! Decoding of a line's parts: looks up names, decodes objects, and applies knobs and seed on top of the command
+//! line's.
 
 use super::Options;
 use std::collections::BTreeSet;
@@ -11,21 +12,21 @@ use atlas_config::library::Library;
 use atlas_document::{Diagnostic, Diagnostics, Node, Severity};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 
-/// What all workers share.
+/// State shared by all workers.
 pub(super) struct Context {
-    /// Where names are looked up.
+    /// Library in which names are looked up.
     pub(super) library: Library,
     /// Knobs of the command line, which the knobs of a line override; `None` without any.
     knobs: Option<KnobArgs>,
-    /// With it lines are optimized.
+    /// If set, lines are optimized under this p99 latency.
     pub(super) sla_p99_ms: Option<f64>,
-    /// Whether answers name the measured rows behind them.
+    /// Whether answers include the measured rows that support them.
     pub(super) evidence: bool,
-    /// What has been warned about.
+    /// Messages that have been printed.
     warned: Mutex<BTreeSet<String>>,
 }
 
-/// Warnings described before they are only counted as "more".
+/// Maximum warnings printed; then one message announces that there are more.
 const MOST_WARNINGS: usize = 20;
 
 impl Context {
@@ -35,7 +36,7 @@ impl Context {
         Context { library, knobs: any.then_some(knobs), sla_p99_ms, evidence, warned: Mutex::default() }
     }
 
-    /// Warns on stderr, once per wording.
+    /// Prints a warning to stderr, once per message text.
     pub(super) fn warn(&self, number: u64, message: String) {
         let Ok(mut warned) = self.warned.lock() else { return };
         if warned.len() > MOST_WARNINGS || warned.contains(&message) {
@@ -50,7 +51,7 @@ impl Context {
     }
 }
 
-/// A name to be looked up, or an object to be decoded.
+/// Looks up a name or decodes an object.
 pub(super) fn decode<T>(
     context: &Context,
     number: u64,
@@ -76,14 +77,15 @@ pub(super) fn decode<T>(
     }
 }
 
-/// A complaint without its file, which would be no file.
+/// Formats a diagnostic without its file name, since the text is not from a file.
 pub(super) fn explain(problem: &Diagnostic) -> String {
     let path = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
     let help = problem.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
     format!("{path}{}{help}", problem.message)
 }
 
-/// The knobs of the command line, of the line, and its seed. Without fabrics the fabric is not read.
+/// Combines the knobs of the command line, the knobs of the line, and its seed. Without `fabrics`, the fabric knob is
+/// skipped.
 pub(super) fn read_knobs(
     context: &Context,
     line: &Line<'_>,
@@ -117,7 +119,8 @@ pub(super) fn read_knobs(
         }
     }
     if let Some(text) = line.part("seed") {
-        // The text, so that no seed is too long for a JSON number. 1337.0 and "1337" are whole numbers, too.
+        // The text is parsed rather than a number, since seeds may exceed JSON numbers. 1337.0 and "1337" are accepted,
+        // too.
         let clean = text.trim_matches('"').trim();
         match Knob::Seed.parse(clean.strip_suffix(".0").unwrap_or(clean), &[]) {
             Ok(seed) => drop(overrides.insert(Knob::Seed, seed)),

@@ -1,4 +1,4 @@
-//! Telling what a file is.
+//! Detection of a document's type.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use atlas_core::sort;
 use atlas_document::Node;
 use atlas_legacy::exchange::{dashboard, experiment};
 
-/// What a file may be.
+/// Type of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Targets,
@@ -23,7 +23,7 @@ pub(super) enum Kind {
     Software,
 }
 
-/// Keys that speak for a kind.
+/// Keys that are characteristic of a type.
 const TELLING: [(Kind, &[&str]); 8] = [
     (
         Kind::Targets,
@@ -72,7 +72,7 @@ impl Kind {
         }
     }
 
-    /// By the keys of its entries; where they do not decide, by the file's name and directory.
+    /// Guesses the type by the keys of the entries; if they are inconclusive, by file name and directory.
     pub(super) fn guess(path: &Path, root: Option<&Node>) -> Option<Kind> {
         if root.is_some_and(experiment::is) {
             return Some(Kind::Experiment);
@@ -86,7 +86,7 @@ impl Kind {
 
     fn by_content(root: &Node) -> Option<Kind> {
         for (key, kind) in [("targets", Kind::Targets), ("workloads", Kind::Workloads)] {
-            // A list of names is a demo's.
+            // In a demo, this key holds a list of names instead.
             let entries = root.get(key).and_then(Node::items);
             if entries.is_some_and(|items| items.iter().any(|item| item.entries().is_some())) {
                 return Some(kind);

@@ -37,15 +37,15 @@ pub struct Args {
     pub files: Vec<PathBuf>,
 }
 
-/// What has been looked at.
+/// Result of the check.
 #[derive(Debug, Default)]
 struct Checked {
     problems: Diagnostics,
-    /// What there was, in words: `3 targets`.
+    /// Numbers of entries in words: `3 targets`.
     found: Vec<String>,
 }
 
-/// Prints every complaint with the line it is about, and a summary.
+/// Prints all diagnostics with their source lines, and a summary.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let mut checked = if args.files.is_empty() { everything(globals) } else { named(&args.files, globals) };
     checked.problems.sort();
@@ -86,8 +86,8 @@ fn everything(globals: &Globals) -> Checked {
     Checked { problems, found }
 }
 
-/// What no file is wrong about by itself: targets without a profile, fabrics a profile is not calibrated for. Both
-/// leave the files usable, so they are warnings; estimating such a pair is an error.
+/// Diagnostics that concern several files: targets without a profile, and fabrics for which a profile is not
+/// calibrated. The files remain usable, so these are warnings; estimating such a pair is an error.
 fn across(library: &Library, targets: &[Arc<Target>], workloads: &[Arc<Workload>], more: &[ProfileKey]) -> Diagnostics {
     let mut problems = Diagnostics::new();
     for target in targets {
@@ -100,7 +100,7 @@ fn across(library: &Library, targets: &[Arc<Target>], workloads: &[Arc<Workload>
             problems.extend(found);
         }
     }
-    // A target that names its accelerator is answered from first principles; it may do without a profile.
+    // A target that names its accelerator is estimated by the analytical engine and needs no profile.
     let calibrated = |target: &&Arc<Target>| target.accelerator.is_none();
     for target in
         targets.iter().filter(calibrated).filter(|target| choose(more, &target.name, &target.vendor).is_none())
@@ -143,7 +143,7 @@ fn named(paths: &[PathBuf], globals: &Globals) -> Checked {
             kind.map(|kind| (path, kind))
         })
         .collect();
-    // A target may lean on a profile named alongside it.
+    // A target may depend on a profile that is given as well.
     let profiles = kinds.iter().filter(|(_, kind)| *kind == Kind::Profile);
     let keys: Vec<ProfileKey> = profiles.filter_map(|(path, _)| profile_key(path)).collect();
     for (path, kind) in &kinds {
@@ -158,7 +158,7 @@ fn named(paths: &[PathBuf], globals: &Globals) -> Checked {
     checked
 }
 
-/// A file itself, or the YAML files below a directory.
+/// Collects a file itself, or the YAML files below a directory.
 fn collect(path: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(path) else {
         files.push(path.to_owned());
@@ -168,7 +168,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) {
     sort::ascending(&mut inside);
     for path in inside {
         let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        // Links to directories may lead in a circle.
+        // Links to directories may form a cycle.
         let linked = path.is_symlink() && path.is_dir();
         if !hidden && !linked && (path.is_dir() || path.extension().is_some_and(|ext| ext == "yaml" || ext == "yml")) {
             collect(&path, files);
@@ -176,7 +176,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// What the file is; complains where it cannot be read or described.
+/// Type of the file; reports files that cannot be read or identified.
 fn kind_of(path: &Path, problems: &mut Diagnostics) -> Option<Kind> {
     let file: Arc<str> = path.display().to_string().into();
     let complain = |message: String, help: Option<String>| Diagnostic {
@@ -214,7 +214,7 @@ fn profile_key(path: &Path) -> Option<ProfileKey> {
     Some(ProfileKey::of(&stem, &node))
 }
 
-/// All complaints about one file.
+/// Diagnostics of one file.
 fn one(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey]) -> Diagnostics {
     let label = path.display().to_string();
     let owned = Some(path.to_owned());
@@ -271,7 +271,7 @@ fn one(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey]) -> D
             }
         }
     }
-    // The rest of the library was only company.
+    // Other files of the library were only loaded to resolve references, so their diagnostics are dropped.
     let mut own = Diagnostics::new();
     for problem in problems.iter().filter(|problem| *problem.file == *label) {
         own.push(problem.clone());

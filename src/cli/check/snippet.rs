@@ -1,4 +1,4 @@
-//! A complaint with the line it is about.
+//! Rendering of a diagnostic with its source line.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,17 +10,17 @@ use atlas_catalog::shipped;
 use atlas_document::sources::read_text;
 use atlas_document::{Diagnostic, Origin};
 
-/// Texts of the files complained about, each read once.
+/// Texts of the files with diagnostics, each read once.
 #[derive(Debug, Default)]
 pub(super) struct Snippets {
     texts: HashMap<Arc<str>, Option<String>>,
 }
 
-/// Columns of a source line that are shown.
+/// Maximum columns of a source line that are shown.
 const COLUMNS: usize = 100;
 
 impl Snippets {
-    /// The complaint, its place, the line with a caret below what is meant, and the remedy.
+    /// Renders the message, its location, the line with carets below the position, and the help text.
     pub(super) fn render(&mut self, problem: &Diagnostic) -> String {
         let path = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
         let mut out = format!("{}: {path}{}\n  --> {}\n", problem.severity.name(), problem.message, problem.location());
@@ -40,7 +40,7 @@ impl Snippets {
     }
 }
 
-/// The text of a file as complaints name it.
+/// Text of a file by its name in diagnostics.
 fn source(file: &str) -> Option<String> {
     match file.strip_prefix(Origin::BUILT_IN) {
         Some(inside) => shipped::document(inside).map(|document| document.text().to_owned()),
@@ -48,10 +48,10 @@ fn source(file: &str) -> Option<String> {
     }
 }
 
-/// The part of a line around a column, and carets below the word that begins there.
+/// Part of a line around a column, and carets below the word that begins there.
 fn excerpt(line: &str, column: usize) -> (String, String) {
     let clean: Vec<char> = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    // A long line is shown from a little before the column.
+    // An excerpt of a long line begins a little before the column.
     let start = if clean.len() > COLUMNS { column.saturating_sub(COLUMNS / 2).min(clean.len() - COLUMNS) } else { 0 };
     let shown: String = clean.iter().skip(start).take(COLUMNS).collect();
     let before: String = clean.iter().take(column).skip(start).collect();

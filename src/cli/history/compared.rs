@@ -1,4 +1,4 @@
-//! What differs between entries, and over time.
+//! Differences between entries, and changes over time.
 
 use atlas_cluster::history::{Better, Change, Entry, Group, better, compare, groups, slowdowns};
 use atlas_core::sort;
@@ -42,7 +42,7 @@ pub(super) fn diff(first: &Entry, second: &Entry, links: &[&Entry], format: Form
                     units::relative(*before, *after),
                 ]);
             }
-            // If one entry came from the other, shows the entries in between.
+            // If one entry is derived from the other, shows the entries in between.
             if links.iter().any(|link| link.id == second.id) && links.len() > 1 {
                 table.section("\nchain");
                 chain_rows(&mut table, links);
@@ -65,7 +65,7 @@ pub(super) fn diff(first: &Entry, second: &Entry, links: &[&Entry], format: Form
     }
 }
 
-/// The groups with a metric, or an error that lists the known metrics.
+/// Groups that have a metric; the error lists the known metrics.
 fn grouped<'a>(entries: &'a [Entry], figure: &str) -> Result<Vec<Group<'a>>, Failure> {
     let found = groups(entries, figure);
     if found.is_empty() && !entries.is_empty() {
@@ -84,7 +84,7 @@ pub(crate) fn title(group: &Group<'_>) -> String {
     format!("{} × {}, {} ({})", group.target, group.workload, group.kind.name(), group.engine)
 }
 
-/// A figure over time.
+/// Renders a metric over time.
 pub(super) fn trend(entries: &[Entry], figure: &str, format: Format) -> color_eyre::Result<String> {
     let groups = grouped(entries, figure)?;
     match format {

@@ -26,7 +26,7 @@ pub(super) fn run(
     requested: &Scenario,
     track: &str,
 ) -> color_eyre::Result<()> {
-    // What a record or the command line turned on purpose stays; an axis of --over is changed nevertheless.
+    // Knobs set on the command line are kept, except those with an axis in `--over`.
     let mut held = Overrides::new();
     args.knobs.lay_over(&mut held, Some(parts.fabrics()))?;
     let start = freed(requested, &|knob| held.contains_key(&knob) || args.goal.turns(knob), parts);
@@ -34,7 +34,7 @@ pub(super) fn run(
     let gauge = Gauge::default();
     let found = watching(&gauge, Duration::from_millis(500), "candidates", || optimize(&problem, &gauge))?;
     if let Some(best) = &found.best {
-        // What follows from the layout would otherwise follow it again.
+        // The global batch follows from the layout and is fixed here, so that it is not derived again.
         let global = requested.base.plan.global.is_none() && best.scenario.heeds(Knob::Global);
         let pinned = if global { vec![(Knob::Global, best.scenario.get(Knob::Global))] } else { Vec::new() };
         let searched = problem.space.axes().iter().map(|axis| axis.knob).filter(|knob| best.scenario.heeds(*knob));

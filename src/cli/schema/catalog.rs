@@ -1,4 +1,4 @@
-//! Accelerators, models and prices.
+//! Schemas of accelerators, models and prices.
 
 use serde_json::{Value, json};
 
@@ -125,7 +125,7 @@ pub(super) fn model() -> Value {
     )
 }
 
-/// A whole number, 0 included.
+/// A non-negative integer.
 fn whole(described: &str) -> Value {
     number(Bounds::NATURAL, described)
 }
@@ -339,7 +339,7 @@ pub(super) fn price() -> Value {
     )
 }
 
-/// Methods of speculative decoding by name.
+/// Speculative decoding methods by name.
 fn drafts() -> Value {
     let draft = || {
         map(

@@ -1,4 +1,4 @@
-//! Demos and themes.
+//! Schemas of demos and themes.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! Documents of the predecessor tools.
+//! Schemas of documents of the predecessor tools.
 
 use serde_json::{Value, json};
 
@@ -6,19 +6,19 @@ use super::shape::{anything, help, list, map_of, text, word};
 use atlas_core::plan::{Format, Methodology};
 use atlas_core::sort;
 
-/// A mapping with these fields; other fields are allowed.
+/// A mapping with these fields that allows other fields.
 fn open(required: &[&str], fields: &[(&str, Value)]) -> Value {
     let properties: serde_json::Map<String, Value> =
         sort::filled(fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())));
     json!({"type": "object", "properties": properties, "required": required})
 }
 
-/// A number, or a variable of the environment that holds one.
+/// A number, or an environment variable that holds one.
 fn number(described: &str) -> Value {
     help(json!({"anyOf": [{"type": "number"}, {"type": "string", "pattern": "\\$\\{"}]}), described)
 }
 
-/// On, off, or a variable.
+/// A boolean, or an environment variable that holds one.
 fn toggle(described: &str) -> Value {
     help(json!({"anyOf": [{"type": "boolean"}, {"type": "string", "pattern": "\\$\\{"}]}), described)
 }

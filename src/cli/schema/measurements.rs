@@ -1,4 +1,4 @@
-//! Tables of measurements: a row as a mapping from column to cell.
+//! Schema of measurement tables: a row as a mapping from columns to cells.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::shape::{count, help, map, number, text, toggle};
 use atlas_document::decode::Bounds;
 use atlas_evidence::validate::columns::{COLUMNS, Column, Takes};
 
-/// A row of a table; a column that is absent or blank leaves the default.
+/// A row of a table; an absent or blank column means the default.
 pub(super) fn row() -> Value {
     map(&[], COLUMNS.iter().map(|column| (column.name, cell(column))))
 }
@@ -21,7 +21,7 @@ fn cell(column: &Column) -> Value {
     }
     match column.takes {
         Takes::Text => match column.knob().map(|spec| spec.kind) {
-            // Words of a knob are offered, and synonyms are not refused.
+            // The values of a knob are suggested, but synonyms are accepted as well.
             Some(atlas_plan::knob::ValueType::Choice(words)) => {
                 help(json!({"anyOf": [{"enum": words}, {"type": "string"}]}), &described)
             }
@@ -32,7 +32,7 @@ fn cell(column: &Column) -> Value {
         Takes::Share => above_zero(number(Bounds::SHARE, &described)),
         Takes::Flag => toggle(&described),
         Takes::Words(words) => {
-            // Readers of tables may take `true` for more than a word.
+            // Table readers may convert the word `true` to a boolean.
             let words: Vec<Value> =
                 words.iter().map(|word| word.parse::<bool>().map_or(json!(word), Value::Bool)).collect();
             help(json!({"enum": words}), &described)
@@ -40,7 +40,7 @@ fn cell(column: &Column) -> Value {
     }
 }
 
-/// Zero itself left out.
+/// Excludes zero itself.
 fn above_zero(mut schema: Value) -> Value {
     if let Some(schema) = schema.as_object_mut() {
         schema.remove("minimum");

@@ -1,14 +1,14 @@
-//! Pieces that schemas are made of.
+//! Building blocks of schemas.
 
 use serde_json::{Map, Value, json};
 
 use atlas_document::decode::Bounds;
 use atlas_plan::knob::{Home, KNOBS, Knob, Spec, ValueType};
 
-/// A field: its name and its schema.
+/// Name and schema of a field.
 pub(super) type Field = (&'static str, Value);
 
-/// A document of its own.
+/// A top-level document.
 pub(super) fn document(mut schema: Value, title: &str) -> Value {
     if let Some(schema) = schema.as_object_mut() {
         schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
@@ -22,12 +22,12 @@ pub(super) fn list(entry: Value) -> Value {
     json!({"type": "array", "items": entry})
 }
 
-/// A mapping with only these fields; null means absent.
+/// A mapping that allows only these fields; null means absent.
 pub(super) fn map(required: &[&str], fields: impl IntoIterator<Item = Field>) -> Value {
     closed(required, &mut fields.into_iter())
 }
 
-/// [`map`], compiled once for all kinds of iterators.
+/// [`map`] without generics, so that it is compiled only once.
 fn closed(required: &[&str], fields: &mut dyn Iterator<Item = Field>) -> Value {
     let mut properties = Map::new();
     for (name, schema) in fields {
@@ -36,7 +36,7 @@ fn closed(required: &[&str], fields: &mut dyn Iterator<Item = Field>) -> Value {
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
-/// A mapping whose keys the user chooses.
+/// A mapping with arbitrary keys.
 pub(super) fn map_of(values: Value) -> Value {
     json!({"type": "object", "additionalProperties": values})
 }
@@ -54,7 +54,7 @@ fn or_null(mut schema: Value) -> Value {
     schema
 }
 
-/// Adds a line of help.
+/// Adds a description.
 pub(super) fn help(mut schema: Value, help: &str) -> Value {
     if let Some(schema) = schema.as_object_mut() {
         schema.insert("description".to_owned(), json!(help));
@@ -67,7 +67,7 @@ pub(super) fn text(help_: &str) -> Value {
     help(json!({"type": ["string", "number"]}), help_)
 }
 
-/// Texts.
+/// A list of texts.
 pub(super) fn texts(help_: &str) -> Value {
     help(list(json!({"type": ["string", "number"]})), help_)
 }
@@ -77,12 +77,12 @@ pub(super) fn word(words: &[&str], help_: &str) -> Value {
     help(json!({"type": "string", "enum": words}), help_)
 }
 
-/// On or off.
+/// A boolean.
 pub(super) fn toggle(help_: &str) -> Value {
     help(json!({"type": "boolean"}), help_)
 }
 
-/// Anything.
+/// Any value.
 pub(super) fn anything(help_: &str) -> Value {
     help(json!({}), help_)
 }
@@ -91,7 +91,7 @@ pub(super) fn anything(help_: &str) -> Value {
 pub(super) fn number(bounds: Bounds, help_: &str) -> Value {
     let mut schema = json!({"type": if bounds.whole { "integer" } else { "number" }});
     if let Some(schema) = schema.as_object_mut() {
-        // Bounds this wide are there against overflow, not to be described.
+        // Very wide bounds only guard against overflow and are omitted from the schema.
         if bounds.min > -1e29 {
             schema.insert("minimum".to_owned(), json!(bounds.min));
         }
@@ -102,18 +102,18 @@ pub(super) fn number(bounds: Bounds, help_: &str) -> Value {
     help(schema, help_)
 }
 
-/// A count of at least one.
+/// An integer of at least one.
 pub(super) fn count(help_: &str) -> Value {
     number(Bounds::COUNT, help_)
 }
 
-/// A number from zero.
+/// A non-negative number.
 pub(super) fn positive(help_: &str) -> Value {
     number(Bounds::POSITIVE, help_)
 }
 
-/// What the table says of a field: its kind, its range in files, its unit and its help. Words are offered, and synonyms
-/// are not refused.
+/// Schema of a knob from the registry: type, range in files, unit and help text. The values of a choice are suggested,
+/// but synonyms are accepted as well.
 pub(super) fn knob(knob: Knob) -> Value {
     let spec = knob.spec();
     let unit = if spec.unit.is_empty() { String::new() } else { format!(" [{}]", spec.unit) };
@@ -126,12 +126,12 @@ pub(super) fn knob(knob: Knob) -> Value {
     }
 }
 
-/// The fields of the table in the mapping of a workload at this path.
+/// Registry fields of the workload mapping at this path.
 pub(super) fn of_workload(path: &[&str]) -> impl Iterator<Item = Field> {
     KNOBS.iter().filter(move |spec| matches!(spec.home, Home::Workload(at) if is_in(at, path))).map(entry)
 }
 
-/// The fields of the table in the mapping of a target at this path.
+/// Registry fields of the target mapping at this path.
 pub(super) fn of_target(path: &[&str]) -> impl Iterator<Item = Field> {
     KNOBS.iter().filter(move |spec| matches!(spec.home, Home::Target(at) if is_in(at, path))).map(entry)
 }

@@ -1,4 +1,4 @@
-//! Targets, workloads and profiles.
+//! Schemas of targets, workloads and profiles.
 
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ pub(super) fn target() -> Value {
     )
 }
 
-/// Where imported values were read from.
+/// Origins of imported values.
 fn read_from() -> Value {
     help(map_of(json!({"type": "string"})), "where values were read from, by path: `parallelism.tp: train.sbatch:31`")
 }
@@ -145,7 +145,7 @@ fn shared() -> Vec<Field> {
         ("runtime_tuning", help(section(&["runtime_tuning"]), "what the software stack does")),
         ("dataloader", anything("the data loader, for the record")),
     ];
-    // A key of its own replaces the table's: `recompute` and `optimizer` are also written as mappings.
+    // Fields given here replace those of the registry: `recompute` and `optimizer` may also be mappings.
     of_workload(&[]).chain(own).collect()
 }
 
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
     use atlas_plan::knob::{Home, KNOBS};
 
-    /// A knob that files may set must be offered where it stands, or editors would mark it.
+    /// Otherwise editors would flag a knob that files may set.
     #[test]
     fn every_knob_is_offered_where_its_home_is() {
         for spec in &KNOBS {
@@ -321,7 +321,7 @@ mod tests {
                 Home::Target(path) => (target(), path),
                 Home::Nowhere => continue,
             };
-            // A field that is a word or a mapping offers both.
+            // A field that is either a word or a mapping has its properties below `anyOf`.
             let inside = |at: &Value, key: &str| -> Option<Value> {
                 let direct = |at: &Value| at.get("properties")?.get(key).cloned();
                 direct(at).or_else(|| at.get("anyOf")?.as_array()?.iter().find_map(direct))

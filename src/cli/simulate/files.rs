@@ -1,4 +1,4 @@
-//! A directory of results.
+//! Result directory.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use atlas_report::chart::{png, svg};
 use atlas_report::serialized;
 use atlas_report::simulation::plots::Chart;
 
-/// A directory that is written to.
+/// A directory for result files.
 pub(in crate::cli) struct Folder {
     path: PathBuf,
     /// Prefix of the file names.
@@ -21,8 +21,8 @@ pub(in crate::cli) struct Folder {
 }
 
 impl Folder {
-    /// Creates the directory if it does not exist. Files are named after the experiment, so that those of several stand
-    /// alongside each other.
+    /// Creates the directory if it does not exist. File names begin with the experiment's name, so that several
+    /// experiments can share a directory.
     pub(in crate::cli) fn open(path: &Path, experiment: &str) -> color_eyre::Result<Folder> {
         std::fs::create_dir_all(path).map_err(|error| writing(path, &error))?;
         let stem = file_name(&experiment.replace(" × ", "_").replace(' ', "_"));
@@ -33,7 +33,7 @@ impl Folder {
         self.path.join(format!("{}_{name}", self.stem))
     }
 
-    /// Writes text.
+    /// Writes a text file.
     pub(in crate::cli) fn text(&mut self, name: &str, text: &str) -> color_eyre::Result<()> {
         let path = self.place(name);
         files::write(&path, text).map_err(|error| writing(&path, &error))?;
@@ -41,12 +41,12 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes a document.
+    /// Writes a JSON document.
     pub(in crate::cli) fn json(&mut self, name: &str, document: &Value) -> color_eyre::Result<()> {
         self.text(name, &serialized(document, false)?)
     }
 
-    /// Writes a chart in both formats, unless it is empty.
+    /// Writes a chart as SVG and PNG, unless it is empty.
     pub(in crate::cli) fn chart(&mut self, name: &str, chart: &Chart) -> color_eyre::Result<()> {
         let Some(drawing) = chart.drawing() else { return Ok(()) };
         let painted = png::paint(drawing.clone())?;
@@ -57,7 +57,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Says how much was written where.
+    /// Prints the number of files and where they were written.
     pub(in crate::cli) fn print_paths(&self) {
         complain(&format!("wrote {} files {}_… to {}", self.files, self.stem, self.path.display()));
     }

@@ -1,4 +1,4 @@
-//! What is simulated, as flags and files state it.
+//! Simulation inputs from flags and files.
 
 use super::super::args::KnobArgs;
 use super::super::failure::Failure;
@@ -28,7 +28,7 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// Its configuration.
+    /// Configuration of the preset.
     #[must_use]
     pub fn config(self) -> Predecessor {
         let name = match self {
@@ -40,7 +40,7 @@ impl Preset {
     }
 }
 
-/// Reads a configuration and reports everything that is wrong with it.
+/// Reads a configuration and reports all problems with it.
 pub(in crate::cli) fn read(path: &std::path::Path, library: &Library) -> color_eyre::Result<Config> {
     let file: Arc<str> = path.display().to_string().into();
     let text = read_text(path).map_err(|error| color_eyre::eyre::eyre!("{file}: {error}"))?;
@@ -56,7 +56,7 @@ pub(in crate::cli) fn read(path: &std::path::Path, library: &Library) -> color_e
     }
 }
 
-/// A target and a workload, and the knobs changed.
+/// Resolves a target and a workload, and the changed knobs.
 pub(in crate::cli) fn parts(
     library: &Library,
     pair: &Pair,
@@ -72,7 +72,7 @@ pub(in crate::cli) fn parts(
     Ok((parts, overrides))
 }
 
-/// The scenario of a target and a workload, for the analytical engine.
+/// Resolves the scenario of a target and a workload, for the analytical engine.
 pub(in crate::cli) fn scenario(library: &Library, pair: &Pair) -> color_eyre::Result<Scenario> {
     let (parts, overrides) = parts(library, pair)?;
     let mut scenario = Scenario::from_files(&parts);
@@ -84,7 +84,7 @@ pub(in crate::cli) fn scenario(library: &Library, pair: &Pair) -> color_eyre::Re
     Ok(scenario)
 }
 
-/// Problems as a failure of the command line.
+/// Converts problems to a usage failure.
 pub(in crate::cli) fn refused(problems: Problems) -> color_eyre::Report {
     Failure::usage(problems.0).into()
 }

@@ -1,4 +1,4 @@
-//! `atlas simulate` of several jobs on one cluster.
+//! `atlas simulate` for several jobs on one cluster.
 
 use std::path::Path;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub enum SchedulerName {
     Backfill,
 }
 
-/// The jobs of a trace on the target that the command line names.
+/// Jobs of a trace on the target given on the command line.
 pub(super) fn traced(path: &Path, args: &Args, library: &Library) -> color_eyre::Result<jobs::Config> {
     let [target] = args.target.as_slice() else {
         return Err(Failure::usage(["--jobs requires exactly one --target"]).into());
@@ -140,7 +140,7 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
     Ok(())
 }
 
-/// The cluster's input, and the accelerators of every job; all problems at once.
+/// Input of the cluster simulation, and the number of accelerators of each job; reports all problems together.
 fn input(
     jobs: &jobs::Config,
     config: &Config,
@@ -198,16 +198,16 @@ fn input(
     Ok((cluster::Input { accelerators: accelerators as u32, jobs: list, scheduler: jobs.scheduler, fabric }, sizes))
 }
 
-/// Step time of a job that states only its share of communication, s.
+/// Step time of a job that states only its communication share, s.
 const STEP: f64 = 1.0;
 
-/// The traffic of a job that states its communication.
+/// Traffic of a job that states its communication share.
 fn described(job: &Job) -> Traffic {
     Traffic { step: STEP, collectives: job.communication.unwrap_or(0.0) * STEP, hidden: 0.0 }
 }
 
-/// A job's step on this many nodes, by its events. On a shared fabric it is a step with the uplinks to itself: what
-/// sharing them costs is found if known with whom.
+/// Simulates a step of a job on `nodes` nodes. On a `shared` fabric, the step is simulated without oversubscription of
+/// the uplinks; the cluster simulation adds the cost of sharing them with other jobs.
 fn step(
     job: &Job,
     mut pair: Pair,

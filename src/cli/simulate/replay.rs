@@ -1,4 +1,4 @@
-//! `atlas simulate --step-trace`: a recorded step, and how it would run on a target.
+//! `atlas simulate --step-trace`: replays a recorded step, and predicts it on a target.
 
 use std::path::Path;
 
@@ -20,10 +20,10 @@ use crate::cli::args::Globals;
 use crate::cli::failure::Failure;
 use crate::cli::output;
 
-/// Maximum bytes of a trace that are read.
+/// Maximum size of a trace, bytes.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Reads the trace, replays it as it was and on every target, and prints both.
+/// Reads the trace, replays it as recorded and on every target, and prints the results.
 pub(super) fn run(path: &Path, args: &Args, library: &Library, globals: &Globals) -> color_eyre::Result<()> {
     let label = path.display().to_string();
     let bytes = read_bytes(path, MOST_BYTES).map_err(|problem| eyre!("{label}: {problem}"))?;

@@ -1,4 +1,4 @@
-//! A simulation as a job array: every part is a range of the replications after the first.
+//! A simulation as a job array: each part is a range of the replications after the first.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use atlas_plan::simulation::config::Config;
 use atlas_plan::simulation::part::{RunFigures, figures};
 use atlas_plan::simulation::{Gauge, Plan};
 
-/// Options of the command, each with a value, that are of this machine alone.
+/// Options, each with a value, that are not passed to the tasks.
 const HERE: [&str; 3] = ["--format", "--trace", "--window"];
 
-/// The plans of all configurations, and what identifies them. Runs after the first are numbered through all plans.
+/// Plans of all configurations, and their fingerprint. Replications after the first are numbered across all plans.
 struct Plans {
     plans: Vec<Planned>,
     fingerprint: u64,
@@ -38,7 +38,7 @@ impl Plans {
         Ok(Plans { plans, fingerprint: fingerprint(text.as_bytes()) })
     }
 
-    /// Runs after the first of each plan.
+    /// Total number of replications after the first.
     fn items(&self) -> u64 {
         self.plans.iter().map(|planned| others(&planned.plan)).sum()
     }
@@ -48,7 +48,7 @@ fn others(plan: &Plan) -> u64 {
     u64::from(plan.replications.saturating_sub(1))
 }
 
-/// Computes one part, as a task of the array does.
+/// Computes one part, as a task of the array.
 pub(super) fn part(part: &Part, args: &Args, configs: &[Config], library: &Library) -> color_eyre::Result<()> {
     let Some(path) = &args.out else { return Err(Failure::usage(["--part requires --out"]).into()) };
     let all = Plans::of(args, configs, library)?;
@@ -61,7 +61,7 @@ pub(super) fn part(part: &Part, args: &Args, configs: &[Config], library: &Libra
             if from >= to {
                 continue;
             }
-            // The first run is 0 and computed elsewhere.
+            // Replication 0 is computed by the submitting process.
             let number = |item: u64| u32::try_from(item - of_plan.start + 1);
             let gauge = Gauge::of((to - from) as u32);
             for run in figures(plan, number(from)?..number(to)?, &gauge).map_err(refused)? {
@@ -72,7 +72,7 @@ pub(super) fn part(part: &Part, args: &Args, configs: &[Config], library: &Libra
     })
 }
 
-/// Answers all configurations with the help of a job array; `None` if nothing is left to describe.
+/// Answers all configurations using a job array; `None` if there is nothing to report.
 pub(super) fn run(args: &Args, configs: &[Config], library: &Library) -> color_eyre::Result<Option<Vec<Answer>>> {
     let Some(out) = &args.out else { return Err(Failure::usage(["--slurm requires --out"]).into()) };
     let all = Plans::of(args, configs, library)?;
@@ -87,7 +87,7 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library) -> color_e
         work.cancel()?;
         return Ok(None);
     }
-    // Computed before anything is submitted, so that a plan that cannot run is refused here.
+    // Computed before the submission, so that a plan that cannot run is rejected here.
     let gauge = Gauge::of(all.plans.len() as u32);
     let answers = watching(&gauge, Duration::from_millis(500), "simulated", || {
         all.plans.into_iter().map(|planned| first(planned, &gauge)).collect::<color_eyre::Result<Vec<Answer>>>()
@@ -111,7 +111,7 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library) -> color_e
     Ok(Some(answers))
 }
 
-/// The first run of a plan, as the answer that the others are added to.
+/// Runs the first replication of a plan; the others are merged into its answer.
 fn first(planned: Planned, gauge: &Gauge) -> color_eyre::Result<Answer> {
     let replications = planned.plan.replications;
     let alone = Planned { plan: Plan { replications: 1, ..planned.plan }, ..planned };
@@ -120,7 +120,7 @@ fn first(planned: Planned, gauge: &Gauge) -> color_eyre::Result<Answer> {
     Ok(answer)
 }
 
-/// Adds the runs of a part; returns how many.
+/// Adds the replications of a part; returns their number.
 fn merge(answers: &mut [Answer], lines: &[u8]) -> Result<u64, String> {
     let mut count = 0;
     for line in String::from_utf8_lossy(lines).lines() {
@@ -133,7 +133,7 @@ fn merge(answers: &mut [Answer], lines: &[u8]) -> Result<u64, String> {
     Ok(count)
 }
 
-/// Runs so far, and the first figure of the last plan that has several.
+/// Progress: number of replications, and the first metric of the last plan that has several.
 fn so_far(answers: &[Answer], done: u64, total: u64) -> String {
     let figure = answers.iter().rev().filter_map(|answer| answer.outcome.figures.first());
     let figure = figure.filter(|figure| figure.runs.len() > 1).map(|figure| {

@@ -1,4 +1,4 @@
-//! Points of a sweep as columns of a Parquet file, a row group after another.
+//! Points of a sweep as row groups of a Parquet file.
 
 use std::io;
 
@@ -9,25 +9,25 @@ use atlas_plan::knob::Setting;
 use atlas_plan::search::sweep::{Row, Sweep};
 use atlas_report::parquet::{Column, ColumnKind, Group, MAGIC, Values, footer, group};
 
-/// Rows per group: a few megabytes, and the most work that is lost by a kill.
+/// Rows per group. A group takes a few megabytes, and is the most that a killed sweep has to repeat.
 const GROUP: usize = 1 << 16;
 
-/// Points of a block as workers write them: places of each row one after another, and figures.
+/// Points of a block as written by a worker: dictionary indices row by row, and numbers.
 #[derive(Default)]
 pub(super) struct Batch {
     places: Vec<u32>,
     figures: Vec<f64>,
 }
 
-/// The columns of a sweep, and the rows that wait for their group.
+/// Columns of a sweep, and the pending rows of the next group.
 pub(super) struct Columnar<'s> {
     metrics: &'s [&'static Metric],
-    /// The metrics that apply to a contender.
+    /// For each contender, whether each metric applies.
     applies: Vec<Vec<bool>>,
     columns: Vec<Column>,
     pending: Vec<Values>,
     rows: usize,
-    /// The first point behind the rows that wait.
+    /// First point after the pending rows.
     next: u64,
 }
 
@@ -79,7 +79,7 @@ impl<'s> Columnar<'s> {
     /// Writes a point.
     pub(super) fn write_row(&self, out: &mut Batch, row: &Row<'_>) {
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        // Target and workload are described by their contender.
+        // The contender's index also serves as dictionary index for target and workload.
         out.places.extend([place(row.contender), place(row.contender)]);
         out.places.extend(row.digits.iter().map(|digit| place(*digit)));
         let described = verdict(row.estimate);
@@ -93,7 +93,7 @@ impl<'s> Columnar<'s> {
         );
     }
 
-    /// Takes a block; writes a group once there are rows for one.
+    /// Adds a block; writes a group when there are enough rows.
     pub(super) fn take(&mut self, batch: &Batch, next: u64, output: &mut Output) -> io::Result<()> {
         let (mut places, mut figures) = (0, 0);
         for values in &mut self.pending {
@@ -135,7 +135,7 @@ impl<'s> Columnar<'s> {
         Ok(())
     }
 
-    /// Writes pending rows and the end of the file, which is readable even if the sweep resumes later.
+    /// Writes pending rows and the footer. The file is then readable even if the sweep is incomplete and resumed later.
     pub(super) fn end(&mut self, output: &mut Output) -> io::Result<()> {
         self.flush(output)?;
         let end = footer(&self.columns, output.groups());

@@ -1,6 +1,6 @@
-//! The output file of a sweep, and the note next to it that records the progress.
+//! Output file of a sweep, and the note next to it that records the progress.
 //!
-//! The note is written after the data it describes has reached the disk. Anything after the last byte in the note is
+//! The note is written after the data it describes has reached the disk. Anything beyond the file size in the note is
 //! truncated when the sweep resumes, so that no line is missing, duplicated or incomplete.
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -18,33 +18,33 @@ use atlas_plan::knob::Setting;
 use atlas_plan::search::sweep::Sweep;
 use atlas_report::parquet::Group;
 
-/// Time between two notes, and so the most work that is lost by a kill.
+/// Interval between notes; a killed sweep loses at most this much work.
 const NOTE_EVERY: Duration = Duration::from_secs(1);
 
-/// How far a file has come.
+/// Progress of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Note {
-    /// What is swept: another sweep must not continue in this file.
+    /// Fingerprint of the sweep: a different sweep must not continue this file.
     sweep: u64,
-    /// Points of the sweep.
+    /// Number of points of the sweep.
     points: u64,
-    /// The first point that is not in the file.
+    /// First point that is not in the file.
     next: u64,
-    /// Bytes of the file that hold the points before.
+    /// Size of the file up to that point, bytes.
     bytes: u64,
-    /// Row groups of those points, where the file has columns.
+    /// Row groups written so far, for columnar formats.
     #[serde(default)]
     groups: Vec<Group>,
 }
 
 /// Fingerprint of everything that affects the results of the sweep.
 ///
-/// `conditions` are those of the sweep as text: as data they contain function addresses, which differ between processes.
+/// `conditions` are those of the sweep as text: their data contains function addresses, which differ between processes.
 pub(super) fn fingerprint(header: &[u8], sweep: &Sweep, conditions: &[String]) -> u64 {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
     header.hash(&mut hasher);
-    // Scenarios are all that engines see.
+    // Scenarios contain all inputs of the engines.
     for (parts, scenario) in &sweep.contenders {
         (&parts.target.name, &parts.workload.name, format!("{scenario:?}")).hash(&mut hasher);
     }
@@ -61,7 +61,7 @@ pub(super) fn fingerprint(header: &[u8], sweep: &Sweep, conditions: &[String]) -
     hasher.finish()
 }
 
-/// Where the points go.
+/// Destination of the points.
 pub(super) enum Output {
     /// A file with its note.
     File { file: File, path: PathBuf, note: Note, noted: Instant },
@@ -95,7 +95,7 @@ impl Output {
         let cannot = |error: io::Error| eyre!("cannot write to {}: {error}", path.display());
         let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(cannot)?;
         match file.try_lock() {
-            // Held until the file is closed. Some file systems have no locks.
+            // The lock is held until the file is closed. Some file systems do not support locks.
             Ok(()) | Err(TryLockError::Error(_)) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(eyre!(
@@ -111,7 +111,7 @@ impl Output {
         Ok(output)
     }
 
-    /// The first point that is not written yet.
+    /// First point that is not written yet.
     pub(super) fn next(&self) -> u64 {
         match self {
             Output::File { note, .. } => note.next,
@@ -119,7 +119,7 @@ impl Output {
         }
     }
 
-    /// Writes lines; `next` is the first point behind them.
+    /// Writes lines; `next` is the first point after them.
     pub(super) fn write(&mut self, lines: &[u8], next: u64) -> io::Result<()> {
         match self {
             Output::Stdout => io::stdout().lock().write_all(lines),
@@ -136,7 +136,7 @@ impl Output {
         }
     }
 
-    /// Bytes of the file that hold points.
+    /// Size of the file up to the last point, bytes.
     pub(super) fn bytes(&self) -> u64 {
         match self {
             Output::File { note, .. } => note.bytes,
@@ -152,7 +152,7 @@ impl Output {
         }
     }
 
-    /// Writes row groups as [`Output::write`] writes lines.
+    /// Like [`Output::write`], for row groups.
     pub(super) fn write_group(&mut self, bytes: &[u8], next: u64, groups: Vec<Group>) -> io::Result<()> {
         if let Output::File { note, .. } = self {
             note.groups.extend(groups);
@@ -160,7 +160,7 @@ impl Output {
         self.write(bytes, next)
     }
 
-    /// Writes the end of the file; a resumed sweep continues before it.
+    /// Writes the footer; a resumed sweep overwrites it.
     pub(super) fn write_end(&mut self, end: &[u8]) -> io::Result<()> {
         match self {
             Output::File { file, path, .. } => file.write_all(end).map_err(|error| named(path, &error)),
@@ -168,7 +168,7 @@ impl Output {
         }
     }
 
-    /// Notes how far the file has come, once it is on the disk.
+    /// Writes the note, after syncing the data to disk.
     fn note(&self) -> io::Result<()> {
         let Output::File { file, path, note, .. } = self else { return Ok(()) };
         file.sync_data().map_err(|error| named(path, &error))?;
@@ -176,7 +176,7 @@ impl Output {
         files::write(&beside, serde_json::to_vec(note)?).map_err(|error| named(&beside, &error))
     }
 
-    /// Closes the file. If it is complete, removes the note; otherwise keeps it, so that the sweep can resume.
+    /// Closes the file. Removes the note if the sweep is complete (`whole`); otherwise keeps it for resuming.
     pub(super) fn finish(self, whole: bool) -> io::Result<()> {
         match &self {
             Output::Stdout => io::stdout().lock().flush(),
@@ -190,12 +190,12 @@ impl Output {
     }
 }
 
-/// An error with the file that it is of.
+/// Adds the file name to an error.
 fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot write to {}: {error}", path.display()))
 }
 
-/// The note of a file.
+/// Path of the note of a file.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".unfinished");

@@ -1,4 +1,4 @@
-//! Points of a sweep as lines of CSV or JSON. What does not change from point to point is written once and copied.
+//! Points of a sweep as lines of CSV or JSON. Text that is the same for many points is formatted once and copied.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use atlas_plan::knob::Setting;
 use atlas_plan::search::sweep::{Row, Sweep};
 use atlas_report::{csv, optimum};
 
-/// How points are written.
+/// Output format of points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// A header and one line per point.
     Csv,
     /// One JSON object per line.
     JsonLines,
-    /// Columns; see [`super::columnar`].
+    /// Parquet columns; see [`super::columnar`].
     Parquet,
 }
 
 impl Shape {
-    /// By the file's ending.
+    /// Format given by the file extension.
     pub(super) fn of(path: &Path) -> Result<Shape, String> {
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         match ending.as_str() {
@@ -31,16 +31,16 @@ impl Shape {
     }
 }
 
-/// Texts in one piece: an axis may have a million.
+/// Texts in one buffer, since an axis may have a million values.
 #[derive(Default)]
 struct Texts {
     bytes: Vec<u8>,
-    /// Where each ends.
+    /// End offset of each text.
     ends: Vec<usize>,
 }
 
 impl Texts {
-    /// The values of an axis, each with its prefix.
+    /// Formats the values of an axis, each with the prefix `lead`.
     fn of(values: &[Setting], lead: &str, word: impl Fn(&Setting) -> String) -> Texts {
         let mut texts = Texts::default();
         for value in values {
@@ -65,9 +65,9 @@ impl Texts {
 pub(super) struct Columns<'s> {
     shape: Shape,
     metrics: &'s [&'static Metric],
-    /// Text that leads a contender's lines: target and workload.
+    /// Text at the beginning of a contender's lines: target and workload.
     contenders: Vec<Box<[u8]>>,
-    /// The metrics that apply to a contender.
+    /// For each contender, whether each metric applies.
     applies: Vec<Vec<bool>>,
     /// Text of each value of each axis.
     values: Vec<Texts>,
@@ -132,7 +132,7 @@ impl<'s> Columns<'s> {
         self.header.clone()
     }
 
-    /// Writes a point's line.
+    /// Writes the line of a point.
     pub(super) fn write_row(&self, out: &mut Vec<u8>, row: &Row<'_>) {
         out.extend_from_slice(self.contenders.get(row.contender).map_or(&[], |text| text));
         for (values, digit) in self.values.iter().zip(row.digits) {
@@ -164,7 +164,7 @@ impl<'s> Columns<'s> {
     }
 }
 
-/// The shortest digits that read back as the same number; whole numbers without a point.
+/// Formats with the fewest digits that parse to the same number; integers have no decimal point.
 fn number(out: &mut Vec<u8>, value: f64) {
     let mut buffer = zmij::Buffer::new();
     out.extend_from_slice(match buffer.format_finite(value).as_bytes() {
@@ -173,11 +173,11 @@ fn number(out: &mut Vec<u8>, value: f64) {
     });
 }
 
-/// Every [`verdict`].
+/// All results of [`verdict`].
 pub(super) const VERDICTS: [&str; 10] =
     ["fits", "memory", "accelerators", "indivisible", "stages", "format", "context", "empty", "pools", "overload"];
 
-/// Why a point cannot run, in a word.
+/// One word for why a point cannot run.
 pub(super) fn verdict(estimate: &Estimate) -> &'static str {
     match estimate.detail.as_ref().map(|detail| &detail.verdict) {
         None | Some(Verdict::Fits) => "fits",

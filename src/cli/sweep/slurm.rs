@@ -1,4 +1,4 @@
-//! A sweep as a job array: every part is a range of its points.
+//! A sweep as a job array: each part is a range of its points.
 
 use std::io::Write as _;
 
@@ -13,7 +13,7 @@ use crate::cli::output::complain;
 use atlas_plan::search::Gauge;
 use atlas_plan::search::sweep::{Block, Row, Sweep};
 
-/// Computes one part, as a task of the array does.
+/// Computes one part, as a task of the array.
 pub(super) fn part(
     part: &Part,
     args: &Args,
@@ -32,7 +32,7 @@ pub(super) fn part(
     })
 }
 
-/// Submits what is missing, and merges until all is there.
+/// Submits missing parts, and merges until all are complete.
 pub(super) fn run(args: &Args, header: &[u8], fingerprint: u64, size: u64) -> color_eyre::Result<()> {
     let Some(out) = &args.out else { return Err(Failure::usage(["--slurm requires --out"]).into()) };
     let ending = out.extension().unwrap_or_default().to_string_lossy();

@@ -1,4 +1,4 @@
-//! The constants refitted, as text, CSV and documents.
+//! Output of refitted constants as text, CSV and JSON.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use atlas_perf::interval::{Factors, Release};
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, serialized};
 
-/// Prints how the shipped constants fare on the sources of the exam.
+/// Prints the errors of the built-in constants on the sources that are held out from every fit.
 pub(super) fn exam(globals: &Globals) -> color_eyre::Result<()> {
     let mut table = judged("held-out sources");
     for (title, stats) in validate::examination()? {
@@ -33,7 +33,7 @@ fn judged(what: &'static str) -> Table {
     ])
 }
 
-/// Fits the constants and prints them, with the errors on sources that the fit did not see.
+/// Fits the constants and prints them, with the errors on held-out sources.
 pub(super) fn fit(format: Format, globals: &Globals) -> color_eyre::Result<()> {
     let spinner = indicatif::ProgressBar::new_spinner().with_message("fitting, leaving out one source at a time");
     spinner.enable_steady_tick(Duration::from_millis(120));
@@ -48,7 +48,7 @@ pub(super) fn fit(format: Format, globals: &Globals) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// Every row with the error of a fit that did not see its source.
+/// CSV of all rows, each with the error of a fit without its source.
 fn held_out(refit: &Refit) -> color_eyre::Result<String> {
     let mut out = csv::Writer::from_writer(Vec::new());
     for row in &refit.held_out {
@@ -57,7 +57,7 @@ fn held_out(refit: &Refit) -> color_eyre::Result<String> {
     Ok(String::from_utf8(out.into_inner()?)?)
 }
 
-/// A fit as tables: constants, errors, intervals.
+/// Renders a fit as tables: constants, errors and intervals.
 fn fitted(refit: &Refit) -> String {
     let mut table = Table::new([
         ("constant", Align::Left),

@@ -95,7 +95,7 @@ struct Measurements {
     path: Option<PathBuf>,
 }
 
-/// Bad cells that are named one by one.
+/// Maximum invalid cells that are listed.
 const NAMED: usize = 20;
 
 impl Measurements {
@@ -113,7 +113,7 @@ impl Measurements {
         Ok(())
     }
 
-    /// A problem, with the file that has it.
+    /// Adds the file name to an error.
     fn named(&self, problem: validate::ValidateError) -> color_eyre::Report {
         match &self.path {
             Some(path) => eyre!("{}: {problem}", path.display()),
@@ -122,7 +122,7 @@ impl Measurements {
     }
 }
 
-/// The tables that the command line names.
+/// Tables selected on the command line.
 fn tables(args: &Args) -> color_eyre::Result<Vec<Measurements>> {
     let Some(path) = &args.measurements else {
         let kinds = MeasurementKind::ALL.into_iter().filter(|kind| args.kind.is_none_or(|wanted| wanted == *kind));
@@ -130,7 +130,7 @@ fn tables(args: &Args) -> color_eyre::Result<Vec<Measurements>> {
     };
     let text = atlas_document::sources::read_text(path).map_err(|problem| eyre!("{}: {problem}", path.display()))?;
     let named = |problem: ValidateError| eyre!("{}: {problem}", path.display());
-    // Converted once: all that follows reads a typed table.
+    // The table is converted once; all further steps use the typed table.
     let text = match validate::table::typed(&text).map_err(named)? {
         Cow::Borrowed(_) => text,
         Cow::Owned(typed) => {
@@ -145,7 +145,7 @@ fn tables(args: &Args) -> color_eyre::Result<Vec<Measurements>> {
     Ok(vec![Measurements { kind, text, path: Some(path.clone()) }])
 }
 
-/// Prints the scenario of every row that has one.
+/// Prints the scenarios of all rows that have one.
 fn scenarios(args: &Args) -> color_eyre::Result<()> {
     let mut out = std::io::stdout().lock();
     for table in tables(args)? {
@@ -162,7 +162,7 @@ fn scenarios(args: &Args) -> color_eyre::Result<()> {
     Ok(())
 }
 
-/// Judges the measurements and prints the verdicts.
+/// Evaluates the predictions for the measurements and prints the verdicts.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if args.own.given() {
         return super::validate_measured::run(&args.own, args.engine, args.format, globals);
@@ -231,7 +231,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     }
 }
 
-/// Explains one row: its cells, how they were read, where the time goes, prediction and measurement.
+/// Explains one row: its cells, their interpretation, the time breakdown, prediction and measurement.
 fn row(id: &str, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     for table in tables(args)? {
         let engine = args.engine.unwrap_or(Engine::Analytical);

@@ -1,4 +1,4 @@
-//! Verdicts as text, CSV and documents.
+//! Output of verdicts as text, CSV and JSON.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use atlas_evidence::validate::verdict::{self, Verdict};
 use atlas_evidence::validate::{MeasurementKind, report, scatter};
 use atlas_report::table::{Align, Table};
 
-/// Rows and their statistics.
+/// Rows and their statistics as JSON.
 ///
-/// `partial` is how many rows were judged of how many, where the work was interrupted.
+/// If the work was interrupted, `partial` is the number of rows evaluated and the total number.
 pub(super) fn document(verdicts: &[(MeasurementKind, Vec<Verdict>)], partial: Option<(u64, u64)>) -> serde_json::Value {
     let numbers = |stats: &Stats| {
-        // Without rows there are no statistics.
+        // Statistics are null without rows.
         let known = |value: f64| (stats.n > 0).then_some(value);
         serde_json::json!({
             "n": stats.n,
@@ -67,7 +67,7 @@ impl<'v> Skipped<'v> {
         Skipped { reasons, predicted, copies }
     }
 
-    /// In one line, with the total.
+    /// Summary in one line, with the total.
     fn line(&self, all: usize) -> String {
         let skipped: Vec<String> = self.reasons.iter().map(|(what, n)| format!("{n} {what}")).collect();
         let skipped = if skipped.is_empty() { "none skipped".to_owned() } else { skipped.join(", ") };
@@ -110,13 +110,14 @@ pub(super) fn csv(verdicts: &[Verdict]) -> color_eyre::Result<String> {
     Ok(String::from_utf8(writer.into_inner().map_err(|error| error.into_error())?)?)
 }
 
-/// Reasons that a page lists.
+/// Maximum reasons listed on a page.
 const REASONS: usize = 60;
 
-/// The verdicts as a page of text.
+/// Renders the verdicts as a page of text.
 pub(super) fn page(kind: MeasurementKind, rows: &[Verdict]) -> String {
     let mut out = format!("{}\n\n", kind.title());
-    // Serving's throughput is stated in one of three columns, each row judged on its own; latencies are two figures.
+    // The throughput of serving is stated in one of three columns, so each row has its own metric. Latencies have two
+    // metrics.
     let metrics: Vec<&str> = match kind {
         MeasurementKind::Latency => vec!["ttft_ms", "tpot_ms"],
         MeasurementKind::Training => vec!["tokens_per_sec_per_accel"],
@@ -186,7 +187,7 @@ pub(super) fn page(kind: MeasurementKind, rows: &[Verdict]) -> String {
     out
 }
 
-/// Summary of the medians of the groups.
+/// Describes the mean of the groups' medians.
 pub(super) fn of_medians<K>(whose: &str, groups: &BTreeMap<K, Stats>, all: &Stats) -> String {
     let mean = report::mean_of_medians(groups);
     format!("mean of the {whose} medians {mean:.1} %, {:.2} times the median of all rows", mean / all.median)

@@ -1,4 +1,4 @@
-//! One file of a watch: reads and parses it.
+//! Reading and parsing of one watched file.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use atlas_cluster::watch::tail::Piece;
 use atlas_cluster::watch::{Event, Tail};
 use atlas_ingest::{Context, Follow, Ingested, Observation};
 
-/// A file and its reader.
+/// A file and its parser.
 pub(crate) struct Feed {
     tail: Tail,
     follow: Follow,
-    /// Whether reading failed the last time; it is described once.
+    /// Whether the last read failed; consecutive failures are reported once.
     failing: bool,
 }
 
@@ -24,7 +24,7 @@ impl Feed {
         self.tail.path()
     }
 
-    /// Reads up to `most` new bytes; returns their number, and what happened to the file.
+    /// Reads up to `most` new bytes; returns their number, and events about the file.
     pub(crate) fn poll(&mut self, most: u64, mut give: impl FnMut(Observation)) -> (u64, Vec<Event>) {
         let follow = &mut self.follow;
         let polled = self.tail.poll(most, |piece| match piece {

@@ -91,25 +91,25 @@ pub enum Format {
     Json,
 }
 
-/// Exit code for a run outside its interval.
+/// Exit code for a run that is slower than its interval, or stalled.
 const OUTSIDE: u8 = 3;
-/// Bytes read of one file before the others have their turn.
+/// Maximum bytes read from one file before the next file is read.
 const TURN: u64 = 8 << 20;
-/// Time that Slurm may take to answer.
+/// Timeout for queries to Slurm.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Time between two questions to Slurm.
+/// Interval between queries to Slurm.
 const QUERY_EVERY: Duration = Duration::from_secs(15);
-/// Time that the command of an alarm may take.
+/// Timeout for the alarm command.
 const ALARM_LIMIT: Duration = Duration::from_secs(60);
 
-/// Follows a job that Slurm runs.
+/// A Slurm job that is being followed.
 struct Followed {
     id: String,
     queried: Instant,
     over: bool,
 }
 
-/// Watches.
+/// Follows the job until it ends.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     crate::cli::recover::recover();
     args.knobs.check()?;
@@ -149,7 +149,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
                 print(&event, &state, args, globals)?;
             }
         }
-        // While catching up with a long log, only its end is news.
+        // While catching up with a long log, only its end is reported.
         if !more {
             for event in state.tick(at) {
                 print(&event, &state, args, globals)?;
@@ -189,7 +189,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     if args.exit_code && outside { Err(Failure::Code(OUTSIDE).into()) } else { Ok(()) }
 }
 
-/// The files to follow: the given ones, or those of the given job.
+/// Files to follow: the given ones, or those of the given job.
 fn logs(args: &Args) -> color_eyre::Result<(Vec<PathBuf>, Option<Followed>)> {
     let [one] = args.logs.as_slice() else { return Ok((args.logs.iter().map(PathBuf::from).collect(), None)) };
     if !job::is_id(one) || Path::new(one).exists() {
@@ -203,7 +203,7 @@ fn logs(args: &Args) -> color_eyre::Result<(Vec<PathBuf>, Option<Followed>)> {
     Ok((found.logs, Some(Followed { id: one.clone(), queried: Instant::now(), over })))
 }
 
-/// Asks Slurm now and then whether the job has ended. What it wrote last is read once more after that.
+/// Queries Slurm at intervals whether the job has ended. The logs are read once more after the end.
 fn query(followed: &mut Followed) -> color_eyre::Result<()> {
     if followed.queried.elapsed() < QUERY_EVERY {
         return Ok(());
@@ -213,7 +213,7 @@ fn query(followed: &mut Followed) -> color_eyre::Result<()> {
         Ok(found) => followed.over = matches!(found.state, job::JobState::Completed | job::JobState::Failed),
         // Slurm forgets jobs some minutes after their end.
         Err(job::JobError::Unknown { .. }) => followed.over = true,
-        // A controller that does not answer now may do so later.
+        // The controller may respond later.
         Err(error @ job::JobError::Run { .. }) => complain(&format!("warning: {error}")),
     }
     Ok(())
@@ -238,7 +238,7 @@ fn print(event: &Event, state: &WatchState, args: &Args, globals: &Globals) -> c
     Ok(output::print(&(text + "\n"))?)
 }
 
-/// Runs the command of an alarm. A failure is reported; the watch continues.
+/// Runs the alarm command. A failure is reported, and the watch continues.
 fn alarm(event: &Event, state: &WatchState, args: &Args, followed: Option<&Followed>) {
     let Some(command) = args.on_alarm.as_ref().filter(|_| event.is_alarm(state)) else { return };
     let cause =

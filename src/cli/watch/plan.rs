@@ -1,4 +1,4 @@
-//! The prediction that a watched job is compared with, and the history entry of the watch.
+//! Prediction that a watched job is compared with, and the history entry of the watch.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -26,12 +26,12 @@ use crate::cli::{keep, pick};
 pub(super) struct Plan {
     pub(super) prediction: Prediction,
     draft: Draft,
-    /// The entries of the history that it comes from.
+    /// History entries that it is derived from.
     sources: Vec<String>,
 }
 
 impl Plan {
-    /// The plan from the command line, else the one that the job was submitted with.
+    /// The plan given on the command line, else the one that the job was submitted with.
     pub(super) fn read(
         args: &Args,
         globals: &Globals,
@@ -73,13 +73,13 @@ impl Plan {
             complain(&format!("warning: the prediction says that this job cannot run: {}", detail.verdict.describe()));
         }
         let prediction = prediction(&parts, &scenario, &estimate, args.steps).map_err(|problem| eyre!(problem))?;
-        // The watched job is the submitted one, whatever it is compared with.
+        // The history entry is linked to the submission, whatever the job is compared with.
         let sources = submitted.map(|entry| entry.id).into_iter().chain(source).collect();
         Ok(Some(Plan { prediction, draft: keep::of_scenario(&parts, &scenario), sources }))
     }
 }
 
-/// The submission that a job or a log belongs to.
+/// Submission that a job or a log belongs to.
 fn submission(logs: &[PathBuf], job: Option<&str>) -> Option<Entry> {
     let entries = keep::entries(&[EntryKind::Submission]);
     let of_log = |log: &PathBuf| submission_of_log(&entries, Path::new(&keep::absolute(log)));
@@ -87,14 +87,14 @@ fn submission(logs: &[PathBuf], job: Option<&str>) -> Option<Entry> {
     found.cloned()
 }
 
-/// The file of a record: itself, or that of an entry of the history, written out while it is needed.
+/// File of a record: the given one, or a temporary file with the record of a history entry.
 fn record(name: &str) -> color_eyre::Result<(PathBuf, Option<String>, Option<tempfile::NamedTempFile>)> {
     if Path::new(name).exists() {
         return Ok((PathBuf::from(name), None, None));
     }
     let store = keep::store().ok_or_else(|| eyre!("--plan: {name}: no such file, and no history"))?;
     let mut entry = store.find(name).map_err(|error| eyre!("--plan: {name}: no such file; {error}"))?;
-    // What was submitted names the prediction that it was submitted with.
+    // A submission's entry refers to the prediction it was submitted with.
     if let (EntryKind::Submission, [source]) = (entry.kind, entry.sources.as_slice()) {
         entry = store.find(source).map_err(|error| eyre!("--plan: {name}: {error}"))?;
     }
@@ -110,7 +110,7 @@ fn record(name: &str) -> color_eyre::Result<(PathBuf, Option<String>, Option<tem
     Ok((file.path().to_owned(), Some(entry.id), Some(file)))
 }
 
-/// What a watch needs of an estimate.
+/// The parts of an estimate that a watch needs.
 pub(crate) fn prediction(
     parts: &Parts,
     scenario: &Scenario,
@@ -147,21 +147,21 @@ pub(crate) fn prediction(
         tokens_per_step,
         steps: steps.or(planned.map(|(all, tokens)| (all / tokens).ceil() as u64)),
         usd_per_hour: Some(estimate.cost.usd_per_hour).filter(|usd| *usd > 0.0),
-        // A node holds more than its accelerators; their limit is not known here.
+        // A node's power includes more than its accelerators, and their share is not known here.
         watts: Some(estimate.total.node_power_w / scenario.accelerators_per_node).filter(|watts| *watts > 0.0),
         batch: serving.map(|serving| serving.batch),
     })
 }
 
-/// What the history keeps: the plan's inputs, measured and predicted time, the end of the watch, and the measurements that
-/// `atlas ingest` would find in the logs.
+/// History entry: the inputs of the plan, measured and predicted time, the outcome of the watch, and the measurements
+/// that `atlas ingest` would extract from the logs.
 pub(super) fn draft(plan: Option<&Plan>, state: &WatchState, logs: &[Ingested], job: Option<String>) -> Draft {
     let mut draft = plan.map(|plan| plan.draft.clone()).unwrap_or_default();
     let name = match state.quantity() {
         Quantity::Step => "step_time_s",
         Quantity::Token => "time_per_token_s",
     };
-    // What the run paid for is the mean; joined points count each.
+    // The mean time determines the cost of the run. Points that stand for several steps are weighted accordingly.
     let count: f64 = state.settled().iter().map(|point| f64::from(point.count)).sum();
     let sum: f64 = state.settled().iter().map(|point| f64::from(point.count) * point.value).sum();
     let settled = (count > 0.0).then(|| sum / count);
