@@ -1,4 +1,4 @@
-//! Advice and derivations, which screens ask for at every edit: `cargo bench --bench advice`.
+//! Advice and derivations, which views compute on every edit: `cargo bench --bench advice`.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[path = "../tests/it/common/plans.rs"]
@@ -14,7 +14,8 @@ fn main() {
     divan::main();
 }
 
-/// A job over nodes, a mixture of experts, what does not fit, serving, serving of what does not fit, a schedule.
+/// A job over several nodes, a mixture of experts, a model that does not fit, serving, serving that does not fit, a
+/// schedule.
 const CASES: [(&str, &str); 7] = [
     ("h100x128", "train_70b"),
     ("gb200x72", "train_moe"),

@@ -1,4 +1,4 @@
-//! How long one estimate takes, and how much of that is resolving and drawing.
+//! Duration of one estimate, and of resolving a scenario and drawing its noise.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use atlas_config::library::Library;
@@ -25,7 +25,7 @@ fn scenario(library: &Library, workload: &str) -> Scenario {
     Scenario::resolve(&parts(library, workload), &Overrides::new()).unwrap()
 }
 
-/// One phase: the budget is 0.2 µs without an allocation.
+/// One phase: the budget is 0.2 µs without allocation.
 #[divan::bench]
 fn one_estimate(bencher: Bencher<'_, '_>) {
     let scenario = scenario(&Library::load(&Sources::built_in(), None), "gpt5_1t_inference");
@@ -42,7 +42,7 @@ fn a_schedule(bencher: Bencher<'_, '_>) {
     bencher.bench_local(move || estimate_into(black_box(&scenario), black_box(&mut estimate)));
 }
 
-/// Setting a knob and estimating: what a sweep does per point.
+/// Setting a knob and estimating: one point of a sweep.
 #[divan::bench]
 fn a_knob_and_an_estimate(bencher: Bencher<'_, '_>) {
     let library = Library::load(&Sources::built_in(), None);
@@ -67,7 +67,7 @@ fn analytical(workload: &str) -> (Parts, Scenario) {
     (parts, scenario)
 }
 
-/// From first principles: the budget is 2 µs without an allocation.
+/// With the analytical engine: the budget is 2 µs without allocation.
 #[divan::bench(args = ["llama3_8b_train", "llama3_70b_serve"])]
 fn an_analytical_estimate(bencher: Bencher<'_, '_>, workload: &str) {
     let (_, scenario) = analytical(workload);
@@ -89,13 +89,13 @@ fn a_knob_and_an_analytical_estimate(bencher: Bencher<'_, '_>, workload: &str) {
     });
 }
 
-/// Python's generator, seeded: paid once per scenario and seed, never per estimate.
+/// Seeding Python's generator: once per scenario and seed, never per estimate.
 #[divan::bench]
 fn seeding_the_noise() -> f64 {
     first_draw(black_box(1337))
 }
 
-/// Reading and decoding everything that ships.
+/// Reading and decoding all built-in files.
 #[divan::bench]
 fn loading_the_library() -> Library {
     Library::load(&Sources::built_in(), None)

@@ -1,4 +1,4 @@
-//! How fast events are: the kernel alone, and each part of the engine on a question that people ask.
+//! Event throughput: the simulation kernel alone, and each part of the engine on a typical question.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use atlas_core::count::Count;
@@ -21,7 +21,7 @@ fn main() {
     divan::main();
 }
 
-/// One server, Markovian arrivals and service: two events a customer. Items are events.
+/// One server with Markovian arrivals and service: two events per customer. Items are events.
 #[divan::bench(sample_count = 20)]
 fn m_m_1(bencher: Bencher<'_, '_>) {
     let input = queueing::Input {
@@ -36,7 +36,7 @@ fn m_m_1(bencher: Bencher<'_, '_>) {
         .bench_local(|| queueing::simulate(black_box(&input), 1, &Progress::new()));
 }
 
-/// The hold model: every event that happens schedules another, with this many pending.
+/// The hold model: every event schedules another, with `pending` events in the queue.
 #[divan::bench(args = [16, 1_024, 16_384, 131_072, 1_048_576], sample_count = 10)]
 fn hold(bencher: Bencher<'_, '_>, pending: u32) {
     let mut queue = EventQueue::with_capacity(pending as usize);
@@ -54,7 +54,7 @@ fn hold(bencher: Bencher<'_, '_>, pending: u32) {
     });
 }
 
-/// Every event takes back a timeout and sets a new one. Items are events that happen.
+/// Every event cancels a timeout and sets a new one. Items are events.
 #[divan::bench(sample_count = 10)]
 fn timeouts(bencher: Bencher<'_, '_>) {
     let mut queue = EventQueue::with_capacity(4096);
@@ -76,7 +76,7 @@ fn timeouts(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// A 70B decoder on eight H100s, in front of it 4,000 requests of 250 output tokens in the mean: a million tokens.
+/// A 70B decoder on eight H100s with 4,000 requests of 250 output tokens on average: a million tokens.
 fn serving_70b() -> serving::Input {
     let mut accelerator = Accelerator {
         generation: Generation::Hopper,
@@ -119,7 +119,8 @@ fn serving_4000_requests(bencher: Bencher<'_, '_>) {
         .bench_local(|| serving::simulate(black_box(&input), 1, &Progress::new()).map(|o| o.output_tokens_per_sec));
 }
 
-/// The same with drafts, of which every sequence accepts its own number.
+/// [`serving_4000_requests`] with speculative decoding, where every sequence accepts a different number of draft
+/// tokens.
 #[divan::bench(sample_count = 20)]
 fn serving_4000_requests_with_drafts(bencher: Bencher<'_, '_>) {
     let mut input = serving_70b();
@@ -148,7 +149,7 @@ fn domains(domains: u32, fabric: Fabric) -> Shape {
     Shape::Domains { domains, per_domain: 8, link, nic: WIRE, fabric }
 }
 
-/// A ring over 512 accelerators, 1,022 steps. Items are events: each message leaves and arrives.
+/// A ring over 512 accelerators with 1,022 steps. Items are events: each message departs and arrives.
 #[divan::bench(sample_count = 10)]
 fn network_ring(bencher: Bencher<'_, '_>) {
     let ring = Algorithm::Ring { channels: 1, local: 8, chunks: 1 };
@@ -168,12 +169,13 @@ fn network_hierarchical(bencher: Bencher<'_, '_>) {
         .bench_local(|| network::simulate(black_box(&input), 1, &Progress::new()).map(|o| o.events));
 }
 
-/// What is counted of a run: what it is asked for, or all that the kernel handles on the way.
+/// Which events of a run are counted: the requested ones, or all that the kernel handles.
 const REQUESTED: &str = "asked for";
 const HANDLED: &str = "handled";
 
-/// All-to-all over colliding hashed routes of a fat tree, 128 accelerators: rates change at every event. Asked for
-/// is that each flow leaves and arrives; handled are besides rates set anew and departures put off.
+/// All-to-all over colliding hashed routes of a fat tree with 128 accelerators, where rates change at every event. The
+/// requested events are departures and arrivals of flows; the kernel also handles rate changes and postponed
+/// departures.
 #[divan::bench(args = [REQUESTED, HANDLED], sample_count = 50)]
 fn network_collisions(bencher: Bencher<'_, '_>, counted: &str) {
     let fabric = Fabric::FatTree { domains_per_leaf: 2, spines: 8, oversubscription: 2.0, latency: 1e-6 };
@@ -211,15 +213,15 @@ fn training_405b() -> training::Input {
     training::Input { steps: 1, recorded: None, ..training::Input::of(&system, &Constants::default()) }
 }
 
-/// All replicas alike: one stands for all.
+/// All replicas are identical, so one is simulated for all.
 #[divan::bench(sample_count = 20)]
 fn training_405b_even(bencher: Bencher<'_, '_>) {
     let input = training_405b();
     bencher.bench_local(|| training::simulate(black_box(&input), 1, &Progress::new()).map(|o| o.events));
 }
 
-/// Every stage of every replica, each pass with its own time. Asked for are passes; handled are besides transfers between
-/// stages, buckets of gradients and their collectives.
+/// Every stage of every replica, with a different time for each pass. The requested events are passes; the kernel also
+/// handles transfers between stages, gradient buckets and their collectives.
 #[divan::bench(args = [REQUESTED, HANDLED], sample_count = 50)]
 fn training_405b_with_jitter(bencher: Bencher<'_, '_>, counted: &str) {
     let input = training::Input { jitter: 0.03, ..training_405b() };
@@ -230,7 +232,7 @@ fn training_405b_with_jitter(bencher: Bencher<'_, '_>, counted: &str) {
         .bench_local(|| training::simulate(black_box(&input), 1, &Progress::new()).map(|o| o.events));
 }
 
-/// Fifty days of it with a failure every three hours, at seventeen intervals between checkpoints, ten times each.
+/// Fifty days of training with a failure every three hours, at seventeen checkpoint intervals, ten runs each.
 #[divan::bench(sample_count = 5)]
 fn best_checkpoint_interval(bencher: Bencher<'_, '_>) {
     let hour = 3600.0;

@@ -1,4 +1,4 @@
-//! How fast searches look: points of a sweep and candidates of an optimization, per second and core.
+//! Search throughput: points of a sweep and candidates of an optimization per second and core.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
 use atlas_config::library::Library;
@@ -43,7 +43,7 @@ fn start(workload: &str) -> (Parts, Scenario) {
     (parts, scenario)
 }
 
-/// Setting a number, the step from one point of a sweep to the next: no allocation.
+/// Setting a numeric knob, the step between two points of a sweep: no allocation.
 #[divan::bench(args = ["train", "serve"])]
 fn turning_a_number(bencher: Bencher<'_, '_>, workload: &str) {
     let (parts, mut scenario) = start(workload);
@@ -56,7 +56,7 @@ fn turning_a_number(bencher: Bencher<'_, '_>, workload: &str) {
     });
 }
 
-/// One analytical estimate: the budget is 2 µs, no allocation.
+/// One analytical estimate: the budget is 2 µs without allocation.
 #[divan::bench(args = ["train", "serve"])]
 fn one_estimate(bencher: Bencher<'_, '_>, workload: &str) {
     let (_, scenario) = start(workload);
@@ -64,7 +64,7 @@ fn one_estimate(bencher: Bencher<'_, '_>, workload: &str) {
     bencher.bench_local(move || estimate_into(black_box(&scenario), black_box(&mut estimate)));
 }
 
-/// A hundred thousand points on all cores: the budget is a million in a second on two.
+/// A hundred thousand points on all cores: the budget is a million points per second on two cores.
 #[divan::bench(args = ["train", "serve"], sample_count = 10)]
 fn a_sweep(bencher: Bencher<'_, '_>, workload: &str) {
     let contenders = vec![start(workload)];
@@ -84,7 +84,7 @@ fn a_sweep(bencher: Bencher<'_, '_>, workload: &str) {
     });
 }
 
-/// The usual space of Llama 3 70B training on 128 H100, every layout looked at.
+/// The default search space of Llama 3 70B training on 128 H100, searched exhaustively.
 #[divan::bench(sample_count = 5)]
 fn the_best_layout_on_128_accelerators(bencher: Bencher<'_, '_>) {
     let (parts, scenario) = start("train");

@@ -1,4 +1,4 @@
-//! One fuzz target, the one that the binary is named for. Run at the root of the repository.
+//! Runs one fuzz target, given by the name of the binary. It must be run in the root of the repository.
 #![no_main]
 
 #[path = "../../tests/it/fuzz/attempt.rs"]
@@ -16,7 +16,7 @@ use attempt::{Bounds, attempt};
 use libfuzzer_sys::fuzz_target;
 use targets::{TARGETS, Target};
 
-/// Known when the binary is built, so that only the code that this target reaches is linked and counted.
+/// A constant, so that only the code that this target reaches is linked and counted.
 const TARGET: Target = named(env!("CARGO_BIN_NAME"));
 
 const fn same(a: &[u8], b: &[u8]) -> bool {
@@ -38,7 +38,7 @@ const fn named(name: &str) -> Target {
     panic!("fuzz/Cargo.toml names a target that tests/it/fuzz/targets.rs lacks");
 }
 
-/// Writes the seeds of the target, and the words in them as a dictionary.
+/// Writes the seeds of the target, and their words as a dictionary.
 fn write_seeds(folder: &Path) -> std::io::Result<()> {
     let (corpus, pieces) = (folder.join("corpus"), seeds::pieces(&(TARGET.seeds)()));
     std::fs::create_dir_all(&corpus)?;

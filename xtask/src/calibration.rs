@@ -1,4 +1,5 @@
-//! The table of variance components, and the experiment that shows what calibration from a few runs is worth.
+//! Generates the table of variance components, and runs the experiment that shows the benefit of calibration from a few
+//! runs.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use atlas_evidence::runs::components::Components;
 use atlas_evidence::runs::experiment::{self, Cluster, Outcome};
 use atlas_evidence::validate::ValidateError;
 
-/// Why a table could not be made.
+/// Error while generating a table.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error(transparent)]
@@ -23,7 +24,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Replaces what stands between two lines of a file.
+/// Replaces the text between two lines of a file.
 fn replace(path: &Path, begin: &'static str, end: &'static str, text: &str) -> Result<(), Error> {
     let path = root().join(path);
     let old = std::fs::read_to_string(&path).map_err(|error| Error::File(path.clone(), error))?;
@@ -33,7 +34,7 @@ fn replace(path: &Path, begin: &'static str, end: &'static str, text: &str) -> R
     std::fs::write(&path, new).map_err(|error| Error::File(path, error))
 }
 
-/// Estimates the components and writes them.
+/// Estimates the variance components and writes them.
 ///
 /// # Errors
 /// Measurements that cannot be read, or a table that cannot be written.
@@ -74,7 +75,7 @@ pub(crate) fn experiment(after_runs: usize, print: bool) -> Result<(), Error> {
     let mut text = String::new();
     let mut all = Vec::new();
     for quantity in Quantity::ALL {
-        // A source of latencies is one system already.
+        // Each source of latencies is already a single system.
         let clusters: &[Cluster] = match quantity {
             Quantity::Training | Quantity::Serving => &[Cluster::Source, Cluster::System],
             Quantity::Tpot | Quantity::Ttft => &[Cluster::Source],

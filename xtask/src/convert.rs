@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use atlas_evidence::validate::MeasurementKind;
 use atlas_legacy::measurements::{self, ConvertError, Prose, Report};
 
-/// Why a file cannot be converted.
+/// Error while converting a file.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("cannot read {}: {reason}", path.display())]
@@ -16,10 +16,10 @@ pub(crate) enum Error {
     Convert { path: PathBuf, reason: ConvertError },
 }
 
-/// Converts a file, prose included.
+/// Converts a file, including prose columns.
 pub(crate) fn file(old: &Path, new: &Path, kind: Option<MeasurementKind>) -> Result<Report, Error> {
     let bytes = std::fs::read(old).map_err(|reason| Error::Read { path: old.into(), reason })?;
-    // Text in another encoding loses its odd characters, not its rows.
+    // Text in another encoding loses its special characters, but no rows.
     let text = String::from_utf8_lossy(&bytes);
     let kind = kind.map(|kind| match kind {
         MeasurementKind::Training => measurements::TableKind::Training,

@@ -1,42 +1,42 @@
-//! Fits the constants of the closed forms anew and writes them, with the intervals that follow, into the source.
+//! Refits the constants of the closed forms, and writes them and their intervals to the source code.
 
 use std::path::{Path, PathBuf};
 
 use atlas_evidence::validate::{self, Refit, ValidateError};
 use atlas_perf::interval::Release;
 
-/// Where the constants are.
+/// File with the constants.
 const CONSTANTS: &str = "crates/perf/src/constants/table.rs";
-/// Where the intervals are.
+/// File with the intervals.
 const INTERVALS: &str = "crates/perf/src/interval.rs";
-/// Fewest sources from which a kind of runs gets an interval of its own; others keep their stated prior.
+/// Minimum number of sources for a kind of runs to get its own interval; others keep their stated prior.
 const ENOUGH: usize = 3;
 
-/// Why constants were not written.
+/// Error while writing constants.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FitError {
     /// Measurements that cannot be read.
     #[error(transparent)]
     Measurements(#[from] ValidateError),
-    /// A file that cannot be read or written.
+    /// A file cannot be read or written.
     #[error("{path}: {problem}")]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         problem: std::io::Error,
     },
-    /// A constant or interval without a line of its own.
+    /// A constant or interval has no line of its own.
     #[error("{path}: found no line of {name}, expected one; was the table's form changed?")]
     Line {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The constant or interval.
+        /// Name of the constant or interval.
         name: String,
     },
 }
 
-/// Fits, and writes constants and intervals into the repository at `root`.
+/// Fits the constants, and writes constants and intervals to the repository at `root`.
 ///
 /// # Errors
 /// Measurements or tables that cannot be read, or files that cannot be written.
@@ -68,14 +68,14 @@ fn missing(path: &Path, name: &str) -> FitError {
     FitError::Line { path: path.to_owned(), name: name.to_owned() }
 }
 
-/// Rewrites a file.
+/// Reads, changes and writes a file.
 fn edit(path: &Path, change: impl Fn(String, &Path) -> Result<String, FitError>) -> Result<(), FitError> {
     let failed = |problem| FitError::File { path: path.to_owned(), problem };
     let text = std::fs::read_to_string(path).map_err(failed)?;
     std::fs::write(path, change(text, path)?).map_err(failed)
 }
 
-/// The text with what stands between the anchors, each found after the one before, and the next `after` replaced.
+/// Replaces the text between the last of the `anchors`, each found after the previous one, and the next `after`.
 fn replaced(text: &str, anchors: &[&str], after: &str, by: &str) -> Option<String> {
     let start =
         anchors.iter().try_fold(0, |from, anchor| Some(from + text.get(from..)?.find(anchor)? + anchor.len()))?;
@@ -84,7 +84,7 @@ fn replaced(text: &str, anchors: &[&str], after: &str, by: &str) -> Option<Strin
     Some(format!("{head}{by}{tail}"))
 }
 
-/// Four significant digits, as Rust writes floating-point numbers.
+/// Formats four significant digits as a Rust floating-point literal.
 fn number(value: f64) -> String {
     let short = format!("{value:.3e}");
     let exponent = short.split_once('e').and_then(|(_, exponent)| exponent.parse::<i32>().ok()).unwrap_or(0);

@@ -1,13 +1,13 @@
-//! `cargo xtask fuzz`: the targets of `tests/it/fuzz/` under libFuzzer, which keeps inputs that reach new code and mutates
-//! them further. It begins with small inputs and lets them grow.
+//! `cargo xtask fuzz`: runs the targets of `tests/it/fuzz/` under libFuzzer, which keeps inputs that reach new code and
+//! mutates them further. It begins with small inputs and lets them grow.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 const MANIFEST: &str = "fuzz/Cargo.toml";
-/// Corpora, dictionaries and inputs that failed.
+/// Directory for corpora, dictionaries and failing inputs.
 const FOLDER: &str = "target/fuzz";
-/// What libFuzzer needs in the code to see what an input reaches.
+/// Compiler flags for the coverage instrumentation that libFuzzer needs.
 const INSTRUMENTED: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table --cfg fuzzing";
 
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     seed: Option<u32>,
 }
 
-/// Why there is no result.
+/// Error of a fuzzing run.
 #[derive(Debug, thiserror::Error)]
 enum FuzzError {
     #[error("{what}: {source}")]
@@ -51,10 +51,10 @@ fn names() -> Result<Vec<String>, FuzzError> {
     Ok(binaries.filter_map(|bin| bin.split('"').nth(1)).map(str::to_owned).collect())
 }
 
-/// Builds the targets; answers the folder of the binaries.
+/// Builds the targets; returns the directory of the binaries.
 fn build(host: &str, targets: &[String]) -> Result<PathBuf, FuzzError> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // For a stated target the flags do not apply to build scripts, which run without libFuzzer.
+    // With an explicit target, the flags do not apply to build scripts, which run without libFuzzer.
     cargo.args(["build", "--release", "--manifest-path", MANIFEST, "--target-dir", "target/libfuzzer"]);
     cargo.args(["--target", host]).args(targets.iter().flat_map(|target| ["--bin", target]));
     let status = cargo.env("RUSTFLAGS", INSTRUMENTED).status().map_err(system(Path::new("cargo")))?;
@@ -65,14 +65,14 @@ fn build(host: &str, targets: &[String]) -> Result<PathBuf, FuzzError> {
     }
 }
 
-/// What a run of a target came to, as libFuzzer states it.
+/// Statistics of a run, as reported by libFuzzer.
 #[derive(Debug, Default, PartialEq)]
 struct Summary {
     executions: u64,
-    /// Places in the code that an input reached, of those that there are.
+    /// Covered and total number of instrumented locations.
     reached: u64,
     places: u64,
-    /// Inputs that reach all of it.
+    /// Number of inputs in the corpus.
     corpus: u64,
 }
 
@@ -92,7 +92,7 @@ impl Summary {
     }
 }
 
-/// Fuzzes one target; answers whether nothing was found.
+/// Fuzzes one target; returns whether no failure was found.
 fn fuzz(binary: &Path, target: &str, args: &Args) -> Result<bool, FuzzError> {
     let folder = Path::new(FOLDER).join(target);
     let corpus = folder.join("corpus");
@@ -102,7 +102,7 @@ fn fuzz(binary: &Path, target: &str, args: &Args) -> Result<bool, FuzzError> {
     }
     let mut command = Command::new(binary);
     command.arg(&corpus);
-    // Inputs that failed once.
+    // Inputs of earlier failures.
     let kept = Path::new("tests/corpus").join(target);
     command.args(kept.is_dir().then_some(kept));
     command.args([
@@ -110,7 +110,7 @@ fn fuzz(binary: &Path, target: &str, args: &Args) -> Result<bool, FuzzError> {
         format!("-max_total_time={}", args.seconds),
         format!("-max_len={}", args.longest),
         format!("-artifact_prefix={}/", folder.display()),
-        // The target itself judges time and memory; this is for what never ends.
+        // The target checks time and memory itself; this limit is for inputs that never return.
         "-timeout=120".to_owned(),
         "-rss_limit_mb=4096".to_owned(),
         "-print_final_stats=1".to_owned(),
@@ -151,7 +151,7 @@ fn all(args: &Args) -> Result<bool, FuzzError> {
     Ok(sound)
 }
 
-/// Runs it; what it finds is printed.
+/// Fuzzes the targets and prints the results.
 pub(crate) fn run(args: &Args) -> ExitCode {
     match all(args) {
         Ok(true) => ExitCode::SUCCESS,

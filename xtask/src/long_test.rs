@@ -1,4 +1,4 @@
-//! Tests that run for as long as they are asked to.
+//! Tests that run for a given time.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -11,13 +11,13 @@ pub(crate) struct Driven {
     binary: Option<PathBuf>,
 }
 
-/// Runs an ignored integration test on a build that is optimized, with overflow checks and assertions. It prints what it
-/// finds.
+/// Runs an ignored integration test on an optimized build with overflow checks and assertions. The test prints its
+/// results.
 pub(crate) fn run(name: &str, driven: &Driven, variables: &[(&str, String)]) -> ExitCode {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["test", "--package", "atlas-fabric", "--test", "it"]);
     match &driven.binary {
-        // The test itself need not be optimized. It runs at the root of the repository.
+        // The test itself need not be optimized. It runs in the root of the repository.
         Some(path) => cargo.env("ATLAS_BINARY", std::path::absolute(path).unwrap_or_else(|_| path.clone())),
         None => cargo.args(["--profile", "checked"]),
     };

@@ -120,7 +120,7 @@ fn main() -> ExitCode {
         Command::Cancel(driven) => return long_test::run("cancel::long_run", &driven, &[]),
         Command::Soak(args) => return soak::run(&args),
         Command::Screens { directory } => {
-            // The test runs at the root of the repository.
+            // The test runs in the root of the repository.
             let directory = std::path::absolute(&directory).unwrap_or(directory);
             return long_test::run(
                 "pictures::write_all",
@@ -145,7 +145,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Prints how a fit fares on sources that it did not see.
+/// Prints the errors of a fit on sources that it did not use.
 fn fitted(refit: &atlas_evidence::validate::Refit) {
     for judged in &refit.judged {
         let (all, [stated, withheld]) = (&judged.all, judged.inside.map(|share| 100.0 * share));

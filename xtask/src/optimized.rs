@@ -1,4 +1,4 @@
-//! `cargo xtask optimized`: what `atlas optimize` finds for shipped pairs, as the table in docs/findings.md.
+//! `cargo xtask optimized`: results of `atlas optimize` for built-in pairs, as the table in docs/findings.md.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -29,26 +29,26 @@ pub(crate) struct Args {
     print: bool,
 }
 
-/// Why there is no table.
+/// Error while generating the table.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The document cannot be read or written.
     #[error("{}: {reason}", path.display())]
     File { path: PathBuf, reason: std::io::Error },
-    /// It lacks the place for the table.
+    /// The document lacks the markers for the table.
     #[error("{}: expected a line \"{BEGIN}\" and below it a line \"{END}\"", path.display())]
     Place { path: PathBuf },
 }
 
-/// What a search found for a pair.
+/// Search result for a pair.
 struct Row {
     pair: [String; 2],
-    /// Tokens per second where the files start; `None` where that cannot run or breaks a default bound.
+    /// Tokens per second of the scenario in the files; `None` if it cannot run or violates a default bound.
     start: Option<f64>,
-    /// The same of the best, and what it changes.
+    /// Tokens per second of the best candidate, and its changes.
     best: Option<(f64, String)>,
     seconds: f64,
-    /// Whether every candidate was looked at.
+    /// Whether the search was exhaustive.
     exhaustive: bool,
 }
 
@@ -75,7 +75,7 @@ fn searched(parts: &Parts, most: Option<u64>) -> Option<Row> {
     })
 }
 
-/// Whether a workload names the target among those that it is made for.
+/// Whether the target is in the workload's `best_for`.
 fn named(parts: &Parts) -> bool {
     let own = parts.workload.document.get("best_for").and_then(Node::items).unwrap_or_default();
     own.iter().filter_map(Node::text).any(|name| name == &*parts.target.name)
@@ -111,7 +111,7 @@ fn table(rows: &[Row]) -> String {
     out
 }
 
-/// How many pairs there are, and how the answers lie to their starts.
+/// Number of pairs, and statistics of the gains.
 fn counts(rows: &[Row]) -> String {
     let both = || rows.iter().filter_map(|row| Some((row.start?, row.best.as_ref()?.0)));
     let gains: Vec<f64> = both().map(|(start, best)| (best / start).ln()).collect();
@@ -131,10 +131,10 @@ fn counts(rows: &[Row]) -> String {
     )
 }
 
-/// Searches, and writes or prints what was found.
+/// Searches, and writes or prints the results.
 ///
 /// # Errors
-/// A document that cannot be read or written, or lacks the place.
+/// A document that cannot be read or written, or lacks the markers.
 pub(crate) fn run(args: &Args, root: &Path) -> Result<(), Error> {
     let rows = rows(args);
     let counts = counts(&rows);

@@ -1,6 +1,6 @@
-//! `cargo xtask release`: for each target a tarball of the optimized binary with completions, man pages, licenses and a bill
-//! of materials, its checksum, and a Debian package. Every binary is tried in an empty root directory, and all must print
-//! the same bytes.
+//! `cargo xtask release`: creates, for each target, a tarball of the optimized binary with completions, man pages,
+//! licenses and a bill of materials, its checksum, and a Debian package. Every binary is tested in an empty root
+//! directory, and all must print the same bytes.
 
 mod build;
 mod debian;
@@ -13,7 +13,8 @@ use std::process::{Command, Stdio};
 /// Where it goes, and what for.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Target triple; repeatable [default: the static ones of x86-64 and AArch64 that are installed, else this machine's]
+    /// Target triple; repeatable [default: the static ones of x86-64 and AArch64 that are installed, else this
+    /// machine's]
     #[arg(long)]
     target: Vec<String>,
     /// Directory that the files are written to
@@ -21,19 +22,19 @@ pub(crate) struct Args {
     out: PathBuf,
 }
 
-/// Why there is no release.
+/// Error while creating a release.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReleaseError {
-    /// A program could not be started, or a file not be written.
+    /// A program cannot be started, or a file cannot be written.
     #[error("{what}: {source}")]
     System { what: String, source: std::io::Error },
-    /// A program failed; it has said why.
+    /// A program failed; its own output states the reason.
     #[error("{0} failed")]
     Failed(String),
-    /// What cargo says of the packages is not understood.
+    /// The output of `cargo metadata` is not understood.
     #[error("cargo metadata: {0}")]
     Metadata(String),
-    /// The binary fails without the files of a system.
+    /// The binary fails without system files.
     #[error("`atlas {line}` failed in an empty root directory:\n{stderr}")]
     Minimal { line: &'static str, stderr: String },
     /// Two architectures print different bytes.
@@ -49,7 +50,7 @@ fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> ReleaseErro
     move |source| ReleaseError::System { what, source }
 }
 
-/// Runs a program, and answers what it wrote to stdout.
+/// Runs a program and returns its stdout.
 fn output(command: &mut Command) -> Result<String, ReleaseError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.stderr(Stdio::inherit()).output().map_err(system(name.clone()))?;
@@ -69,11 +70,11 @@ pub(crate) fn host() -> Result<String, ReleaseError> {
     host.map(str::to_owned).ok_or_else(|| ReleaseError::Failed("rustc -vV".to_owned()))
 }
 
-/// Builds, packs, tries the binaries, and says what was written.
+/// Builds, packages and tests the binaries, and prints the paths of the files.
 pub(crate) fn run(args: &Args) -> Result<(), ReleaseError> {
     oldest_compiler()?;
     let targets = if args.target.is_empty() { build::targets()? } else { args.target.clone() };
-    // The time of the commit stands for that of the build, so that two builds are alike.
+    // The time of the commit is used as build time, so that builds are reproducible.
     let time = output(Command::new("git").args(["log", "-1", "--format=%ct"]))?.trim().to_owned();
     let mut first: Option<(&str, minimal::Answers)> = None;
     for target in &targets {
@@ -94,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<(), ReleaseError> {
     Ok(())
 }
 
-/// Checks what users build with the oldest supported compiler, where that is installed.
+/// Checks the package with the oldest supported compiler, if it is installed.
 fn oldest_compiler() -> Result<(), ReleaseError> {
     let version = concat!(env!("CARGO_PKG_RUST_VERSION"), ".0");
     let installed = Command::new("rustup").args(["run", version, "cargo", "--version"]).stdout(Stdio::null()).status();
@@ -102,7 +103,7 @@ fn oldest_compiler() -> Result<(), ReleaseError> {
         eprintln!("not built with Rust {version}: rustup toolchain install {version} --profile minimal");
         return Ok(());
     }
-    // Compilers do not share what they built.
+    // Build artifacts of different compilers are not compatible.
     let mut check = Command::new("rustup");
     check.args(["run", version, "cargo", "check", "--locked", "--target-dir", "target/oldest"]);
     check.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
@@ -111,7 +112,7 @@ fn oldest_compiler() -> Result<(), ReleaseError> {
     Ok(())
 }
 
-/// One target; answers what its binary printed in a root directory of its own, if it could be tried.
+/// Releases one target; returns what its binary printed in an empty root directory, if it could be tested.
 fn release(target: &str, out: &Path, time: &str) -> Result<Option<minimal::Answers>, ReleaseError> {
     let binary = build::binary(target, time)?;
     let version = env!("CARGO_PKG_VERSION");
@@ -157,7 +158,7 @@ fn release(target: &str, out: &Path, time: &str) -> Result<Option<minimal::Answe
     Ok(answers)
 }
 
-/// Packs a folder the same way every time, and writes the checksum alongside it.
+/// Packs a directory reproducibly, and writes the checksum next to it.
 fn pack(out: &Path, name: &str, time: &str) -> Result<(), ReleaseError> {
     let archive = format!("{name}.tar.gz");
     let mut tar = Command::new("tar");

@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: the long run of `tests/it/soak.rs`, optimized.
+//! `cargo xtask soak`: the long run of `tests/it/soak.rs` on an optimized build.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ pub(crate) struct Args {
     driven: Driven,
 }
 
-/// Runs it; what it finds is printed as CSV while it runs.
+/// Runs it; results are printed as CSV while it runs.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let mut variables = vec![("ATLAS_SOAK_SECONDS", args.seconds.to_string())];
     variables.extend(args.seed.map(|seed| ("ATLAS_SOAK_SEED", seed.to_string())));

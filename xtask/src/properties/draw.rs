@@ -1,4 +1,4 @@
-//! Random scenarios, as users could state them.
+//! Random scenarios, as users could define them.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use atlas_plan::estimate::Estimate;
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 
-/// A stream of numbers (SplitMix64): the same for the same seed.
+/// Random numbers (SplitMix64), reproducible by seed.
 pub(super) struct Random(u64);
 
 impl Random {
@@ -25,7 +25,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From 0 up to 1.
+    /// A number in the range 0 to 1, excluding 1.
     fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -38,16 +38,16 @@ impl Random {
         all.get((self.share() * all.len() as f64) as usize)
     }
 
-    /// A whole number between two bounds, every order of magnitude as likely as any other.
+    /// An integer between two bounds, uniform over the orders of magnitude.
     fn whole(&mut self, low: f64, high: f64) -> f64 {
         (low * (high / low).powf(self.share())).round().clamp(low, high)
     }
 }
 
-/// A scenario with its answer.
+/// A scenario with its estimate.
 pub(super) struct Drawn {
     pub(super) parts: Parts,
-    /// The knobs that were set, as on the command line.
+    /// Knobs that were set, as on the command line.
     pub(super) set: Vec<(Knob, String)>,
     pub(super) scenario: Scenario,
     pub(super) answer: Estimate,
@@ -56,7 +56,7 @@ pub(super) struct Drawn {
 const POWERS: [&str; 5] = ["1", "2", "4", "8", "16"];
 const SWITCH: [&str; 2] = ["on", "off"];
 
-/// Knobs of training with the values that are drawn, and how often each is set.
+/// Training knobs with their possible values, and the probability that each is set.
 const TRAINING: [(Knob, &[&str], f64); 19] = [
     (Knob::Tp, &POWERS, 0.5),
     (Knob::Pp, &POWERS, 0.4),
@@ -79,7 +79,7 @@ const TRAINING: [(Knob, &[&str], f64); 19] = [
     (Knob::Oversubscription, &["1", "2", "4"], 0.1),
 ];
 
-/// The same of serving.
+/// Serving knobs, in the same form.
 const SERVING: [(Knob, &[&str], f64); 20] = [
     (Knob::Tp, &POWERS, 0.5),
     (Knob::Pp, &["1", "2", "4"], 0.2),
@@ -104,14 +104,14 @@ const SERVING: [(Knob, &[&str], f64); 20] = [
 ];
 
 impl Drawn {
-    /// The next scenario; `None` where what was drawn is no scenario of an engine that reasons from hardware.
+    /// Draws a scenario; `None` if it does not resolve for an engine that models hardware.
     pub(super) fn new(library: &Library, random: &mut Random) -> Option<Drawn> {
         let target = random.one_of(library.targets())?;
         let workload = random.one_of(library.workloads())?;
         let mut parts = Parts::of(library, target, workload).ok()?;
         if random.chance(0.5) && parts.model.is_some() {
             let models = library.catalog().models();
-            // Images are not served here.
+            // Models without a context length, such as vision models, are excluded.
             let model = random.one_of(&models).cloned();
             parts.model = model.filter(|model| model.max_context().is_some()).or(parts.model);
         }
@@ -138,33 +138,33 @@ impl Drawn {
         Drawn::with(parts, set)
     }
 
-    /// The same with other knobs.
+    /// Resolves and estimates a scenario with these knobs.
     fn with(parts: Parts, set: Vec<(Knob, String)>) -> Option<Drawn> {
         let mut overrides = Overrides::new();
         for (knob, value) in &set {
             overrides.insert(*knob, knob.parse(value, parts.fabrics()).ok()?);
         }
         let mut scenario = Scenario::resolve(&parts, &overrides).ok().filter(|scenario| scenario.engine.reasons())?;
-        // A schedule is a sum over what is looked at here.
+        // A schedule only sums up phases of the kind that is checked here.
         scenario.phases.clear();
         let answer = estimate(&scenario);
         answer.detail?;
         Some(Drawn { parts, set, scenario, answer })
     }
 
-    /// The same with one knob set otherwise.
+    /// The same scenario with one knob changed.
     pub(super) fn but(&self, knob: Knob, value: &str) -> Option<Drawn> {
         let mut set: Vec<(Knob, String)> = self.set.iter().filter(|(other, _)| *other != knob).cloned().collect();
         set.push((knob, value.to_owned()));
         Drawn::with(self.parts.clone(), set)
     }
 
-    /// Whether it trains.
+    /// Whether it is a training scenario.
     pub(super) fn trains(&self) -> bool {
         self.scenario.mode() == Mode::Training
     }
 
-    /// The command that answers it.
+    /// Command that reproduces the estimate.
     pub(super) fn command(&self) -> String {
         let model = self.parts.model.as_ref().filter(|model| {
             let own = self.parts.workload.model.as_ref();

@@ -1,6 +1,7 @@
-//! `cargo xtask properties`: what must hold of every answer, looked for in random scenarios.
+//! `cargo xtask properties`: checks invariants of estimates on random scenarios.
 //!
-//! [`draw`] makes scenarios as users could state them, [`rules`] says what must hold. The same seed draws the same scenarios.
+//! [`draw`] generates scenarios as users could define them, and [`rules`] defines the invariants. The same seed gives
+//! the same scenarios.
 
 mod draw;
 mod rules;
@@ -28,29 +29,29 @@ pub(crate) struct Args {
     show: usize,
 }
 
-/// What a rule found.
+/// Results of a rule.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// Scenarios that it applied to.
+    /// Number of scenarios to which it applied.
     pub(crate) checked: u64,
-    /// Scenarios that break it, with what was found.
+    /// Descriptions of the scenarios that violate it.
     pub(crate) broken: Vec<String>,
 }
 
-/// What a run found.
+/// Results of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// Scenarios that were drawn.
+    /// Number of scenarios drawn.
     pub(crate) drawn: u64,
-    /// Of these, the scenarios that resolve.
+    /// Number of scenarios that resolve.
     pub(crate) resolved: u64,
-    /// Of these, the scenarios that run.
+    /// Number of scenarios that can run.
     pub(crate) running: u64,
-    /// By the name of the rule.
+    /// Results by the name of the rule.
     pub(crate) found: BTreeMap<&'static str, Found>,
 }
 
-/// Draws scenarios and holds the rules against them.
+/// Draws scenarios and checks the rules.
 pub(crate) fn look(scenarios: u64, seed: u64) -> Outcome {
     let library = Library::load(&Sources::built_in(), None);
     let mut random = draw::Random::new(seed);
@@ -73,7 +74,7 @@ pub(crate) fn look(scenarios: u64, seed: u64) -> Outcome {
     outcome
 }
 
-/// Prints what was found as a table in Markdown, and violations behind it.
+/// Prints the results as a Markdown table, followed by violations.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let outcome = look(args.scenarios, args.seed);
     println!(

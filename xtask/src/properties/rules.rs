@@ -1,4 +1,4 @@
-//! What must hold of every answer.
+//! Invariants of estimates.
 
 use atlas_core::count::Count;
 use atlas_perf::accelerator::{Accelerator, Precision};
@@ -11,11 +11,11 @@ use atlas_plan::search::{Gauge, figure};
 
 use super::draw::Drawn;
 
-/// One property: `None` where it does not apply, an error where it does not hold.
+/// An invariant. The check returns `None` if it does not apply, and an error if it is violated.
 pub(super) struct Rule {
-    /// What it says.
+    /// Description.
     pub(super) name: &'static str,
-    /// It looks at every so many-th scenario.
+    /// The rule is checked on every n-th scenario.
     pub(super) every: u64,
     pub(super) check: fn(&Drawn) -> Option<Result<(), String>>,
 }
@@ -29,7 +29,7 @@ pub(super) const RULES: [Rule; 10] = [
         name: "more FLOP/s are not slower",
         every: 1,
         check: |d| {
-            // Large products of some devices run at their power limit: more FLOP/s take more power.
+            // Large GEMMs on some devices run at the power limit, so higher FLOP/s need more power.
             faster(d, EVEN, |a| {
                 a.flops = a.flops.map(|f| 1.3 * f);
                 a.tdp_w *= 1.3;
@@ -56,16 +56,16 @@ pub(super) const RULES: [Rule; 10] = [
     Rule { name: "optimize is never below its start", every: 200, check: optimum },
 ];
 
-/// Rounding.
+/// Tolerance for rounding.
 const DUST: f64 = 1e-6;
 
-/// Share by which better hardware may be slower: batches that fill other waves, hosts that launch on the edge of what the
-/// device hides.
+/// Share by which better hardware may be slower: batches that fill different waves, and hosts whose kernel launches are
+/// just about hidden by the device.
 const EVEN: f64 = 5e-3;
-/// The same of larger batches, whose prompts wait on each other for longer.
+/// Tolerance for larger batches, whose prompts wait longer for each other.
 const LARGER: f64 = 0.02;
 
-/// Parts of the time that differ, in ms.
+/// Parts of the time breakdown that differ, in ms.
 fn parts(a: &Estimate, b: &Estimate) -> String {
     let (Some(a), Some(b)) = (a.detail, b.detail) else { return String::new() };
     let differ = a.time.parts().zip(b.time.parts()).filter(|((_, a), (_, b))| a != b);
@@ -80,7 +80,7 @@ fn holds(yes: bool, otherwise: impl FnOnce() -> String) -> Option<Result<(), Str
     Some(if yes { Ok(()) } else { Err(otherwise()) })
 }
 
-/// A scenario that fits; one that is overloaded has no bound for its latencies.
+/// Whether a scenario fits. The latencies of an overloaded scenario are unbounded.
 fn fits(answer: &Estimate) -> bool {
     answer.detail.is_some_and(|detail| detail.verdict.fits())
 }
@@ -129,9 +129,9 @@ fn conserved(drawn: &Drawn) -> Option<Result<(), String>> {
         return None;
     }
     let made = serving.requests_per_sec * shape.generate;
-    // What generates nothing reads prompts.
+    // Without output tokens, throughput counts prompt tokens.
     let read = serving.requests_per_sec * shape.prompt;
-    // Where prompts alone are read, each request has its first token.
+    // With prefill only, each request has one token, its first.
     let first = drawn.scenario.get(Knob::Load) == Setting::Choice("prefill-only".into());
     let one = first && near(serving.requests_per_sec, rate(&drawn.answer));
     holds(one || near(made, rate(&drawn.answer)) || near(read, rate(&drawn.answer)), || {
@@ -139,7 +139,7 @@ fn conserved(drawn: &Drawn) -> Option<Result<(), String>> {
     })
 }
 
-/// Better hardware with the same settings.
+/// Better hardware with the same settings is not slower.
 fn faster(drawn: &Drawn, even: f64, better: impl Fn(&mut Accelerator)) -> Option<Result<(), String>> {
     if !fits(&drawn.answer) {
         return None;
@@ -161,8 +161,8 @@ fn neighbors(drawn: &Drawn) -> Option<Result<(), String>> {
         return None;
     }
     let scenario = &drawn.scenario;
-    // Graphs of fixed shape round lengths and batches up to powers of two.
-    // One batch after another, each for itself, is a sum of whole batches.
+    // Graphs of fixed shape round lengths and batches up to powers of two. Static batching processes a whole number of
+    // batches one after another.
     let whole = scenario.get(Knob::Load) == Setting::Choice("static".into());
     if !drawn.trains() && (scenario.base.served.fixed_shapes || whole) {
         return None;
@@ -170,8 +170,8 @@ fn neighbors(drawn: &Drawn) -> Option<Result<(), String>> {
     let shape = &scenario.base.shape;
     let by = |value: f64| (value * 1.01).round().max(value + 1.0);
     let mut changed = Vec::new();
-    // Products of a training step fill whole tiles at these lengths; off them the last tile is empty in part, and groups of
-    // experts have few tiles each.
+    // The GEMMs of a training step fill whole tiles at these lengths. At others the last tile is partly empty, and
+    // groups of experts have few tiles each.
     let tile = 128.0 * scenario.base.plan.cp.unwrap_or(Count::ONE);
     let experts = scenario.model.is_some_and(|model| model.is_moe());
     match drawn.trains() {
@@ -183,7 +183,7 @@ fn neighbors(drawn: &Drawn) -> Option<Result<(), String>> {
     }
     if drawn.trains() {
         let (global, pass) = (scenario.global(&scenario.base), scenario.micro(&scenario.base) * shape.dp);
-        // Fewer micro-batches than that, and the bubble of the pipeline itself changes by more.
+        // With fewer micro-batches, the pipeline bubble itself changes by more.
         let groups = if scenario.base.plan.vpp.unwrap_or(Count::ONE) > 1.0 { shape.pp } else { Count::ONE };
         if global / pass >= 12.0 * shape.pp * groups.max(Count::ONE) {
             changed.push((Knob::Global, global + pass * groups.max(Count::ONE)));
@@ -196,7 +196,7 @@ fn neighbors(drawn: &Drawn) -> Option<Result<(), String>> {
     }
     let mut seen = false;
     for (knob, value) in changed {
-        // Another batch may let more or fewer replicas share it.
+        // A different batch may be divided among more or fewer replicas.
         let alike = |next: &Drawn| fits(&next.answer) && next.scenario.base.shape.dp == shape.dp;
         let Some(next) = drawn.but(knob, &value.to_string()).filter(alike) else { continue };
         seen = true;
@@ -224,7 +224,7 @@ fn eight_bits(drawn: &Drawn) -> Option<Result<(), String>> {
         let of: f64 = time.parts().filter(|(name, _)| matches!(*name, "launch" | "host")).map(|(_, s)| s).sum();
         Some(of / time.total())
     };
-    // Quantizing takes kernels of its own.
+    // Quantization needs additional kernels.
     let hit = scenario.base.plan.serving.prefix_hit.unwrap_or(0.0);
     let pools = scenario.base.pools().is_some() && scenario.base.shape.prompt * (1.0 - hit) < 512.0;
     if pools || [&wide, &narrow].into_iter().any(|drawn| launches(drawn).is_none_or(|share| share > 0.25)) {

@@ -1,11 +1,11 @@
-//! The optimized binary of a target, and what runs it here.
+//! Builds the optimized binary of a target, and determines how to run it on this machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{ReleaseError, cargo, host, output, system};
 
-/// Targets that run without a C library of the system.
+/// Targets that need no system C library.
 const STATIC: [&str; 2] = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"];
 
 fn is_installed(target: &str) -> bool {
@@ -13,7 +13,7 @@ fn is_installed(target: &str) -> bool {
     Path::new(sysroot.trim()).join("lib/rustlib").join(target).join("lib").is_dir()
 }
 
-/// The static targets that are installed, else this machine's.
+/// The installed static targets, else this machine's target.
 pub(super) fn targets() -> Result<Vec<String>, ReleaseError> {
     let installed: Vec<String> = STATIC.into_iter().filter(|target| is_installed(target)).map(str::to_owned).collect();
     for missing in STATIC.iter().filter(|target| !installed.iter().any(|found| found == *target)) {
@@ -22,12 +22,13 @@ pub(super) fn targets() -> Result<Vec<String>, ReleaseError> {
     if installed.is_empty() { Ok(vec![host()?]) } else { Ok(installed) }
 }
 
-/// Name of a variable by which cargo knows how a target is linked or run.
+/// Name of cargo's environment variable for the linker or runner of a target.
 fn variable(target: &str, what: &str) -> String {
     format!("CARGO_TARGET_{}_{what}", target.to_uppercase().replace('-', "_"))
 }
 
-/// Flags under which messages name files alike wherever the sources and cargo's home are.
+/// Compiler flags that replace local paths in messages, so that they do not depend on the location of the sources and
+/// of cargo's home.
 fn remapped() -> Result<String, ReleaseError> {
     let here = std::env::current_dir().map_err(system("the current directory"))?;
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
@@ -41,14 +42,14 @@ fn architecture(target: &str) -> &str {
     target.split_once('-').map_or(target, |(architecture, _)| architecture)
 }
 
-/// Builds the binary; `time` stands for that of the build, so that two builds are alike.
+/// Builds the binary; `time` is used as build time, so that builds are reproducible.
 pub(super) fn binary(target: &str, time: &str) -> Result<PathBuf, ReleaseError> {
     let mut build = cargo();
     build.args(["build", "--profile", "dist", "--locked", "--package", "atlas-fabric", "--target", target]);
     let linker = variable(target, "LINKER");
     let foreign = architecture(target) != architecture(&host()?);
     if foreign && target.contains("musl") && std::env::var_os(&linker).is_none() {
-        // The toolchain has all that a static binary is linked of; no compiler for the other architecture is needed.
+        // The toolchain includes everything that a static binary is linked with, so no cross compiler is needed.
         build.env(linker, "rust-lld");
     }
     output(build.env("SOURCE_DATE_EPOCH", time).env("RUSTFLAGS", remapped()?))?;
@@ -56,19 +57,19 @@ pub(super) fn binary(target: &str, time: &str) -> Result<PathBuf, ReleaseError> 
     Ok(folder.join(target).join("dist/atlas"))
 }
 
-/// How binaries of a target are run here.
+/// How binaries of a target can be run on this machine.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Runs {
-    /// As they are.
+    /// Directly.
     Natively,
-    /// By a program that takes their path as its argument.
+    /// With a program that takes the binary's path as its argument.
     By(PathBuf),
-    /// Not at all.
+    /// They cannot be run.
     Not,
 }
 
 impl Runs {
-    /// By the program that cargo would run tests of the target with, or by QEMU.
+    /// Uses the program that cargo runs tests of the target with, or QEMU.
     pub(super) fn here(target: &str) -> Result<Runs, ReleaseError> {
         let on_linux = target.contains("linux") && cfg!(target_os = "linux");
         if target == host()? || on_linux && architecture(target) == std::env::consts::ARCH {
@@ -84,7 +85,7 @@ impl Runs {
         Ok(paths.find(|path| path.is_file()).map_or(Runs::Not, Runs::By))
     }
 
-    /// A command that runs the binary.
+    /// Command that runs the binary.
     pub(super) fn command(&self, binary: &Path) -> Option<Command> {
         match self {
             Runs::Natively => Some(Command::new(binary)),

@@ -1,11 +1,11 @@
-//! A Debian package of the files of a release.
+//! Debian package with the files of a release.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{ReleaseError, output, system};
 
-/// Debian's name of the architecture of a target triple; `None` for what Debian does not run on.
+/// Debian's architecture name for a target triple; `None` if Debian does not support it.
 fn architecture(target: &str) -> Option<&'static str> {
     match target.split_once('-')? {
         ("x86_64", rest) if rest.contains("linux") => Some("amd64"),
@@ -26,7 +26,7 @@ fn control(version: &str, architecture: &str, dependencies: &str) -> String {
     )
 }
 
-/// Where the files of a release are installed.
+/// Installation directories of the files of a release.
 const PLACES: [(&str, &str); 6] = [
     ("atlas", "usr/bin/atlas"),
     ("completions/atlas.bash", "usr/share/bash-completion/completions/atlas"),
@@ -42,7 +42,8 @@ fn install(from: &Path, to: &Path) -> Result<(), ReleaseError> {
     std::fs::copy(from, to).map(drop).map_err(system(format!("{} to {}", from.display(), to.display())))
 }
 
-/// Packs `folder`, a release's files, into `out`; answers the package, or `None` where it cannot be made here.
+/// Packs the release files in `folder` into `out`; returns the package, or `None` if it cannot be built on this
+/// machine.
 pub(super) fn package(
     folder: &Path,
     out: &Path,
@@ -75,7 +76,7 @@ pub(super) fn package(
         .map_err(system(control_file.display().to_string()))?;
     let package = out.join(format!("atlas-fabric_{version}_{architecture}.deb"));
     let mut pack = Command::new("dpkg-deb");
-    // Owned by root and dated like the commit, so that two packages of one commit are alike.
+    // Owned by root and with the date of the commit, so that packages are reproducible.
     pack.args(["--root-owner-group", "--build"]).arg(&root).arg(&package).env("SOURCE_DATE_EPOCH", time);
     output(&mut pack)?;
     std::fs::remove_dir_all(&root).map_err(system(root.display().to_string()))?;

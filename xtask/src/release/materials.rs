@@ -1,4 +1,4 @@
-//! The bill of materials in CycloneDX's JSON: every package that is compiled into the binary.
+//! Bill of materials in CycloneDX JSON: all packages that are compiled into the binary.
 #![allow(clippy::indexing_slicing, reason = "a JSON value without the key answers null")]
 
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::ReleaseError;
 
-/// The bill, from what `cargo metadata` says.
+/// Creates the bill from the output of `cargo metadata`.
 pub(super) fn bill(metadata: &str, version: &str) -> Result<String, ReleaseError> {
     let metadata: Value = serde_json::from_str(metadata).map_err(|error| ReleaseError::Metadata(error.to_string()))?;
     let missing = |what: &str| ReleaseError::Metadata(format!("found no {what}"));
@@ -23,7 +23,7 @@ pub(super) fn bill(metadata: &str, version: &str) -> Result<String, ReleaseError
             continue;
         }
         let node = nodes.iter().find(|node| node["id"] == *id).ok_or_else(|| missing(&id))?;
-        // What only tests and build scripts need is not in the binary.
+        // Packages that only tests and build scripts need are not in the binary.
         let linked = |dep: &&Value| list(&dep["dep_kinds"]).iter().any(|kind| kind["kind"].is_null());
         open.extend(list(&node["deps"]).iter().filter(linked).map(|dep| text(&dep["pkg"])));
     }

@@ -1,4 +1,4 @@
-//! The binary alone: in a root directory with nothing else, no C library, environment, home or terminal.
+//! Tests the binary in an empty root directory: without C library, environment, home directory or terminal.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::build::Runs;
 use super::{ReleaseError, system};
 
-/// What is run there. None prints a moment or how long it took, so that every architecture prints the same bytes.
+/// Commands to run. None prints times or durations, so that all architectures print the same bytes.
 const COMMANDS: [&str; 9] = [
     "--version",
     "list targets",
@@ -19,7 +19,7 @@ const COMMANDS: [&str; 9] = [
     "validate --format json",
 ];
 
-/// A command and what it printed.
+/// Commands and their output.
 pub(super) type Answers = Vec<(&'static str, Vec<u8>)>;
 
 fn in_root(root: &Path) -> Command {
@@ -28,7 +28,7 @@ fn in_root(root: &Path) -> Command {
     command
 }
 
-/// Runs the commands; `None` where users may not change their root, or an emulator needs libraries.
+/// Runs the commands; `None` if users may not change their root, or an emulator needs libraries.
 pub(super) fn answers(binary: &Path, runs: &Runs) -> Result<Option<Answers>, ReleaseError> {
     let mut trial = in_root(Path::new("/"));
     let trial = trial.arg("true").stderr(Stdio::null()).status();
@@ -59,7 +59,7 @@ fn within(root: &Path, binary: &Path, runs: &Runs) -> Result<Option<Answers>, Re
         let mut command = in_root(root);
         command.args(before).arg("/atlas").args(line.split(' '));
         let path = std::env::var_os("PATH").unwrap_or_default();
-        // `unshare` and `chroot` are found by this path; in the new root it leads nowhere.
+        // `unshare` and `chroot` are found on this path, which does not exist in the new root.
         let output = command.env_clear().env("PATH", path).stdin(Stdio::null()).output().map_err(system("unshare"))?;
         if !output.status.success() || output.stdout.is_empty() {
             let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -70,7 +70,7 @@ fn within(root: &Path, binary: &Path, runs: &Runs) -> Result<Option<Answers>, Re
     COMMANDS.into_iter().map(answer).collect::<Result<Answers, _>>().map(Some)
 }
 
-/// The first command whose bytes differ.
+/// First command whose output differs.
 pub(super) fn difference(one: &Answers, other: &Answers) -> Option<&'static str> {
     one.iter().zip(other).find(|(one, other)| one != other).map(|((line, _), _)| *line)
 }
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_binary_that_needs_a_library_fails_in_a_root_without_one() {
-        // The shell needs a C library, and `--version` of one that has all in itself fails as well.
+        // The shell needs a C library, and a statically linked one fails on `--version` as well.
         match answers(Path::new("/bin/sh"), &Runs::Natively) {
             Ok(None) => eprintln!("skipped: users may not change their root here"),
             other => assert!(matches!(other, Err(ReleaseError::Minimal { line: "--version", .. })), "{other:?}"),
