@@ -1,4 +1,4 @@
-//! The playbook on scenarios of every kind: what it says is true, and what it offers runs.
+//! The playbook on scenarios of every kind: its gains are correct, and the proposed configurations run.
 
 use crate::common::plans;
 
@@ -14,7 +14,7 @@ use atlas_plan::knob::{KNOBS, Knob, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 use proptest::prelude::*;
 
-/// The scenario without schedule, which advice looks at, with changes laid over it.
+/// Scenario without schedule, which advice ignores, with changes applied.
 fn changed(parts: &Parts, scenario: &Scenario, changes: &Changes) -> (Scenario, Estimate) {
     let mut scenario = scenario.clone();
     scenario.phases.clear();
@@ -41,7 +41,7 @@ fn what_advice_promises_is_what_an_estimate_with_its_changes_says() {
             let (plain, before) = changed(&parts, &scenario, &Changes::new());
             let runs = verdict(&before).fits();
             for pair in all.windows(2) {
-                // What is of the traffic rather than of the settings comes last.
+                // Advice that depends on the traffic rather than on settings comes last.
                 let traffic = |advice: &Advice| advice.changes.iter().any(|(knob, _)| *knob == Knob::PrefixHit);
                 assert!(pair[0].gain >= pair[1].gain || traffic(&pair[1]));
                 assert!(!traffic(&pair[0]) || traffic(&pair[1]));
@@ -66,7 +66,7 @@ fn what_advice_promises_is_what_an_estimate_with_its_changes_says() {
     assert!(names.len() >= 40 && described > 1000, "{described} by {}: {names:?}", names.len());
 }
 
-/// Scenarios with a mistake in them, and the rule that finds it.
+/// Scenarios with a mistake, each with the rule that must find it.
 #[test]
 fn mistakes_are_found_by_the_rule_that_is_about_them() {
     let library = plans::library();
@@ -170,7 +170,7 @@ fn a_long_sequence_without_recomputation_is_reported_how_to_fit() {
     let estimate = engine::estimate(&scenario);
     let fit = advice::fit::fit(&scenario, &parts, &estimate).unwrap();
     assert!(!fit.fixes.is_empty() && fit.fixes.iter().all(|fix| fix.fixes));
-    // Partial recomputation suffices: no fix asks for more than one change.
+    // Partial recomputation is enough, so no fix needs more than one change.
     let more =
         |(knob, setting): &(Knob, Setting)| *knob == Knob::Recompute && *setting != Setting::Choice("none".into());
     assert!(fit.fixes.iter().any(|fix| fix.changes.len() == 1 && more(&fix.changes[0])), "{:?}", fit.fixes);
@@ -192,7 +192,7 @@ fn the_objective_decides_what_is_advised() {
     }
 }
 
-/// Advice for throughput, as `atlas advise` gives it.
+/// Advice for throughput as computed by `atlas advise`.
 fn shipped(target: &str, workload: &str, set: &[(&str, &str)]) -> Vec<advice::Advice> {
     let library = atlas_config::library::Library::load(&atlas_document::Sources::built_in(), None);
     let (parts, scenario) = plans::one(&library, target, workload, set);
@@ -220,7 +220,7 @@ fn advice_that_asks_for_more_and_gains_less_is_left_out() {
             }
         }
     }
-    // The larger micro-batch loses a fifth of what fp8 alone gains.
+    // The larger micro-batch loses a fifth of the gain of fp8 alone.
     let all = shipped("h100-sxm-128", "llama3.1-70b-train", &[]);
     assert_eq!(names(&all)[0], "train in fp8");
     assert!(!names(&all).iter().any(|name| name.contains("fp8 with a larger micro-batch")), "{:?}", names(&all));
@@ -257,7 +257,8 @@ fn nothing_is_advised_that_the_software_cannot_run() {
             );
         }
     }
-    // Megatron-Core has neither ZeRO-2 under a pipeline nor zero bubble; torchtitan has both.
+    // Megatron-Core supports neither ZeRO-2 with pipeline parallelism nor zero-bubble schedules; torchtitan supports
+    // both.
     let with = |software: &str| {
         let set = [("software", software), ("pp_schedule", "1f1b"), ("vpp", "1"), ("sharding", "zero1"), ("pp", "8")];
         let all = shipped("h100-sxm-128", "llama3.1-70b-train", &set);
@@ -268,21 +269,22 @@ fn nothing_is_advised_that_the_software_cannot_run() {
 
 #[test]
 fn what_an_expert_tries_first_is_tried() {
-    // Large mixtures: attention groups beside shared experts, drafts, 4-bit floating point.
+    // Large mixture-of-experts models: attention groups beside shared experts, speculative decoding, 4-bit floating
+    // point.
     let all = shipped("b200-8", "deepseek-v3-serve", &[]);
     assert_eq!(names(&all)[0], "use data-parallel attention and more concurrent requests");
     assert!(all[0].gain > 1.0, "{}", all[0].text);
     for name in ["use speculative decoding (MTP or EAGLE)", "quantize to fp4"] {
         assert!(names(&all).contains(&name), "{:?}", names(&all));
     }
-    // 70B in fp8 on 141 GB: smaller replicas, as small as leave the memory free that a search leaves.
+    // 70B in fp8 on 141 GB: smaller replicas, as far as the default memory headroom of a search allows.
     let all = shipped("h200-sxm-8", "llama3.1-70b-serve", &[]);
     let tp = all[0].changes.iter().find(|(knob, _)| *knob == Knob::Tp).map(|(_, value)| value.clone());
     assert_eq!((tp, all[0].gain > 0.5), (Some(Setting::Number(2.0)), true), "{:?}", names(&all));
-    // The same in bf16: W8A8 before anything else that keeps the load.
+    // In bf16: W8A8 ranks above everything else that keeps the load.
     let all = shipped("h200-sxm-8", "llama3.1-70b-serve", &[("precision", "bf16")]);
     assert!(names(&all).iter().any(|name| name.contains("fp8") || name.contains("8-bit")), "{:?}", names(&all));
-    // Full recomputation where little is missing.
+    // Full recomputation although only a little memory is missing.
     let all = shipped("h100-sxm-128", "llama3.1-70b-train", &[("recompute", "full")]);
     let partial = all.iter().find(|advice| advice.rule.name == "recompute only as much as memory requires");
     assert!(partial.is_some_and(|advice| advice.gain > 0.1), "{:?}", names(&all));
@@ -290,7 +292,7 @@ fn what_an_expert_tries_first_is_tried() {
     let all = shipped("h100-sxm-128", "llama3.1-70b-train", &[("prompt", "16384")]);
     let longer = all.iter().find(|advice| advice.rule.name == "use context parallelism");
     assert!(longer.is_some_and(|advice| advice.gain > 0.05), "{:?}", names(&all));
-    // Long prompts that disturb decoding: pools of their own.
+    // Long prompts that delay decode: separate pools for prefill and decode.
     let set = [("prompt", "8192"), ("generate", "256"), ("concurrency", "128")];
     let all = shipped("h100-sxm-64", "llama3.1-70b-serve", &set);
     let apart = all.iter().find(|advice| advice.rule.name == "disaggregate prefill and decode");
@@ -301,7 +303,7 @@ fn what_an_expert_tries_first_is_tried() {
 fn single_nodes_get_no_network_advice_and_no_oversized_layout() {
     let all = shipped("NVIDIA_H100_8x_NVLink", "deepseek-v3-serve", &[]);
     assert!(!names(&all).contains(&"enable GPUDirect RDMA"), "{:?}", names(&all));
-    // 655 GB of weights on 80 GB cards.
+    // 655 GB of weights on 80 GB accelerators.
     assert!(!all.iter().any(|advice| advice.changes.iter().any(|(knob, _)| *knob == Knob::Tp)), "{:?}", names(&all));
 }
 

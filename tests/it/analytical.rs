@@ -1,4 +1,4 @@
-//! The analytical engine through the product: scenarios of files and knobs, and what must hold of every answer.
+//! The analytical engine on scenarios from files and knobs, and invariants of every estimate.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ fn metric(name: &str, (scenario, estimate): &(Scenario, Estimate)) -> f64 {
     (Metric::named(name).unwrap().get)(estimate, scenario)
 }
 
-/// What must hold of any answer.
+/// Invariants of every estimate.
 fn sound(scenario: &Scenario, estimate: &Estimate) {
     let detail = estimate.detail.unwrap();
     let sums = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
@@ -70,10 +70,10 @@ fn the_engine_follows_the_target_and_the_knob_overrules_it() {
     assert!(estimate.detail.is_some());
     let mut overruled = Overrides::new();
     overruled.insert(Knob::Engine, Setting::Choice("semi-empirical".into()));
-    // The catalog's vendor profile is there, so the predecessor model answers too.
+    // The catalog has a profile for this vendor, so the predecessor's model works, too.
     let scenario = Scenario::resolve(&parts, &overruled).unwrap();
     assert!(atlas_plan::engine::estimate(&scenario).detail.is_none());
-    // Without one, the error says what is missing.
+    // Without a profile, the error names what is missing.
     let amd = Parts::find(&library(), "mi300x8", "llama3_8b_train").unwrap();
     let complaint = Scenario::resolve(&amd, &overruled).unwrap_err().to_string();
     assert!(complaint.contains("semi-empirical engine needs a profile"), "{complaint}");
@@ -92,7 +92,7 @@ fn what_the_engine_lacks_is_named_all_at_once() {
 fn answers_are_sound_and_near_what_such_machines_do() {
     let train = answer(&parts("h100x8", "llama3_8b_train"), &[]);
     sound(&train.0, &train.1);
-    // 8B in bf16 under FSDP: published runs on eight H100 lie between 8 and 13 thousand tokens/s each.
+    // 8B in bf16 with FSDP: published runs on eight H100 achieve 8 to 13 thousand tokens/s per accelerator.
     assert!((8e3..13e3).contains(&metric("tokens_per_sec_per_accel", &train)));
     let serve = answer(&parts("h100x8", "llama3_70b_serve"), &[]);
     sound(&serve.0, &serve.1);
@@ -144,7 +144,7 @@ fn a_schedule_is_answered_phase_by_phase() {
     let minutes: f64 = estimate.phases.iter().map(|phase| phase.minutes).sum();
     let mean: f64 = estimate.phases.iter().map(|phase| phase.tokens_per_sec * phase.minutes).sum::<f64>() / minutes;
     assert!((mean - estimate.total.tokens_per_sec).abs() < 1e-9 * mean);
-    // The long phase keeps its own prompt whatever the knob says.
+    // The phase with long prompts keeps its own prompt length, whatever the knob is set to.
     let shorter = answer(&parts("h100x8", "llama3_70b_day"), &[(Knob::Prompt, "512")]);
     assert_eq!(shorter.0.phases[2].shape.prompt, 8192.0);
     assert_eq!(shorter.0.phases[0].shape.prompt, 512.0);
@@ -172,7 +172,7 @@ fn money_and_links_scale_as_they_must() {
     }
 }
 
-/// Any value of any knob that the registry allows, turned in any order.
+/// Any sequence of knobs with any values that the registry allows.
 fn turned() -> impl Strategy<Value = Vec<(Knob, f64, usize)>> {
     let knob = prop::sample::select(Knob::all().collect::<Vec<_>>());
     prop::collection::vec((knob, 0.0..1.0, 0usize..16), 0..12)
@@ -191,7 +191,7 @@ proptest! {
                 ValueType::Toggle => Setting::Toggle(choice % 2 == 0),
                 ValueType::Choice(words) => Setting::Choice(words[choice % words.len()].into()),
                 ValueType::Number { bounds, .. } => {
-                    // Evenly over the orders of magnitude.
+                    // Uniform over the orders of magnitude.
                     let high = bounds.max.min(1e9).max(bounds.min + 1e-9);
                     let value = bounds.min + ((high - bounds.min + 1.0).powf(at) - 1.0);
                     Setting::Number(if bounds.whole { value.round() } else { value }.clamp(bounds.min, bounds.max))
@@ -236,10 +236,10 @@ fn memory_that_the_package_does_not_come_with_is_reported_and_not_used() {
         let reported = notes(&scenario, &estimate).iter().any(|note| note.starts_with("memory_gb_per_accel"));
         (scenario.machine.unwrap().device.mem_bytes / 1e9, scenario.memory_gb_per_accel, reported)
     };
-    // A target copied from an H100's.
+    // A target copied from an H100's, with a wrong memory capacity.
     assert_eq!(used("nvidia-b200", 80.0), (180.0, 180.0, true));
     assert_eq!(used("amd-mi300x", 80.0), (192.0, 192.0, true));
-    // What a tool reports of the same part, and boards on which the memory stands beside the chip.
+    // Capacity as reported by a tool for the same accelerator, and boards whose memory is separate from the chip.
     assert_eq!(used("nvidia-b200", 192.0), (192.0, 192.0, false));
     assert_eq!(used("nvidia-rtx-4090", 48.0), (48.0, 48.0, false));
     assert_eq!(used("apple-m3-ultra", 96.0), (96.0, 96.0, false));
@@ -258,13 +258,14 @@ fn a_global_batch_that_is_not_stated_keeps_pipeline_stages_busy_and_divides() {
     };
     let stages = [(Knob::Pp, "4"), (Knob::Tp, "1"), (Knob::Prompt, "8192"), (Knob::Microbatch, "1")];
     let (global, fits, assumed) = step(&stages);
-    // Four million tokens are 512 sequences of 8192.
+    // Four million tokens are 512 sequences of 8192 tokens.
     assert_eq!((global, fits), (512.0, true));
     assert!(
         assumed.ends_with("global batch 512, about four million tokens, a multiple of the pipeline stages"),
         "{assumed}"
     );
-    // Interleaved stages need a multiple of the stages; long sequences still have a micro-batch for each.
+    // Interleaved stages require a multiple of the number of stages; long sequences still have one micro-batch per
+    // stage.
     let (global, fits, _) = step(&[&stages[..], &[(Knob::Vpp, "2"), (Knob::NumNodes, "3")]].concat());
     assert_eq!((global % (4.0 * 6.0), fits), (0.0, true));
     let (global, ..) = step(&[(Knob::Pp, "4"), (Knob::Tp, "2"), (Knob::Prompt, "4000000"), (Knob::Microbatch, "1")]);
@@ -290,11 +291,12 @@ fn a_layout_that_is_not_stated_has_as_few_tensor_parallel_ranks_as_the_weights_n
         (f64::from(shape.tp), f64::from(shape.dp), estimate.detail.unwrap().verdict.fits())
     };
     let bf16 = (Knob::Precision, "bf16");
-    // 141 GB of weights: four of 80 GB, two of 192 GB; half of that in fp8, a knob that is changed later.
+    // 141 GB of weights need four accelerators of 80 GB or two of 192 GB; in fp8, set by a knob afterwards, half as
+    // many.
     assert_eq!(layout("nvidia-h100-sxm-80gb", &[bf16]), (4.0, 2.0, true));
     assert_eq!(layout("amd-mi300x", &[bf16]), (2.0, 4.0, true));
     assert_eq!(layout("nvidia-h100-sxm-80gb", &[(Knob::Precision, "fp8")]), (2.0, 4.0, true));
-    // Stages only where a node does not suffice: 16 accelerators for 405B in bf16.
+    // Pipeline stages only if a node is not enough: 16 accelerators for 405B in bf16.
     let mut large =
         Parts::find(&Library::load(&Sources::built_in(), None), "h100-sxm-64", "llama3.1-70b-serve").unwrap();
     let workload = std::sync::Arc::make_mut(&mut large.workload);
@@ -304,7 +306,7 @@ fn a_layout_that_is_not_stated_has_as_few_tensor_parallel_ranks_as_the_weights_n
     let shape = &scenario.base.shape;
     assert_eq!([shape.tp, shape.pp, shape.dp].map(f64::from), [8.0, 2.0, 4.0]);
     assert!(estimate.detail.unwrap().verdict.fits());
-    // What is stated stays.
+    // Stated values are kept.
     assert_eq!(layout("nvidia-h100-sxm-80gb", &[bf16, (Knob::Tp, "1")]), (1.0, 8.0, false));
     let mut parts = parts("h100x8", "llama3_70b_serve");
     let workload = std::sync::Arc::make_mut(&mut parts.workload);
@@ -333,17 +335,18 @@ fn a_training_layout_that_is_not_stated_has_as_few_ranks_as_the_model_states_nee
         ([shape.tp, shape.pp, ep, shape.dp].map(f64::from), fits)
     };
     let dense = "llama3.1-70b-train";
-    // 8B with a sharded optimizer takes 7.5 bytes a parameter; 70B a node, 405B stages of one.
+    // 8B with a sharded optimizer takes 7.5 bytes per parameter; 70B needs a node, 405B pipeline stages of one node
+    // each.
     assert_eq!(layout("h100-sxm-8", dense, "llama3.1-8b", &[]), ([1.0, 1.0, 1.0, 8.0], true));
     assert_eq!(layout("h100-sxm-64", dense, "llama3.1-70b", &[]), ([8.0, 1.0, 1.0, 8.0], true));
     assert_eq!(layout("h100-sxm-1024", dense, "llama3.1-405b", &[]), ([8.0, 8.0, 1.0, 16.0], true));
-    // Experts are distributed before anything else is.
+    // Expert parallelism is chosen before anything else.
     let (ranks, fits) = layout("h100-sxm-1024", "deepseek-v3-train", "deepseek-v3", &[]);
     assert_eq!((ranks, fits), ([1.0, 16.0, 8.0, 64.0], true));
-    // What shards everything over all replicas needs no other layout.
+    // Software that shards everything over all replicas needs no other parallelism.
     let sharded = layout("h100-sxm-64", dense, "llama3.1-70b", &[(Knob::Software, "torchtitan")]);
     assert_eq!(sharded, ([1.0, 1.0, 1.0, 64.0], true));
-    // What is stated stays.
+    // Stated values are kept.
     let whole = layout("h100-sxm-64", dense, "llama3.1-70b", &[(Knob::Sharding, "none")]);
     assert_eq!(whole, ([1.0, 1.0, 1.0, 64.0], false));
     assert_eq!(layout("h100-sxm-64", dense, "llama3.1-70b", &[(Knob::Pp, "1")]), ([1.0, 1.0, 1.0, 64.0], false));
@@ -361,13 +364,13 @@ fn experts_on_more_ranks_than_a_tensor_parallel_group_are_shared_by_attention_gr
         let layout = scenario.base.decode_layout();
         [layout.tp, layout.attention_dp, layout.dp].map(f64::from)
     };
-    // `vllm serve --data-parallel-size 16 --enable-expert-parallel` counts the groups of all replicas.
+    // `vllm serve --data-parallel-size 16 --enable-expert-parallel` counts attention groups of all replicas together.
     let stated = [(Knob::Tp, "1"), (Knob::Ep, "16"), (Knob::Dp, "16")];
     assert_eq!(resolved("vllm", &stated), [1.0, 16.0, 1.0]);
     let groups = (Knob::AttentionDp, "16");
     assert_eq!(resolved("vllm", &[stated[0], stated[1], (Knob::Dp, "1"), groups]), [1.0, 16.0, 1.0]);
     assert_eq!(resolved("vllm", &[(Knob::Tp, "2"), (Knob::Ep, "16"), (Knob::Dp, "32")]), [2.0, 8.0, 4.0]);
-    // Without `dp`, or with groups that do not divide it, there are whole replicas.
+    // Without `dp`, or with groups that do not divide it, the replicas are complete ones.
     assert_eq!(resolved("vllm", &stated[..2]), [1.0, 1.0, 64.0]);
     assert_eq!(resolved("vllm", &[(Knob::Tp, "1"), (Knob::Ep, "16"), (Knob::Dp, "24")]), [1.0, 1.0, 24.0]);
 }
@@ -431,6 +434,6 @@ fn replicas_that_cannot_share_the_global_batch_idle_where_few_do() {
     };
     assert_eq!(replicas(8, "64"), (8.0, false));
     assert_eq!(replicas(9, "64"), (8.0, true));
-    // Of 13 replicas none of 12 or 13 divides 64: all stay, and the layout is refused as stated.
+    // With 13 replicas, neither 12 nor 13 divides 64: all are kept, and the layout is rejected as stated.
     assert_eq!(replicas(13, "64"), (13.0, false));
 }

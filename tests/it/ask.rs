@@ -1,4 +1,4 @@
-//! `atlas ask` as it is typed: the answers, and every command that they end with.
+//! `atlas ask` from the command line: the answers, and all commands that they list.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::common::program::{self, atlas, stderr, stdout};
 
-/// Question, target, workload.
+/// Questions with target and workload.
 fn questions() -> Vec<[&'static str; 3]> {
     let lines = include_str!("../../crates/assistant/tests/data/questions.txt").lines();
     let cells = lines.filter(|line| !line.starts_with('#')).map(|line| line.split(" | ").collect::<Vec<_>>());
     cells.map(|cells| [cells[0], cells[1], cells[2]]).collect()
 }
 
-/// The values of `--NAME` in a command.
+/// Values of `--NAME` in a command.
 fn values<'c>(command: &'c [&str], name: &str) -> Vec<&'c str> {
     command.windows(2).filter(|pair| pair[0] == name).map(|pair| pair[1]).collect()
 }
@@ -28,7 +28,7 @@ fn commands_in_answers_run_and_give_the_same_figure() {
         let reply: Value = serde_json::from_str(&stdout(&atlas(dir.path(), &asked).assert().success())).unwrap();
         for command in reply["commands"].as_array().unwrap() {
             let words: Vec<&str> = command.as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
-            // A run over all rows of measurements, tested elsewhere.
+            // It evaluates all measured rows, which other tests do.
             if words[0] == "validate" || !ran.insert(words.iter().map(ToString::to_string).collect()) {
                 continue;
             }
@@ -48,7 +48,8 @@ fn commands_in_answers_run_and_give_the_same_figure() {
             let figure = figures.iter().find(|figure| figure["metric"] == words[1] && figure["about"] == about);
             if let Some(figure) = figure {
                 let (said, explained) = (figure["value"].as_f64().unwrap(), tree["value"].as_f64().unwrap());
-                // The tree states times in seconds and money for another number of tokens: a power of ten apart.
+                // The derivation states times in seconds and costs for another number of tokens: the values differ by a
+                // power of ten.
                 let apart = (explained / said).log10();
                 assert!((apart - apart.round()).abs() < 1e-9, "{question}: {said} explained as {explained}");
                 held += 1;
@@ -78,7 +79,7 @@ fn unclear_questions_exit_2_and_keep_file_names() {
     assert!(shown.contains(&files.join(" ")), "{shown}");
 }
 
-/// An endpoint that answers every request with these events; the requests are counted.
+/// An endpoint that answers every request with these events and counts the requests.
 fn endpoint(events: &'static str) -> (String, std::sync::Arc<std::sync::atomic::AtomicUsize>) {
     use std::io::{Read as _, Write as _};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -91,7 +92,7 @@ fn endpoint(events: &'static str) -> (String, std::sync::Arc<std::sync::atomic::
             counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
             let mut request = Vec::new();
             let mut piece = [0; 65_536];
-            // The body is one JSON document; it ends with the object that it began with.
+            // The body is one JSON document, so it ends with a closing brace.
             while !request.ends_with(b"}") {
                 match stream.read(&mut piece) {
                     Ok(0) | Err(_) => break,

@@ -10,7 +10,7 @@ use portable_pty::CommandBuilder;
 
 use crate::common::pty::{PATIENCE, Session};
 
-/// An endpoint that begins to answer and never ends; tells when the client has gone.
+/// An endpoint that begins an answer and never completes it; it signals when the client disconnects.
 fn endless() -> (String, std::sync::mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -53,7 +53,7 @@ fn escape_stops_an_answer_keeps_what_arrived_and_closes_the_connection() {
     session.wait("the answer to stop", |session| !session.screen().contains("Esc stops"));
     assert!(session.screen().contains("half an answer"), "{}", session.screen());
     gone.recv_timeout(PATIENCE).unwrap();
-    // The pane is still there: a second Esc closes it.
+    // The pane is still open: a second Esc closes it.
     session.keys("\u{1b}");
     session.wait("the pane to close", |session| !session.screen().contains("half an answer"));
     session.keys("q");

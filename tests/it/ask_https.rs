@@ -1,5 +1,5 @@
-//! `atlas ask --online` over HTTPS: certificates are checked, and a proxy carries only what is encrypted. The endpoint is
-//! `openssl s_server` on 127.0.0.1; where openssl or curl is missing the tests say so and pass.
+//! `atlas ask --online` over HTTPS: certificates are verified, and a proxy sees only encrypted data. The endpoint is
+//! `openssl s_server` on 127.0.0.1. Without openssl or curl the tests print a message and pass.
 
 #![cfg(unix)]
 
@@ -26,7 +26,7 @@ fn are_here() -> bool {
     both
 }
 
-/// A certificate of its own for the host and for 127.0.0.1.
+/// Creates a self-signed certificate for the host and for 127.0.0.1.
 fn certificate(dir: &Path) {
     let names = format!("subjectAltName=DNS:{HOST},IP:127.0.0.1");
     let made = Command::new("openssl")
@@ -38,7 +38,7 @@ fn certificate(dir: &Path) {
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
-/// The endpoint: answers one request with a word, and hands over what arrived decrypted.
+/// The endpoint: answers one request with a fixed text, and passes on the decrypted request.
 struct Endpoint {
     port: u16,
     server: Child,
@@ -80,11 +80,11 @@ fn endpoint(dir: &Path) -> Endpoint {
         let _ = input.write_all(format!("{head}{events}").as_bytes());
         let _ = input.flush();
         let _ = sender.send(String::from_utf8_lossy(&request).into_owned());
-        // The connection stays until the client has read all: s_server ends with its input.
+        // s_server exits at the end of its input, so the input stays open until the client has read everything.
         std::thread::sleep(Duration::from_secs(60));
     });
     for _ in 0..500 {
-        // A connection that says nothing would be taken for the client: look at the list of listening sockets instead.
+        // A test connection would be mistaken for the client, so a failing bind is used to detect the listening socket.
         if TcpListener::bind(("127.0.0.1", port)).is_err() {
             break;
         }
@@ -124,8 +124,8 @@ fn an_endpoint_is_answered_over_tls_only_if_its_certificate_is_trusted() {
     assert!(request.starts_with("POST /v1/chat/completions") && request.contains(KEY), "{request}");
 }
 
-/// A proxy that connects everything to one port of this machine; hands over the first line of the request, and what the
-/// client sent after it.
+/// A proxy that connects every request to one port of this machine. It passes on the first line of the request, and
+/// what the client sent after it.
 fn proxy(to: u16) -> (String, Receiver<(String, Vec<u8>)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

@@ -1,16 +1,17 @@
-//! What attacks on the binary found beyond parsers: odd names of files, odd kinds of files, programs that grow as they are
-//! read.
+//! Regression tests for attacks on the binary other than malformed documents: odd file names, special files, programs
+//! that grow while they are read.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Command;
 
-/// A name that is no text in any encoding of Unicode.
+/// A file name that is not valid Unicode.
 const NO_TEXT: &[u8] = b"a\xff\xfeb";
 const SCENARIO: [&str; 4] = ["--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve"];
 
-/// Runs it within 500 MB of address space and five minutes, as the machine may be loaded; answers the code and what it printed.
+/// Runs the program with 500 MB of address space and a limit of five minutes, as the machine may be loaded; returns the
+/// exit code and the output.
 fn limited(dir: &Path, arguments: &[&OsStr]) -> (Option<i32>, String) {
     let mut command = Command::new("sh");
     let line = "ulimit -v 500000; exec timeout 300 \"$0\" \"$@\"";

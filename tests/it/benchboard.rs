@@ -1,4 +1,5 @@
-//! The predecessor dashboard's estimator, scenarios and hardware profiles: ours answer alike, in and out.
+//! The estimator, scenarios and hardware profiles of the predecessor dashboard: ours give the same results, imported
+//! and exported.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ fn cases() -> Vec<Value> {
     all["cases"].as_array().unwrap().clone()
 }
 
-/// A case as the dashboard would export it.
+/// A case in the form in which the dashboard exports it.
 fn document(case: &Value) -> Value {
     let inputs = &case["inputs"];
     json!({
@@ -40,7 +41,7 @@ fn document(case: &Value) -> Value {
     })
 }
 
-/// Reads a document of the dashboard's as users' files are read.
+/// Reads a dashboard document in the same way as a user's file.
 fn import(library: &Library, text: &str) -> (Vec<Parts>, Diagnostics) {
     let file: Arc<str> = "scenario.json".into();
     let mut problems = Diagnostics::new();
@@ -90,11 +91,11 @@ fn every_predecessor_case_is_answered_alike_through_import_and_engine() {
         let about = case["expected"]["warnings"].as_array().unwrap();
         assert_eq!(warned.len(), about.len(), "{id}: {warned:?}");
         for (described, about) in warned.iter().zip(about) {
-            // The predecessor spells as the British do.
+            // The predecessor uses British spelling.
             let about = about.as_str().unwrap().replace("utilisation", "utilization");
             assert!(described.starts_with(&about), "{id}: {described} for {about}");
         }
-        // The words that all engines share say the same.
+        // Metrics that all engines share have the same values.
         let estimate = engine::estimate(&scenario);
         close(id, "tokens/s", estimate.total.tokens_per_sec, expected["tokensPerSecond"].as_f64().unwrap());
         close(id, "$/M", estimate.cost.usd_per_1k_tokens * 1e3, expected["costPerMillionTokens"].as_f64().unwrap());
@@ -102,7 +103,7 @@ fn every_predecessor_case_is_answered_alike_through_import_and_engine() {
         let detail = estimate.detail.unwrap();
         close(id, "time", detail.time.total() * 1e3, expected["estimatedStepTimeMs"].as_f64().unwrap());
         assert_eq!(detail.verdict.fits(), expected["memoryUtilization"].as_f64().unwrap() <= 100.0, "{id}");
-        // What goes out comes in again as it was.
+        // An export can be imported again without loss.
         let (again, _) = import(&library, &exported(&scenario, parts).to_string());
         let back = Scenario::resolve(&again[0], &dashboard()).unwrap();
         assert_eq!(input(&back, &back.base), input(&scenario, &scenario.base), "{id}");
@@ -155,7 +156,7 @@ fn knobs_turn_the_dashboards_inputs_and_only_those_it_has() {
             assert_eq!(engine::estimate(&turned).total, before.total, "{} is not heeded", knob.name());
         }
     }
-    // A format that it has no width for is an answer it does not give.
+    // A number format whose width the dashboard does not know is rejected.
     let mut overrides = dashboard();
     overrides.insert(Knob::Precision, Setting::Choice("fp8".into()));
     let described = Scenario::resolve(&parts, &overrides).unwrap_err().to_string();

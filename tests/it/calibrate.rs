@@ -1,5 +1,5 @@
-//! Calibration: known coefficients recovered from synthetic measurements within their stated intervals, a real log's
-//! second half predicted better with its first, and nothing absurd from anything.
+//! Calibration: known coefficients are recovered from synthetic measurements within their stated intervals, the second
+//! half of a real log is predicted better after calibration with the first half, and no input leads to absurd results.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ use atlas_plan::scenario::{Corrected, Parts, Scenario};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The predecessor target, which has coefficients and no accelerator of the catalog.
+/// The predecessor's target, which has coefficients but no accelerator of the catalog.
 const PREDECESSOR: &str = "NVIDIA_H100_8x_NVLink";
 
 fn library() -> Library {
@@ -42,7 +42,7 @@ fn calibrated(library: &Library, target: &str, rows: &[Observation]) -> Outcome 
     calibrate(&bench, rows, &Start::of(library, target))
 }
 
-/// Normal deviates by Box and Muller over splitmix64.
+/// Normal deviates by the Box-Muller method, over splitmix64.
 struct Dice(u64);
 
 impl Dice {
@@ -59,13 +59,13 @@ impl Dice {
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
 
-    /// Something of this size, off by a relative standard deviation.
+    /// `value` with a relative standard deviation of `spread`.
     fn about(&mut self, value: f64, spread: f64) -> f64 {
         value * (1.0 + spread * self.normal())
     }
 }
 
-/// What is true of the synthetic machine, under the paths of the profile.
+/// True coefficients of the synthetic machine, by their paths in the profile.
 fn truth() -> BTreeMap<&'static str, f64> {
     BTreeMap::from([
         ("compute.base_tokens_per_accel", 1000.0),
@@ -87,7 +87,7 @@ fn truth() -> BTreeMap<&'static str, f64> {
     ])
 }
 
-/// A complete campaign of measurements on it, as the guide takes them, with noise.
+/// A complete measurement campaign on the synthetic machine as described in the guide, with noise.
 fn campaign(seed: u64, profile: &Profile) -> Vec<Observation> {
     let mut dice = Dice(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ 99);
     let (true_, c) = (truth(), &profile.coefficients);
@@ -97,7 +97,7 @@ fn campaign(seed: u64, profile: &Profile) -> Vec<Observation> {
         true_["communication.intensity.per_pp"],
     );
     let mut all = Vec::new();
-    // One accelerator, three batch sizes; the model's share of the peak is what is left of rho.
+    // One accelerator with three batch sizes; the model's share of the peak follows from rho.
     let rho = true_["utilization.base"];
     let mut text = "mode,num_gpus,tp,pp,batch_size,seq_len,tokens_per_second,utilization,mfu\n".to_owned();
     for (batch, rate, busy) in [(1, 500.0, 0.6), (8, 900.0, 0.9), (32, 1000.0, 0.96)] {
@@ -107,7 +107,7 @@ fn campaign(seed: u64, profile: &Profile) -> Vec<Observation> {
             let _ = writeln!(text, "training,1,1,1,{batch},2048,{rate},{busy},{mfu}");
         }
     }
-    // The same batch over parallel layouts: time lost is omega chi, on InfiniBand.
+    // The same batch with several parallel layouts on InfiniBand: the lost share of time is omega chi.
     for (tp, pp) in [(2, 1), (4, 1), (8, 1), (1, 2), (1, 4), (1, 8), (2, 2), (4, 4), (8, 2), (2, 8)] {
         for _ in 0..2 {
             let (n, lost) = (f64::from(tp * pp), c.omega * (chi + tp_ * f64::from(tp - 1) + pp_ * f64::from(pp - 1)));
@@ -134,7 +134,7 @@ fn campaign(seed: u64, profile: &Profile) -> Vec<Observation> {
         let _ = writeln!(text, "inference,{rate},{}", dice.about(latency, 0.02));
     }
     all.extend(rows("latency.csv", &text));
-    // The tail is widened by what communication there is.
+    // The tail grows with the communication.
     let mut text = "mode,p50_ms,p95_ms,p99_ms,samples\n".to_owned();
     let chi_of_serving = chi * c.chi_infer_scale;
     let wide = 1.0 + c.tail_comm * chi_of_serving.max(c.omega_min);
@@ -194,7 +194,7 @@ fn known_coefficients_are_recovered_within_their_stated_intervals() {
         let held: usize = found.iter().map(|one| one[path].0).sum();
         let width: f64 = found.iter().map(|one| one[path].1).sum();
         println!("{path:<42} {:5.1} %  ±{:.1} %", 100.0 * held as f64 / SEEDS as f64, 100.0 * width);
-        // 95 % nominal: of 200 seeds fewer than 176 or so would be a mistake of the interval.
+        // 95 % nominal: fewer than about 176 of 200 seeds would mean that the interval is wrong.
         assert!(held * 100 >= 88 * SEEDS as usize, "{path}: {held} of {SEEDS}");
         total += held;
     }
@@ -203,7 +203,7 @@ fn known_coefficients_are_recovered_within_their_stated_intervals() {
     assert!((0.93..=0.985).contains(&share), "{share}");
 }
 
-/// Training runs of one model on a node of eight H100, of which a row can be made.
+/// Training runs of one model on a node of eight H100, as fields of rows.
 fn training_rows() -> Vec<Value> {
     let mut rows = Vec::new();
     for (tp, pp, batch, seq) in
@@ -223,7 +223,7 @@ fn row(fields: &Value, rate: f64) -> Observation {
     Observation::of("row", fields.iter().map(|(name, value)| (name.as_str(), value))).0
 }
 
-/// Runs of a machine whose pace is that of the prediction times a factor.
+/// Measurements of a machine whose throughput is the prediction times a factor.
 fn paced(bench: &Bench<'_>, rate: impl Fn(usize, f64) -> f64, n: usize) -> Vec<Observation> {
     let rows = training_rows();
     let rows = rows.iter().enumerate().take(n).map(|(index, fields)| {
@@ -233,7 +233,7 @@ fn paced(bench: &Bench<'_>, rate: impl Fn(usize, f64) -> f64, n: usize) -> Vec<O
     rows.collect()
 }
 
-/// What is predicted with the corrections of an outcome, over what is predicted without, for the last of the rows.
+/// Ratio of the corrected prediction to the uncorrected one, for the last of the rows.
 fn factor(bench: &Bench<'_>, outcome: &Outcome) -> f64 {
     let unseen = row(training_rows().last().unwrap(), 1.0);
     let Some(corrections) = &outcome.corrections else { return 1.0 };
@@ -251,13 +251,13 @@ fn three_runs_help_more_than_one_and_no_three_are_believed_without_bounds() {
     let bench = Bench::new(&library, target, None);
     let start = Start::of(&library, target);
     let at = |rate: &dyn Fn(usize, f64) -> f64, n: usize| calibrate(&bench, &paced(&bench, rate, n), &start);
-    // A machine that is a fifth slower than predicted: the correction tends to that, and never beyond.
+    // A machine 20 % slower than predicted: the correction approaches this factor and never exceeds it.
     let slow = |_: usize, predicted: f64| 0.8 * predicted;
     let [one, three, five] = [1, 3, 5].map(|n| factor(&bench, &at(&slow, n)));
     assert!(one < 0.99 && three < one && five < three && five > 0.8, "{one} {three} {five}");
     let (n, before, after) = median_errors(&at(&slow, 3).judged).unwrap();
     assert!(n >= 3 && before > 20.0 && after < 0.6 * before, "{before} {after}");
-    // One run of three that went wrong by a factor of a thousand decides little.
+    // One of three runs that is off by a factor of a thousand has little influence.
     let wild = at(&|index, predicted| if index == 1 { predicted / 1000.0 } else { predicted }, 3);
     let wild = factor(&bench, &wild);
     assert!((0.7..=1.1).contains(&wild), "{wild}");
@@ -285,7 +285,7 @@ fn corrections_narrow_intervals_of_their_accelerator_only() {
     assert!(width(one.calibrated_interval) <= width(one.shipped_interval) + 1e-9);
     let residual = corrections.of(Quantity::Training).unwrap().residual;
     assert!(width(one.calibrated_interval).ln() > 2.0 * residual);
-    // The parts of the time still sum to the step.
+    // The parts of the time breakdown still sum to the step time.
     let total = estimate.detail.unwrap().time.total() * 1e3;
     assert!((total / estimate.total.step_time_ms - 1.0).abs() < 1e-9);
     let other = library.target("h200-sxm-8").unwrap();
@@ -301,7 +301,8 @@ fn log(name: &str) -> Vec<u8> {
     bytes
 }
 
-/// Calibrated on the first half of a real log, the second half is predicted better, by both engines where both can.
+/// After calibration with the first half of a real log, the second half is predicted better, by both engines where they
+/// apply.
 #[test]
 fn the_second_half_of_a_real_log_is_predicted_better_with_its_first() {
     let library = library();
@@ -321,7 +322,7 @@ fn the_second_half_of_a_real_log_is_predicted_better_with_its_first() {
     };
     let (first, second) = (half(0..steps.len() / 2), half(steps.len() / 2..steps.len()));
     halves(&library, "mi300x-8", Some("llama3.1-8b-compare"), &first, &second, (30.0, 35.0));
-    // 50 steps of GPT-3 175B on 256 H100, of which the log's own recipe says how many there were.
+    // 50 steps of GPT-3 175B on 256 H100; the number of accelerators is in the log's own recipe.
     let text = String::from_utf8(log("nemo/nemo_dllogger_gpt3_175b.json")).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let is_step = |line: &&&str| line.contains("train_step_timing");
@@ -340,7 +341,8 @@ fn the_second_half_of_a_real_log_is_predicted_better_with_its_first() {
     halves(&library, "h100-sxm-1024", None, &first, &second, (4.0, 12.0));
 }
 
-/// Calibrates on one part and judges the other, before and after: the error was at least, and is at most.
+/// Calibrates with one part and evaluates on the other: the error before is at least `at_least`, and after at most
+/// `at_most`.
 fn halves(
     library: &Library,
     target: &str,
@@ -366,7 +368,8 @@ fn halves(
     }
     let after = error(&scenario);
     println!("{}: analytical {before:.1} % before, {after:.1} % after", target.name);
-    // Where the halves differ by more than the estimate is off, the second cannot be predicted better by the first.
+    // If the halves differ by more than the prediction error, the first half cannot improve the prediction of the
+    // second.
     let rate = |rows: &[Observation]| Figure::TokensPerSec.measured(&rows[0]).unwrap().value;
     let gap = 100.0 * (rate(first) / rate(second) - 1.0).abs();
     assert!(before > at_least && after < at_most && after < before.max(gap), "{before} {after} {gap}");
@@ -379,14 +382,15 @@ fn halves(
     }
 }
 
-/// After three runs of a cluster the rest of it is predicted better: on all shipped measurements of some figures, with the
-/// shipped table. `cargo xtask calibration-experiment` does it with tables that have not seen the cluster.
+/// After calibration with three runs of a cluster, its other runs are predicted better, over all built-in measurements
+/// of some metrics and with the built-in table. `cargo xtask calibration-experiment` does the same with tables that are
+/// fitted without the cluster.
 #[test]
 fn after_three_runs_the_rest_of_a_source_is_predicted_no_worse() {
     let all = [
         (Quantity::Training, [Cluster::Source, Cluster::System]),
         (Quantity::Serving, [Cluster::Source, Cluster::System]),
-        // A source of latencies is one system already.
+        // Each source of latencies is already a single system.
         (Quantity::Tpot, [Cluster::Source, Cluster::Source]),
     ];
     let read = all.map(|(quantity, clusters)| (quantity, clusters, shipped_runs(quantity).unwrap()));
@@ -417,7 +421,7 @@ fn a_calibration_is_a_profile_with_provenance() {
     let node = parse::parse(&file, &text, &mut problems).unwrap();
     let read = Profile::decode(&file, "x", &node, &mut problems).unwrap();
     assert!(problems.is_empty(), "{problems}");
-    // Every number comes back as it was found, and what was not measured is as it was.
+    // Every value is read back exactly, and what was not measured is unchanged.
     let figures = outcome.figures.as_ref().unwrap();
     assert_eq!(read.coefficients, figures.coefficients);
     assert_eq!(read.fabrics.to_vec(), figures.fabrics);
@@ -431,7 +435,7 @@ fn a_calibration_is_a_profile_with_provenance() {
         assert!(known.method.is_some() && !known.sources.is_empty() && known.date.is_some());
         assert!(known.sources.iter().all(|source| source.ends_with(".csv")), "{:?}", known.sources);
     }
-    // With it in force, the very measurements are predicted well.
+    // With the profile in effect, the calibration measurements themselves are predicted well.
     let (n, before, after) = median_errors(
         outcome.judged.iter().filter(|one| one.figure == Figure::TokensPerSec && one.accelerators > Some(1.0)),
     )
@@ -454,7 +458,7 @@ fn a_target_without_coefficients_gets_a_profile_of_corrections_alone() {
     let node = parse::parse(&file, &text, &mut problems).unwrap();
     let profile = Profile::decode(&file, "mi300x_8", &node, &mut problems).unwrap();
     assert!(problems.is_empty() && !profile.calibrated, "{problems}\n{text}");
-    // What is read is what was found, to the last digit.
+    // The corrections are read back with full precision.
     assert_eq!(profile.corrections.as_deref(), outcome.corrections.as_deref());
 }
 
@@ -473,7 +477,7 @@ fn guides_criteria_are_warned_of() {
     let text = "mode,p50_ms,p95_ms,p99_ms,samples\ninference,4,7,9,40\n";
     let warnings = calibrated(&library, PREDECESSOR, &rows("few.csv", text)).warnings.join("\n");
     assert!(warnings.contains("fewer than 100 requests"), "{warnings}");
-    // Theory: a node of catalogued accelerators, at half of what it should do.
+    // Plausibility: a node with accelerators of the catalog that achieves half of what it should.
     let text = "model,num_gpus,tp,pp,batch_size,global_batch,seq_len,tokens_per_second\n\
                 llama-3.1-8b,1,1,1,1,8,2048,3000\n";
     let warnings = calibrated(&library, "h100-sxm-8", &rows("slow.csv", text)).warnings.join("\n");
@@ -499,7 +503,7 @@ fn labels_make_pairs_and_baselines() {
     assert!((of("f_vendor(training)") - 2.2).abs() < 1e-9 && of("B_base") == 500.0);
 }
 
-/// A log of another machine tells nothing of this one.
+/// A log of another accelerator is not used for calibration.
 #[test]
 fn rows_of_another_accelerator_are_refused_with_their_device() {
     let library = library();
@@ -532,7 +536,7 @@ fn what_is_no_measurement_says_so() {
     }
 }
 
-/// Cells that people and programs write into tables.
+/// Typical cells of tables, written by people and programs.
 fn cell() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<f64>().prop_map(|value| value.to_string()),
@@ -547,7 +551,7 @@ fn cell() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Whatever stands in the table, nothing panics, every value found could be one, and the profile can be read.
+    /// Whatever the table contains: no panic, all values found are plausible, and the profile can be read.
     #[test]
     fn no_table_makes_it_absurd(
         names in prop::sample::subsequence(

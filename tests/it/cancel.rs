@@ -1,5 +1,5 @@
-//! Long work ends soon after Ctrl-C or SIGTERM, with an exit code that says so, and what is printed or written of it says
-//! that it is a part.
+//! Long-running commands exit soon after Ctrl-C or SIGTERM, with an exit code for the interruption, and their output is
+//! marked as partial.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::program::driven;
 
-/// How long the program may take to end: far longer than it does, as the machine may be loaded, and far shorter than the
-/// work.
+/// Limit for the time to exit: far longer than needed, as the machine may be loaded, and far shorter than the work.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const SERVING: &str = "--target h100-sxm-8 --workload llama3.1-70b-serve";
@@ -19,18 +18,18 @@ struct Ended {
     stdout: String,
     stderr: String,
     code: Option<i32>,
-    /// It was over before the signal came.
+    /// Whether the program had exited before the signal.
     before: bool,
-    /// From the signal to the end.
+    /// Time from the signal to the exit.
     took: Duration,
-    /// Processor time of the same, which other load on the machine does not lengthen.
+    /// CPU time from the signal to the exit, which other load on the machine does not increase.
     worked: f64,
 }
 
 const STEP: &str =
     " iteration 1/ 20 | elapsed time per iteration (ms): 1500.0 | global batch size: 8 | lm loss: 2.5 |\n";
 
-/// Seconds of the processor that fields of a process sum up to: 11 and 12 are its own, 13 and 14 its children's.
+/// Sum of CPU time fields of a process, seconds: 11 and 12 are its own, 13 and 14 those of its children.
 fn processor_time(process: &str, fields: [usize; 2]) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let after_name: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, after)| after).split_whitespace().collect();
@@ -38,7 +37,7 @@ fn processor_time(process: &str, fields: [usize; 2]) -> f64 {
     fields.iter().filter_map(|field| after_name.get(*field)?.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
-/// Sends the signal after so long, and waits for the end.
+/// Runs the command, sends it `signal` after `after`, and waits for it to exit.
 fn interrupted(arguments: &str, signal: &str, after: Duration) -> Ended {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("grows.log"), STEP).unwrap();
@@ -63,7 +62,7 @@ fn interrupted_in(dir: &Path, arguments: &str, signal: &str, after: Duration) ->
     let mut command = Command::new(driven());
     command.args(arguments.split(' ')).current_dir(dir);
     command.env("ATLAS_CONFIG_DIR", dir.join("none")).env("ATLAS_STATE_DIR", dir.join("state"));
-    // Finding the names of a backtrace takes longer than ending.
+    // Resolving the symbols of a backtrace takes longer than the exit itself.
     command.env_remove("RUST_BACKTRACE");
     let others = processor_time("self", [13, 14]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -78,7 +77,7 @@ fn interrupted_in(dir: &Path, arguments: &str, signal: &str, after: Duration) ->
             (sent.success(), Instant::now(), worked)
         }
     });
-    // Reads all that it prints, so that it never waits for us.
+    // Reads all output, so that the program is never blocked by a full pipe.
     let output = child.wait_with_output().unwrap();
     drop(input);
     let (alive, at, before) = sent.join().unwrap();
@@ -119,7 +118,7 @@ fn a_batch_that_waits_for_input_ends_at_the_first_signal() {
     assert_eq!((ended.code, ended.stdout.as_str()), (None, ""), "ended by the signal: {}", ended.stderr);
 }
 
-/// Commands that take long, each with words that make it so, and the words on stderr that mark a part.
+/// Long-running commands, each with the text on stderr that marks a partial result.
 const LONG: [(&str, &str); 17] = [
     ("simulate SERVING --replications 10000 --format json", "interrupted"),
     ("simulate TRAINING --replications 10000 --out d", "interrupted"),
@@ -137,7 +136,7 @@ const LONG: [(&str, &str); 17] = [
     ("validate --fit", "interrupted after"),
     ("ingest -", "interrupted"),
     ("run --batch -", "interrupted"),
-    // It prints what it has seen: there is no whole.
+    // It prints what it has read so far, so there is no partial result.
     ("watch grows.log", ""),
 ];
 
@@ -145,13 +144,13 @@ const LONG: [(&str, &str); 17] = [
 fn every_long_command_ends_soon_after_a_signal_and_nothing_partial_looks_complete() {
     for (index, (arguments, mark)) in LONG.into_iter().enumerate() {
         let arguments = arguments.replace("SERVING", SERVING).replace("TRAINING", TRAINING);
-        // Before it has begun to work as well as while it does.
+        // Both before and after the work has started.
         for (turn, after) in [100, 700].into_iter().enumerate() {
             let signal = if (index + turn).is_multiple_of(2) { "INT" } else { "TERM" };
             let ended = interrupted(&arguments, signal, Duration::from_millis(after));
             let Ended { stdout, stderr, code, before, .. } = &ended;
             assert_ne!(*code, Some(2), "{arguments}: {stderr}");
-            // What was quicker than the signal is complete.
+            // A command that finished before the signal must be complete.
             if *before {
                 assert_eq!(*code, Some(0), "{arguments}: {stderr}");
                 continue;
@@ -166,7 +165,7 @@ fn every_long_command_ends_soon_after_a_signal_and_nothing_partial_looks_complet
     }
 }
 
-/// What takes longer still, or needs files that are large.
+/// Commands that take even longer, or need large files.
 const LONGER: [&str; 16] = [
     "simulate --target h100-sxm-1024 --workload llama3.1-405b-train --set global=65536 --replications 100",
     "simulate --target h100-sxm-1024 --workload llama3.1-405b-train --set global=65536 --out d",
@@ -185,7 +184,7 @@ const LONGER: [&str; 16] = [
     "watch large.log",
     "run --batch large.log",
 ];
-/// Longest time from the signal to the end, s.
+/// Maximum time from the signal to the exit, s.
 const SOON: f64 = 0.2;
 
 fn large_files(dir: &Path) -> std::io::Result<()> {
@@ -232,7 +231,8 @@ fn long_run() {
                 ended.code
             );
             println!("{line}");
-            // A machine that is loaded lengthens the one, and clock ticks blur the other.
+            // Wall time is increased by other load, and CPU time is limited by the resolution of clock ticks, so both
+            // must exceed the limit.
             if ended.took.as_secs_f64() > SOON && ended.worked > SOON {
                 late.push(line);
             }

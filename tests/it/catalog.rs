@@ -1,4 +1,4 @@
-//! The shipped catalog: complete, plausible, and the same in the binary as in its files.
+//! The built-in catalog: complete, plausible, and identical in the binary and in its files.
 
 mod configs;
 
@@ -16,7 +16,7 @@ fn workload() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("workload")
 }
 
-/// Every entry of one shipped file, decoded from its text; any complaint fails.
+/// Decodes all entries of one built-in file; fails on any diagnostic.
 fn decoded<T>(path: &Path, decode: impl Fn(&Arc<str>, &Node, &mut Diagnostics) -> Option<T>) -> Vec<T> {
     let file: Arc<str> = path.display().to_string().into();
     let mut problems = Diagnostics::new();
@@ -33,7 +33,7 @@ fn accelerator_files() -> Vec<PathBuf> {
     paths
 }
 
-/// Rows of a CSV with quoted fields, as maps from column to text.
+/// Parses CSV with quoted fields into maps from column to text.
 fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
     let mut records = vec![vec![String::new()]];
     let (mut quoted, mut chars) = (false, text.chars().peekable());
@@ -66,12 +66,12 @@ fn the_binary_holds_what_the_files_say() {
         accelerator_files().iter().flat_map(|path| decoded(path, Accelerator::decode)).collect();
     let mut models = decoded(&workload().join("models.yaml"), Model::decode);
     let mut prices = decoded(&workload().join("prices.yaml"), Price::decode);
-    // Every entry of the files is decoded.
+    // No entry of the files is skipped.
     let entries = |path: &Path| std::fs::read_to_string(path).unwrap().lines().filter(|l| l.starts_with("- ")).count();
     assert_eq!(accelerators.len(), accelerator_files().iter().map(|path| entries(path)).sum::<usize>());
     assert_eq!(models.len(), entries(&workload().join("models.yaml")));
     assert_eq!(prices.len(), entries(&workload().join("prices.yaml")));
-    // Only the file's name differs: the binary's are marked as built in.
+    // Only the file names differ: those in the binary are marked as built in.
     for (shipped, written) in catalog.accelerators().iter().zip(&mut accelerators) {
         assert!(shipped.origin.is_built_in());
         written.origin.file = Arc::clone(&shipped.origin.file);
@@ -116,7 +116,7 @@ fn parameters_add_up_to_the_published_count() {
     let mut worst = (0.0, String::new());
     let mut compared = 0;
     for model in Catalog::built_in().models() {
-        // Sizes of benchmarks without weights, and models whose makers round to whole billions.
+        // Benchmark sizes without published weights, and models whose makers round to whole billions.
         let Some(published) = model.published_total_b.map(|billions| billions * 1e9) else {
             assert!(model.note.is_some(), "{}", model.id);
             continue;
@@ -129,13 +129,13 @@ fn parameters_add_up_to_the_published_count() {
         }
     }
     assert!(compared >= 140, "{compared}");
-    // The collection states its own worst as 0.8 %: ours is no worse.
+    // The collection states 0.8 % as its own largest error; ours must not be larger.
     assert!(worst.0 < 0.0085, "{worst:?}");
 }
 
 #[test]
 fn active_parameters_are_those_published_but_for_embeddings() {
-    // Vendors that leave embeddings (and some, the output layer) out of what they call active.
+    // Vendors that exclude embeddings (and some also the output layer) from active parameters.
     let without_embeddings = [
         "gpt-oss-20b",
         "gpt-oss-120b",
@@ -186,7 +186,7 @@ fn peaks_are_plausible() {
         assert!(not_less(peaks.bf16, peaks.fp32) && not_less(peaks.fp16, peaks.fp32), "{id}");
         assert!(not_less(peaks.tf32, peaks.fp32), "{id}");
         assert!(not_less(peaks.fp32, peaks.fp64), "{id}");
-        // NVIDIA cut INT8 in Blackwell Ultra and after; elsewhere it is as fast as 16 bits at least.
+        // NVIDIA reduced INT8 in Blackwell Ultra and later; elsewhere it is at least as fast as 16-bit formats.
         let cut = ["nvidia-b300", "nvidia-gb300", "nvidia-rubin-vr200"].contains(&id.as_str());
         assert!(cut || not_less(peaks.int8, peaks.bf16.or(peaks.fp16)), "{id}");
         if let (Some(measured), Some(peak)) = (&accelerator.measured, peaks.bf16) {
@@ -257,7 +257,7 @@ fn user_files_lie_over_what_ships_and_a_broken_one_keeps_its_last_entries() {
     let mine = layer.join("accelerators/mine.yaml");
     let entry = "- id: nvidia-h100-sxm-80gb\n  vendor: NVIDIA\n  memory: { gb: 96 }\n  tpd_w: 600\n";
     std::fs::write(&mine, entry).unwrap();
-    // A profile where the predecessor system kept it is not an accelerator.
+    // A profile in the predecessor's directory is not mistaken for an accelerator.
     std::fs::write(layer.join("accelerators/old.yaml"), "utilization: {}\ncompute: {}\n").unwrap();
     let price = "provider: us\naccelerator: h100-sxm\naccelerators: 8\nhourly_usd: 8\ndate: 2026-11\n";
     std::fs::write(layer.join("prices.yaml"), price).unwrap();
@@ -324,7 +324,7 @@ fn names_of_published_checkpoints_find_their_model_and_the_format_of_its_weights
         let found = catalog.model(name).unwrap_or_else(|problem| panic!("{name}: {problem}"));
         assert_eq!((&*found.id, found.native_format), (id, format), "{name}");
     }
-    // A format that has no entry, or another model, is not guessed.
+    // A number format without an entry, or a different model, is not matched.
     for name in
         ["Llama-3.1-8B-Instruct-Q4_K_M", "Llama-3_3-Nemotron-Super-49B-v1", "granite-3.3-8b-instruct", "-fp8", ""]
     {

@@ -1,4 +1,4 @@
-//! The real binary, subcommand by subcommand.
+//! The real binary, by subcommand.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ fn help_version_and_usage() {
     }
 }
 
-/// The commands of the predecessor README, profiles being where they are now.
+/// The commands of the predecessor's README, with profiles in their new directory.
 #[test]
 fn the_predecessor_commands_work_and_agree() {
     let dir = temp();
@@ -69,7 +69,7 @@ fn the_predecessor_commands_work_and_agree() {
                 ["microbatch", "cuda_graphs", "gpudirect", "virt", "fabric"].iter().all(|key| flags[key].is_null());
             plain && case["noise"] == "origin" && case["expected"]["file_name"] == name.as_str()
         });
-        // Some of the predecessor system's answers are not among our goldens.
+        // Some of the predecessor's answers are not in our golden data.
         if let Some(expected) = golden.map(|golden| &golden["expected"]) {
             let mut worst = 0.0;
             for key in ["knobs", "record", "label", "dollar_per_1k_tokens"] {
@@ -91,7 +91,7 @@ fn the_predecessor_commands_work_and_agree() {
     let table = atlas(Path::new(ROOT), &["report", "--records", out, "--out", &report]).assert().code(0);
     assert!(stdout(&table).contains("gpt5_1t_train"));
     let report = std::fs::read_to_string(report).unwrap();
-    // last_run.json repeats the optimized record, so two runs of inference and one of training are counted.
+    // last_run.json repeats the optimized record, so two inference runs and one training run are counted.
     assert!(report.starts_with("# Atlas Fabric Report\n\nTotal runs: 3\n\n| target | workload |"), "{report}");
 }
 
@@ -152,7 +152,7 @@ fn unknown_names_are_reported_together_with_what_there_is() {
     assert!(stdout(&run).is_empty());
 }
 
-/// The predecessor system's three targets and two workloads in place of all that ships.
+/// Flags that replace the built-in files with the predecessor's three targets and two workloads.
 fn predecessor() -> [String; 4] {
     let file = |name: &str| Path::new(ROOT).join("tests/data/predecessor").join(name).display().to_string();
     ["--targets".to_owned(), file("targets.yaml"), "--workloads".to_owned(), file("workloads.yaml")]
@@ -209,7 +209,7 @@ fn comparisons_mark_the_best_and_refer_to_the_baseline() {
     let csv = stdout(&compare(&[&two[..], &["--format", "csv"]].concat()).code(0));
     assert!(csv.starts_with("metric,SAMBANOVA_SNX_NODE,GROQ_LPU_NODE,best,tied\ntokens_per_sec,"), "{csv}");
 
-    // A fabric that only one of the profiles is calibrated for: the others are answered all the same.
+    // A fabric for which only one of the profiles is calibrated: the other targets are still estimated.
     let run = compare(&["--fabric", "NVLink"]).code(0);
     assert!(stdout(&run).contains("error") && stdout(&run).contains("tok/s"));
     assert!(stderr(&run).contains("GROQ_LPU_NODE: fabric: found \"NVLink\""), "{}", stderr(&run));
@@ -217,7 +217,7 @@ fn comparisons_mark_the_best_and_refer_to_the_baseline() {
     compare(&["--target", "nothing"]).code(1);
 }
 
-/// As the comparison of the interface shows them: in that order, sorted by one of them, the best first.
+/// As in the comparison view: metrics in the given order, sorted by one of them, best first.
 #[test]
 fn compare_prints_the_chosen_metrics_in_their_order_and_sorts_by_one() {
     let dir = temp();
@@ -279,7 +279,7 @@ fn what_was_set_survives_into_the_optimization() {
     let run = atlas(dir.path(), &["optimize", "--record", "out/last_run.json", "--format", "json"]).assert().code(0);
     let record: Value = serde_json::from_str(&stdout(&run)).unwrap();
     assert_eq!((&record["seed"], &record["set"]), (&json!(7), &json!(["num_nodes=2"])));
-    // The same without a record.
+    // Without a record, the result is the same.
     let args = ["optimize", "--target", "GROQ_LPU_NODE", "--workload", "gpt5_1t_train", "--set", "num_nodes=2"];
     let again = stdout(&atlas(dir.path(), &args).args(["--seed", "7", "--format", "json"]).assert().code(0));
     assert_eq!(serde_json::from_str::<Value>(&again).unwrap()["record"], record["record"]);
@@ -357,7 +357,7 @@ fn checks_exit_by_what_they_find() {
     std::fs::write(dir.path().join("what.yaml"), "name: x\n").unwrap();
     let run = atlas(dir.path(), &["check", "what.yaml"]).assert().code(1);
     assert!(stderr(&run).contains("unknown type of file"));
-    // A file in force: its neighbors go on working, its complaints are described by every command.
+    // A file in use: its valid entries still work, and every command prints its diagnostics.
     std::fs::create_dir(dir.path().join("workload")).unwrap();
     std::fs::rename(dir.path().join("wrong.yaml"), dir.path().join("workload/targets.yaml")).unwrap();
     let run = atlas(dir.path(), &["compare"]).assert().code(0);
@@ -365,7 +365,7 @@ fn checks_exit_by_what_they_find() {
     atlas(dir.path(), &["check"]).assert().code(1);
 }
 
-/// The predecessor README's own examples, as they stand there.
+/// The examples of the predecessor's README, unchanged.
 #[test]
 fn the_predecessor_examples_load() {
     let dir = temp();
@@ -411,7 +411,7 @@ fn themes_and_demos_are_checked_too() {
     assert!(stdout(&run).contains("(theme, ") && stdout(&run).contains("(demo, "), "{}", stdout(&run));
 }
 
-/// A target with an accelerator and workloads with models, which the analytical engine answers.
+/// A target with an accelerator and workloads with models, estimated by the analytical engine.
 fn analytical(dir: &Path) -> String {
     std::fs::write(
         dir.join("targets.yaml"),

@@ -1,4 +1,4 @@
-//! `atlas run --batch`: the predecessor system's answers through a pipe, and everything a pipe may bring.
+//! `atlas run --batch`: the predecessor's answers through a pipe, and all kinds of malformed input.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -8,7 +8,7 @@ use crate::common::goldens::{cases, compare, goldens, input};
 use crate::common::program::{atlas, stderr, stdout};
 use serde_json::{Value, json};
 
-/// The answers to these lines.
+/// Answers to these lines.
 fn answers(args: &[&str], input: impl Into<Vec<u8>>) -> Vec<Value> {
     let dir = tempfile::tempdir().unwrap();
     let run = atlas(dir.path(), &["run", "--batch", "-"]).args(args).write_stdin(input).assert().code(0);
@@ -65,7 +65,7 @@ fn answers_name_the_measured_rows_behind_them_on_request() {
         let args = ["run", "--target", "h100-sxm-8", "--workload", "llama3.1-70b-serve", "--format", "json"];
         serde_json::from_str(&stdout(&atlas(dir.path(), &args).assert().code(0))).unwrap()
     };
-    // The same evidence as for a single run; none where the accelerator is not known.
+    // The evidence is the same as for a single run; there is none if the accelerator is not known.
     assert_eq!(with[0]["evidence"], one["evidence"][0]);
     assert_eq!(with[0]["notes"], one["notes"]);
     assert!(with[0]["evidence"]["nearest"]["id"].is_string());
@@ -178,7 +178,7 @@ fn a_bad_line_is_an_error_line_and_never_the_end() {
         text.extend_from_slice(line);
         text.push(b'\n');
     }
-    // Blank lines are lines, so that answers stay in step; the last line needs no end.
+    // Blank lines are answered as well, so that answers match lines; the last line needs no newline.
     text.extend_from_slice(b"\n  \r\n");
     text.extend_from_slice(GOOD.as_bytes());
     let found = answers(&[], text);
@@ -211,7 +211,7 @@ fn ids_and_seeds_come_through_as_they_were() {
     for id in ["{\"id\":1.50,", "{\"id\":123456789012345678901234567890,", "{\"id\":\"\\u00e9\","] {
         assert!(out.contains(id), "{id}");
     }
-    // Seeds beyond 64 bits, as Python takes them.
+    // Seeds beyond 64 bits, as supported by Python.
     let found = answers(&[], line("1", "-18446744073709551617"));
     assert!(found[0]["record"].is_object(), "{}", found[0]);
 }
@@ -251,7 +251,7 @@ fn many_lines_keep_their_order() {
         assert_eq!(answer["id"], i);
         assert_eq!(answer.get("error").is_some(), i % 3 == 2);
     }
-    // Equal scenarios, answered by different workers between different neighbors, have equal answers.
+    // Equal scenarios have equal answers, whichever worker answers them and whatever lines are around them.
     for i in 0..4940 {
         assert_eq!(found[i].get("record"), found[i + 60].get("record"), "{i}");
     }
@@ -298,7 +298,7 @@ fn a_reader_that_goes_away_is_no_failure() {
         [&["run", "--batch", file][..], &["run", "--batch", "-"], &["compare"], &["completions", "bash"], &["--help"]]
     {
         let mut child = spawn(args);
-        // Stdin stays open: the end must not wait for the input.
+        // Stdin stays open: the exit must not wait for the end of the input.
         let mut ask = child.stdin.take().unwrap();
         let mut hear = child.stdout.take().unwrap();
         if args.contains(&"-") {
@@ -307,8 +307,8 @@ fn a_reader_that_goes_away_is_no_failure() {
             hear.read_exact(&mut first).unwrap();
         }
         drop(hear);
-        // The next answer finds no reader, or the one after it where a program that another test just started holds our
-        // end a moment longer.
+        // A later write fails, since nobody reads the output. It may be the one after next, if a process started by
+        // another test has inherited our end of the pipe for a moment.
         let status = loop {
             if let Some(status) = child.try_wait().unwrap() {
                 break status;

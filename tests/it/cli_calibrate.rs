@@ -44,7 +44,7 @@ fn a_profile_is_written_where_it_is_in_force_and_never_over_another() {
     let written = std::fs::read_to_string(&path).unwrap();
     assert!(written.contains("sources: [\"sweep.csv\"]"), "{written}");
     atlas(dir.path(), &["check", "workload/profiles/nvidia_h100_8x_nvlink.yaml"]).assert().code(0);
-    // It is in force at once: the model gives back what was measured.
+    // The profile takes effect at once: the model reproduces the measurements.
     let args = ["run", "--target", PREDECESSOR, "--workload", "gpt5_1t_train", "--engine", "semi-empirical"];
     atlas(dir.path(), &args).assert().code(0);
     // An existing file is replaced only with --force.
@@ -53,7 +53,7 @@ fn a_profile_is_written_where_it_is_in_force_and_never_over_another() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), written);
     let args = ["calibrate", "ib.csv:fabric=IB", "roce.csv:fabric=RoCE", "--target", PREDECESSOR, "--force"];
     atlas(dir.path(), &args).assert().code(0);
-    // What was calibrated before is what the next starts from.
+    // The next calibration starts from the previous one.
     let now = std::fs::read_to_string(&path).unwrap();
     assert!(now != written && now.contains("base_tokens_per_accel: 1000.0"), "{now}");
 }
@@ -99,7 +99,7 @@ fn a_real_log_gives_corrections_that_the_engine_heeds_and_states() {
     assert_eq!(beside["calibrated"], got["record"]["tokens_per_sec"]);
     assert!(beside["shipped"].as_f64() != beside["calibrated"].as_f64());
     assert!(json(&run("h100-sxm-8", &["--format", "json"])).get("calibrated").is_none());
-    // The calibrated engine still says what it lacks.
+    // After the calibration of corrections, the semi-empirical engine still reports its missing profile.
     let args = ["run", "--target", "mi300x-8", "--workload", "llama3.1-8b-compare", "--engine", "semi-empirical"];
     assert!(stderr(&atlas(dir.path(), &args).assert().code(1)).contains("a profile with coefficients"));
 }
@@ -124,7 +124,7 @@ fn cells_that_cannot_be_meant_are_refused_with_their_place() {
     assert!(!dir.path().join("workload").exists());
 }
 
-/// A table with the columns of workload/measurements, of which only the typed ones say how the runs were made.
+/// A table with the columns of workload/measurements; only the typed columns describe the runs.
 #[test]
 fn three_measured_rows_correct_other_workloads() {
     let dir = tempfile::tempdir().unwrap();
@@ -181,13 +181,13 @@ fn a_plan_orders_measurements_and_writes_scripts_that_a_shell_can_read() {
         }
     }
     assert_eq!(shells, 20);
-    // Not over what is there.
+    // Existing files are not overwritten.
     let again =
         atlas(dir.path(), &["calibrate", "--plan", "--target", "h100-sxm-64", "--out", "plan"]).assert().code(1);
     assert!(stderr(&again).contains("--force"));
 }
 
-/// What was measured well is no longer worth measuring.
+/// A plan does not propose what has been measured well.
 #[test]
 fn a_plan_knows_what_was_measured() {
     let dir = measurements();
@@ -211,7 +211,7 @@ fn a_calibration_is_validated_by_the_guides_checks() {
         args.extend(extra);
         atlas(dir.path(), &args).assert()
     };
-    // As it ships the profile is far off.
+    // The built-in profile is far off.
     let before = validate(&[]).code(1);
     assert!(stderr(&before).contains("cross-validation failed"), "{}", stderr(&before));
     assert!(stdout(&before).contains("never calibrated") && stdout(&before).contains("monthly"), "{}", stdout(&before));
@@ -222,16 +222,16 @@ fn a_calibration_is_validated_by_the_guides_checks() {
     assert_eq!(check("scaling")["passes"], true, "{after}");
     assert_eq!(check("production_percentiles")["passes"], Value::Null);
     assert!(after["ages"].as_array().unwrap().iter().all(|age| age["due"] == "nothing" && age["days"] == 0));
-    // Percentiles of production, within and beyond a tenth.
+    // Percentiles from production, within and beyond ten percent.
     std::fs::write(dir.path().join("prod.csv"), "mode,p50_ms,p95_ms,samples\ninference,4.0,6.0,900\n").unwrap();
     let args = ["validate", "--measured", "prod.csv", "--target", PREDECESSOR, "--format", "csv"];
     let text = stdout(&atlas(dir.path(), &args).assert());
     assert!(text.lines().any(|line| line.starts_with("production percentiles,prod.csv:2,p50_ms")), "{text}");
-    // The target follows from the device that the log names.
+    // The target is derived from the accelerator named in the log.
     let args = ["validate", "--measured", "run.json.gz", "--workload", "llama3.1-8b-compare"];
     let described = atlas(dir.path(), &args).assert().code(1);
     assert!(stderr(&described).contains("mi300x-8"), "{}", stderr(&described));
-    // Nothing to judge is no success.
+    // It fails if there is nothing to evaluate.
     let args = ["validate", "--measured", "ib.csv", "--target", PREDECESSOR];
     assert!(stderr(&atlas(dir.path(), &args).assert().code(1)).contains("predicts none of these metrics"));
 }

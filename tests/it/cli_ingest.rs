@@ -3,7 +3,7 @@
 use crate::common::program::{atlas, stderr, stdout};
 use serde_json::Value;
 
-/// A directory with two logs, one of them packed, and a file that is not a log.
+/// A directory with two logs, one of them compressed, and a file that is not a log.
 fn logs() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let from = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/logs");
@@ -41,12 +41,12 @@ fn what_is_set_completes_the_measurement() {
     assert!((rate - 1024.0 * 4096.0 / 12.084_988_9).abs() < 0.1, "{rate}");
     assert_eq!(run["performance_metrics"]["tokens_per_second_per_gpu"].as_f64().unwrap(), rate / 8.0);
     assert_eq!(run["step_times"].as_array().unwrap().len(), 10);
-    // A workload says what neither log nor user does, and no more.
+    // A workload fills in what neither log nor user states, and nothing else.
     let args = ["ingest", "logs/train.log.gz", "--workload", "gpt5_1t_train", "--format", "json"];
     let got = json(&stdout(&atlas(dir.path(), &args).assert().code(0)));
     assert_eq!(got["origins"]["seq_len"], "workload");
     assert_eq!((got["facts"]["num_gpus"].as_u64(), got["facts"]["global_batch_size"].as_u64()), (Some(8), Some(1024)));
-    // The other rule for warm-up, and none.
+    // The other warm-up rules.
     for (rule, dropped) in [("change-point", 1), ("0", 0), ("3", 3)] {
         let args = ["ingest", "logs/train.log.gz", "--format", "json", "--warmup", rule];
         let facts = json(&stdout(&atlas(dir.path(), &args).assert().code(0)))["facts"].clone();
@@ -112,7 +112,8 @@ fn measured_runs_stand_side_by_side_with_what_they_cost_and_a_prediction() {
         let found = figures.iter().find(|figure| figure["name"] == name).unwrap_or_else(|| panic!("{name}"));
         found["value"].as_f64().unwrap_or(f64::NAN)
     };
-    // The tool that wrote the file says 6742.94459; 6 x 8e9 FLOPs a token of 1307.4 TFLOP/s; 8 x 750 W; 8 x 3 $/h.
+    // The tool that wrote the file states 6742.94459; 6 x 8e9 FLOP per token, peak 1307.4 TFLOP/s; 8 x 750 W; 8 x 3
+    // $/h.
     assert!((figure(0, "tokens/s/accelerator") - 6742.94459).abs() < 0.01);
     assert!((figure(0, "MFU %") - 6742.94459 * 48e9 / 1307.4e12 * 100.0).abs() < 1e-3);
     assert!((figure(0, "tokens/Wh by TDP") - 53943.557 * 3600.0 / 6000.0).abs() < 1.0);

@@ -1,4 +1,4 @@
-//! `atlas simulate` and `atlas scale`: the real binary.
+//! `atlas simulate` and `atlas scale`, through the real binary.
 
 use crate::common::trace;
 
@@ -32,7 +32,7 @@ fn number(value: &Value) -> f64 {
 const SERVE: [&str; 5] = ["simulate", "--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve"];
 const TRAIN: [&str; 5] = ["simulate", "--target", "h100-sxm-64", "--workload", "llama3.1-8b-train"];
 
-/// A picture's first bytes, and that an SVG is one element.
+/// Checks the signature of the PNG, and that the SVG is a single element.
 fn is_picture(dir: &Path, name: &str) {
     let png = std::fs::read(dir.join(format!("{name}.png"))).unwrap();
     assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n", "{name}");
@@ -56,7 +56,7 @@ fn presets_write_everything_and_their_configuration_repeats_them() {
         let config = out.join(format!("{preset}_scale_experiment_config.yaml"));
         let again = json(dir.path(), &["simulate", "--config", config.to_str().unwrap()]);
         assert_eq!(first, again, "{preset}");
-        // The parts are the whole, and the predecessor names are there.
+        // The parts sum to the whole, and the predecessor's names are present.
         let parts: f64 = first["breakdown"].as_object().unwrap().values().map(number).sum();
         let summary = &first["summary"];
         assert!((parts / number(&summary["avg_iteration_time"]) - 1.0).abs() < 1e-9);
@@ -70,15 +70,15 @@ fn presets_write_everything_and_their_configuration_repeats_them() {
     }
 }
 
-/// Every configuration of the predecessor simulator that we have loads unchanged and runs. Held against its answers where
-/// those are right, with each deviation by name:
+/// All configurations of the predecessor simulator in our test data load unchanged and run. Results are compared with
+/// the predecessor's where those are correct, with each deviation described:
 ///
-/// * samples of a run: equal;
-/// * parameters of a transformer: ours count the embedding, positions, norms and biases, theirs the layers and one
+/// * samples per run: equal;
+/// * parameters of a transformer: ours include the embedding, positions, norms and biases, theirs the layers and one
 ///   projection;
-/// * communication: ours is what the backward pass does not hide, theirs all of it; the reduction alone is held against
-///   theirs in `event_goldens.rs`;
-/// * time of computing: ours grows with the batch, theirs is that of one sequence, at full peak;
+/// * communication: ours is the part that the backward pass does not hide, theirs is all of it; the reduction alone is
+///   compared with theirs in `event_goldens.rs`;
+/// * compute time: ours grows with the batch, theirs is that of one sequence, at full peak;
 /// * ResNet-50 has 25.6 million parameters, theirs half of that.
 #[test]
 fn predecessor_configurations_load_unchanged() {
@@ -107,7 +107,7 @@ fn predecessor_configurations_load_unchanged() {
             let (layers, hidden) = (number(&input["model"]["num_layers"]), number(&input["model"]["hidden_size"]));
             let embedding =
                 (number(&input["model"]["vocab_size"]) + number(&input["model"]["sequence_length"])) * hidden;
-            // 12 h² a layer and 13 h of norms and biases, as GPT-2 has them.
+            // 12 h² per layer plus 13 h for norms and biases, as in GPT-2.
             let counted = layers * (12.0 * hidden * hidden + 13.0 * hidden) + embedding + 2.0 * hidden;
             assert!((parameters / counted - 1.0).abs() < 0.01, "{id}: {parameters} {counted}");
         } else {
@@ -199,7 +199,7 @@ fn a_slow_host_slows_the_job_and_is_found() {
         let parts: f64 = found["breakdown"].as_object().unwrap().values().map(number).sum();
         assert!((parts / step(found) - 1.0).abs() < 1e-6, "the parts are the whole: {parts} {}", step(found));
     }
-    // The knobs of the event engine say the same.
+    // The knobs of the event engine give the same result.
     let knobs = ["--steps", "2", "--set", "slow_nodes=1", "--set", "slow_factor=1.4"];
     assert_eq!(json(dir.path(), &[TRAIN.as_slice(), &knobs].concat())["iterations"], slow["iterations"]);
     let found = slow["bottlenecks"].as_array().unwrap().iter().find(|b| b["type"] == "stragglers").unwrap();
@@ -262,7 +262,7 @@ fn limits_make_goodput_and_the_pictures_of_serving_are_written() {
     for name in ["latency_cdf", "queue_over_time", "resource_utilization"] {
         is_picture(&out, &format!("h100-sxm-8_llama3.1-8b-serve_{name}"));
     }
-    // What was counted by the engine is what the requests say.
+    // The totals of the engine agree with the list of requests.
     let mut reader = csv::Reader::from_path(out.join("h100-sxm-8_llama3.1-8b-serve_requests.csv")).unwrap();
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
     let good =
@@ -306,7 +306,7 @@ fn traces_of_every_kind_are_replayed() {
         std::fs::write(dir.path().join(name), text).unwrap();
         let found = json(dir.path(), &[SERVE.as_slice(), &["--arrivals", &format!("trace:{name}")]].concat());
         assert_eq!(number(&found["summary"]["requests"]), 2.0, "{name}");
-        // The second of Mooncake's finds its prompt in the cache, all but the token that must be computed.
+        // The second of Mooncake's requests finds its prompt in the cache, except for the token that must be computed.
         let hit = number(&found["summary"]["prefix_hit"]);
         assert_eq!(hit > 0.2, name == "mooncake.jsonl", "{name}: {hit}");
     }
@@ -346,11 +346,11 @@ fn scaling_tells_both_curves_where_they_break_and_why() {
         let base = points[0];
         assert_eq!(number(&base["efficiency"]), 1.0);
         for point in &points {
-            // Speed-up over the ideal one, in both modes.
+            // Efficiency is the speed-up relative to the ideal one, in both modes.
             let each = |p: &Value| number(&p["tokens_per_sec"]) / number(&p["accelerators"]);
             assert!((each(point) / each(base) - number(&point["efficiency"])).abs() < 1e-9);
         }
-        // Broken at the first point below the threshold; recommended is the last above.
+        // The breakdown is at the first point below the threshold; the last point above it is recommended.
         let below = points.iter().find(|p| number(&p["efficiency"]) < 0.7).map(|p| &p["nodes"]);
         assert_eq!(below.unwrap_or(&Value::Null), &curve["breakdown_point"]);
         assert_eq!(curve["reason"].is_string(), below.is_some());
@@ -358,7 +358,7 @@ fn scaling_tells_both_curves_where_they_break_and_why() {
         assert_eq!(above.unwrap(), &curve["recommended_scale"]);
     }
     assert!(curves[0]["breakdown_point"].is_number(), "the medium preset does not scale to 256: {}", curves[0]);
-    // The predecessor command's way of writing the numbers.
+    // Numbers may be separated by spaces, as in the predecessor's command.
     let spaced = run(dir.path(), &["scale", "--nodes", "1", "2", "4", "--mode", "weak", "--format", "csv"]);
     assert_eq!(spaced.lines().count(), 4);
     assert!(spaced.lines().skip(1).all(|line| line.starts_with("weak,")));
@@ -385,7 +385,7 @@ fn jobs_wait_for_each_other() {
     let turns = text.replace("backfill", "gang\nslice: 10s");
     std::fs::write(dir.path().join("gang.yaml"), turns).unwrap();
     let gang = json(dir.path(), &["simulate", "--config", "gang.yaml"]);
-    // The whole machine's job begins at its first turn, long before the others are through.
+    // The job that needs the whole machine begins at its first turn, long before the others have finished.
     assert!(begin(&gang)[1] < 30.0 && number(&gang["utilization"]) > number(&filled["utilization"]) - 0.2, "{gang}");
     std::fs::write(dir.path().join("bad.yaml"), text.replace("accelerators: 4,", "")).unwrap();
     let described = stderr(&atlas(dir.path(), &["simulate", "--config", "bad.yaml"]).assert().code(1));
@@ -402,7 +402,7 @@ fn jobs_wait_for_each_other() {
 #[test]
 fn jobs_hold_each_other_up_on_a_shared_fabric() {
     let dir = temp();
-    // Two jobs of four nodes each, two leaves of four nodes, an uplink as wide as one node.
+    // Two jobs of four nodes each on two leaves of four nodes, with an uplink as wide as one node.
     let text = "scheduler: fifo\ncluster: {accelerators: 64, accelerators_per_node: 8, nodes_per_leaf: 4, oversubscription: 4, \
                 placement: packed}\njobs:\n- {name: a, accelerators: 32, seconds: 100, communication: 1}\n\
                 - {name: b, accelerators: 32, seconds: 100, communication: 1}\n- {name: quiet, accelerators: 8, seconds: 10, \
@@ -413,15 +413,16 @@ fn jobs_hold_each_other_up_on_a_shared_fabric() {
         let figures = |key: &str| found["jobs"].as_array().unwrap().iter().map(|j| number(&j[key])).collect::<Vec<_>>();
         (figures("contention"), figures("end"))
     };
-    // Packed under leaves of their own they cross no uplink.
+    // Packed jobs stay below their own leaf and use no uplink.
     assert_eq!(of(text), (vec![1.0, 1.0, 1.0], vec![100.0, 100.0, 310.0]));
-    // Spread over both, each gets half of what it would send.
+    // Spread over both leaves, each job gets half of the bandwidth that it would use.
     let (contention, end) = of(&text.replace("packed", "spread"));
     for job in 0..2 {
         assert!((contention[job] - 2.0).abs() < 1e-3 && (end[job] - 200.0).abs() < 0.1, "{contention:?} {end:?}");
     }
     assert_eq!(contention[2], 1.0);
-    // Half as much to send is half hidden in the other's computing at best, and costs no more than twice at worst.
+    // With half the communication, half of it is hidden in the other job's computation at best; at worst the cost
+    // doubles.
     let (some, _) = of(&text.replace("packed", "spread").replace("communication: 1}", "communication: 0.5}"));
     assert!(some[..2].iter().all(|contention| (1.0..=1.5).contains(contention)), "{some:?}");
     let table = run(dir.path(), &["simulate", "--config", "jobs.yaml"]);
@@ -430,7 +431,7 @@ fn jobs_hold_each_other_up_on_a_shared_fabric() {
     std::fs::write(dir.path().join("bad.yaml"), bad).unwrap();
     let described = stderr(&atlas(dir.path(), &["simulate", "--config", "bad.yaml"]).assert().code(1));
     assert!(described.contains("accelerators_per_node"), "{described}");
-    // Simulated steps say what they send.
+    // Simulated steps determine the traffic.
     let trained = "cluster: {target: h100-sxm-64, nodes_per_leaf: 2, oversubscription: 2, placement: spread}\njobs:\n\
                    - {name: a, workload: llama3.1-8b-train, nodes: 4, steps: 100}\n\
                    - {name: b, workload: llama3.1-8b-train, nodes: 4, steps: 100}\n";
@@ -469,8 +470,8 @@ fn traces_keep_to_the_format_and_to_their_window() {
     trace::is_sound(&file(&dir.path().join("serve.json")));
 }
 
-/// Perfetto's own trace processor opens the trace and finds every task in it. Skipped where Python has no `perfetto`
-/// package, or the package cannot fetch its trace processor.
+/// Perfetto's own trace processor opens the trace and finds all its tasks. Skipped if Python has no `perfetto` package,
+/// or the package cannot fetch its trace processor.
 #[test]
 fn perfetto_opens_the_trace() {
     let dir = temp();
@@ -489,7 +490,7 @@ fn perfetto_opens_the_trace() {
     }
 }
 
-/// Exploiting that replicas are alike changes nothing: 512 accelerators, simulated by one replica and by all of them.
+/// Simulating one of several identical replicas gives the same result as simulating all: 512 accelerators.
 #[test]
 fn one_replica_stands_for_all_on_512_accelerators() {
     let dir = temp();
@@ -503,7 +504,7 @@ fn one_replica_stands_for_all_on_512_accelerators() {
     assert!(number(&all["total_events"]) > 10.0 * number(&one["total_events"]));
 }
 
-/// Ctrl-C ends a long run in good order: what was run until then is printed, and the exit code says that it is not all.
+/// Ctrl-C ends a long run gracefully: results up to that point are printed, and the exit code marks them as incomplete.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_tells_what_it_has() {
@@ -544,9 +545,10 @@ fn hosts_with_another_accelerator_set_the_pace_of_their_operators() {
     };
     let (even, one) = (step(&[]), step(&["--hosts", "a100-sxm-80gb:1"]));
     let all = step(&["--hosts", "a100-sxm-80gb:8"]);
-    // Replicas wait for one another: one slower host costs nearly what eight do, and more than the quicker ones could save.
+    // Replicas wait for one another: one slower host costs almost as much as eight, and more than faster hosts could
+    // gain.
     assert!(one > 1.5 * even && one < 1.02 * all, "{even} {one} {all}");
-    // In a configuration it is said the same way.
+    // A configuration file supports the same setting.
     let text = "target: h100-sxm-64\nworkload: llama3.1-8b-train\nsimulate: {steps: 2, hosts: 'a100-sxm-80gb:1'}\n";
     std::fs::write(dir.path().join("mixed.yaml"), text).unwrap();
     let found = json(dir.path(), &["simulate", "--config", "mixed.yaml"]);

@@ -1,4 +1,4 @@
-//! `atlas simulate` and `atlas scale` of a model that a configuration lists layer by layer: the real binary.
+//! `atlas simulate` and `atlas scale`, through the real binary, for a model that is configured layer by layer.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::common::program::{atlas, stderr, stdout};
 use atlas_catalog::convolution::Convolutional;
 use serde_json::Value;
 
-/// Times one quantity of every layer.
+/// Factors for quantities of every layer.
 #[derive(Clone, Copy)]
 struct Factors {
     flops: f64,
@@ -17,7 +17,7 @@ struct Factors {
 
 const ONE: Factors = Factors { flops: 1.0, parameters: 1.0, activations: 1.0 };
 
-/// Every convolution of ResNet-50 with the norm and the activation behind it, and the classifier; elements of `width` bytes.
+/// All convolutions of ResNet-50 with their norm and activation, and the classifier; elements have `width` bytes.
 fn resnet_50(width: f64, by: Factors) -> String {
     let network = Convolutional::resnet_50();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! `atlas watch` and `atlas history` as a user runs them.
+//! `atlas watch` and `atlas history`, through the real binary.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,14 +11,14 @@ use serde_json::Value;
 
 const RUN: [&str; 5] = ["run", "--target", "h100-sxm-64", "--workload", "llama3.1-8b-train"];
 
-/// `atlas` with a history of its own.
+/// `atlas` with a separate history.
 fn kept(dir: &Path, args: &[&str]) -> Command {
     let mut command = atlas(dir, args);
     command.env("ATLAS_STATE_DIR", dir.join("state")).env_remove("ATLAS_HISTORY");
     command
 }
 
-/// The predicted step time of a record, s, and the upper end of its interval.
+/// Predicted step time of the last record, s, and the upper end of its interval.
 fn predicted(dir: &Path) -> (f64, f64) {
     let record: Value = serde_json::from_str(&std::fs::read_to_string(dir.join("out/last_run.json")).unwrap()).unwrap();
     let seconds = record["record"]["step_time_ms"].as_f64().unwrap() / 1e3;
@@ -75,7 +75,7 @@ fn a_run_that_slows_down_is_reported_with_its_cause_and_by_the_exit_code() {
     assert_eq!(std::fs::read_to_string(dir.path().join("cause")).unwrap(), "straggler\n");
     assert!(std::fs::read_to_string(dir.path().join("alarm")).unwrap().contains("since step 121"));
     assert!(stderr(&slow).contains("alarm command: sh -c 'printf"), "{}", stderr(&slow));
-    // What was watched is in the history, with the plan's inputs.
+    // The watched run is in the history, with the inputs of the plan.
     let shown = kept(dir.path(), &["history", "show", "last", "--format", "json"]).assert().success();
     let entry: Value = serde_json::from_str(&stdout(&shown)).unwrap();
     assert_eq!((&entry["kind"], &entry["target"]), (&"run".into(), &"h100-sxm-64".into()));
@@ -154,7 +154,7 @@ fn the_history_lists_compares_and_explains_what_changed() {
     assert_eq!(rows.lines().count(), 3);
     let wrong = kept(dir.path(), &["history", "trend", "nonsense"]).assert().code(2);
     assert!(stderr(&wrong).contains("tokens_per_sec"));
-    // A record in the history is a plan like one in a file.
+    // A history entry can be used as a plan, like a record file.
     std::fs::write(dir.path().join("t.log"), log(1..=20, predicted(dir.path()).0, 0.0)).unwrap();
     let id = name(&entries[0]);
     kept(dir.path(), &["watch", "t.log", "--once", "--plan", &id]).assert().success();
@@ -188,7 +188,7 @@ fn a_killed_writer_leaves_whole_entries_only() {
     let dir = tempfile::tempdir().unwrap();
     let began = Instant::now();
     let mut killed = 0;
-    // Killed at other moments of its life every time.
+    // Killed at a different time in every round.
     for round in 0..12_u64 {
         let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_atlas"))
             .args(RUN)

@@ -1,9 +1,9 @@
-//! The whole loop and job arrays on a real Slurm, where one is installed.
+//! The complete workflow and job arrays on a real Slurm, if it is installed.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Runs a script of `tests/slurm`; 77 says that Slurm is missing.
+/// Runs a script of `tests/slurm`; exit status 77 means that Slurm is missing.
 fn passes_or_is_skipped(script: &str, port: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slurm").join(script);
     let output = Command::new("bash")

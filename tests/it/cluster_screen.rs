@@ -1,5 +1,5 @@
-//! The interface on a login node: partitions with idle nodes, and jobs of the history, asked of programs on the path that
-//! answer as Slurm's do.
+//! The TUI on a login node: partitions with idle nodes, and jobs of the history, with stub programs on the path that
+//! answer like Slurm's.
 
 #![cfg(unix)]
 
@@ -29,7 +29,7 @@ fn program(dir: &Path, name: &str, body: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The path with the programs of the directory in front.
+/// `PATH` with the programs of the directory in front.
 fn path(dir: &Path) -> String {
     format!("{}:/usr/bin:/bin", dir.join("bin").display())
 }
@@ -43,7 +43,7 @@ fn idle_nodes_stand_beside_a_detected_target_and_follow_the_cluster() {
     let found = atlas(dir.path(), &["detect", "--only", "slurm"]).env("PATH", path(dir.path())).assert().success();
     let targets = stdout(&found);
     assert!(targets.contains("accelerator: nvidia-h100-sxm-80gb"), "{targets}");
-    // What Slurm does not know is left to the user.
+    // Values that Slurm does not know are left to the user.
     let priced = "  cost: { hourly_usd: 32.0, energy_watts_node: 10200, pue: 1.2 }\n";
     let targets = targets.replace("  cost:\n", priced);
     assert!(targets.contains(priced), "{targets}");
@@ -91,7 +91,7 @@ fn enter_on_a_submission_watches_the_log_of_its_job() {
     session.wait_for("4711");
     session.keys("\r");
     session.wait_for("90 of 300 steps");
-    // The first closes the view.
+    // The first one closes the view.
     session.keys("q");
     session.wait_for("key figures");
     session.keys("q");

@@ -1,4 +1,4 @@
-//! Money, energy and time of the analytical engine: what must hold of every price and every watt.
+//! Cost, energy and time with the analytical engine: invariants of every price and power.
 
 use atlas_config::library::Library;
 use atlas_document::Sources;
@@ -60,10 +60,10 @@ fn figures_of_a_run_are_those_of_its_hours() {
     same(run.get("kg_co2e_per_run"), run.get("kwh_per_run") * run.0.kg_co2e_per_kwh);
     same(run.get("tokens_per_wh"), 3600.0 * run.get("tokens_per_joule"));
     same(run.get("joules_per_token") * run.get("tokens_per_joule"), 1.0);
-    // What the published budget costs, Llama 3.1's 15T.
+    // Cost of the published token budget, 15T for Llama 3.1.
     same(run.get("time_to_published_h"), 5.0 * hours);
     same(run.get("usd_to_published"), 5.0 * run.get("usd_per_run"));
-    // The energy in the price is the energy of the run.
+    // The energy in the price equals the energy of the run.
     same(run.1.cost.energy_usd_per_hour * hours, run.get("kwh_per_run") * run.0.usd_per_kwh);
 }
 
@@ -79,7 +79,7 @@ fn energy_of_a_served_token_is_power_over_pace() {
     assert!(!served.tells("usd_per_run") && !served.tells("time_to_published_h"));
 }
 
-/// Owning without all that comes beside the purchase.
+/// Owning with no costs other than the purchase.
 const BARE: [(Knob, f64); 5] = [
     (Knob::NetworkShare, 0.0),
     (Knob::SparesShare, 0.0),
@@ -92,19 +92,19 @@ const BARE: [(Knob, f64); 5] = [
 fn owning_is_the_purchase_over_the_hours_it_works_and_energy() {
     let owned = |knobs: &[(Knob, f64)]| Answer::of(TRAIN.0, TRAIN.1, &[&BARE[..], knobs].concat());
     let full = owned(&[(Knob::CapexUsdNode, 350_640.0), (Knob::AmortizationYears, 4.0), (Knob::Utilization, 1.0)]);
-    // 350,640 USD over 4 × 8,766 hours are 10 USD an hour.
+    // 350,640 USD over 4 × 8,766 hours are 10 USD per hour.
     let energy = full.1.cost.energy_usd_per_hour;
     same(full.get("usd_per_hour_owned"), 10.0 + energy);
     same(
         full.get("dollar_per_1m_tokens_owned"),
         full.get("usd_per_hour_owned") / full.get("tokens_per_sec") / 3600.0 * 1e6,
     );
-    // The owner pays energy, which the rent includes.
+    // The owner pays for energy, which the rent includes.
     same(full.get("break_even_months"), 350_640.0 / ((full.0.hourly_usd - energy) * 730.5));
     let half = owned(&[(Knob::CapexUsdNode, 350_640.0), (Knob::AmortizationYears, 4.0), (Knob::Utilization, 0.5)]);
     same(half.get("usd_per_hour_owned"), 20.0 + energy);
     same(half.get("break_even_months"), 2.0 * full.get("break_even_months"));
-    // Nothing is said of owning where no price is known, nor by the engine that knows no accelerators.
+    // There are no ownership metrics without a known price, nor with the engine that does not model accelerators.
     assert!(!Answer::of("tpu-v5p-128", TRAIN.1, &[]).tells("usd_per_hour_owned"));
     assert!(!owned(&[(Knob::CapexUsdNode, 0.0)]).tells("break_even_months"));
     let predecessor = Answer::of("NVIDIA_H100_8x_NVLink", "gpt5_1t_train", &[]);
@@ -121,17 +121,17 @@ fn owning_and_renting_cost_the_same_at_break_even() {
         let even = own(&[(Knob::CapitalCost, rate), (Knob::AmortizationYears, months / 12.0)]);
         same(even.get("usd_per_hour_owned"), even.get("usd_per_hour"));
     }
-    // A rent below what the building alone costs is never worth a purchase.
+    // If the rent is below the cost of the building alone, buying never pays off.
     assert!(own(&[(Knob::HourlyUsd, 2.0)]).get("break_even_months").is_infinite());
 }
 
 #[test]
 fn an_owned_h100_costs_what_published_totals_say() {
-    // Totals of an H100-hour with network, building, staff and capital are published at 1.4 to 1.8 USD.
+    // Published totals of an H100-hour with network, building, staff and capital are 1.4 to 1.8 USD.
     let owned = Answer::of("h100-sxm-64", TRAIN.1, &[]);
     let each = owned.get("usd_per_hour_owned") / 64.0;
     assert!((1.4..=1.85).contains(&each), "{each}");
-    // Every part of it raises it.
+    // Every component raises it.
     for (knob, more) in [
         (Knob::NetworkShare, 0.5),
         (Knob::SparesShare, 0.1),
@@ -145,7 +145,7 @@ fn an_owned_h100_costs_what_published_totals_say() {
     }
 }
 
-/// An answer at a kind of price.
+/// Estimate with a given price basis.
 fn paid(target: &str, basis: &str, knobs: &[(Knob, Setting)]) -> Answer {
     let parts = Parts::find(&Library::load(&Sources::built_in(), None), target, TRAIN.1).unwrap();
     let mut overrides: Overrides = knobs.iter().cloned().collect();
@@ -161,28 +161,28 @@ fn a_rent_includes_energy_unless_a_price_of_energy_is_stated() {
     same(rented.get("usd_per_hour"), rented.0.hourly_usd);
     let metered = paid(TRAIN.0, "stated", &[(Knob::EnergyIncluded, Setting::Toggle(false))]);
     same(metered.get("usd_per_hour"), metered.0.hourly_usd + metered.1.cost.energy_usd_per_hour);
-    // Hardware that cannot be rented is written off, and its energy paid.
+    // Hardware that cannot be rented is depreciated, and its energy is paid.
     let owned = Answer::of("gb10-1", "llama3.1-8b-serve", &[]);
     same(owned.get("usd_per_hour"), owned.0.hourly_usd + owned.1.cost.energy_usd_per_hour);
 }
 
 #[test]
 fn a_price_basis_puts_all_targets_on_one_kind_of_price() {
-    // The same accelerator costs the same, whichever target it is in, by the catalog's marketplace.
+    // With the catalog's marketplace prices, the same accelerator costs the same in every target.
     let each = |target: &str| {
         let answer = paid(target, "marketplace", &[]);
         answer.0.hourly_usd / answer.0.accelerators_per_node
     };
     same(each("h100-sxm-8"), each("h100-sxm-64"));
     assert!(each("h100-sxm-8") > 0.0);
-    // The target's own price of that kind comes first.
+    // The target's own price of that basis takes precedence.
     same(paid("h100-sxm-8", "on-demand", &[]).0.hourly_usd, 55.04);
-    // No price is made up.
+    // A missing price is not made up.
     let none = paid("h100-sxm-8", "spot", &[]);
     assert_eq!(none.0.hourly_usd, 0.0);
     let notes = atlas_plan::engine::notes::notes(&none.0, &none.1);
     assert!(notes.iter().any(|note| note.contains("no spot price")), "{notes:?}");
-    // Owning prices the tokens, too.
+    // Ownership also determines the cost of tokens.
     let owned = paid("h100-sxm-8", "owned", &[]);
     same(owned.get("usd_per_hour"), owned.get("usd_per_hour_owned"));
     same(owned.get("dollar_per_1m_tokens"), owned.get("dollar_per_1m_tokens_owned"));
@@ -228,11 +228,11 @@ fn a_power_cap_slows_training_more_than_decoding_and_saves_energy() {
     let (whole, half) = (Answer::of(TRAIN.0, TRAIN.1, &[]), capped(TRAIN.0, TRAIN.1, 350.0));
     assert!(half.get("tokens_per_joule") > whole.get("tokens_per_joule"));
     assert!(half.get("node_power_w") < 0.8 * whole.get("node_power_w"));
-    // A cap above the design power changes nothing, and says so.
+    // A cap above the TDP has no effect, which a note states.
     let above = capped(TRAIN.0, TRAIN.1, 900.0);
     same(above.get("tokens_per_sec"), whole.get("tokens_per_sec"));
     assert!(atlas_plan::engine::notes::notes(&above.0, &above.1).iter().any(|note| note.contains("no effect")));
-    // Two nodes that share what 1.6 need are capped as well.
+    // Two nodes that share the power of 1.6 nodes are capped as well.
     let kw = 1.6 * whole.get("node_power_w") / 1000.0;
     let rack = Answer::of(TRAIN.0, TRAIN.1, &[(Knob::RackKw, kw), (Knob::NodesPerRack, 2.0)]);
     assert!(rack.get("tokens_per_sec") < whole.get("tokens_per_sec"));
@@ -245,7 +245,7 @@ fn a_spot_price_that_nobody_states_is_said_to_be_missing_and_what_adds_one() {
     let notes = atlas_plan::engine::notes::notes(&answer.0, &answer.1);
     let missing = notes.iter().find(|note| note.contains("no spot price")).expect("a note");
     assert!(missing.contains("cost.prices.spot") && missing.contains("workload/prices.yaml"), "{missing}");
-    // No cost is made up.
+    // A missing cost is not made up.
     assert_eq!(answer.0.usd_node_hour(), 0.0);
     let known = paid("h100-sxm-8", "marketplace", &[]);
     let notes = atlas_plan::engine::notes::notes(&known.0, &known.1);
@@ -275,15 +275,15 @@ fn power_follows_the_work() {
     let watts =
         |target: &str, workload: &str, knobs: &[(Knob, f64)]| Answer::of(target, workload, knobs).1.total.node_power_w;
     let training = watts(TRAIN.0, TRAIN.1, &[]);
-    // A node of 8 H100 at work draws about 8 of its nominal 10.2 kW (arXiv 2412.08602: at most 8.4).
+    // A busy node of 8 H100 draws about 8 of its nominal 10.2 kW (arXiv 2412.08602: at most 8.4).
     assert!((7.2e3..=8.6e3).contains(&training), "{training}");
     let busy = watts(SERVE.0, SERVE.1, &[(Knob::Concurrency, 256.0)]);
     let calm = watts(SERVE.0, SERVE.1, &[(Knob::RequestRate, 0.01)]);
     assert!(training > busy && busy > 1.3 * calm, "{training} {busy} {calm}");
-    // Half of the accelerators: the others idle, and cost.
+    // With half of the accelerators in use, the idle ones still draw power.
     let half = watts(TRAIN.0, TRAIN.1, &[(Knob::Dp, 4.0), (Knob::Global, 1152.0)]);
     assert!(half > 0.55 * training && half < 0.75 * training, "{half} of {training}");
-    // No design power is published of Trainium: it is taken as a share of the node's.
+    // No TDP is published for Trainium; a share of the node's power is used instead.
     let trainium = watts("trn2-16", TRAIN.1, &[]);
     assert!((0.5..0.95).contains(&(trainium / 9600.0)), "{trainium}");
 }

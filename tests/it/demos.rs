@@ -1,4 +1,5 @@
-//! The shipped tours keep their promises; scripts, their player without a screen, and `atlas demo --headless`.
+//! The built-in tours meet their expectations; demo scripts, their player without a screen, and
+//! `atlas demo --headless`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +46,7 @@ fn outcome(stage: &Stage, condition: &str) -> (bool, String) {
     (outcome.passed, outcome.text)
 }
 
-/// Lines that text takes at a width, as any caption box would wrap it.
+/// Number of lines that text takes at a width, with the same wrapping as a caption box.
 fn lines(text: &str, width: usize) -> usize {
     let mut lines = 1;
     let mut column = 0;
@@ -98,7 +99,7 @@ fn every_expectation_of_the_shipped_tours_holds() {
     }
 }
 
-/// What the narration says and no condition can: the size of the model does not matter to this engine.
+/// A statement of the narration that no condition can express: the size of the model does not matter to this engine.
 #[test]
 fn another_size_of_model_changes_no_throughput() {
     let dir = tempfile::tempdir().unwrap();
@@ -113,7 +114,7 @@ fn another_size_of_model_changes_no_throughput() {
     assert!(check(&expect, &stage, &small).passed);
 }
 
-/// What the inference tour says of the files: the load of a spike, the power a node is built for.
+/// Statements of the inference tour about the files: the load of a spike, and the nominal power of a node.
 #[test]
 fn spike_and_nominal_power_are_those_of_the_narration() {
     let library = library();
@@ -122,7 +123,7 @@ fn spike_and_nominal_power_are_those_of_the_narration() {
     assert_eq!(library.target("NVIDIA_H100_8x_NVLink").unwrap().cost.energy_watts_node, 10_200.0);
 }
 
-/// What the last step of the inference tour says about the optimizer.
+/// Statements of the inference tour's last step about the optimizer.
 #[test]
 fn the_optimizer_picks_what_the_tour_says() {
     let library = library();
@@ -137,7 +138,7 @@ fn the_optimizer_picks_what_the_tour_says() {
     assert_eq!(picks.collect::<Vec<_>>(), ["fabric=IB", "", ""]);
 }
 
-/// What the tour of two machines says about the layout of each: a search of all of them finds nothing much better.
+/// Layouts of both machines in the tour that compares them: an exhaustive search finds nothing much better.
 #[test]
 fn each_machine_is_shown_at_its_best() {
     let library = library();
@@ -373,7 +374,7 @@ fn actions() -> impl Strategy<Value = Action> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever a tour does: going on step by step and coming back to a step by playing from the start give one stage.
+    /// For any tour, stepping forward and returning to a step by replaying from the start lead to the same state.
     #[test]
     fn going_back_is_where_going_on_was(steps in prop::collection::vec(prop::collection::vec(actions(), 0..5), 1..6)) {
         let library = library();
@@ -425,7 +426,7 @@ fn layers_override_by_name_and_a_broken_file_leaves_the_one_below() {
             .to_string()
             .contains("c.yaml:1:1: error: gpt5_1t_inference: 3 missing fields: targets, workload, steps")
     );
-    // The interface has the same, and what ships where there is nothing else.
+    // The TUI has the same tours, and the built-in ones if there are no others.
     let names = |demos: &[Arc<Demo>]| demos.iter().map(|demo| Arc::clone(&demo.name)).collect::<Vec<_>>();
     let (tours, again) = Tours::load(Some(config.path()), Some(working.path()));
     assert_eq!((names(&tours), again), (names(&demos), problems));
@@ -488,7 +489,7 @@ fn a_headless_run_writes_records_and_a_report_into_a_directory_of_its_own() {
     ] {
         assert!(markdown.contains(part), "{part} is not in\n{markdown}");
     }
-    // The same second and name: a directory beside, and not a byte of the first one touched.
+    // With the same second and name, another directory is created, and the first one is unchanged.
     let again = run_headless(&demo, &library(), &root, now, &mut || ()).unwrap();
     assert_eq!(again.dir, root.join("demo_20260304_050607_gpt5_1t_inference_2"));
     assert_eq!(std::fs::read_to_string(report.dir.join("report.md")).unwrap(), markdown);
@@ -520,7 +521,7 @@ fn failed_expectations_and_missing_targets_fail_the_run() {
     }
 }
 
-/// The real binary in a directory without any files of ours.
+/// The real binary in a directory without our files.
 fn atlas(dir: &Path) -> Command {
     let mut command = Command::cargo_bin("atlas").unwrap();
     command.current_dir(dir).env("ATLAS_CONFIG_DIR", dir.join("config")).env("LC_ALL", "C.UTF-8");
@@ -561,7 +562,7 @@ fn the_command_fails_where_a_tour_does_and_refuses_names_it_does_not_know() {
     assert!(described.contains("unknown tour `nothing`"), "{described}");
 }
 
-/// What a tour says comes from the screen: a name in braces that no figure has would be said as it is written.
+/// Tours take values from the screen: a name in braces that is no metric would be shown literally.
 #[test]
 fn tours_name_figures_that_there_are_and_the_legacy_model_comes_last() {
     let (demos, problems) = Demos::load(None, None);

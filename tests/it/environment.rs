@@ -1,4 +1,4 @@
-//! Unusual surroundings: no home, files of earlier versions, many entries, several instances at once.
+//! Unusual environments: no home directory, files of earlier versions, many entries, several instances at once.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -7,7 +7,7 @@ use crate::common::program::{atlas, stderr, stdout};
 
 const RUN: [&str; 5] = ["run", "--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve"];
 
-/// `atlas` with this home, or none, and a history.
+/// `atlas` with this home directory, or none, and a history.
 fn at_home(dir: &Path, home: Option<&str>, arguments: &[&str]) -> assert_cmd::Command {
     let mut command = atlas(dir, arguments);
     for name in ["ATLAS_HISTORY", "ATLAS_STATE_DIR", "ATLAS_CONFIG_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "HOME"] {
@@ -23,7 +23,7 @@ fn at_home(dir: &Path, home: Option<&str>, arguments: &[&str]) -> assert_cmd::Co
 fn a_home_that_cannot_be_written_costs_the_history_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
     let expected = stdout(&atlas(dir.path(), &RUN).assert().code(0));
-    // A file, and a folder in which even root can make nothing.
+    // A file, and a directory in which even root cannot create files.
     for home in ["/dev/null", "/proc/self/fd"] {
         let run = at_home(dir.path(), Some(home), &RUN).assert().code(0);
         assert_eq!(stdout(&run), expected, "{home}");
@@ -39,7 +39,7 @@ fn a_home_that_cannot_be_written_costs_the_history_and_nothing_else() {
 fn without_a_home_answers_are_the_same() {
     let dir = tempfile::tempdir().unwrap();
     let expected = stdout(&atlas(dir.path(), &RUN).assert().code(0));
-    // The system may know a home all the same: nothing is kept there.
+    // The system may still find a home directory; the history is off so that nothing is written there.
     let run = at_home(dir.path(), None, &RUN).env("ATLAS_HISTORY", "off").assert().code(0);
     assert_eq!(stdout(&run), expected);
 }
@@ -64,7 +64,7 @@ fn runs_at_the_same_time_all_get_into_the_history() {
     let entries: serde_json::Value = serde_json::from_str(&stdout(&listed)).unwrap();
     assert_eq!(entries.as_array().unwrap().len(), INSTANCES);
     assert_eq!(stderr(&listed), "");
-    // They wrote the same record, too: it is one of theirs, whole.
+    // All of them wrote the same record: it is a complete one.
     let record = std::fs::read_to_string(dir.path().join("out/last_run.json")).unwrap();
     assert!(serde_json::from_str::<serde_json::Value>(&record).is_ok(), "{record}");
 }
@@ -88,7 +88,7 @@ fn ten_thousand_targets_are_checked_listed_and_run() {
     assert!(stdout(&atlas(dir.path(), &run).assert().code(0)).starts_with("t9999 × llama3.1-8b-serve"));
 }
 
-/// The fixture has every knob, view and pane that version 0.1 wrote.
+/// The fixture has all knobs, views and panes of version 0.1.
 #[cfg(unix)]
 #[test]
 fn a_session_of_version_0_1_opens_with_all_its_knobs_views_and_tabs() {
@@ -107,7 +107,7 @@ fn a_session_of_version_0_1_opens_with_all_its_knobs_views_and_tabs() {
     session.keys("]");
     let second = document["tabs"][1]["knobs"].as_object().unwrap().len();
     session.wait_for(&format!("{second} changed"));
-    // The second tab shows a view of its own, which q only closes.
+    // The second tab shows a different view, which q only closes.
     session.keys("\u{3}");
     assert_eq!(session.wait_for_end(), 0);
     assert!(sessions.join("old.json").exists() && !sessions.join("old.json.broken").exists());

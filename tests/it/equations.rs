@@ -1,4 +1,4 @@
-//! docs/equations.md lists the equations of `atlas explain`, as the engines state them.
+//! docs/equations.md lists the equations of `atlas explain`, as stated by the engines.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 
 use crate::common::program::ROOT;
 
-/// What the document opens with.
+/// Introduction of the document.
 const INTRODUCTION: &str = "# Equations
 
 The equations behind every metric, as shown by `atlas explain`. `tests/it/equations.rs` checks that this page matches the
@@ -27,14 +27,14 @@ and line, catalog entry or constant of each input. Terms without an equation are
 /// Heading, target, workload, knobs.
 type Section = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-/// The sections of the document.
+/// Sections of the document.
 const SECTIONS: [Section; 3] = [
     ("Training", "h100-sxm-64", "llama3.1-70b-train", &[("tp", "4"), ("pp", "4")]),
     ("Serving", "h100-sxm-8", "llama3.1-70b-serve", &[]),
     ("Semi-empirical model (`semi_empirical`)", "h100-sxm-64", "llama3.1-70b-train", &[("engine", "semi_empirical")]),
 ];
 
-/// A table of the equations of every metric of a scenario, each once.
+/// Table of the equations of all metrics of a scenario, without duplicates.
 fn table(library: &Library, section: &Section) -> String {
     let (heading, target, workload, set) = section;
     let target = library.targets().iter().find(|t| t.name.as_ref() == *target).unwrap();

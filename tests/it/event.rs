@@ -1,5 +1,5 @@
-//! The event engine through the product: scenarios of files and knobs, against the closed form where nothing queues, and
-//! what must hold of every answer.
+//! The event engine on scenarios from files and knobs, compared with the closed form where nothing queues, and
+//! invariants of every estimate.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_sim::kernel::Progress;
 
-/// What ships.
+/// The built-in library.
 fn shipped() -> Library {
     Library::load(&Sources::built_in(), None)
 }
 
-/// Targets of every make and size, few enough for a build without optimization.
+/// Targets of every vendor and size, few enough for an unoptimized build.
 const TARGETS: [&str; 10] = [
     "h100-sxm-8",
     "h100-sxm-64",
@@ -57,7 +57,7 @@ fn metric(name: &str, scenario: &Scenario, estimate: &Estimate) -> f64 {
     (Metric::named(name).unwrap().get)(estimate, scenario)
 }
 
-/// What must hold of any answer.
+/// Invariants of every estimate.
 fn sound(scenario: &Scenario, estimate: &Estimate) {
     let detail = estimate.detail.unwrap();
     let sums = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs().max(b.abs());
@@ -78,18 +78,18 @@ fn sound(scenario: &Scenario, estimate: &Estimate) {
     assert!(simulated.events > 0 && simulated.replications >= 1);
 }
 
-/// Deviations of a series from the closed form.
+/// Deviations of a series of results from the closed form.
 #[derive(Default)]
 struct Deviations(Vec<(f64, String)>);
 
 impl Deviations {
     fn look(&mut self, what: &str, found: f64, expected: f64) {
-        // What generates nothing has no time of a token.
+        // Without output tokens there is no time per token.
         let off = if found == expected { 0.0 } else { found / expected - 1.0 };
         self.0.push((off, what.to_owned()));
     }
 
-    /// Tells the largest, which must be within the tolerance.
+    /// Prints the largest deviations, and checks that they are within the tolerance.
     fn within(mut self, tolerance: f64) {
         self.0.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
         let described: Vec<String> =
@@ -99,7 +99,7 @@ impl Deviations {
     }
 }
 
-/// Judges every workload of a mode on every target that can run it, by name; how many were judged.
+/// Calls `judge` for every workload of a mode on every target that can run it; returns how many were judged.
 fn every_pair(library: &Library, mode: Mode, mut judge: impl FnMut(&str, &Parts) -> bool) -> usize {
     let mut cases = 0;
     for target in library.targets().iter().filter(|target| TARGETS.contains(&&*target.name)) {
@@ -113,7 +113,7 @@ fn every_pair(library: &Library, mode: Mode, mut judge: impl FnMut(&str, &Parts)
     cases
 }
 
-/// Every workload that is served, on every target that holds it, one request at a time: nothing queues.
+/// Every serving workload on every target on which it fits, with one request at a time: nothing queues.
 #[test]
 fn in_the_quiet_limit_serving_is_the_closed_form() {
     let library = shipped();
@@ -121,7 +121,7 @@ fn in_the_quiet_limit_serving_is_the_closed_form() {
     let cases = every_pair(&library, Mode::Inference, |pair, parts| {
         let quiet =
             [("concurrency", "1"), ("dp", "1"), ("request_rate", "0"), ("requests", "3"), ("arrivals", "closed")];
-        // Lengths drawn for three requests have a median of their own.
+        // The median of three random lengths differs from the distribution's.
         if pair.starts_with("llama3.1-8b-rl-rollout") {
             return false;
         }
@@ -143,8 +143,8 @@ fn in_the_quiet_limit_serving_is_the_closed_form() {
     worst.within(0.03);
 }
 
-/// Every workload that is trained, on every target: even hardware takes the closed form's time, but for what the closed
-/// form says by rule and the events find out.
+/// Every training workload on every target: with uniform hardware the time is that of the closed form, except where the
+/// closed form applies a rule that the simulation replaces.
 #[test]
 fn on_even_hardware_training_is_near_the_closed_form() {
     let library = shipped();
@@ -188,7 +188,7 @@ fn one_slow_node_holds_all_up_and_the_second_costs_less() {
     assert!(one > 1.1 * even && all >= one && all < 1.31 * even, "{even} {one} {all}");
     let limits = found.detail.unwrap().limits;
     assert!((limits.share(Cause::Stragglers) - share).abs() < 1e-9);
-    // Where all are alike one replica stands for all, and with one slow node two kinds do.
+    // Identical replicas are simulated once; with one slow node there are two kinds.
     assert_eq!(found.detail.unwrap().simulated.unwrap().training.unwrap().replicas, 2);
 }
 
@@ -201,14 +201,14 @@ fn failures_and_checkpoints_cost_what_daly_says() {
     let found = answer(&scenario);
     let seen = found.detail.unwrap().simulated.unwrap().training.unwrap();
     let (mtbf, c) = (1000.0 * 3600.0 / 256.0, 60.0f64);
-    // Young's interval, to Daly's correction.
+    // Young's interval, up to Daly's correction.
     assert!((seen.checkpoint_interval_s.unwrap() / (2.0 * c * mtbf).sqrt() - 1.0).abs() < 0.1, "{seen:?}");
     // First order: checkpoints, half an interval of lost work, restarts.
     let tau = seen.checkpoint_interval_s.unwrap();
     let expected = 1.0 / ((1.0 + c / tau) * (1.0 + (0.5 * (tau + c) + 300.0) / mtbf));
     assert!((seen.goodput - expected).abs() < 0.02, "{} {expected}", seen.goodput);
     assert!((seen.failures_per_day - 86_400.0 / mtbf).abs() < 1e-9);
-    // Step, rate and money all carry it.
+    // Step time, throughput and cost all include it.
     let wall = found.total.step_time_ms * 1e-3;
     assert!((wall * seen.goodput / seen.step_s - 1.0).abs() < 1e-9);
 }
@@ -217,8 +217,8 @@ fn failures_and_checkpoints_cost_what_daly_says() {
 fn simulated_interruptions_match_published_effective_time() {
     let library = shipped();
     let parts = Parts::find(&library, "h100-sxm-1024", "llama3.1-405b-train").unwrap();
-    // Llama 3 (arXiv 2407.21783, section 3.3.4): 419 unexpected interruptions in 54 days on 16,384 H100, more than 90 % of the
-    // time effective.
+    // Llama 3 (arXiv 2407.21783, section 3.3.4): 419 unexpected interruptions in 54 days on 16,384 H100, more than 90 %
+    // effective training time.
     let node_mtbf = (2048.0 * 54.0 * 24.0 / 419.0).to_string();
     let knobs = [("num_nodes", "2048"), ("global", "2048"), ("node_mtbf_h", &*node_mtbf), ("steps", "2")];
     let found = answer(&scenario(&parts, &knobs));
@@ -268,7 +268,7 @@ fn one_seed_is_one_answer_and_another_seed_is_near_it() {
     let simulated = a.detail.unwrap().simulated.unwrap();
     assert!(simulated.half_width.is_some_and(|width| width > 0.0 && width < 0.5), "{simulated:?}");
     assert!((a.total.tokens_per_sec / b.total.tokens_per_sec - 1.0).abs() < 0.2);
-    // What nothing is drawn in needs no second run.
+    // Without random draws, no second run is needed.
     let closed = estimate(&of("h100x8", "llama3_70b_serve", &[("replications", "5")]));
     let simulated = closed.detail.unwrap().simulated.unwrap();
     assert_eq!((simulated.replications, simulated.half_width), (1, Some(0.0)));
@@ -306,7 +306,7 @@ fn a_run_tells_its_progress_keeps_its_tasks_and_can_be_cancelled() {
     assert_eq!(progress.share(), 1.0);
     let output = run.training.unwrap();
     assert!(!output.tasks.is_empty() && !output.critical_path.is_empty() && run.serving.is_none());
-    // Operators that are kept are run one by one, each in whole picoseconds.
+    // Recorded operators are simulated one by one, each rounded to picoseconds.
     let (kept, quick) = (run.estimate.total, estimate(&scenario).total);
     assert!((kept.step_time_ms / quick.step_time_ms - 1.0).abs() < 1e-8, "{kept:?} {quick:?}");
     let cancelled = Progress::new();

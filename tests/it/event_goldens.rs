@@ -1,4 +1,5 @@
-//! The predecessor simulator's closed forms and routes, where they are right, and each deviation by name where they are not.
+//! Closed forms and routes of the predecessor simulator where they are correct, with each deviation described where
+//! they are not.
 
 use atlas_sim::kernel::{EventQueue, Progress, Time};
 use atlas_sim::network;
@@ -23,7 +24,7 @@ fn number(value: &Value) -> f64 {
 
 const RING: Algorithm = Algorithm::Ring { channels: 1, local: 0, chunks: 1 };
 
-/// The network of a case; its tree has accelerators at every node, which no [`Shape`] has.
+/// Network of a case. The predecessor's tree has accelerators at every node, for which there is no [`Shape`].
 fn topology(kind: &str, nodes: u32, wire: Wire) -> (Topology, Option<Shape>) {
     let side = f64::from(nodes).sqrt().floor() as u32;
     let shape = match kind {
@@ -40,8 +41,8 @@ fn topology(kind: &str, nodes: u32, wire: Wire) -> (Topology, Option<Shape>) {
     (shape.build(), Some(shape))
 }
 
-/// Cables, hops and times agree. Deviations: a node cabled to itself is left out; nodes beyond a square torus do not
-/// exist here, there they are unreachable; of several shortest ways another one may be taken.
+/// Cables, hops and times agree. Deviations: ours omits cables from a node to itself, and nodes beyond a square torus,
+/// which are unreachable in the predecessor's; among several shortest paths a different one may be taken.
 #[test]
 fn topologies_and_routes() {
     let cases = cases("topology");
@@ -87,7 +88,7 @@ fn topologies_and_routes() {
     assert!(routes > 100, "{routes}");
 }
 
-/// Times agree, and here ties come in the order of scheduling; there in that of a binary heap.
+/// Times agree. Simultaneous events are handled in the order of scheduling here, and in that of a binary heap there.
 #[test]
 fn order_of_events() {
     let cases = cases("engine_order");
@@ -111,7 +112,7 @@ fn order_of_events() {
             .map(|id| times[id.as_u64().unwrap() as usize])
             .collect();
         let found: Vec<f64> = order.iter().map(|&event| times[event]).collect();
-        // Deviation: the predecessor engine handles the first event beyond its horizon before it stops; here it stays.
+        // Deviation: the predecessor handles the first event beyond its horizon before it stops; ours does not.
         let inside = expected.iter().filter(|&&time| Time::from_seconds(time) <= horizon).count();
         assert!(expected.len() - inside <= 1);
         assert_eq!(found, expected[..inside], "{}", case["id"]);
@@ -135,15 +136,15 @@ fn strong_scaling() {
     }
 }
 
-/// The bandwidth's part of an all-reduce agrees. Deviations: Gbit/s are read as Gbyte/s, and GiB as GB; of the ring's
-/// 2 (n - 1) steps each costs one latency, there one n-th of it; every other pattern is the same formula with a single
-/// latency, whatever its name.
+/// The bandwidth term of an all-reduce agrees. Deviations of the predecessor: Gbit/s are read as Gbyte/s, and GiB as
+/// GB; each of the ring's 2 (n - 1) steps costs an n-th of the latency instead of one latency; every other pattern uses
+/// the same formula with a single latency.
 #[test]
 fn all_reduce() {
     let mut checked = 0;
     for case in cases("simulation") {
         let (input, summary) = (&case["inputs"], &case["expected"]["summary"]);
-        // Only transformers reduce their whole gradients.
+        // Only transformers reduce all their gradients.
         let gpus = number(&input["training"]["num_nodes"]) * number(&input["hardware"]["num_gpus_per_node"]);
         if input["model"]["model_type"] != "transformer" || gpus < 2.0 {
             continue;
@@ -160,7 +161,7 @@ fn all_reduce() {
             ring(0.0) + latency
         };
         assert!((found / expected - 1.0).abs() < 1e-9, "{}: {found} {expected}", case["id"]);
-        // And the closed form is what the events find, latencies in full.
+        // The simulation agrees with the closed form, with full latencies.
         if gpus <= 16.0 {
             let wire = Wire { bandwidth, latency };
             let shape = Shape::Ring { accelerators: gpus as u32, link: wire };

@@ -1,4 +1,4 @@
-//! The measured rows behind answers, as users see them.
+//! The measured rows behind estimates, as shown to users.
 
 use std::process::Command;
 

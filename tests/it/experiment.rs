@@ -1,4 +1,4 @@
-//! The predecessor comparison tool's experiment: loaded, checked, shown, exported, compared.
+//! Experiments of the predecessor comparison tool: loaded, checked, shown, exported, compared.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ fn example() -> String {
     std::fs::read_to_string(Path::new(ROOT).join("examples/config.yaml")).unwrap()
 }
 
-/// What the program does with a document in place of the example.
+/// Runs the program with a document in place of the example.
 fn described(text: &str, args: &[&str], set: &[(&str, &str)]) -> (Option<i32>, String, String) {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("config.yaml"), text).unwrap();
@@ -53,14 +53,14 @@ fn platforms_models_and_parallelism_are_targets_workloads_and_knobs() {
     assert_eq!(knobs(&library, "nvidia", "llama", &CUT), ["4", "1", "2", "fp8", "full"]);
     assert_eq!(knobs(&library, "amd", "llama", &CUT), ["1", "1", "8", "bf16", "none"]);
     assert_eq!(knobs(&library, "nvidia", "qwen", &CUT), ["4", "2", "1", "fp8", "full"]);
-    // The same knobs for all: what platforms would do differently is left out.
+    // With identical knobs for all, platform-specific settings are omitted.
     library.compare_by(Methodology::IdenticalConfig);
     for target in ["nvidia", "amd"] {
         assert_eq!(knobs(&library, target, "llama", &CUT), ["4", "1", "2", "bf16", "auto"]);
     }
     let wanted = [Knob::Microbatch, Knob::Global, Knob::Prompt, Knob::TrainTokens, Knob::HourlyUsd];
     assert_eq!(knobs(&library, "amd", "llama", &wanted), ["1", "128", "2048", "2621440", "24"]);
-    // What ships is still found by name, and not listed.
+    // Built-in entries are still found by name, but not listed.
     assert!(library.target("h100-sxm-8").is_ok());
     let parts = Parts::find(&library, "nvidia", "llama").unwrap();
     let estimate = engine::estimate(&Scenario::from_files(&parts));
@@ -75,7 +75,7 @@ fn a_layer_may_hold_an_experiment_beside_its_other_files() {
     let library = Library::load(&sources, None);
     assert_eq!(library.targets().len(), 2);
     assert_eq!(knobs(&library, "amd", "qwen", &CUT), ["1", "1", "8", "bf16", "none"]);
-    // A broken one keeps what it last said.
+    // A broken file keeps the last valid state.
     std::fs::write(dir.path().join("config.yaml"), example().replace("DP: 8", "DP: 7")).unwrap();
     let again = Library::load(&sources, Some(&library));
     assert!(again.problems().errors() >= 2);
@@ -109,7 +109,7 @@ fn every_problem_is_named_at_its_place_at_once() {
     ] {
         assert!(problems.contains(wanted), "{wanted} in:\n{problems}");
     }
-    // `check` says the same, and shows the lines.
+    // `check` reports the same, with source lines.
     let (code, answer, again) = described(&text, &["check", "config.yaml"], &[]);
     assert!(code == Some(1) && answer.contains("experiment") && again.contains("TP 3 x PP 1 x DP 2 = 6"), "{again}");
 }
@@ -143,7 +143,7 @@ fn values_are_shown_with_where_they_came_from_in_every_format() {
     assert_eq!(json["config"]["training"]["duration"]["train_iters"], 10);
     assert_eq!(json["config"]["parallelism"]["maximum_performance"]["llama"]["amd"]["gradient_accumulation_steps"], 16);
     assert_eq!(json["from"]["training.duration.train_iters"], "= max_steps");
-    // As YAML it is a document again, which says the same.
+    // The YAML output is a valid document with the same content.
     let (_, yaml, _) = described(&example(), &["config", "show", "--format", "yaml"], &[]);
     let (code, again, problems) = described(&yaml, &["config", "show", "--format", "json"], &[]);
     assert_eq!(code, Some(0), "{problems}");
@@ -192,7 +192,7 @@ fn targets_are_compared_by_the_experiments_own_methodologies() {
     assert_eq!(identical["methodology"], "identical-config");
     assert_eq!(own, json(&["--methodology", "maximum-performance"]));
     assert_ne!(own, identical);
-    // Without a target it is the experiment's two, and a run takes their knobs.
+    // Without `--target`, the experiment's two targets are compared, and a run uses their knobs.
     let args = ["run", "--config", "config.yaml", "--workload", "llama", "--target", "amd", "--format", "json"];
     let (code, answer, problems) = described(&example(), &args, &[]);
     assert_eq!(code, Some(0), "{problems}");
@@ -208,7 +208,7 @@ fn targets_are_compared_by_the_experiments_own_methodologies() {
     assert!(slower.total.tokens_per_sec < own.total.tokens_per_sec);
 }
 
-/// A run as the comparison tool writes it, of so many tokens a second.
+/// A run in the comparison tool's format, with a given step time and throughput.
 fn measured(device: &str, seconds: f64, rate: f64) -> Value {
     let steps = 40;
     serde_json::json!({
@@ -245,7 +245,7 @@ fn runs_stand_beside_what_is_predicted_of_them_with_error_and_interval() {
     let json =
         |more: &[&str]| -> Value { serde_json::from_str(&run(&[more, &["--format", "json"]].concat())).unwrap() };
 
-    // By what the files and the flag say.
+    // With the settings of the files and the flag.
     let all = json(&["--model", "llama-3.1-8b"]);
     for (index, seconds) in [(0, 6.4), (1, 3.0)] {
         let predicted = &all["measured"][index]["predicted"];
@@ -258,17 +258,18 @@ fn runs_stand_beside_what_is_predicted_of_them_with_error_and_interval() {
         assert!(number(rate, "low") < number(rate, "value") && number(rate, "value") < number(rate, "high"));
         let inside = (number(rate, "low")..=number(rate, "high")).contains(&number(rate, "measured"));
         assert_eq!(rate["within"], inside);
-        // The time of a step is the batch over the rate, in the ends of the interval as well.
+        // Step time is the batch divided by the throughput, also at the ends of the interval.
         assert!((number(step, "value") * number(rate, "value") / (128.0 * 2048.0) - 1.0).abs() < 1e-9);
         assert!((number(step, "low") * number(rate, "high") / (128.0 * 2048.0) - 1.0).abs() < 1e-9);
         assert!(number(&predicted["memory_gb"], "error_percent").is_finite());
     }
-    // Runs that learn at rates thirty times apart are no fair comparison.
+    // Runs whose learning rates differ by a factor of thirty are no fair comparison.
     let notes = all["measured"][1]["notes"].to_string();
     assert!(notes.contains("peak learning rate") && notes.contains("x0.0333"), "{notes}");
     assert!(!all["measured"][0]["notes"].to_string().contains("peak learning rate"));
 
-    // An experiment says which model it is and what it costs; predicted is what ran, where that is not what it prescribes.
+    // The experiment provides model and price. The prediction is for the run as it was made, even where it deviates
+    // from the experiment.
     let own = json(&["--config", "config.yaml"]);
     assert_eq!(
         own["measured"][1]["predicted"]["tokens_per_second"],
@@ -279,7 +280,7 @@ fn runs_stand_beside_what_is_predicted_of_them_with_error_and_interval() {
     assert!(notes.contains("3.00 $/h per accelerator: config.yaml"), "{notes}");
     assert!(!own["measured"][0]["notes"].to_string().contains("ran tensor_model_parallel_size"));
 
-    // Without a model there is no prediction, and that is said.
+    // Without a model there is no prediction, which a note states.
     let none = json(&[]);
     assert!(none["measured"][0]["notes"].to_string().contains("no prediction: the file does not name the model"));
 

@@ -1,4 +1,4 @@
-//! Derivations of every metric on scenarios of every kind: they add up, and every input says where it comes from.
+//! Derivations of every metric on scenarios of every kind: they are consistent, and every input has an origin.
 
 use crate::common::plans;
 
@@ -15,12 +15,12 @@ use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 use proptest::prelude::*;
 
-/// Whether two figures are the same up to rounding.
+/// Whether two values are equal up to rounding.
 fn same(a: f64, b: f64) -> bool {
     a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs()) || (a.is_nan() && b.is_nan())
 }
 
-/// Metrics whose figures the analytical engine derives from terms whenever the scenario can run.
+/// Metrics that the analytical engine derives from terms whenever the scenario can run.
 const DERIVED: [&str; 12] = [
     "tokens_per_sec",
     "step_time_ms",
@@ -36,7 +36,7 @@ const DERIVED: [&str; 12] = [
     "node_power_w",
 ];
 
-/// Checks every derivation of a scenario and returns its terms, and the derived metrics that lack an equation.
+/// Checks all derivations of a scenario; returns the number of terms, and the derived metrics without an equation.
 fn check(parts: &Parts, scenario: &Scenario) -> (usize, Vec<String>) {
     let estimate = engine::estimate(scenario);
     let fits = matches!(estimate.detail.map(|d| d.verdict), Some(Verdict::Fits));
@@ -143,10 +143,10 @@ proptest! {
     }
 }
 
-/// The library of [`plans`], read once.
+/// The library of [`plans`], loaded once.
 static LIBRARY: OnceLock<Library> = OnceLock::new();
 
-/// The first term of that symbol in the tree or bearing on it.
+/// First term with this symbol in the tree, including terms that only bear on a value.
 fn find<'t>(tree: &'t Term, symbol: &str) -> Option<&'t Term> {
     if tree.symbol == symbol {
         return Some(tree);

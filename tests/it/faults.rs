@@ -1,8 +1,8 @@
-//! Every command that writes, on a disk that fails: each file is the old one or the new one, whole, nothing temporary is
-//! left, and what was not written is said.
+//! All commands that write, with a failing disk: each file is the complete old or the complete new one, no temporary
+//! files are left, and failures are reported.
 //!
-//! Here the disk takes no more than so many bytes of a file (`ulimit -f`), which cuts a write short and then refuses it.
-//! `cargo xtask faults` lets each system call in turn fail, by `strace`.
+//! Here the file size is limited (`ulimit -f`), which truncates a write and then rejects further ones.
+//! `cargo xtask faults` makes each system call fail in turn, using `strace`.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
@@ -12,12 +12,12 @@ use std::process::{Command, Output};
 use crate::common::program::driven;
 
 const OLD: &[u8] = b"what was there before\n";
-/// Largest file that can be written, in the blocks of `ulimit -f`.
+/// Limits of the file size, in blocks of `ulimit -f`.
 const LIMITS: [u32; 5] = [0, 1, 4, 32, 256];
 
 struct Writer {
     arguments: &'static str,
-    /// Whether files that exist already are replaced; else they are refused.
+    /// Whether existing files are replaced; otherwise they cause an error.
     replaces: bool,
 }
 
@@ -59,7 +59,7 @@ const WRITERS: [Writer; 19] = [
     Writer { arguments: "validate --kind latency --svg v.svg", replaces: true },
 ];
 
-/// What runs the program: nothing, or a program that lets calls fail.
+/// Runs the program; `before` is empty, or a command that injects faults.
 fn run(dir: &Path, before: &str, arguments: &str) -> Output {
     let line = format!("{before} exec {} {arguments}", driven());
     run_line(dir, &line)
@@ -71,7 +71,7 @@ fn run_line(dir: &Path, line: &str) -> Output {
     command.env("ATLAS_CONFIG_DIR", dir.join("none")).env("ATLAS_STATE_DIR", dir.join("none")).output().unwrap()
 }
 
-/// All files below a directory, by their paths in it.
+/// All files below a directory, by their relative paths.
 fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     fn add(dir: &Path, below: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
         for entry in std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
@@ -88,13 +88,13 @@ fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Whether a file is all of what it should be: records and reports differ in their moment, and in nothing else.
+/// Whether a file is complete: records and reports differ in their timestamps only.
 fn whole(file: &[u8], expected: &[u8]) -> bool {
     let end = |bytes: &[u8]| bytes[bytes.len().saturating_sub(6)..].to_vec();
     file.len().abs_diff(expected.len()) < 64 && end(file) == end(expected)
 }
 
-/// What a writer leaves in a directory where nothing fails.
+/// Files that a command writes if nothing fails.
 fn expected(writer: &Writer) -> BTreeMap<PathBuf, Vec<u8>> {
     let dir = tempfile::tempdir().unwrap();
     let output = run(dir.path(), "", writer.arguments);
@@ -104,7 +104,7 @@ fn expected(writer: &Writer) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
-/// Judges what is left of the files of a writer after something failed.
+/// Checks the remaining files of a command after a fault.
 fn judge(writer: &Writer, dir: &Path, expected: &BTreeMap<PathBuf, Vec<u8>>, output: &Output, fault: &str) {
     let found = files(dir);
     let (arguments, stderr) = (writer.arguments, String::from_utf8_lossy(&output.stderr));
@@ -130,7 +130,7 @@ fn judge(writer: &Writer, dir: &Path, expected: &BTreeMap<PathBuf, Vec<u8>>, out
     }
 }
 
-/// A directory with the files that a writer will replace.
+/// A directory with the files that a command will replace.
 fn prepared(writer: &Writer, expected: &BTreeMap<PathBuf, Vec<u8>>) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for path in expected.keys().filter(|_| writer.replaces) {
@@ -151,7 +151,7 @@ fn on_a_disk_that_is_full_every_file_is_the_old_one_or_the_new_one() {
             judge(writer, dir.path(), &expected, &output, &format!("{limit} blocks"));
             if limit == 0 {
                 let said = String::from_utf8_lossy(&output.stderr);
-                // The file, or the directory that holds those of a command.
+                // The message names a file, or the directory of the files.
                 let named = |path: &PathBuf| path.iter().any(|part| said.contains(&*part.to_string_lossy()));
                 assert!(expected.keys().any(named), "{}: {said}", writer.arguments);
             }
@@ -186,18 +186,18 @@ fn a_sweep_that_the_disk_cuts_off_goes_on_where_it_was() {
     }
 }
 
-/// Calls, and how many of them at most: writes go to standard output, too.
+/// System calls, with the maximum number of faults each: writes also go to stdout.
 const CALLS: [(&str, u32); 6] =
     [("write", 6), ("fsync", 4), ("rename,renameat,renameat2", 3), ("openat", 2), ("fchmod,fchown", 2), ("linkat", 2)];
 const ERRORS: [&str; 5] = ["ENOSPC", "EIO", "EROFS", "EDQUOT", "ESTALE"];
 
-/// Runs a writer with one call that fails; whether there was such a call.
+/// Runs a command with one failing call; returns whether that call occurred.
 fn fails(writer: &Writer, expected: &BTreeMap<PathBuf, Vec<u8>>, (calls, when): (&str, u32), errno: &str) -> bool {
     let dir = prepared(writer, expected);
     let beside = tempfile::tempdir().unwrap();
     let trace = beside.path().join("trace");
     let program = driven();
-    // Only calls on files of this directory: not those that load the program.
+    // Only calls on files of this directory, not those that load the program.
     let inject = format!("-e trace={calls} -e inject={calls}:error={errno}:when={when}");
     let at = if calls == "openat" { format!("-P {}", dir.path().display()) } else { String::new() };
     let out = trace.display();
@@ -207,8 +207,8 @@ fn fails(writer: &Writer, expected: &BTreeMap<PathBuf, Vec<u8>>, (calls, when): 
     String::from_utf8_lossy(&std::fs::read(&trace).unwrap_or_default()).contains("(INJECTED)")
 }
 
-/// Run by `cargo xtask faults`. Each call of each writer fails once, with one error after the other; with `--all` each
-/// fails with each error.
+/// Run by `cargo xtask faults`. Each call of each command fails once, alternating between the errors; with `--all`,
+/// each call fails with every error.
 #[test]
 #[ignore = "long: `cargo xtask faults`"]
 fn long_run() {
@@ -225,7 +225,7 @@ fn long_run() {
                     there &= fails(writer, &expected, (calls, when), errno);
                     runs += 1;
                 }
-                // There are no more of them.
+                // There are no further calls.
                 if !there {
                     break;
                 }

@@ -1,5 +1,5 @@
-//! The findings A1 to A20 of the review of the interface: what went wrong then, typed again. `docs/interface.md` lists
-//! them with the tests that guard each.
+//! Findings A1 to A20 of the interface review: the same inputs, repeated. `docs/interface.md` lists them with the tests
+//! that cover each.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ fn value(start: &Start, name: &str) -> f64 {
     start.app.answer.value(Metric::named(name).unwrap()).unwrap()
 }
 
-/// A1: without `accelerator:` another engine answered, and was ranked.
+/// A1: without `accelerator:`, a different engine was used and ranked.
 #[test]
 fn a01_the_example_of_the_readme_is_answered_by_the_engine_of_the_catalog() {
     let readme = readme();
@@ -33,7 +33,7 @@ fn a01_the_example_of_the_readme_is_answered_by_the_engine_of_the_catalog() {
     assert!(scenario.engine.reasons(), "{}", scenario.engine.name());
 }
 
-/// What to do about a problem is wrapped within its frame, not cut.
+/// The help text of a diagnostic is wrapped within its frame, not truncated.
 #[test]
 fn the_help_of_a_problem_is_read_in_full_at_every_width() {
     let dir = tempfile::tempdir().unwrap();
@@ -59,7 +59,7 @@ fn a02_the_first_tour_is_whether_a_model_fits() {
     assert!(last.section.is_some(), "the legacy model stands under a heading of its own: {}", last.title);
 }
 
-/// A4: a step of the five minutes changed nothing.
+/// A4: a step of the five-minute introduction changed nothing.
 #[test]
 fn a04_the_five_minutes_of_the_readme_work_as_they_say() {
     assert!(
@@ -78,12 +78,12 @@ fn a04_the_five_minutes_of_the_readme_work_as_they_say() {
     }
     start.keys("1V<Enter>");
     assert_eq!(start.app.view, View::Explain);
-    // Two targets are searched sooner than all.
+    // A search on two targets is faster than on all.
     start.keys("1Hmmc");
     assert!(start.text().contains("cheapest tpot<50ms ttft<2s 5% free"), "{}", start.text());
 }
 
-/// A5: two views gave different times to first token without a word.
+/// A5: two views showed different times to first token without an explanation.
 #[test]
 fn a05_simulated_latencies_stand_beside_those_of_the_closed_form() {
     let mut start = Start::new();
@@ -93,7 +93,7 @@ fn a05_simulated_latencies_stand_beside_those_of_the_closed_form() {
     assert!(text.contains(&format!("closed form {}", closed.show(value(&start, "ttft_ms")))), "{text}");
 }
 
-/// A6: columns of the comparison were ragged.
+/// A6: numbers in columns of the comparison were not aligned.
 #[test]
 fn a06_all_numbers_of_a_column_end_in_the_same_place() {
     let mut start = Start::new();
@@ -106,7 +106,7 @@ fn a06_all_numbers_of_a_column_end_in_the_same_place() {
         line
     };
     let (tpot, ttft) = (ends("TPOT"), ends("TTFT"));
-    // A number ends where the next character is no part of one.
+    // A number ends where the next character is not part of one.
     let last = |line: &str| {
         let chars: Vec<char> = line.chars().collect();
         let number = |at: usize| chars.get(at).is_some_and(|c| c.is_ascii_digit());
@@ -117,7 +117,7 @@ fn a06_all_numbers_of_a_column_end_in_the_same_place() {
     assert_eq!(last(&tpot).first(), last(&ttft).first(), "{text}");
 }
 
-/// A8: after sorting, the winner was out of sight.
+/// A8: after sorting, the best target was outside the viewport.
 #[test]
 fn a08_sorting_brings_the_winner_into_sight() {
     let mut start = Start::new();
@@ -126,7 +126,7 @@ fn a08_sorting_brings_the_winner_into_sight() {
     assert!(start.text().contains(&**best), "{}", start.text());
 }
 
-/// A9: an arrow in the lists ended in changing a knob.
+/// A9: an arrow key in the lists could change a knob.
 #[test]
 fn a09_arrows_in_the_lists_change_no_knob() {
     let mut start = Start::new();
@@ -135,7 +135,7 @@ fn a09_arrows_in_the_lists_change_no_knob() {
     assert_eq!(start.app.pane, Pane::Workloads);
 }
 
-/// A10: a filtered list kept an invisible cursor.
+/// A10: the cursor of a filtered list was on a hidden row.
 #[test]
 fn a10_the_cursor_of_a_filtered_list_is_on_a_row_that_is_shown() {
     let mut start = Start::new();
@@ -145,7 +145,7 @@ fn a10_the_cursor_of_a_filtered_list_is_on_a_row_that_is_shown() {
     assert_eq!(&*start.app.now.setup.target, "mi300x-64");
 }
 
-/// A11: tabs and views were both numbered.
+/// A11: tabs and views had the same numbers.
 #[test]
 fn a11_the_numbers_of_tabs_are_distinguished_from_those_of_views() {
     let mut start = Start::new();
@@ -155,7 +155,7 @@ fn a11_the_numbers_of_tabs_are_distinguished_from_those_of_views() {
     assert!(strip.contains("Alt-1") && strip.contains("Alt-2"), "{strip}");
 }
 
-/// A12: candidates showed no layout and no figures.
+/// A12: candidates showed neither layout nor metrics.
 #[test]
 fn a12_candidates_state_layout_and_figures() {
     let mut start = Start::new();
@@ -166,7 +166,7 @@ fn a12_candidates_state_layout_and_figures() {
     }
 }
 
-/// A13: the chart could not be read at the constraint, and its export stated half of the settings.
+/// A13: the chart could not be read at the constraint, and its export contained only half of the settings.
 #[test]
 fn a13_the_frontier_states_the_settings_of_every_point() {
     let mut start = Start::new();
@@ -177,7 +177,7 @@ fn a13_the_frontier_states_the_settings_of_every_point() {
     assert!(row.contains("tp=") && row.contains("max_num_seqs="), "{heads:?}\n{row}");
 }
 
-/// A14: typed words led elsewhere. See also `the_first_row_is_what_the_word_means`.
+/// A14: search results did not match the typed words. See also `the_first_row_is_what_the_word_means`.
 #[test]
 fn a14_what_is_typed_is_what_is_found() {
     for (typed, found) in [("/llama 70b", "llama3.1-70b-serve"), ("/tpot", "TPOT")] {
@@ -190,7 +190,7 @@ fn a14_what_is_typed_is_what_is_found() {
     }
 }
 
-/// A16: help was one unsorted list.
+/// A16: help was a single unsorted list.
 #[test]
 fn a16_help_stands_under_headings() {
     let mut start = Start::new();
@@ -200,7 +200,7 @@ fn a16_help_stands_under_headings() {
     assert!(BINDINGS.iter().all(|row| !row.help.ends_with(", or back")));
 }
 
-/// A17: small screens were refused.
+/// A17: small screens were rejected.
 #[test]
 fn a17_small_screens_show_the_focused_pane() {
     for size in [(60, 18), (40, 12)] {
@@ -211,7 +211,7 @@ fn a17_small_screens_show_the_focused_pane() {
     }
 }
 
-/// A18: the memory of an 80 GB card was 85.9.
+/// A18: the memory of an 80 GB accelerator was shown as 85.9 GB.
 #[test]
 fn a18_memory_is_counted_as_data_sheets_do() {
     let start = Start::new();
@@ -220,7 +220,7 @@ fn a18_memory_is_counted_as_data_sheets_do() {
     assert!((70.0..80.0).contains(&share), "an 80 GB device has {share}");
 }
 
-/// A19: thirty rows of one weight.
+/// A19: thirty rows of equal weight.
 #[test]
 fn a19_few_figures_lead_and_the_rest_is_folded() {
     let start = Start::new();
@@ -230,7 +230,7 @@ fn a19_few_figures_lead_and_the_rest_is_folded() {
     assert!(text.contains("power ▸") && text.contains("cost ▸"), "{text}");
 }
 
-/// A20: `R` did nothing in the lists, undo said nothing, and nothing unmarked all.
+/// A20: `R` had no effect in the lists, undo gave no feedback, and there was no way to unmark all.
 #[test]
 fn a20_reset_undo_and_unmark_work_in_the_lists_and_say_so() {
     let mut start = Start::new();
@@ -272,7 +272,7 @@ fn every_test_that_the_page_of_findings_names_exists() {
         names.map(|name| name.trim_end_matches('…').to_owned()).collect()
     };
     let mut names = named(findings);
-    // Of the audit of the answers: the column of tests in the tables that have one; each row has an entry there.
+    // For the answer audit: the column of tests in the tables that have one; it must not be empty in any row.
     let page = read("docs/findings.md");
     let mut column = None;
     let mut rows = 0;

@@ -1,7 +1,7 @@
-//! Fuzzing of every parser and decoder: inputs are mutated from small pieces of real files, and what must hold of any input
-//! is checked. This short run is a part of the tests and needs stable Rust alone. `cargo xtask fuzz` runs the same targets
-//! under libFuzzer, which sees what an input reaches; put an input that it finds into `tests/corpus/TARGET/` once the
-//! failure is mended, so that it is tried first from then on.
+//! Fuzzing of all parsers and decoders: inputs are mutated from small pieces of real files, and invariants are checked.
+//! This short run is part of the tests and needs only stable Rust. `cargo xtask fuzz` runs the same targets under
+//! libFuzzer, which is guided by coverage. After fixing a failure, add its input to `tests/corpus/TARGET/`, so that
+//! every later run tries it first.
 
 mod attempt;
 mod mutate;
@@ -16,9 +16,9 @@ use self::attempt::{Bounds, attempt};
 use self::mutate::Mutator;
 use self::targets::{TARGETS, Target};
 
-/// Mutants of a target.
+/// Mutants per target.
 const MUTANTS: usize = 150;
-/// Longest input that is made.
+/// Maximum length of an input, bytes.
 const LONGEST: usize = 64 << 10;
 
 fn failed(target: &Target, input: &[u8], why: &str) -> ! {
@@ -30,7 +30,7 @@ fn failed(target: &Target, input: &[u8], why: &str) -> ! {
     panic!("{}: {why}; the input is {}", target.name, path.display());
 }
 
-/// Inputs that failed once, and are tried in every run.
+/// Inputs of earlier failures, tried in every run.
 fn corpus(target: &Target) -> Vec<Vec<u8>> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(target.name);
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
@@ -42,7 +42,7 @@ fn corpus(target: &Target) -> Vec<Vec<u8>> {
 #[test]
 fn no_input_breaks_a_parser() {
     let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    // Generous: the machine may be loaded, and other tests take memory beside this one. What takes quadratic time takes far
+    // Generous, as the machine may be loaded, and other tests in this process use memory. Quadratic time would take far
     // longer.
     let patience = Duration::from_secs(20);
     let bounds = Bounds { doubt: patience, time: patience, memory: u64::MAX };

@@ -1,4 +1,4 @@
-//! The predecessor system's answers, case by case: `semi_empirical` agrees to 1e-9 relative on every field.
+//! The predecessor's answers, case by case: `semi_empirical` agrees to 1e-9 relative in every field.
 
 use std::sync::Arc;
 
@@ -140,7 +140,7 @@ fn the_same_profile_is_chosen() {
     let mut cases = 0;
     for case in goldens["cases"].as_array().unwrap().iter().filter(|case| case["kind"] == "hardware_resolution") {
         let (id, inputs, expected) = (case["id"].as_str().unwrap(), &case["inputs"], &case["expected"]);
-        // A directory of files is what there is to choose from; a single file needs no choice.
+        // Only cases with a directory of files involve a choice.
         let Some(files) = inputs["dir_files"].as_object() else { continue };
         let mut names: Vec<&String> = files.keys().collect();
         names.sort();
@@ -153,7 +153,7 @@ fn the_same_profile_is_chosen() {
             .collect();
         let target = &inputs["match_target"];
         let chosen = choose(&keys, target["name"].as_str().unwrap(), target["vendor"].as_str().unwrap());
-        // The original lays the chosen file over its defaults: what the file says must show in its answer.
+        // The predecessor merges the chosen file into its defaults, so the file's values must appear in its answer.
         match chosen {
             Some(index) => {
                 let file = &files[names[index].as_str()];
@@ -185,7 +185,8 @@ fn leaves(value: &Value, path: &mut Vec<String>, out: &mut Vec<(Vec<String>, Val
     }
 }
 
-/// The original fills holes from hidden defaults and then fails on the ones its defaults lack. Ours lists every hole.
+/// The predecessor fills missing values from hidden defaults, and fails on those that the defaults lack. Ours lists all
+/// missing values.
 #[test]
 fn a_profile_with_holes_is_a_list_of_what_is_missing() {
     let goldens = goldens();

@@ -1,4 +1,4 @@
-//! The interface on an imported job.
+//! The TUI with an imported job.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

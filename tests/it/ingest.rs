@@ -1,4 +1,4 @@
-//! Real logs against what must be read in them, and properties of reading anything at all.
+//! Real logs with their expected facts, and properties of reading arbitrary input.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -75,7 +75,7 @@ fn steps_survive_whatever_stands_between_and_around_them() {
             .lines()
             .map(|line| format!("\0{line}\0\nINFO: 10.0.0.1 - \"POST /v1\" 200 OK\n 50%|███  | 1/2\r"))
             .collect(),
-        // Every line twice, as with `tee` or two ranks that print the same.
+        // Every line twice, as with `tee` or with two ranks that print the same.
         plain
             .lines()
             .filter(|line| {
@@ -91,13 +91,13 @@ fn steps_survive_whatever_stands_between_and_around_them() {
     ];
     for text in dressed {
         let mut got = facts(text.as_bytes());
-        // Copies are described, and their skipped iterations were printed twice.
+        // Copies are reported, and skipped iterations are counted twice.
         got.as_object_mut().unwrap().remove("copies_of_other_ranks");
         assert_eq!(got["step_time_s"], expected["step_time_s"]);
         assert_eq!(got["num_gpus"], expected["num_gpus"]);
         assert_eq!(got["loss"], expected["loss"]);
     }
-    // A last line that was cut in the middle of a number is not half a number.
+    // A last line that is truncated within a number is not read as a shorter number.
     let cut = &plain[..plain.rfind("elapsed time per iteration (ms): 12104").unwrap() + 36];
     assert_eq!(facts(cut.as_bytes())["n_records"], 9);
 }
@@ -115,7 +115,7 @@ fn two_runs_in_one_file_are_two_runs() {
     assert!((mean(0) - mean(1) - 1.0).abs() < 1e-9);
 }
 
-/// What launchers, collectors and other systems do to a log changes nothing of what it tells.
+/// Additions by launchers, log collectors and other systems do not change the facts.
 #[test]
 fn a_log_tells_the_same_however_it_was_gathered() {
     const FRONTS: [&str; 8] = [
@@ -148,7 +148,7 @@ fn a_log_tells_the_same_however_it_was_gathered() {
             ("UTF-16 LE", utf_16(u16::to_le_bytes)),
             ("UTF-16 BE", utf_16(u16::to_be_bytes)),
         ];
-        // A document of JSON over many lines is no log.
+        // A multi-line JSON document is not a log.
         if !name.ends_with(".json") {
             for front in FRONTS {
                 gathered.push((
@@ -180,7 +180,7 @@ fn what_is_not_known_is_said_with_its_place() {
     assert!(error.contains("it is binary"), "{error}");
 }
 
-/// The samples, each cut and changed at some places.
+/// The samples, each with random cuts and changes.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let names: Vec<String> = expectations().iter().map(|entry| entry["file"].as_str().unwrap().to_owned()).collect();
     let edits = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_usize..3), 1..40);

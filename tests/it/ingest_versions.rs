@@ -1,11 +1,11 @@
-//! Lines as other versions of the tools write them than those of the real samples: what must be read in each. Written
-//! from knowledge of what the tools print; none is a recorded run.
+//! Log lines in the formats of other tool versions than those of the real samples, with their expected facts. They are
+//! written from knowledge of the tools' output; none is a recorded run.
 
 use atlas_ingest as ingest;
 use atlas_ingest::Context;
 use serde_json::Value;
 
-/// A few lines, the format they are of, and facts as JSON pointers with their values.
+/// A few lines, their format, and facts as JSON pointers with values.
 type Version<'a> = (&'a str, &'a str, &'a [(&'a str, f64)]);
 
 const VERSIONS: &[Version<'_>] = &[

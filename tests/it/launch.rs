@@ -1,4 +1,4 @@
-//! `atlas launch` of several scenarios at once.
+//! `atlas launch` for several scenarios at once.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! The files a user writes: layers, bounds, complaints, and text that is no document at all.
+//! Files written by users: layers, bounds, diagnostics, and text that is not a document.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ fn keys_of_other_sections_are_reported_with_the_place_where_they_belong() {
     ] {
         assert!(text.contains(help), "{help}: {text}");
     }
-    // Training of a model of the catalog generates nothing, so its length need not be stated.
+    // Training of a model of the catalog generates no tokens, so the output length need not be stated.
     assert_eq!(library.workload("w").unwrap().shape.generate, 0.0);
 }
 
@@ -119,7 +119,8 @@ fn a_broken_file_that_appears_later_leaves_in_force_what_was() {
         write(dir.path(), "workload/targets.yaml", text);
         let after = Library::load(&sources, Some(&before));
         assert!(after.problems().has_errors() && usable(&after), "{text}");
-        // Whoever starts with the broken file has no content from before: what ships must not answer in its place.
+        // If the file is broken from the start, there is no earlier content, and built-in entries must not be
+        // substituted.
         assert!(!usable(&Library::load(&sources, None)), "{text}");
     }
     std::fs::remove_file(&file).unwrap();
@@ -164,7 +165,7 @@ fn an_unknown_request_profile_is_reported_once_where_it_stands() {
         described[0].contains("gpt5_1t_train.schedule.default_request_profile: found text \"paek\""),
         "{described:?}"
     );
-    // Names that cannot be shown are refused.
+    // Names with unprintable characters are rejected.
     write(dir.path(), "targets.yaml", &TARGETS.replacen("GROQ_LPU_NODE", "\"a\\nb\"", 1));
     assert!(from(dir.path()).problems().to_string().contains("a printable name"));
 }
@@ -185,7 +186,7 @@ fn a_broken_profile_is_reported_where_it_is_used() {
     assert!(library.profile_for(library.target("GROQ_LPU_NODE").unwrap()).is_ok());
 }
 
-/// The config of a small Llama-like model.
+/// Config of a small Llama-like model.
 const CONFIG: &str = r#"{"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16,
  "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 8192, "vocab_size": 128256,
  "max_position_embeddings": 8192, "tie_word_embeddings": true}"#;
@@ -206,12 +207,12 @@ fn a_model_may_be_a_config_beside_the_file_that_names_it() {
     assert!(Scenario::resolve(&parts, &Overrides::new()).is_ok());
     let config = dir.path().join("models/own/config.json");
     assert_eq!(Library::load(&sources, None).configs(), [config]);
-    // The folder alone will do, and an absolute path is what it is.
+    // The directory is enough, and absolute paths are supported.
     write(dir.path(), "workloads.yaml", &workload("models/own"));
     assert!(find().is_ok());
     write(dir.path(), "workloads.yaml", &workload(dir.path().join("models/own/config.json").to_str().unwrap()));
     assert!(find().is_ok());
-    // What is not there is described where it was asked for; what is wrong within, there.
+    // A missing file is reported at the reference; errors in the file are reported in the file.
     write(dir.path(), "workloads.yaml", &workload("models/none.json"));
     let described = find().unwrap_err().to_string();
     assert!(
@@ -269,13 +270,14 @@ fn prices_nodes_and_parallelism_do_what_they_must() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// A shipped file with a few bytes changed, cut or doubled: complaints, never a panic, always with a place.
+    /// A built-in file with some characters changed, deleted or duplicated causes diagnostics with positions, never a
+    /// panic.
     #[test]
     fn damaged_files_never_panic(which in 0usize..3, edits in prop::collection::vec((any::<prop::sample::Index>(), any::<char>(), 0u8..4), 1..6)) {
         let (name, text) = [("targets.yaml", TARGETS), ("workloads.yaml", WORKLOADS), ("profiles/nvidia.yaml", PROFILE)][which];
         let mut chars: Vec<char> = text.chars().collect();
         for (at, c, how) in edits {
-            // Nothing is left to be damaged.
+            // Nothing is left to damage.
             if chars.is_empty() { break; }
             let at = at.index(chars.len());
             match how {
@@ -299,7 +301,7 @@ proptest! {
         prop_assert!(library.problems().iter().all(|problem| !problem.message.is_empty()));
     }
 
-    /// Output format reads back as the same document.
+    /// Printed YAML is parsed to the same document.
     #[test]
     fn printing_and_parsing_is_the_identity(node in any_node()) {
         let text = serde_yaml::to_string(&node).unwrap();

@@ -1,5 +1,4 @@
-//! Many instances at once, many logs, and a day of requests: what each takes of processor and memory. Run by
-//! `cargo xtask load`.
+//! CPU time and memory of many instances at once, many logs, and a day of requests. Run by `cargo xtask load`.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -16,7 +15,7 @@ const INSTANCES: usize = 50;
 const LOGS: usize = 100;
 const REQUESTS: usize = 100_000;
 
-/// Processor time so far, seconds, and resident memory of its own and in all, MB.
+/// CPU time so far, seconds, and resident memory, private and total, MB.
 fn usage(pid: u32) -> (f64, f64, f64) {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
@@ -37,7 +36,7 @@ fn start(dir: &Path) -> Session {
     Session::run(dir, command)
 }
 
-/// Means over all.
+/// Means over all instances.
 fn mean(of: &[(f64, f64, f64)]) -> (f64, f64, f64) {
     let n = of.len() as f64;
     let sum = of.iter().fold((0.0, 0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2));
@@ -52,7 +51,7 @@ fn fifty_instances_share_a_home() {
     for session in &sessions {
         session.wait_for("Results");
     }
-    // The session is written down, and what was loaded late is loaded.
+    // By now the session is saved, and everything that is loaded lazily is loaded.
     std::thread::sleep(Duration::from_secs(5));
     let all = |sessions: &[Session]| -> Vec<(f64, f64, f64)> {
         sessions.iter().map(|session| usage(session.child.process_id().unwrap())).collect()
@@ -67,7 +66,7 @@ fn fifty_instances_share_a_home() {
     println!("idle for 20 s: {:.3} s of processor each", mean(&idle).0 - start);
     let keys = Instant::now();
     for session in &mut sessions {
-        // A knob each, so that all write the same session down.
+        // One knob each, so that all write the same session file.
         session.keys("Kjj+3");
     }
     for session in &sessions {

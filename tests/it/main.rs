@@ -1,4 +1,4 @@
-//! The integration tests: one binary, so that the application is linked to its tests once. A topic is a module.
+//! Integration tests in one binary, so that the application is linked to the tests only once. Each topic is a module.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod cluster;

@@ -1,4 +1,5 @@
-//! Rows of measurement tables: whatever a cell says, a row is predicted with a finite figure or refused with a reason.
+//! Rows of measurement tables: whatever the cells contain, a row is predicted with a finite value or rejected with a
+//! reason.
 
 use std::sync::LazyLock;
 
@@ -83,7 +84,7 @@ fn a_row_that_states_too_little_says_what_is_missing() {
 
 #[test]
 fn every_shipped_row_that_states_a_figure_is_predicted() {
-    // What no document can hold: a model or an accelerator without an entry, and rows without their size.
+    // Reasons that a document cannot cause: a model or an accelerator without an entry, and rows without their size.
     let unstated = ["is not in the catalog", "num_accelerators is not stated"];
     for kind in MeasurementKind::ALL {
         let text = shipped(kind).unwrap();
@@ -120,10 +121,10 @@ fn rows_without_the_size_of_a_node_lie_on_the_nodes_of_their_accelerator() {
         let target = &lines[0]["target"];
         (target["num_nodes"].as_u64().unwrap(), target["accelerators_per_node"].as_u64().unwrap())
     };
-    // Pools that fill one node and half of another: neither straddles nodes of six.
+    // Pools that fill one node and half of another: with six accelerators per node, neither pool straddles nodes.
     assert_eq!(nodes("a,nvidia-b200,12,llama-3.1-70b,vllm,,closed,64,1024,1024,1,4,1,8,1000"), (2, 8));
-    // Links join twelve of these.
+    // The links of this accelerator connect twelve.
     assert_eq!(nodes("a,aws-inf2,12,llama-3.1-8b,vllm,24,closed,8,1024,1024,,,,,1000"), (1, 12));
-    // Replicas fill the accelerators, so nodes divide them.
+    // Replicas use all accelerators, so the nodes are divided among them.
     assert_eq!(nodes("a,nvidia-b200,12,llama-3.1-8b,vllm,1,closed,8,1024,1024,,,,,1000"), (2, 6));
 }

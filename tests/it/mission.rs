@@ -1,4 +1,4 @@
-//! The table in docs/mission.md: every command is run by the real binary and shows what its row says, and every named test
+//! The table in docs/mission.md: the real binary runs every command and shows what its row states, and every named test
 //! exists.
 
 use std::path::Path;
@@ -12,7 +12,7 @@ struct Row<'a> {
     commands: Vec<&'a str>,
     /// Named tests: file and function.
     tests: Vec<(&'a str, &'a str)>,
-    /// What the commands print, or the files that they write.
+    /// Text that the commands print, or files that they write.
     shows: Vec<&'a str>,
 }
 
@@ -20,7 +20,7 @@ fn document() -> String {
     std::fs::read_to_string(Path::new(ROOT).join("docs/mission.md")).unwrap()
 }
 
-/// The texts between backquotes of a cell.
+/// Texts between backquotes in a cell.
 fn quoted(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
@@ -41,7 +41,7 @@ fn rows(document: &str) -> Vec<Row<'_>> {
     .collect()
 }
 
-/// The words of a command line: spaces separate them, except between double quotes.
+/// Words of a command line, separated by spaces outside double quotes.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (index, part) in line.split('"').enumerate() {
@@ -66,7 +66,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// That a file is what its name says.
+/// Checks that the content of a file matches its extension.
 fn is_sound(path: &Path) {
     let bytes = std::fs::read(path).unwrap();
     let text = || String::from_utf8(bytes.clone()).unwrap();
@@ -84,7 +84,7 @@ fn is_sound(path: &Path) {
     }
 }
 
-/// Runs the commands of the rows whose names begin with a letter, one after the other in one directory.
+/// Runs the commands of the rows whose names begin with `section`, one after the other in one directory.
 fn run(section: char) {
     let document = document();
     let dir = tempfile::tempdir().unwrap();
@@ -108,7 +108,7 @@ fn run(section: char) {
             printed += &String::from_utf8_lossy(&output.stderr);
             codes.push(output.status.code());
         }
-        // What is printed is wrapped to a width.
+        // Output is wrapped.
         let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let (flat, fails) = (plain(&printed), row.shows.contains(&"exit 1"));
         if codes.iter().any(|code| *code != Some(i32::from(fails))) {

@@ -1,4 +1,4 @@
-//! The optimizer on what ships, on layouts that were published, and on scenarios of every kind.
+//! The optimizer on built-in pairs, on published layouts, and on scenarios of every kind.
 
 use crate::common::plans;
 use atlas_core::count::Count;
@@ -24,7 +24,7 @@ fn asked(library: &Library, target: &str, workload: &str, set: &[(&str, &str)]) 
     plans::one(library, target, workload, set)
 }
 
-/// Searches as the command does, and hands the problem to `check`.
+/// Searches like the command, and passes problem and result to `check`.
 fn found(parts: &Parts, asked: &Scenario, most: u64, check: impl FnOnce(&Problem<'_>, &Optimum)) {
     let start = freed(asked, &|_| false, parts);
     let mut problem = Problem::of(&start, parts, figure::named("throughput").unwrap()).from(asked).usually(&[]);
@@ -37,7 +37,7 @@ fn rate(candidate: &Candidate) -> f64 {
     candidate.estimate.total.tokens_per_sec
 }
 
-/// Every shipped workload with the targets that it names as the best for it.
+/// Every built-in workload with the targets listed in its `best_for`.
 fn pairs(library: &Library) -> Vec<(String, String)> {
     let of = |name: &str, node: &atlas_document::Node| (node.text().unwrap().to_owned(), name.to_owned());
     let workloads = library.workloads().iter();
@@ -48,8 +48,8 @@ fn pairs(library: &Library) -> Vec<(String, String)> {
     all.collect()
 }
 
-/// Recomputation that is not stated is planned with the memory that a search leaves free, so that neither advice nor a
-/// search has to make room first.
+/// If recomputation is not stated, it is chosen such that the default headroom of a search remains free, so that
+/// neither advice nor a search has to free memory first.
 #[test]
 fn planned_recomputation_leaves_the_memory_free_that_a_search_leaves() {
     let library = shipped();
@@ -119,7 +119,8 @@ fn every_shipped_workload_optimizes_on_the_targets_it_names() {
 #[test]
 fn published_layouts_of_models_whose_layers_do_not_divide_run() {
     let library = shipped();
-    // Llama 3.1 405B, arXiv 2407.21783, section 3.3.2: 128 chunks for 126 layers, the first and the last without layers.
+    // Llama 3.1 405B, arXiv 2407.21783, section 3.3.2: 128 chunks for 126 layers, with no layers in the first and last
+    // chunk.
     let meta = [("tp", "8"), ("pp", "16"), ("vpp", "8"), ("cp", "1"), ("global", "2048")];
     let (_, scenario) = asked(&library, "h100-sxm-1024", "llama3.1-405b-train", &meta);
     let verdict = |scenario: &Scenario| estimate(scenario).detail.unwrap().verdict;
@@ -139,7 +140,7 @@ fn published_layouts_of_models_whose_layers_do_not_divide_run() {
         uneven,
         "126 layers, 24 of them on the specified first and last stages, do not divide evenly over 128 chunks (pp × vpp)"
     );
-    // 14 x 8 between two empty ends is not 126; 14 x 9 is.
+    // 14 x 8 layers between two empty ends are not 126; 14 x 9 are.
     let empty = [("vpp", "1"), ("first_layers", "0"), ("last_layers", "0")];
     assert_eq!(says(&empty), "fits");
 }
@@ -173,7 +174,7 @@ fn the_layout_of_a_workload_does_not_bind_where_it_cannot_run() {
         found(&parts, &scenario, 60_000, |problem, found| {
             let best = found.best.as_ref().unwrap();
             assert_eq!(best.scenario.base.shape.tp, 1.0);
-            // The start asks for two; the answer says so.
+            // The start uses two, which violates the condition.
             assert_eq!(found.objections(problem, &found.start).len(), 1);
         });
     }
@@ -198,7 +199,7 @@ fn nothing_is_proposed_that_the_software_cannot_run() {
             assert!(found.bounds.iter().any(|bound| bound.what.contains("software") && bound.removed > 0));
         });
     }
-    // Attention groups only where the engine has them.
+    // Attention groups are in the space only if the engine supports them.
     let groups = |software: &str| {
         let (_, scenario) = asked(&library, "h200-sxm-8", "deepseek-v3-serve", &[("software", software)]);
         let space = atlas_plan::search::optimize::usual(&scenario, figure::named("throughput").unwrap());
@@ -228,14 +229,14 @@ fn default_constraints_are_stated_and_dropped_if_infeasible() {
         text.contains("searched: concurrency 128, 1024, 4096; tp 1, 2, 4, 8; everything else as in the start"),
         "{text}"
     );
-    // Where the line breaks depends on the digits of the time taken.
+    // The position of the line break depends on the digits of the elapsed time.
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("software outside it were not tried"), "{text}");
     let free = run(&[&over[..], &["--ttft", "none", "--tpot", "none"]].concat());
     assert!(!free.contains("where TTFT") && !free.contains("where TPOT"), "{free}");
     let own = run(&[&over[..], &["--ttft", "500"]].concat());
     assert!(own.contains("where TTFT <= 500.0 ms\n") && own.contains("where TPOT <= 50.00 ms (default"), "{own}");
-    // A prompt of 100k tokens has no first token within two seconds here.
+    // With a prompt of 100k tokens, TTFT exceeds two seconds here.
     let long = run(&["--set", "prompt=100000", "--over", "tp=1,2,4,8"]);
     assert!(long.contains("(default; dropped because no candidate meets all defaults)"), "{long}");
 }
@@ -293,7 +294,7 @@ fn no_change_of_the_answer_can_be_left_out_for_nothing() {
                     assert!(rate(&candidate) < rate(best), "{target} x {workload}: {} is not needed", knob.name());
                 }
             }
-            // Among all candidates that are as good within the share, the answer is one with few changes.
+            // Among candidates that are equally good within the tolerance, the result is one with few changes.
             let mut whole = problem.clone();
             whole.worth = 0.0;
             let most = optimize(&whole, &Gauge::default());

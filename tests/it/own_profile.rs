@@ -1,4 +1,4 @@
-//! `atlas config profile`: a target that no shipped profile knows gets one of its own.
+//! `atlas config profile`: creates a profile for a target without a built-in one.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ fn a_written_profile_is_in_force_and_its_settings_count() {
     let wrote = stderr(&write(&[]).success());
     assert!(wrote.contains("custom_accelerator.yaml") && wrote.contains("CustomLink"), "{wrote}");
     let before = tokens(dir.path());
-    // It never writes over a file unasked.
+    // Existing files are not overwritten without `--force`.
     assert!(stderr(&write(&[]).failure()).contains("--force"));
     let check = atlas(dir.path(), &["check"]).assert().success();
     assert!(!stdout(&check).contains("error"), "{}", stdout(&check));

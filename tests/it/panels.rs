@@ -1,4 +1,4 @@
-//! The views of jobs, history and launch files: keys in, pictures out, work done as the runtime would.
+//! The views of jobs, history and launch files: key presses in, screens out, with effects executed as by the runtime.
 
 use crate::common::{keys, screen};
 
@@ -33,7 +33,7 @@ impl Harness {
         Harness { app, timers: Vec::new() }
     }
 
-    /// Takes a message, and does the work that it starts until nothing is left.
+    /// Handles a message, and executes effects until none is left.
     fn send(&mut self, message: Message) {
         let mut open = update(&mut self.app, message);
         while let Some(effect) = open.pop() {
@@ -60,7 +60,7 @@ impl Harness {
     }
 }
 
-/// Pictures of a view in both sizes, after these keys.
+/// Screens of a view at all sizes, after these keys.
 fn pictures(name: &str, keys: &str, prepare: impl Fn(&mut Harness)) {
     for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
         let mut hands = Harness::new(columns, rows);
@@ -72,7 +72,7 @@ fn pictures(name: &str, keys: &str, prepare: impl Fn(&mut Harness)) {
     }
 }
 
-/// A prediction, the job that was submitted with it, its run, and another run: always the same entries.
+/// A fixed set of entries: a prediction, the job submitted with it, its run, and another run.
 pub(crate) fn history(directory: &Path) -> Store {
     let store = Store::at(directory);
     let mut before: Option<String> = None;

@@ -1,5 +1,5 @@
-//! Every view and every overlay on the shipped catalog, at three sizes: they draw within their frames. `cargo xtask
-//! screens DIR` writes them as PNG, to be looked at.
+//! All views and overlays on the built-in catalog, at three sizes: everything is drawn within its frame.
+//! `cargo xtask screens DIR` writes them as PNG for inspection.
 
 use std::path::{Path, PathBuf};
 
@@ -19,14 +19,14 @@ use crate::panels::history;
 use crate::tasks::Start;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
-/// Themes, with the terminal that each is for.
+/// Themes, with the terminal colors that each is for.
 const THEMES: [(&str, Paper); 2] = [("dark", Paper::DARK), ("light", Paper::LIGHT)];
 
 /// Measured runs.
 const RUNS: &str = "mode,num_gpus,tp,pp,batch_size,seq_len,tokens_per_second,mfu\n\
                     training,8,1,1,1,8192,72000,0.49\ntraining,8,2,1,1,8192,70100,0.48\ntraining,8,4,1,1,8192,66000,\n";
 
-/// Keys from the start to a view with something in it. Two targets are marked before.
+/// Keys from the start to a view with content. Two targets are marked before.
 fn keys(view: View) -> &'static str {
     match view {
         View::Main => "",
@@ -53,7 +53,7 @@ fn keys(view: View) -> &'static str {
     }
 }
 
-/// What lies over the views, by name and keys.
+/// Overlays by name, with their keys.
 const OVERLAYS: [(&str, &str); 11] = [
     ("other_views", "v"),
     ("edited", ":tp=8<Enter>KV"),
@@ -68,14 +68,14 @@ const OVERLAYS: [(&str, &str); 11] = [
     ("write", ":tp=8<Enter>S"),
 ];
 
-/// All pictures by name, with their keys.
+/// Names of all screens, with their keys.
 fn pictures() -> Vec<(String, &'static str)> {
     let views = View::NAMES.iter().map(|(name, view)| ((*name).to_owned(), keys(*view)));
     let panels = Panel::ALL.into_iter().map(|panel| (panel.name().to_owned(), keys(View::Panel(panel))));
     views.chain(panels).chain(OVERLAYS.iter().map(|(name, keys)| ((*name).to_owned(), *keys))).collect()
 }
 
-/// The interface after these keys, with a measured run, a log to watch and a history.
+/// The TUI after these keys, with a measured run, a watched log and a history.
 fn start(keys: &str, entries: &Path) -> Start {
     let mut start = Start::with_tours();
     let context = Context { name: "runs.csv".to_owned(), ..Context::default() };
@@ -93,7 +93,7 @@ fn drawn(app: &App) -> Buffer {
     buffer
 }
 
-/// Every frame on the screen that begins with a corner, as its box.
+/// All frames on the screen, found by their corners.
 fn frames(buffer: &Buffer) -> Vec<Rect> {
     let symbol = |x: u16, y: u16| buffer.cell((x, y)).map_or(" ", |cell| cell.symbol());
     let area = buffer.area;
@@ -106,7 +106,7 @@ fn frames(buffer: &Buffer) -> Vec<Rect> {
         };
         let width = (x + 1..area.width).find(|at| symbol(*at, y) == right)? - x;
         let height = (y + 1..area.height).find(|at| symbol(x, *at) == "└")? - y;
-        // The frame of a pane below an overlay is not whole.
+        // The frame of a pane that an overlay covers is incomplete.
         (symbol(x + width, y + height) == "┘").then(|| Rect::new(x, y, width + 1, height + 1))
     };
     corners.filter_map(frame).collect()
@@ -137,14 +137,14 @@ fn every_view_draws_within_its_frames_at_three_sizes() {
             let text = start.text();
             let frames = frames(&buffer);
             assert!(!frames.is_empty(), "{name} at {columns}x{rows}\n{text}");
-            // A dialog covers parts of frames below it.
+            // A dialog covers parts of the frames below it.
             let covered = |frame: &Rect| frames.iter().any(|other| other != frame && other.intersects(*frame));
             let whole = frames.iter().filter(|frame| start.app.overlay.is_none() || !covered(frame));
             for frame in whole {
                 for y in frame.y + 1..frame.bottom() - 1 {
                     for x in [frame.x, frame.right() - 1] {
                         let symbol = buffer[(x, y)].symbol();
-                        // What lies over a view covers its border.
+                        // An overlay may cover the border of a view.
                         let border = "│▲▼┌┍└┐┑┘━─".contains(symbol);
                         assert!(border, "{name} at {columns}x{rows}: {symbol:?} on the border at {x},{y}\n{text}");
                     }

@@ -1,4 +1,4 @@
-//! What cannot run has no rate, in any form of the answer.
+//! A scenario that cannot run has no throughput, in any output format.
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ fn what_cannot_run_shows_no_rate_latency_or_price_of_a_token() {
             }
             stdout(&command.assert().code(0))
         };
-        // Measured rows stand below, with the figures that were measured there.
+        // Measured rows follow below, with their measured values.
         let text = answer("table");
         let (text, _) = text.split_once("evidence: ").unwrap();
         for part in ["verdict: ", "device memory"] {
@@ -34,7 +34,8 @@ fn what_cannot_run_shows_no_rate_latency_or_price_of_a_token() {
             assert!(!text.contains(part), "{target} {workload}: {part}\n{text}");
         }
         let record: Value = serde_json::from_str(&answer("json")).unwrap();
-        // Data keep what it would do with enough memory, beside the verdict; not what a format would do that is not computed.
+        // JSON contains the values that would hold with enough memory, beside the verdict, but not those for an
+        // unsupported number format.
         let format = record["record"]["detail"]["verdict"]["is"] == "format";
         for name in ["tokens_per_sec", "dollar_per_1k_tokens"] {
             assert_eq!(record["metrics"][name].is_null(), format, "{target} {workload} {name}");
@@ -56,7 +57,7 @@ fn searches_show_no_rate_of_a_start_that_cannot_run_and_none_of_a_format_that_th
         let mut command = atlas(dir.path(), &["optimize", "--target", target, "--workload", workload]);
         stdout(&command.args(more).assert().code(0))
     };
-    // The workload states two ranks; there is one accelerator.
+    // The workload states two ranks, but there is one accelerator.
     let text = answer("m3-ultra-1", "gpt-oss-120b-serve", &[]);
     let row = |label: &str| text.lines().find(|line| line.starts_with(label)).unwrap().split("  ").collect::<Vec<_>>();
     for label in ["tokens/s ", "TTFT ", "$/1M tokens ", "tokens/J "] {
@@ -80,7 +81,7 @@ fn post_training_follows_what_the_training_workload_states() {
     let stated = step(&[]);
     assert_eq!(stated["rollout"], "llama3.1-8b-rl-rollout");
     assert_eq!(stated["step"]["sequences"], 128.0 * 8.0);
-    // What the command line says comes first.
+    // The command line takes precedence.
     assert_eq!(step(&["--prompts", "64", "--samples", "16"])["step"]["sequences"], 64.0 * 16.0);
     assert!(step(&["--scorers", "0"])["step"]["scoring_s"] == 0.0);
     let mut unnamed = atlas(dir.path(), &["post-train", "--target", "h100-sxm-64", "--train", "llama3.1-8b-train"]);

@@ -1,4 +1,4 @@
-//! The terminal is given back where the program itself cannot do it: killed at once, or out of memory.
+//! The terminal is restored even where the program cannot do it: after SIGKILL, or out of memory.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,8 +7,8 @@ use portable_pty::CommandBuilder;
 
 use crate::common::pty::Session;
 
-/// Runs the program below a shell that keeps the terminal, as login shells do, and that says at the end whether its modes
-/// are the ones from before. The program's process id is in `pid`.
+/// Runs the program in a shell that keeps the terminal open, as login shells do, and that finally prints whether the
+/// terminal modes are unchanged. The program's process id is in `pid`.
 fn below_a_shell(dir: &Path, limit_kb: Option<u64>, arguments: &str) -> Session {
     let limit = limit_kb.map_or_else(String::new, |limit| format!("ulimit -v {limit}; "));
     let program = env!("CARGO_BIN_EXE_atlas");
@@ -27,7 +27,7 @@ fn pid(dir: &Path) -> String {
     std::fs::read_to_string(dir.join("pid")).unwrap().trim().to_owned()
 }
 
-/// Sends a signal, unless the program has ended by itself.
+/// Sends a signal, unless the program has exited already.
 fn kill(signal: &str, pid: &str) {
     let mut command = std::process::Command::new("kill");
     command.args(["-s", signal, pid]).stderr(std::process::Stdio::null()).status().unwrap();
@@ -40,7 +40,7 @@ fn assert_given_back(session: &Session) {
 
 #[test]
 fn a_program_that_is_killed_leaves_a_terminal_that_works() {
-    // The second SIGSEGV is not caught: the first one takes away what watches for overflowing stacks.
+    // The second SIGSEGV is not caught: the first one removes the handler for stack overflows.
     for signals in [["KILL", "KILL"], ["SEGV", "SEGV"]] {
         let dir = tempfile::tempdir().unwrap();
         let session = below_a_shell(dir.path(), None, "--fresh");
@@ -67,7 +67,7 @@ fn a_program_that_gives_the_terminal_back_leaves_nothing_to_do() {
     assert!(screen.lines().next().unwrap().contains("ended with 0"), "the cursor was moved:\n{screen}");
 }
 
-/// Address space of a process, kB: the most that it has had.
+/// Peak size of the address space of a process, kB.
 #[cfg(target_os = "linux")]
 fn address_space(pid: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -86,18 +86,18 @@ fn an_allocation_that_fails_leaves_a_terminal_that_works() {
     session.keys("q");
     assert_given_back(&session);
     let mut aborted = 0;
-    // From too little to start with to enough for all but the simulation.
+    // From too little to start with, to enough for everything but the simulation.
     for limit in [needs / 2, needs - 4096, needs + 4096, needs + 32_768] {
         let dir = tempfile::tempdir().unwrap();
         let mut session = below_a_shell(dir.path(), Some(limit), PAIR);
-        // The simulation of the largest cluster, with every task kept.
         let began = Instant::now();
-        // The guard may leave the screen on which this was written before it is looked at.
+        // The message may be cleared from the screen before it is checked, so the raw output is searched.
         let ended = |session: &Session| !written(session, "ended with").is_empty();
         while !ended(&session) && !session.screen().contains("Results") && began.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(10));
         }
         if !ended(&session) {
+            // Simulates the largest cluster, keeping all tasks.
             session.keys("9");
             let began = Instant::now();
             while !ended(&session) && began.elapsed() < Duration::from_secs(20) {
@@ -114,7 +114,7 @@ fn an_allocation_that_fails_leaves_a_terminal_that_works() {
     assert!(aborted > 0, "the memory was never short");
 }
 
-/// Where something stands in what the program has written.
+/// Positions of a text in the output of the program.
 fn written(session: &Session, what: &str) -> Vec<usize> {
     let bytes = session.bytes.lock().unwrap();
     let found = bytes.windows(what.len()).enumerate().filter(|(_, window)| *window == what.as_bytes());
@@ -137,7 +137,7 @@ fn images_go_with_their_view_and_before_the_screen_is_left() {
         session.keys("1");
         session.wait("the image to go", |session| written(session, NO_IMAGE).len() == 1);
         session.keys("4");
-        // Its pixels are not sent a second time.
+        // The pixels of the image are not sent a second time.
         session.wait("the image again", |session| written(session, SAME_IMAGE).len() == 1);
         assert_eq!(written(&session, IMAGE).len(), 1);
         if let Some(signal) = signal {

@@ -1,4 +1,5 @@
-//! Bad input, hostile input and interrupted work against the real binary: what is refused, what is bounded, what is kept.
+//! Invalid input, hostile input and interrupted work with the real binary: what is rejected, what is limited, what is
+//! kept.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -39,7 +40,7 @@ fn what_ships_never_answers_in_place_of_a_users_entry_with_errors() {
         assert!(stderr(&run).contains(name), "{name}: {}", stderr(&run));
         assert!(stdout(&run).is_empty(), "{}", stdout(&run));
         assert!(!dir.path().join("out").exists(), "no record of figures that were not asked for");
-        // Others are answered as before.
+        // Other targets still work.
         let mut other = RUN;
         other[2] = "mi300x-8";
         atlas(dir.path(), &other).assert().code(0);
@@ -73,7 +74,7 @@ fn a_link_that_leads_nowhere_is_a_problem() {
     }
 }
 
-/// Runs with a limit of address space, and answers the exit code and what was said.
+/// Runs with a limited address space; returns the exit code and the output.
 #[cfg(unix)]
 fn limited(dir: &Path, kilobytes: u64, arguments: &str) -> (Option<i32>, String) {
     let line = format!("ulimit -v {kilobytes}; exec {} {arguments}", env!("CARGO_BIN_EXE_atlas"));
@@ -106,7 +107,7 @@ fn small_files_that_ask_for_much_memory_are_refused() {
         assert_eq!(code, Some(1), "{arguments}: {described}");
         assert!(!described.contains("memory"), "{arguments}: {described}");
     }
-    // What is no job is left out.
+    // Content that does not describe a job is omitted.
     for arguments in ["import s.yaml", "import n.yaml"] {
         let (code, described) = limited(dir.path(), 500_000, arguments);
         assert!(matches!(code, Some(0 | 1)), "{arguments}: {code:?}, {described}");
@@ -213,7 +214,7 @@ fn studies_that_would_never_end_are_refused_before_they_begin() {
     command.args(pair).assert().code(0);
     write(dir.path(), "big.yaml", "simulation: { preset: small }\nmodel: { num_layers: 1e6 }\n");
     atlas(dir.path(), &["simulate", "--config", "big.yaml"]).assert().code(1);
-    // Generous: they would take minutes to hours.
+    // Generous: without a limit they would take minutes to hours.
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }
 
@@ -253,12 +254,12 @@ fn only_one_sweep_writes_to_a_file() {
     atlas(dir.path(), &sweep).assert().code(0);
 }
 
-/// What the command writes to stdout when its threads may use so many processors.
+/// Output of the command when its threads may use this number of processors.
 #[cfg(target_os = "linux")]
 fn on_processors(dir: &Path, processors: usize, arguments: &[&str]) -> String {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     std::thread::scope(|scope| {
-        // A child inherits the processors of the thread that starts it.
+        // A child process inherits the affinity of the thread that starts it.
         let run = scope.spawn(|| {
             let allowed = sched_getaffinity(None).unwrap();
             let mut few = CpuSet::new();
@@ -280,7 +281,7 @@ fn answers_do_not_depend_on_the_number_of_threads() {
         )
     };
     write(dir.path(), "b.jsonl", (1..60).map(line).collect::<String>());
-    // Some rows of each kind, which are soon simulated.
+    // A few rows of each kind, which are fast to simulate.
     let table = std::fs::read_to_string(format!("{ROOT}/workload/measurements/training.csv")).unwrap();
     let mut lines = table.lines();
     let head = lines.next().unwrap();
@@ -301,7 +302,7 @@ fn answers_do_not_depend_on_the_number_of_threads() {
         let arguments: Vec<&str> = command.split(' ').collect();
         let described = |processors| {
             let text = on_processors(dir.path(), processors, &arguments);
-            // How long a search took, and when it ran, is no part of the answer.
+            // Duration and time of a search are not part of the result.
             text.lines().filter(|line| !line.contains("\"seconds\"") && !line.contains("\"ts\"")).collect::<Vec<_>>().join("\n")
         };
         let one = described(1);

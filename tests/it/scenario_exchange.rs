@@ -1,4 +1,4 @@
-//! Scenarios exported as the dashboard's JSON and imported again.
+//! Scenarios exported as dashboard JSON and imported again.
 use std::path::Path;
 
 use crate::common::program::{atlas, stderr, stdout};
@@ -6,7 +6,7 @@ use atlas_config::library::Library;
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// The export of every pair; `None` where the dashboard's model has no answer to one of them.
+/// Export of all pairs; `None` if the dashboard's model has no estimate for one of them.
 fn exported(dir: &Path, targets: &[&str], workloads: &[&str]) -> Option<Value> {
     let mut args = vec!["scenario", "export"];
     targets.iter().for_each(|target| args.extend(["--target", target]));

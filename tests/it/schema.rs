@@ -1,4 +1,4 @@
-//! Every document that ships, and the predecessor ones, against the JSON Schema that `atlas schema` prints.
+//! All built-in documents, and those of the predecessors, against the JSON Schemas of `atlas schema`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use atlas_fabric::cli::schema::Document;
 use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
-/// The keywords that the checker below supports; others would not be checked.
+/// Keywords that the checker below supports; others would not be checked.
 const KNOWN: [&str; 14] = [
     "$schema",
     "title",
@@ -26,7 +26,7 @@ const KNOWN: [&str; 14] = [
     "default",
 ];
 
-/// Checks a value against the part of JSON Schema that the schemas use.
+/// Checks a value against the subset of JSON Schema that the schemas use.
 fn check(value: &Value, schema: &Value, path: &str, problems: &mut Vec<String>) {
     let Some(rules) = schema.as_object() else { return };
     let mut complain = |what: String| problems.push(format!("{path}: {what}"));
@@ -116,7 +116,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The rows of a table; blank cells are absent.
+/// Rows of a table; blank cells are absent.
 fn read_table(path: &Path) -> Value {
     let mut reader = csv::Reader::from_path(path).unwrap();
     let names = reader.headers().unwrap().clone();
@@ -211,7 +211,7 @@ fn slips_are_found() {
     assert!(problems(Document::Workloads, &unknown).join("").contains("unknown key tpp"));
 }
 
-/// What a schema offers the reader must know: an entry with every key of the schema draws no "unknown key".
+/// The reader accepts all keys of a schema: an entry with every key causes no "unknown key".
 #[test]
 fn nothing_is_offered_that_the_reader_does_not_know() {
     for (document, decode) in [(Document::Targets, "targets"), (Document::Workloads, "workloads")] {

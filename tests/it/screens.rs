@@ -1,4 +1,4 @@
-//! The terminal interface without a terminal: keys in, state and pictures out.
+//! The TUI without a terminal: key presses in, state and screens out.
 
 use crate::common::{keys, screen};
 
@@ -27,7 +27,7 @@ struct Harness {
     effects: Vec<Effect>,
 }
 
-/// Two nodes with catalogued accelerators; training that fits, training that does not, serving.
+/// Two nodes with accelerators of the catalog; training that fits, training that does not, serving.
 fn analytical() -> Sources {
     let data = Path::new("tests/data/screens");
     Sources {
@@ -37,9 +37,10 @@ fn analytical() -> Sources {
     }
 }
 
-/// The predecessor system's three targets and two workloads, whatever ships beside them.
+/// The predecessor's three targets and two workloads, independent of the built-in ones.
 fn predecessor() -> Sources {
-    // Relative, as tests run at the root: the screens name files, and must say the same wherever the repository lies.
+    // Relative paths, as tests run at the root: screens contain file names, and must not depend on the location of the
+    // repository.
     let data = Path::new("tests/data/predecessor");
     Sources {
         targets: Some(data.join("targets.yaml")),
@@ -72,7 +73,7 @@ impl Harness {
         self.effects.extend(update(&mut self.app, message));
     }
 
-    /// Types keys as the help writes them: letters as they are, others in angle brackets: `jj<Tab><Right>`.
+    /// Sends keys in the notation of the help: characters, and names in angle brackets: `jj<Tab><Right>`.
     fn keys(&mut self, text: &str) -> &mut Harness {
         for key in keys::typed(text) {
             self.send(Message::Key(key));
@@ -127,7 +128,7 @@ fn the_screens_look_as_they_did() {
     snapshot!("too_small_30x7", Harness::new(30, 7));
 }
 
-/// The fixture's three workloads are training that fits, training that does not, serving.
+/// The three workloads of the fixture are training that fits, training that does not, and serving.
 #[test]
 fn the_analytical_screens_look_as_they_did() {
     for (columns, rows) in [(80, 24), (120, 40), (200, 60)] {
@@ -144,8 +145,8 @@ fn the_analytical_screens_look_as_they_did() {
 }
 
 impl Harness {
-    /// The help names the user's configuration directory, which differs from machine to machine: scroll to where it
-    /// does not show.
+    /// The help shows the user's configuration directory, which depends on the machine: scrolls to where it is not
+    /// visible.
     fn without_paths(&mut self) -> &mut Harness {
         if let Some(Overlay::Help { scroll }) = &mut self.app.overlay {
             *scroll = 0;
@@ -167,7 +168,7 @@ fn ascii_screens_are_ascii() {
     }
 }
 
-/// Every screen at every size: no panic, no endless layout.
+/// All screens at all sizes: no panic, no endless layout.
 #[test]
 fn every_size_can_be_drawn() {
     let mut harness = Harness::analytical(80, 24);
@@ -364,7 +365,7 @@ fn a_reload_keeps_what_the_user_has_done() {
     assert!(flash.entries.contains("GROQ_LPU_NODE") && flash.entries.len() == 1, "{flash:?}");
     assert!(flash.knobs.contains(&Knob::HourlyUsd) && flash.metrics.contains(&MetricId::UsdPerHour), "{flash:?}");
     assert!(!flash.metrics.contains(&MetricId::TokensPerSec), "{flash:?}");
-    // A broken file: the last good state stays, the complaint can be read, mending clears it.
+    // A broken file: the last valid state is kept, the diagnostic can be read, and fixing the file clears it.
     let after = h.metric("usd_per_hour");
     std::fs::write(&targets, "- name: [oops\n").unwrap();
     reload(&mut h);
@@ -377,7 +378,7 @@ fn a_reload_keeps_what_the_user_has_done() {
     reload(&mut h);
     assert!(!h.app.problems.has_errors());
     assert_eq!(h.metric("usd_per_hour"), before);
-    // A name that goes and comes back is selected again.
+    // A name that disappears and returns is selected again.
     std::fs::write(&targets, shipped.replace("GROQ_LPU_NODE", "OTHER")).unwrap();
     reload(&mut h);
     assert!(h.app.answer.outcome.is_err());
@@ -397,19 +398,19 @@ fn the_mouse_selects_turns_and_scrolls() {
     };
     click(&mut h, 5, 4);
     assert_eq!(&*h.app.now.setup.target, "GROQ_LPU_NODE");
-    // The second knob below its group's heading: selected by the first click, toggled by the next.
+    // The second knob below its group's heading: the first click selects it, the next one toggles it.
     click(&mut h, 40, 7);
     assert_eq!((h.app.pane, h.app.knob_here()), (Pane::Knobs, Knob::CudaGraphs));
     assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(true));
     click(&mut h, 40, 7);
     assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(false));
-    // A click on a node selects it, another folds it.
+    // A click selects a node, another one folds it.
     click(&mut h, 70, 1);
     assert_eq!(h.app.view, View::Explain);
     let before = view_rows(&h.app);
     click(&mut h, 10, 3);
     assert!(view_rows(&h.app) < before, "the root was under the cursor");
-    // The strip of views, there and back.
+    // The strip of views, forth and back.
     click(&mut h, 30, 1);
     assert_eq!(h.app.view, View::Breakdown);
     click(&mut h, 5, 1);
@@ -420,7 +421,7 @@ fn the_mouse_selects_turns_and_scrolls() {
     assert_eq!(h.app.pane, Pane::Knobs, "the wheel leaves the focus alone");
 }
 
-/// What can be turned is seen, under its group's name, wherever the cursor is in the list.
+/// The selected knob and the name of its group are visible, wherever the cursor is in the list.
 #[test]
 fn a_knob_and_its_group_are_always_in_sight() {
     let mut h = Harness::analytical(80, 24);
@@ -470,7 +471,7 @@ fn advice_is_applied_with_enter_and_taken_back_with_u() {
     assert!(!h.app.now.setup.overrides.is_empty());
     h.keys("u");
     assert_eq!(h.app.now, before);
-    // What is advised is what the pane beside the results says first.
+    // The pane beside the results shows the first piece of advice.
     let first = h.app.advice()[0].text.clone();
     h.keys("<Esc>");
     assert!(h.text().contains(&first));
@@ -481,19 +482,19 @@ fn a_figure_is_explained_down_to_its_inputs() {
     let mut h = Harness::analytical(120, 40);
     h.keys("V<Enter>");
     assert_eq!(h.app.view, View::Explain);
-    // Down to the tokens of a step, and into them: the file that says how long a sequence is.
+    // Down to the tokens of a step and below: the file that states the sequence length.
     assert!(h.text().contains("workloads.yaml"), "{}", h.text());
     h.keys("j<Enter>");
     assert!(!h.text().contains("workloads.yaml"), "folded\n{}", h.text());
     h.keys("<Enter>jj");
     assert!(h.text().contains("sequence.prompt"), "{}", h.text());
-    // The next figure, and back to the panes with the cursor on it.
+    // The next metric, and back to the panes with the cursor on it.
     let before = h.app.figure;
     h.keys("<Right>");
     assert_ne!(h.app.figure, before);
     h.keys("<Esc>");
     assert_eq!((h.app.view, h.app.pane), (View::Main, Pane::Results));
-    // Every figure can be explained, folded in every way.
+    // All metrics can be explained, with any nodes folded.
     for _ in 0..h.app.answer.metrics().count() {
         h.keys("7jj<Enter>jjj<Enter>G<Enter>7<Right>").draw();
         h.keys("Vj");
@@ -526,7 +527,7 @@ fn a_column_can_order_the_comparison() {
     assert!(rate(&h, 0) >= rate(&h, 1), "the best first");
     h.keys("o");
     assert_eq!(names(&h), ["8xH100", "8xMI300X"], "and back");
-    // What does not fit is last, however fast it would be.
+    // A target on which the workload does not fit comes last, however fast it would be.
     h.keys("<Esc>WjC");
     assert!(!h.app.columns[0].1.fits() && h.app.columns[1].1.fits());
     h.keys("o");
@@ -556,7 +557,8 @@ fn copies_are_asked_for_with_what_they_hold() {
     assert!(view.contains("device memory") && !view.contains('┌'), "{view}");
 }
 
-/// The change is shown, then written with everything else as it was; what the files say then is turned no longer.
+/// The change is shown, then written without modifying the rest of the file; knobs that match the files no longer count
+/// as changed.
 #[test]
 fn turned_knobs_are_written_back() {
     let dir = tempfile::tempdir().unwrap();
@@ -605,7 +607,7 @@ fn keys_ask_for_effects() {
     assert_eq!(record["record"]["tokens_per_sec"].as_f64(), Some(h.metric("tokens_per_sec")));
     h.keys("e");
     assert!(h.app.status.as_ref().unwrap().text.contains("this entry is built in"));
-    // Offered once; another key in between takes the offer back.
+    // The offer is made once; another key cancels it.
     h.keys("je");
     assert!(!h.effects.iter().any(|effect| matches!(effect, Effect::Adopt { .. })));
     h.keys("e");
@@ -629,7 +631,7 @@ fn the_reference_lists_every_key() {
     }
 }
 
-/// The table of knobs in docs/reference.md is exactly this one.
+/// The table of knobs in docs/reference.md matches the registry.
 #[test]
 fn the_reference_has_the_registry_of_knobs() {
     let mut table = "| knob | also | takes | what it is |\n| --- | --- | --- | --- |\n".to_owned();
@@ -660,7 +662,8 @@ fn any_key() -> impl Strategy<Value = &'static str> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever is typed, nothing panics, the screen can be drawn, and undoing everything leads back to the start of the tab.
+    /// Whatever is typed: no panic, the screen can be drawn, and undoing everything restores the initial state of the
+    /// tab.
     #[test]
     fn undo_leads_back_and_redo_forth(keys in prop::collection::vec(any_key(), 0..60)) {
         let mut h = Harness::new(100, 30);
@@ -674,7 +677,7 @@ proptest! {
         }
         let end = h.app.now.clone();
         let steps = h.app.past.len();
-        // A second tab starts with what it was made of, not with the files.
+        // A second tab starts with the state that it was created from, not with the files.
         let start = match h.app.all_tabs().count() {
             1 => start,
             _ => h.app.past.first().unwrap_or(&end).clone(),

@@ -1,4 +1,4 @@
-//! The Measurements view without a terminal: rows in, keys in, pictures and effects out.
+//! The Measurements view without a terminal: rows and key presses in, screens and effects out.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ fn measurements_are_shown_calibrated_discarded_and_accepted() {
     for expected in ["B_base", "1100 →", "chi_tp", "median error", "Enter writes", "nvidia_h100_8x_nvlink.yaml"] {
         assert!(shown.contains(expected), "{expected}\n{shown}");
     }
-    // Discarded in two ways, everything is as it was.
+    // After discarding the proposal in either way, the state is as before.
     press(&mut app, KeyCode::Backspace);
     assert!(app.measured.proposal.is_none());
     press(&mut app, KeyCode::Char('f'));
@@ -95,7 +95,7 @@ fn measurements_are_shown_calibrated_discarded_and_accepted() {
     });
     let proposal = proposal.unwrap();
     assert!(!proposal.replaces && proposal.path.ends_with("profiles/nvidia_h100_8x_nvlink.yaml"));
-    // Written and read again, it is in force, and the errors are those that were shown.
+    // After the profile is written and read again, it is in effect, and the errors are those that were shown.
     let dir = tempfile::tempdir().unwrap();
     let profiles = dir.path().join("profiles");
     std::fs::create_dir(&profiles).unwrap();
@@ -155,13 +155,13 @@ fn a_prediction_is_explained_and_a_proposal_only_taken_where_it_stands() {
     press(&mut app, KeyCode::Enter);
     assert_eq!(app.view, View::Explain);
     let shown = text(&app);
-    // The figure that was predicted for the row, not that of the scenario on the screen.
+    // The prediction for the row, not for the current scenario.
     let value = atlas_core::units::si(first.before);
     assert!(shown.contains(value.split(' ').next().unwrap()), "{value}\n{shown}");
     assert!(shown.contains("sweep.csv:1") || shown.contains("sweep.csv:2"), "{shown}");
     press(&mut app, KeyCode::Esc);
     assert!(app.view == View::Measurements && app.subject.is_none());
-    // Below a proposal the rows are explained as before; the proposal's own lines are taken.
+    // Below a proposal, the rows can still be explained; the proposal's own lines have no action.
     press(&mut app, KeyCode::Char('f'));
     press(&mut app, KeyCode::Char('G'));
     assert!(press(&mut app, KeyCode::Enter).is_empty());

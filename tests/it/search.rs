@@ -1,4 +1,4 @@
-//! Searches, by the library and on the command line, over hardware whose datasheets ship.
+//! Searches, through the library and the command line, on built-in hardware.
 
 use atlas_core::count::Count;
 use std::path::Path;
@@ -47,7 +47,7 @@ fn throughput(optimum: &Optimum) -> f64 {
     optimum.best.as_ref().unwrap().estimate.total.tokens_per_sec
 }
 
-/// The best of every combination, one by one, without any of the search's machinery.
+/// Best result over all combinations, one by one, without the search code.
 fn brute(problem: &Problem<'_>) -> f64 {
     let mut best = f64::NEG_INFINITY;
     for point in 0..problem.space.size() {
@@ -87,7 +87,7 @@ fn the_best_is_the_best_of_all_and_every_point_is_accounted_for() {
     let cut: u128 = found.bounds.iter().filter(|bound| bound.alone.is_none()).map(|bound| bound.removed).sum();
     assert_eq!(cut + u128::from(found.looked.estimated), problem.space.size());
     assert_eq!(u128::from(found.looked.estimated), found.looked.admissible);
-    // Runners-up follow in order, and never alike.
+    // Runners-up are in order and distinct.
     let mut last = throughput(&found);
     for candidate in &found.runners_up {
         assert!(candidate.estimate.total.tokens_per_sec <= last);
@@ -110,7 +110,7 @@ fn a_constraint_never_improves_the_best_and_says_what_it_cost() {
     let tpot = bound.bounds.iter().find(|bound| bound.what.starts_with("TPOT")).unwrap();
     let without = tpot.without.as_ref().unwrap();
     assert!(tpot.removed > 0 && without.estimate.total.tokens_per_sec > throughput(&bound));
-    // What it says it cost is what leaving it out gains.
+    // The stated cost of a condition equals the gain from removing it.
     problem.conditions.remove(0);
     assert_eq!(throughput(&optimize(&problem, &Gauge::default())), without.estimate.total.tokens_per_sec);
     problem.conditions = vec![Condition::parse("tpot<=0.001").unwrap()];
@@ -169,7 +169,7 @@ fn the_command_writes_a_record_that_answers_the_same_again() {
     let record = "out/optimized_h100x32_train_1337.json";
     let again = json(dir.path(), &["optimize", "--record", record, "--method", "hill-climb"]);
     assert_eq!(again["label"], "post-opt");
-    // What the record sets, set by hand, gives the best again.
+    // The knobs of the record, set by hand, give the same result.
     let first = json(dir.path(), &args);
     let mut run = vec!["run", "--target", "h100x32", "--workload", "train"];
     let text = std::fs::read_to_string(dir.path().join(record)).unwrap();
@@ -217,23 +217,23 @@ fn a_sweep_goes_on_after_a_kill_as_if_it_had_never_stopped() {
     let lines = whole.split(|byte| *byte == b'\n').count() - 2;
     assert_eq!(lines, 2 * 4 * 400 * 5);
     assert!(!dir.path().join("whole.csv.unfinished").exists());
-    // A finished file is not written over by accident.
+    // A complete file is not overwritten by accident.
     let described = stderr(&sweep("whole.csv").assert().code(1));
     assert!(described.contains("--restart"), "{described}");
-    // As a kill leaves it: a note of the last flush, and a torn line behind what it speaks of.
+    // The state after a kill: a note of the last flush, and an incomplete line after the size in the note.
     let note = |out: &str| dir.path().join(format!("{out}.unfinished"));
     sweep("torn.csv").assert().code(0);
     let full = std::fs::read_to_string(dir.path().join("torn.csv")).unwrap();
     let upto: usize = full.split_inclusive('\n').take(1 + 4096).map(str::len).sum();
     std::fs::write(dir.path().join("torn.csv"), &full[..upto + 17]).unwrap();
-    // The fingerprint is the program's own: taken from a sweep that is stopped before it begins.
+    // The fingerprint is computed by the program: it is read from the note of a sweep that is stopped at its start.
     let fingerprint = fingerprint(dir.path());
     let text = format!("{{\"sweep\":{fingerprint},\"points\":16000,\"next\":4096,\"bytes\":{upto}}}");
     std::fs::write(note("torn.csv"), text).unwrap();
     let described = stderr(&sweep("torn.csv").assert().code(0));
     assert!(described.contains("resuming at point 4096 of 16000"), "{described}");
     assert!(std::fs::read(dir.path().join("torn.csv")).unwrap() == whole);
-    // Another sweep does not go on in it.
+    // A different sweep does not continue the file.
     std::fs::write(note("torn.csv"), format!("{{\"sweep\":1,\"points\":16000,\"next\":4096,\"bytes\":{upto}}}"))
         .unwrap();
     let described = stderr(&sweep("torn.csv").assert().code(1));
@@ -242,7 +242,7 @@ fn a_sweep_goes_on_after_a_kill_as_if_it_had_never_stopped() {
     assert!(std::fs::read(dir.path().join("torn.csv")).unwrap() == whole);
 }
 
-/// The fingerprint in the note of a sweep that ran into a full disk: one whose file cannot grow.
+/// Fingerprint in the note of a sweep that fails because its file cannot grow.
 fn fingerprint(dir: &Path) -> u64 {
     let child = std::process::Command::new("bash")
         .current_dir(dir)
@@ -277,12 +277,12 @@ fn sweeps_tell_what_was_asked_and_only_where_it_holds() {
     }
     let csv = stdout(&atlas(dir.path(), &args).assert().code(0));
     assert_eq!(csv.lines().count(), 6, "{csv}");
-    // What is no file of targets names them.
+    // A value of `--targets` that is not a file is a list of names.
     let plural = args.map(|word| if word == "--target" { "--targets" } else { word });
     assert_eq!(stdout(&atlas(dir.path(), &plural).assert().code(0)), csv);
     let described = stderr(&atlas(dir.path(), &args).args(["--out", "x.xlsx"]).assert().code(2));
     assert!(described.contains(".csv, .jsonl or .parquet"), "{described}");
-    // Columns: the format's sign at both ends, every name, and the words of what is not a number.
+    // Parquet: magic bytes at both ends, all names, and the words of non-numeric columns.
     atlas(dir.path(), &args).args(["--out", "s.parquet"]).assert().code(0);
     let bytes = std::fs::read(dir.path().join("s.parquet")).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));

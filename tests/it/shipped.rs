@@ -1,5 +1,5 @@
-//! What ships: every target with every workload gives an answer that makes sense, and natural pairs fit and come near
-//! what was published.
+//! The built-in files: every target with every workload gives a plausible estimate, and natural pairs fit and are close
+//! to published results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use atlas_plan::estimate::{Cause, Estimate, METRICS, Metric, Verdict};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 
-/// The predecessor system's own: answered by its calibrated model, to the digit.
+/// The predecessor's entries: estimated by its calibrated model, exactly.
 const PREDECESSOR: [&str; 5] =
     ["NVIDIA_H100_8x_NVLink", "GROQ_LPU_NODE", "SAMBANOVA_SNX_NODE", "gpt5_1t_train", "gpt5_1t_inference"];
 
-/// Each workload and a target that suits it.
+/// Each workload with a target that suits it.
 const NATURAL: [(&str, &str); 24] = [
     ("llama3.1-8b-train", "h100-sxm-8"),
     ("llama3.1-8b-train", "mi300x-8"),
@@ -70,7 +70,8 @@ fn the_catalog_has_targets_of_six_vendors_and_workloads_with_models() {
     assert!(modeled >= 16, "{modeled}");
     let vendors: BTreeSet<&str> = catalogued.iter().map(|target| target.vendor.as_str()).collect();
     assert_eq!(vendors.into_iter().collect::<Vec<_>>(), ["AMD", "AWS", "Apple", "Google", "Intel", "NVIDIA"]);
-    // The predecessor entries stand last and name neither, so that they stay with the predecessor engine.
+    // The predecessor's entries come last and name neither accelerator nor model, so that they use the predecessor's
+    // engine.
     let predecessor = |name: &&std::sync::Arc<str>| PREDECESSOR.contains(&&***name);
     let targets: Vec<_> = library.targets().iter().map(|target| &target.name).collect();
     assert!(targets.iter().rev().take(3).all(predecessor), "{targets:?}");
@@ -92,12 +93,12 @@ fn targets_agree_with_the_catalog_and_say_where_their_figures_come_from() {
         assert_eq!(target.vendor, sheet.vendor, "{}", target.name);
         assert!(near(target.memory_gb_per_accel, sheet.memory.gb), "{}", target.name);
         let link = target.interconnect.as_ref();
-        // Both directions here, one way there.
+        // Targets state the sum of both directions, data sheets one direction.
         if let Some(both_ways) = link.filter(|link| link.kind != "PCIe").and_then(|link| link.bw_gbytes_per_sec) {
             let one_way = sheet.scale_up.as_ref().and_then(|link| link.bw_gbytes_per_sec).unwrap();
             assert!(near(both_ways, 2.0 * one_way), "{}: {both_ways} GB/s against 2 × {one_way}", target.name);
         }
-        // A node draws at least what its accelerators may.
+        // A node draws at least the TDP of its accelerators.
         let tdp = sheet.tdp_w.unwrap_or(0.0) * target.accelerators_per_node;
         assert!(target.cost.energy_watts_node >= tdp, "{}", target.name);
         assert!((1.0..=1.2).contains(&target.cost.pue), "{}", target.name);
@@ -132,7 +133,8 @@ fn prices_are_those_of_the_catalog_that_they_name() {
     assert!(seen >= 28, "{seen}");
 }
 
-/// With attention counted in full, long sequences exceed what the hardware can do (110 % at 131,072 tokens).
+/// With attention counted in full, MFU of long sequences would exceed what the hardware can do (110 % at 131,072
+/// tokens).
 #[test]
 fn the_utilization_that_leads_counts_causal_attention_once() {
     let leading: Vec<&str> = Metric::headlines(atlas_config::Mode::Training).map(|metric| metric.name).collect();
@@ -184,7 +186,7 @@ fn every_target_answers_every_workload() {
             assert!(sums(detail.memory.parts.parts().map(|(_, bytes)| bytes).sum(), detail.memory.total()));
             assert!(detail.verdict != Verdict::Fits || detail.memory.excess() == 0.0, "{pair}");
             assert!(estimate.total.flop_utilization < 1.0, "{pair}: {}", estimate.total.flop_utilization);
-            // More than idling, no more than the node can draw.
+            // More than idle power, and no more than the node can draw.
             let watts = estimate.total.node_power_w;
             assert!(watts > 0.1 * scenario.node_watts && watts <= scenario.node_watts, "{pair}: {watts} W");
             fitting += usize::from(detail.verdict.fits());
@@ -211,7 +213,7 @@ fn natural_pairs_fit() {
 #[test]
 fn where_the_same_layout_was_measured_the_answer_is_near() {
     let library = library();
-    // Megatron-Bridge 26.06's table, tokens/s per GPU: the layouts of these entries.
+    // Table of Megatron-Bridge 26.06, tokens/s per GPU: the layouts of these entries.
     for (workload, target, accelerators, published) in [
         ("gpt-oss-120b-train", "gb200-nvl72", 64.0, 28_947.0),
         ("deepseek-v3-train", "gb200-nvl72-4", 256.0, 4_969.0),
@@ -238,7 +240,7 @@ fn a_layout_that_asks_for_too_much_is_not_cheap_for_it() {
     assert!(metric("dollar_per_1m_tokens", &small) > 0.9 * metric("dollar_per_1m_tokens", &enough));
 }
 
-/// Tokens per second of a pair at these knobs, and whether it can run.
+/// Tokens per second of a pair with these knobs, and its verdict.
 fn rate(library: &Library, target: &str, workload: &str, knobs: &[(Knob, Setting)]) -> (f64, Verdict) {
     let parts = Parts::find(library, target, workload).unwrap();
     let overrides: Overrides = knobs.iter().cloned().collect();

@@ -1,6 +1,6 @@
-//! The interface under random keys, pastes, mouse reports, resizes and rewritten files, with races, a watched log and idle
-//! time in between: it neither ends by itself nor gathers memory, descriptors or threads. A short run is part of the tests;
-//! `cargo xtask soak` runs for hours.
+//! The TUI under random keys, pastes, mouse reports, resizes and rewritten files, with races, a watched log and idle
+//! time in between: it does not exit, and does not leak memory, descriptors or threads. A short run is part of the
+//! tests; `cargo xtask soak` runs for hours.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -15,20 +15,20 @@ use crate::common::pty::Session;
 
 /// Rounds of the short run.
 const SHORT: u64 = 60;
-/// Rounds from one visit of the views to the next.
+/// Rounds between two visits of the views.
 const BETWEEN_VISITS: u64 = 50;
-/// Largest resident memory, MB: the bound of kept simulations (64 MB), two simulations at work and the library, with room
-/// for a build without optimization.
+/// Maximum resident memory, MB: the limit of cached simulations (64 MB), two running simulations and the library, with
+/// a margin for an unoptimized build.
 const MOST_MEMORY: f64 = 400.0;
-/// How much the resident memory of the last quarter may exceed that of the second, and by which factor.
+/// Maximum growth of resident memory from the second to the last quarter of the run: in MB, and as a factor.
 const GROWTH: (f64, f64) = (24.0, 1.25);
 
-/// How long a view is visited, and how long nothing happens after the visits.
+/// Duration of a visit of a view, and of the idle time after the visits.
 const VISIT: Duration = Duration::from_millis(1500);
-/// How long a new picture is waited for.
+/// Timeout for a redraw.
 const LONGEST_REPAINT: Duration = Duration::from_secs(10);
 
-/// What the system says of a process.
+/// Resource usage of a process.
 #[derive(Debug, Clone, Copy)]
 struct Usage {
     memory_mb: f64,
@@ -48,7 +48,7 @@ impl Usage {
     }
 }
 
-/// What was done so far.
+/// Statistics of a run.
 #[derive(Debug, Default)]
 struct Done {
     keys: u64,
@@ -56,14 +56,14 @@ struct Done {
     resizes: u64,
     reloads: u64,
     starts: u64,
-    /// Visits of the race and of the watch that were seen on the screen.
+    /// Visits of the race and of the watch that were confirmed on the screen.
     races: u64,
     watches: u64,
-    /// Lines that the watched log grew by.
+    /// Lines appended to the watched log.
     lines: u64,
-    /// Resizes after which nothing was written for long.
+    /// Resizes after which nothing was written before the timeout.
     unanswered: u64,
-    /// Longest time from a resize to the first byte of the new picture.
+    /// Longest time from a resize to the first byte of the redraw.
     slowest: Duration,
 }
 
@@ -79,8 +79,8 @@ impl Dice {
         of[self.below(of.len() as u64) as usize]
     }
 
-    /// A few keys as a terminal sends them. Ways out (q, Ctrl-C, Ctrl-\) are left out; what leads out all the same is
-    /// followed by another start.
+    /// A few keys as sent by a terminal. Keys that quit (q, Ctrl-C, Ctrl-\) are excluded; if the program exits all the
+    /// same, it is started again.
     fn keys(&mut self) -> String {
         const NAMED: [&str; 16] = [
             "\u{1b}",
@@ -123,7 +123,7 @@ impl Dice {
 const TARGETS: &str = "- {name: h100-sxm-8, vendor: NVIDIA, accelerator: nvidia-h100-sxm-80gb, accelerators_per_node: 8, \
 num_nodes: 1, memory_gb_per_accel: 80, cost: {hourly_usd: PRICE, energy_watts_node: 10200, pue: 1.15}}\n";
 
-/// Starts the program where nothing outside can be run: random keys may ask for an editor, or to submit a job.
+/// Starts the program with no other programs available: random keys may open an editor or submit a job.
 fn start(dir: &Path) -> Session {
     let mut command = CommandBuilder::new(driven());
     command.args(["--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve", "--watch", "job.log"]);
@@ -132,7 +132,8 @@ fn start(dir: &Path) -> Session {
     }
     command.env("PATH", dir.join("no-programs"));
     command.env("HOME", dir);
-    // glibc keeps freed memory up to thresholds that grow with the largest block: what is kept would pass for use.
+    // glibc keeps freed memory up to thresholds that grow with the largest block, which would be mistaken for memory in
+    // use.
     for name in ["MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"] {
         command.env(name, "131072");
     }
@@ -141,7 +142,7 @@ fn start(dir: &Path) -> Session {
     session
 }
 
-/// Waits until something is written that was not there, and answers how long that took.
+/// Waits for new output; returns the elapsed time.
 fn answered(session: &Session) -> Option<Duration> {
     let began = Instant::now();
     while began.elapsed() < LONGEST_REPAINT {
@@ -153,7 +154,7 @@ fn answered(session: &Session) -> Option<Duration> {
     None
 }
 
-/// One round: keys, at times a paste, a resize, a rewritten file or a pause.
+/// One round: keys, and sometimes a paste, a resize, a rewritten file or a pause.
 fn round(session: &mut Session, dir: &Path, dice: &mut Dice, done: &mut Done) {
     let keys = dice.keys();
     done.keys += keys.chars().count() as u64;
@@ -175,12 +176,12 @@ fn round(session: &mut Session, dir: &Path, dice: &mut Dice, done: &mut Done) {
             None => done.unanswered += 1,
         }
     }
-    // The picture itself is not looked at.
+    // The content of the screen is not checked.
     session.bytes.lock().unwrap().clear();
     std::thread::sleep(Duration::from_millis(if dice.below(50) == 0 { 500 } else { 5 }));
 }
 
-/// Rewrites the watched file and lets the watched log grow.
+/// Rewrites the watched file and appends to the watched log.
 fn rewrite(dir: &Path, dice: &mut Dice, done: &mut Done) {
     done.reloads += 1;
     let text = match dice.below(5) {
@@ -198,14 +199,14 @@ fn rewrite(dir: &Path, dice: &mut Dice, done: &mut Done) {
     .unwrap();
 }
 
-/// Goes to another size of ordinary terminals, in which every cell is drawn anew.
+/// Resizes to another common size, so that every cell is redrawn.
 fn redraw(session: &mut Session) {
     let size = if session.size == (100, 30) { (104, 31) } else { (100, 30) };
     session.bytes.lock().unwrap().clear();
     session.resize(size.0, size.1);
 }
 
-/// Waits until nothing is written for a while: on a busy machine keys are still being handled long after they were sent.
+/// Waits until no output is written for a while: on a busy machine, keys are handled long after they were sent.
 fn settled(session: &Session) {
     const QUIET: Duration = Duration::from_millis(200);
     let began = Instant::now();
@@ -219,18 +220,18 @@ fn settled(session: &Session) {
     }
 }
 
-/// Leaves whatever is open, asks for a view, and stays there while the file and the log go on; answers whether its title was
-/// seen. It asks again where it was not: a computation on a busy machine can be longer than a program is waited for.
+/// Closes everything, opens a view, and stays there while the file and the log change; returns whether the view's title
+/// appeared. It tries again if it did not: a computation on a busy machine may exceed the timeout.
 fn visit(session: &mut Session, key: &str, title: &str, dir: &Path, dice: &mut Dice, done: &mut Done) -> bool {
     for _ in 0..3 {
-        // Where there is room for one cell, nothing is written whatever is handled.
+        // On a one-cell screen there is no output that shows that keys are handled.
         redraw(session);
         settled(session);
         for _ in 0..6 {
             session.keys("\u{1b}");
             std::thread::sleep(Duration::from_millis(40));
         }
-        // Escape and a key that are read at once are Alt with the key.
+        // Escape and a key that are read together would be taken as Alt with the key.
         settled(session);
         session.keys(key);
         redraw(session);
@@ -255,7 +256,7 @@ fn visit(session: &mut Session, key: &str, title: &str, dir: &Path, dice: &mut D
     false
 }
 
-/// Runs until `enough` says so; `seen` is called after every round. Answers what was done.
+/// Runs until `enough` returns true, calling `seen` after every round; returns the statistics.
 fn soak(seed: u64, mut enough: impl FnMut(u64) -> bool, mut seen: impl FnMut(&Done, Usage)) -> Done {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(dir.path().join("workload")).unwrap();

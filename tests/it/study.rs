@@ -1,4 +1,4 @@
-//! Studies: what they say, and that a browser shows them.
+//! Studies: their content, and that a browser displays them.
 
 use std::path::Path;
 use std::process::Command;
@@ -51,7 +51,7 @@ fn a_study_says_everything_in_both_formats() {
     }
     let page = html::write(&[study]);
     assert!(page.contains("other &lt;one&gt;: no &amp; such") && !page.contains("<one>"));
-    // Nothing is fetched: every address is prose, none an attribute.
+    // Nothing is fetched: addresses occur only in text, not in attributes.
     assert!(!page.contains("src=") && !page.contains("href=") && !page.contains("url("));
 }
 
@@ -68,7 +68,7 @@ fn breakdowns_of_a_study_sum() {
     }
 }
 
-/// Skipped only where no Chromium is installed.
+/// Skipped if Chromium is not installed.
 #[test]
 fn a_browser_shows_it() {
     let names = ["chromium", "chromium-browser", "google-chrome"];
@@ -79,7 +79,7 @@ fn a_browser_shows_it() {
     };
     let dir = tempfile::tempdir().unwrap();
     let page = dir.path().join("study.html");
-    // A script of the test's own clicks a head twice and notes the order of the rows.
+    // A script of the test clicks a column head twice and records the order of the rows.
     let probe = "<script>const head=document.querySelectorAll('thead th')[1];const first=()=>head.closest('table').tBodies[0].rows[0].cells[1].dataset.v;\
                  head.click();const down=first();head.click();document.body.dataset.sorted=Number(down)>Number(first());\
                  document.body.dataset.charts=document.querySelectorAll('svg.chart').length;</script></body>";
@@ -105,7 +105,7 @@ fn atlas(dir: &Path, arguments: &[&str]) -> std::process::Output {
     command.args(arguments).current_dir(dir).env("ATLAS_CONFIG_DIR", dir.join("config")).output().unwrap()
 }
 
-/// Each target's own best, how it was found, and where the configurations differ.
+/// The best configuration of each target, how it was found, and where the configurations differ.
 #[test]
 fn a_report_by_maximum_performance_says_how_each_best_was_found() {
     let dir = tempfile::tempdir().unwrap();
@@ -125,7 +125,7 @@ fn a_report_by_maximum_performance_says_how_each_best_was_found() {
     ] {
         assert!(text.contains(part), "{part} is not in\n{text}\n{}", String::from_utf8_lossy(&described.stderr));
     }
-    // What only a search heeds is not passed over in silence.
+    // Flags that only apply to a search are rejected, not ignored.
     let refused = atlas(dir.path(), &[&["report"], &search[..], &["--tpot", "50"]].concat());
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--tpot"));

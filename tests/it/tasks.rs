@@ -1,5 +1,5 @@
-//! The tasks that users bring, as key scripts from the start: what is typed, how many keys that is, and what must then be on
-//! the screen. The limits keep the interface as short as it is.
+//! Typical tasks as key scripts from the start: the keys, their maximum number, and what must be on the screen
+//! afterwards. The limits keep the interface efficient.
 
 use crate::common::{keys, screen};
 
@@ -17,7 +17,7 @@ use atlas_fabric::tui::update::update;
 use atlas_plan::search::Gauge;
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
-/// The interface on the shipped catalog, as it starts.
+/// The TUI on the built-in catalog after startup.
 pub(crate) struct Start {
     pub(crate) app: App,
 }
@@ -31,7 +31,7 @@ impl Start {
         Start::begin(sources, Vec::new())
     }
 
-    /// With the tours that ship.
+    /// With the built-in tours.
     pub(crate) fn with_tours() -> Start {
         let (tours, _) = Tours::load(None, None);
         Start::begin(&Sources::built_in(), tours)
@@ -43,7 +43,7 @@ impl Start {
         Start { app: App::new(library, tours, themes, Glyphs::unicode(), (120, 40)) }
     }
 
-    /// Types keys, and does the work that they order. Returns how many keys there were.
+    /// Sends keys, and executes their effects. Returns the number of keys.
     pub(crate) fn type_keys(&mut self, text: &str) -> usize {
         let keys = keys::typed(text);
         let count = keys.len();
@@ -53,7 +53,7 @@ impl Start {
         count
     }
 
-    /// The same, to go on with.
+    /// [`Start::type_keys`], for chaining.
     pub(crate) fn keys(&mut self, text: &str) -> &mut Start {
         self.type_keys(text);
         self
@@ -78,7 +78,7 @@ impl Start {
     }
 }
 
-/// Plays keys; fails where there are more than `most`.
+/// Sends keys; fails if there are more than `most`.
 fn within(most: usize, keys: &str) -> Start {
     let mut start = Start::new();
     let count = start.type_keys(keys);
@@ -86,7 +86,7 @@ fn within(most: usize, keys: &str) -> Start {
     start
 }
 
-/// "Which of these four serves a 70B model under 50 ms per token most cheaply?" Before the race there was no view for it.
+/// "Which of these four serves a 70B model under 50 ms per token most cheaply?" Before the race, no view answered this.
 #[test]
 fn cheapest_of_four_targets_under_50_ms_takes_at_most_twelve_keys() {
     let start = within(12, "f-8<Enter>mmmjjjmc");
@@ -162,7 +162,7 @@ fn a_question_that_is_typed_whole_needs_no_other_key() {
     assert!(start.text().contains("h100-sxm-128"), "{}", start.text());
 }
 
-/// A click on a heading of the comparison sorts by it, and the winner comes into sight.
+/// A click on a heading of the comparison sorts by it, and the best target becomes visible.
 #[test]
 fn a_click_on_a_heading_sorts_and_shows_the_winner() {
     let mut start = Start::new();

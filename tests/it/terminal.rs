@@ -1,4 +1,4 @@
-//! The real binary on a pseudo-terminal: what it shows, and how it leaves.
+//! The real binary on a pseudo-terminal: its output, and how it exits.
 
 #![cfg(unix)]
 
@@ -9,7 +9,7 @@ use portable_pty::CommandBuilder;
 
 use crate::common::pty::Session;
 
-/// Selects the predecessor system's first target and workload, whose figures are known to the digit.
+/// Selects the predecessor's first target and workload, whose values are known exactly.
 const PREDECESSOR: [&str; 4] = ["--target", "NVIDIA_H100_8x_NVLink", "--workload", "gpt5_1t_train"];
 
 fn predecessor_files(dir: &Path) {
@@ -33,7 +33,7 @@ fn it_starts_anywhere_and_quits_cleanly() {
     session.assert_restored();
 }
 
-/// Seconds of the processor that a process has used, and whether it has ended without being waited for.
+/// CPU time of a process, seconds, and whether it has exited without being waited for.
 #[cfg(target_os = "linux")]
 fn worked(pid: u32) -> (f64, bool) {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -50,7 +50,7 @@ fn a_signal_does_not_wait_until_all_keys_of_a_burst_are_handled() {
         Session::start(dir.path(), &["--fresh", "--target", "h100-sxm-8", "--workload", "llama3.1-8b-serve"]);
     session.wait_for("Results");
     let pid = session.child.process_id().unwrap();
-    // Every two of them recompute the scenario; all together take seconds.
+    // Every two of them recompute the scenario; together they take seconds.
     session.keys("K");
     let (idle, _) = worked(pid);
     session.keys(&"+-".repeat(2000));
@@ -69,7 +69,7 @@ fn a_signal_does_not_wait_until_all_keys_of_a_burst_are_handled() {
     assert!(after.0 - before < 1.0, "{} s of the processor after the signal", after.0 - before);
 }
 
-/// The session's file in the directory's state, once there is one.
+/// Session file in the directory's state, if it exists.
 fn kept(dir: &Path) -> Option<String> {
     let sessions = std::fs::read_dir(dir.join("state/atlas-fabric/sessions/directories")).ok()?;
     let file =
@@ -82,7 +82,7 @@ fn what_was_done_survives_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let mut session = Session::start(dir.path(), &[]);
     session.wait_for("Results");
-    // The knobs; the third of them one step up, on a view of its own.
+    // The knobs pane: the third knob one step up, and a different view.
     session.keys("Kjj+");
     session.wait_for("1 changed");
     session.keys("3");
@@ -117,7 +117,7 @@ fn signals_give_the_terminal_back() {
         let dir = tempfile::tempdir().unwrap();
         let mut session = Session::start(dir.path(), &[]);
         session.wait_for("Results");
-        // With a text field open, paste reports are on, too.
+        // With a text field open, paste reports are on as well.
         session.keys("/");
         session.wait_for("Find");
         session.signal(signal);
@@ -181,7 +181,7 @@ fn files_are_reloaded_however_they_change() {
     std::fs::write(&other, price("28.75")).unwrap();
     std::fs::rename(&other, &targets).unwrap();
     session.wait_for("$3.15");
-    // Broken: the last good state stays, and the complaint can be read.
+    // Broken: the last valid state is kept, and the diagnostic can be read.
     std::fs::write(&targets, "- name: [").unwrap();
     session.wait_for("1 error");
     session.wait_for("$3.15");
@@ -255,7 +255,7 @@ fn a_record_is_saved_where_it_is_asked_for() {
     assert!(dir.path().join("records/last_run.json").exists());
 }
 
-/// Through tmux's wrapping as well, since a terminal in a terminal is where most of this happens.
+/// Also with tmux's wrapping, since nested terminals are common.
 #[test]
 fn a_figure_goes_to_the_clipboard() {
     let dir = tempfile::tempdir().unwrap();
@@ -307,7 +307,7 @@ fn a_dumb_or_colorless_terminal_is_served_too() {
     session.wait_for_end();
     let bytes = session.bytes.lock().unwrap();
     let text = String::from_utf8_lossy(&bytes);
-    // An SGR that sets a color: 30–37, 38;…, 40–47, 48;…, 90–97, 100–107.
+    // An SGR sequence that sets a color: 30–37, 38;…, 40–47, 48;…, 90–97, 100–107.
     let color = |code: &str| {
         matches!(code.len(), 2 | 3)
             && ["3", "4", "9", "10"].iter().any(|c| code.starts_with(c))
@@ -320,7 +320,7 @@ fn a_dumb_or_colorless_terminal_is_served_too() {
     assert_eq!(found, None);
 }
 
-/// The session's file of the only directory that has one.
+/// Session file of the only directory that has one.
 fn session_file(dir: &Path) -> std::path::PathBuf {
     let sessions = dir.join("state/atlas-fabric/sessions/directories");
     let mut files: Vec<_> = std::fs::read_dir(&sessions).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -341,7 +341,7 @@ fn it_reopens_where_it_was_left() {
     session.wait_for("theme:");
     session.keys("q");
     assert_eq!(session.wait_for_end(), 0);
-    // Two tabs, the first on the screen, with its knob and its theme; the second in its view.
+    // Two tabs: the first one visible, with its knob and theme; the second one in its view.
     let mut session = Session::start(dir.path(), &[]);
     session.wait_for("1 changed");
     assert!(session.screen().contains("NVIDIA_H100_8x_NVLink"), "{}", session.screen());
@@ -349,14 +349,14 @@ fn it_reopens_where_it_was_left() {
     session.wait_for("C Compare");
     session.keys("\u{3}");
     session.wait_for_end();
-    // A name asked for wins, and what was left stays beside it.
+    // A target given on the command line takes precedence, and the saved state is kept beside it.
     let mut session = Session::start(dir.path(), &PREDECESSOR);
     session.wait_for("2642 ");
     assert!(!session.screen().contains("1 changed"), "{}", session.screen());
     session.wait_for(" 3 ");
     session.keys("\u{3}");
     session.wait_for_end();
-    // A fresh start knows nothing of all that, and takes its place once something is done in it.
+    // A fresh start ignores the saved state, and replaces it after the first change.
     let mut session = Session::start(dir.path(), &["--fresh"]);
     session.wait_for("Results");
     assert!(!session.screen().contains("1 changed"), "{}", session.screen());
@@ -447,7 +447,7 @@ fn a_view_is_exported_and_nothing_is_written_over_unasked() {
     let file = dir.path().join("out/NVIDIA_H100_8x_NVLink_gpt5_1t_train_compare.md");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("GROQ_LPU_NODE") && text.contains("atlas report --target"), "{text}");
-    // It is there now: the first Enter asks, the second does it.
+    // The file exists now: the first Enter asks for confirmation, the second one overwrites it.
     std::fs::write(&file, "mine").unwrap();
     session.keys("x\r");
     session.wait_for("already exists");
@@ -456,7 +456,7 @@ fn a_view_is_exported_and_nothing_is_written_over_unasked() {
     session.wait("the file", |_| {
         std::fs::read_to_string(&file).unwrap() == text || std::fs::read_to_string(&file).unwrap().contains("GROQ")
     });
-    // As HTML, under a name of one's own.
+    // As HTML, with a different file name.
     session.keys("x\t");
     session.wait_for("compare.html");
     session.keys("\u{15}mine.html\r");

@@ -1,4 +1,4 @@
-//! Simulations in the interface: asked on workers, shown as a timeline, remembered.
+//! Simulations in the TUI: run by workers, shown as a timeline, cached.
 
 use crate::common::{keys, screen};
 
@@ -22,11 +22,11 @@ use atlas_sim::training::StreamKind;
 
 struct Harness {
     app: App,
-    /// Work that has not started yet.
+    /// Jobs that have not started yet.
     orders: Vec<Order>,
-    /// How many there were.
+    /// Number of jobs so far.
     ordered: usize,
-    /// Whether orders wait until [`Harness::work`].
+    /// Whether jobs wait for a call of [`Harness::work`].
     idle: bool,
 }
 
@@ -58,7 +58,7 @@ impl Harness {
         let knob = Knob::named(name).unwrap();
         let setting = knob.parse(text, self.app.answer.fabrics()).unwrap();
         self.app.set_knob(knob, setting);
-        // What follows from the turn is asked with the next message.
+        // The jobs for the changed knob are requested with the next message.
         self.send(Message::Resize(self.app.size.0, self.app.size.1));
         self
     }
@@ -147,7 +147,7 @@ fn columns_that_are_not_simulated_yet_say_so() {
     h.keys("C");
     assert!(!h.text().contains("~ closed form"), "{}", h.text());
     h.set("engine", "event");
-    // The target on the screen has been simulated, the others stand for what they will say.
+    // The current target has been simulated; the others show the closed form until they are simulated.
     assert!(!h.app.answer.pending && h.app.columns.iter().any(|(_, answer)| answer.pending));
     let text = h.text();
     assert!(text.contains("~ closed form, not simulated yet"), "{text}");
@@ -177,7 +177,7 @@ fn escape_stops_a_simulation_and_the_closed_form_stays_and_says_so() {
     h.set("engine", "event").keys("<Esc>");
     assert!(h.orders.is_empty() && h.app.answer.pending);
     assert!(h.text().contains("because the simulation is stopped"), "{}", h.text());
-    // It is not begun again until something is another.
+    // It is not started again until something changes.
     h.keys("<Tab>");
     assert!(h.orders.is_empty());
     h.set("concurrency", "16");
@@ -197,7 +197,7 @@ fn the_cursor_walks_tasks_lanes_and_causes() {
     assert!(third.begin > first.begin && third.stage == 0);
     h.keys("h");
     assert!(here(&h).begin < third.begin);
-    // The last lane's last task; then from cause to cause until the step's beginning.
+    // The last task of the last lane, then from each task to its cause until the beginning of the step.
     h.keys("jjjjjjjjjjjjG");
     let mut before = here(&h);
     assert!(before.begin > third.begin);
@@ -223,7 +223,7 @@ fn zooming_keeps_the_task_under_the_cursor_in_sight() {
     assert!(((to - from) * 16.0 / (whole.1 - whole.0) - 1.0).abs() < 1e-9);
     let task = h.app.timeline.task(h.app.timeline.here().unwrap()).unwrap();
     assert!(task.begin >= from - 1e-9 && task.end <= to + 1e-9);
-    // To the first task, which lies far away: the window follows.
+    // To the first task, which is outside the window: the window follows.
     h.keys("g");
     let (from, to) = h.app.timeline.window;
     let task = h.app.timeline.task(h.app.timeline.here().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! The predecessor comparison tool's figures: ours agree where it was right.
+//! Metrics of the predecessor comparison tool: ours agree where it was correct.
 
 use std::io::Read as _;
 
@@ -16,12 +16,12 @@ fn cases(kind: &str) -> Vec<Value> {
     of
 }
 
-/// Holds figures against those of a case.
+/// Compares values with those of a case.
 fn agree(case: &Value, figures: &[(&str, f64)]) {
     for (name, got) in figures {
         let expected = case["expected"][*name].as_f64().unwrap();
         let error = (got - expected).abs() / expected.abs().max(1e-300);
-        // Percentages are differences of nearly equal numbers now and then.
+        // Some percentages are differences of nearly equal numbers.
         assert!(error <= 1e-12 || (got - expected).abs() < 1e-11, "{} {name}: {got} for {expected}", case["id"]);
     }
 }
@@ -39,7 +39,7 @@ fn utilization_cost_energy_memory_scaling_and_time_agree() {
     }
     for case in cases("peak_throughput") {
         if number(&case, "peak_tflops") == 0.0 {
-            // A device it does not know: it says 0 %, we say nothing.
+            // For an unknown device, it states 0 %; ours states nothing.
             continue;
         }
         let rate = (number(&case, "tokens_per_second"), number(&case, "num_gpus"));
@@ -112,7 +112,7 @@ fn utilization_cost_energy_memory_scaling_and_time_agree() {
     }
     for case in cases("training_estimates") {
         let rate = number(&case, "tokens_per_second");
-        // The predecessor tool's full budget of both its Llama models is 15e12 tokens.
+        // The predecessor's full budget for both its Llama models is 15e12 tokens.
         let (trillion, full) = (economics::hours(rate, 1e12), economics::hours(rate, 15e12));
         agree(
             &case,
@@ -132,10 +132,10 @@ fn the_figures_of_a_whole_benchmark_file_agree() {
         let inputs = &case["inputs"];
         let data = &inputs["benchmark_data"];
         let device = &inputs["gpu_specs"][inputs["gpu_type"].as_str().unwrap()];
-        // For a device without specifications it takes those of another one: we say nothing.
+        // For a device without specifications, it uses those of another one; ours states nothing.
         let known = device.is_object();
         let rate = data["performance_metrics"]["tokens_per_second"].as_f64().unwrap();
-        // It believes the device count before the configuration.
+        // It prefers the device count to the configuration.
         let gpus = data["gpu_info"]["device_count"].as_f64().or(data["training_config"]["num_gpus"].as_f64());
         let Some(gpus) = gpus else { continue };
         let parameters = &inputs["model_params"][inputs["model_name"].as_str().unwrap()];
@@ -179,8 +179,8 @@ fn the_figures_of_a_whole_benchmark_file_agree() {
     }
 }
 
-/// The predecessor tool reads pairs only, drops times beyond a thousand seconds and knows one format; where it read
-/// something, our benchmark JSON says the same.
+/// The predecessor tool reads pairs only, drops times beyond a thousand seconds, and supports one format. Where it
+/// reads a value, our benchmark JSON contains the same.
 #[test]
 fn benchmark_json_agrees_with_the_predecessor_tool() {
     let mut held = 0;
@@ -207,7 +207,7 @@ fn benchmark_json_agrees_with_the_predecessor_tool() {
         for group in ["performance_metrics", "parallelism_config", "training_config"] {
             for (name, expected) in case["expected"][group].as_object().unwrap() {
                 let Some(expected) = expected.as_f64() else { continue };
-                // Cores of the device are not in the log; steps are those planned rather than those read.
+                // The number of cores is not in the log; the steps are those planned rather than those read.
                 if matches!(name.as_str(), "throughput_per_gpu_core" | "max_steps") {
                     continue;
                 }

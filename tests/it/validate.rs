@@ -1,4 +1,4 @@
-//! The analytical engine against published measurements: what the README says of its errors stays true.
+//! The analytical engine against published measurements: the errors stated in the README remain correct.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -43,7 +43,7 @@ fn training_is_predicted_as_well_as_the_readme_says() {
     assert!(share >= 0.88, "{share}");
 }
 
-/// The answers of `atlas run --batch` to the scenarios that `atlas validate --scenarios` prints, by id.
+/// Answers of `atlas run --batch` to the scenarios of `atlas validate --scenarios`, by id.
 fn batch(kind: MeasurementKind) -> BTreeMap<String, (Value, f64)> {
     let atlas = env!("CARGO_BIN_EXE_atlas");
     let scenarios = Command::new(atlas).args(["validate", "--scenarios", "--kind", kind.name()]).output().unwrap();
@@ -195,7 +195,7 @@ fn a_row_is_reported_step_by_step() {
     assert!(!ok && complaint.contains("unknown row \"no-such-row\""), "{complaint}");
 }
 
-/// `atlas validate` on a table of this text: stdout, stderr, and whether it succeeded.
+/// Runs `atlas validate` on a table with this text: stdout, stderr, and whether it succeeded.
 fn validate_text(text: &str, arguments: &[&str]) -> (String, String, bool) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("mine.csv");
@@ -269,7 +269,7 @@ fn the_shipped_latency_table_excludes_its_duplicates() {
     assert!(latency.iter().all(|verdict| verdict.predicted.is_none() || verdict.copy_of.is_none()));
 }
 
-/// Output and success of a long validation that gets SIGINT after so many seconds.
+/// Output of a long validation that gets SIGINT after `seconds`.
 #[cfg(unix)]
 fn interrupted_after(seconds: u64) -> std::process::Output {
     let mut atlas = Command::new(env!("CARGO_BIN_EXE_atlas"));
@@ -283,7 +283,8 @@ fn interrupted_after(seconds: u64) -> std::process::Output {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_validation_fails_and_marks_its_result_as_partial() {
-    // A signal that comes before the program listens ends it without a word; a busy machine takes long to start it.
+    // The default action of the signal ends the program silently if it arrives before the handler is installed, which
+    // may take long on a busy machine.
     let waits = [1, 2, 4, 8, 16, 32];
     let out = waits.into_iter().map(interrupted_after).find(|out| !out.stdout.is_empty()).unwrap();
     let (text, complaint) = (String::from_utf8(out.stdout).unwrap(), String::from_utf8(out.stderr).unwrap());

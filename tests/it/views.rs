@@ -1,4 +1,5 @@
-//! Sweep, frontier, sensitivity, optimizer: what long work answers, asked with keys, answered as the runtime would.
+//! Sweep, frontier, sensitivity and optimizer views: results of long-running jobs, requested with keys, delivered as by
+//! the runtime.
 
 use crate::common::{keys, screen};
 
@@ -28,11 +29,11 @@ use ratatui::layout::Rect;
 struct Harness {
     app: App,
     effects: Vec<Effect>,
-    /// Work that has not started yet.
+    /// Jobs that have not started yet.
     orders: Vec<Order>,
-    /// What waits for the scenario to stand still.
+    /// Timers that wait for the scenario to stop changing.
     pauses: Vec<Timer>,
-    /// Whether orders wait until [`Harness::work`].
+    /// Whether jobs wait for a call of [`Harness::work`].
     idle: bool,
 }
 
@@ -68,11 +69,11 @@ impl Harness {
         }
     }
 
-    /// Does what was ordered.
+    /// Executes the waiting jobs.
     fn work(&mut self) {
         for order in std::mem::take(&mut self.orders) {
             let mut product = order.job.run(&Gauge::default());
-            // How long a search took differs from run to run.
+            // The duration of a search differs from run to run.
             if let Ok(Product::Optimum(found)) = &mut product {
                 let mut timed = optimum::Found::clone(found);
                 timed.optimum.looked.seconds = 0.25;
@@ -82,7 +83,7 @@ impl Harness {
         }
     }
 
-    /// Lets what waits for a pause have one.
+    /// Expires all timers.
     fn pause(&mut self) {
         for timer in std::mem::take(&mut self.pauses) {
             self.send(Message::Expired(timer));
@@ -126,7 +127,7 @@ macro_rules! snapshot {
     };
 }
 
-/// The serving workload, its knob `tp`.
+/// The serving workload with the cursor on its knob `tp`.
 fn serving(columns: u16, rows: u16) -> Harness {
     let mut h = Harness::new(columns, rows);
     h.keys("Wjj/tp<Enter>");
@@ -163,7 +164,7 @@ fn a_sweep_follows_every_edit() {
     assert_eq!((before.across.knob, before.metric.name), (Knob::Tp, "tokens_per_sec"));
     let here = before.curves[0].1.here.unwrap();
     assert_eq!(before.curves[0].1.cells[here].value, h.metric("tokens_per_sec"));
-    // Another figure, another target beside it, another scenario: each is another question.
+    // Another metric, another target, or another scenario: each requires a new job.
     h.keys(".");
     assert_ne!(h.curves().metric.name, "tokens_per_sec");
     h.keys(",");
@@ -217,7 +218,7 @@ fn work_that_an_edit_overtakes_is_cancelled_and_its_answer_dropped() {
     let old = h.orders[0].clone();
     h.send(Message::Progress(old.serial, Progress { done: 1, total: 4, seconds: 1.0 }));
     assert!(h.text().contains("25 %"), "{}", h.text());
-    // The scenario changes under the work: it is stopped, and the new question is asked.
+    // The scenario changes during the job: it is canceled, and a new one is requested.
     h.keys("u<Tab>");
     let orders: Vec<u64> = h.orders.iter().map(|order| order.serial).collect();
     assert!(orders.len() == 1 && orders[0] > old.serial, "{orders:?}");
@@ -225,13 +226,13 @@ fn work_that_an_edit_overtakes_is_cancelled_and_its_answer_dropped() {
     assert!(h.app.queries.sweep.answer().is_none());
     h.work();
     assert!(h.app.queries.sweep.is_fresh());
-    // Esc stops what runs; only then it leaves.
+    // Esc first cancels the running job; only the next Esc leaves the view.
     h.keys("<Tab><Esc>");
     assert!(h.orders.is_empty() && h.app.view == View::Sweep);
     assert_eq!(h.app.queries.sweep.trouble(), Some("stopped"));
     h.keys("<Esc>");
     assert_eq!(h.app.view, View::Main);
-    // Leaving forgets: the next look asks anew.
+    // Leaving the view discards the job: the next visit requests it again.
     h.keys("4");
     assert_eq!(h.orders.len(), 1);
     h.keys("4j");
@@ -272,7 +273,7 @@ fn a_lever_of_the_tornado_leads_to_its_sweep() {
     h.keys(&"j".repeat(knob)).keys("<Enter>");
     assert_eq!(h.app.view, View::Sweep);
     assert_eq!(Lever::Knob(h.curves().across.knob), tornado.swings[knob].lever);
-    // Another figure, another tornado.
+    // Another metric requires another tornado chart.
     h.keys("0.");
     assert_ne!(h.app.queries.tornado.answer().unwrap().metric.name, tornado.metric.name);
 }
@@ -280,20 +281,20 @@ fn a_lever_of_the_tornado_leads_to_its_sweep() {
 #[test]
 fn the_optimizer_finds_what_the_library_finds_and_enter_takes_it() {
     let mut h = Harness::new(120, 40);
-    // Training that does not fit: any candidate is one that does.
+    // Training that does not fit: every candidate is a change that makes it fit.
     h.keys("jWj/microbatch<Enter><Right><Right><Right><Right>6");
     assert!(!h.app.answer.fits());
     let before = h.app.now.clone();
     h.keys("R");
     let found = Arc::clone(h.app.queries.optimum.answer().unwrap());
-    // The best, and the next best that differ in what they need.
+    // The best, and the runners-up that differ in their resource needs.
     assert!((3..=6).contains(&found.candidates.len()), "{}", found.candidates.len());
     let best = (found.optimum.best.as_ref().unwrap()).estimate.total.tokens_per_sec;
     assert_eq!(optimum::here(&h.app), optimum::Row::Candidate(0));
     h.keys("<Enter>");
     assert!(h.app.answer.fits());
     assert_eq!(h.metric("tokens_per_sec"), best);
-    // A runner-up can be tried after the best, from where the search began.
+    // A runner-up can be applied after the best, relative to the start of the search.
     h.keys("j<Enter>");
     let second = &found.optimum.runners_up[0].estimate;
     assert_eq!(h.metric("tokens_per_sec"), second.total.tokens_per_sec);
@@ -323,7 +324,7 @@ fn bounds_are_typed_and_heeded_and_what_is_none_is_said() {
     for (_, candidate) in &found.candidates {
         assert!(candidate.estimate.total.latency.ttft <= 400.0);
     }
-    // Without the bound the best may let requests wait for long; it says so.
+    // Without the bound, the best candidate may have long waiting times, which a note states.
     h.keys("gj<BS>R");
     let free = Arc::clone(h.app.queries.optimum.answer().unwrap());
     let tokens = |found: &optimum::Found| found.candidates[0].1.estimate.total.tokens_per_sec;
@@ -368,8 +369,8 @@ fn the_views_can_be_drawn_at_every_size() {
     }
 }
 
-/// At the least size, what was found makes the form go: every candidate and the figures of the one under the cursor are
-/// in sight.
+/// On the smallest screen, the result replaces the form: all candidates, and the metrics of the one under the cursor,
+/// are visible.
 #[test]
 fn what_the_optimizer_found_is_read_on_the_smallest_screen() {
     let mut h = serving(80, 24);
@@ -384,7 +385,7 @@ fn what_the_optimizer_found_is_read_on_the_smallest_screen() {
     assert!(h.text().contains("seek "));
 }
 
-/// Enter takes a point; on the point where the scenario stands it explains the figure, and Esc leads back.
+/// Enter applies a point. On the point of the current scenario it opens the explanation of the metric, and Esc returns.
 #[test]
 fn a_point_that_is_taken_is_explained() {
     let mut h = serving(120, 40);
@@ -402,7 +403,8 @@ fn a_point_that_is_taken_is_explained() {
     assert_eq!(h.app.view, View::Optimum);
 }
 
-/// The chart beside the results: of the knob that was turned last, asked once when keys pause, at no price for a step.
+/// The chart beside the results is for the knob changed last. It is requested once per pause between key presses, and
+/// does not delay single steps.
 #[test]
 fn a_wide_overview_charts_the_figure_over_the_knob_that_was_turned_last() {
     let mut h = Harness::new(200, 60);
@@ -413,11 +415,11 @@ fn a_wide_overview_charts_the_figure_over_the_knob_that_was_turned_last() {
     assert_eq!((curves.across.knob, curves.metric.name), (Knob::Concurrency, "tokens_per_sec"));
     assert_eq!(curves.curves.len(), 2, "one for each marked target");
     snapshot!("outlook_200x60", h);
-    // The sweep's own answer to the same question.
+    // The sweep view gives the same result for the same request.
     h.keys("K").keys("/concurrency<Enter>4");
     assert_eq!(**h.app.queries.sweep.answer().unwrap(), *curves);
     h.keys("<Esc>");
-    // A cursor asks nothing, another figure and another value do.
+    // Moving the cursor requests nothing; another metric or value does.
     h.keys("Kjjjj").pause();
     assert!(Arc::ptr_eq(h.app.queries.outlook.answer().unwrap(), &curves));
     h.keys("/tp<Enter><Right><Left><Right>");
@@ -432,11 +434,11 @@ fn a_wide_overview_charts_the_figure_over_the_knob_that_was_turned_last() {
     assert!((standing.value / h.metric("tokens_per_sec") - 1.0).abs() < 1e-9 || !standing.feasible);
     h.keys("Vjjj").pause();
     assert_eq!(h.app.queries.outlook.answer().unwrap().metric, h.app.figure);
-    // It is left out where the screen has no room.
+    // It is omitted if the screen is too small.
     let mut h = Harness::new(120, 40);
     h.keys("Wjj").pause();
     assert!(h.pauses.is_empty() && h.app.queries.outlook.current().is_none());
-    // What simulates is charted in closed form, at once.
+    // For simulating engines, the chart uses the closed form, immediately.
     let mut h = Harness::new(200, 60);
     h.idle = true;
     h.keys("/engine<Enter><Right><Right><Right><Right>");
@@ -463,7 +465,7 @@ fn a_number_of_the_hardware_is_explained_down_to_where_it_is_written() {
         h.keys("g").keys(&"j".repeat(place)).keys("<Enter>");
         assert_eq!(h.app.view, View::Explain, "{}", lever.name());
         assert!(h.text().contains(&format!("Explain {}", tornado.metric.label)));
-        // The cursor stands on the input itself wherever the derivation names it, and that says where it is written.
+        // The cursor is on the input wherever the derivation contains it, and the footer shows where it is defined.
         let foot: Vec<String> = h.text().lines().rev().skip(1).take(2).map(str::to_owned).collect();
         let info = format!("{}{}", foot[1], foot[0]);
         if lever.name() == "memory bandwidth" {
@@ -478,7 +480,7 @@ fn a_number_of_the_hardware_is_explained_down_to_where_it_is_written() {
 fn what_stands_above_the_figures_is_explained_as_they_are() {
     for (columns, rows) in [(80, 24), (120, 40)] {
         let mut h = Harness::new(columns, rows);
-        // Upwards from the first figure: what bounds it, then whether it fits.
+        // Upwards from the first metric: the bottleneck, then the verdict.
         h.keys("jWjVgk<Enter>");
         assert_eq!(h.app.view, View::Explain);
         assert!(h.text().contains("Explain step time"), "{}", h.text());
@@ -501,7 +503,7 @@ fn a_difference_puts_the_cursor_on_what_differs_only() {
     let row = h.text().lines().position(|line| line.contains("Nothing differs")).unwrap();
     let plain = buffer[(5, 30)].bg;
     assert!((2..60).all(|x| buffer[(x, u16::try_from(row).unwrap())].bg == plain), "nothing is selected");
-    // With a knob turned, the first stop is the knob, the next a figure, which is explained.
+    // With a knob changed, the first row is the knob, the next one a metric, which can be explained.
     h.keys("vd/microbatch<Enter><Right>vd");
     h.keys("j<Enter>");
     assert_eq!(h.app.view, View::Explain);
@@ -515,7 +517,7 @@ fn what_is_said_below_a_view_fits_the_smallest_screen() {
             h.keys(start).keys(view);
             let text = h.text();
             let line = text.lines().rev().nth(1).unwrap();
-            // What a knob is, in full, may be longer than the screen is wide.
+            // The full description of a knob may be wider than the screen.
             let knob = line.trim().split_once(':').is_some_and(|(name, _)| Knob::named(name).is_ok());
             assert!(knob || !line.contains('…'), "{start} {view}: {line}");
         }

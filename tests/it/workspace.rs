@@ -1,5 +1,5 @@
-//! The structure of the workspace: crates depend on crates below them, on nothing they do not use, and tests lie where they
-//! are built.
+//! Structure of the workspace: crates depend only on crates below them and on what they use, and tests are in one
+//! binary.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The names in a section of a manifest.
+/// Names in a section of a manifest.
 fn section(manifest: &Path, name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(manifest).unwrap();
     let header = format!("[{name}]");
@@ -19,13 +19,13 @@ fn section(manifest: &Path, name: &str) -> Vec<String> {
         .collect()
 }
 
-/// The workspace's libraries, each with the folder of its manifest.
+/// Libraries of the workspace, each with the directory of its manifest.
 fn libraries() -> BTreeMap<String, PathBuf> {
     let folders = std::fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
     folders.map(|path| (format!("atlas-{}", path.file_name().unwrap().to_str().unwrap()), path)).collect()
 }
 
-/// All Rust source below a folder.
+/// All Rust source below a directory.
 fn source(folder: &Path) -> String {
     let mut text = String::new();
     let Ok(entries) = std::fs::read_dir(folder) else { return text };
@@ -39,7 +39,7 @@ fn source(folder: &Path) -> String {
     text
 }
 
-/// The table in docs/architecture.md is the order.
+/// The table in docs/architecture.md defines the order.
 #[test]
 fn a_crate_depends_only_on_crates_below_it() {
     let text = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
@@ -54,7 +54,7 @@ fn a_crate_depends_only_on_crates_below_it() {
     for (name, folder) in &libraries {
         for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
             for used in section(&folder.join("Cargo.toml"), kind) {
-                // What is no library of the workspace has no level: the application and xtask are above all.
+                // The application and xtask are not libraries of the workspace and are above all of them.
                 if used.starts_with("atlas-") || used == "xtask" {
                     assert!(level(&used) > level(name), "{name} depends on {used}, which is not below it");
                     edges += 1;
@@ -85,8 +85,7 @@ fn every_declared_dependency_is_used() {
     }
 }
 
-/// A file beside the folder would be a binary of its own, linked to the whole application once more.
-/// What software does comes to the engines as traits, and rows of measurements are read elsewhere.
+/// Engines receive the behavior of software through traits, and measurement tables are read by other crates.
 #[test]
 fn engines_know_no_software_release_or_table_by_name() {
     let files = std::fs::read_dir(root().join("workload/software")).unwrap().map(|entry| entry.unwrap().path());
@@ -109,7 +108,7 @@ fn engines_know_no_software_release_or_table_by_name() {
     }
 }
 
-/// The last bits of the C library's functions depend on the processor; `atlas_core::math` has its own.
+/// The last bits of the C library's functions depend on the processor; `atlas_core::math` has its own implementations.
 #[test]
 fn figures_do_not_depend_on_the_functions_of_a_c_library() {
     const METHODS: [&str; 13] =
@@ -136,7 +135,7 @@ fn integration_tests_are_modules_of_one_binary() {
     assert!(stray.is_empty(), "move to tests/it/ and name in tests/it/main.rs: {stray:?}");
 }
 
-/// What a file names with `use` or in a path: paths from the root of its crate. Re-exports count as imports.
+/// Paths that a file names with `use` or in code, from the root of its crate. Re-exports count as imports.
 fn imports(text: &str, module: &[String]) -> Vec<Vec<String>> {
     let code: Vec<&str> = text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
     let code = code.join(" ");
@@ -149,7 +148,7 @@ fn imports(text: &str, module: &[String]) -> Vec<Vec<String>> {
         for (at, _) in code.match_indices(start) {
             let path =
                 code[at..].split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':').next().unwrap_or_default();
-            // The rest of `super::super::…`, which begins before.
+            // The rest of `super::super::…` has been found with its beginning.
             if !code[..at].ends_with("::") {
                 found.push(path.split("::").map(str::to_owned).collect());
             }
@@ -158,7 +157,7 @@ fn imports(text: &str, module: &[String]) -> Vec<Vec<String>> {
     found.iter().filter_map(|path| absolute(path, module)).collect()
 }
 
-/// The paths of a `use` statement.
+/// Expands the paths of a `use` statement.
 fn expand(tree: &str, before: &[String], found: &mut Vec<Vec<String>>) {
     let tree = tree.trim();
     let (path, group) = tree.split_once('{').map_or((tree, None), |(path, group)| (path, Some(group)));
@@ -185,7 +184,7 @@ fn expand(tree: &str, before: &[String], found: &mut Vec<Vec<String>>) {
     }
 }
 
-/// A path from the root of the crate; `None` for what begins elsewhere.
+/// A path from the root of the crate; `None` if it begins elsewhere.
 fn absolute(path: &[String], module: &[String]) -> Option<Vec<String>> {
     let ups = path.iter().take_while(|name| *name == "super").count();
     match path.first()?.as_str() {
@@ -196,7 +195,7 @@ fn absolute(path: &[String], module: &[String]) -> Option<Vec<String>> {
     }
 }
 
-/// The files of a crate by their module, without those of tests.
+/// Files of a crate by module, without test modules.
 fn modules(folder: &Path) -> BTreeMap<Vec<String>, String> {
     let mut all = BTreeMap::new();
     let mut folders = vec![(folder.to_owned(), Vec::new())];
@@ -219,8 +218,8 @@ fn modules(folder: &Path) -> BTreeMap<Vec<String>, String> {
     all
 }
 
-/// Files that lead back to themselves by their imports, of a crate. A module and the modules inside it are one unit: what a
-/// child imports from its parents is no import here.
+/// Import cycles between the files of a crate. A module and its submodules are one unit: imports of a child from its
+/// parents do not count.
 fn cycles(folder: &Path) -> Vec<Vec<String>> {
     let files = modules(folder);
     let mut edges: BTreeMap<&[String], Vec<&[String]>> = BTreeMap::new();

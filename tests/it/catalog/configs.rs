@@ -1,4 +1,4 @@
-//! Models from the configs of Hugging Face.
+//! Models from Hugging Face configs.
 
 use atlas_catalog::{Catalog, Model, hugging_face};
 use atlas_document::Diagnostics;
@@ -9,12 +9,12 @@ fn read(text: &str) -> (Option<Model>, Diagnostics) {
     (model, problems)
 }
 
-/// A config must describe what the catalog's entry of the same model describes.
+/// Checks that a config describes the same model as the catalog's entry.
 fn agrees(id: &str, text: &str) {
     let (model, problems) = read(text);
     assert!(problems.is_empty(), "{id}: {problems}");
     let (model, known) = (model.unwrap(), Catalog::built_in().model(id).unwrap());
-    // A config without `vision_config` describes a language part.
+    // A config without `vision_config` describes the language part only.
     let whole = |of: &Model| if model.images.is_some() { of.parameters() } else { of.language_parameters() };
     let off = whole(&model) / whole(&known) - 1.0;
     assert!(off.abs() < 0.001, "{id}: {} against {}", whole(&model), whole(&known));
@@ -312,7 +312,7 @@ fn a_path_is_a_model() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
 
-    /// Whatever numbers a config holds, it is a model of finite size or a complaint.
+    /// Whatever numbers a config contains, the result is a model of finite size or a diagnostic.
     #[test]
     fn no_number_breaks_it(
         counts in proptest::collection::vec(1u32..5000, 20),
@@ -327,7 +327,8 @@ proptest::proptest! {
         let types = ["llama", "deepseek_v3", "qwen2_moe", "mixtral", "llama4", "unheard_of"];
         let mut text = format!("{{\"model_type\": \"{}\"", types[kind]);
         for (index, (key, count)) in KEYS.iter().zip(&counts).enumerate() {
-            // One key in three cases holds any number at all; the rest are counts, so that the sums are reached.
+            // A third of the cases has one key with an arbitrary number; the rest are counts, so that the sums are
+            // reached.
             let value = if index == wild.0 { wild.1 } else { f64::from(*count) };
             text += &format!(", \"{key}\": {value}");
         }

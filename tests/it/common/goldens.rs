@@ -1,4 +1,4 @@
-//! The predecessor system's answers, and how ours are held against them.
+//! The predecessor's answers, and how ours are compared with them.
 
 use std::io::Read as _;
 
@@ -12,12 +12,12 @@ pub(crate) fn goldens() -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// The cases of a kind.
+/// Cases of a kind.
 pub(crate) fn cases<'g>(goldens: &'g Value, kind: &'g str) -> impl Iterator<Item = &'g Value> {
     goldens["cases"].as_array().unwrap().iter().filter(move |case| case["kind"] == kind)
 }
 
-/// `"@name"` stands for an entry of the file's library.
+/// Resolves `"@name"`, which refers to an entry of the file's library.
 pub(crate) fn input<'g>(goldens: &'g Value, inputs: &'g Value, kind: &str) -> &'g Value {
     match inputs[kind].as_str().and_then(|text| text.strip_prefix('@')) {
         Some(name) => &goldens["library"][kind][name],
@@ -25,7 +25,7 @@ pub(crate) fn input<'g>(goldens: &'g Value, inputs: &'g Value, kind: &str) -> &'
     }
 }
 
-/// Compares field by field; collects the largest relative error and complains with the path of a difference.
+/// Compares recursively; updates the largest relative error, and reports the path of any other difference.
 pub(crate) fn compare(path: &str, expected: &Value, found: &Value, worst: &mut f64) {
     match (expected, found) {
         (Value::Object(a), Value::Object(b)) => {

@@ -1,7 +1,7 @@
-//! Keys as tests write them: characters, and names in angle brackets.
+//! Notation of key presses in tests: characters, and names in angle brackets.
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// `j<Enter><C-r><A-2>`: j, the enter key, r with control, 2 with Alt.
+/// `j<Enter><C-r><A-2>`: j, Enter, Ctrl-r, Alt-2.
 pub(crate) fn typed(keys: &str) -> Vec<KeyEvent> {
     let mut rest = keys;
     let mut events = Vec::new();

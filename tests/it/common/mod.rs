@@ -1,4 +1,4 @@
-//! What several test modules use.
+//! Helpers that several test modules use.
 
 pub(crate) mod goldens;
 pub(crate) mod keys;

@@ -1,4 +1,4 @@
-//! Targets and workloads of every kind, as tests of whole scenarios need them.
+//! Targets and workloads of every kind, for tests of whole scenarios.
 #![allow(clippy::unwrap_used, clippy::expect_used, dead_code, unreachable_pub)]
 
 use atlas_config::library::Library;
@@ -43,7 +43,7 @@ const WORKLOADS: &str = "
   schedule: {phases: [{name: calm, duration_minutes: 45, request_profile: low}, {name: rush, duration_minutes: 15, request_profile: peak}]}
 ";
 
-/// The library of these files, and what ships.
+/// Library of these files and the built-in ones.
 pub fn library() -> Library {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("targets.yaml"), TARGETS).unwrap();
@@ -53,7 +53,7 @@ pub fn library() -> Library {
     library
 }
 
-/// Every target with every workload: those with an accelerator are answered by the analytical engine.
+/// All targets with all workloads. Those with an accelerator use the analytical engine.
 pub fn all(library: &Library) -> Vec<(Parts, Scenario)> {
     let mut all = Vec::new();
     for target in library.targets() {
@@ -66,7 +66,7 @@ pub fn all(library: &Library) -> Vec<(Parts, Scenario)> {
     all
 }
 
-/// One of them, with knobs turned as `--set` takes them.
+/// One scenario, with knobs in the form of `--set`.
 pub fn one(library: &Library, target: &str, workload: &str, set: &[(&str, &str)]) -> (Parts, Scenario) {
     let parts = Parts::find(library, target, workload).unwrap();
     let mut overrides = Overrides::new();
@@ -78,7 +78,7 @@ pub fn one(library: &Library, target: &str, workload: &str, set: &[(&str, &str)]
     (parts, scenario)
 }
 
-/// A setting of a knob: `at` picks among its words, or a number between its bounds, small ones more often.
+/// Setting of a knob: `at` selects one of its words, or a number within its bounds, with small numbers more likely.
 pub fn setting(knob: Knob, at: f64) -> Option<Setting> {
     match knob.spec().kind {
         ValueType::Toggle => Some(Setting::Toggle(at < 0.5)),

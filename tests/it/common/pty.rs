@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-/// Long enough for a loaded machine; every wait ends as soon as what it waits for is there.
+/// Timeout, long enough for a loaded machine. Every wait ends as soon as its condition holds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The program on a pseudo-terminal, which is read all the time.
+/// The program on a pseudo-terminal whose output is read continuously.
 pub(crate) struct Session {
     pub(crate) child: Box<dyn Child + Send + Sync>,
     writer: Box<dyn Write + Send>,
     master: Box<dyn MasterPty + Send>,
-    /// What it has written.
+    /// Everything that the program has written.
     pub(crate) bytes: Arc<Mutex<Vec<u8>>>,
     /// Columns and rows.
     pub(crate) size: (u16, u16),
@@ -26,11 +26,11 @@ impl Session {
         Session::start_in(dir, arguments, &[])
     }
 
-    /// In a terminal that sets these variables.
+    /// Starts the program with these environment variables.
     pub(crate) fn start_in(dir: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Session {
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_atlas"));
         command.args(arguments);
-        // What the terminal that the tests run in says about itself.
+        // Variables that describe the terminal in which the tests run.
         for name in ["NO_COLOR", "KITTY_WINDOW_ID", "TERM_PROGRAM", "TMUX", "STY", "ATLAS_GRAPHICS"] {
             command.env_remove(name);
         }
@@ -106,7 +106,7 @@ impl Session {
         }
     }
 
-    /// The alternate screen is left, the cursor shown, mouse and paste reports are off.
+    /// Checks that the alternate screen is left, the cursor visible, and mouse and paste reports are off.
     pub(crate) fn assert_restored(&self) {
         self.wait("the terminal to be given back", |session| {
             let parser = session.parser();
@@ -123,7 +123,7 @@ impl Session {
         assert!(std::process::Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
     }
 
-    /// Gives the terminal another size.
+    /// Resizes the terminal.
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
         self.size = (columns, rows);
         self.master.resize(PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 }).unwrap();

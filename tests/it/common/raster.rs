@@ -1,5 +1,5 @@
-//! A drawn screen as a PNG. Letters come from a bitmap font; lines, blocks and braille are drawn by their meaning, so that
-//! the picture is the same on every machine.
+//! Renders a screen as PNG. Text uses a bitmap font; lines, blocks and braille are drawn geometrically, so that the
+//! image is the same on every machine.
 
 use std::path::Path;
 
@@ -11,13 +11,13 @@ use embedded_graphics::pixelcolor::BinaryColor;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
-/// Pixels of a cell.
+/// Width of a cell, pixels.
 const WIDE: usize = 10;
 const HIGH: usize = 20;
 
 type Rgb = [u8; 3];
 
-/// The colors of a terminal where a cell states none.
+/// Default colors of a terminal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paper {
     pub(crate) ink: Rgb,
@@ -29,7 +29,7 @@ impl Paper {
     pub(crate) const LIGHT: Paper = Paper { ink: [0x1c, 0x24, 0x30], ground: [0xff, 0xff, 0xff] };
 }
 
-/// Writes the picture of a screen.
+/// Writes the image of a screen.
 pub(crate) fn write(buffer: &Buffer, paper: Paper, path: &Path) {
     let (columns, rows) = (usize::from(buffer.area.width), usize::from(buffer.area.height));
     let (width, height) = (columns * WIDE, rows * HIGH);
@@ -67,7 +67,7 @@ fn colors(cell: &Cell, paper: Paper) -> (Rgb, Rgb) {
     (ink, ground)
 }
 
-/// 24 bits of a color; `None` for the terminal's own.
+/// RGB values of a color; `None` for the terminal's default.
 fn rgb(color: Color) -> Option<Rgb> {
     match color {
         Color::Rgb(r, g, b) => Some([r, g, b]),
@@ -81,16 +81,16 @@ fn rgb(color: Color) -> Option<Rgb> {
     }
 }
 
-/// Whether a pixel of a cell belongs to its letter.
+/// Whether a pixel of a cell belongs to its character.
 fn covers(letter: char, x: usize, y: usize, bold: bool) -> bool {
     let code = letter as u32;
     match code {
-        // Braille: four rows of two dots, numbered down the left and down the right column, the last row last.
+        // Braille: four rows of two dots. Dots are numbered down the left and then the right column, the last row last.
         0x2800..=0x28ff => {
             let bit = [[0, 3], [1, 4], [2, 5], [6, 7]][y / 5][x / 5];
             (code - 0x2800) >> bit & 1 == 1 && (1..4).contains(&(x % 5)) && (1..4).contains(&(y % 5))
         }
-        // Blocks of eighths, from below and from the left.
+        // Blocks in eighths, from the bottom and from the left.
         0x2581..=0x2588 => HIGH - y <= (code - 0x2580) as usize * HIGH / 8,
         0x2589..=0x258f => x < (0x2590 - code) as usize * WIDE / 8,
         0x2591 => x.is_multiple_of(4) && y.is_multiple_of(4),
@@ -104,7 +104,7 @@ fn covers(letter: char, x: usize, y: usize, bold: bool) -> bool {
     }
 }
 
-/// Lines from the middle of a cell to its sides.
+/// Lines from the center of a cell to its sides.
 fn line(letter: char, x: usize, y: usize) -> bool {
     let heavy = "━┍┑┕┙".contains(letter);
     let (left, right, up, down) = match letter {
@@ -125,7 +125,7 @@ fn line(letter: char, x: usize, y: usize) -> bool {
     (across && ((left && x <= 5) || (right && x >= 5))) || (x == 5 && ((up && y <= 10) || (down && y >= 10)))
 }
 
-/// Signs that the font does not have: five columns, seven rows.
+/// Symbols that the font lacks: five columns, seven rows.
 fn sign(letter: char) -> Option<[&'static str; 7]> {
     Some(match letter {
         '✓' => ["     ", "    #", "   ##", "#  # ", "# #  ", " ##  ", " #   "],

@@ -1,11 +1,11 @@
-//! What the Trace Event Format asks of a trace, and what a viewer needs to draw it: looked up event by event, so that it
-//! holds without a viewer.
+//! Requirements of the Trace Event Format, and of viewers that draw a trace, checked event by event, so that no viewer
+//! is needed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// Nanoseconds are the finest that is written: two of them, in microseconds.
+/// Times are written with a resolution of nanoseconds. Two of them, in microseconds.
 const DUST: f64 = 2e-3;
 
 type Track = (u64, u64);
@@ -18,8 +18,9 @@ fn track(event: &Value) -> Track {
     (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap())
 }
 
-/// Every event has what its kind asks for, every process and track a name; slices of a track follow one another; arrows
-/// lead from a slice to a slice, forward in time; nested slices end in order; counters go forward.
+/// Checks that every event has the fields of its kind, every process and track has a name, slices of a track do not
+/// overlap partially, arrows lead from slice to slice and forward in time, nested slices end in order, and counters are
+/// ordered in time.
 pub(crate) fn is_sound(trace: &Value) {
     assert!(trace["displayTimeUnit"] == "ms" || trace["displayTimeUnit"] == "ns");
     let events = trace["traceEvents"].as_array().unwrap();
@@ -52,8 +53,7 @@ fn has_its_fields(event: &Value) {
     }
 }
 
-/// Begin and end of the slices of every track, in order of time; two of a track follow each other, or one lies within the
-/// other.
+/// Begin and end of the slices of every track, ordered by time. Two slices of a track are either disjoint or nested.
 fn slices(events: &[&Value]) -> BTreeMap<Track, Vec<(f64, f64)>> {
     let mut all: BTreeMap<Track, Vec<(f64, f64)>> = BTreeMap::new();
     for event in events {
@@ -92,7 +92,7 @@ fn arrows(begins: &[&Value], ends: &[&Value], slices: &BTreeMap<Track, Vec<(f64,
     }
 }
 
-/// Slices with numbers of their own: each that begins ends, the inner before the outer.
+/// Slices with an id: each that begins also ends, inner ones before outer ones.
 fn nested(events: &[Value]) {
     let mut open: BTreeMap<String, Vec<(String, f64)>> = BTreeMap::new();
     for event in events.iter().filter(|event| event["ph"] == "b" || event["ph"] == "e") {

@@ -1,4 +1,4 @@
-//! One input of a target: what it may take, and what must hold.
+//! Runs one input of a target, and checks limits and invariants.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
@@ -6,26 +6,26 @@ use std::time::{Duration, Instant};
 
 use super::targets::Target;
 
-/// What an input may take.
+/// Limits for an input.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
-    /// An input that takes longer is tried once more, and measured.
+    /// Time after which an input is tried again with measurement.
     pub(crate) doubt: Duration,
-    /// Processor time.
+    /// CPU time.
     pub(crate) time: Duration,
-    /// Bytes.
+    /// Memory, bytes.
     pub(crate) memory: u64,
 }
 
 impl Bounds {
-    /// For optimized runs of one target in a process of its own. Filling so much memory takes longer than the doubt.
+    /// For optimized runs of one target in a separate process. Filling that much memory takes longer than `doubt`.
     #[allow(dead_code, reason = "the long runs are another binary")]
     pub(crate) const LONG: Bounds =
         Bounds { doubt: Duration::from_millis(5), time: Duration::from_secs(1), memory: 200 << 20 };
 }
 
-/// Time that this thread has run, which other load on the machine does not lengthen; elsewhere than on Linux, time that
-/// has passed.
+/// CPU time of this thread, which other load on the machine does not increase. On systems other than Linux, the elapsed
+/// time.
 fn worked() -> Duration {
     static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
     let nanoseconds = std::fs::read_to_string("/proc/thread-self/schedstat")
@@ -34,7 +34,7 @@ fn worked() -> Duration {
     nanoseconds.map_or_else(|| BEGAN.elapsed(), Duration::from_nanos)
 }
 
-/// Resident memory now, or the most since the peak was reset, in bytes; elsewhere than on Linux, nothing.
+/// Current resident memory, or its maximum since the peak was reset, in bytes. `None` on systems other than Linux.
 fn resident(peak: bool) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let name = if peak { "VmHWM:" } else { "VmRSS:" };
@@ -42,13 +42,13 @@ fn resident(peak: bool) -> Option<u64> {
     Some(1024 * line.split_whitespace().next()?.parse::<u64>().ok()?)
 }
 
-/// Tries one input; the error says what does not hold.
+/// Tries one input; the error describes what failed.
 pub(crate) fn attempt(target: &Target, input: &[u8], bounds: Bounds) -> Result<(), String> {
     let run = || catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
     let began = Instant::now();
     let result = run();
     if began.elapsed() > bounds.doubt {
-        // Linux resets the peak.
+        // On Linux, this resets the peak.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let (before, began) = (resident(false), worked());
         let _ = run();

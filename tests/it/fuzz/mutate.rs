@@ -1,10 +1,10 @@
-//! Mutants of given inputs: bytes changed, pieces moved, doubled and joined, numbers and words replaced.
+//! Mutation of inputs: bytes are changed, pieces moved, duplicated and joined, numbers and words replaced.
 
 use std::sync::Arc;
 
 use super::seeds::{is_of_word, words};
 
-/// Words that mean something to one of the parsers, and values at the edges of what numbers hold.
+/// Words that are significant to one of the parsers, and numbers at the limits of number types.
 const WORDS: [&str; 46] = [
     "0",
     "-1",
@@ -54,25 +54,25 @@ const WORDS: [&str; 46] = [
     "日",
 ];
 
-/// Most words that are taken from the seeds.
+/// Maximum words taken from the seeds.
 const MOST_WORDS: usize = 4000;
 
-/// Draws mutants; the same seed draws the same ones.
+/// Generates mutants; the same seed gives the same sequence.
 pub(crate) struct Mutator {
     state: u64,
-    /// Words of the seeds: keys, names and values that the parser may know.
+    /// Words of the seeds: keys, names and values that the parser may recognize.
     words: Arc<[Box<[u8]>]>,
 }
 
 impl Mutator {
     pub(crate) fn new(seed: u64, seeds: &[Vec<u8>]) -> Mutator {
         let words = words(seeds);
-        // Every so many-th, where there are more.
+        // If there are too many words, take every n-th.
         let step = words.len().div_ceil(MOST_WORDS).max(1);
         Mutator { state: seed, words: words.into_iter().step_by(step).map(Box::from).collect() }
     }
 
-    /// A word of some format, or of this one.
+    /// A word from the common list or from the seeds.
     fn word(&mut self) -> Vec<u8> {
         if self.words.is_empty() || self.below(3) == 0 {
             WORDS[self.below(WORDS.len())].as_bytes().to_vec()
@@ -95,7 +95,7 @@ impl Mutator {
         (self.draw() % end.max(1) as u64) as usize
     }
 
-    /// A mutant of one of the seeds, up to so many bytes long.
+    /// A mutant of one of the seeds, up to `longest` bytes long.
     pub(crate) fn mutant(&mut self, seeds: &[Vec<u8>], longest: usize) -> Vec<u8> {
         let mut out = seeds[self.below(seeds.len())].clone();
         out.truncate(longest);
@@ -136,7 +136,7 @@ impl Mutator {
                 out.splice(at..at, piece);
             }
             7 | 8 => {
-                // A number becomes another value.
+                // Replaces a number.
                 let word = WORDS[self.below(WORDS.len())];
                 let digit = (at..length).find(|at| out[*at].is_ascii_digit());
                 let Some(from) = digit else { return out.extend(word.bytes()) };
@@ -144,7 +144,7 @@ impl Mutator {
                 out.splice(from..to, word.bytes());
             }
             9 | 10 => {
-                // A word becomes another.
+                // Replaces a word.
                 let word = self.word();
                 let Some(from) = (at..length).find(|at| is_of_word(out[*at])) else { return out.extend(word) };
                 let to = (from..length).find(|at| !is_of_word(out[*at])).unwrap_or(length);

@@ -1,4 +1,4 @@
-//! What fuzzing begins with: files that ship, samples of the tests, and a few lines of each format.
+//! Seeds for fuzzing: built-in files, test samples, and a few lines of each format.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -34,17 +34,17 @@ pub(super) const SCRIPTS: &[&str] = &[
 pub(super) const KEYS: &[&str] =
     &["jj\u{1b}[A\u{1b}[1;5C\u{1b}[<0;12;7M\u{1b}[<65;1;1Mé界\u{1b}[200~pasted\u{1b}[201~q\u{1b}OP\u{1b}[24~\u{3}\r\t"];
 
-/// Tests and fuzzing run at the root of the repository.
+/// Root of the repository, in which tests and fuzzing run.
 fn root() -> &'static Path {
     Path::new("")
 }
 
-/// Most bytes of a piece, and most pieces of all seeds.
+/// Maximum size of a piece, bytes, and maximum number of pieces of all seeds.
 const PIECE: usize = 700;
 const MOST_PIECES: usize = 400;
 
-/// Pieces of the seeds that end with a line: the entries of a list, else a few lines each. What is small is tried quickly,
-/// and mutants of it differ where it matters.
+/// Splits seeds at line ends: into the entries of a list, else into groups of a few lines. Small inputs are fast to
+/// try, and more of their mutations are significant.
 pub(super) fn pieces(seeds: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut pieces = BTreeSet::new();
     for seed in seeds {
@@ -62,7 +62,7 @@ pub(super) fn pieces(seeds: &[Vec<u8>]) -> Vec<Vec<u8>> {
     pieces.into_iter().step_by(step).collect()
 }
 
-/// Bytes of a word: a key, a name or a value.
+/// Whether a byte can be part of a word: a key, a name or a value.
 pub(super) fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)
 }
@@ -77,7 +77,7 @@ pub(super) fn lines(seeds: &[&str]) -> Vec<Vec<u8>> {
     seeds.iter().map(|seed| seed.as_bytes().to_vec()).collect()
 }
 
-/// The files of these paths, each cut to so many bytes.
+/// Files at these paths, each truncated to `most` bytes.
 pub(super) fn files(paths: &[&str], most: usize) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     for path in paths {
@@ -106,7 +106,7 @@ pub(super) fn documents() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// The logs among the test data, unpacked, their beginnings.
+/// Beginnings of the logs in the test data, decompressed.
 pub(super) fn logs() -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let mut tools: Vec<_> =

@@ -1,4 +1,4 @@
-//! Text that is typed: knobs, conditions and axes; and text that is put where others read it.
+//! Text entered by users: knobs, conditions and axes; and text that is escaped for other programs.
 
 use std::sync::LazyLock;
 
@@ -30,7 +30,7 @@ fn parts(index: usize) -> &'static Parts {
     &ALL[index % PAIRS.len()]
 }
 
-/// A knob's value, a condition, an axis of a sweep; each is read or refused, and what an axis holds can be set.
+/// A value of a knob, a condition, or an axis of a sweep is parsed or rejected, and values of a parsed axis can be set.
 pub(super) fn setting(input: &[u8]) -> Result<(), String> {
     let text = text(input);
     let _ = Condition::parse(&text);
@@ -48,7 +48,7 @@ pub(super) fn setting(input: &[u8]) -> Result<(), String> {
     }
 }
 
-/// A line names a knob and its value; the first byte chooses target and workload.
+/// Each line names a knob and its value; the first byte selects target and workload.
 pub(super) fn answer(input: &[u8]) -> Result<(), String> {
     let Some((first, lines)) = input.split_first() else { return Ok(()) };
     let mut overrides = Overrides::new();
@@ -65,7 +65,7 @@ pub(super) fn answer(input: &[u8]) -> Result<(), String> {
     }
 }
 
-/// What a POSIX shell makes of one word that is plain or in single quotes; `None` if it is not one word.
+/// The result of a POSIX shell for a word that is plain or in single quotes; `None` if it is not a single word.
 fn word(quoted: &str) -> Option<String> {
     let (mut out, mut chars, mut within) = (String::new(), quoted.chars(), false);
     while let Some(c) = chars.next() {
@@ -80,7 +80,7 @@ fn word(quoted: &str) -> Option<String> {
     (!within).then_some(out)
 }
 
-/// What an HTML reader makes of escaped text.
+/// The text that an HTML parser reads from escaped text.
 fn shown(html: &str) -> String {
     let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
     entities.iter().fold(html.to_owned(), |text, (entity, c)| text.replace(entity, c))

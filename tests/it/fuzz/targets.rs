@@ -1,4 +1,4 @@
-//! What is fuzzed, with what it begins and what must hold.
+//! Fuzz targets, with their seeds and invariants.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -78,9 +78,9 @@ pub(super) fn library() -> &'static Library {
     LIBRARY.get_or_init(|| Library::load(&Sources::built_in(), None))
 }
 
-/// Complaints are about places that the text has.
+/// Checks that the positions of diagnostics are within the text.
 fn within(text: &str, problems: &Diagnostics) -> Result<(), String> {
-    // A carriage return alone ends a line of YAML, too.
+    // A carriage return alone also ends a line in YAML.
     let lines = text.replace("\r\n", "\n").replace('\r', "\n").lines().count() as u32 + 1;
     match problems.iter().find(|problem| problem.at.line > lines) {
         Some(problem) => Err(format!("of {lines} lines: {problem}")),
@@ -92,7 +92,7 @@ pub(super) fn text(input: &[u8]) -> String {
     String::from_utf8_lossy(input).into_owned()
 }
 
-/// Parses, and hands the tree on.
+/// Parses the input and passes on the tree.
 fn tree(
     input: &[u8],
     then: impl FnOnce(&Arc<str>, &Node, &mut Diagnostics) -> Result<(), String>,
@@ -122,7 +122,7 @@ fn sound(parts: &Parts) -> Result<(), String> {
     if scenario.check(parts).is_err() { Ok(()) } else { figures(&scenario) }
 }
 
-/// Figures of an estimate are numbers, and none is negative.
+/// Checks that the metrics of an estimate are finite and not negative.
 pub(super) fn figures(scenario: &Scenario) -> Result<(), String> {
     let estimate = engine::estimate(scenario);
     estimate.finite().map_err(|problem| problem.to_string())?;
@@ -269,7 +269,7 @@ fn traces(input: &[u8]) -> Result<(), String> {
 }
 
 fn launch(input: &[u8]) -> Result<(), String> {
-    // The reader is chosen by the ending of the name.
+    // The reader is selected by the file extension.
     for name in ["run.sh", "run.py", "run.yaml", "run.json", "run.toml"] {
         let file = SourceFile { name: name.to_owned(), text: text(input) };
         let _ = import(&[file], &BTreeMap::new()).to_json();
@@ -312,7 +312,7 @@ fn keys(input: &[u8]) -> Result<(), String> {
     }
 }
 
-/// A log that is followed, in pieces that end anywhere, says what the same log says when it is whole.
+/// Following a log in arbitrary pieces gives the same result as reading it as a whole.
 fn follow(input: &[u8]) -> Result<(), String> {
     let context = Context { name: "f.log".to_owned(), seed: 1, ..Context::default() };
     let (mut follow, mut seen) = (Follow::new(&context), 0_usize);
@@ -372,7 +372,7 @@ fn question(input: &[u8]) -> Result<(), String> {
         overrides: BTreeMap::new(),
         flags: Vec::new(),
     };
-    // Searches end where they begin: what is tried here is the reading.
+    // Searches are canceled immediately: only the parsing is tested here.
     let gauge = Gauge::new();
     gauge.cancel();
     if let Ok(reply) = offline::answer(&line, &context, &gauge) {
