@@ -1,4 +1,4 @@
-//! Prints the import of files as JSON: `import FILE…`; the files are read as one job.
+//! Prints the import of files as JSON: `import FILE…`. The files are read as one job.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

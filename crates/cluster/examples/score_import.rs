@@ -1,7 +1,7 @@
-//! Compares imports with expected readings: `score_import DIR [--verbose] [FILE…]`.
+//! Compares imports with expected values: `score_import DIR [--verbose] [FILE…]`.
 //!
-//! DIR holds `expectations.json`, a list of `{file, tool, expected, not_literal}`. Names with parts are compared one by
-//! one; `notes` are not compared, a `conflict` counts by its presence. Values that are stated without being expected are
+//! DIR contains `expectations.json`, a list of `{file, tool, expected, not_literal}`. Nested fields are compared one by
+//! one. `notes` are not compared, and of a `conflict` only the presence is. Values that are stated but not expected are
 //! counted as `extra`.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
-//! Work cut into parts and computed by a job array of Slurm.
+//! Work that is split into parts and computed by a Slurm job array.
 //!
-//! A task writes one part, which appears whole or not at all, so that a task may run twice, be requeued or be killed. The
-//! array is found again by its name, which is made from what it computes: nothing else needs to be remembered.
+//! Each task writes one part atomically, so that a task may be run twice, requeued or killed. The array is found again
+//! by its name, which is derived from the work, so that no other state has to be stored.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,30 +10,30 @@ use atlas_detect::runner::{Command, Output, RunError, Runner};
 use atlas_detect::text::shell_word;
 use atlas_document::files;
 
-/// Time that Slurm may take to answer.
+/// Timeout of Slurm commands.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A job array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Array {
-    /// Its name in the queue, of this work alone.
+    /// Job name in the queue, unique to this work.
     pub name: String,
-    /// Where parts, logs and the script are.
+    /// Directory of the parts, the logs and the script.
     pub folder: PathBuf,
-    /// Words of the command that a task runs; `--part` and `--out` are added.
+    /// The command that each task runs; `--part` and `--out` are appended.
     pub command: Vec<String>,
-    /// What follows the number of a part in `--part`.
+    /// Text that is appended to the part number in `--part`.
     pub part: String,
-    /// Ending of the files of parts.
+    /// File extension of the parts.
     pub ending: String,
     /// Further options of `sbatch`.
     pub options: Vec<String>,
 }
 
-/// Why Slurm did not do what it was asked.
+/// Why a Slurm operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ArrayError {
-    /// A command cannot be run.
+    /// A command could not be run.
     #[error("{0}")]
     Run(#[from] RunError),
     /// A command failed.
@@ -41,26 +41,26 @@ pub enum ArrayError {
     Refused {
         /// The command.
         command: String,
-        /// What it says.
+        /// Its error message.
         reason: String,
     },
-    /// The script cannot be written.
+    /// The script could not be written.
     #[error("{}: {source}", path.display())]
     Script {
-        /// The file.
+        /// Path of the script.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
 impl Array {
-    /// The script that `sbatch` is given.
+    /// The batch script that is passed to `sbatch`.
     #[must_use]
     pub fn script(&self) -> String {
         let folder = self.folder.display().to_string();
         let command: Vec<String> = self.command.iter().map(|word| shell_word(word)).collect();
-        // In names of logs % begins a pattern; a quote inside quotes is escaped.
+        // In log file names `%` begins a pattern, and quotes and backslashes must be escaped.
         let log = folder.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
         format!(
             "#!/bin/bash\n#SBATCH --job-name={}\n#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH \
@@ -73,13 +73,13 @@ impl Array {
         )
     }
 
-    /// Where the script is.
+    /// Path of the batch script.
     #[must_use]
     pub fn script_path(&self) -> PathBuf {
         self.folder.join("job.sh")
     }
 
-    /// The command that submits these parts.
+    /// The command that submits the tasks of these parts.
     #[must_use]
     pub fn submission(&self, parts: &[u64]) -> Command {
         let (array, script) = (format!("--array={}", indices(parts)), self.script_path().display().to_string());
@@ -88,10 +88,10 @@ impl Array {
         Command::new("sbatch", &words).within(PATIENCE)
     }
 
-    /// Submits these parts; returns the number of the job.
+    /// Submits the tasks of these parts and returns the job number.
     ///
     /// # Errors
-    /// The script cannot be written, or `sbatch` refuses it.
+    /// If the script cannot be written, or `sbatch` fails.
     pub fn submit(&self, runner: &dyn Runner, parts: &[u64]) -> Result<String, ArrayError> {
         let path = self.script_path();
         files::write(&path, self.script()).map_err(|source| ArrayError::Script { path, source })?;
@@ -99,27 +99,27 @@ impl Array {
         Ok(output.stdout.trim().split(';').next().unwrap_or_default().to_owned())
     }
 
-    /// How many tasks wait or run.
+    /// Number of tasks that are pending or running.
     ///
     /// # Errors
-    /// `squeue` cannot be asked.
+    /// If `squeue` fails.
     pub fn active(&self, runner: &dyn Runner) -> Result<usize, ArrayError> {
         let name = format!("--name={}", self.name);
         let output = done(runner, &Command::new("squeue", &["-h", "-r", &name, "-o", "%T"]).within(PATIENCE))?;
         Ok(output.stdout.lines().filter(|line| !line.trim().is_empty()).count())
     }
 
-    /// Cancels all tasks that wait or run.
+    /// Cancels all tasks that are pending or running.
     ///
     /// # Errors
-    /// `scancel` fails.
+    /// If `scancel` fails.
     pub fn cancel(&self, runner: &dyn Runner) -> Result<(), ArrayError> {
         let name = format!("--name={}", self.name);
         done(runner, &Command::new("scancel", &[&name]).within(PATIENCE)).map(|_| ())
     }
 }
 
-/// The output of a command that ended well.
+/// Runs a command and returns its output, or an error if it failed.
 fn done(runner: &dyn Runner, command: &Command) -> Result<Output, ArrayError> {
     let output = runner.run(command)?;
     match output.complaint() {
@@ -128,7 +128,7 @@ fn done(runner: &dyn Runner, command: &Command) -> Result<Output, ArrayError> {
     }
 }
 
-/// Numbers in order as `sbatch --array` takes them: `0-3,7`.
+/// Formats ascending numbers for `sbatch --array`: `0-3,7`.
 #[must_use]
 pub fn indices(parts: &[u64]) -> String {
     let mut ranges: Vec<[u64; 2]> = Vec::new();

@@ -1,5 +1,5 @@
-//! Jobs of clusters: launch scripts read into scenarios, written from scenarios and submitted; logs of running jobs held
-//! against their prediction; and the history of all of it.
+//! Cluster jobs: importing launch scripts as scenarios, writing and submitting launch files for scenarios, comparing
+//! logs of running jobs with predictions, and the history of all of these.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 

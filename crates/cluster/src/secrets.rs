@@ -1,21 +1,21 @@
-//! Secrets in what is reported or kept: tokens, keys and passwords are replaced.
+//! Masks secrets (tokens, keys and passwords) in everything that is reported or stored.
 
 use std::sync::LazyLock;
 
 use atlas_core::sort;
 use serde_json::Value;
 
-/// What stands instead of a secret.
+/// Replacement for a secret.
 pub const MASK: &str = "***";
 const PREFIXES: &[&str] =
     &["hf_", "sk-", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "ASIA", "nvapi-", "eyJ"];
 /// Characters that end a word.
 const ENDS: [char; 10] = [' ', '\t', '\n', ',', ';', '"', '\'', '{', '}', '\\'];
-/// `-----BEGIN … PRIVATE KEY-----` and what closes it.
+/// Beginning of `-----BEGIN … PRIVATE KEY-----`, and of the line that ends the key.
 const KEY_BEGINS: &str = "-----BEGIN ";
 const KEY_ENDS: &str = "-----END ";
 
-/// Values of the environment that are secrets by their names, longest first.
+/// Values of environment variables whose names denote secrets, longest first.
 static ENVIRONMENT: LazyLock<Vec<String>> = LazyLock::new(|| {
     let secret = |(name, value): (String, String)| (names_secret(&name) && value.len() >= 8).then_some(value);
     let mut values: Vec<String> = std::env::vars_os()
@@ -26,8 +26,8 @@ static ENVIRONMENT: LazyLock<Vec<String>> = LazyLock::new(|| {
     values
 });
 
-/// The text with tokens, keys and passwords replaced: what looks like a token, what follows a name such as `api_key` or
-/// `--password`, passwords in addresses, private keys.
+/// Masks secrets in a text: words that look like tokens, values after names such as `api_key` or `--password`,
+/// passwords in URLs, and private keys.
 #[must_use]
 pub fn mask(text: &str) -> String {
     if !PREFIXES.iter().any(|prefix| text.contains(prefix))
@@ -40,13 +40,13 @@ pub fn mask(text: &str) -> String {
     }
     let text = without_private_keys(text);
     let mut out = String::with_capacity(text.len());
-    // Whether the next word is the value of a secret's name.
+    // Whether the next word is the value of a name that denotes a secret.
     let mut secret_next = false;
     let mut rest = text.as_str();
     while !rest.is_empty() {
         if secret_next && let Some((quote, value, behind)) = quoted(rest) {
             secret_next = false;
-            // The value of `"Authorization"` may be two words.
+            // The value of `"Authorization"` may consist of two words.
             let value = if is_secret(value) { MASK.to_owned() } else { value.to_owned() };
             out.push_str(&format!("{quote}{value}{quote}"));
             rest = behind;
@@ -56,7 +56,7 @@ pub fn mask(text: &str) -> String {
         let (word, behind) = rest.split_at(end);
         out.push_str(&mask_word(word, secret_next));
         let end = behind.chars().next();
-        // A quote inside a quoted text is two characters.
+        // A quote inside a quoted text is escaped with a backslash.
         let escaped = behind.starts_with("\\\"") || behind.starts_with("\\'");
         let (tail, behind) = behind.split_at(if escaped { 2 } else { end.map_or(0, char::len_utf8) });
         if matches!(word, "" | ":" | "=" | ":=") {
@@ -69,7 +69,7 @@ pub fn mask(text: &str) -> String {
             let names = names_secret(name) && !name.contains(['=', ':']);
             secret_next = name.eq_ignore_ascii_case("bearer") || (option || assigned) && names && !broken;
         }
-        // A quote that may begin the value is looked at with what follows it.
+        // A quote that may begin the value is processed together with the quoted text.
         if secret_next
             && word.ends_with(['=', ':'])
             && rest.get(word.len()..).is_some_and(|rest| quoted(rest).is_some())
@@ -83,14 +83,14 @@ pub fn mask(text: &str) -> String {
     out
 }
 
-/// A quoted text at the beginning: its quote, what stands inside, and what follows it.
+/// Splits a quoted text from the beginning of `text`: its quote, its content, and the rest.
 fn quoted(text: &str) -> Option<(&str, &str, &str)> {
     let quote = ["\\\"", "\\'", "\"", "'"].into_iter().find(|quote| text.starts_with(quote))?;
     let (inside, behind) = text.get(quote.len()..)?.split_once(quote)?;
     (!inside.contains('\n')).then_some((quote, inside, behind))
 }
 
-/// As [`mask`], for a document: the values of keys that name secrets are replaced as a whole.
+/// Like [`mask`], for a JSON document. Values of keys that denote secrets are replaced as a whole.
 #[must_use]
 pub fn mask_document(value: &Value) -> Value {
     match value {
@@ -104,7 +104,7 @@ pub fn mask_document(value: &Value) -> Value {
     }
 }
 
-/// Items of a list, where `--token` may be one and its value the next.
+/// Masks the items of a list, in which `--token` may be followed by its value.
 fn masked_words(items: &[Value]) -> Vec<Value> {
     let mut secret_next = false;
     let words = items.iter().map(|item| {
@@ -121,7 +121,7 @@ fn masked_words(items: &[Value]) -> Vec<Value> {
     words.collect()
 }
 
-/// The words of a command line, masked; values that the environment holds under a secret's name are masked as well.
+/// Masks the words of a command line, including the values of environment variables whose names denote secrets.
 #[must_use]
 pub fn mask_words(words: impl IntoIterator<Item = String>) -> Vec<String> {
     let words: Vec<Value> = words.into_iter().map(|word| Value::String(mask_known(&word))).collect();
@@ -129,12 +129,12 @@ pub fn mask_words(words: impl IntoIterator<Item = String>) -> Vec<String> {
     masked_words(&words).into_iter().filter_map(text).collect()
 }
 
-/// The text without the secrets of this program's environment.
+/// Masks the secrets in this program's environment.
 fn mask_known(text: &str) -> String {
     ENVIRONMENT.iter().fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
 }
 
-/// The text with the bodies of private keys replaced; one without an end is replaced to the end of the text.
+/// Masks the bodies of private keys. A key without an end line is masked up to the end of the text.
 fn without_private_keys(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -157,20 +157,20 @@ fn without_private_keys(text: &str) -> String {
     out
 }
 
-/// Whether a word names a secret: `token`, `password`, `api_key`.
+/// Whether a name denotes a secret: `token`, `password`, `api_key`.
 #[must_use]
 pub fn names_secret(text: &str) -> bool {
     let low = text.to_ascii_lowercase();
     let words: Vec<&str> = low.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let alone = ["token", "secret", "password", "passwd", "passphrase", "pwd", "apikey", "credential", "credentials"];
-    // `PWD` alone is the working directory of shells.
+    // `PWD` alone is the shell's working directory.
     words.iter().any(|word| alone.contains(word) && (*word != "pwd" || words.len() > 1))
         || words
             .windows(2)
             .any(|pair| matches!(pair, ["api" | "access" | "private" | "auth" | "secret" | "ssh", "key"]))
 }
 
-/// Whether a value can be a secret: no number, no reference to a variable, no switch.
+/// Whether a value can be a secret: it is not a number, a reference to a variable, or a boolean.
 fn is_secret(value: &str) -> bool {
     let plain = value.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '$');
     let switch = ["true", "false", "null", "none", "yes", "no"].iter().any(|word| plain.eq_ignore_ascii_case(word));
@@ -199,7 +199,7 @@ fn mask_word(word: &str, secret: bool) -> String {
             }
         }
     }
-    // user:password@host
+    // A URL of the form `user:password@host`.
     if let Some((scheme, rest)) = word.split_once("://")
         && let Some((credentials, host)) = rest.split_once('@')
         && credentials.contains(':')

@@ -1,4 +1,4 @@
-//! The values of a job, each with its place.
+//! The values of an imported job, each with its origin.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use super::{Gap, Given};
 use crate::import::{Import, Origin};
 use crate::launch::{one_line, slug, yaml_text};
 
-/// Fields of one configuration with their origins.
+/// Fields of one configuration, with their origins.
 pub(super) struct Facts {
     fields: Map<String, Value>,
     origin: BTreeMap<String, Origin>,
-    /// Settings of prefill and decode workers.
+    /// Settings of the prefill and decode workers.
     pub(super) roles: Map<String, Value>,
 }
 
 impl Facts {
-    /// Takes the one configuration of a job, or the one that the user chose.
+    /// Selects the only configuration of the import, or the one that the user chose.
     pub(super) fn of(import: &Import, given: &Given) -> Result<Facts, Vec<Gap>> {
         let (mut fields, mut origin) = (import.fields.clone(), import.origin.clone());
         let count = import.variants.len();
@@ -52,7 +52,7 @@ impl Facts {
         Ok(Facts { fields, origin, roles: import.roles.clone() })
     }
 
-    /// The value at a dotted name.
+    /// The value under a dotted name.
     pub(super) fn value(&self, key: &str) -> Option<&Value> {
         let mut parts = key.split('.');
         let first = self.fields.get(parts.next()?)?;
@@ -76,35 +76,35 @@ impl Facts {
         self.value(key)?.as_bool()
     }
 
-    /// Whether the job serves.
+    /// Whether the job is a serving job.
     pub(super) fn serves(&self) -> bool {
         self.text("kind").is_some_and(|kind| kind != "training")
     }
 
-    /// The place of a value as a comment.
+    /// Formats the origin of a value as a comment.
     pub(super) fn place(&self, key: &str) -> Option<String> {
         let origin = self.origin.get(key)?;
         let line = origin.line.map_or_else(String::new, |line| format!(":{line}"));
         Some(format!("{}{line}", one_line(&origin.file)))
     }
 
-    /// A name for the job's documents.
+    /// Derives a name for the job's documents.
     pub(super) fn name(&self, model: Option<&Model>) -> String {
         let model = model.map(|model| model.id.as_str()).or_else(|| self.text("model")).unwrap_or("model");
         slug(&format!("{model} {}", self.text("framework").unwrap_or("imported")))
     }
 }
 
-/// Lines of YAML with comments on where values come from.
+/// Lines of YAML, with comments that state the origin of the values.
 #[derive(Default)]
 pub(super) struct Lines {
     text: String,
-    /// The comment of each value, by its path.
+    /// The comment of each value, keyed by the path of the value.
     read_from: Vec<(String, String)>,
 }
 
 impl Lines {
-    /// A comment that says where a value comes from, behind it.
+    /// Appends a line, followed by a comment that states where the value comes from.
     fn push(&mut self, section: Option<&str>, key: &str, value: &str, comment: Option<&str>) {
         let pad = " ".repeat(if section.is_some() { 4 } else { 2 });
         if let Some(comment) = comment {
@@ -115,17 +115,17 @@ impl Lines {
         self.text.push_str(&format!("{pad}{key}: {value}{comment}\n"));
     }
 
-    /// A text at the top of the entry.
+    /// Appends a string at the top level of the entry.
     pub(super) fn word(&mut self, key: &str, value: &str, comment: Option<&str>) {
         self.push(None, key, &yaml_text(value), comment);
     }
 
-    /// A number or a truth value at the top of the entry.
+    /// Appends a number or boolean at the top level of the entry.
     pub(super) fn plain(&mut self, key: &str, value: impl ToString, comment: Option<&str>) {
         self.push(None, key, &value.to_string(), comment);
     }
 
-    /// A mapping, if it has any values.
+    /// Appends a mapping, unless it is empty.
     pub(super) fn section(&mut self, key: &str, entries: Vec<Line>) {
         if entries.is_empty() {
             return;
@@ -134,7 +134,7 @@ impl Lines {
         let mut last: Option<String> = None;
         for entry in entries {
             self.push(Some(key), entry.key, &entry.value, entry.comment.as_deref());
-            // A line without a comment is from where the line above is.
+            // A line without a comment has the origin of the line above it.
             match (entry.comment, &last) {
                 (Some(comment), _) => last = Some(comment),
                 (None, Some(above)) => self.read_from.push((format!("{key}.{}", entry.key), one_line(above))),
@@ -143,12 +143,12 @@ impl Lines {
         }
     }
 
-    /// YAML that is written already.
+    /// Appends preformatted YAML.
     pub(super) fn raw(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
-    /// The entry's body, and the same comments as a mapping that explanations read.
+    /// Returns the entry's body, and the comments as a `read_from` mapping for explanations.
     pub(super) fn finish(self) -> (String, String) {
         let quoted = |(path, comment): &(String, String)| format!("    {path}: {}\n", yaml_text(comment));
         let places: String = self.read_from.iter().map(quoted).collect();
@@ -163,12 +163,12 @@ pub(super) struct Line {
     pub(super) comment: Option<String>,
 }
 
-/// A line with a value that the files state at `from`.
+/// A line with the value that the files state in the field `from`.
 pub(super) fn stated(facts: &Facts, key: &'static str, from: &str, value: impl ToString) -> Line {
     Line { key, value: value.to_string(), comment: facts.place(from) }
 }
 
-/// A line with a value from elsewhere.
+/// A line with a value from another source, which `comment` describes.
 pub(super) fn other(key: &'static str, value: impl ToString, comment: &str) -> Line {
     Line { key, value: value.to_string(), comment: (!comment.is_empty()).then(|| comment.to_owned()) }
 }

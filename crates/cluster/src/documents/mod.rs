@@ -1,7 +1,7 @@
-//! An imported job as documents: the target and the workload that users could have written, each value with the place
-//! that it was read from.
+//! Converts an imported job to documents: a target and a workload in the form in which users write them, where each
+//! value has a comment with its origin.
 //!
-//! The documents go through the same decoder as files of users, and from there through the one path to an estimate.
+//! The documents are decoded by the same decoder as users' files, and estimated in the same way.
 
 mod facts;
 mod model;
@@ -19,21 +19,21 @@ use atlas_plan::scenario::{Parts, Scenario, ScenarioError};
 use crate::import::Import;
 use facts::Facts;
 
-/// What the files of a job leave open and the user says.
+/// What the user adds to the files of a job.
 #[derive(Debug, Clone, Default)]
 pub struct Given {
-    /// A target of the library whose accelerator, links and prices hold, by name.
+    /// Name of a target in the library, which supplies accelerator, links and prices.
     pub target: Option<String>,
-    /// A model of the catalog, by name.
+    /// Name of a model in the catalog.
     pub model: Option<String>,
-    /// Which of several configurations in the files, from 0.
+    /// Index of the configuration, if the files have several.
     pub variant: Option<usize>,
-    /// Knobs; prompt, generate and concurrency also fill what the files do not say.
+    /// Knobs. `prompt`, `generate` and `concurrency` also supply values that the files do not state.
     pub overrides: Overrides,
 }
 
 impl Given {
-    /// A number among the knobs.
+    /// Value of a knob that was given as a number.
     fn number(&self, knob: Knob) -> Option<f64> {
         match self.overrides.get(&knob) {
             Some(Setting::Number(value)) => Some(*value),
@@ -42,13 +42,13 @@ impl Given {
     }
 }
 
-/// Why a job is no scenario yet: what is missing or contradictory, and what to do.
+/// Something that is missing or contradictory in a job, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {reason}")]
 pub struct Gap {
-    /// The value, by the name of its field or knob.
+    /// Name of the field or knob.
     pub what: String,
-    /// What was found, and what to do.
+    /// What was found, and how to fix it.
     pub reason: String,
 }
 
@@ -58,25 +58,26 @@ impl Gap {
     }
 }
 
-/// A job's documents.
+/// The documents of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Documents {
-    /// The name of both entries.
+    /// Name of both entries.
     pub name: String,
     /// One entry of `targets.yaml`, with comments.
     pub target: String,
     /// One entry of `workloads.yaml`, with comments.
     pub workload: String,
-    /// `read_from` of the target and of the workload: the comments as mappings at their ends, which explanations read.
+    /// The `read_from` mappings at the end of the target and of the workload: the comments in a form that explanations
+    /// read.
     pub read_from: [String; 2],
-    /// Values of the documents that the job's files do not say, and where they come from.
+    /// Values of the documents that the job's files do not state, and their sources.
     pub notes: Vec<String>,
 }
 
-/// Why documents do not lead to a scenario.
+/// Why the documents do not resolve to a scenario.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// An entry or a name in it is wrong.
+    /// An entry is invalid, or a name in it is unknown.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Entry(Diagnostics),
     /// The scenario cannot be resolved.
@@ -107,10 +108,10 @@ pub fn documents(import: &Import, library: &Library, given: &Given) -> Result<Do
 }
 
 impl Documents {
-    /// Decodes the documents and finds what they name.
+    /// Decodes the documents and resolves the names in them.
     ///
     /// # Errors
-    /// What is wrong with an entry, at its place.
+    /// If an entry is invalid. The diagnostics state the positions.
     pub fn parts(&self, library: &Library) -> Result<Parts, DocumentError> {
         let mut problems = Diagnostics::new();
         let target = entry("imported target", &self.target, Target::decode, &mut problems);
@@ -123,10 +124,10 @@ impl Documents {
         }
     }
 
-    /// The scenario of the documents under knobs.
+    /// Resolves the scenario of the documents with the given knobs.
     ///
     /// # Errors
-    /// As [`Documents::parts`], or a knob that is refused, or all that an engine lacks.
+    /// Errors of [`Documents::parts`], invalid knobs, and everything that the estimate requires but is missing.
     pub fn scenario(&self, library: &Library, overrides: &Overrides) -> Result<(Parts, Scenario), DocumentError> {
         let parts = self.parts(library)?;
         let scenario = Scenario::resolve(&parts, overrides)?;
@@ -134,7 +135,7 @@ impl Documents {
     }
 }
 
-/// The one entry of a document.
+/// Decodes the only entry of a document.
 fn entry<T>(
     label: &str,
     text: &str,

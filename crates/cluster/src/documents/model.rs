@@ -1,4 +1,4 @@
-//! The catalog's entry of a job's model: by its name, by what tools call it, or by its widths and counts.
+//! Finds a job's model in the catalog: by its name, by its name in a tool, or by its widths and counts.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::facts::Facts;
 use super::{Gap, Given};
 use crate::launch::model_of_tool;
 
-/// Finds the model, or says what is known of it.
+/// Finds the model. The error states what is known about it.
 pub(super) fn find(
     facts: &Facts,
     catalog: &Catalog,
@@ -50,7 +50,7 @@ pub(super) fn find(
     ))
 }
 
-/// Endings that do not change an architecture.
+/// Suffixes that do not change the architecture.
 const ENDINGS: [&str; 16] = [
     "-instruct",
     "-chat",
@@ -72,13 +72,13 @@ const ENDINGS: [&str; 16] = [
 
 fn by_name(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
     let found = |name: &str| catalog.model(name).ok();
-    // A path of this machine is read as a name only.
+    // Of a local path, only the last component is used as a name.
     let bare = name.trim_end_matches('/').rsplit('/').next().unwrap_or(name);
     if let Some(model) = found(bare).or_else(|| found(model_of_tool(name)?)) {
         return Some(model);
     }
     let mut low = bare.to_ascii_lowercase().replace(['_', ' '], "-");
-    // Weights in one file carry their quantization at the end: `-Q4_K_M.gguf`, `.f16.gguf`.
+    // Single-file weights state their quantization at the end of the name: `-Q4_K_M.gguf`, `.f16.gguf`.
     if let Some(stem) = low.strip_suffix(".gguf") {
         let quantized =
             |tail: &str| tail.starts_with(['q', 'f', 'i', 'b']) && tail.contains(|c: char| c.is_ascii_digit());
@@ -101,14 +101,14 @@ fn by_name(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
     }
     let plain = low.trim_start_matches("meta-");
     found(plain)
-        // `-v0.1` and dates tell checkpoints apart, not architectures.
+        // `-v0.1` and dates distinguish checkpoints, not architectures.
         .or_else(|| found(plain.rsplit_once("-v").map(|(head, _)| head)?))
         .or_else(|| found(plain.rsplit_once('-').filter(|(_, tail)| tail.len() == 4 && tail.parse::<u32>().is_ok())?.0))
-        // Files spell the dot of a version as they may: `llama3-1-70b`, `llama31_70b`.
+        // File names spell the dot of a version in different ways: `llama3-1-70b`, `llama31_70b`.
         .or_else(|| by_letters(catalog, plain))
 }
 
-/// The model whose name has the same letters and digits.
+/// The model whose name has the same letters and digits, ignoring all other characters.
 fn by_letters(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
     let letters = |text: &str| -> String {
         text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
@@ -122,7 +122,7 @@ fn by_letters(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
     same.next().is_none().then_some(first)
 }
 
-/// Models with all the widths and counts that the files state; those whose context is long enough first.
+/// Models with all the widths and counts that the files state. Models with a sufficient context length come first.
 fn by_widths(facts: &Facts, catalog: &Catalog) -> Vec<Arc<Model>> {
     type Width = fn(&Transformer) -> f64;
     const WIDTHS: [(&str, Width); 8] = [

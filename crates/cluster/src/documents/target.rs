@@ -1,4 +1,4 @@
-//! The target of a job: its accelerators, with links, price and power of a target of the library.
+//! The target of a job: its accelerators, with links, price and power from a target of the library.
 
 use atlas_core::count::Count;
 use atlas_core::math;
@@ -11,7 +11,7 @@ use atlas_config::library::Library;
 use super::facts::{Facts, Line, Lines, other};
 use super::{Gap, Given};
 
-/// Writes the entry without its name, and where its values were read from.
+/// Writes the entry without its name, and the origins of its values.
 pub(super) fn write(
     facts: &Facts,
     library: &Library,
@@ -81,13 +81,13 @@ pub(super) fn write(
     Ok(lines.finish())
 }
 
-/// `H100 80GB` as a name and a memory.
+/// Splits a label such as `H100 80GB` into name and memory.
 fn split(label: &str) -> (&str, Option<f64>) {
     let found = label.rsplit_once(' ').and_then(|(name, gb)| Some((name, gb.strip_suffix("GB")?.parse().ok()?)));
     found.map_or((label, None), |(name, gb): (&str, f64)| (name, Some(gb)))
 }
 
-/// A target of the library with this accelerator: in nodes of the same size, then in as many.
+/// The target of the library with this accelerator that is most similar: first in node size, then in number of nodes.
 fn like(facts: &Facts, library: &Library, sheet: &Accelerator) -> Result<Arc<Target>, Gap> {
     let catalog = library.catalog();
     let same = |target: &&Arc<Target>| {
@@ -109,7 +109,8 @@ fn like(facts: &Facts, library: &Library, sheet: &Accelerator) -> Result<Arc<Tar
 
 type Places = (Option<String>, Option<String>);
 
-/// Accelerators of a node, and nodes: as the files say, or as few nodes of the usual size as hold all.
+/// Accelerators per node and number of nodes: as the files state, or the fewest nodes of the usual size that hold all
+/// accelerators.
 fn size(facts: &Facts, base: &Target) -> (u64, u64, Places) {
     let usual = crate::launch::count(base.accelerators_per_node);
     let (per_node, nodes) = (facts.count("accelerators_per_node"), facts.count("nodes"));
@@ -121,7 +122,7 @@ fn size(facts: &Facts, base: &Target) -> (u64, u64, Places) {
         (Some(per_node), Some(nodes), _) if servers == 1 => {
             (per_node, nodes, (place("accelerators_per_node"), place("nodes")))
         }
-        // Members of an array are jobs of their own, which may share nodes.
+        // Members of a job array are separate jobs, which may share nodes.
         (_, _, Some(all)) if servers > 1 => spread(all * servers, usual, place("num_accelerators")),
         (_, _, Some(all)) => spread(all, per_node.unwrap_or(usual).max(1), place("num_accelerators")),
         (Some(per_node), None, None) => (per_node, 1, (place("accelerators_per_node"), None)),
@@ -133,7 +134,7 @@ fn size(facts: &Facts, base: &Target) -> (u64, u64, Places) {
     }
 }
 
-/// Nodes that hold all accelerators.
+/// Accelerators per node, and number of nodes that hold all accelerators.
 fn spread(all: u64, node: u64, place: Option<String>) -> (u64, u64, Places) {
     let per_node = all.min(node);
     (per_node, all.div_ceil(per_node), (place.clone(), place))

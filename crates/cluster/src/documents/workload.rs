@@ -1,4 +1,4 @@
-//! The workload of a job: model, layout, batch, formats, software, and the load where a client states it.
+//! The workload of a job: model, layout, batch, formats, software, and the load if a client states it.
 
 use atlas_catalog::Model;
 use atlas_catalog::software::Software;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::facts::{Facts, Line, Lines, other, stated};
 use super::{Gap, Given};
 
-/// Writes the entry without its name, and where its values were read from.
+/// Writes the entry without its name, and the origins of its values.
 pub(super) fn write(
     facts: &Facts,
     model: Option<&Model>,
@@ -34,7 +34,7 @@ pub(super) fn write(
     if gaps.is_empty() { Ok(lines.finish()) } else { Err(gaps) }
 }
 
-/// The catalog's family of a framework.
+/// Id of the catalog's software family for a framework.
 fn software(facts: &Facts) -> Option<String> {
     let framework = facts.text("framework")?;
     let id = match framework {
@@ -59,13 +59,14 @@ fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut L
         (None, None) => gaps.push(Gap::new("seq_len", "the files do not state it; set it with --set prompt=TOKENS")),
     }
     let mut batch = counts(facts, &[("micro", "micro_batch"), ("global", "global_batch")]);
-    // A batch per device of a replica that several share is a part of a sequence.
+    // MaxText states the batch per device. If several devices share a replica, this is a fraction of the replica's
+    // batch.
     if let Some(micro) = facts.number("micro_batch").filter(|_| facts.text("framework") == Some("maxtext")) {
         let shared: u64 = ["tp", "cp", "pp"].iter().filter_map(|key| facts.count(key)).product();
         batch.retain(|line| line.key != "micro");
         batch.push(stated(facts, "micro", "micro_batch", (micro * shared as f64).max(1.0)));
     }
-    // Its global batch is that of all devices and passes.
+    // Its global batch is the batch per device times all devices and accumulation steps.
     if let (Some(micro), Some(all), "maxtext", None) = (
         facts.number("micro_batch"),
         facts.count("num_accelerators"),
@@ -91,7 +92,7 @@ fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut L
         parallelism.push(stated(facts, "sp", "sequence_parallel", on));
     }
     lines.section("parallelism", parallelism);
-    // These tools shard nothing that their arguments do not ask for, and a plain optimizer is not sharded.
+    // Without sharding flags, these tools shard nothing. NeMo's plain optimizers are not sharded either.
     let silent = match facts.text("framework") {
         Some("megatron-lm") => true,
         Some("nemo") => facts.text("optimizer").is_some(),
@@ -144,7 +145,7 @@ fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut L
     gaps
 }
 
-/// The format of matrix multiplications; microscaling is a recipe in some tools.
+/// Format of the matrix multiplications. In some tools, microscaling is a recipe of FP8.
 fn training_format(facts: &Facts) -> Option<Format> {
     match (facts.text("precision")?, facts.text("fp8_recipe")) {
         ("fp8", Some("mxfp8")) => Some(Format::Mxfp8),
@@ -153,7 +154,7 @@ fn training_format(facts: &Facts) -> Option<Format> {
     }
 }
 
-/// The planner's optimizer of a tool's name.
+/// Maps a tool's name of an optimizer to the planner's.
 fn optimizer(name: &str) -> Option<Optimizer> {
     let low = name.to_ascii_lowercase();
     Optimizer::named(&low).or_else(|| {
@@ -174,7 +175,7 @@ fn counts(facts: &Facts, pairs: &[(&'static str, &str)]) -> Vec<Line> {
     pairs.iter().filter_map(|(key, from)| Some(stated(facts, key, from, facts.count(from)?))).collect()
 }
 
-/// Members of a Slurm job array: `0-7`, `1-8%2`, `0,2,4`.
+/// Number of members of a Slurm job array such as `0-7`, `1-8%2` or `0,2,4`.
 pub(super) fn array(facts: &Facts) -> Option<u64> {
     let text = facts.text("slurm.array").filter(|_| facts.serves())?;
     let list = text.split('%').next()?;
@@ -239,12 +240,12 @@ fn serving(
     gaps
 }
 
-/// Ranks of a replica, and replicas.
+/// Ranks of a replica, and number of replicas.
 fn layout(facts: &Facts, model: Option<&Model>, notes: &mut Vec<String>) -> Vec<Line> {
     let engine = facts.text("framework").unwrap_or_default();
     let (tp, pp, dp) = (facts.count("tp").unwrap_or(1), facts.count("pp").unwrap_or(1), facts.count("dp").unwrap_or(1));
     let experts = model.and_then(Model::transformer).is_some_and(|t| t.experts.is_some());
-    // Engines count attention groups in three ways.
+    // The engines specify the number of attention groups in three different ways.
     let groups = match engine {
         "vllm" if experts => dp,
         "sglang" if facts.flag("attention_dp") == Some(true) => dp,
@@ -274,13 +275,13 @@ fn layout(facts: &Facts, model: Option<&Model>, notes: &mut Vec<String>) -> Vec<
     out
 }
 
-/// Formats of weights and cache.
+/// Formats of the weights and of the KV cache.
 fn formats(facts: &Facts, model: Option<&Model>, lines: &mut Lines) {
     let native = model.and_then(|model| model.native_format).unwrap_or(Format::Bf16);
     let mut section = Vec::new();
     for key in ["weights_precision", "precision"] {
         let Some(format) = facts.text(key).and_then(Format::named) else { continue };
-        // What the engine computes in does not apply to narrower weights.
+        // The engine's compute precision does not determine the format of weights that are stored in a narrower one.
         if key == "weights_precision" || (section.is_empty() && native == Format::Bf16) {
             section.push(stated(facts, "weights", key, format.name()));
             break;
@@ -292,7 +293,7 @@ fn formats(facts: &Facts, model: Option<&Model>, lines: &mut Lines) {
     lines.section("precision", section);
 }
 
-/// What a client sends.
+/// The load that a client generates.
 fn load(facts: &Facts, given: &Given, notes: &mut Vec<String>, section: &mut Vec<Line>) {
     if let Some(rate) = facts.number("benchmark.request_rate").filter(|rate| *rate > 0.0) {
         section.push(stated(facts, "request_rate", "benchmark.request_rate", rate));
@@ -316,7 +317,7 @@ fn load(facts: &Facts, given: &Given, notes: &mut Vec<String>, section: &mut Vec
     }
 }
 
-/// Prefill and decode workers.
+/// Pools of prefill and decode workers.
 fn pools(facts: &Facts, model: Option<&Model>, lines: &mut Lines) {
     let engine = facts.text("framework").unwrap_or_default();
     let experts = model.and_then(Model::transformer).is_some_and(|t| t.experts.is_some());

@@ -1,4 +1,5 @@
-//! From a prediction to the job that was submitted with it, the run that was watched, and the calibration that used it.
+//! Links between entries: from a prediction to the job submitted with it, the run that was watched, and the calibration
+//! that used it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,18 +8,18 @@ use super::entry::{Entry, EntryKind};
 use crate::secrets::mask;
 use atlas_core::sort;
 
-/// The input that two entries share where a prediction was corrected by a calibration.
+/// Name of the input that a calibration and the predictions corrected by it have in common.
 pub const CORRECTIONS: &str = "contents of the corrections";
-/// The input that holds the numbers of submitted jobs, separated by blanks.
+/// Name of the input with the numbers of the submitted jobs, separated by spaces.
 pub const JOBS: &str = "jobs";
-/// The input that holds the files that were watched, as a list.
+/// Name of the input with the list of watched files.
 pub const LOGS: &str = "logs";
 
-/// The entries that an entry came from and those that came from it, oldest first, with the entry itself.
+/// The entry, all its ancestors and all its descendants, oldest first.
 #[must_use]
 pub fn chain<'a>(entries: &'a [Entry], of: &'a Entry) -> Vec<&'a Entry> {
     let mut known: BTreeSet<&str> = sort::filled([of.id.as_str()]);
-    // Before: what an entry names, and what those name in turn.
+    // Ancestors: the entries that an entry refers to, transitively.
     let mut open = vec![of];
     while let Some(entry) = open.pop() {
         for other in entries.iter().filter(|other| comes_from(entry, other)) {
@@ -27,7 +28,7 @@ pub fn chain<'a>(entries: &'a [Entry], of: &'a Entry) -> Vec<&'a Entry> {
             }
         }
     }
-    // After: the same the other way round.
+    // Descendants: the entries that refer to it, transitively.
     let mut open = vec![of];
     while let Some(entry) = open.pop() {
         for other in entries.iter().filter(|other| comes_from(other, entry)) {
@@ -44,12 +45,12 @@ pub fn chain<'a>(entries: &'a [Entry], of: &'a Entry) -> Vec<&'a Entry> {
     out
 }
 
-/// Whether `later` was made from `earlier`.
+/// Whether `later` was derived from `earlier`.
 fn comes_from(later: &Entry, earlier: &Entry) -> bool {
     if later.sources.contains(&earlier.id) {
         return true;
     }
-    // A prediction names the corrections, not the calibration that wrote them.
+    // A prediction states the contents of the corrections, not the calibration that wrote them.
     let corrections = |entry: &Entry| entry.inputs.get(CORRECTIONS).cloned();
     (later.kind, earlier.kind) == (EntryKind::Prediction, EntryKind::Calibration)
         && later.at >= earlier.at
@@ -57,10 +58,10 @@ fn comes_from(later: &Entry, earlier: &Entry) -> bool {
         && corrections(later).is_some_and(|contents| Some(contents) == corrections(earlier))
 }
 
-/// The submission of a job, by the name that the scheduler gave it; the newest of several.
+/// The newest submission of a job, which is given by the name that the scheduler assigned.
 #[must_use]
 pub fn submission_of_job<'a>(entries: &'a [Entry], job: &str) -> Option<&'a Entry> {
-    // Tasks of an array belong to the job.
+    // Tasks of a job array belong to the submission of the array.
     let job = job.split('_').next().unwrap_or(job);
     let holds = |entry: &&Entry| {
         let jobs = entry.inputs.get(JOBS).and_then(|jobs| jobs.as_str()).unwrap_or_default();
@@ -69,8 +70,8 @@ pub fn submission_of_job<'a>(entries: &'a [Entry], job: &str) -> Option<&'a Entr
     submissions(entries).filter(holds).max_by_key(|entry| entry.at)
 }
 
-/// The submission whose job writes this file: it lies beside the submitted files, and its name holds the number of the
-/// job, or the name of the submitted file.
+/// The submission whose job writes the file `log`: the file is in the directory of the submitted files, and its name
+/// contains the job number or begins with the name of the submitted file.
 #[must_use]
 pub fn submission_of_log<'a>(entries: &'a [Entry], log: &Path) -> Option<&'a Entry> {
     let name = log.file_name()?.to_str()?;
@@ -90,7 +91,7 @@ fn submissions(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
     entries.iter().filter(|entry| entry.kind == EntryKind::Submission)
 }
 
-/// The runs and measurements that were read from these files: names of entries, oldest first.
+/// Ids of the runs and measurements that were read from these files, oldest first.
 #[must_use]
 pub fn readings_of<'a>(entries: &'a [Entry], files: &[String]) -> Vec<&'a str> {
     let files: Vec<String> = files.iter().map(|file| mask(file)).collect();

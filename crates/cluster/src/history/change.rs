@@ -1,4 +1,4 @@
-//! What two entries differ in.
+//! Differences between two entries.
 
 use atlas_core::sort;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::entry::Entry;
 /// An input that differs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// Its name.
+    /// Name of the input.
     pub name: String,
     /// Its value in the first entry, if it has one.
     pub before: Option<String>,
@@ -16,21 +16,21 @@ pub struct Change {
     pub after: Option<String>,
 }
 
-/// Inputs and figures of two entries that differ.
+/// Inputs and metrics that differ between two entries.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Difference {
-    /// Inputs, by name; target, workload, software, engine and version first.
+    /// Inputs by name, with target, workload, software, engine and version first.
     pub inputs: Vec<Change>,
-    /// Figures that both have: name, first, second.
+    /// Figures that both entries have: name, first value, second value.
     pub figures: Vec<(String, f64, f64)>,
 }
 
-/// A value as users write it.
+/// Formats a value as users write it.
 pub(super) fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What the second entry has that the first has not, and the other way round.
+/// Compares two entries.
 #[must_use]
 pub fn compare(first: &Entry, second: &Entry) -> Difference {
     let mut inputs = Vec::new();

@@ -1,4 +1,4 @@
-//! What the history keeps of one run, prediction or measurement.
+//! Entries of the history: records of runs, predictions and measurements.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::secrets::{mask, mask_document, mask_words};
 
-/// Version of the format of entries; readers take this one and older ones.
+/// Format version of entries. Readers accept this version and older ones.
 pub(super) const FORMAT: u32 = 1;
 
-/// What an entry is of.
+/// Kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
@@ -25,7 +25,7 @@ pub enum EntryKind {
     Sweep,
     /// A simulation.
     Simulation,
-    /// Figures out of a log.
+    /// Metrics read from a log.
     Measurement,
     /// A job that was watched against its prediction.
     Run,
@@ -36,7 +36,7 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [EntryKind; 8] = [
         EntryKind::Prediction,
         EntryKind::Optimum,
@@ -48,7 +48,7 @@ impl EntryKind {
         EntryKind::Calibration,
     ];
 
-    /// Its name in files, file names and flags.
+    /// Name of the kind in files, file names and flags.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -63,31 +63,31 @@ impl EntryKind {
         }
     }
 
-    /// The kind of that name.
+    /// Returns the kind with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<EntryKind> {
         EntryKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// Who made an entry, where, and with which command.
+/// Provenance of an entry: program version, machine and command.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Origin {
     /// Version of this program.
     pub version: String,
-    /// Name of the machine.
+    /// Host name of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// The command line, secrets masked.
+    /// The command line, with secrets masked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
 }
 
 impl Origin {
-    /// This process.
+    /// Provenance of an entry that the current process writes.
     #[must_use]
     pub fn of_process(version: &str) -> Origin {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
@@ -101,7 +101,7 @@ impl Origin {
     }
 }
 
-/// An entry before it has a name.
+/// An entry without an id.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Draft {
     /// The target, by name.
@@ -110,33 +110,33 @@ pub struct Draft {
     pub workload: Option<String>,
     /// The software and its release.
     pub software: Option<String>,
-    /// The engine that answered, or the tool that measured.
+    /// The engine that made the estimate, or the tool that made the measurement.
     pub engine: Option<String>,
-    /// When it happened, where that is not now.
+    /// Time of the event; `None` means now.
     pub at: Option<Timestamp>,
-    /// Figures by name, with the unit in the name.
+    /// Metrics by name. The name includes the unit.
     pub figures: BTreeMap<String, f64>,
-    /// Everything the figures follow from: knobs, files and their contents.
+    /// All inputs that determine the metrics: knobs, files and their contents.
     pub inputs: BTreeMap<String, Value>,
-    /// Entries that this one came from.
+    /// Ids of the entries from which this one was derived.
     pub sources: Vec<String>,
-    /// The whole record.
+    /// The complete record.
     pub body: Value,
-    /// Who made it.
+    /// Provenance.
     pub origin: Origin,
 }
 
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Version of the format.
+    /// Format version.
     pub history: u32,
-    /// Its name, which is also the name of its file.
+    /// Id, which is also the name of its file.
     pub id: String,
-    /// When it happened, RFC 3339 in UTC.
+    /// Time of the event, RFC 3339 in UTC.
     #[serde(with = "rfc3339")]
     pub at: Timestamp,
-    /// What it is of.
+    /// Kind.
     pub kind: EntryKind,
     /// The target, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,28 +147,28 @@ pub struct Entry {
     /// The software and its release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub software: Option<String>,
-    /// The engine that answered, or the tool that measured.
+    /// The engine that made the estimate, or the tool that made the measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
-    /// Figures by name.
+    /// Metrics by name.
     #[serde(default)]
     pub figures: BTreeMap<String, f64>,
-    /// Everything the figures follow from.
+    /// All inputs that determine the metrics.
     #[serde(default)]
     pub inputs: BTreeMap<String, Value>,
-    /// Entries that this one came from.
+    /// Ids of the entries from which this one was derived.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<String>,
-    /// Who made it.
+    /// Provenance.
     #[serde(default)]
     pub origin: Origin,
-    /// The whole record.
+    /// The complete record.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub body: Value,
 }
 
 impl Entry {
-    /// A draft with a name of its own; secrets are masked, figures that are not finite left out.
+    /// Creates an entry with a new id. Masks secrets and leaves out metrics that are not finite.
     #[must_use]
     pub fn new(kind: EntryKind, draft: Draft) -> Entry {
         let at = draft.at.unwrap_or_else(Timestamp::now);
@@ -195,7 +195,7 @@ impl Entry {
         }
     }
 
-    /// Named by its contents instead of chance, so that the same contents again are the same entry.
+    /// Replaces the random part of the id with a hash of `contents`, so that equal contents get the same id.
     #[must_use]
     pub fn named_after(mut self, contents: &[u8]) -> Entry {
         // FNV-1a.
@@ -207,14 +207,14 @@ impl Entry {
         self
     }
 
-    /// The short name in lists: the part of the id that chance made.
+    /// Short name for lists: the last part of the id, which is random or a hash.
     #[must_use]
     pub fn handle(&self) -> &str {
         self.id.rsplit('-').next().unwrap_or(&self.id)
     }
 }
 
-/// `20261122T215434123-prediction-3fa9c1d2`: sorted by name they are sorted by time.
+/// Returns an id such as `20261122T215434123-prediction-3fa9c1d2`. Sorting ids sorts the entries by time.
 fn id(kind: EntryKind, at: Timestamp) -> String {
     let chance = std::hash::RandomState::new().build_hasher().finish() >> 32;
     let moment = at.strftime("%Y%m%dT%H%M%S");
@@ -222,7 +222,7 @@ fn id(kind: EntryKind, at: Timestamp) -> String {
     format!("{moment}{milliseconds:03}-{}-{chance:08x}", kind.name())
 }
 
-/// Moments as text.
+/// Serializes timestamps as RFC 3339 text.
 mod rfc3339 {
     use jiff::Timestamp;
     use serde::de::Error as _;

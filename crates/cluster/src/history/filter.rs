@@ -1,4 +1,4 @@
-//! Which entries are wanted.
+//! Selection of entries.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -6,27 +6,27 @@ use jiff::tz::TimeZone;
 
 use super::entry::{Entry, EntryKind};
 
-/// A filter; what is `None` or empty keeps all.
+/// A filter. Criteria that are `None` or empty match all entries.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
-    /// Part of the target's name, case ignored.
+    /// Substring of the target's name, compared case-insensitively.
     pub target: Option<String>,
-    /// Part of the workload's name, case ignored.
+    /// Substring of the workload's name, compared case-insensitively.
     pub workload: Option<String>,
-    /// Part of the software's name and release, case ignored.
+    /// Substring of the software's name and release, compared case-insensitively.
     pub software: Option<String>,
-    /// Kinds.
+    /// Kinds to keep.
     pub kinds: Vec<EntryKind>,
-    /// Not before this moment.
+    /// Earliest time, inclusive.
     pub since: Option<Timestamp>,
-    /// Before this moment.
+    /// Latest time, exclusive.
     pub until: Option<Timestamp>,
-    /// At most this many, the newest.
+    /// Maximum number of entries; the newest are kept.
     pub limit: Option<usize>,
 }
 
 impl Filter {
-    /// Whether an entry is wanted.
+    /// Whether the filter matches an entry.
     #[must_use]
     pub fn keeps(&self, entry: &Entry) -> bool {
         let part = |wanted: &Option<String>, has: &Option<String>| {
@@ -41,8 +41,8 @@ impl Filter {
             && self.until.is_none_or(|until| entry.at < until)
     }
 
-    /// Whether a file of this name may hold an entry that is wanted: its name begins with its time and kind, so that most
-    /// need not be opened.
+    /// Whether the filter may match the entry in a file of this name. Names begin with time and kind, so that most
+    /// files need not be opened.
     pub(super) fn may_hold(&self, name: &str) -> bool {
         let mut parts = name.split('-');
         let (moment, kind) = (parts.next().unwrap_or_default(), parts.next().and_then(EntryKind::named));
@@ -52,10 +52,10 @@ impl Filter {
     }
 }
 
-/// A moment that users write: `2026-11-22`, `2026-11-22T21:54`, RFC 3339, or `7d`, `12h`, `30m` before now.
+/// Parses a time as written by users: `2026-11-22`, `2026-11-22T21:54`, RFC 3339, or `7d`, `12h`, `30m` before now.
 ///
 /// # Errors
-/// What is expected.
+/// If the text is not a time. The error states the expected forms.
 pub fn moment(text: &str) -> Result<Timestamp, String> {
     let text = text.trim();
     let expected = || format!("\"{text}\": expected a date such as 2026-11-22, a time, or 7d, 12h, 30m ago");

@@ -1,9 +1,10 @@
-//! The history: every prediction, run, sweep, simulation and measurement with its inputs, kept in the user's state
-//! directory.
+//! The history of all predictions, runs, sweeps, simulations and measurements with their inputs, stored in the user's
+//! state directory.
 //!
-//! One file holds one [`Entry`]. It is written under a temporary name, synced, and linked to a name that exists only once,
-//! so that no writer waits for another, no entry replaces another, and a program that is killed leaves either the whole
-//! entry or none. This needs neither locks nor appends, which network file systems do not keep atomic, and no C library.
+//! Each file contains one [`Entry`]. It is written under a temporary name, synchronized, and linked to a unique name.
+//! Writers therefore do not block each other, entries never replace each other, and a killed program leaves either the
+//! whole entry or none. This requires neither locks nor atomic appends, which network file systems do not guarantee,
+//! nor a C library.
 
 mod chain;
 mod change;

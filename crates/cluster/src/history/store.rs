@@ -1,4 +1,4 @@
-//! The files of the history: one directory a month, one file an entry.
+//! Files of the history: one directory per month, one file per entry.
 
 use std::path::{Path, PathBuf};
 
@@ -9,59 +9,59 @@ use atlas_document::sources::read_bytes;
 use super::entry::{Entry, FORMAT};
 use super::filter::Filter;
 
-/// Largest file that is read as an entry.
+/// Size of the largest file that is read as an entry, in bytes.
 const LARGEST: u64 = 64 << 20;
-/// Names tried for one entry.
+/// Number of names that are tried for one entry.
 const TRIES: u32 = 16;
 
-/// Where the history is kept.
+/// The directory that contains the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
     directory: PathBuf,
 }
 
-/// What became of an entry.
+/// An entry that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// Its name.
+    /// Id of the entry.
     pub id: String,
-    /// Its file.
+    /// Path of its file.
     pub path: PathBuf,
 }
 
-/// A file that is no entry.
+/// A file that is not a valid entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {reason}", path.display())]
 pub struct Problem {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
     /// What is wrong with it.
     pub reason: String,
 }
 
-/// Why the history cannot answer.
+/// Errors of the history.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// The directory or a file cannot be read or written.
     #[error("history: {}: {source}", path.display())]
     File {
-        /// Which.
+        /// Path of the directory or file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// An entry cannot be written as JSON.
+    /// An entry cannot be serialized as JSON.
     #[error("history: cannot write an entry: {0}")]
     Json(#[from] serde_json::Error),
-    /// No entry has this name.
+    /// No entry matches the name.
     #[error("history: no entry \"{0}\"; run `atlas history` to list entries")]
     Unknown(String),
-    /// Several entries have this beginning.
+    /// Several entries match the name.
     #[error("history: \"{name}\" is ambiguous: {}", .found.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// The name that was requested.
         name: String,
-        /// The first of them.
+        /// The first matching entries.
         found: Vec<String>,
     },
     /// The file of an entry is damaged.
@@ -70,7 +70,7 @@ pub enum HistoryError {
 }
 
 impl Store {
-    /// A history in this directory, which need not exist.
+    /// Opens the history in a directory, which need not exist.
     #[must_use]
     pub fn at(directory: impl Into<PathBuf>) -> Store {
         Store { directory: directory.into() }
@@ -82,10 +82,10 @@ impl Store {
         &self.directory
     }
 
-    /// Keeps an entry. Whoever reads meanwhile sees the whole entry or none, whenever this process ends.
+    /// Writes an entry. Concurrent readers see the whole entry or none, even if this process is killed.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, entry: &Entry) -> Result<Written, HistoryError> {
         let month = self.directory.join(entry.at.strftime("%Y-%m").to_string());
         let mut entry = entry.clone();
@@ -96,7 +96,7 @@ impl Store {
             match files::write_new(&path, &text) {
                 Ok(()) => return Ok(Written { id: entry.id, path }),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && attempt + 1 < TRIES => {
-                    // An import keeps its moment and its name: the same entry again is no second one.
+                    // An import keeps its time and id, so importing the same entry again must not create a second one.
                     if read_bytes(&path, LARGEST).is_ok_and(|there| there == text) {
                         return Ok(Written { id: entry.id, path });
                     }
@@ -108,10 +108,10 @@ impl Store {
         Err(HistoryError::File { path: month, source: std::io::ErrorKind::AlreadyExists.into() })
     }
 
-    /// The entries that a filter keeps, newest first, and the files that are no entries.
+    /// Returns the entries that match the filter, newest first, and the files that are not valid entries.
     ///
     /// # Errors
-    /// The directory cannot be read. A history that does not exist yet is empty.
+    /// If the directory cannot be read. A history that does not exist is empty.
     pub fn list(&self, filter: &Filter) -> Result<(Vec<Entry>, Vec<Problem>), HistoryError> {
         let (mut entries, mut problems) = (Vec::new(), Vec::new());
         for path in self.paths()? {
@@ -131,10 +131,10 @@ impl Store {
         Ok((entries, problems))
     }
 
-    /// The entry of a name: its id, the beginning of its handle, `last` or `last~3`.
+    /// Finds an entry by its id, the beginning of its handle, `last` or `last~3`.
     ///
     /// # Errors
-    /// None or several have it, or the file is damaged.
+    /// If no entry or several entries match, or the file is damaged.
     pub fn find(&self, name: &str) -> Result<Entry, HistoryError> {
         let paths = self.paths()?;
         let unknown = || HistoryError::Unknown(name.to_owned());
@@ -165,7 +165,7 @@ impl Store {
         }
     }
 
-    /// The files of all entries, newest first.
+    /// Paths of all entries, newest first.
     fn paths(&self) -> Result<Vec<PathBuf>, HistoryError> {
         let failed = |path: &Path, source| HistoryError::File { path: path.to_owned(), source };
         let months = match std::fs::read_dir(&self.directory) {

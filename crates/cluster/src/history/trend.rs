@@ -1,4 +1,4 @@
-//! A figure over time and releases, and what changed since it was better.
+//! A metric over time and releases, and what changed since it was better.
 
 use atlas_core::sort;
 use jiff::Timestamp;
@@ -6,16 +6,16 @@ use jiff::Timestamp;
 use super::change::{Change, compare};
 use super::entry::{Entry, EntryKind};
 
-/// Which way is better.
+/// Whether higher or lower values of a metric are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
-    /// More.
+    /// Higher values are better.
     Higher,
-    /// Less.
+    /// Lower values are better.
     Lower,
 }
 
-/// Which way is better for a figure, by its name: times, costs, power and memory are better small.
+/// Determines by the name of a metric which values are better: lower for times, costs, power and memory.
 #[must_use]
 pub fn better(figure: &str) -> Better {
     let ends = ["_s", "_ms", "_w", "_wh", "_gb", "_kg", "_hours", "_minutes", "time", "latency", "retries", "failures"];
@@ -25,7 +25,7 @@ pub fn better(figure: &str) -> Better {
     if lower && !rate { Better::Lower } else { Better::Higher }
 }
 
-/// Entries that may be compared: of one target, workload, kind and engine. Oldest first.
+/// Entries that can be compared, since they have the same target, workload, kind and engine. Oldest first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group<'a> {
     /// The target.
@@ -36,24 +36,24 @@ pub struct Group<'a> {
     pub kind: EntryKind,
     /// The engine or tool.
     pub engine: &'a str,
-    /// Entries with their figure.
+    /// Entries with their value of the metric.
     pub points: Vec<(&'a Entry, f64)>,
 }
 
-/// What one software release brought.
+/// Values of the metric with one software release.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Release {
     /// The software and its release.
     pub software: String,
-    /// When it was first and last seen.
+    /// Times of the first and the last entry.
     pub seen: [Timestamp; 2],
-    /// How many entries.
+    /// Number of entries.
     pub count: usize,
-    /// Median of the figure.
+    /// Median of the metric.
     pub median: f64,
 }
 
-/// The entries with a figure, in groups that may be compared; the largest group first.
+/// Groups the entries that have the metric `figure` by what can be compared. The largest group comes first.
 #[must_use]
 pub fn groups<'a>(entries: &'a [Entry], figure: &str) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
@@ -77,7 +77,7 @@ pub fn groups<'a>(entries: &'a [Entry], figure: &str) -> Vec<Group<'a>> {
 }
 
 impl Group<'_> {
-    /// By software release, in the order in which they were first seen.
+    /// Values by software release, in the order in which the releases first occur.
     #[must_use]
     pub fn releases(&self) -> Vec<Release> {
         let mut gathered: Vec<(String, [Timestamp; 2], Vec<f64>)> = Vec::new();
@@ -101,27 +101,27 @@ impl Group<'_> {
     }
 }
 
-/// A group whose latest entry is worse than an earlier one, and what changed in between.
+/// A group whose latest entry is worse than an earlier one, with what changed in between.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slowdown<'a> {
-    /// The best entry before the latest, and its figure; of equals the last.
+    /// The best entry before the latest, and its value; the last one if several are equal.
     pub best: (&'a Entry, f64),
-    /// The latest entry.
+    /// The latest entry, and its value.
     pub latest: (&'a Entry, f64),
-    /// By which share it is worse.
+    /// Relative loss from the best to the latest entry.
     pub worse: f64,
-    /// Inputs that differ between the two.
+    /// Inputs that differ between the best and the latest entry.
     pub changed: Vec<Change>,
-    /// The two neighbors in time with the largest single loss, and the share of it.
+    /// The two consecutive entries with the largest loss since the best one, and the relative loss.
     pub step: Option<(&'a Entry, &'a Entry, f64)>,
-    /// Inputs that differ between those neighbors.
+    /// Inputs that differ between these consecutive entries.
     pub step_changed: Vec<Change>,
 }
 
-/// The groups whose latest entry is worse than an earlier one by more than `tolerance`.
+/// The groups whose latest entry is worse than the best earlier one by more than `tolerance`, largest loss first.
 #[must_use]
 pub fn slowdowns<'a>(groups: &[Group<'a>], better: Better, tolerance: f64) -> Vec<Slowdown<'a>> {
-    // How much worse `now` is than `before`, as a share of it.
+    // Relative loss from `before` to `now`.
     let loss = |before: f64, now: f64| match better {
         Better::Higher => (before - now) / before.abs().max(f64::MIN_POSITIVE),
         Better::Lower => (now - before) / before.abs().max(f64::MIN_POSITIVE),

@@ -1,4 +1,4 @@
-//! Commands taken apart: what starts the program, the program, its flags and its overrides.
+//! Splits command lines into launcher, program, flags and overrides.
 
 use super::shell::Text;
 use super::value::{Node, Value};
@@ -6,17 +6,17 @@ use super::value::{Node, Value};
 /// One flag with its values.
 #[derive(Debug, Clone)]
 pub(crate) struct Flag {
-    /// As written, with its dashes.
+    /// Name as written, with its dashes.
     pub(crate) name: String,
     pub(crate) node: Node,
 }
 
-/// The words of a program.
+/// Arguments of a program.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Args {
     pub(crate) flags: Vec<Flag>,
     pub(crate) positional: Vec<Text>,
-    /// `a.b=c`, with the signs of Hydra in front of the key.
+    /// Overrides `a.b=c`. The key includes Hydra's prefixes `+` and `~`.
     pub(crate) overrides: Vec<(String, Node)>,
 }
 
@@ -30,10 +30,10 @@ impl Args {
     }
 }
 
-/// Splits words into flags, positional words and overrides.
+/// Splits words into flags, positional arguments and overrides.
 pub(crate) fn parse(words: &[Text]) -> Args {
     let mut out = Args::default();
-    // An array element may hold a flag and its value: `"--fp8-format hybrid"`.
+    // An array element may contain a flag and its value: `"--fp8-format hybrid"`.
     let mut flat: Vec<Text> = Vec::with_capacity(words.len());
     for w in words {
         let s = w.as_str();
@@ -84,7 +84,7 @@ fn is_flag(s: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
-/// The key of `key=value`.
+/// Returns the key of `key=value`, if `s` has this form.
 fn is_override(s: &str) -> Option<&str> {
     let (key, _) = s.split_once('=')?;
     let body = key.trim_start_matches(['+', '~']);
@@ -94,7 +94,7 @@ fn is_override(s: &str) -> Option<&str> {
     fine.then_some(key)
 }
 
-/// Removes quotes that were kept by a second layer.
+/// Removes quotes that a second level of quoting left.
 fn unquote(s: &str) -> String {
     for q in ['"', '\''] {
         if let Some(inner) = s.strip_prefix(q).and_then(|r| r.strip_suffix(q))
@@ -106,24 +106,24 @@ fn unquote(s: &str) -> String {
     s.to_owned()
 }
 
-/// What the words in front of the program say about processes and machines.
+/// Settings of the launcher, which precedes the program: processes and nodes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Launcher {
-    /// Its usual name: torchrun, accelerate, deepspeed, …
+    /// Its common name: torchrun, accelerate, deepspeed, …
     pub(crate) name: Option<&'static str>,
     pub(crate) nodes: Option<Node>,
-    /// Processes on one machine.
+    /// Processes per node.
     pub(crate) per_node: Option<Node>,
-    /// Processes of all machines.
+    /// Processes on all nodes.
     pub(crate) processes: Option<Node>,
-    /// A configuration of the launcher itself.
+    /// Path of the launcher's configuration file.
     pub(crate) config: Option<Node>,
     pub(crate) precision: Option<Node>,
-    /// Other flags of the launcher, for its own table.
+    /// Other flags of the launcher.
     pub(crate) flags: Vec<Flag>,
 }
 
-/// Names of launchers by the word that starts them.
+/// Names of launchers by the command that starts them.
 const LAUNCHERS: &[(&str, &str)] = &[
     ("torchrun", "torchrun"),
     ("torch.distributed.run", "torchrun"),
@@ -137,7 +137,7 @@ const LAUNCHERS: &[(&str, &str)] = &[
     ("trtllm-llmapi-launch", "trtllm-llmapi-launch"),
 ];
 
-/// Reads the words before the program.
+/// Parses the words before the program.
 pub(crate) fn launcher(words: &[Text]) -> Launcher {
     let mut l = Launcher::default();
     let mut from = 0;
@@ -169,7 +169,7 @@ pub(crate) fn launcher(words: &[Text]) -> Launcher {
     l
 }
 
-/// The last part of a path, unknown parts included.
+/// The last component of a path. A path may contain unknown parts.
 pub(crate) fn base(s: &str) -> &str {
     s.trim_end_matches('/').rsplit(['/', '\u{E001}']).next().unwrap_or(s)
 }

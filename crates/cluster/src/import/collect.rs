@@ -1,4 +1,4 @@
-//! Commands of a script or a container, sorted into training, serving and benchmark clients.
+//! Collects the commands of a script or a container, sorted into training, serving and benchmark clients.
 
 use super::argv::{self, Args, Launcher};
 use super::documents;
@@ -14,21 +14,21 @@ use super::value::{Node, parse_int};
 use super::variables::{count_visible, processes, visible_devices};
 use super::{names, slurm};
 
-/// What the commands do.
+/// Results of the commands read so far.
 #[derive(Default)]
 pub(crate) struct Collector {
-    /// The script sets variables of the Neuron compiler and runtime.
+    /// Whether the script sets variables of the Neuron compiler and runtime.
     pub(crate) neuron: bool,
-    /// The experiment that Primus reads, if a variable names it.
+    /// The experiment file of Primus, if a variable states it.
     pub(crate) experiment: Option<Text>,
-    /// `ollama serve`, which is set by variables.
+    /// `ollama serve`, which is configured by variables.
     pub(crate) ollama: Option<Out>,
     pub(crate) trainings: Vec<Out>,
     pub(crate) servers: Vec<(Engine, Out)>,
     pub(crate) clients: Vec<(&'static str, Out)>,
 }
 
-/// Finds a file by the path a command gives.
+/// Looks up a file by the path in a command.
 pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<Node>;
 
 impl Collector {
@@ -173,7 +173,7 @@ impl Collector {
         }
         let counted = ["nodes", "num_accelerators"].iter().any(|k| out.fields.has(k) || out.fields.is_open(k));
         if !counted {
-            // Devices that are chosen for one command are those of one machine.
+            // The visible devices of a single command are those of one node.
             let mut chosen = Out::default();
             cmd.env.iter().for_each(|(name, value)| count_visible(name, value, &mut chosen));
             if let Some(e) = chosen.fields.remove("num_accelerators") {
@@ -196,7 +196,7 @@ impl Collector {
 
 fn megatron_flags(args: &Args, out: &mut Out) {
     for f in &args.flags {
-        // `-p` and the like are not Megatron's.
+        // Single-dash flags such as `-p` are not Megatron's.
         if f.name.starts_with("--") && !megatron::flag(&names::snake(&f.name), &f.node, out) {
             out.strange.push((f.name.clone(), f.node.line));
         }
@@ -207,7 +207,7 @@ fn megatron_flags(args: &Args, out: &mut Out) {
     }
 }
 
-/// A tool that reads a file, and perhaps overrides.
+/// Reads a tool that is configured by a file, and possibly by overrides.
 fn configured(framework: &str, args: &Args, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", framework, 0);
@@ -239,7 +239,7 @@ fn configured(framework: &str, args: &Args, out: &mut Out) {
                 out.strange.push((f.name.clone(), f.node.line));
             }
         } else if key == "nproc_per_node" {
-            // Behind `--`, for the launcher.
+            // Launcher arguments after `--`.
             out.int("accelerators_per_node", &f.node);
         } else if key == "nnodes" {
             out.int("nodes", &f.node);
@@ -258,7 +258,7 @@ fn configured(framework: &str, args: &Args, out: &mut Out) {
     }
 }
 
-/// A recipe with its arguments: `llama3_8b(num_nodes=2)`.
+/// Reads a recipe with arguments, such as `llama3_8b(num_nodes=2)`.
 fn factory(text: &str, line: u32, out: &mut Out) {
     let (name, args) = text.split_once('(').unwrap_or((text, ""));
     super::tools::model(out, &Node::str(name.trim(), line));
@@ -271,7 +271,8 @@ fn factory(text: &str, line: u32, out: &mut Out) {
     }
 }
 
-/// A training script that only its flags and its launcher explain; false if it seems to train nothing.
+/// Reads a training script that is identified only by its flags and launcher. Returns false if it does not appear to
+/// train.
 fn trainer(p: &Program, script: &str, args: &Args, l: &Launcher, out: &mut Out) -> bool {
     if args.has(&["job.config_file"]) {
         torchtitan::command(args, out);
@@ -335,19 +336,19 @@ fn trainer(p: &Program, script: &str, args: &Args, l: &Launcher, out: &mut Out) 
             out.references.push((t, f.node.line));
         }
     }
-    // A file after the script is its configuration.
+    // A positional argument that is a file is the script's configuration.
     for w in args.positional.iter().filter(|w| w.as_str().ends_with(".yaml") || w.as_str().ends_with(".json")) {
         out.references.push((w.as_str().to_owned(), w.line()));
     }
     true
 }
 
-/// Counts and settings of the launcher.
+/// Reads the settings of the launcher: numbers of nodes and processes.
 fn launch(l: &Launcher, cmd: &Command, out: &mut Out) {
     if let Some(name) = l.name.filter(|n| !matches!(*n, "mpirun" | "accelerate")) {
         out.fields.imply("launcher", name, cmd.line);
     }
-    // torchrun accepts a range of nodes.
+    // `torchrun` accepts a range of nodes; its upper end is used.
     let single =
         |n: &Node| n.text().and_then(|t| t.split(':').next_back().map(str::to_owned)).map(|t| Node::str(t, n.line));
     if let Some(n) = l.nodes.as_ref() {
@@ -388,7 +389,7 @@ fn launch(l: &Launcher, cmd: &Command, out: &mut Out) {
     }
 }
 
-/// Machines and devices in a file of hosts, `NAME slots=8` in a line, if known.
+/// Reads nodes and slots from the host file, if its contents are known. Its lines have the form `NAME slots=8`.
 fn host_file(l: &Launcher, files: Lookup<'_>, out: &mut Out) {
     let Some(flag) = l.flags.iter().find(|f| names::snake(&f.name) == "hostfile") else { return };
     let Some(node) = flag.node.shown().and_then(|path| files(&path)) else { return };
@@ -407,7 +408,7 @@ fn host_file(l: &Launcher, files: Lookup<'_>, out: &mut Out) {
     }
 }
 
-/// Reads the files that the settings name, where they are known.
+/// Reads the files that the settings refer to, if their contents are known.
 pub(super) fn referenced(out: &mut Out, files: Lookup<'_>, mut read: impl FnMut(&Node, &mut Out)) {
     for (path, line) in std::mem::take(&mut out.references) {
         if let Some(node) = files(&path) {
@@ -418,7 +419,7 @@ pub(super) fn referenced(out: &mut Out, files: Lookup<'_>, mut read: impl FnMut(
     }
 }
 
-/// `--config file` of vLLM and SGLang: flags on the command line win.
+/// Reads the `--config` file of vLLM and SGLang. Flags on the command line take precedence.
 pub(super) fn config_file(engine: Engine, args: &Args, files: Lookup<'_>, out: &mut Out) {
     if engine == Engine::Trtllm {
         return;

@@ -1,11 +1,11 @@
-//! What conventional names of variables and jobs tell where no command does.
+//! Values from conventional names of variables and jobs, for what no command states.
 
 use super::fields::{Out, place};
 use super::shell::Script;
 use super::value::Node;
 use super::{names, slurm, unknown};
 
-/// Values that only conventional variables give.
+/// Reads values that are only set in conventional variables.
 pub(super) fn variables(script: &Script, plain: &str, index: usize, out: &mut Out) {
     let get = |names: &[&str]| {
         names.iter().find_map(|n| script.vars.get(*n).filter(|t| !t.is_empty() && !unknown::is_in(t.as_str())))
@@ -57,7 +57,7 @@ pub(super) fn variables(script: &Script, plain: &str, index: usize, out: &mut Ou
         recipe_comment(plain, index, out);
     }
     if out.fields.str("framework").is_some_and(|f| f.starts_with("megatron")) {
-        // Sizes that the script sets without handing them on hold as well.
+        // Sizes are used even if the script does not pass the variable to a command.
         for (key, names) in [
             ("tp", &["TP_SIZE", "TENSOR_PARALLEL_SIZE"][..]),
             ("pp", &["PP_SIZE", "PIPELINE_PARALLEL_SIZE"]),
@@ -85,7 +85,7 @@ pub(super) fn variables(script: &Script, plain: &str, index: usize, out: &mut Ou
     }
 }
 
-/// The precision and the optimizer in the comment behind the recipe's name.
+/// Reads precision and optimizer from the comment after the recipe's name.
 fn recipe_comment(plain: &str, index: usize, out: &mut Out) {
     let line = plain.lines().zip(1..).find(|(l, _)| {
         let t = l.trim_start().trim_start_matches("export ");
@@ -105,7 +105,7 @@ fn recipe_comment(plain: &str, index: usize, out: &mut Out) {
     }
 }
 
-/// A model in the job's name.
+/// Derives the model from the job's name.
 pub(super) fn job_model(d: &slurm::Directives, file: &str, plain: &str, out: &Out) -> Option<(String, u32)> {
     if out.fields.has("model") || out.fields.str("kind") != Some("training") {
         return None;
@@ -118,9 +118,10 @@ pub(super) fn job_model(d: &slurm::Directives, file: &str, plain: &str, out: &Ou
     if !sized {
         return None;
     }
-    // A family in the name ends the guess at its size; a run's own name is taken whole, but for words of what runs it.
+    // With a model family in the name, the model ends at its size. Otherwise the whole name is used, without words for
+    // frameworks and kinds of runs.
     match names::model_in(name) {
-        // A comment or the name of the file tells it better.
+        // A comment or the file name is more reliable.
         Some(_) if names::model_in(file).is_some() || super::hints::comment_model(plain).is_some() => None,
         Some(model) => Some((model, line)),
         None => Some((names::without_framework(name).to_owned(), line)),

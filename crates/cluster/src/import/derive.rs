@@ -1,9 +1,9 @@
-//! What follows from what is stated: counts, data parallelism, batches; and what cannot run.
+//! Derives values from the stated ones (counts, data parallelism, batches), and detects configurations that cannot run.
 
 use super::fields::{Fields, Out};
 use super::names;
 
-/// Completes and checks a training job.
+/// Completes and validates a training job.
 pub(crate) fn training(out: &mut Out) {
     counts(&mut out.fields);
     sharded_world(&mut out.fields);
@@ -14,7 +14,7 @@ pub(crate) fn training(out: &mut Out) {
     out.fields.remove("layers_per_virtual_stage");
 }
 
-/// Devices from nodes and devices on a node, and the other way around.
+/// Derives the number of devices from nodes and devices per node, and vice versa.
 pub(crate) fn counts(f: &mut Fields) {
     let (nodes, per, all) = (f.int("nodes"), f.int("accelerators_per_node"), f.int("num_accelerators"));
     match (nodes, per, all) {
@@ -36,7 +36,8 @@ pub(crate) fn counts(f: &mut Fields) {
     }
 }
 
-/// torchtitan states every degree but one; with a stated degree of sharding the world is their product.
+/// `torchtitan` states every degree except one. If the degree of sharding is stated, the world size is the product of
+/// all.
 fn sharded_world(f: &mut Fields) {
     if f.str("framework") != Some("torchtitan") {
         return;
@@ -46,14 +47,14 @@ fn sharded_world(f: &mut Fields) {
     let dp = shard.saturating_mul(degree("dp_replicate"));
     let world = ["tp", "pp", "cp"].iter().fold(dp, |all, key| all.saturating_mul(degree(key)));
     let at = f.at("dp_shard");
-    // All devices on one shard are a test of the code rather than a count.
+    // A sharding degree of 1 indicates a test configuration, not a device count.
     if shard > 1 {
         f.imply("num_accelerators", world, at);
         f.imply("dp", dp, at);
     }
 }
 
-/// Shards that are copied over groups of devices.
+/// Sharding within groups of devices, with replicas across the groups, is HSDP.
 fn replicated_shards(f: &mut Fields) {
     let copies = f.int("dp_replicate").is_some_and(|n| n > 1) && f.int("dp_shard").is_some_and(|n| n != 1);
     if copies && f.str("sharding") == Some("zero3") {
@@ -73,7 +74,7 @@ fn virtual_stages(f: &mut Fields) {
     f.imply("vpp", layers / stage, at);
 }
 
-/// Frameworks whose only parallelism without further settings is over data.
+/// Whether the framework uses only data parallelism unless told otherwise.
 fn plain_data_parallel(f: &Fields) -> bool {
     matches!(
         f.str("framework"),
@@ -99,7 +100,7 @@ fn data_parallel(out: &mut Out) {
     let Some(all) = f.int("num_accelerators").filter(|n| *n > 0) else { return };
     let framework = f.str("framework").unwrap_or("");
     let stated = ["tp", "pp", "cp"].iter().any(|k| f.has(k));
-    // The recipe or the base file of these holds the sizes that are not stated.
+    // The recipe or base file of these frameworks contains the sizes that are not stated.
     let hidden = framework.starts_with("primus") || framework == "maxtext";
     let whole = stated || plain_data_parallel(f);
     if !whole || hidden {
@@ -119,7 +120,7 @@ fn data_parallel(out: &mut Out) {
             _ => return,
         }
     }
-    // Bridge recipes and base configurations carry what the script leaves out.
+    // Recipes and base configurations of Bridge contain the sizes that the script does not state.
     if framework == "megatron-bridge" && !(f.has("tp") && f.has("pp")) {
         return;
     }
@@ -191,14 +192,14 @@ fn batches(out: &mut Out) {
     }
 }
 
-/// Completes and checks a server.
+/// Completes and validates a server.
 pub(crate) fn serving(out: &mut Out) {
     let f = &mut out.fields;
     if let Some(word) = f.str("model").and_then(names::weights) {
         let at = f.at("model");
         f.imply("weights_precision", word, at);
     }
-    // Machines of a server, each with its part of the ranks.
+    // A server on several nodes, each with part of the data-parallel ranks.
     if let (Some(all), Some(local)) = (f.int("dp"), f.int("dp_local"))
         && local > 0
         && all > local
@@ -217,7 +218,8 @@ pub(crate) fn serving(out: &mut Out) {
         f.imply("num_accelerators", all, at);
     }
     if f.has("slurm.nodes") || f.has("nodes") {
-        // A count that only the parallel sizes imply gives way to what the scheduler grants.
+        // The number of accelerators that the scheduler allocates takes precedence over a count that is only derived
+        // from the parallel sizes.
         let granted = f.int("nodes").zip(f.int("accelerators_per_node")).map(|(n, p)| n.saturating_mul(p));
         let implied = f.entry("num_accelerators").is_some_and(|e| e.implied);
         if f.has("slurm.nodes") && implied && granted.is_some_and(|g| f.int("num_accelerators").is_some_and(|n| n > g))

@@ -1,4 +1,4 @@
-//! Which tool a YAML, JSON or TOML document belongs to.
+//! Determines the tool to which a YAML, JSON or TOML document belongs.
 
 use super::fields::Out;
 use super::names::snake;
@@ -9,7 +9,7 @@ use super::tools::{
 };
 use super::value::{Node, Value};
 
-/// Reads one document that is no Kubernetes manifest; `None` if no tool is recognized.
+/// Reads a document that is not a Kubernetes manifest. Returns `None` if no tool is recognized.
 pub(crate) fn document(doc: &Node, name: &str) -> Option<Out> {
     let mut out = Out::default();
     if !doc.list().is_empty() {
@@ -104,7 +104,7 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<Out> {
     (!out.fields.is_empty()).then_some(out)
 }
 
-/// Overrides of Megatron-Bridge as YAML.
+/// Reads overrides of Megatron-Bridge in YAML form.
 fn bridge_sections(doc: &Node, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "megatron-bridge", 0);
@@ -116,7 +116,7 @@ fn bridge_sections(doc: &Node, out: &mut Out) {
     });
 }
 
-/// FlagScale's training files: Megatron keys in sections.
+/// Reads FlagScale's training files, which have Megatron's keys in sections.
 fn flagscale_train(doc: &Node, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "flagscale", 0);
@@ -128,7 +128,7 @@ fn flagscale_train(doc: &Node, out: &mut Out) {
     });
 }
 
-/// A file of one engine's flags.
+/// Reads a file with the flags of one engine.
 fn engine_file(engine: Engine, doc: &Node, out: &mut Out) {
     out.fields.set("kind", "serving", 0);
     out.fields.set("framework", engine.framework(), 0);
@@ -149,7 +149,7 @@ fn engine_file(engine: Engine, doc: &Node, out: &mut Out) {
     engine.count(out);
 }
 
-/// FlagScale's list of servers, and lists of benchmark tests.
+/// Reads FlagScale's list of servers, or a list of benchmark tests.
 fn list(doc: &Node, mut out: Out) -> Option<Out> {
     let first = doc.list().first()?;
     if first.has("server_parameters") || first.has("test_name") || first.has("parameters") {
@@ -180,12 +180,12 @@ fn list(doc: &Node, mut out: Out) -> Option<Out> {
     Some(out)
 }
 
-/// llama-swap: one command for each model.
+/// Reads llama-swap's configuration, which has one command per model.
 fn swap(doc: &Node, out: &mut Out) {
     let mut engines = Vec::new();
     for (name, m) in doc.get("models").map(Node::map).unwrap_or(&[]) {
         let Some(cmd) = m.get("cmd") else { continue };
-        // The tool reads lines as one command.
+        // llama-swap joins the lines into one command.
         let words = super::split_command(&super::shell::Text::new(
             &cmd.word().replace("\\\n", " ").replace('\n', " "),
             cmd.line,
@@ -218,7 +218,7 @@ fn swap(doc: &Node, out: &mut Out) {
     }
 }
 
-/// vLLM's benchmark tests: defaults and a list.
+/// Reads vLLM's benchmark tests: defaults and a list.
 fn perf_tests(doc: &Node, out: &mut Out) {
     out.fields.set("kind", "benchmark", doc.line);
     out.fields.set("framework", "vllm", doc.line);
@@ -296,7 +296,7 @@ fn empty_is_flag(n: &Node) -> Node {
     }
 }
 
-/// A role that the file's name tells.
+/// Derives the role of a server from the file name.
 pub(crate) fn role_in_name(name: &str, out: &mut Out) {
     if out.fields.has("role") || !out.roles.is_empty() || out.fields.str("kind") != Some("serving") {
         return;

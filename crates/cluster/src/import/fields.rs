@@ -1,38 +1,38 @@
-//! What is read: named values with the place where each is written.
+//! Values that were read, each with the place where it is written.
 
 use serde_json::{Map, Value as Json};
 
 use super::unknown;
 use super::value::Node;
 
-/// Bits of a line number; the bits above hold the number of the file.
+/// Number of bits for the line number in a place; the bits above contain the file index.
 const LINE_BITS: u32 = 24;
 
-/// A place in one of the files: the number of the file and the line in one number.
+/// Encodes file index and line in one number.
 pub(crate) fn place(file: usize, line: u32) -> u32 {
     (u32::try_from(file.min(255)).unwrap_or(255) << LINE_BITS) | (line & ((1 << LINE_BITS) - 1))
 }
 
-/// The number of the file and the line.
+/// Decodes a place into file index and line.
 pub(crate) fn file_and_line(at: u32) -> (usize, u32) {
     ((at >> LINE_BITS) as usize, at & ((1 << LINE_BITS) - 1))
 }
 
-/// One value.
+/// One value with its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) key: String,
     pub(crate) value: Json,
     pub(crate) at: u32,
-    /// Computed from other values or read from a name or a comment.
+    /// Whether the value was computed from other values, or read from a name or a comment.
     pub(crate) implied: bool,
 }
 
-/// Values by dotted name, in the order in which they were read.
+/// Values by dotted name, in reading order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Fields {
     entries: Vec<Entry>,
-    /// Names that are stated, but with a value that is left to the caller.
+    /// Names that are stated, but whose value the caller must supply.
     open: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ impl Fields {
         Some(self.entries.remove(i))
     }
 
-    /// Notes that a value is stated and not known.
+    /// Records that the value is stated, but not known.
     pub(crate) fn leave_open(&mut self, key: &str) {
         self.remove(key);
         if !self.is_open(key) {
@@ -91,7 +91,7 @@ impl Fields {
         self.put(Entry { key: key.to_owned(), value: value.into(), at, implied: false });
     }
 
-    /// Sets a value that is not there yet.
+    /// Sets a value unless it is already set, and marks it as implied.
     pub(crate) fn imply(&mut self, key: &str, value: impl Into<Json>, at: u32) {
         if !self.has(key) {
             self.put(Entry { key: key.to_owned(), value: value.into(), at, implied: true });
@@ -106,12 +106,12 @@ impl Fields {
         }
     }
 
-    /// Gives values without a place the file that they were read from.
+    /// Sets the place of values that have none.
     pub(crate) fn relocate(&mut self, at: u32) {
         self.entries.iter_mut().filter(|e| e.at == 0).for_each(|e| e.at = at);
     }
 
-    /// Adds what is not there yet.
+    /// Copies the values of `other` that are not set here.
     pub(crate) fn fill(&mut self, other: &Fields) {
         for e in &other.entries {
             if !self.has(&e.key) {
@@ -125,7 +125,7 @@ impl Fields {
         }
     }
 
-    /// As a JSON object, dotted names nested.
+    /// Converts the values to a JSON object, with dotted names nested.
     pub(crate) fn json(&self) -> Map<String, Json> {
         let mut out = Map::new();
         for e in &self.entries {
@@ -145,26 +145,26 @@ impl Fields {
     }
 }
 
-/// What one file, command or role says, while it is read.
+/// What has been read from one file, command or role.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Out {
     pub(crate) fields: Fields,
-    /// Unset variables that a value needs, with the place of the use.
+    /// Unset variables that values depend on, with the places of use.
     pub(crate) missing: Vec<(String, u32)>,
-    /// Settings that no rule knows.
+    /// Settings that are not recognized, with their places.
     pub(crate) strange: Vec<(String, u32)>,
-    /// Why this cannot run as written.
+    /// Reasons why the job cannot run as written, with their places.
     pub(crate) conflicts: Vec<(String, u32)>,
     pub(crate) roles: Vec<(String, Fields)>,
     pub(crate) variants: Vec<Fields>,
-    /// The name under which a server offers its model.
+    /// The name under which a server offers its model, with its place.
     pub(crate) served: Option<(String, u32)>,
-    /// Files that a setting names, with the place.
+    /// Files that settings refer to, with the places.
     pub(crate) references: Vec<(String, u32)>,
 }
 
 impl Out {
-    /// Notes unset variables of a value; true if there are any.
+    /// Records the unset variables that a value depends on. Returns whether there are any.
     pub(crate) fn unset(&mut self, node: &Node) -> bool {
         let Some(raw) = node.raw() else { return false };
         if !unknown::is_in(raw) {
@@ -178,12 +178,13 @@ impl Out {
         true
     }
 
-    /// A whole number, or a small expression of unset variables.
+    /// Sets a whole number, or a short expression of unset variables.
     pub(crate) fn int(&mut self, key: &str, node: &Node) -> bool {
         if let Some(n) = node.int() {
             self.fields.set(key, n, node.line);
         } else if self.unset(node) {
-            // A length or a number of requests may be a sum of what the caller sets; a parallel size is a number.
+            // Lengths and numbers of requests may be sums of variables that the caller sets. Parallel sizes must be
+            // numbers.
             let sum = !matches!(key, "tp" | "pp" | "dp" | "ep" | "cp" | "vpp" | "nodes")
                 && !key.contains("accelerators")
                 && !key.contains('.');
@@ -193,7 +194,7 @@ impl Out {
                 .filter(|e| sum && !e.starts_with('?') && e.contains(['+', '-', '*']) && !e.contains("SLURM_"));
             match expr.map(str::to_owned) {
                 Some(e) => self.fields.set(key, e, node.line),
-                // A later unset value wins over an earlier one.
+                // A later value that is unset overrides an earlier one.
                 None => self.fields.leave_open(key),
             }
         }
@@ -232,7 +233,7 @@ impl Out {
         true
     }
 
-    /// Gives everything without a place the file that it was read from.
+    /// Sets the place of everything that has none.
     pub(crate) fn relocate(&mut self, at: u32) {
         self.fields.relocate(at);
         self.roles.iter_mut().for_each(|(_, f)| f.relocate(at));
@@ -242,7 +243,7 @@ impl Out {
         }
     }
 
-    /// The opposite of a switch.
+    /// Sets the negation of a boolean.
     pub(crate) fn not(&mut self, key: &str, node: &Node) -> bool {
         if let Some(b) = node.on() {
             self.fields.set(key, !b, node.line);

@@ -1,16 +1,16 @@
-//! What comments and names tell where the settings themselves do not: the hardware, the model, the precision.
+//! Hardware, model and precision from comments and names, for what the settings do not state.
 
 use super::fields::Out;
 use super::names;
 
-/// Comment lines with their numbers, without the sign.
+/// Comments with their line numbers, without the comment sign.
 pub(crate) fn comments(text: &str) -> Vec<(u32, &str)> {
     text.lines()
         .zip(1..)
         .filter_map(|(l, n)| {
             let t = l.trim();
             if let Some(c) = t.strip_prefix('#').filter(|c| !c.starts_with('!')) {
-                // A directive's own text is no comment, but one may follow it.
+                // The text of a directive is not a comment, but a comment may follow it.
                 let c = if c.starts_with("SBATCH") { c.split_once(" #").map_or("", |p| p.1) } else { c };
                 return Some((n, c.trim_start_matches('#').trim()));
             }
@@ -19,17 +19,17 @@ pub(crate) fn comments(text: &str) -> Vec<(u32, &str)> {
         .collect()
 }
 
-/// A number of devices in front of a device's name: `128 H100`, `8 X H200`, `96x 40GB A100`.
+/// A number of devices followed by the device's name: `128 H100`, `8 X H200`, `96x 40GB A100`.
 struct Machine {
     count: i64,
     name: String,
-    /// The number counts machines with such devices.
+    /// Whether the number counts nodes with such devices.
     nodes: bool,
     line: u32,
 }
 
 fn machine(comment: &str, line: u32) -> Option<Machine> {
-    // `8xH100` is written in one word as often as in three.
+    // `8xH100` occurs as one word as often as in three.
     let mut words: Vec<&str> = Vec::new();
     for w in comment.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')')).filter(|w| !w.is_empty())
     {
@@ -69,7 +69,7 @@ fn machine(comment: &str, line: u32) -> Option<Machine> {
         return Some(Machine {
             count,
             name: memory.map_or_else(|| name.to_owned(), |gb| format!("{name} {gb}GB")),
-            // With nodes elsewhere in the sentence the number may be that of one of them.
+            // If the sentence mentions nodes elsewhere, the number may be that of a single node.
             nodes: machines || says_nodes,
             line,
         });
@@ -77,7 +77,7 @@ fn machine(comment: &str, line: u32) -> Option<Machine> {
     None
 }
 
-/// A comment that only counts the machines: `8 nodes`.
+/// A comment that only states the number of nodes: `8 nodes`.
 fn node_count(text: &str) -> Option<(i64, u32)> {
     comments(text).into_iter().find_map(|(line, c)| {
         let (n, word) = c.split_once(' ')?;
@@ -86,7 +86,7 @@ fn node_count(text: &str) -> Option<(i64, u32)> {
     })
 }
 
-/// Whether the comment offers another choice instead of describing the file.
+/// Whether the comment describes an alternative instead of this file.
 fn is_alternative(c: &str) -> bool {
     let low = c.to_ascii_lowercase();
     ["change to", "e.g.", "we use", "uncomment", "instead", "for example", "at least", "minimum", " or "]
@@ -94,7 +94,7 @@ fn is_alternative(c: &str) -> bool {
         .any(|w| low.contains(w))
 }
 
-/// Fills the accelerator and counts from comments, then from the path.
+/// Derives accelerator and counts from comments, then from the path.
 pub(crate) fn hardware(path: &str, text: &str, place: impl Fn(u32) -> u32, whole: bool, out: &mut Out) {
     let found: Vec<(Machine, &str)> = comments(text)
         .into_iter()
@@ -134,7 +134,7 @@ pub(crate) fn hardware(path: &str, text: &str, place: impl Fn(u32) -> u32, whole
     }
 }
 
-/// A slice of TPUs, as in `v5e-256`. What the number counts differs between generations.
+/// The TPU generation of a slice such as `v5e-256`. The number is ignored: what it counts depends on the generation.
 fn tpu_slice(comment: &str) -> Option<&'static str> {
     comment.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | '(' | ')' | '.')).find_map(|word| {
         let (generation, size) = word.rsplit_once('-')?;
@@ -144,12 +144,12 @@ fn tpu_slice(comment: &str) -> Option<&'static str> {
     })
 }
 
-/// The accelerator in the file's name, else in a folder's.
+/// The accelerator in the file name, or in the names of its directories.
 fn path_accelerator(path: &str) -> Option<&'static str> {
     path.rsplit('/').take(3).find_map(names::accelerator_in)
 }
 
-/// The precision in the file's name.
+/// Derives the precision from the file name.
 pub(crate) fn name_precision(path: &str, serving: bool, out: &mut Out) {
     let base = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     let mut words = base.split(|c: char| !c.is_ascii_alphanumeric());
@@ -170,7 +170,7 @@ pub(crate) fn name_precision(path: &str, serving: bool, out: &mut Out) {
     }
 }
 
-/// A model that a comment names: `Runs Mixtral 8x7B model`, `GPT-3 175B Model.`, `for the GPT-NeoX-20B model`.
+/// Finds a model in a comment: `Runs Mixtral 8x7B model`, `GPT-3 175B Model.`, `for the GPT-NeoX-20B model`.
 pub(crate) fn comment_model(text: &str) -> Option<(String, u32)> {
     for (line, c) in comments(text) {
         let t = c.trim_end_matches('.');

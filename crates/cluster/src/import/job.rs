@@ -1,22 +1,22 @@
-//! The typed view of what was read.
+//! Typed view of an imported job.
 
 use serde_json::Value as Json;
 
 use super::fields::Fields;
 use super::origin::Origin;
 
-/// A value and where it is written.
+/// A value with the place where it is stated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stated<T> {
     /// The value.
     pub value: T,
-    /// The place.
+    /// Its place.
     pub at: Origin,
-    /// True if it was computed from other values, or read from a comment or a name.
+    /// Whether it was computed from other values, or read from a comment or a name.
     pub implied: bool,
 }
 
-/// What the job does.
+/// Kind of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobKind {
     /// Trains or fine-tunes.
@@ -29,41 +29,41 @@ pub enum JobKind {
     ServingAndBenchmark,
 }
 
-/// The precision of matrix multiplications.
+/// Precision of matrix multiplications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precision {
     /// 32 bit.
     Fp32,
-    /// IEEE half.
+    /// IEEE half precision.
     Fp16,
     /// bfloat16.
     Bf16,
-    /// 8 bit with per-tensor or block scales.
+    /// 8 bit with per-tensor or per-block scales.
     Fp8,
     /// 8 bit with microscaling.
     Mxfp8,
     /// 4 bit.
     Fp4,
-    /// Chosen by the tool from several.
+    /// Selected by the tool per operation.
     Mixed,
 }
 
-/// What data-parallel ranks share of the model's state.
+/// What is sharded across data-parallel ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharding {
-    /// Every rank holds all.
+    /// Nothing: every rank holds the whole state.
     None,
     /// Optimizer state.
     Zero1,
     /// Optimizer state and gradients.
     Zero2,
-    /// Parameters too.
+    /// Optimizer state, gradients and parameters.
     Zero3,
-    /// Sharded inside a group, replicated between groups.
+    /// Everything is sharded within a group and replicated across groups.
     Hsdp,
 }
 
-/// Activations that are computed again in the backward pass.
+/// Activations that are recomputed in the backward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recompute {
     /// None.
@@ -74,7 +74,7 @@ pub enum Recompute {
     Full,
 }
 
-/// Reads one value of its type from JSON.
+/// Converts a JSON value to the type of the field.
 trait Word: Sized {
     fn read(v: &Json) -> Option<Self>;
 }
@@ -162,7 +162,7 @@ impl Word for Recompute {
 
 macro_rules! job {
     ($($(#[$doc:meta])* $name:ident: $ty:ty,)*) => {
-        /// A job as the files describe it; what they do not state is absent.
+        /// A job as described by the files. Fields that they do not state are absent.
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct Job {
             $($(#[$doc])* pub $name: Option<Stated<$ty>>,)*
@@ -182,21 +182,21 @@ macro_rules! job {
 }
 
 job! {
-    /// What the job does.
+    /// Kind of the job.
     kind: JobKind,
     /// The tool, such as `megatron-lm` or `vllm`.
     framework: String,
-    /// The model's identity.
+    /// Name or id of the model.
     model: String,
     /// The accelerator as the files name it.
     accelerator: String,
-    /// All accelerators of the job, replicas and roles included.
+    /// Number of accelerators of the job, including all replicas and roles.
     num_accelerators: u64,
     /// Nodes of the job.
     nodes: u64,
     /// Accelerators on one node.
     accelerators_per_node: u64,
-    /// Equal servers.
+    /// Number of identical servers.
     replicas: u64,
     /// Accelerators of one server.
     accelerators_per_replica: u64,
@@ -204,13 +204,13 @@ job! {
     tp: u64,
     /// Pipeline parallelism.
     pp: u64,
-    /// Virtual stages on a pipeline rank.
+    /// Virtual stages per pipeline rank.
     vpp: u64,
     /// Context parallelism.
     cp: u64,
     /// Expert parallelism.
     ep: u64,
-    /// Data parallelism: replicas times shards in training, engine ranks in serving.
+    /// Data parallelism: replicas times shards in training, ranks of the engine in serving.
     dp: u64,
     /// Ulysses sequence parallelism.
     ulysses_sp: u64,
@@ -218,42 +218,42 @@ job! {
     sequence_parallel: bool,
     /// Data parallelism of attention inside the tensor group.
     attention_dp: bool,
-    /// Sequences of a data-parallel rank in one pass.
+    /// Sequences per data-parallel rank in one pass.
     micro_batch: u64,
-    /// Sequences of one optimizer step.
+    /// Sequences per optimizer step.
     global_batch: u64,
-    /// Passes of one optimizer step.
+    /// Passes per optimizer step.
     grad_accum: u64,
-    /// Tokens of a training sequence.
+    /// Tokens per training sequence.
     seq_len: u64,
     /// Precision of matrix multiplications.
     precision: Precision,
     /// Precision of the stored weights, such as `fp8` or `q4_k_m`.
     weights_precision: String,
-    /// Precision of the key-value cache.
+    /// Precision of the KV cache.
     kv_precision: String,
-    /// What data-parallel ranks share.
+    /// What is sharded across data-parallel ranks.
     sharding: Sharding,
-    /// Activations that are computed again.
+    /// Activations that are recomputed.
     recompute: Recompute,
     /// The optimizer.
     optimizer: String,
     /// The adapter of fine-tuning, such as `lora`.
     adapter: String,
-    /// Sequences that the server runs together.
+    /// Maximum number of sequences that the server processes concurrently.
     max_num_seqs: u64,
-    /// Tokens of one pass of the server.
+    /// Maximum number of tokens per pass of the server.
     max_num_batched_tokens: u64,
-    /// Tokens of prompt and answer together.
+    /// Maximum number of prompt and output tokens per request.
     max_model_len: u64,
-    /// Share of the memory for the engine; its meaning depends on the engine.
+    /// Fraction of the memory that the engine may use; the exact meaning depends on the engine.
     gpu_memory_share: f64,
-    /// Whether prompts share cached prefixes.
+    /// Whether prefixes are cached and shared between prompts.
     prefix_caching: bool,
-    /// Whether prompts are cut into pieces.
+    /// Whether prompts are prefilled in chunks.
     chunked_prefill: bool,
-    /// Tokens of one block of the cache.
+    /// Tokens per block of the KV cache.
     block_size: u64,
-    /// Layers on the accelerator, in llama.cpp and ollama.
+    /// Layers placed on the accelerator, in llama.cpp and ollama.
     gpu_layers: i64,
 }

@@ -1,4 +1,5 @@
-//! A lenient JSON reader with lines: comments, trailing commas, `True`, bare words and equal keys are accepted.
+//! A lenient JSON parser that records line numbers. It accepts comments, trailing commas, `True`, bare words and
+//! duplicate keys.
 
 use super::value::{Node, Value, plain_scalar};
 
@@ -9,7 +10,8 @@ struct Reader<'a> {
     line: u32,
 }
 
-/// Reads one value; `None` if the text does not start with `{` or `[` or is cut off beyond repair.
+/// Parses one value. Returns `None` if the text does not begin with `{` or `[`, or is truncated so that it cannot be
+/// recovered.
 pub(crate) fn parse(text: &str) -> Option<Node> {
     let mut r = Reader { rest: text.chars().peekable(), line: 1 };
     r.space();

@@ -1,7 +1,7 @@
-//! Launch scripts and configurations of training and serving tools, read into a job description.
+//! Imports launch scripts and configurations of training and serving tools as a job description.
 //!
-//! Nothing is executed. Shell scripts go through a bounded reader that expands variables with the defaults that the
-//! script itself gives; YAML, JSON and TOML are read with their lines. Every value knows where it is written.
+//! Nothing is executed. Shell scripts are read by a bounded interpreter that expands variables with the defaults in the
+//! script; YAML, JSON and TOML are parsed with line numbers. Every value has its origin.
 
 mod argv;
 mod collect;
@@ -43,21 +43,21 @@ use fields::{Out, place};
 use shell::Text;
 use value::{Node, Value};
 
-/// Bytes of one file that are read.
+/// Maximum number of bytes that are read per file.
 const MAX_FILE: usize = 4 << 20;
-/// Files of one call that are read.
+/// Maximum number of files that are read per call.
 const MAX_FILES: usize = 200;
 
-/// One file: its name or path, and what it holds.
+/// One file: its name or path, and its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
-    /// The path as the user gave it; names in it count as hints.
+    /// Path as the user gave it. Names in it are used as hints.
     pub name: String,
     /// The contents.
     pub text: String,
 }
 
-/// A file after a first look.
+/// Content of a file by its detected type.
 enum Content {
     Script(String),
     Documents(Vec<Node>),
@@ -76,9 +76,9 @@ struct Source {
     truncated: bool,
 }
 
-/// Reads files that belong to one job, such as a batch script and the configuration it names.
+/// Imports files that belong to one job, such as a batch script and the configuration it refers to.
 ///
-/// `environment` gives values for variables that the scripts leave to the caller.
+/// `environment` provides values for variables that the scripts expect from the caller.
 #[must_use]
 pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> Import {
     let sources: Vec<Source> =
@@ -107,8 +107,8 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
         })
     };
     let mut used = Vec::new();
-    // Scripts first: their flags win over the files they name. Those that others call are read with their callers,
-    // unless nothing comes of that.
+    // Scripts come first, since their flags take precedence over the files they refer to. Scripts that are called by
+    // other scripts are read as part of their callers, and on their own only if that yields nothing.
     for called in [false, true] {
         for s in &sources {
             let Content::Script(t) = &s.content else { continue };
@@ -170,7 +170,7 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
     report::build(total, &sources.iter().map(|s| s.name.clone()).collect::<Vec<_>>())
 }
 
-/// Decides what a file is, and parses it.
+/// Detects the type of a file and parses it.
 fn open(index: usize, f: &SourceFile, environment: &BTreeMap<String, String>) -> Source {
     // A character may cross the limit: the largest boundary at or below it.
     let end = (0..=f.text.len().min(MAX_FILE)).rev().find(|at| f.text.is_char_boundary(*at)).unwrap_or(0);
@@ -230,7 +230,7 @@ fn looks_like_toml(text: &str) -> bool {
     }) && text.lines().any(|l| l.contains(" = "))
 }
 
-/// Documents if the text holds mappings or lists of mappings.
+/// Parses documents, if the text contains mappings or lists of mappings.
 fn yaml_or_json(text: &str, sure: bool, skipped: &mut Vec<u32>) -> Option<Vec<Node>> {
     let body = text.lines().map(str::trim_start).find(|l| !l.is_empty() && !l.starts_with('#') && !l.starts_with("//"));
     if body.is_some_and(|l| l.starts_with('{') || (l.starts_with('[') && !sure))
@@ -244,7 +244,7 @@ fn yaml_or_json(text: &str, sure: bool, skipped: &mut Vec<u32>) -> Option<Vec<No
     if !fine {
         return None;
     }
-    // A script read as YAML gives few keys for many lines.
+    // A script that is parsed as YAML yields few keys for many lines.
     if !sure {
         let keys = read.docs.iter().map(|d| d.map().len() + d.list().len()).sum::<usize>();
         if keys == 0 || text.contains("\nexport ") {
@@ -255,7 +255,7 @@ fn yaml_or_json(text: &str, sure: bool, skipped: &mut Vec<u32>) -> Option<Vec<No
     Some(read.docs.into_iter().filter(useful).collect())
 }
 
-/// The text with places instead of plain lines.
+/// The text with encoded places as its line numbers.
 fn placed_text(text: &str, index: usize) -> Text {
     let mut out = Text::default();
     for (l, n) in text.split_inclusive('\n').zip(1..) {
@@ -264,7 +264,7 @@ fn placed_text(text: &str, index: usize) -> Text {
     out
 }
 
-/// The node with places instead of plain lines.
+/// The node with encoded places as its line numbers.
 fn moved(mut n: Node, index: usize) -> Node {
     n.line = place(index, n.line);
     n.value = match n.value {
@@ -275,7 +275,7 @@ fn moved(mut n: Node, index: usize) -> Node {
     n
 }
 
-/// The words of the command in a text; of several, the one that starts a program we know.
+/// Words of the command in a text. If there are several commands, the first one that starts a known program.
 fn split_command(text: &Text) -> Vec<Text> {
     let none = BTreeMap::new();
     let setup = shell::Setup { scripts: &[], env: &none, batch: &[], weak: &[], args: &[], every_branch: false };
@@ -284,10 +284,10 @@ fn split_command(text: &Text) -> Vec<Text> {
     known.or(read.commands.first()).map(|c| c.words.clone()).unwrap_or_default()
 }
 
-/// Adds what a second file says; the first one wins.
+/// Merges the values of another file; values that are already set take precedence.
 fn merge(total: &mut Out, other: Out) {
     let framework = total.fields.str("framework").map(str::to_owned);
-    // A launcher's own name gives way to the tool that its configuration belongs to.
+    // The name of a launcher is replaced by the tool to which its configuration belongs.
     if framework.as_deref().is_some_and(|f| matches!(f, "pytorch" | "transformers"))
         && let Some(e) = other.fields.entry("framework")
     {
@@ -306,7 +306,7 @@ fn merge(total: &mut Out, other: Out) {
     total.references.extend(other.references);
 }
 
-/// Adds what comments and the name of one file tell.
+/// Adds values from the comments and the name of one file.
 fn finish(s: &Source, whole: bool, out: &mut Out) {
     let kind = out.fields.str("kind").unwrap_or("").to_owned();
     if kind.is_empty() {
@@ -338,7 +338,7 @@ fn finish(s: &Source, whole: bool, out: &mut Out) {
     }
 }
 
-/// Computes what follows and checks the whole.
+/// Computes derived values and validates the job.
 fn complete(out: &mut Out) {
     out.fields.remove("visible_devices");
     out.variants.iter_mut().chain(out.roles.iter_mut().map(|(_, f)| f)).for_each(|f| drop(f.remove("visible_devices")));
@@ -349,7 +349,7 @@ fn complete(out: &mut Out) {
         let conflicts = out.conflicts.clone();
         let mut variants = std::mem::take(&mut out.variants);
         for v in &mut variants {
-            // Each run is completed on top of what all share.
+            // Each variant is completed with the values that all variants share.
             let mut o = Out { fields: v.clone(), ..Out::default() };
             o.fields.fill(&base);
             o.fields.remove("dp");

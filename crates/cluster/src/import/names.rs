@@ -1,6 +1,6 @@
-//! Words for precisions, accelerators and models, wherever they are written.
+//! Names of precisions, accelerators and models in their various spellings.
 
-/// A compute precision in our word; `None` for `auto` and what is unknown.
+/// Normalizes the name of a compute precision. Returns `None` for `auto` and unknown names.
 pub(crate) fn precision(s: &str) -> Option<&'static str> {
     let t = s.trim().to_ascii_lowercase().replace("torch.", "");
     Some(match t.as_str() {
@@ -15,7 +15,7 @@ pub(crate) fn precision(s: &str) -> Option<&'static str> {
     })
 }
 
-/// The precision of a key-value cache.
+/// Normalizes the name of a KV cache precision.
 pub(crate) fn kv_precision(s: &str) -> Option<String> {
     let t = s.trim().to_ascii_lowercase();
     match t.as_str() {
@@ -28,7 +28,7 @@ pub(crate) fn kv_precision(s: &str) -> Option<String> {
     }
 }
 
-/// The precision of weights that a scheme or a model's name tells.
+/// Weight precision in the name of a quantization scheme or a model.
 pub(crate) fn weights(s: &str) -> Option<String> {
     let t = s.to_ascii_lowercase();
     if let Some(g) = gguf(&t) {
@@ -44,13 +44,13 @@ pub(crate) fn weights(s: &str) -> Option<String> {
     table.iter().find(|(names, _)| names.iter().any(|n| has(n))).map(|(_, p)| (*p).to_owned())
 }
 
-/// The quantization in a name of a GGUF file or an ollama tag: `q4_k_m`, `q8_0`.
+/// Quantization in the name of a GGUF file or an ollama tag: `q4_k_m`, `q8_0`.
 pub(crate) fn gguf(s: &str) -> Option<String> {
     let low = s.to_ascii_lowercase();
     let parts: Vec<&str> = low.split(['-', '.', ':', '/', ' ']).collect();
     for p in parts.iter().rev() {
         let p = p.trim_end_matches("_gguf");
-        // `q5km` of short names.
+        // Short names spell it `q5km`.
         if let Some(rest) = p.strip_prefix('q').filter(|r| r.len() == 3 && r.ends_with(['m', 's', 'l'])) {
             let mut c = rest.chars();
             if let (Some(d), Some('k'), Some(m)) = (c.next(), c.next(), c.next())
@@ -78,7 +78,7 @@ fn words(s: &str) -> impl Iterator<Item = &str> {
     s.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty())
 }
 
-/// Accelerators by the word that names them, and our name.
+/// Words that denote accelerators, and the normalized names.
 const ACCELERATORS: &[(&str, &str)] = &[
     ("gb300", "GB300"),
     ("gb200", "GB200"),
@@ -138,10 +138,10 @@ const ACCELERATORS: &[(&str, &str)] = &[
     ("pvc", "Max 1550"),
 ];
 
-/// The accelerator that one word names; a count behind it (`GB300x4`, `h100:8`) is no part of the name.
+/// The accelerator that a word denotes. A count after it (`GB300x4`, `h100:8`) is ignored.
 pub(crate) fn accelerator_word(word: &str) -> Option<&'static str> {
     let low = word.to_ascii_lowercase();
-    // A vendor's machine is named after its accelerators: `DGXH100`.
+    // Vendors' systems are named after their accelerators: `DGXH100`.
     let w = low.strip_prefix("dgx").or(low.strip_prefix("hgx")).filter(|w| w.len() > 1).unwrap_or(&low);
     let hit = |w: &str| ACCELERATORS.iter().find(|(k, _)| *k == w).map(|(_, n)| *n);
     if let Some(n) = hit(w) {
@@ -151,7 +151,8 @@ pub(crate) fn accelerator_word(word: &str) -> Option<&'static str> {
     (!tail.is_empty() && tail.chars().all(|c| c.is_ascii_digit())).then(|| hit(head))?
 }
 
-/// The accelerator named in a path or an identifier. TPU generations count only where TPUs are meant.
+/// The accelerator named in a path or an identifier. Words that begin with a digit are ignored, and so is `v4`, which
+/// may be a version.
 pub(crate) fn accelerator_in(s: &str) -> Option<&'static str> {
     let low = s.to_ascii_lowercase();
     words(&low)
@@ -160,10 +161,10 @@ pub(crate) fn accelerator_in(s: &str) -> Option<&'static str> {
         .map(|(_, n)| n)
 }
 
-/// Accelerators that are sold with memories of several sizes.
+/// Accelerators that are sold with different memory sizes.
 const MEMORY_SIZES: &[&str] = &["V100", "A100", "A800", "H100", "H800", "GH200", "H20"];
 
-/// An accelerator from a scheduler's feature, a node label or an option: with the memory where it is given.
+/// The accelerator in a scheduler feature, a node label or an option, with the memory size if it is stated.
 pub(crate) fn accelerator_label(s: &str) -> Option<String> {
     let name = accelerator_in(s)?;
     let low = s.to_ascii_lowercase();
@@ -177,7 +178,7 @@ pub(crate) fn accelerator_label(s: &str) -> Option<String> {
     })
 }
 
-/// Families of models, as the start of a word.
+/// Prefixes of words that denote a model family.
 const FAMILIES: &[&str] = &[
     "llama",
     "gpt",
@@ -222,13 +223,13 @@ const FAMILIES: &[&str] = &[
     "smollm",
 ];
 
-/// Whether a name is that of a model: it begins as a family does, or states a size.
+/// Whether a name denotes a model: it begins with a family, or contains a size.
 pub(crate) fn is_model(name: &str) -> bool {
     let low = name.to_ascii_lowercase();
     FAMILIES.iter().any(|family| low.starts_with(family)) || words(&low).any(is_size)
 }
 
-/// Whether a word is a size such as `70b`, `8x7B`, `1.5b`, `345m`.
+/// Whether a word is a model size such as `70b`, `8x7B`, `1.5b`, `345m`.
 pub(crate) fn is_size(w: &str) -> bool {
     let low = w.to_ascii_lowercase();
     let Some(n) = low.strip_suffix(['b', 'm', 't']) else { return false };
@@ -237,7 +238,7 @@ pub(crate) fn is_size(w: &str) -> bool {
         && n.split('x').all(|p| !p.is_empty() && p.parse::<f64>().is_ok_and(|v| v < 2000.0))
 }
 
-/// The part of a file's or a job's name that names a model: a family up to its size.
+/// The part of a file or job name that denotes a model: from a family to its size.
 pub(crate) fn model_in(name: &str) -> Option<String> {
     let stem = name.rsplit('/').next()?;
     let cuts: Vec<usize> = std::iter::once(0)
@@ -253,7 +254,7 @@ pub(crate) fn model_in(name: &str) -> Option<String> {
         for piece in rest.split_inclusive(['-', '_', ' ']) {
             let word = piece.trim_end_matches(['-', '_', ' ']);
             end += piece.len();
-            // `.yaml` and the like end the name.
+            // An extension such as `.yaml` ends the name.
             let word = word.split(".y").next().unwrap_or(word).split(".sh").next().unwrap_or(word);
             let glued = low.trim_start_matches(|c: char| c.is_ascii_alphabetic());
             if is_size(word) || (end == piece.len() && is_size(glued.split(['-', '_', ' ', '.']).next().unwrap_or("")))
@@ -270,7 +271,7 @@ pub(crate) fn model_in(name: &str) -> Option<String> {
     None
 }
 
-/// The name of a job without the framework and the kind of run around it.
+/// Strips the framework and the kind of run from a job name.
 pub(crate) fn without_framework(name: &str) -> &str {
     const AROUND: &[&str] = &[
         "megatron",
@@ -291,7 +292,7 @@ pub(crate) fn without_framework(name: &str) -> &str {
         "slurm",
     ];
     let is_around = |word: &str| AROUND.iter().any(|w| word.eq_ignore_ascii_case(w));
-    // Some clusters ask for `account-project:name`.
+    // Some clusters require job names of the form `account-project:name`.
     let mut rest = name.rsplit(':').next().unwrap_or(name);
     while let Some((_, tail)) = rest.split_once(['-', '_']).filter(|(head, _)| is_around(head)) {
         rest = tail;
@@ -302,7 +303,8 @@ pub(crate) fn without_framework(name: &str) -> &str {
     rest
 }
 
-/// The word for a model's identity: a Hub id stays, a path gives its last part.
+/// Identity of a model: a Hub id unchanged, or the last component of a path. A path is kept whole if its last component
+/// is generic, such as `weights`. Also returns the path, if it is one.
 pub(crate) fn model_id(s: &str) -> (String, Option<String>) {
     let t = s.trim().trim_end_matches('/');
     let t = t.strip_prefix("hf://").unwrap_or(t);
@@ -317,7 +319,7 @@ pub(crate) fn model_id(s: &str) -> (String, Option<String>) {
         return (t.to_owned(), None);
     }
     let base = t.rsplit('/').next().unwrap_or(t);
-    // A checkpoint folder keeps organization and model behind it.
+    // The path below a checkpoint directory is organization and model.
     if let Some(rest) = t.trim_start_matches("./").strip_prefix("checkpoints/")
         && rest.matches('/').count() == 1
     {
@@ -345,7 +347,7 @@ pub(crate) fn model_id(s: &str) -> (String, Option<String>) {
     (base.to_owned(), Some(t.to_owned()))
 }
 
-/// Whether a value only marks the place where the user writes one.
+/// Whether a value is a placeholder that the user must replace.
 pub(crate) fn is_placeholder(s: &str) -> bool {
     let low = s.trim().to_ascii_lowercase();
     low.starts_with('<')
@@ -356,13 +358,13 @@ pub(crate) fn is_placeholder(s: &str) -> bool {
             && !low.ends_with(".gguf")
 }
 
-/// Our word for an optimizer.
+/// Normalizes the name of an optimizer.
 pub(crate) fn optimizer(s: &str) -> String {
     let base = s.rsplit(['.', ':']).next().unwrap_or(s);
     base.to_ascii_lowercase()
 }
 
-/// Snake case of a flag or key: `--max-model-len`, `maxModelLen` and `MAX_MODEL_LEN` are one.
+/// Converts a flag or key to snake case: `--max-model-len`, `maxModelLen` and `MAX_MODEL_LEN` become equal.
 pub(crate) fn snake(key: &str) -> String {
     let t = key.trim_start_matches('-');
     let all_upper = !t.chars().any(|c| c.is_ascii_lowercase());

@@ -1,4 +1,4 @@
-//! Benchmarks that load the engine themselves: a server and a client in one command.
+//! Benchmarks that run the engine in-process: server and client in one command.
 
 use super::argv::Args;
 use super::collect::{Collector, Lookup, referenced};
@@ -10,14 +10,14 @@ use super::tools::serving::Engine;
 use super::variables::visible_devices;
 
 impl Collector {
-    /// An engine's own benchmark without a server.
+    /// Reads an engine's offline benchmark, which needs no server.
     pub(super) fn offline(&mut self, engine: Engine, name: &'static str, args: &Args, cmd: &Command) {
         let mut out = Out::default();
         let mut client = Out::default();
         for f in &args.flags {
             let key = names::snake(&f.name);
             let sends = match (engine, f.name.as_str(), key.as_str()) {
-                // The batch of these is what they send at once, not a limit of the engine.
+                // The batch size is the number of concurrent requests, not a limit of the engine.
                 (Engine::Vllm | Engine::Sglang, _, "batch_size") => bench::counts("concurrency", &f.node, &mut client),
                 (Engine::LlamaCpp, "-p", _) => bench::counts("isl", &f.node, &mut client),
                 (Engine::LlamaCpp, "-n", _) => bench::counts("osl", &f.node, &mut client),
@@ -40,7 +40,7 @@ impl Collector {
         }
     }
 
-    /// `trtllm-bench` is a server and a client in one.
+    /// Reads `trtllm-bench`, which is server and client in one.
     pub(super) fn trtllm_bench(&mut self, args: &Args, line: u32, files: Lookup<'_>) {
         let mut out = Out::default();
         let plain = Args { positional: Vec::new(), ..args.clone() };
@@ -63,14 +63,14 @@ impl Collector {
             !matches!(n.as_str(), "--workspace" | "--dataset" | "--num_requests" | "--concurrency" | "--engine_dir")
         });
         match self.servers.first_mut() {
-            // Building the engine and running it are one benchmark.
+            // The commands that build and run the engine form one benchmark.
             Some((Engine::Trtllm, first)) => first.fields.fill(&out.fields),
             _ => self.servers.push((Engine::Trtllm, out)),
         }
         if c.fields.is_empty() {
             return;
         }
-        // What it sends is what the data set before it was written for.
+        // The options of the data set written before also describe its requests.
         if let Some((_, data)) = self.clients.iter_mut().find(|(name, _)| *name == "prepare_dataset") {
             data.fields.fill(&c.fields);
         } else if self.clients.is_empty() {

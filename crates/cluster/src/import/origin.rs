@@ -1,10 +1,10 @@
-//! Places in files.
+//! Places in source files.
 
-/// Where a value is written.
+/// The place where a value is stated.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
-    /// The file as it was given.
+    /// File name as given by the caller.
     pub file: String,
-    /// The line, from 1; `None` if the value follows from the file's name or from the kind of the file.
+    /// Line number, from 1. `None` if the value is derived from the name or the type of the file.
     pub line: Option<u32>,
 }

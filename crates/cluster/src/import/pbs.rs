@@ -1,9 +1,9 @@
-//! Directives of PBS and LSF: what they say about machines.
+//! Resource directives of PBS and LSF.
 
 use super::fields::Out;
 use super::value::parse_int;
 
-/// Reads `#PBS -l select=4:ngpus=8` and `#BSUB -nnodes 4`; false if the script has no such line.
+/// Reads directives such as `#PBS -l select=4:ngpus=8` and `#BSUB -nnodes 4`. Returns false if the script has none.
 pub(crate) fn report(text: &str, place: impl Fn(u32) -> u32, out: &mut Out) -> bool {
     let mut found = false;
     for (line, n) in text.lines().zip(1..) {
@@ -29,7 +29,7 @@ pub(crate) fn report(text: &str, place: impl Fn(u32) -> u32, out: &mut Out) -> b
     found
 }
 
-/// `select=4:ncpus=64:ngpus=4`, `nodes=4:gpus=8`, `walltime=04:00:00`.
+/// Reads a resource request such as `select=4:ncpus=64:ngpus=4`, `nodes=4:gpus=8` or `walltime=04:00:00`.
 fn resource(request: &str, at: u32, out: &mut Out) {
     for part in request.split(':') {
         match part.split_once('=') {

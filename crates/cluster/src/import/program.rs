@@ -1,19 +1,19 @@
-//! Which program a command starts.
+//! Identifies the program that a command starts.
 
 use super::argv::base;
 use super::shell::Text;
 use super::tools::serving::Engine;
 
-/// What a command runs.
+/// Kind of program that a command runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum ProgramKind {
     Serve(Engine),
-    /// A benchmark client, by its usual name.
+    /// A benchmark client, with its common name.
     Client(&'static str),
     TrtllmBench,
-    /// A benchmark that loads the engine itself, by its usual name.
+    /// A benchmark that runs the engine in-process, with its common name.
     Offline(Engine, &'static str),
-    /// A script that writes a synthetic data set.
+    /// A script that generates a synthetic data set.
     Dataset,
     Megatron,
     Bridge,
@@ -27,26 +27,26 @@ pub(crate) enum ProgramKind {
     Primus,
     Verl,
     Torchtune,
-    /// A tool that reads everything from a file it is given: its framework.
+    /// A tool that is configured entirely by a file, with its framework.
     Configured(&'static str),
-    /// A training script that only its flags can explain.
+    /// A training script that is identified only by its flags.
     Trainer,
 }
 
-/// A program in a command.
+/// The program of a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
     pub(crate) kind: ProgramKind,
-    /// The words before it belong to launchers.
+    /// Index of the program's word; the words before it belong to launchers.
     pub(crate) at: usize,
-    /// The first word of its arguments.
+    /// Index of its first argument.
     pub(crate) args: usize,
-    /// The script, module or command.
+    /// Name of the script, module or command.
     pub(crate) name: String,
 }
 
 impl Program {
-    /// The engine if it serves.
+    /// The engine, if the program is a server.
     pub(crate) fn engine(&self) -> Option<Engine> {
         match self.kind {
             ProgramKind::Serve(e) => Some(e),
@@ -55,7 +55,7 @@ impl Program {
     }
 }
 
-/// Commands whose words are never a launch.
+/// Commands that never launch a job.
 const OTHERS: &[&str] = &[
     "pip",
     "pip3",
@@ -122,12 +122,12 @@ pub(crate) fn find(words: &[Text]) -> Option<Program> {
             return Some(Program { kind, at: i, args: i + n, name: base(s).to_owned() });
         }
         if s.ends_with(".py") && !s.starts_with('-') {
-            // The launcher's script may be started from its own folder.
+            // NeMo's launcher script may be started from its own directory as `main.py`.
             let stages =
                 |w: &Text| ["training=", "peft=", "stages=", "training."].iter().any(|p| w.as_str().starts_with(p));
             let own =
                 if base(s) == "main.py" && words.iter().any(stages) { Some(ProgramKind::NemoLauncher) } else { None };
-            // Megatron-LM takes flags, Megatron-Bridge the settings of a recipe.
+            // Scripts of Megatron-LM take flags; those of Megatron-Bridge take overrides of recipe settings.
             let recipe = base(s).starts_with("pretrain_") || base(s).starts_with("finetune_");
             let set = |w: &Text| ["model.", "train.", "dataset."].iter().any(|p| w.as_str().starts_with(p));
             let recipe = recipe && words.iter().skip(i).any(|w| set(w) && w.as_str().contains('='));
@@ -145,7 +145,7 @@ pub(crate) fn find(words: &[Text]) -> Option<Program> {
             fallback = Some(Program { kind: ProgramKind::MaxtextBase, at: i, args: i + 1, name: base(s).to_owned() });
         }
     }
-    // The arguments behind an image go to its entry point.
+    // Arguments after an image are passed to its entry point.
     if matches!(first, "docker" | "podman" | "nerdctl" | "sudo" | "srun" | "singularity" | "apptainer") {
         let run = words.iter().position(|w| matches!(w.as_str(), "run" | "exec")).unwrap_or(words.len());
         for (i, w) in words.iter().enumerate().skip(run + 1) {

@@ -1,5 +1,5 @@
-//! References in documents, as OmegaConf, Primus and shells write them: `${a.b}`, `${.c}`, `${NAME:default}`,
-//! `${oc.env:NAME,default}`, and arithmetic such as `${multiply:${a},${b}}`.
+//! Resolves references in documents, in the syntax of OmegaConf, Primus and shells: `${a.b}`, `${.c}`,
+//! `${NAME:default}`, `${oc.env:NAME,default}`, and arithmetic such as `${multiply:${a},${b}}`.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use super::unknown;
 use super::value::{Node, Value, plain_scalar};
 
-/// References to references that are followed.
+/// Maximum depth of references to references.
 const MAX_DEPTH: u32 = 16;
-/// Bytes of a text in which references are looked for, and that they may make of it.
+/// Maximum length in bytes of a text in which references are resolved, and of the result.
 const MAX_TEXT: usize = 4096;
-/// Values that references may copy, all together.
+/// Maximum number of values that references may copy in total.
 const MAX_COPIES: u32 = 100_000;
 
-/// The document with its references replaced; what cannot be known is marked.
+/// Replaces the references in a document. Values that cannot be determined are marked as unknown.
 pub(super) fn resolve(root: &Node, env: &BTreeMap<String, String>) -> Node {
     Resolver { root, env, copies: Cell::new(MAX_COPIES) }.node(root, &[], 0)
 }
@@ -26,7 +26,7 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    /// `path` is that of the mapping around the node, from which relative references start.
+    /// Resolves a node. `path` is the path of the enclosing mapping, against which relative references are resolved.
     fn node(&self, n: &Node, path: &[String], depth: u32) -> Node {
         if depth > 0 {
             match self.copies.get().checked_sub(1) {
@@ -52,7 +52,7 @@ impl Resolver<'_> {
         if !s.contains("${") || s.len() > MAX_TEXT || depth > MAX_DEPTH {
             return Value::Str(s.to_owned());
         }
-        // A whole reference keeps the type of what it names.
+        // If the text is a single reference, the type of the referenced value is kept.
         if let Some(inner) = whole(s) {
             return self.one(inner, path, depth);
         }
@@ -77,7 +77,7 @@ impl Resolver<'_> {
         if unknown::is_in(&out) || out == s { Value::Str(out) } else { plain_scalar(&out) }
     }
 
-    /// The value of `${inner}`.
+    /// Value of `${inner}`.
     fn one(&self, inner: &str, path: &[String], depth: u32) -> Value {
         if depth > MAX_DEPTH {
             return Value::Str(unknown::opaque("reference"));
@@ -112,7 +112,7 @@ impl Resolver<'_> {
         let (name, rest) = inner.split_at(j);
         let rest = rest.strip_prefix(':').unwrap_or(rest);
         match rest.chars().next() {
-            // The text behind it is what a shell says when the variable is not set.
+            // The text after `?` is the error message that a shell prints if the variable is not set.
             Some('?') => self.variable(name, None, path, depth),
             Some('+') if !self.env.contains_key(name) => Value::Str(String::new()),
             Some('+') => self.argument(rest.trim_start_matches('+'), path, depth),
@@ -134,13 +134,14 @@ impl Resolver<'_> {
         text.map_or_else(|| Value::Str(unknown::opaque("reference")), |text| self.argument(text, path, depth))
     }
 
-    /// An argument of a resolver, itself perhaps a reference.
+    /// Resolves an argument of a resolver, which may contain references.
     fn argument(&self, text: &str, path: &[String], depth: u32) -> Value {
         let text = text.trim().trim_matches(['"', '\'']);
         if text.contains("${") { self.text(text, path, depth + 1) } else { plain_scalar(text) }
     }
 
-    /// What a reference names. Relative ones begin with dots: one for the mapping itself, one more for each level up.
+    /// Value at the target of a reference. Relative references begin with dots: one for the enclosing mapping, and one
+    /// more for each level above.
     fn target(&self, reference: &str, path: &[String], depth: u32) -> Option<Value> {
         let dots = reference.len() - reference.trim_start_matches('.').len();
         let name = reference.get(dots..)?;
@@ -152,7 +153,8 @@ impl Resolver<'_> {
             let head = head.iter().map(|s| (*s).to_owned());
             base.iter().cloned().chain(head).chain(name.split('.').map(str::to_owned)).collect()
         };
-        // From the top, inside `parameters` or `macros`, or without the launcher's own prefix.
+        // The name is tried as an absolute path, inside `parameters` or `macros`, and without the launcher's prefix
+        // `training.`.
         let mut places = vec![steps(&[], name)];
         if dots == 0 {
             places.extend([steps(&["parameters"], name), steps(&["macros"], name)]);
@@ -160,7 +162,7 @@ impl Resolver<'_> {
         }
         places.into_iter().find_map(|mut place| {
             let found = place.iter().try_fold(self.root, |n, k| n.get(k)).filter(|n| !n.is_map())?;
-            // `NAME: ${NAME}` hands on a variable.
+            // `NAME: ${NAME}` passes on an environment variable.
             if found.raw().and_then(whole) == Some(reference) {
                 return None;
             }
@@ -170,14 +172,14 @@ impl Resolver<'_> {
     }
 }
 
-/// The text inside `${…}` if that is all.
+/// The content of `${…}`, if the text is a single reference.
 fn whole(s: &str) -> Option<&str> {
     let tail = s.trim().strip_prefix("${")?;
     let end = closing(tail)?;
     (end + 1 == tail.len()).then(|| tail.get(..end)).flatten()
 }
 
-/// Where the bracket that was opened before the text closes.
+/// Index of the bracket that closes a reference, whose opening bracket precedes the text.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0;
     text.char_indices().find_map(|(j, c)| {
@@ -191,7 +193,7 @@ fn closing(text: &str) -> Option<usize> {
     })
 }
 
-/// Arguments between commas, not those inside brackets.
+/// Splits arguments at commas that are not inside brackets.
 fn split(text: &str) -> Vec<&str> {
     let mut depth = 0;
     text.split(|c| {
@@ -217,7 +219,7 @@ enum Operation {
     Min,
 }
 
-/// Arithmetic under the names that NeMo, its launcher and verl give it.
+/// Parses the name of an arithmetic operation, as used by NeMo, its launcher and verl.
 fn operation(name: &str) -> Option<Operation> {
     Some(match name.trim() {
         "multiply" | "mul" | "mult" | "prod" => Operation::Multiply,
@@ -236,7 +238,7 @@ fn calculate(operation: Operation, arguments: &[Value]) -> Value {
     let nodes = || arguments.iter().map(|v| Node::new(v.clone(), 0));
     let numbers: Option<Vec<f64>> = nodes().map(|n| n.float()).collect();
     let Some((first, rest)) = numbers.as_deref().and_then(<[f64]>::split_first) else {
-        // What would have to be set for a result.
+        // Variables that must be set to compute the result.
         let names: Vec<String> = nodes().filter_map(|n| n.raw().map(unknown::names)).flatten().collect();
         return Value::Str(unknown::opaque(&format!("reference:{}", names.join(","))));
     };

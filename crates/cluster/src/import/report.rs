@@ -1,4 +1,4 @@
-//! The result of an import, and its JSON.
+//! The result of an import, and its JSON format.
 
 use std::collections::BTreeMap;
 
@@ -10,40 +10,40 @@ use super::job::Job;
 use super::origin::Origin;
 use crate::secrets::mask;
 
-/// A variable of the environment without a default.
+/// An environment variable without a default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
     /// Its name.
     pub name: String,
-    /// The first use.
+    /// Place of the first use.
     pub at: Origin,
 }
 
-/// A remark with its place.
+/// A note with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// The flag or the finding.
     pub text: String,
-    /// Where it stands.
+    /// Its place.
     pub at: Origin,
 }
 
-/// What was read from the files of one job.
+/// Values that were read from the files of one job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Import {
-    /// Values by name, nested where names have parts; the typed view is `job`.
+    /// Values by name, with dotted names nested. [`Import::job`] is the typed view.
     pub fields: Map<String, Json>,
-    /// Where each value is written, by dotted name.
+    /// Place of each value, by dotted name.
     pub origin: BTreeMap<String, Origin>,
     /// Variables that the caller must set.
     pub missing: Vec<Missing>,
-    /// Settings that no rule knows.
+    /// Settings that were not recognized.
     pub not_understood: Vec<Note>,
-    /// Why the job cannot run as written.
+    /// Reasons why the job cannot run as written.
     pub conflicts: Vec<Note>,
-    /// Several configurations in one file: what differs in each.
+    /// For several configurations in one file, the values that differ in each.
     pub variants: Vec<Map<String, Json>>,
-    /// Prefill and decode of a disaggregated server.
+    /// Settings of the prefill and decode workers of a disaggregated server.
     pub roles: Map<String, Json>,
     /// The same values, typed.
     pub job: Job,
@@ -56,7 +56,7 @@ impl Import {
         self.fields.is_empty() && self.variants.is_empty() && self.roles.is_empty()
     }
 
-    /// The JSON that `atlas import --format json` prints.
+    /// JSON output of `atlas import --format json`.
     #[must_use]
     pub fn to_json(&self) -> Json {
         let note = |n: &Note| json!({ "text": n.text, "file": n.at.file, "line": n.at.line });
@@ -146,7 +146,7 @@ pub(crate) fn build(out: Out, files: &[String]) -> Import {
         }
     }
     let mut not_understood: Vec<Note> = Vec::new();
-    // Files that were named but not given may hold what is missing here.
+    // Files that are referenced but were not provided may contain the missing values.
     let absent = out.references.into_iter().map(|(path, at)| (format!("file {path} not provided"), at));
     for (text, at) in out.strange.into_iter().chain(absent) {
         let n = Note { text: mask(&text), at: origin(at) };

@@ -1,11 +1,11 @@
-//! Several runs of one script: what they share, and what differs.
+//! Merges several runs of one script into common values and variants.
 
 use super::fields::{Fields, Out};
 
-/// Parallel sizes: when one of them differs between runs, each run states all.
+/// Parallel sizes. If one of them differs between runs, every variant states all of them.
 const SHAPE: &[&str] = &["tp", "pp", "ep", "cp", "vpp", "dp", "etp", "sequence_parallel"];
 
-/// Several runs of one script: what they share, and what differs.
+/// Merges several runs into the values that they have in common, and one variant per run for the rest.
 pub(crate) fn merge_runs(runs: Vec<Out>) -> Option<Out> {
     let mut distinct: Vec<Out> = Vec::new();
     let mut devices: Vec<Vec<String>> = Vec::new();
@@ -30,7 +30,7 @@ pub(crate) fn merge_runs(runs: Vec<Out>) -> Option<Out> {
         }
     }
     for (d, own) in distinct.iter_mut().zip(&devices).filter(|(_, own)| own.len() > 1) {
-        // Equal servers on devices of their own are replicas.
+        // Equal servers on different devices are replicas.
         let count = i64::try_from(own.len()).unwrap_or(1);
         let at = d.fields.at("visible_devices");
         if let Some(n) = d.fields.int("num_accelerators").filter(|_| d.fields.str("kind") == Some("serving")) {
@@ -42,7 +42,7 @@ pub(crate) fn merge_runs(runs: Vec<Out>) -> Option<Out> {
     let several = distinct.len() > 1;
     for d in &mut distinct {
         d.fields.remove("visible_devices");
-        // A program that is started in two ways is no other configuration.
+        // A different way to start the same program is not a different configuration.
         if several && d.fields.str("kind") == Some("benchmark") {
             d.fields.remove("launcher");
         }

@@ -1,4 +1,4 @@
-//! Reads a whole shell script: directives, commands and variables.
+//! Reads whole shell scripts: directives, commands and variables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::value::{Node, Value};
 use super::{conventions, json, names, pbs, program, slurm, yaml};
 use atlas_core::sort;
 
-/// Whether another of the scripts sources or starts this one.
+/// Whether another script sources or starts this one.
 pub(crate) fn is_called(name: &str, scripts: &[(String, Text)]) -> bool {
     let base = name.rsplit('/').next().unwrap_or(name);
     scripts.iter().any(|(n, t)| {
@@ -23,37 +23,37 @@ pub(crate) fn is_called(name: &str, scripts: &[(String, Text)]) -> bool {
     })
 }
 
-/// Names that a caller may set to the number of nodes.
+/// Variables that a caller is likely to set to the number of nodes.
 const NODE_NAMES: &[&str] = &["NODES", "NNODES", "NUM_NODES", "N_NODES", "NUM_MACHINES"];
 
-/// The number of the task, in a job array.
+/// Variable with the task number of a job array.
 const TASK: &str = "SLURM_ARRAY_TASK_ID";
 
-/// Deepest nesting of scripts that submit other scripts.
+/// Maximum nesting depth of scripts that submit other scripts.
 const MAX_SUBMISSIONS: u32 = 3;
 
-/// A script, with the context that it is read in.
+/// A script with the context in which it is read.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     pub(crate) name: &'a str,
-    /// The text of the file.
+    /// Text of the file.
     pub(crate) plain: &'a str,
-    /// The same text with the position of each line.
+    /// The same text with the place of each line.
     pub(crate) text: &'a Text,
-    /// The index of the file.
+    /// Index of the file.
     pub(crate) index: usize,
     /// All scripts of this import.
     pub(crate) scripts: &'a [(String, Text)],
     pub(crate) env: &'a BTreeMap<String, String>,
-    /// Finds a configuration by its path.
+    /// Looks up a configuration file by its path.
     pub(crate) documents: &'a dyn Fn(&str) -> Option<Node>,
-    /// The command by which another script submits this one.
+    /// The submission of this script by another script.
     pub(crate) submission: Option<&'a Submission>,
-    /// Scripts around this one.
+    /// Number of scripts through which this one is submitted.
     pub(crate) depth: u32,
 }
 
-/// Reads one script. Tasks of a job array that differ become variants.
+/// Reads one script. The tasks of a job array become variants if they differ.
 pub(crate) fn read(r: &Reader<'_>) -> Out {
     let mut directives = slurm::directives(r.plain, |l| place(r.index, l));
     if let Some(s) = r.submission {
@@ -71,7 +71,7 @@ pub(crate) fn read(r: &Reader<'_>) -> Out {
     combined(runs).unwrap_or_else(|| task(None))
 }
 
-/// Merges several runs to one job: what they have in common, and a variant for each difference.
+/// Merges several runs into one job with their common values, and variants for the differences.
 fn combined(runs: Vec<Out>) -> Option<Out> {
     let all: Vec<Fields> = runs.iter().map(|run| run.fields.clone()).collect();
     let mut out = runs.into_iter().next()?;
@@ -81,7 +81,7 @@ fn combined(runs: Vec<Out>) -> Option<Out> {
     Some(out)
 }
 
-/// Keeps what all runs have in common, and makes the rest variants.
+/// Keeps the common values of all runs in `out`, and moves the others to variants.
 fn apart(out: &mut Out, runs: &[Fields]) {
     let value = |fields: &Fields, key: &str| fields.entry(key).map(|e| e.value.clone());
     let keys: BTreeSet<&str> = sort::filled(runs.iter().flat_map(|run| run.iter().map(|e| e.key.as_str())));
@@ -115,7 +115,7 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
         if let Some(out) = passed_on(r, &script) {
             return out;
         }
-        // No branch was taken that launches anything: read all branches.
+        // No branch that was taken launches anything, so all branches are read.
         setup.every_branch = true;
         let again = shell::read(name, text, &setup);
         let more = commands(&again, documents);
@@ -144,7 +144,7 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
         let mut d = Out::default();
         directives.report(&mut d);
         d.fields.set("launcher", "sbatch", directives.list.first().map_or(0, |(.., l)| *l));
-        // The job gets what the scheduler was asked for, whatever the command says.
+        // The scheduler's allocation takes precedence over the command.
         for e in d.fields.iter() {
             let ours = !(e.key == "accelerator" && out.fields.has("accelerator"));
             if ours {
@@ -158,7 +158,7 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
             d.fields.iter().for_each(|e| out.fields.put(e.clone()));
         }
     }
-    // A library of functions states no settings.
+    // Libraries of functions do not contain settings.
     let settings =
         |p: &str| !["lib", "activate", "setvars", "profile", "bashrc", "conda"].iter().any(|w| p.contains(w));
     for (path, line) in script.sourced.iter().filter(|(p, _)| settings(p) && p.contains(".sh")) {
@@ -193,13 +193,14 @@ fn commands(script: &Script, documents: &dyn Fn(&str) -> Option<Node>) -> Collec
     c
 }
 
-/// For a script that launches nothing itself: the jobs, manifests and configurations that it submits or writes.
+/// For a script that does not launch anything itself: reads the jobs, manifests and configurations that it submits or
+/// writes.
 fn passed_on(r: &Reader<'_>, script: &Script) -> Option<Out> {
     if r.depth >= MAX_SUBMISSIONS {
         return None;
     }
     let jobs = script.jobs.iter().map(|job| {
-        // Blank lines before the job's text keep the line numbers of its directives.
+        // Blank lines before the text of the job preserve the line numbers of its directives.
         let (file, line) = super::fields::file_and_line(job.script.line());
         let plain = format!("{}{}", "\n".repeat((line as usize).saturating_sub(1)), job.script.as_str());
         read(&Reader { plain: &plain, text: &job.script, index: file, submission: Some(job), depth: r.depth + 1, ..*r })
@@ -212,7 +213,7 @@ fn passed_on(r: &Reader<'_>, script: &Script) -> Option<Out> {
     Some(out)
 }
 
-/// The configuration in a text that the script writes to a file.
+/// Reads the configuration in a file that the script writes.
 fn configuration(text: &Text, env: &BTreeMap<String, String>) -> Out {
     let docs = nodes(text);
     tools::k8s::documents(&docs, env)
@@ -220,14 +221,14 @@ fn configuration(text: &Text, env: &BTreeMap<String, String>) -> Out {
         .unwrap_or_default()
 }
 
-/// A configuration that the script wrote itself.
+/// Looks up a configuration that the script itself has written.
 fn written(script: &Script, path: &str) -> Option<Node> {
     let base = path.rsplit('/').next().filter(|b| !b.is_empty())?;
     let (_, text) = script.files.iter().find(|(p, _)| p.rsplit('/').next() == Some(base))?;
     nodes(text).into_iter().next()
 }
 
-/// The documents in a text, with the positions of its lines.
+/// Parses the documents in a text, with the places of its lines.
 fn nodes(text: &Text) -> Vec<Node> {
     let starts: Vec<u32> = std::iter::once(0)
         .chain(text.as_str().char_indices().filter(|(_, c)| *c == '\n').map(|(i, _)| i + 1))
@@ -238,7 +239,7 @@ fn nodes(text: &Text) -> Vec<Node> {
     docs.into_iter().map(|d| relined(d, &starts)).collect()
 }
 
-/// Replaces the line numbers of a node by those of the script.
+/// Replaces the line numbers of a node with the places of the script.
 fn relined(mut n: Node, starts: &[u32]) -> Node {
     n.line = starts.get((n.line as usize).saturating_sub(1)).copied().unwrap_or(n.line);
     n.value = match n.value {
@@ -249,7 +250,7 @@ fn relined(mut n: Node, starts: &[u32]) -> Node {
     n
 }
 
-/// Combines what the commands do into one job.
+/// Combines the commands of a script into one job.
 pub(super) fn settle(c: Collector, script: &Script, plain: &str, index: usize, out: &mut Out) {
     let Collector { trainings, servers, clients, ollama, .. } = c;
     if let Some(mut o) = ollama {
@@ -274,7 +275,7 @@ pub(super) fn settle(c: Collector, script: &Script, plain: &str, index: usize, o
             out.fields.set("kind", "serving+benchmark", at);
         }
         if out.fields.str("kind") == Some("benchmark") {
-            // The benchmark launcher's variables complete what the branch leaves out.
+            // Values that the commands do not state are taken from variables of the benchmark launcher.
             for (key, names) in [("ep", &["ep_size", "EP_SIZE"][..]), ("backend", &["backend", "BACKEND"])] {
                 if let Some(t) =
                     names.iter().find_map(|n| script.vars.get(*n)).filter(|t| !out.fields.has(key) && !t.is_empty())
@@ -300,9 +301,9 @@ pub(super) fn settle(c: Collector, script: &Script, plain: &str, index: usize, o
     }
 }
 
-/// One server, several roles, or several servers.
+/// Combines the servers of a script: a single server, disaggregated roles, or variants.
 fn server(mut servers: Vec<(serving::Engine, Out)>, out: &mut Out) {
-    // Dynamo workers decode by default, so one beside a prefill worker is a decode worker.
+    // Dynamo workers decode by default, so that a worker without a role, next to a prefill worker, is a decode worker.
     let prefills = servers.iter().any(|(_, o)| o.fields.str("role") == Some("prefill"));
     for (_, o) in &mut servers {
         if o.fields.str("launcher").is_some_and(|name| name.starts_with("dynamo.")) {
@@ -332,7 +333,7 @@ fn server(mut servers: Vec<(serving::Engine, Out)>, out: &mut Out) {
     }
 }
 
-/// A server's command in a comment of a benchmark script.
+/// Finds the command of the server in a comment of a benchmark script.
 fn commented_server(plain: &str, index: usize, out: &mut Out) {
     for (line, c) in super::hints::comments(plain) {
         let words = super::split_command(&Text::new(c, place(index, line)));
@@ -349,7 +350,7 @@ fn commented_server(plain: &str, index: usize, out: &mut Out) {
     }
 }
 
-/// Without a launcher of its own, a training program runs one task for each device.
+/// Without a launcher, Slurm starts one task per device.
 fn tasks(out: &mut Out) {
     let megatron = out.fields.str("framework").is_some_and(|f| f.starts_with("megatron"));
     if !megatron || out.fields.has("accelerators_per_node") || out.fields.has("num_accelerators") {
@@ -361,7 +362,7 @@ fn tasks(out: &mut Out) {
     }
 }
 
-/// Variables and arguments that the script asks for.
+/// Records the variables and arguments that the script requires.
 fn requirements(script: &Script, plain: &str, out: &mut Out) {
     let needed: Vec<String> = script
         .required

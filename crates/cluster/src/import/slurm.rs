@@ -4,13 +4,13 @@ use super::fields::Out;
 use super::names;
 use super::value::parse_int;
 
-/// Directives with the line of each.
+/// Directives with their lines.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Directives {
     pub(crate) list: Vec<(String, Option<String>, u32)>,
 }
 
-/// Tasks of an array that are read one by one.
+/// Maximum number of tasks of a job array that are read individually.
 const MAX_TASKS: usize = 16;
 
 const SHORT: &[(&str, &str)] = &[
@@ -31,7 +31,7 @@ const SHORT: &[(&str, &str)] = &[
     ("a", "array"),
 ];
 
-/// Reads the directives; Slurm stops at the first command.
+/// Reads the directives. Like Slurm, stops at the first command.
 pub(crate) fn directives(text: &str, place: impl Fn(u32) -> u32) -> Directives {
     let mut out = Directives::default();
     for (line, n) in text.lines().zip(1..) {
@@ -50,7 +50,7 @@ pub(crate) fn directives(text: &str, place: impl Fn(u32) -> u32) -> Directives {
 }
 
 impl Directives {
-    /// Options of the command that submits the script, which outweigh the directives in it.
+    /// Adds options of the submitting command, which take precedence over the directives.
     pub(crate) fn add(&mut self, options: &[super::shell::Text]) {
         let line = options.first().map_or(0, super::shell::Text::line);
         self.read(options.iter().map(super::shell::Text::as_str), line);
@@ -101,7 +101,7 @@ impl Directives {
         self.int("nodes")
     }
 
-    /// Accelerators on one node, from whichever directive gives them.
+    /// Number of accelerators per node, from any of the directives that state it.
     pub(crate) fn per_node(&self) -> Option<(i64, u32)> {
         let count = |name: &str| {
             let (v, l) = self.get(name)?;
@@ -124,7 +124,7 @@ impl Directives {
             })
     }
 
-    /// The tasks of a job array, where they are few enough to be looked at one by one: `0-2`, `1,4`, `0-8:4%2`.
+    /// Tasks of a job array, if there are few enough to read each of them: `0-2`, `1,4`, `0-8:4%2`.
     pub(crate) fn array(&self) -> Option<(Vec<u32>, u32)> {
         let (list, line) = self.get("array")?;
         let mut tasks = Vec::new();
@@ -143,7 +143,7 @@ impl Directives {
         (tasks.len() > 1 && tasks.len() <= MAX_TASKS).then_some((tasks, line))
     }
 
-    /// The variables that Slurm sets for the job.
+    /// Variables that Slurm sets for the job.
     pub(crate) fn variables(&self) -> Vec<(String, String, u32)> {
         let mut out = Vec::new();
         let mut put = |name: &str, value: Option<(i64, u32)>| {
@@ -170,7 +170,7 @@ impl Directives {
         out
     }
 
-    /// Writes what the directives say.
+    /// Sets the fields that the directives state.
     pub(crate) fn report(&self, out: &mut Out) {
         for (name, value, line) in &self.list {
             let key = name.replace('-', "_");
@@ -206,7 +206,7 @@ impl Directives {
             out.set("accelerators_per_node", n, l);
         }
         for name in ["constraint", "gres", "gpus-per-node", "gpus-per-task", "gpus", "partition"] {
-            // A partition may be named after an architecture, which is no accelerator.
+            // A partition may be named after an architecture, which does not identify the accelerator.
             let vague = |v: &str| {
                 let low = v.to_ascii_lowercase();
                 name == "partition" && (low.contains("hopper") || low.contains("blackwell"))
@@ -222,12 +222,12 @@ impl Directives {
     }
 }
 
-/// `8`, `h100:8`.
+/// Parses a count such as `8` or `h100:8`.
 fn count_of(v: &str) -> Option<i64> {
     parse_int(v.rsplit(':').next()?)
 }
 
-/// Accelerators in `gpu:8`, `gpu:h100:8,nvme:1`; a bare `gpu` is one.
+/// Number of accelerators in `gpu:8` or `gpu:h100:8,nvme:1`; 1 for a bare `gpu`.
 fn gres(v: &str) -> Option<i64> {
     let part = v.split(',').find(|p| p.trim_start_matches("gres/").starts_with("gpu"))?;
     let part = part.split('(').next().unwrap_or(part);
@@ -237,13 +237,13 @@ fn gres(v: &str) -> Option<i64> {
     }
 }
 
-/// Nodes and devices from options of `srun` in front of a program.
+/// Reads nodes and devices from the options of `srun` before a program.
 pub(crate) fn srun(words: &[super::shell::Text], out: &mut Out) {
     let Some(at) = words.iter().position(|w| super::argv::base(w.as_str()) == "srun") else { return };
     let args = super::argv::parse(words.get(at + 1..).unwrap_or(&[]));
     let first = |names: &[&str]| args.flag(names).and_then(|n| Some((n.int()?, n.line)));
     let short = args.flags.iter().rev().find(|f| f.name == "-N").and_then(|f| Some((f.node.int()?, f.node.line)));
-    // A step on one node of several starts a helper, not the job.
+    // A step on a single node starts a helper, not the job.
     if let Some((n, l)) = first(&["nodes"]).or(short).filter(|(n, _)| *n > 1) {
         out.fields.imply("nodes", n, l);
     }

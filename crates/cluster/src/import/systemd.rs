@@ -1,7 +1,7 @@
-//! Units of systemd, and the containers of Podman that are written like them (Quadlet).
+//! systemd units, and Podman's Quadlet files, which use the same format.
 
-/// The unit as a shell script of as many lines: its environment as exports, its command as a command.
-/// `None` if the text is no unit.
+/// Converts a unit to a shell script with the same number of lines: the environment becomes exports, and the command a
+/// command. Returns `None` if the text is not a unit.
 pub(crate) fn script(text: &str) -> Option<String> {
     let sections = || text.lines().map(str::trim).filter(|l| l.starts_with('[') && l.ends_with(']'));
     let container = sections().any(|l| l == "[Container]");
@@ -10,7 +10,7 @@ pub(crate) fn script(text: &str) -> Option<String> {
     }
     let image = text.lines().find_map(|l| l.strip_prefix("Image=")).unwrap_or_default();
     let mut out = String::new();
-    // A line that ends in a backslash goes on, and keeps the meaning of the first one.
+    // A line that ends with a backslash continues, and the next line is treated like the first.
     let mut kept = None;
     for line in text.lines() {
         let goes_on = line.trim_end().ends_with('\\');
@@ -29,20 +29,20 @@ pub(crate) fn script(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// One setting as a line of a script.
+/// Converts one setting to a line of the script.
 fn setting(line: &str, image: Option<&str>) -> Option<String> {
     let (key, value) = line.split_once('=')?;
     let value = value.trim();
     match (key.trim(), image) {
         ("Environment", _) => Some(format!("export {}", exported(value))),
-        // A unit may mark its command with these: failure is fine, no expansion, full privileges.
+        // Prefixes of a command: ignore failure, no expansion, full privileges and others.
         ("ExecStart", None) => Some(value.trim_start_matches(['-', '@', ':', '+', '!']).to_owned()),
         ("Exec", Some(image)) => Some(format!("podman run {image} {value}")),
         _ => None,
     }
 }
 
-/// `"NAME=value with blanks"` as `NAME="value with blanks"`; without quotes around the pair as it is.
+/// Rewrites `"NAME=value with blanks"` as `NAME="value with blanks"`. Other values are not changed.
 fn exported(value: &str) -> String {
     let inner = |quote: char| value.strip_prefix(quote).and_then(|v| v.strip_suffix(quote));
     match inner('"').or_else(|| inner('\'')).filter(|v| !v.contains(['"', '\''])).and_then(|v| v.split_once('=')) {

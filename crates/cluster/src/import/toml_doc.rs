@@ -1,4 +1,4 @@
-//! TOML with lines; a line that cannot be read is left out and reported.
+//! Parses TOML with line numbers. Lines that cannot be parsed are skipped and reported.
 
 use atlas_core::sort;
 use toml::Spanned;
@@ -8,7 +8,7 @@ use super::value::{Node, Value};
 
 const MAX_REPAIRS: usize = 24;
 
-/// The document and the lines that were left out.
+/// Returns the document and the lines that were skipped.
 pub(crate) fn parse(text: &str) -> (Option<Node>, Vec<u32>) {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut skipped = Vec::new();

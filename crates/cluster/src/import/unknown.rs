@@ -1,19 +1,21 @@
-//! Unknown parts of a text: what an unset variable or a command would have put there.
+//! Unknown parts of a text, in place of the value of an unset variable or the output of a command.
 //!
-//! A part is kept in the text between two private-use characters, so that splitting and joining need not know of it.
+//! An unknown part is marked in the text by two private-use characters, so that splitting and joining need no special
+//! handling.
 
-/// Starts an unknown part.
+/// Marks the beginning of an unknown part.
 const OPEN: char = '\u{E000}';
-/// Ends an unknown part.
+/// Marks the end of an unknown part.
 const CLOSE: char = '\u{E001}';
 
-/// The text for an unset variable or an expression of such.
+/// The unknown part for an unset variable, or for an expression of unset variables.
 pub(crate) fn of(name: &str) -> String {
     let clean: String = name.chars().filter(|c| *c != OPEN && *c != CLOSE && !c.is_whitespace()).take(200).collect();
     format!("{OPEN}{clean}{CLOSE}")
 }
 
-/// The text for something that is not a plain variable; an empty or a question-marked name is never asked for.
+/// The unknown part for something other than a variable. Names that are empty or begin with `?` are not reported as
+/// missing.
 pub(crate) fn opaque(what: &str) -> String {
     of(&format!("?{what}"))
 }
@@ -31,23 +33,23 @@ pub(crate) fn is_in(s: &str) -> bool {
     s.contains(OPEN)
 }
 
-/// Removes characters that would look like marks from text that was read.
+/// Removes characters from input text that could be mistaken for marks.
 pub(crate) fn sanitize(s: &str) -> String {
     s.chars().filter(|c| !('\u{E000}'..='\u{E00F}').contains(c) && *c != '\u{FEFF}').collect()
 }
 
-/// The name or expression if the whole text is one unknown part.
+/// The name or expression, if the whole text is a single unknown part.
 pub(crate) fn whole(s: &str) -> Option<&str> {
     let inner = s.trim().strip_prefix(OPEN)?.strip_suffix(CLOSE)?;
     (!inner.contains([OPEN, CLOSE])).then_some(inner)
 }
 
-/// The names inside, in order.
+/// Names of the variables in unknown parts, in order.
 pub(crate) fn names(s: &str) -> Vec<String> {
     let mut out = Vec::new();
     for part in s.split(OPEN).skip(1) {
         let inner = part.split(CLOSE).next().unwrap_or("");
-        // An opaque part may tell the variables that it depends on.
+        // An opaque part may state the variables on which it depends.
         let inner = match inner.strip_prefix('?') {
             Some(rest) => rest.split_once(':').map_or("", |p| p.1),
             None => inner,
@@ -61,7 +63,7 @@ pub(crate) fn names(s: &str) -> Vec<String> {
     out
 }
 
-/// The text without its unknown parts, as a shell with these variables unset sees it.
+/// The text without its unknown parts: its value if the variables are unset.
 pub(crate) fn as_unset(s: &str) -> String {
     let mut out = String::with_capacity(s.len());
     let mut skip = false;
@@ -76,7 +78,7 @@ pub(crate) fn as_unset(s: &str) -> String {
     out
 }
 
-/// The text with unknown parts as `${NAME}`.
+/// The text with unknown parts formatted as `${NAME}`.
 pub(crate) fn shown(s: &str) -> String {
     if !is_in(s) {
         return s.to_owned();

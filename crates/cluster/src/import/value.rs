@@ -1,14 +1,14 @@
-//! One value tree for YAML, JSON, TOML and command-line flags, with the line of each node.
+//! A common value tree for YAML, JSON, TOML and command-line flags, with the line of each node.
 
 use atlas_core::sort;
 use serde_json::Value as Json;
 
-/// What a node holds.
+/// Value of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     /// An empty value.
     Null,
-    /// A flag on a command line that has no value.
+    /// A command-line flag without a value.
     Flag,
     /// `true` or `false`.
     Bool(bool),
@@ -16,15 +16,15 @@ pub(crate) enum Value {
     Int(i64),
     /// A number with a fraction.
     Float(f64),
-    /// Text; unknown parts are marked as in [`super::unknown`].
+    /// A string. Unknown parts are marked as described in [`super::unknown`].
     Str(String),
     /// A sequence.
     List(Vec<Node>),
-    /// A mapping, in the order of the file; the last of two equal keys counts.
+    /// A mapping, in the order of the file. The last of several equal keys takes precedence.
     Map(Vec<(String, Node)>),
 }
 
-/// A value and the line where it starts.
+/// A value with the line at which it starts.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
     pub(crate) value: Value,
@@ -40,7 +40,7 @@ impl Node {
         Node::new(Value::Str(text.into()), line)
     }
 
-    /// The last entry of that name.
+    /// The last entry with this key.
     pub(crate) fn get(&self, key: &str) -> Option<&Node> {
         self.map().iter().rev().find(|(k, _)| k == key).map(|(_, v)| v)
     }
@@ -50,7 +50,7 @@ impl Node {
         path.split('.').try_fold(self, |n, k| n.get(k))
     }
 
-    /// The first of several dotted paths that is there and not empty.
+    /// The node at the first of several dotted paths that exists and is not empty.
     pub(crate) fn first(&self, paths: &[&str]) -> Option<&Node> {
         paths.iter().filter_map(|p| self.at(p)).find(|n| n.value != Value::Null)
     }
@@ -77,7 +77,7 @@ impl Node {
         matches!(self.value, Value::Map(_))
     }
 
-    /// A scalar; of a list, its first element.
+    /// The value if it is a scalar, or the first element of a list.
     fn scalar(&self) -> &Value {
         match &self.value {
             Value::List(l) => l.first().map_or(&Value::Null, |n| match &n.value {
@@ -88,7 +88,7 @@ impl Node {
         }
     }
 
-    /// Text of a scalar, without unknown parts.
+    /// Text of a scalar, or `None` if it is empty or has unknown parts.
     pub(crate) fn text(&self) -> Option<String> {
         match self.scalar() {
             Value::Str(s) if super::unknown::is_in(s) => None,
@@ -103,7 +103,7 @@ impl Node {
         }
     }
 
-    /// Text as written, unknown parts as `${NAME}`.
+    /// Text as written, with unknown parts formatted as `${NAME}`.
     pub(crate) fn shown(&self) -> Option<String> {
         match self.scalar() {
             Value::Str(s) => Some(super::unknown::shown(s)),
@@ -111,7 +111,7 @@ impl Node {
         }
     }
 
-    /// The text with its unknown parts marked.
+    /// The string of a scalar, with its unknown parts marked.
     pub(crate) fn raw(&self) -> Option<&str> {
         match self.scalar() {
             Value::Str(s) => Some(s),
@@ -137,7 +137,7 @@ impl Node {
         }
     }
 
-    /// On or off; a flag without value is on, and so is its empty string in a file of flags.
+    /// Value of a switch. A flag without a value, or with an empty string, is on.
     pub(crate) fn on(&self) -> Option<bool> {
         match self.scalar() {
             Value::Flag => Some(true),
@@ -152,12 +152,12 @@ impl Node {
         }
     }
 
-    /// What a scalar adds to a command line: unknown parts marked, numbers as text.
+    /// The scalar as a command-line word: unknown parts are marked, and numbers are formatted.
     pub(crate) fn word(&self) -> String {
         self.raw().map(str::to_owned).or_else(|| self.text()).unwrap_or_default()
     }
 
-    /// As JSON, for values that are handed through.
+    /// Converts the node to JSON, for values that are passed through.
     pub(crate) fn json(&self) -> Json {
         match &self.value {
             Value::Null => Json::Null,
@@ -171,7 +171,7 @@ impl Node {
         }
     }
 
-    /// Inserts or replaces the node at a dotted path, making the mappings on the way.
+    /// Inserts or replaces the node at a dotted path, and creates the mappings on the path.
     pub(crate) fn put(&mut self, path: &str, node: Node) {
         let (head, rest) = match path.split_once('.') {
             Some((h, r)) => (h, Some(r)),
@@ -197,7 +197,7 @@ impl Node {
         }
     }
 
-    /// Calls `f` with the dotted path and the node of every leaf; lists are leaves.
+    /// Calls `f` with the dotted path and the node of every leaf. Lists are leaves.
     pub(crate) fn leaves<'a>(&'a self, f: &mut dyn FnMut(&str, &'a Node)) {
         fn walk<'a>(n: &'a Node, path: &str, depth: usize, f: &mut dyn FnMut(&str, &'a Node)) {
             match &n.value {
@@ -213,7 +213,7 @@ impl Node {
         walk(self, "", 0, f);
     }
 
-    /// Memory that a copy of it takes, about.
+    /// Approximate memory of a copy in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let below: usize = match &self.value {
             Value::Str(s) => s.len(),
@@ -224,7 +224,7 @@ impl Node {
         size_of::<Node>() + below
     }
 
-    /// Calls `f` with every mapping below this node, itself first.
+    /// Calls `f` with this node if it is a mapping, and with every mapping below it.
     pub(crate) fn maps<'a>(&'a self, f: &mut dyn FnMut(&'a Node)) {
         match &self.value {
             Value::Map(m) => {
@@ -237,7 +237,7 @@ impl Node {
     }
 }
 
-/// A whole number with the spellings of configuration files: `1_000`, `2e3`, `8.0`.
+/// Parses a whole number as spelled in configuration files: `1_000`, `2e3`, `8.0`.
 pub(crate) fn parse_int(s: &str) -> Option<i64> {
     let t: String = s.trim().trim_matches(['"', '\'']).chars().filter(|c| *c != '_').collect();
     if t.is_empty() || !t.contains(|c: char| c.is_ascii_digit()) {
@@ -248,7 +248,7 @@ pub(crate) fn parse_int(s: &str) -> Option<i64> {
     })
 }
 
-/// A plain scalar of YAML or of a lenient JSON file.
+/// Parses a plain scalar of YAML or of a lenient JSON file.
 pub(crate) fn plain_scalar(s: &str) -> Value {
     match s {
         "" | "~" | "null" | "Null" | "NULL" | "None" => Value::Null,

@@ -1,10 +1,10 @@
-//! Machines and devices that environment variables count.
+//! Numbers of nodes and devices in environment variables.
 
 use super::fields::Out;
 use super::shell::{Command, Text};
 use super::value::parse_int;
 
-/// Machines and processes on each, where a launcher takes them from variables.
+/// Reads nodes and processes per node, for launchers that read them from variables.
 pub(crate) fn processes(name: &str, value: &Text, out: &mut Out) {
     const READERS: &[&str] = &["llama-factory", "ms-swift", "primus-megatron", "primus-torchtitan", "primus-maxtext"];
     if !out.fields.str("framework").is_some_and(|f| READERS.contains(&f)) {
@@ -20,12 +20,12 @@ pub(crate) fn processes(name: &str, value: &Text, out: &mut Out) {
     }
 }
 
-/// Devices that a variable in front of the command or in its container selects.
+/// Counts the visible devices in variables that are set before the command or passed to its container.
 pub(crate) fn visible_devices(cmd: &Command, out: &mut Out) {
     for (k, v) in &cmd.env {
         count_visible(k, v, out);
     }
-    // `docker run -e VAR=…` and `env VAR=… cmd`.
+    // Forms such as `docker run -e VAR=…` and `env VAR=… cmd`.
     for w in &cmd.words {
         if let Some((k, v)) = w.as_str().split_once('=') {
             count_visible(k, &Text::new(v, w.line()), out);
@@ -33,7 +33,7 @@ pub(crate) fn visible_devices(cmd: &Command, out: &mut Out) {
     }
 }
 
-/// Counts a list of visible devices.
+/// Counts the devices in a variable with a list of visible devices.
 pub(crate) fn count_visible(name: &str, value: &Text, out: &mut Out) {
     if !matches!(name, "CUDA_VISIBLE_DEVICES" | "HIP_VISIBLE_DEVICES" | "ROCR_VISIBLE_DEVICES" | "ZE_AFFINITY_MASK") {
         return;
@@ -41,7 +41,8 @@ pub(crate) fn count_visible(name: &str, value: &Text, out: &mut Out) {
     let ids: Vec<&str> = value.as_str().split(',').map(str::trim).filter(|s| !s.is_empty()).collect();
     if !ids.is_empty() && ids.iter().all(|i| i.parse::<u32>().is_ok()) {
         out.fields.set("num_accelerators", ids.len() as i64, value.line());
-        // Tells servers on different devices from one that is started twice; removed when the job is complete.
+        // Distinguishes servers on different devices from a server that is started twice. Removed when the job is
+        // complete.
         out.fields.set("visible_devices", ids.join(","), value.line());
     }
 }

@@ -1,4 +1,5 @@
-//! YAML with lines: several documents, anchors, equal keys; a line that cannot be read is left out and reported.
+//! A lenient YAML parser that records line numbers. It accepts several documents, anchors and duplicate keys; lines
+//! that cannot be parsed are skipped and reported.
 
 use std::collections::HashMap;
 
@@ -6,21 +7,21 @@ use saphyr_parser::{Event, Parser, ScalarStyle};
 
 use super::value::{Node, Value, plain_scalar};
 
-/// Nodes in one file. Copies of anchors count, and long texts among them as several nodes.
+/// Maximum number of nodes per file. Copies of anchors are counted, and long texts in them count as several nodes.
 const MAX_NODES: usize = 200_000;
-/// Bytes of a text that take about as much memory as a node.
+/// Number of bytes of text that require about as much memory as a node.
 const TEXT_OF_A_NODE: usize = 64;
 const MAX_DEPTH: usize = 64;
-/// Lines left out before the file is given up.
+/// Number of lines that are skipped before parsing is given up.
 const MAX_REPAIRS: usize = 24;
 
-/// The documents of a file and the lines that were left out.
+/// The documents of a file, and the lines that were skipped.
 pub(crate) struct Documents {
     pub(crate) docs: Vec<Node>,
     pub(crate) skipped: Vec<u32>,
 }
 
-/// Reads every document; a line at which the parser stops is blanked and reading starts anew, a bounded number of times.
+/// Parses all documents. A line at which the parser fails is blanked, and parsing is restarted, up to a limit.
 pub(crate) fn parse(text: &str) -> Documents {
     let mut lines: Vec<String> = text.lines().map(tabs).collect();
     let mut skipped = Vec::new();
@@ -32,7 +33,7 @@ pub(crate) fn parse(text: &str) -> Documents {
                 if skipped.len() >= MAX_REPAIRS {
                     return Documents { docs, skipped };
                 }
-                // A closing bracket in the column of its key is an error to this parser only.
+                // This parser, unlike others, rejects a closing bracket in the column of its key.
                 if !indented {
                     indented = true;
                     let mut changed = false;
@@ -47,7 +48,8 @@ pub(crate) fn parse(text: &str) -> Documents {
                 if realign(&mut lines, line as usize) {
                     continue;
                 }
-                // The error may be noticed after its line: blank the nearest line above that still holds something.
+                // An error may be detected after its line, so that the nearest non-empty line at or above it is
+                // blanked.
                 let from = (line as usize).clamp(1, lines.len().max(1));
                 let bad = (0..from).rev().find(|i| lines.get(*i).is_some_and(|l| !l.trim().is_empty()));
                 match bad.and_then(|i| lines.get_mut(i).map(|l| (i, l))) {
@@ -62,7 +64,7 @@ pub(crate) fn parse(text: &str) -> Documents {
     }
 }
 
-/// `-   name:` whose further keys stand left of `name`: moves the first key so that all stand in one column.
+/// Realigns an item `-   name:` whose further keys are left of `name`: moves the first key to their column.
 fn realign(lines: &mut [String], line: usize) -> bool {
     let indent = |l: &str| l.len() - l.trim_start().len();
     for near in [line, line.saturating_sub(1), line + 1] {
@@ -79,7 +81,7 @@ fn realign(lines: &mut [String], line: usize) -> bool {
             !body.is_empty() && t.starts_with("- ") && dash < want && want < key
         });
         let closer = above.filter(|a| {
-            // Nothing between may have left the item.
+            // All lines between must belong to the item.
             lines
                 .get(a + 1..near.saturating_sub(1))
                 .unwrap_or(&[])
@@ -96,7 +98,7 @@ fn realign(lines: &mut [String], line: usize) -> bool {
     false
 }
 
-/// Tabs in the indentation are blanks to people and an error to YAML.
+/// Replaces tabs in the indentation, which YAML does not allow, with blanks.
 fn tabs(line: &str) -> String {
     let body = line.trim_start_matches([' ', '\t']);
     let lead = line.get(..line.len() - body.len()).unwrap_or("");
@@ -123,7 +125,7 @@ fn attempt(text: &str) -> Result<Vec<Node>, (u32, Vec<Node>)> {
         match item {
             Ok((event, span)) => {
                 let mut line = u32::try_from(span.start.line()).unwrap_or(u32::MAX);
-                // The text of a block starts on the line after its sign.
+                // The text of a block scalar begins on the line after its header.
                 let block = matches!(event, Event::Scalar(_, ScalarStyle::Literal | ScalarStyle::Folded, ..));
                 if block && headers.get((line as usize).saturating_sub(1)) == Some(&true) {
                     line += 1;
@@ -144,7 +146,7 @@ fn attempt(text: &str) -> Result<Vec<Node>, (u32, Vec<Node>)> {
     Ok(loader.docs)
 }
 
-/// Whether a line ends with the sign of a block of text: `|`, `>-`, `|2+`.
+/// Whether a line ends with the header of a block scalar: `|`, `>-`, `|2+`.
 fn is_block_header(line: &str) -> bool {
     let t = line.split(" #").next().unwrap_or(line).trim_end();
     let body = t.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-'));
@@ -152,7 +154,7 @@ fn is_block_header(line: &str) -> bool {
 }
 
 impl Loader {
-    /// False when the bounds are reached.
+    /// Handles one event. Returns false if a limit is exceeded.
     fn take(&mut self, event: Event<'_>, line: u32) -> bool {
         self.nodes += 1;
         if self.nodes > MAX_NODES || self.stack.len() > MAX_DEPTH {
@@ -208,7 +210,8 @@ impl Loader {
     }
 
     fn done(&mut self, node: Node, anchor: usize, size: usize) {
-        // What is kept is a copy as well: anchors within anchors would multiply. The file ends at the next node.
+        // The stored node is a copy, which is also counted, since nested anchors would multiply. If it exceeds the
+        // limit, parsing ends at the next node.
         if anchor > 0 {
             self.nodes += size;
             if self.nodes <= MAX_NODES {

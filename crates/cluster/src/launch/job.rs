@@ -1,4 +1,5 @@
-//! A scenario in the words that all tools share: whole numbers, and what the software would otherwise decide.
+//! A scenario in a form common to all tools: whole numbers, and explicit values for what the software would otherwise
+//! choose.
 
 use atlas_catalog::{Architecture, Model, Transformer};
 use atlas_config::Mode;
@@ -12,40 +13,40 @@ use super::words::{one_line, slug};
 use super::{Options, STEPS, Unsupported, table};
 use crate::import::accelerator_label;
 
-/// What is launched.
+/// The job to launch.
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
-    /// A name for files and jobs.
+    /// Name of files and jobs.
     pub(crate) name: String,
-    /// The scenario, for settings that few tools have.
+    /// The scenario, for settings that only few tools have.
     pub(crate) scenario: &'a Scenario,
-    /// The model's entry.
+    /// Catalog entry of the model.
     pub(crate) model: &'a Model,
-    /// Its widths and counts.
+    /// Architecture of the model.
     pub(crate) transformer: &'a Transformer,
-    /// The repository or path that its weights come from.
+    /// Repository or path of the weights.
     pub(crate) weights: Option<String>,
-    /// The release that the scenario states.
+    /// Release that the scenario states.
     pub(crate) release: Option<String>,
-    /// The accelerator's vendor, which decides images and resource names.
+    /// Vendor of the accelerator, which determines images and resource names.
     pub(crate) vendor: String,
-    /// The target's and the workload's name.
+    /// Names of the target and the workload.
     pub(crate) from: (String, String),
-    /// The accelerator as short as people write it: `H100 80GB`.
+    /// Short label of the accelerator, such as `H100 80GB`.
     pub(crate) accelerator: Option<String>,
     /// Nodes that run the job.
     pub(crate) nodes: u64,
-    /// Devices of one node that the job uses.
+    /// Devices per node that the job uses.
     pub(crate) per_node: u64,
     /// Training or serving.
     pub(crate) work: Work,
-    /// What the user chose.
+    /// The user's options.
     pub(crate) options: &'a Options,
-    /// Why the planner doubts that it runs well.
+    /// Why the planner expects that the job may not run well.
     pub(crate) doubt: Option<String>,
 }
 
-/// What the job does.
+/// Kind of the job.
 #[derive(Debug)]
 pub(crate) enum Work {
     Training(Training),
@@ -69,31 +70,31 @@ pub(crate) struct Training {
     pub(crate) steps: u64,
     pub(crate) format: Format,
     pub(crate) sharding: Sharding,
-    /// Replicas that states are sharded over, where not all.
+    /// Number of replicas over which the state is sharded, if not all.
     pub(crate) shard: Option<u64>,
     pub(crate) recompute: Recompute,
-    /// Layers recomputed in full, where only some are.
+    /// Number of layers that are fully recomputed, if not all.
     pub(crate) recompute_layers: Option<u64>,
     pub(crate) optimizer: Optimizer,
 }
 
 impl Training {
-    /// Micro-batches that a rank accumulates.
+    /// Number of micro-batches per rank and step.
     pub(crate) fn accumulation(&self) -> u64 {
         self.global / (self.micro * self.dp).max(1)
     }
 }
 
-/// Servers.
+/// A serving deployment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Serving {
     pub(crate) tp: u64,
     pub(crate) pp: u64,
     pub(crate) ep: u64,
     pub(crate) attention_dp: u64,
-    /// Replicas over all nodes.
+    /// Number of replicas on all nodes.
     pub(crate) replicas: u64,
-    /// The weights' format, where it differs from that of the published weights.
+    /// Format of the weights, if it differs from the published weights.
     pub(crate) quantized: Option<Format>,
     pub(crate) kv: Option<Format>,
     pub(crate) prompt: u64,
@@ -106,33 +107,33 @@ pub(crate) struct Serving {
     pub(crate) chunked_prefill: Option<bool>,
     pub(crate) graphs: Option<bool>,
     pub(crate) draft_tokens: Option<u64>,
-    /// It is a pool that does nothing but prefill.
+    /// Whether this is a pool of prefill workers.
     pub(crate) only_prefills: bool,
 }
 
 impl Serving {
-    /// Devices of one replica.
+    /// Number of devices per replica.
     pub(crate) fn devices(&self) -> u64 {
         self.tp * self.pp * self.attention_dp
     }
 
-    /// The longest request: prompt and answer.
+    /// Maximum length of a request: prompt and output tokens.
     pub(crate) fn length(&self) -> u64 {
         self.prompt + self.generate
     }
 }
 
-/// Devices that one host has at most.
+/// Maximum number of devices per host.
 const MOST_IN_A_HOST: u64 = 16;
-/// Devices of a host in racks with one fabric: compute trays of NVL72 and TPU hosts have four.
+/// Devices per host in racks with one fabric: compute trays of NVL72 and TPU hosts have four.
 const HOST_IN_A_RACK: u64 = 4;
 
-/// Devices of one host of a target's node, which may be a rack; launchers count hosts.
+/// Number of devices per host, since launchers count hosts. A node of the target may be a whole rack.
 pub(crate) fn host(node: u64) -> u64 {
     if node > MOST_IN_A_HOST && node.is_multiple_of(HOST_IN_A_RACK) { HOST_IN_A_RACK } else { node }
 }
 
-/// A whole number of at least one.
+/// Rounds to a whole number of at least one.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the knobs' ranges")]
 pub(crate) fn count(value: impl Into<f64>) -> u64 {
     let value: f64 = value.into();
@@ -144,7 +145,7 @@ fn maybe(value: Option<Count>) -> Option<u64> {
 }
 
 impl<'a> Job<'a> {
-    /// Describes a scenario.
+    /// Derives the job from a scenario.
     pub(crate) fn of(
         parts: &'a Parts,
         scenario: &'a Scenario,
@@ -169,7 +170,7 @@ impl<'a> Job<'a> {
             return Err(lacking("tool", format!("{} {does}, and the workload's mode is {mode}", tool.label())));
         }
         let mut refused = Vec::new();
-        // What only may not fit, or answers late, can be tried.
+        // A scenario that may not fit in memory or is overloaded can still be tried.
         let doubt = estimate.detail.map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
         if let Some(verdict) = doubt.filter(|v| !matches!(v, Verdict::Overload { .. } | Verdict::Memory { .. })) {
             refused.push(Unsupported::new("plan", format!("the scenario cannot run: {}", verdict.describe())));
@@ -235,7 +236,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// The training run, for tools that only train.
+    /// The training run, or `None` if the job serves.
     pub(crate) fn training(&self) -> Option<&Training> {
         match &self.work {
             Work::Training(training) => Some(training),
@@ -243,7 +244,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The servers, for tools that only serve.
+    /// The serving deployment, or `None` if the job trains.
     pub(crate) fn serving(&self) -> Option<&Serving> {
         match &self.work {
             Work::Serving(serving) => Some(serving),
@@ -251,7 +252,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The repository of the weights, or the complaint that none is known.
+    /// Repository of the weights, or an error if none is known.
     pub(crate) fn repository(&self) -> Result<&str, Unsupported> {
         self.weights.as_deref().ok_or_else(|| {
             let reason = format!("no known repository of {}; use --model-path", self.model.id);
@@ -259,7 +260,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// What the tool calls the model, or the complaint that it does not know it.
+    /// Name of the model in the tool's configurations, or an error if the tool has none for it.
     pub(crate) fn known_as(&self, tool: &str) -> Result<&'static str, Unsupported> {
         table::model_name(tool, &self.model.id).ok_or_else(|| {
             let reason = format!("no known configuration of {tool} for {}", self.model.id);
@@ -267,7 +268,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// The comment at the head of every file.
+    /// The comment at the top of every file.
     pub(crate) fn header(&self, estimate: &Estimate, tool: Tool) -> String {
         let (target, workload) = &self.from;
         let hardware = match &self.accelerator {
@@ -296,7 +297,7 @@ impl<'a> Job<'a> {
         .collect()
     }
 
-    /// Remarks for the user: what the tool's draft notes, and what the job itself calls for.
+    /// Notes for the user: those of the tool's draft, and those about the job itself.
     pub(crate) fn notes(&self, mut notes: Vec<String>) -> Vec<String> {
         notes.extend(self.doubt.iter().map(|doubt| format!("planner warning: {doubt}")));
         if let Some(training) = self.training()
@@ -309,7 +310,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The release that the scenario names, not one that is assumed.
+/// The release that the scenario states; an assumed release is not used.
 fn parts_release(scenario: &Scenario) -> Option<String> {
     let stated = scenario.software.as_deref()?;
     stated.split_once('@').map(|(_, release)| release.to_owned())
@@ -320,7 +321,7 @@ fn training(scenario: &Scenario, estimate: &Estimate, options: &Options) -> Trai
     let moe = scenario.model.is_some_and(|model| model.is_moe());
     let answer = estimate.detail.and_then(|detail| detail.training);
     let stated = scenario.recompute(phase);
-    // Where the software or the planner chooses, the choice is written down.
+    // A recomputation that the software or the planner selects is stated explicitly.
     let recompute = match (stated, &answer) {
         (Recompute::Auto, Some(answer)) => answer.recompute,
         (Recompute::Auto, None) => Recompute::None,

@@ -1,34 +1,34 @@
-//! Configuration files with nested keys, as YAML, TOML or JSON, and the keys that the table of flags is asked about.
+//! Configuration files with nested keys, in YAML, TOML or JSON. Their keys are checked against the table of flags.
 
 use serde_json::{Map, Value, json};
 
 use super::words::yaml_text;
 
-/// Values by dotted key, in the order in which they are written.
+/// Values by dotted key, in output order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Keys {
     entries: Vec<(String, Value, bool)>,
 }
 
 impl Keys {
-    /// Adds a setting that the table of flags describes.
+    /// Adds a setting that is checked against the table of flags.
     pub(crate) fn put(&mut self, key: &str, value: impl Into<Value>) -> &mut Self {
         self.entries.push((key.to_owned(), value.into(), true));
         self
     }
 
-    /// Adds a value that the program needs besides settings: names, data, paths.
+    /// Adds a value that is not a setting: names, data, paths.
     pub(crate) fn other(&mut self, key: &str, value: impl Into<Value>) -> &mut Self {
         self.entries.push((key.to_owned(), value.into(), false));
         self
     }
 
-    /// Whether there is nothing.
+    /// Whether there are no values.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Settings with their values as text, each key without `prefix`; lists have no single value.
+    /// Keys without `prefix` and values of the settings, for the table of flags. Only strings and numbers have a value.
     pub(crate) fn settings(&self, prefix: &str) -> Vec<(String, Option<String>)> {
         let text = |value: &Value| match value {
             Value::String(text) => Some(text.clone()),
@@ -39,7 +39,7 @@ impl Keys {
         own.map(|(key, value, _)| (key.strip_prefix(prefix).unwrap_or(key).to_owned(), text(value))).collect()
     }
 
-    /// The values nested by the dots in their keys.
+    /// The values as a tree, nested by the dots in their keys.
     pub(crate) fn tree(&self) -> Map<String, Value> {
         let mut root = Map::new();
         for (key, value, _) in &self.entries {
@@ -58,7 +58,7 @@ impl Keys {
         root
     }
 
-    /// The values as YAML, in their order; keys of one mapping stand together.
+    /// Formats the values as YAML in their order, with the keys of each mapping grouped.
     pub(crate) fn yaml(&self, header: &str) -> String {
         let entries: Vec<(&str, &Value)> = self.entries.iter().map(|(key, value, _)| (key.as_str(), value)).collect();
         let mut out = header.to_owned();
@@ -66,12 +66,12 @@ impl Keys {
         out
     }
 
-    /// The values as JSON.
+    /// Formats the values as JSON.
     pub(crate) fn json(&self) -> String {
         format!("{:#}\n", Value::Object(self.tree()))
     }
 
-    /// The values as TOML: keys of the first part are tables, deeper ones dotted tables.
+    /// Formats the values as TOML. Everything before the last dot of a key is the name of its table.
     pub(crate) fn toml(&self, header: &str) -> String {
         let mut tables: Vec<(String, Vec<String>)> = Vec::new();
         for (key, value, _) in &self.entries {
@@ -90,7 +90,7 @@ impl Keys {
     }
 }
 
-/// Writes entries that share what stands before their keys.
+/// Writes entries with a common prefix of their keys.
 fn nested(entries: &[(&str, &Value)], indent: usize, out: &mut String) {
     let mut done: Vec<&str> = Vec::new();
     for (key, value) in entries {
@@ -113,7 +113,7 @@ fn nested(entries: &[(&str, &Value)], indent: usize, out: &mut String) {
     }
 }
 
-/// A scalar or a list as YAML on one line.
+/// Formats a scalar or a list as YAML on one line.
 fn yaml_scalar(value: &Value) -> String {
     match value {
         Value::String(text) => yaml_text(text),
@@ -149,7 +149,7 @@ fn yaml_item(item: &Value, indent: usize, out: &mut String) {
         Value::Object(map) => {
             let mut text = String::new();
             yaml_map(map, indent + 2, &mut text);
-            // The first key stands behind the dash.
+            // The first key follows the dash.
             out.push_str(&format!("{pad}- {}", text.trim_start_matches(' ')));
         }
         Value::String(text) if text.contains('\n') => {

@@ -1,8 +1,8 @@
-//! Launch files for a scenario: scripts, batch scripts and manifests that start what was planned.
+//! Launch files for a scenario: scripts, batch scripts and manifests that start the planned job.
 //!
-//! [`files`] describes the scenario in the words that all tools share, lets one tool write its command and its
-//! configuration, checks every flag against the table of flags, and wraps the command for the place where it runs.
-//! Settings that the tool cannot express are errors, all of them together, before anything is written.
+//! [`files`] converts the scenario to a form common to all tools. One tool then creates its command and configuration,
+//! every flag is checked against the table of flags, and the command is wrapped for its environment. Settings that the
+//! tool cannot express are reported as errors, all at once, before anything is written.
 
 mod job;
 mod keys;
@@ -24,11 +24,11 @@ pub(crate) use words::{one_line, slug, yaml_text};
 
 pub use tool::Tool;
 
-/// What the command runs in.
+/// Environment in which the command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wrap {
-    /// A shell script, started on every node.
+    /// A shell script that is started on every node.
     #[default]
     Plain,
     /// A Slurm batch script.
@@ -37,33 +37,33 @@ pub enum Wrap {
     Kubernetes,
 }
 
-/// How a batch script starts a container.
+/// How a batch script starts containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Container {
-    /// Options of `srun` that the Pyxis plugin adds.
+    /// The Pyxis plugin's options of `srun`.
     Pyxis,
     /// `apptainer exec`.
     Apptainer,
 }
 
-/// What a scenario does not say about its launch.
+/// Launch options that are not part of a scenario.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
-    /// The tool; the scenario's software decides where this is absent.
+    /// The tool. By default, the scenario's software determines it.
     pub tool: Option<Tool>,
-    /// Where it runs.
+    /// Environment in which the job runs.
     pub wrap: Wrap,
-    /// The container of a batch script.
+    /// Container runtime of a batch script.
     pub container: Option<Container>,
-    /// The image, instead of the tool's usual one.
+    /// Container image, instead of the tool's default.
     pub image: Option<String>,
-    /// The model's repository or path, instead of the known repository.
+    /// Repository or path of the model, instead of the known repository.
     pub model: Option<String>,
-    /// The repository or path of the weights that draft, where speculative decoding has its own.
+    /// Repository or path of the draft model's weights, if speculative decoding uses separate weights.
     pub draft_model: Option<String>,
-    /// The training program of tools that bring none, with its own arguments read from the environment.
+    /// Training program for tools that do not provide one. Its own arguments are read from the environment.
     pub program: Option<String>,
-    /// Steps of a training run; absent: as many as the scenario's training tokens take, else [`STEPS`].
+    /// Number of training steps. By default, the number that the scenario's training tokens require, or [`STEPS`].
     pub steps: Option<u64>,
     /// Slurm partition.
     pub partition: Option<String>,
@@ -71,37 +71,37 @@ pub struct Options {
     pub account: Option<String>,
     /// Slurm quality of service.
     pub qos: Option<String>,
-    /// Limit of a batch job's time, as Slurm writes it.
+    /// Time limit of a batch job, in Slurm's format.
     pub time: Option<String>,
-    /// Type of the accelerators in the scheduler's words, such as `h100`.
+    /// Type of the accelerators in the scheduler, such as `h100`.
     pub gpu_type: Option<String>,
     /// Kubernetes namespace.
     pub namespace: Option<String>,
-    /// What the name of the job ends with, after those of workload and target.
+    /// Suffix of the job's name, after the names of workload and target.
     pub suffix: Option<String>,
 }
 
-/// Steps of a training run where neither the scenario nor the user says how many.
+/// Number of training steps if neither the scenario nor the user specifies it.
 pub const STEPS: u64 = 50;
 
 /// A file to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Its name, without a folder.
+    /// File name without a directory.
     pub name: String,
-    /// What it holds.
+    /// Contents.
     pub text: String,
-    /// Whether it can be executed.
+    /// Whether the file is executable.
     pub executable: bool,
 }
 
-/// A setting of the scenario that cannot be launched as asked.
+/// A setting of the scenario that cannot be launched as requested.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{setting}: {reason}")]
 pub struct Unsupported {
-    /// The setting, by the name of its knob or flag.
+    /// Name of the knob or flag.
     pub setting: String,
-    /// What is wrong, and what to do.
+    /// What is wrong, and how to fix it.
     pub reason: String,
 }
 
@@ -111,23 +111,23 @@ impl Unsupported {
     }
 }
 
-/// Files of one launch.
+/// The files of one launch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launch {
-    /// The tool that they are for.
+    /// The tool that they use.
     pub tool: Tool,
-    /// A name for the job, which also starts the names of the files.
+    /// Name of the job, which is also the prefix of the file names.
     pub name: String,
-    /// The files; the first is the one to submit.
+    /// The files. The first one is the file to submit.
     pub files: Vec<File>,
-    /// What the user should know and the files do not say.
+    /// Notes for the user that are not stated in the files.
     pub notes: Vec<String>,
 }
 
-/// Writes the launch files of a scenario.
+/// Creates the launch files of a scenario.
 ///
 /// # Errors
-/// Every setting that cannot be expressed.
+/// All settings that cannot be expressed.
 pub fn files(parts: &Parts, scenario: &Scenario, options: &Options) -> Result<Launch, Vec<Unsupported>> {
     let estimate = atlas_plan::engine::estimate(scenario);
     let tool = options.tool.map_or_else(|| Tool::of(scenario), Ok).map_err(|problem| vec![problem])?;
@@ -158,13 +158,13 @@ pub fn files(parts: &Parts, scenario: &Scenario, options: &Options) -> Result<La
     Ok(Launch { tool, name: job.name.clone(), files, notes: job.notes(draft.notes) })
 }
 
-/// The figure that a run is compared with: tokens per second of all accelerators.
+/// The metric with which a run is compared: tokens per second of all accelerators.
 #[must_use]
 pub fn predicted(estimate: &Estimate) -> f64 {
     estimate.total.tokens_per_sec
 }
 
-/// Whether the job trains.
+/// Whether the job is a training job.
 fn trains(job: &Job<'_>) -> bool {
     matches!(job.work, Work::Training(_))
 }

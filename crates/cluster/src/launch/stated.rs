@@ -1,4 +1,4 @@
-//! Which settings a scenario states, so that none is lost without a word.
+//! Settings that a scenario states, so that none is silently dropped.
 
 use atlas_config::Mode;
 use atlas_core::count::Count;
@@ -8,8 +8,8 @@ use atlas_core::plan::{
 use atlas_plan::knob::Knob;
 use atlas_plan::scenario::Scenario;
 
-/// Settings of software that files or knobs state, with the value in effect. What describes hardware, prices, data or
-/// the analysis is no setting of a tool.
+/// Software settings that files or knobs state, with their effective values. Knobs that describe hardware, prices, data
+/// or the analysis are not settings of a tool.
 pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
     let (phase, plan) = (&scenario.base, &scenario.base.plan);
     let (switches, serving) = (&plan.switches, &plan.serving);

@@ -1,4 +1,4 @@
-//! The flags that tools take, as read in their sources; `workload/flag_sources.csv` has the places.
+//! The flags of the tools, as read from their sources. `workload/flag_sources.csv` lists the source locations.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -8,9 +8,9 @@ use atlas_catalog::software::Version;
 /// One flag or key.
 #[derive(Debug)]
 pub(crate) struct Flag {
-    /// The first release that has it, where known.
+    /// First release that has the flag, if known.
     since: Option<&'static str>,
-    /// The values it takes; empty if they are not a list.
+    /// Values that the flag accepts; empty if there is no list of them.
     choices: Vec<&'static str>,
 }
 
@@ -22,7 +22,7 @@ fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| {
         let mut table = Table::new();
-        // No field of the table holds a comma in quotes except `read_at`, so that texts can be borrowed.
+        // Only the field `read_at` may be quoted, so that all fields can be borrowed from the text.
         for line in TEXT.lines().skip(1) {
             let Some((tool, rest)) = line.split_once(',') else { continue };
             let rest = match rest.strip_prefix('"') {
@@ -43,24 +43,24 @@ fn table() -> &'static Table {
     })
 }
 
-/// Why a tool would not take a flag.
+/// Reason why a tool would reject a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Objection {
     /// The tool has no such flag.
     Unknown,
-    /// The flag does not take this value.
+    /// The flag does not accept this value. Contains the accepted values.
     Value(String),
-    /// The release is older than the flag.
+    /// The release is older than this one, which introduced the flag.
     Since(&'static str),
 }
 
-/// Asks whether a tool at a release takes a flag with a value.
+/// Checks whether a release of a tool accepts a flag with a value.
 pub(crate) fn check(tool: &str, flag: &str, value: Option<&str>, release: Option<&str>) -> Result<(), Objection> {
-    // Trainers of Hugging Face take the keys of their files as flags.
+    // Hugging Face trainers accept the keys of their configuration files as flags.
     let name = if tool == "hf-trainer" { flag.trim_start_matches('-') } else { flag };
     let found = table().iter().find(|((t, f), _)| *t == tool && *f == name).map(|(_, found)| found);
     let Some(found) = found else { return Err(Objection::Unknown) };
-    // `null` unsets what a recipe sets.
+    // `null` removes a value that a recipe sets.
     if let Some(value) = value.filter(|value| *value != "null")
         && !found.choices.is_empty()
         && !found.choices.contains(&value)
@@ -79,7 +79,8 @@ pub(crate) fn check(tool: &str, flag: &str, value: Option<&str>, release: Option
 
 const NAMES: &str = include_str!("../../model_names.csv");
 
-/// The catalog's model that some tool calls by this name: the first of those that a tool does not tell apart.
+/// The catalog model to which a tool refers by this name. If a tool uses one name for several models, the first of
+/// them.
 pub(crate) fn model_of_tool(name: &str) -> Option<&'static str> {
     let bare = name.rsplit('/').next().unwrap_or(name);
     NAMES.lines().skip(1).find_map(|line| {
@@ -90,7 +91,7 @@ pub(crate) fn model_of_tool(name: &str) -> Option<&'static str> {
     })
 }
 
-/// What a tool calls a model of the catalog.
+/// The name by which a tool refers to a model of the catalog.
 pub(crate) fn model_name(tool: &str, model: &str) -> Option<&'static str> {
     NAMES.lines().skip(1).find_map(|line| {
         let mut fields = line.split(',');

@@ -1,11 +1,11 @@
-//! The tools that can be launched.
+//! The tools for which launch files can be created.
 
 use atlas_config::Mode;
 use atlas_plan::scenario::Scenario;
 
 use super::Unsupported;
 
-/// A training framework or serving engine that can be launched.
+/// A training framework or serving engine for which launch files can be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tool {
     /// Megatron-LM's `pretrain_gpt.py`.
@@ -14,13 +14,13 @@ pub enum Tool {
     MegatronBridge,
     /// NeMo's `megatron_gpt_pretraining.py`.
     Nemo,
-    /// Primus with its Megatron back end.
+    /// Primus with its Megatron backend.
     Primus,
     /// torchtitan.
     Torchtitan,
-    /// DeepSpeed under the trainer of Hugging Face.
+    /// DeepSpeed with the Hugging Face Trainer.
     DeepSpeed,
-    /// FSDP through accelerate, under the trainer of Hugging Face.
+    /// FSDP through Accelerate, with the Hugging Face Trainer.
     Accelerate,
     /// MaxText.
     MaxText,
@@ -37,7 +37,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// Every tool with its name on the command line and its name in texts.
+    /// All tools, with their names on the command line and in text.
     pub const ALL: [(Tool, &'static str, &'static str); 13] = [
         (Tool::MegatronLm, "megatron-lm", "Megatron-LM"),
         (Tool::MegatronBridge, "megatron-bridge", "Megatron-Bridge"),
@@ -54,25 +54,25 @@ impl Tool {
         (Tool::Dynamo, "dynamo", "Dynamo"),
     ];
 
-    /// Its name on the command line.
+    /// Name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         Tool::ALL.iter().find(|(tool, ..)| *tool == self).map_or("", |(_, name, _)| name)
     }
 
-    /// Its name in texts.
+    /// Name in text.
     #[must_use]
     pub fn label(self) -> &'static str {
         Tool::ALL.iter().find(|(tool, ..)| *tool == self).map_or("", |(_, _, label)| label)
     }
 
-    /// The tool of that name.
+    /// Returns the tool with this command-line name.
     #[must_use]
     pub fn named(name: &str) -> Option<Tool> {
         Tool::ALL.iter().find(|(_, known, _)| known.eq_ignore_ascii_case(name)).map(|(tool, ..)| *tool)
     }
 
-    /// The software family that it runs, where it is of one.
+    /// The software family of the tool, if it has exactly one.
     #[must_use]
     pub fn family(self) -> Option<&'static str> {
         Some(match self {
@@ -83,19 +83,19 @@ impl Tool {
         })
     }
 
-    /// The tool that a scenario's software leads to, if any.
+    /// The default tool for the software of a scenario, if there is one.
     #[must_use]
     pub fn usual(scenario: &Scenario) -> Option<Tool> {
         Tool::of(scenario).ok()
     }
 
-    /// Whether it trains.
+    /// Whether the tool trains.
     #[must_use]
     pub fn trains(self) -> bool {
         self < Tool::Vllm
     }
 
-    /// The tool of a scenario's software family.
+    /// Returns the default tool for the software of a scenario.
     pub(crate) fn of(scenario: &Scenario) -> Result<Tool, Unsupported> {
         if scenario.mode() == Mode::Inference && scenario.base.pools().is_some() {
             return Ok(Tool::Dynamo);

@@ -1,21 +1,21 @@
-//! Words of a command line: quoted where a shell would change them, and lines of arguments with comments.
+//! Words of a command line, quoted where necessary, and lines of arguments with comments.
 
 use atlas_detect::text::shell_word;
 
 /// One word of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Word {
-    /// A text that the program gets as it is.
+    /// Text that the program receives unchanged.
     Plain(String),
     /// A shell expression written by this program, such as `"$HEAD_NODE:29500"`.
     Shell(&'static str),
 }
 
 impl Word {
-    /// The word as a shell reads it.
+    /// The word in shell syntax.
     pub(crate) fn shell(&self) -> String {
         match self {
-            // No shell can hold a NUL.
+            // A shell word cannot contain NUL.
             Word::Plain(text) => shell_word(&text.replace('\0', "")),
             Word::Shell(expression) => (*expression).to_owned(),
         }
@@ -43,11 +43,11 @@ impl From<u64> for Word {
 /// A flag with its value, or a comment between flags.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Line {
-    /// A comment on what follows.
+    /// A comment on the following lines.
     Comment(String),
-    /// A setting that the table of flags is asked about.
+    /// A setting that is checked against the table of flags.
     Setting(String, Option<Word>),
-    /// What the program needs besides settings: addresses, data, names.
+    /// Words that are not settings: addresses, data, names.
     Other(Vec<Word>),
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Starts a group of flags.
+    /// Starts a group of flags with a comment.
     pub(crate) fn comment(&mut self, text: &str) -> &mut Self {
         self.lines.push(Line::Comment(text.to_owned()));
         self
@@ -70,7 +70,7 @@ impl Arguments {
         self
     }
 
-    /// Adds a flag with a value where there is one.
+    /// Adds a flag if it has a value.
     pub(crate) fn maybe(&mut self, flag: &str, value: Option<impl Into<Word>>) -> &mut Self {
         if let Some(value) = value {
             self.put(flag, value);
@@ -86,19 +86,19 @@ impl Arguments {
         self
     }
 
-    /// Adds words that no table describes.
+    /// Adds words that are not checked against the table of flags.
     pub(crate) fn other(&mut self, words: impl IntoIterator<Item = Word>) -> &mut Self {
         self.lines.push(Line::Other(words.into_iter().collect()));
         self
     }
 
-    /// Adds `key=value` settings.
+    /// Adds a `key=value` setting.
     pub(crate) fn assign(&mut self, key: &str, value: impl Into<Word>) -> &mut Self {
         self.lines.push(Line::Setting(format!("{key}="), Some(value.into())));
         self
     }
 
-    /// The flags that a table describes, with their values.
+    /// The flags to check against the table, with their values.
     pub(crate) fn settings(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.lines.iter().filter_map(|line| match line {
             Line::Setting(flag, value) => {
@@ -112,11 +112,11 @@ impl Arguments {
         })
     }
 
-    /// The arguments as a bash array.
+    /// Formats the arguments as a bash array.
     pub(crate) fn array(&self, name: &str) -> String {
         let mut out = format!("{name}=(\n");
         for (index, line) in self.lines.iter().enumerate() {
-            // A heading without flags says nothing.
+            // Comments without flags are left out.
             if matches!((line, self.lines.get(index + 1)), (Line::Comment(_), None | Some(Line::Comment(_)))) {
                 continue;
             }
@@ -133,7 +133,7 @@ impl Arguments {
         out
     }
 
-    /// The arguments as plain words, for manifests; `None` if one needs a shell.
+    /// The arguments as plain words for manifests; `None` if one of them needs a shell.
     pub(crate) fn plain(&self) -> Option<Vec<String>> {
         let text = |word: &Word| match word {
             Word::Plain(text) => Some(text.clone()),
@@ -161,13 +161,13 @@ impl Arguments {
     }
 }
 
-/// Text for a comment: one line, nothing that steers a terminal.
+/// Replaces control characters with spaces, so that the text is a single-line comment.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A name for jobs, files and Kubernetes objects: lower-case letters, digits and single dashes, at most 52 characters,
-/// since controllers add to the 63 that a label may have.
+/// Converts a text to a name for jobs, files and Kubernetes objects: lower-case letters, digits and single dashes. It
+/// has at most 52 characters, since controllers add suffixes and a label is limited to 63.
 pub(crate) fn slug(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars().flat_map(char::to_lowercase) {
@@ -187,7 +187,7 @@ pub(crate) fn slug(text: &str) -> String {
     }
 }
 
-/// A scalar for YAML: plain where every reader takes it for text, else in double quotes.
+/// Formats a YAML scalar: plain if every parser reads it as a string, otherwise in double quotes.
 pub(crate) fn yaml_text(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     let word = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
@@ -198,7 +198,7 @@ pub(crate) fn yaml_text(text: &str) -> String {
     if word { text.to_owned() } else { serde_json::Value::from(text).to_string() }
 }
 
-/// The text as a YAML block scalar's lines, indented.
+/// Indents the lines of a YAML block scalar.
 pub(crate) fn block(text: &str, indent: usize) -> String {
     let pad = " ".repeat(indent);
     text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("{pad}{line}\n") }).collect()

@@ -1,4 +1,4 @@
-//! Runs on this machine, which outlive the command that starts them.
+//! Runs on this machine that outlive the submitting command.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -6,10 +6,11 @@ use std::process::{Command, Stdio};
 
 use super::{Plan, Run};
 
-/// Starts all runs, one after the other, in a process of their own, with the output in log files beside the script.
+/// Starts a detached process that performs all runs one after the other. Their output is written to log files in the
+/// directory of the script.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn start(plan: &Plan) -> io::Result<Vec<Run>> {
     const LOOP: &str = "for run in $(seq \"$2\"); do bash \"$1\" > \"$1.$run.log\" 2>&1; done";
     let bash = atlas_detect::runner::find_program("bash")
@@ -19,7 +20,7 @@ pub fn start(plan: &Plan) -> io::Result<Vec<Run>> {
     let mut process = Command::new(bash);
     process.args(["-c", LOOP, "runs"]).arg(&path).arg(plan.runs.to_string());
     process.current_dir(&plan.folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
-    // Out of the terminal's group, so that Ctrl-C does not end it.
+    // A separate process group, so that Ctrl-C in the terminal does not end the runs.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut process, 0);
     let child = process.spawn()?;

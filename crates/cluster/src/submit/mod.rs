@@ -1,4 +1,5 @@
-//! Submitting launch files: to Slurm, to Kubernetes, or on this machine, with a record of what was asked and predicted.
+//! Submits launch files to Slurm, to Kubernetes, or on this machine, and records the submitted scenario and its
+//! prediction.
 
 mod local;
 mod pending;
@@ -17,40 +18,40 @@ pub use record::{Prediction, Run, Submission, now};
 
 use crate::launch::Wrap;
 
-/// Time that a scheduler's command may take: a busy controller answers slowly.
+/// Timeout of the scheduler's commands. A busy controller answers slowly.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where a job goes, and what is run for it.
+/// What to submit, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Where it goes.
+    /// Where the job runs.
     pub wrap: Wrap,
-    /// The directory of the files.
+    /// Directory of the files.
     pub folder: PathBuf,
     /// The file to submit.
     pub file: String,
-    /// How often it runs, one run after the other.
+    /// Number of runs, which are performed one after the other.
     pub runs: u32,
-    /// The word that marks its jobs, so that they are found again.
+    /// Tag of the jobs, by which they can be found again.
     pub tag: String,
 }
 
-/// Why nothing was submitted.
+/// Why a job cannot be submitted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// The path cannot be given to a command.
+    /// The path is not valid Unicode, so that it cannot be passed to a command.
     #[error("{0} cannot be passed on a command line")]
     Path(PathBuf),
-    /// Runs of a manifest would run at the same time.
+    /// Several runs of a manifest would run concurrently.
     #[error("Kubernetes would run all {0} runs at the same time; submit them one after another")]
     Runs(u32),
 }
 
 impl Plan {
-    /// The command of run `index`, from 1; `before` is the job that it waits for.
+    /// The command that submits run `index`, counted from 1. The run waits for the job `before`.
     ///
     /// # Errors
-    /// A path that is no text, or runs that would compete.
+    /// If a path is not valid Unicode, or several runs would run concurrently.
     pub fn command(&self, index: u32, before: Option<&str>) -> Result<Command, SubmitError> {
         let folder = self.folder.to_str().ok_or_else(|| SubmitError::Path(self.folder.clone()))?;
         let path = self.folder.join(&self.file);
@@ -70,19 +71,19 @@ impl Plan {
         Ok(command.within(TIMEOUT))
     }
 
-    /// What will be run, as lines for a shell.
+    /// The commands as lines for a shell.
     ///
     /// # Errors
-    /// As [`Plan::command`].
+    /// Errors of [`Plan::command`].
     pub fn shown(&self) -> Result<Vec<String>, SubmitError> {
         let before = |index| (index > 1).then_some("ID_OF_THE_RUN_BEFORE");
         (1..=self.runs).map(|index| Ok(self.command(index, before(index))?.shell_line())).collect()
     }
 
-    /// Submits all runs to a scheduler. A run that is refused ends the list, since those behind it wait for it.
+    /// Submits all runs to a scheduler. Stops at the first run that is rejected, since the following ones depend on it.
     ///
     /// # Errors
-    /// As [`Plan::command`].
+    /// Errors of [`Plan::command`].
     pub fn submit(&self, runner: &dyn Runner) -> Result<Vec<Run>, SubmitError> {
         let mut runs: Vec<Run> = Vec::new();
         for index in 1..=self.runs {
@@ -106,7 +107,8 @@ impl Plan {
     }
 }
 
-/// The job in what a scheduler answers: `1234` or `1234;cluster` of `sbatch --parsable`, `job.batch/name created`.
+/// Parses the job from the scheduler's output: `1234` or `1234;cluster` of `sbatch --parsable`, or `job.batch/name
+/// created`.
 fn job_of(wrap: Wrap, answer: &str) -> Option<String> {
     let lines = answer.lines().map(str::trim).filter(|line| !line.is_empty());
     match wrap {
@@ -128,7 +130,7 @@ fn job_of(wrap: Wrap, answer: &str) -> Option<String> {
     }
 }
 
-/// The program that submits, so that its absence is known before anything is written.
+/// The program that submits jobs, so that callers can check that it is installed before anything is written.
 #[must_use]
 pub fn program(wrap: Wrap) -> &'static str {
     match wrap {
@@ -138,13 +140,13 @@ pub fn program(wrap: Wrap) -> &'static str {
     }
 }
 
-/// A new mark for the jobs of a submission.
+/// Creates a new tag for the jobs of a submission.
 #[must_use]
 pub fn tag() -> String {
     format!("atlas-{:016x}", std::hash::RandomState::new().build_hasher().finish())
 }
 
-/// The folder that holds records of submissions, in the user's state directory.
+/// Directory of the records of submissions, in the user's state directory.
 #[must_use]
 pub fn folder(state: &Path) -> PathBuf {
     state.join("submissions")
@@ -156,7 +158,7 @@ mod tests {
     use atlas_detect::runner::{Output, RunError};
     use std::sync::Mutex;
 
-    /// Answers in turn, and keeps what it was asked.
+    /// A runner that returns the given answers in turn and records the commands.
     struct Answers(Mutex<Vec<(String, i32)>>, Mutex<Vec<String>>);
 
     impl Runner for Answers {

@@ -1,5 +1,5 @@
-//! What is about to be submitted. It is written before the scheduler is asked, so that a process that is killed between the
-//! answer of the scheduler and its record leaves enough to find the job again.
+//! Pending submissions. They are written before the scheduler is called, so that the job can be found again if the
+//! process is killed between the scheduler's answer and the record.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,52 +16,52 @@ use super::{Plan, Run, Submission, TIMEOUT, job_of};
 use crate::history::{Entry, JOBS};
 use crate::launch::Wrap;
 
-/// How the names of these files begin.
+/// Prefix of the file names.
 const PREFIX: &str = "pending-";
 
-/// Age from which a submission of another machine, whose process cannot be seen, counts as interrupted.
+/// Age from which a submission by another machine counts as interrupted, since its process cannot be observed.
 const STALE: Duration = Duration::from_secs(15 * 60);
 
-/// A submission under way.
+/// A submission in progress.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pending {
-    /// The word that marks its jobs: `atlas-1f2e3d4c`.
+    /// Tag of its jobs, such as `atlas-1f2e3d4c`.
     pub tag: String,
-    /// The process that submits.
+    /// Id of the submitting process.
     pub process: u32,
-    /// The machine of the process.
+    /// Host name of the process's machine.
     pub host: Option<String>,
-    /// The record, without runs yet.
+    /// The record, without runs.
     pub record: Submission,
-    /// The entry of the history, without jobs yet; `None` if no history is kept.
+    /// The entry of the history, without jobs. `None` if no history is kept.
     pub entry: Option<Entry>,
     /// The plan whose files were written.
     pub plan: Plan,
 }
 
-/// What became of a submission that was interrupted.
+/// Result of looking up an interrupted submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// Jobs of the scheduler that bear its mark.
+    /// Jobs of the scheduler with the tag.
     Jobs(Vec<Run>),
-    /// The scheduler answers and knows none: nothing was submitted, or it ended long ago.
+    /// The scheduler has no such jobs: nothing was submitted, or the jobs ended long ago.
     Nothing,
-    /// The scheduler cannot be asked now.
+    /// The scheduler cannot be queried, with the reason.
     Unknown(String),
 }
 
 impl Pending {
-    /// Writes it; the file is the only one of its mark.
+    /// Writes the file. There is only one file per tag.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
         let path = folder.join(format!("{PREFIX}{}.json", self.tag));
         write_new(&path, format!("{:#}\n", serde_json::to_value(self).map_err(io::Error::other)?))?;
         Ok(path)
     }
 
-    /// The submissions of a folder that were begun and not recorded, with those that cannot be read left out.
+    /// Submissions in a directory that were started and not recorded. Files that cannot be read are ignored.
     #[must_use]
     pub fn all(folder: &Path) -> Vec<(PathBuf, Pending)> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -79,7 +79,7 @@ impl Pending {
         found
     }
 
-    /// Whether its process may still be at work, so that it must be left alone.
+    /// Whether the submitting process may still be running, so that the submission must not be touched.
     #[must_use]
     pub fn at_work(&self, host: Option<&str>, now: Timestamp) -> bool {
         let processes = Path::new("/proc/self");
@@ -89,14 +89,14 @@ impl Pending {
         self.age(now) < STALE
     }
 
-    /// How long ago it was begun; forever where its time cannot be read.
+    /// Time since the start; `Duration::MAX` if the timestamp cannot be parsed.
     #[must_use]
     pub fn age(&self, now: Timestamp) -> Duration {
         let begun = self.record.ts.parse::<Timestamp>();
         begun.map_or(Duration::MAX, |begun| now.duration_since(begun).unsigned_abs())
     }
 
-    /// Asks the scheduler for its jobs.
+    /// Queries the scheduler for the jobs of the submission.
     #[must_use]
     pub fn look(&self, runner: &dyn Runner) -> Found {
         match self.plan.wrap {
@@ -110,7 +110,7 @@ impl Pending {
                     Ok(text) => found(job_of(Wrap::Kubernetes, &text).map(|job| (1, job)), &self.tag),
                 }
             }
-            // Its process bears no mark; what it writes stands beside the script.
+            // The process has no tag; its output is in the directory of the script.
             Wrap::Plain => Found::Nothing,
         }
     }
@@ -118,7 +118,8 @@ impl Pending {
     fn jobs_of_slurm(&self, runner: &dyn Runner) -> Found {
         let queue = Command::new("squeue", &["--me", "--noheader", "--states=all", "--format=%i|%k"]);
         let queued = answer(runner, queue);
-        // The accounting keeps comments where the cluster stores them, and jobs after the queue has forgotten them.
+        // The accounting also lists jobs that are no longer in the queue, and their comments if the cluster stores
+        // them.
         let since = self.record.ts.get(..19).unwrap_or_default();
         let since = format!("--starttime={since}");
         let past =
@@ -140,7 +141,7 @@ impl Pending {
         }
     }
 
-    /// The record and the entry with the runs that were submitted.
+    /// Completes the record and the entry with the submitted runs.
     #[must_use]
     pub fn complete(self, runs: Vec<Run>) -> (Submission, Option<Entry>) {
         let record = Submission { runs, ..self.record };
@@ -156,7 +157,7 @@ impl Pending {
     }
 }
 
-/// Runs that were found, as records have them.
+/// Converts the jobs that were found to runs.
 fn found(jobs: impl IntoIterator<Item = (u32, String)>, tag: &str) -> Found {
     let runs: Vec<Run> = jobs
         .into_iter()
@@ -181,7 +182,7 @@ mod tests {
     use crate::submit::Prediction;
     use atlas_detect::runner::{Output, RunError};
 
-    /// A cluster that answers `squeue` and has no accounting.
+    /// A runner for a cluster that answers `squeue` and has no accounting.
     struct Queue(Result<&'static str, ()>);
 
     impl Runner for Queue {

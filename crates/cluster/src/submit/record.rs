@@ -1,4 +1,4 @@
-//! What is kept of a submission.
+//! Records of submissions.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,21 +8,21 @@ use atlas_document::sources::read_text;
 use atlas_plan::estimate::Estimate;
 use serde::{Deserialize, Serialize};
 
-/// The figures that a run is compared with.
+/// The predicted metrics with which a run is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     /// Tokens per second of all accelerators.
     pub tokens_per_sec: f64,
-    /// The lower end of the 90 % interval, where the engine gives one.
+    /// Lower bound of the 90 % interval, if the engine provides one.
     pub low: Option<f64>,
-    /// The upper end.
+    /// Upper bound of the interval.
     pub high: Option<f64>,
-    /// Time of an optimizer step, ms; 0 in serving.
+    /// Time per optimizer step, ms; 0 for serving.
     pub step_time_ms: f64,
 }
 
 impl Prediction {
-    /// The figures of an estimate.
+    /// The metrics of an estimate.
     #[must_use]
     pub fn of(estimate: &Estimate) -> Prediction {
         let rate = estimate.total.tokens_per_sec;
@@ -39,24 +39,24 @@ impl Prediction {
 /// One run of a submission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// Its number, from 1.
+    /// Index, from 1.
     pub index: u32,
-    /// The command that submitted it, as a line for a shell.
+    /// The submitting command, as a line for a shell.
     pub command: String,
-    /// The scheduler's name of the job, or the process on this machine.
+    /// Job id of the scheduler, or the process id on this machine.
     pub job: Option<String>,
-    /// Why it was not accepted.
+    /// Why it was rejected.
     pub problem: Option<String>,
 }
 
-/// A submission with its plan and its prediction.
+/// A submission, with its plan and prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Submission {
-    /// When, RFC 3339, UTC.
+    /// Time of the submission, RFC 3339 in UTC.
     pub ts: String,
-    /// The job's name.
+    /// Name of the job.
     pub name: String,
-    /// The word that marks its jobs.
+    /// Tag of its jobs.
     pub tag: String,
     /// The tool.
     pub tool: String,
@@ -66,23 +66,23 @@ pub struct Submission {
     pub target: String,
     /// Name of the workload.
     pub workload: String,
-    /// The software in effect, with its release.
+    /// The effective software, with its release.
     pub software: String,
-    /// Knobs that differ from the files, as `--set` takes them.
+    /// Knobs that differ from the files, in the format of `--set`.
     pub set: Vec<String>,
-    /// What is predicted.
+    /// The prediction.
     pub predicted: Prediction,
-    /// The files that were submitted.
+    /// The submitted files.
     pub files: Vec<PathBuf>,
-    /// Its runs.
+    /// The runs.
     pub runs: Vec<Run>,
 }
 
 impl Submission {
-    /// Writes the record to the file of its mark, which is written once.
+    /// Writes the record to a new file, whose name contains the tag.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
         let text = format!("{:#}\n", serde_json::to_value(self).map_err(io::Error::other)?);
         let time: String = self.ts.chars().filter(char::is_ascii_digit).take(14).collect();
@@ -94,12 +94,12 @@ impl Submission {
     }
 }
 
-/// Whether a file holds just this.
+/// Whether the file contains exactly this text.
 fn same(path: &Path, text: &str) -> bool {
     read_text(path).is_ok_and(|there| there == text)
 }
 
-/// The time of now, RFC 3339, UTC.
+/// The current time, RFC 3339 in UTC.
 #[must_use]
 pub fn now() -> String {
     jiff::Timestamp::now().to_string()

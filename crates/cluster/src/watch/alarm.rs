@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use atlas_detect::runner::Command;
 
-/// A program and its arguments, in which `{message}`, `{cause}`, `{step}` and `{job}` stand for what the alarm says.
+/// A program and its arguments. The placeholders `{message}`, `{cause}`, `{step}` and `{job}` are replaced when an
+/// alarm is raised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlarmCommand {
     program: String,
@@ -22,21 +23,21 @@ impl FromStr for AlarmCommand {
 }
 
 impl AlarmCommand {
-    /// The command with its names replaced. A value stays inside its word, whatever it holds.
+    /// The command with its placeholders replaced. A value remains part of its word, whatever characters it contains.
     #[must_use]
     pub fn filled(&self, values: &[(&str, &str)]) -> Command {
         let arguments = self.arguments.iter().map(|word| replaced(word, values)).collect();
         Command { arguments, ..Command::new(&self.program, &[]) }
     }
 
-    /// As a line for a shell, names not replaced.
+    /// The command as a line for a shell, with the placeholders.
     #[must_use]
     pub fn shown(&self) -> String {
         self.filled(&[]).shell_line()
     }
 }
 
-/// The words of a line, with the quotes of a shell and nothing else of it.
+/// Splits a line into words. Shell quoting is supported, but no other shell syntax.
 fn words(text: &str) -> Result<Vec<String>, String> {
     let mut words: Vec<String> = Vec::new();
     // `None` between words.
@@ -81,7 +82,7 @@ fn words(text: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// The text with every name replaced, in one pass: what is put in is never looked at again.
+/// Replaces all placeholders in a single pass, so that placeholders in values are not replaced.
 fn replaced(text: &str, values: &[(&str, &str)]) -> String {
     let mut out = String::new();
     let mut rest = text;

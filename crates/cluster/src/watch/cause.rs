@@ -1,30 +1,30 @@
-//! Causes of a deviation, and how they are weighed against each other.
+//! Causes of deviations from a prediction, and their likelihoods.
 
 use atlas_core::math;
 use atlas_core::sort;
 use serde_json::{Value, json};
 
-/// Why a run is slower than predicted.
+/// Possible reason why a run is slower than predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// Collectives take longer: congestion, a slow link, another route.
+    /// Collectives take longer: congestion, a slow link, a different route.
     Network,
     /// One accelerator or node is slower than the others.
     Straggler,
-    /// All accelerators run at lower clocks: heat, power limit.
+    /// All accelerators run at lower clocks: temperature, power limit.
     Clocks,
-    /// The host: data loading, checkpoints, garbage collection, launches.
+    /// The host is slow: data loading, checkpoints, garbage collection, kernel launches.
     Host,
-    /// Room for keys and values is short: requests wait or are preempted.
+    /// The KV cache is full: requests wait or are preempted.
     KvCache,
-    /// More or longer requests than planned.
+    /// There are more or longer requests than planned.
     Load,
-    /// The plan: the job runs with other settings, or the estimate is off.
+    /// The job runs with different settings than planned, or the estimate is wrong.
     Plan,
 }
 
 impl Cause {
-    /// In words.
+    /// Name in text.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl Cause {
         }
     }
 
-    /// What would tell more.
+    /// What to check to confirm the cause.
     #[must_use]
     pub fn check(self) -> &'static str {
         match self {
@@ -55,32 +55,32 @@ impl Cause {
     }
 }
 
-/// One cause with what speaks for it.
+/// A possible cause with its evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suspect {
     /// The cause.
     pub cause: Cause,
-    /// How likely, from 0 to 1; all suspects together 1.
+    /// Probability, from 0 to 1; the sum over all suspects is 1.
     pub weight: f64,
-    /// What speaks for it, in words.
+    /// The evidence, as text.
     pub evidence: Vec<String>,
 }
 
-/// Suspects, the likeliest first.
+/// The possible causes, most likely first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Diagnosis {
-    /// All that were weighed.
+    /// All causes that were considered.
     pub suspects: Vec<Suspect>,
 }
 
 impl Diagnosis {
-    /// The likeliest cause.
+    /// The most likely cause.
     #[must_use]
     pub fn first(&self) -> Option<&Suspect> {
         self.suspects.first()
     }
 
-    /// Whether the likeliest cause is clearly ahead of the next.
+    /// Whether the most likely cause is clearly ahead of the second.
     #[must_use]
     pub fn is_clear(&self) -> bool {
         match self.suspects.as_slice() {
@@ -90,26 +90,26 @@ impl Diagnosis {
         }
     }
 
-    /// The suspects as a list.
+    /// The causes as a JSON list.
     pub(super) fn json(&self) -> Value {
         let one = |suspect: &Suspect| json!({"cause": suspect.cause.name(), "weight": suspect.weight, "evidence": suspect.evidence});
         self.suspects.iter().map(one).collect()
     }
 }
 
-/// Collects evidence as logarithms of odds.
+/// Accumulates evidence as log-odds.
 #[derive(Debug, Default)]
 pub(super) struct Scale {
     entries: Vec<(Cause, f64, Vec<String>)>,
 }
 
 impl Scale {
-    /// Adds a cause with how often it is one, before anything is known.
+    /// Adds a cause with its prior probability.
     pub(super) fn prior(&mut self, cause: Cause, share: f64) {
         self.entries.push((cause, math::ln(share.max(1e-6)), Vec::new()));
     }
 
-    /// Shifts the odds of a cause; a cause that was ruled out stays out.
+    /// Shifts the log-odds of a cause. A cause that was not added remains excluded.
     pub(super) fn add(&mut self, cause: Cause, log_odds: f64) {
         if let Some((_, score, _)) = self.entries.iter_mut().find(|(known, ..)| *known == cause)
             && log_odds.is_finite()
@@ -118,7 +118,7 @@ impl Scale {
         }
     }
 
-    /// Shifts the odds, and says why.
+    /// Shifts the log-odds of a cause and records the evidence.
     pub(super) fn because(&mut self, cause: Cause, log_odds: f64, evidence: impl Into<String>) {
         self.add(cause, log_odds);
         if let Some((.., list)) = self.entries.iter_mut().find(|(known, ..)| *known == cause) {
@@ -126,7 +126,7 @@ impl Scale {
         }
     }
 
-    /// The suspects, weights summing to 1.
+    /// Normalizes the weights to a sum of 1.
     pub(super) fn weigh(self) -> Diagnosis {
         let most = self.entries.iter().map(|(_, score, _)| *score).fold(f64::NEG_INFINITY, f64::max);
         let total: f64 = self.entries.iter().map(|(_, score, _)| math::exp(score - most)).sum();

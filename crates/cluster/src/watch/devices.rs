@@ -1,22 +1,22 @@
-//! Power, clocks and temperatures of devices, beside the steps of a run.
+//! Power, clocks and temperatures of devices during a run.
 
 use atlas_ingest::observation::Device;
 use atlas_ingest::series::quantile;
 
-/// Devices kept apart.
+/// Maximum number of devices.
 const MOST: usize = 1024;
-/// Samples kept of one device; older ones are thinned.
+/// Maximum number of samples per device; beyond it, every second sample is removed.
 const SAMPLES: usize = 2048;
 
 /// Samples of all devices.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Devices {
     samples: Vec<Vec<Device>>,
-    /// Times of samples without one: this many seconds lie between them.
+    /// Number of samples. Divided by the number of devices, it is the time in seconds of a sample without a timestamp.
     count: u64,
 }
 
-/// The medians of one device before a moment and since.
+/// Medians of one device before and after a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Change {
     pub(super) watts: Option<[f64; 2]>,
@@ -26,7 +26,7 @@ pub(super) struct Change {
 }
 
 impl Devices {
-    /// Takes a sample.
+    /// Adds a sample.
     pub fn push(&mut self, mut sample: Device) {
         if sample.index >= MOST {
             return;
@@ -36,7 +36,7 @@ impl Devices {
         }
         self.count += 1;
         let devices = self.samples.len().max(1) as u64;
-        // `nvidia-smi -l` and `dmon` take one a second unless asked otherwise.
+        // By default, `nvidia-smi -l` and `dmon` take one sample per second.
         sample.at = sample.at.or(Some((self.count / devices) as f64));
         let Some(list) = self.samples.get_mut(sample.index) else { return };
         if list.len() >= SAMPLES {
@@ -49,13 +49,13 @@ impl Devices {
         list.push(sample);
     }
 
-    /// Whether it is empty.
+    /// Whether there are no samples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty()
     }
 
-    /// Median power of a device over the last samples, W.
+    /// Median power over the last samples of all devices, W.
     #[must_use]
     pub fn watts(&self) -> Option<f64> {
         let last =
@@ -64,7 +64,7 @@ impl Devices {
         (!all.is_empty()).then(|| quantile(&mut all, 0.5))
     }
 
-    /// How every device changed `age` seconds before the last sample.
+    /// Medians of every device before and after the time `age` seconds before the last sample.
     pub(super) fn around(&self, age: f64) -> Vec<Change> {
         let end = self.samples.iter().filter_map(|list| list.last()?.at).fold(f64::NEG_INFINITY, f64::max);
         let split = |list: &Vec<Device>| {

@@ -1,7 +1,8 @@
-//! Which term best explains why training steps take longer.
+//! Determines which term of the estimate best explains why training steps take longer.
 //!
-//! Every cause starts with how often it is one, and is weighed by the shape of the deviation (level, noise, spikes, drift),
-//! by how much its term of the estimate would have to grow, and by timers, ranks and devices where the logs have them.
+//! Every cause starts with its prior probability. It is then weighted by the shape of the deviation (level, noise,
+//! spikes, drift), by how much its term of the estimate would have to grow, and by timers, ranks and devices if they
+//! are logged.
 
 use super::cause::{Cause, Diagnosis, Scale};
 use super::devices::{Change, Devices};
@@ -11,26 +12,26 @@ use super::timers::Timers;
 use super::track::Point;
 use atlas_core::math;
 
-/// What is known of a deviation.
+/// Data about a deviation.
 #[derive(Debug)]
 pub struct Case<'a> {
     /// The prediction.
     pub prediction: &'a Prediction,
-    /// Points before the deviation; empty if it was there from the start.
+    /// Points before the deviation; empty if it existed from the start.
     pub before: &'a [Point],
-    /// Points since.
+    /// Points since the deviation began.
     pub after: &'a [Point],
     /// Timers of the tool.
     pub timers: &'a Timers,
     /// Samples of devices.
     pub devices: &'a Devices,
-    /// Seconds since the deviation began.
+    /// Time since the deviation began, s.
     pub age: f64,
-    /// A rank that is slower than the others, and by which share, where several ranks log their own times.
+    /// A rank that is slower than the others, with the relative slowdown, if several ranks log their own times.
     pub slow_rank: Option<(&'a str, f64)>,
 }
 
-/// Weighs the causes of a slower training run.
+/// Computes the likelihoods of the causes of a slower training run.
 #[must_use]
 pub fn training(case: &Case<'_>) -> Diagnosis {
     let mut scale = Scale::default();
@@ -49,7 +50,7 @@ pub fn training(case: &Case<'_>) -> Diagnosis {
     }
     let reference = if from_start { None } else { super::track::median(case.before) }.unwrap_or(prediction.seconds);
     let Some(now) = super::track::median(case.after) else { return scale.weigh() };
-    // Single long steps count as well.
+    // The mean also includes single long steps.
     let mean = case.after.iter().map(|point| point.value).sum::<f64>() / case.after.len().max(1) as f64;
     let extra = (now.max(mean) - reference).max(0.0);
     growth(&mut scale, prediction, extra);
@@ -70,7 +71,7 @@ pub fn training(case: &Case<'_>) -> Diagnosis {
     scale.weigh()
 }
 
-/// How much a term would have to grow.
+/// Weighs causes by how much their term would have to grow.
 fn growth(scale: &mut Scale, prediction: &Prediction, extra: f64) {
     let network = prediction.of(Part::Network);
     let device = prediction.of(Part::Device);
@@ -78,7 +79,7 @@ fn growth(scale: &mut Scale, prediction: &Prediction, extra: f64) {
         let factor = 1.0 + extra / network;
         let term = prediction.largest(Part::Network).unwrap_or("network");
         let text = format!("communication ({term}) would have to take {factor:.1} times as long as predicted");
-        // Links lose lanes and share switches: twice to tenfold is common, a hundredfold is not.
+        // Links that lose lanes or share switches are commonly slower by a factor of two to ten, but not by a hundred.
         let odds = if factor <= 10.0 { 0.0 } else { -math::ln(factor / 10.0) };
         scale.because(Cause::Network, odds, text);
     } else {
@@ -86,7 +87,7 @@ fn growth(scale: &mut Scale, prediction: &Prediction, extra: f64) {
     }
     if device > 0.0 {
         let share = extra / device;
-        // Throttled devices lose up to half of their clock.
+        // Throttled devices lose up to half of their clock rate.
         scale.add(Cause::Clocks, if share <= 0.6 { 0.0 } else { -4.0 * (share - 0.6) });
         scale.add(Cause::Straggler, if share <= 2.0 { 0.0 } else { -(share - 2.0) });
     }
@@ -94,7 +95,7 @@ fn growth(scale: &mut Scale, prediction: &Prediction, extra: f64) {
 
 fn shapes(scale: &mut Scale, before: Option<Shape>, after: Shape, rise: f64) {
     let noise = before.map_or(1.0, |before| math::exp(math::ln(after.noise.max(1e-3) / before.noise.max(1e-3))));
-    // Few long steps between usual ones.
+    // A few long steps between normal ones.
     let bursts = after.mean - 1.0 > rise.max(0.0) && after.spikes > 0.0 && after.spikes < 0.4 && rise < 0.05;
     if bursts {
         let text = format!("{:.0} % of the steps take far longer, the others as long as before", 100.0 * after.spikes);
@@ -132,7 +133,7 @@ fn shapes(scale: &mut Scale, before: Option<Shape>, after: Shape, rise: f64) {
     }
 }
 
-/// What the tool's own timers say.
+/// Weighs causes by the tool's own timers.
 fn timers(scale: &mut Scale, timers: &Timers, since: u64, extra: f64) {
     let said = timers.around(since);
     if !said.any || extra <= 0.0 {
@@ -150,13 +151,14 @@ fn timers(scale: &mut Scale, timers: &Timers, since: u64, extra: f64) {
     };
     speak(Cause::Host, said.host, "timers of the host");
     if said.ranks {
-        // Who waits for a slow rank waits inside collectives; the rank that waits least shows what the network costs.
+        // A rank that waits for a slow rank waits inside collectives. The rank that waits least shows the cost of the
+        // network.
         speak(Cause::Network, said.network, "timers of collectives, on the rank with the least waiting,");
         speak(Cause::Straggler, said.gap, "the difference in compute time between the slowest and fastest rank");
         speak(Cause::Clocks, said.device, "compute time on the fastest rank");
     } else {
         speak(Cause::Network, said.network, "timers of collectives");
-        // One rank's timers cannot tell a slow network from a slow rank elsewhere.
+        // The timers of a single rank do not distinguish a slow network from a slow rank elsewhere.
         scale.add(Cause::Straggler, 2.0 * share(said.network).max(0.0));
         let text = "compute time on the logging rank";
         let grown = share(said.device);
@@ -167,7 +169,7 @@ fn timers(scale: &mut Scale, timers: &Timers, since: u64, extra: f64) {
     }
 }
 
-/// What power, clocks and temperatures say.
+/// Weighs causes by power, clocks and temperatures.
 fn devices(scale: &mut Scale, changes: &[Change]) {
     let ratios = |get: fn(&Change) -> Option<[f64; 2]>| -> Vec<(usize, f64)> {
         let ratio = |(index, change)| get(change).filter(|[before, _]| *before > 0.0).map(|[b, a]| (index, a / b));
@@ -229,14 +231,14 @@ fn named(index: usize, count: usize) -> String {
     if count == 1 { format!("device {index}") } else { format!("device {index} and {} others", count - 1) }
 }
 
-/// A duration in words.
+/// Formats a duration.
 #[must_use]
 pub fn duration(seconds: f64) -> String {
     let [text] = durations([seconds]);
     text
 }
 
-/// Durations of one range in words: all in the unit of the shortest.
+/// Formats several durations with the unit of the shortest.
 #[must_use]
 pub fn durations<const N: usize>(seconds: [f64; N]) -> [String; N] {
     let sizes = seconds.map(f64::abs).into_iter().filter(|size| *size > 0.0);

@@ -1,21 +1,21 @@
-//! When a watch says something: changes, and nothing else.
+//! Events that a watch reports. Only changes are reported.
 
-/// A change that is worth saying.
+/// A change that is reported.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// Enough was read to compare.
+    /// There is enough data for a comparison.
     Compared,
-    /// The run left the interval, or its cause is seen differently now.
+    /// The run left the interval, or its most likely cause changed.
     Left,
-    /// The run is inside the interval, yet slower than it was itself.
+    /// The run is within the interval, but slower than before.
     Slower,
-    /// The run is back inside the interval.
+    /// The run returned to the interval.
     Back,
-    /// No step has come for long.
+    /// There has been no step for a long time.
     Stalled,
     /// Steps continue after a stall.
     Resumed,
-    /// The counter of steps went back: the job was restarted.
+    /// The step counter decreased: the job was restarted.
     Restarted,
     /// A file was rotated, truncated or cannot be read.
     File(String),
@@ -24,7 +24,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Its name in JSON.
+    /// Name in JSON.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

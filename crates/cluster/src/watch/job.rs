@@ -1,58 +1,58 @@
-//! A job of Slurm: where it writes, and whether it still runs.
+//! Slurm jobs: their log files, and whether they are still running.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use atlas_detect::runner::{Command, RunError, Runner};
 
-/// What became of a job.
+/// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobState {
-    /// It waits.
+    /// Waiting to start.
     Pending,
-    /// It runs, or is about to run again.
+    /// Running, or about to be restarted.
     Running,
-    /// It ended well.
+    /// Completed successfully.
     Completed,
-    /// It ended otherwise.
+    /// Ended in any other way.
     Failed,
 }
 
-/// A job.
+/// A Slurm job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// Its number.
+    /// Job id.
     pub id: String,
-    /// What became of it.
+    /// State.
     pub state: JobState,
-    /// The state as Slurm calls it.
+    /// State as reported by Slurm.
     pub reported: String,
-    /// Files it writes, standard output first.
+    /// Log files, standard output first.
     pub logs: Vec<PathBuf>,
 }
 
-/// Why nothing is known of a job.
+/// Why the state of a job is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    /// The command cannot be run.
+    /// The command could not be run.
     #[error("job {id}: {source}")]
     Run {
-        /// The job.
+        /// Job id.
         id: String,
-        /// Why.
+        /// The error.
         source: RunError,
     },
-    /// Slurm does not know the job, or not any more.
+    /// Slurm does not know the job, or no longer.
     #[error("job {id}: scontrol: {reason}; use its log instead")]
     Unknown {
-        /// The job.
+        /// Job id.
         id: String,
-        /// What it says.
+        /// Slurm's message.
         reason: String,
     },
 }
 
-/// Whether a text is the number of a job: `1234`, `1234_7`.
+/// Whether a text is a job id: `1234`, `1234_7`.
 #[must_use]
 pub fn is_id(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.len() <= 12 && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -62,10 +62,10 @@ pub fn is_id(text: &str) -> bool {
     }
 }
 
-/// Asks Slurm about a job.
+/// Queries Slurm for a job.
 ///
 /// # Errors
-/// `scontrol` is missing, does not answer in time, or does not know the job.
+/// If `scontrol` is not installed, does not answer in time, or does not know the job.
 pub fn query(runner: &dyn Runner, id: &str, timeout: Duration) -> Result<Job, JobError> {
     let command = Command::new("scontrol", &["show", "job", "-o", id]).within(timeout);
     let output = runner.run(&command).map_err(|source| JobError::Run { id: id.to_owned(), source })?;
@@ -76,14 +76,14 @@ pub fn query(runner: &dyn Runner, id: &str, timeout: Duration) -> Result<Job, Jo
     read(id, &output.stdout).ok_or_else(|| unknown("no JobState in its output".to_owned()))
 }
 
-/// Reads the answer: one line a job or task of an array.
+/// Parses the output, which has one line per job or array task.
 fn read(id: &str, text: &str) -> Option<Job> {
     let line = text.lines().find(|line| line.contains("JobState="))?;
     let field = |name: &str| {
         let key = format!(" {name}=");
         let from = line.find(&key)? + key.len();
         let rest = line.get(from..)?;
-        // Paths may hold blanks: a value ends where the next name begins.
+        // Paths may contain spaces, so that a value ends where the next name begins.
         let next = rest.match_indices(' ').find(|(at, _)| {
             let word = rest.get(at + 1..).unwrap_or_default();
             let name = word.split(['=', ' ']).next().unwrap_or_default();

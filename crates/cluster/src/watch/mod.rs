@@ -1,8 +1,8 @@
-//! Running jobs against their prediction: logs are followed as they grow, every step is compared with the predicted one and
-//! its interval, and a run that leaves the interval gets a diagnosis.
+//! Compares running jobs with their prediction. Logs are followed as they grow, every step is compared with the
+//! predicted time and its interval, and a run that leaves the interval gets a diagnosis.
 //!
-//! [`Tail`] reads files through rotation and truncation, [`atlas_ingest::Follow`] turns their bytes into observations,
-//! [`WatchState`] holds what a view shows, and [`diagnose`] weighs causes.
+//! [`Tail`] reads files and handles rotation and truncation, [`atlas_ingest::Follow`] parses them into observations,
+//! [`WatchState`] contains the state that a view displays, and [`diagnose`] weighs causes.
 
 mod alarm;
 pub mod cause;

@@ -1,16 +1,16 @@
-//! What a run is compared with.
+//! The prediction with which a run is compared.
 
-/// What is compared.
+/// The quantity that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
-    /// Seconds of a training step.
+    /// Time per training step, s.
     Step,
-    /// Seconds between two tokens of one request.
+    /// Time between two tokens of one request, s.
     Token,
 }
 
 impl Quantity {
-    /// One of it, in words.
+    /// The unit to which the time refers, in text.
     #[must_use]
     pub fn unit(self) -> &'static str {
         match self {
@@ -20,49 +20,49 @@ impl Quantity {
     }
 }
 
-/// A prediction, as far as a watched run is compared with it.
+/// The parts of a prediction that are compared with a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
-    /// Target and workload.
+    /// Names of target and workload.
     pub name: String,
-    /// What is compared.
+    /// The quantity that is compared.
     pub quantity: Quantity,
-    /// Predicted seconds.
+    /// Predicted time, s.
     pub seconds: f64,
-    /// Lower and upper end of the 90 % interval, s.
+    /// Lower and upper bound of the 90 % interval, s.
     pub band: [f64; 2],
-    /// Where the time goes: named terms in seconds, which sum to the predicted time.
+    /// Named terms of the predicted time, s. They sum to the predicted time.
     pub terms: Vec<(String, f64)>,
-    /// Accelerators of the job.
+    /// Number of accelerators of the job.
     pub accelerators: f64,
-    /// Tokens of a training step.
+    /// Tokens per training step.
     pub tokens_per_step: Option<f64>,
-    /// Steps of the whole training.
+    /// Number of steps of the whole training run.
     pub steps: Option<u64>,
-    /// Cost of the job.
+    /// Cost of the job per hour, USD.
     pub usd_per_hour: Option<f64>,
     /// Power of one accelerator, W.
     pub watts: Option<f64>,
-    /// Requests in the batch of a replica.
+    /// Number of requests in the batch of a replica.
     pub batch: Option<f64>,
 }
 
-/// What a term of an estimate belongs to.
+/// Category of a term of an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// Work of the accelerators.
+    /// Computation on the accelerators.
     Device,
     /// Waiting for other accelerators.
     Network,
-    /// The host: launches, data, offload.
+    /// The host: kernel launches, data loading, offloading.
     Host,
-    /// Reading keys and values.
+    /// Reading the KV cache.
     Cache,
     /// Waiting for slow accelerators, and failures.
     Others,
 }
 
-/// What a term belongs to, by the name that estimates give it.
+/// Category of a term, by its name in estimates.
 #[must_use]
 pub fn part(term: &str) -> Part {
     match term {
@@ -76,13 +76,13 @@ pub fn part(term: &str) -> Part {
 }
 
 impl Prediction {
-    /// Predicted seconds of a part.
+    /// Predicted time of a category, s.
     #[must_use]
     pub fn of(&self, wanted: Part) -> f64 {
         self.terms.iter().filter(|(name, _)| part(name) == wanted).map(|(_, seconds)| seconds).sum()
     }
 
-    /// The largest term of a part.
+    /// Name of the largest term of a category.
     #[must_use]
     pub fn largest(&self, wanted: Part) -> Option<&str> {
         let terms = self.terms.iter().filter(|(name, seconds)| part(name) == wanted && *seconds > 0.0);

@@ -1,4 +1,4 @@
-//! What a watch says at an event, in words and as JSON.
+//! Formats events as text and as JSON.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::standing::Standing;
 use super::state::WatchState;
 
 impl Event {
-    /// Whether it is an alarm.
+    /// Whether the event is an alarm.
     #[must_use]
     pub fn is_alarm(&self, state: &WatchState) -> bool {
         match self {
@@ -19,7 +19,7 @@ impl Event {
         }
     }
 
-    /// In words, over one or several lines.
+    /// The event as text of one or several lines.
     #[must_use]
     pub fn text(&self, state: &WatchState) -> String {
         let at = state.last_step().map_or_else(String::new, |step| format!("{} {step}: ", state.counter()));
@@ -37,7 +37,7 @@ impl Event {
         out
     }
 
-    /// The verdict, if that is all the event reports.
+    /// The verdict, if the event reports nothing else.
     #[must_use]
     pub fn verdict(&self, state: &WatchState) -> Option<Standing> {
         matches!(self, Event::Left | Event::Back | Event::Ended).then_some(state.standing)
@@ -62,7 +62,7 @@ impl Event {
         }
     }
 
-    /// As one object.
+    /// The event as a JSON object.
     #[must_use]
     pub fn json(&self, state: &WatchState) -> Value {
         let mut out = state.json();
@@ -88,7 +88,7 @@ fn measured(state: &WatchState) -> String {
     }
 }
 
-/// The diagnosis, a line each for the two likeliest causes and what would tell more.
+/// The diagnosis: one line for each of the two most likely causes, and what to check next.
 fn described(diagnosis: &Diagnosis) -> String {
     let mut out = String::new();
     for suspect in diagnosis.suspects.iter().take(2).filter(|suspect| suspect.weight >= 0.1) {
@@ -103,7 +103,7 @@ fn described(diagnosis: &Diagnosis) -> String {
     out
 }
 
-/// When it ends, and what it will have cost.
+/// Progress, time to completion and remaining cost.
 fn outlook(state: &WatchState) -> Option<String> {
     let progress = state.progress()?;
     let mut out = format!("{} of {} steps, {} to go", progress.step, progress.of, duration(progress.seconds));
@@ -132,7 +132,7 @@ mod tests {
         assert!(slower(Some(61), 0.2).is_same(slower(Some(61), 0.3)));
         assert!(!slower(Some(61), 0.2).is_same(slower(Some(80), 0.2)));
         assert!(Standing::Faster { share: 0.1 }.is_same(Standing::Faster { share: 0.2 }));
-        // A run that is slower than before, but within the interval, has more to say than its verdict.
+        // The event for a run that is slower than before, but within the interval, reports more than the verdict.
         let mut state = WatchState::default();
         state.standing = Standing::Within;
         assert_eq!((Event::Back.verdict(&state), Event::Slower.verdict(&state)), (Some(Standing::Within), None));

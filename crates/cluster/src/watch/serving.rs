@@ -1,26 +1,27 @@
-//! Which cause best explains why a serving engine is slower than predicted.
+//! Determines which cause best explains why a serving engine is slower than predicted.
 
 use super::cause::{Cause, Diagnosis, Scale};
 use super::prediction::{Part, Prediction};
 use super::shift::shape;
 use super::track::{Point, Track};
 
-/// What a serving engine reports, over its reports.
+/// Metrics in the reports of a serving engine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reports {
-    /// Requests in the batch.
+    /// Running requests.
     pub running: Track,
-    /// Requests that wait.
+    /// Waiting requests.
     pub waiting: Track,
-    /// Share of the KV cache in use.
+    /// Fraction of the KV cache in use.
     pub cache: Track,
-    /// Prompt tokens per second.
+    /// Prefill throughput, tokens per second.
     pub prompt: Track,
-    /// Generated tokens per second.
+    /// Decode throughput, tokens per second.
     pub generated: Track,
 }
 
-/// Weighs the causes of a slower deployment. `since` is the first slow report; `before` is empty if all are slow.
+/// Computes the likelihoods of the causes of a slower deployment. `since` is the first slow report; `before` is empty
+/// if all reports are slow.
 #[must_use]
 pub fn diagnose(
     prediction: &Prediction,
@@ -40,7 +41,7 @@ pub fn diagnose(
         scale.prior(Cause::Plan, 0.5);
         scale.because(Cause::Plan, 0.0, "it was slower from the first report");
     }
-    // Against what was before, or against the plan.
+    // Compared with the values before the deviation, or with the plan.
     let levels = |track: &Track, planned: Option<f64>| {
         track.around(since).or_else(|| Some([planned?, super::track::median(track.points())?]))
     };

@@ -1,41 +1,42 @@
-//! Where a series of times changed its level, and the shape of that change.
+//! Detects changes in the level of a time series, and describes the shape of the series after a change.
 
 use atlas_core::math;
 use atlas_ingest::series::quantile;
 
 use super::track::Point;
 
-/// Points on either side of a change.
+/// Minimum number of points on each side of a change.
 const LEAST: usize = 4;
-/// Points on either side of one that make its neighborhood.
+/// Number of points on each side of a point that form its neighborhood.
 const HALF: usize = 4;
 
-/// A change of level.
+/// A change in level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shift {
-    /// The first step of the new level.
+    /// First step of the new level.
     pub since: u64,
-    /// Index of its point.
+    /// Index of the point of that step.
     pub at: usize,
-    /// Median seconds before.
+    /// Median before the change, s.
     pub before: f64,
-    /// Median seconds since.
+    /// Median after the change, s.
     pub after: f64,
 }
 
 impl Shift {
-    /// By which share the time rose.
+    /// Relative increase of the time.
     #[must_use]
     pub fn rise(&self) -> f64 {
         self.after / self.before - 1.0
     }
 }
 
-/// The one change of level that explains the points best; `None` if none is certain.
+/// Finds the single change in level that best explains the points. Returns `None` if no change is certain.
 ///
-/// Least absolute deviations would be exact and slow: logarithms are clipped to four robust standard deviations around
-/// the median of their neighborhood first, then the split with the least squares is taken. It must beat a constant by far
-/// more than chance would (Schwarz 1978, with twice the usual penalty), and by 2 %.
+/// Minimizing absolute deviations would be exact, but slow. Instead, logarithms are clipped to four robust standard
+/// deviations around the median of their neighborhood, and the split with the least squares is selected. It must
+/// improve on a constant by far more than chance (Schwarz 1978, with twice the usual penalty), and the level must
+/// change by more than 2 %.
 #[must_use]
 pub fn find(points: &[Point]) -> Option<Shift> {
     if points.len() < 2 * LEAST {
@@ -47,7 +48,7 @@ pub fn find(points: &[Point]) -> Option<Shift> {
     let total: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
     let (mut sum, mut best) = (0.0, None);
     for (index, value) in values.iter().enumerate() {
-        // The split in front of this value.
+        // The split before this value.
         let (left, right) = (index as f64, n - index as f64);
         if index >= LEAST && values.len() - index >= LEAST {
             let (low, high) = (sum / left, (mean * n - sum) / right);
@@ -68,8 +69,8 @@ pub fn find(points: &[Point]) -> Option<Shift> {
     certain.then_some(Shift { since, at, before, after })
 }
 
-/// All changes of level, in order: the surest one, then those on either side of it. Medians are those of the stretches
-/// between neighboring changes.
+/// Finds all changes in level, in order: the most certain one first, then recursively those on either side of it. The
+/// medians are those of the segments between neighboring changes.
 #[must_use]
 pub fn all(points: &[Point]) -> Vec<Shift> {
     fn within(points: &[Point], from: usize, depth: u32, out: &mut Vec<usize>) {
@@ -96,7 +97,7 @@ pub fn all(points: &[Point]) -> Vec<Shift> {
     places.iter().enumerate().filter_map(shift).collect()
 }
 
-/// Logarithms of the values, single outliers clipped.
+/// Logarithms of the values, with outliers clipped.
 fn clipped(points: &[Point]) -> Vec<f64> {
     let logs: Vec<f64> = points.iter().map(|point| math::ln(point.value.max(1e-12))).collect();
     let center = |index: usize| {
@@ -111,26 +112,26 @@ fn clipped(points: &[Point]) -> Vec<f64> {
     logs.iter().zip(&centers).map(|(log, center)| log.clamp(center - fence, center + fence)).collect()
 }
 
-/// The shape of the points since a change.
+/// Shape of the points after a change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
-    /// Robust relative standard deviation from point to point.
+    /// Robust estimate of the relative standard deviation between consecutive points.
     pub noise: f64,
-    /// Share of points half as long again as the median.
+    /// Fraction of points above 1.5 times the median.
     pub spikes: f64,
-    /// Steps from spike to spike, where the distance is always the same.
+    /// Number of steps between spikes, if it is constant.
     pub period: Option<u64>,
-    /// By which share the time rose from the first to the last third.
+    /// Relative increase from the first to the last third.
     pub drift: f64,
-    /// Mean over median.
+    /// Mean divided by median.
     pub mean: f64,
 }
 
-/// The shape of points.
+/// Computes the shape of the points.
 #[must_use]
 pub fn shape(points: &[Point]) -> Option<Shape> {
     let median = super::track::median(points).filter(|median| *median > 0.0)?;
-    // Differences between neighbors: a drift is no noise.
+    // Differences between neighbors, so that drift does not count as noise.
     let differences = points.windows(2).filter_map(|pair| match pair {
         [a, b] => Some((b.value - a.value).abs() / median),
         _ => None,
@@ -162,7 +163,7 @@ mod tests {
         values.into_iter().enumerate().map(point).collect()
     }
 
-    /// Noise without a generator: the fractional parts of multiples of the golden ratio.
+    /// Deterministic noise: the fractional parts of multiples of the golden ratio.
     fn noisy(n: usize, level: f64, noise: f64) -> impl Iterator<Item = f64> {
         (0..n).map(move |index| level * (1.0 + noise * ((index as f64 * 0.618_034).fract() - 0.5)))
     }

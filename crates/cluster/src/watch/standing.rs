@@ -1,31 +1,31 @@
-//! Where a watched run stands against its prediction.
+//! Result of comparing a watched run with its prediction.
 
-/// Where the run stands against its interval.
+/// Position of the run relative to the predicted interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum Standing {
-    /// Too little was read.
+    /// There is not enough data.
     #[default]
     Waiting,
-    /// There is no prediction to hold it against.
+    /// There is no prediction to compare with.
     Unplanned,
-    /// Inside.
+    /// Within the interval.
     Within,
-    /// Slower than its upper end.
+    /// Slower than the upper bound of the interval.
     Slower {
-        /// The first slow step; `None` if it was slow from the start.
+        /// First slow step; `None` if the run was slow from the start.
         since: Option<u64>,
-        /// By which share slower than predicted.
+        /// Relative slowdown compared with the prediction.
         share: f64,
     },
-    /// Faster than its lower end.
+    /// Faster than the lower bound of the interval.
     Faster {
-        /// By which share faster than predicted.
+        /// Relative speedup compared with the prediction.
         share: f64,
     },
 }
 
 impl Standing {
-    /// Its name in JSON.
+    /// Name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Standing {
         }
     }
 
-    /// Whether two verdicts differ at most in how fast or slow the run is.
+    /// Whether two verdicts are equal, except for how fast or slow the run is.
     #[must_use]
     pub fn is_same(self, other: Standing) -> bool {
         match (self, other) {
@@ -46,7 +46,8 @@ impl Standing {
         }
     }
 
-    /// In words; `counter` is what counts the points, see [`WatchState::counter`](super::WatchState::counter).
+    /// The verdict as text. `counter` is the unit of the points, see
+    /// [`WatchState::counter`](super::WatchState::counter).
     #[must_use]
     pub fn text(self, counter: &str) -> String {
         match self {

@@ -1,4 +1,4 @@
-//! The state of a watch: what a view shows, without any input or output of its own.
+//! The state of a watch that a view displays. It performs no I/O.
 
 use std::collections::BTreeMap;
 
@@ -17,80 +17,80 @@ use super::standing::Standing;
 use super::timers::Timers;
 use super::track::{Point, Track, median};
 
-/// Points whose median is the present level.
+/// Number of points whose median is the current level.
 const RECENT: usize = 5;
-/// Points needed before anything is said.
+/// Number of points that are required for a comparison.
 const LEAST: usize = 3;
-/// Points among which single long steps count.
+/// Number of recent points in which single long steps are detected.
 const WINDOW: usize = 20;
-/// Steps for which other ranks are waited for.
+/// Number of incomplete steps after which missing ranks are no longer awaited.
 const LATE: usize = 8;
-/// Slowdown inside the interval that is worth saying.
+/// Relative slowdown within the interval that is reported.
 const NOTICE: f64 = 0.05;
 
-/// One file that is followed.
+/// A file that is followed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Source {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Its last step.
     pub last_step: Option<u64>,
-    /// Its times over those of all sources.
+    /// Its step times relative to the mean of all sources.
     ratio: Track,
 }
 
-/// How far the training has come.
+/// Progress of a training run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// The last step.
     pub step: u64,
-    /// Steps in all.
+    /// Total number of steps.
     pub of: u64,
-    /// Seconds until the last step, at the present pace.
+    /// Time to completion at the current pace, s.
     pub seconds: f64,
-    /// The same at the predicted pace.
+    /// Time to completion at the predicted pace, s.
     pub planned_seconds: Option<f64>,
-    /// Cost until then.
+    /// Cost to completion, USD.
     pub usd: Option<f64>,
 }
 
-/// Everything that is known of a watched run.
+/// The state of a watched run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WatchState {
-    /// What it is compared with.
+    /// The prediction.
     pub prediction: Option<Prediction>,
-    /// Seconds a step or token.
+    /// Time per step or token, s.
     pub times: Track,
-    /// Where it stands.
+    /// Result of the comparison.
     pub standing: Standing,
-    /// The last change of level.
+    /// The last change in level.
     pub shift: Option<Shift>,
-    /// Why it is slower.
+    /// The likely causes, if the run is slower.
     pub diagnosis: Option<Diagnosis>,
-    /// The present level, s.
+    /// The current level, s.
     pub now: Option<f64>,
-    /// Files that are followed.
+    /// The files that are followed.
     pub sources: Vec<Source>,
     /// Timers of the tool.
     pub timers: Timers,
-    /// Samples of devices.
+    /// Samples of the devices.
     pub devices: Devices,
     /// Reports of a serving engine.
     pub reports: Reports,
-    /// How often the counter of steps went back.
+    /// Number of times that the step counter decreased.
     pub restarts: u32,
-    /// Seconds without a step.
+    /// Time since the last step, s.
     pub silent_s: f64,
     planned_steps: Option<u64>,
     last_line_at: Option<f64>,
     pending: BTreeMap<u64, Vec<(usize, f64)>>,
     warmup: usize,
-    /// Records that the last evaluation saw.
+    /// Number of records at the last evaluation.
     evaluated: u64,
     described: Reported,
 }
 
-/// What was said last.
+/// What was reported last.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Reported {
     compared: bool,
@@ -102,14 +102,14 @@ struct Reported {
 }
 
 impl WatchState {
-    /// A watch of these files.
+    /// Creates the state for a watch of these files.
     #[must_use]
     pub fn new(prediction: Option<Prediction>, sources: impl IntoIterator<Item = String>) -> WatchState {
         let sources = sources.into_iter().map(|name| Source { name, ..Source::default() }).collect();
         WatchState { prediction, sources, ..WatchState::default() }
     }
 
-    /// What is compared.
+    /// The quantity that is compared.
     #[must_use]
     pub fn quantity(&self) -> Quantity {
         match &self.prediction {
@@ -119,7 +119,7 @@ impl WatchState {
         }
     }
 
-    /// What counts its points: steps, or the reports of a serving engine.
+    /// The unit of the points: training steps, or reports of a serving engine.
     #[must_use]
     pub fn counter(&self) -> &'static str {
         match self.quantity() {
@@ -134,13 +134,13 @@ impl WatchState {
         self.times.last().map(|point| point.step)
     }
 
-    /// Points without those of the warm-up.
+    /// The points after the warm-up.
     #[must_use]
     pub fn settled(&self) -> &[Point] {
         self.times.points().get(self.warmup..).unwrap_or_default()
     }
 
-    /// Takes what a source says; `at` is the present in seconds.
+    /// Processes an observation from a source. `at` is the current time, s.
     pub fn observe(&mut self, source: usize, at: f64, seen: Observation) {
         match seen {
             Observation::Step(step) => self.step(source, at, &step),
@@ -178,7 +178,7 @@ impl WatchState {
         self.gather();
     }
 
-    /// Joins what the ranks say of one step, once all have said it or are late.
+    /// Combines the times of all ranks for a step, once all ranks have logged it or are late.
     fn gather(&mut self) {
         let writing = self.sources.iter().filter(|source| source.last_step.is_some()).count();
         while let Some(entry) = self.pending.first_entry() {
@@ -200,7 +200,7 @@ impl WatchState {
         }
     }
 
-    /// Forgets the steps before a restart: they are of another run.
+    /// Discards the steps before a restart, which belong to another run.
     fn restart(&mut self) {
         self.restarts = self.restarts.saturating_add(1);
         (self.times, self.evaluated) = (Track::default(), 0);
@@ -224,7 +224,7 @@ impl WatchState {
         ] {
             value.into_iter().for_each(|value| track.push(number, value));
         }
-        // An idle engine, or one that only reads prompts, has no time between tokens.
+        // An engine that is idle, or only prefills, has no time between tokens.
         if let (Some(running), Some(rate)) = (server.running, server.generated_per_s)
             && running >= 1.0
             && rate >= running
@@ -233,7 +233,7 @@ impl WatchState {
         }
     }
 
-    /// Looks at everything taken since the last call; returns what changed. `at` is the present in seconds.
+    /// Evaluates all observations since the last call and returns what changed. `at` is the current time, s.
     pub fn tick(&mut self, at: f64) -> Vec<Event> {
         let mut events = Vec::new();
         if self.restarts != self.described.restarts {
@@ -288,7 +288,7 @@ impl WatchState {
         }
     }
 
-    /// Whether no step has come for long.
+    /// Whether there has been no step for a long time.
     #[must_use]
     pub fn stalled(&self) -> bool {
         self.described.stalled
@@ -299,7 +299,7 @@ impl WatchState {
             return;
         }
         let points = self.times.points();
-        // The first steps compile and fill caches.
+        // The first steps compile kernels and fill caches.
         let usual = median(points.get(2..).unwrap_or_default());
         let cold = |point: &&Point| usual.is_some_and(|usual| point.value > 1.3 * usual);
         self.warmup = if points.len() > 4 { points.iter().take(2).take_while(cold).count() } else { 0 };
@@ -329,7 +329,7 @@ impl WatchState {
         let slow = level > high;
         let left = shifts.iter().rev().find(|shift| shift.before <= high && shift.after > high);
         self.standing = if slow {
-            // Bursts change no level: they began with the first of them.
+            // Bursts do not change the level. They began with the first long step.
             let began = bursts.then(|| points.iter().find(|point| point.value > high)).flatten();
             let since = left.map(|shift| shift.since).or(began.map(|point| point.step));
             Standing::Slower { since, share: level / plan.seconds - 1.0 }
@@ -369,7 +369,7 @@ impl WatchState {
         diagnose::training(&Case { prediction, before, after, timers, devices, age, slow_rank })
     }
 
-    /// How far the training has come; `None` if its length is not known.
+    /// Progress of the training run; `None` if its length is unknown.
     #[must_use]
     pub fn progress(&self) -> Option<Progress> {
         let plan = self.prediction.as_ref();
@@ -387,7 +387,7 @@ impl WatchState {
         self.devices.watts().zip(self.prediction.as_ref()?.watts)
     }
 
-    /// All of it as one object.
+    /// The state as a JSON object.
     #[must_use]
     pub fn json(&self) -> Value {
         let plan = self.prediction.as_ref();

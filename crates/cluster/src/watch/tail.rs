@@ -1,6 +1,6 @@
-//! A file read as it grows: through rotation, truncation and network file systems, packed or not.
+//! Reads files as they grow, through rotation and truncation, on network file systems, compressed or not.
 //!
-//! The file is asked again at every poll, since network file systems report no changes. What a rotated file still held is
+//! The file is read at every poll, since network file systems do not report changes. The remainder of a rotated file is
 //! read before the new one.
 
 use std::fs::File;
@@ -10,32 +10,33 @@ use std::path::{Path, PathBuf};
 
 use flate2::write::MultiGzDecoder;
 
-/// Bytes asked for at a time.
+/// Size of one read, in bytes.
 const CHUNK: usize = 1 << 16;
-/// Bytes at the beginning that show whether a file was replaced by one at least as long.
+/// Number of bytes at the beginning that are compared, to detect that a file was replaced by one that is at least as
+/// long.
 const HEAD: usize = 256;
 
-/// What a poll found.
+/// Result of a poll.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Polled {
-    /// Bytes read.
+    /// Number of bytes read.
     pub bytes: u64,
-    /// Whether the file was replaced by another of its name.
+    /// Whether the file was replaced by another file of the same name.
     pub rotated: bool,
-    /// Whether it was emptied.
+    /// Whether it was truncated.
     pub truncated: bool,
-    /// Whether there is no such file.
+    /// Whether the file does not exist.
     pub missing: bool,
-    /// Whether packed bytes are damaged; what follows in this file is lost.
+    /// Whether the compressed data is damaged; the rest of the file cannot be read.
     pub damaged: bool,
 }
 
-/// What a reader is given.
+/// A piece of the file's contents.
 #[derive(Debug)]
 pub enum Piece<'a> {
-    /// The next bytes, unpacked.
+    /// The next bytes, decompressed.
     Bytes(&'a [u8]),
-    /// What comes next does not continue the line before.
+    /// The next bytes do not continue the preceding line.
     Break,
 }
 
@@ -48,7 +49,7 @@ struct Open {
     damaged: bool,
 }
 
-/// Follows one file.
+/// Follows a file.
 pub struct Tail {
     path: PathBuf,
     open: Option<Open>,
@@ -56,30 +57,30 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Follows a file from its beginning; it need not exist yet.
+    /// Follows a file from its beginning. It need not exist yet.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Tail {
         Tail { path: path.into(), open: None, buffer: vec![0; CHUNK] }
     }
 
-    /// The file.
+    /// Path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads what was written since the last poll, `most` bytes of the file at the most.
+    /// Reads what was written since the last poll, up to `most` bytes of the file.
     ///
     /// # Errors
-    /// The file cannot be read. The next poll tries again.
+    /// If the file cannot be read. The next poll tries again.
     pub fn poll(&mut self, most: u64, mut give: impl FnMut(Piece<'_>)) -> io::Result<Polled> {
         let mut polled = Polled::default();
-        // Two files at the most: the rest of the old one, and the new one.
+        // At most two files: the remainder of the old one, and the new one.
         for _ in 0..2 {
             if let Some(open) = &mut self.open {
                 match open.read(&mut self.buffer, most.saturating_sub(polled.bytes), &mut polled, &mut give) {
                     Ok(()) => {}
-                    // On NFS a file that was removed elsewhere is gone at once.
+                    // On NFS, a file that was removed by another client becomes inaccessible immediately.
                     Err(error) if error.raw_os_error() == Some(STALE) => self.open = None,
                     Err(error) => return Err(error),
                 }
@@ -90,14 +91,14 @@ impl Tail {
             let meta = match std::fs::metadata(&self.path) {
                 Ok(meta) => meta,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    // Between a rename and its successor; the old file may still be written.
+                    // The file was renamed and its successor does not exist yet. The old file may still be written.
                     polled.missing = true;
                     break;
                 }
                 Err(error) => return Err(error),
             };
             if !meta.is_file() {
-                // A pipe would block until somebody writes, and cannot be read from where reading stopped.
+                // A pipe would block until it is written, and cannot be read again from an earlier position.
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
             }
             let id = (meta.dev(), meta.ino());
@@ -122,7 +123,7 @@ impl Tail {
     }
 }
 
-/// `ESTALE`, the same on every system that has it but a few.
+/// Value of `ESTALE` on almost all systems.
 const STALE: i32 = 116;
 
 impl Open {
@@ -132,7 +133,7 @@ impl Open {
         Ok(Open { file, id, offset: 0, head: Vec::new(), unpack: None, damaged: false })
     }
 
-    /// Whether the file of the same identity must be read again: it is shorter, or begins otherwise.
+    /// Whether the open file must be read again from the beginning, because it is shorter or begins differently.
     fn again(&self, length: u64) -> io::Result<bool> {
         if length < self.offset {
             return Ok(true);
@@ -157,7 +158,7 @@ impl Open {
     ) -> io::Result<()> {
         let until = polled.bytes.saturating_add(most);
         if self.again(self.file.metadata()?.len())? {
-            // Emptied, or rewritten in place.
+            // The file was truncated, or rewritten in place.
             (self.offset, self.unpack, self.damaged) = (0, None, false);
             self.head.clear();
             self.file.seek(SeekFrom::Start(0))?;
@@ -189,7 +190,7 @@ impl Open {
         if self.damaged {
             return;
         }
-        // Little by little: packed bytes may stand for a thousand times as many.
+        // In small pieces, since compressed data may expand by a factor of a thousand.
         for piece in bytes.chunks(4096) {
             let failed = unpack.write_all(piece).and_then(|()| unpack.flush()).is_err();
             give(Piece::Bytes(unpack.get_ref()));

@@ -1,4 +1,4 @@
-//! Timers of training tools, gathered over the steps of a run.
+//! Timers of training tools over the steps of a run.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use atlas_ingest::observation::Timer;
 
 use super::track::Track;
 
-/// Timers kept apart.
+/// Maximum number of timers.
 const MOST: usize = 64;
 
 /// What a timer measures.
@@ -17,7 +17,7 @@ pub(super) enum Kind {
     Host,
 }
 
-/// What a timer measures, by its name; `None` for sums of others.
+/// What a timer measures, by its name; `None` for sums of other timers.
 pub(super) fn kind(name: &str) -> Option<Kind> {
     let name = name.to_ascii_lowercase();
     let any = |words: &[&str]| words.iter().any(|word| name.contains(word));
@@ -34,7 +34,7 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
     }
 }
 
-/// One timer over time: the fastest rank and the slowest.
+/// History of one timer on the fastest and the slowest rank.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Tracks {
     least: Track,
@@ -46,29 +46,30 @@ struct Tracks {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Timers {
     tracks: BTreeMap<String, Tracks>,
-    /// The slowest rank of the last report on stragglers, and how often it was the slowest in a row.
+    /// The slowest rank of the last straggler report, and the number of consecutive reports in which it was the
+    /// slowest.
     pub slowest: Option<(u64, u32)>,
 }
 
-/// What timers say about a change, in seconds a step.
+/// Changes of the timers, in seconds per step.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Said {
-    /// Collectives grew on the rank that waits least.
+    /// Increase of collectives on the rank that waits least.
     pub(super) network: f64,
-    /// Computing grew on the fastest rank.
+    /// Increase of computation on the fastest rank.
     pub(super) device: f64,
-    /// The slowest rank's computing grew more than the fastest's.
+    /// Increase of computation on the slowest rank, beyond that of the fastest rank.
     pub(super) gap: f64,
-    /// The host grew.
+    /// Increase of host work.
     pub(super) host: f64,
-    /// Whether fastest and slowest ranks are described apart.
+    /// Whether fastest and slowest ranks are logged separately.
     pub(super) ranks: bool,
-    /// Whether there were any timers on both sides.
+    /// Whether any timer has values before and after the change.
     pub(super) any: bool,
 }
 
 impl Timers {
-    /// Takes a timer behind a step.
+    /// Adds the value of a timer for a step.
     pub(super) fn push(&mut self, step: u64, timer: Timer) {
         if let Some(rank) = timer.slowest {
             let row = self.slowest.filter(|(known, _)| *known == rank).map_or(1, |(_, row)| row.saturating_add(1));
@@ -83,7 +84,7 @@ impl Timers {
         tracks.ranks |= timer.most > timer.least;
     }
 
-    /// What changed at a step.
+    /// Changes of the timers at a step.
     pub(super) fn around(&self, since: u64) -> Said {
         let mut said = Said::default();
         for (name, tracks) in &self.tracks {

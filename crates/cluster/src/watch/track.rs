@@ -1,18 +1,18 @@
-//! A figure over the steps of a run, in bounded memory.
+//! A metric over the steps of a run, in bounded memory.
 
 use atlas_ingest::series::quantile;
 
-/// Points kept; when there are more, neighbors are joined.
+/// Maximum number of points; beyond it, neighboring points are merged.
 const KEPT: usize = 2048;
 
-/// One point: a step, or several joined.
+/// One point: a step, or several merged steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// The step, or the last of those joined.
+    /// The step, or the last of the merged steps.
     pub step: u64,
-    /// The figure; of several the mean.
+    /// Value of the metric; the mean for merged steps.
     pub value: f64,
-    /// How many records it stands for.
+    /// Number of merged records.
     pub count: u32,
 }
 
@@ -25,7 +25,7 @@ pub struct Track {
 }
 
 impl Track {
-    /// Takes a figure; what is not finite is passed over.
+    /// Adds a value. Values that are not finite are ignored.
     pub fn push(&mut self, step: u64, value: f64) {
         if !value.is_finite() {
             return;
@@ -57,7 +57,7 @@ impl Track {
         &self.points
     }
 
-    /// Records taken, joined ones counted each.
+    /// Number of records that were added. Merged records are counted individually.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.records
@@ -69,7 +69,7 @@ impl Track {
         self.last
     }
 
-    /// The medians before a step and from it on, where both sides have points.
+    /// Medians of the points before a step and from it on, if both sides have points.
     #[must_use]
     pub fn around(&self, step: u64) -> Option<[f64; 2]> {
         let at = self.points.partition_point(|point| point.step < step);

@@ -1,4 +1,4 @@
-//! Launch files as people write them, each with the fields that a reader finds in it.
+//! Realistic launch files, each with the fields that a reader would extract from it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

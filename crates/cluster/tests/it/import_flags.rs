@@ -1,4 +1,4 @@
-//! Every flag of the tools' own tables: understood, listed as not understood, or left out for a reason with a name.
+//! Every flag in the tables of the tools is recognized, reported as not recognized, or left out for a stated reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// A command that starts the tool, without and with one more setting.
+/// A command that starts the tool, without and with one additional setting.
 fn command(row: &Row) -> Option<(&'static str, String)> {
     let plain = row.choices.iter().find(|c| !matches!(c.as_str(), "no" | "none" | "auto" | "null" | "None" | "..."));
     let value = match (plain, row.kind.as_str()) {
@@ -71,7 +71,7 @@ fn command(row: &Row) -> Option<(&'static str, String)> {
         _ => return None,
     })
     .map(|(base, more)| match row.tool.as_str() {
-        // Options of the launcher stand in front of the script.
+        // Options of the launcher precede the script.
         "accelerate" => (base, format!(" {} {value}", row.flag)),
         _ => (base, more),
     })
@@ -244,7 +244,7 @@ const MODELED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Flags that are left out without a word: tool, flag, and what they concern.
+/// Flags that are silently left out: tool, flag, and what they concern.
 fn left_out() -> BTreeMap<(String, String), String> {
     let text = include_str!("../data/flags_left_out.csv");
     let cells = text.lines().skip(1).map(|line| line.splitn(3, ',').collect::<Vec<_>>());

@@ -1,5 +1,5 @@
-//! Scripts that launch nothing themselves: jobs that they submit, manifests and configurations that they write, roles that
-//! the caller chooses.
+//! Scripts that do not launch anything themselves: jobs that they submit, manifests and configurations that they write,
+//! and roles that the caller chooses.
 
 use crate::common::{expect, read, read_all};
 use serde_json::json;
@@ -30,7 +30,7 @@ fn a_script_that_another_submits_takes_its_exports_and_options() {
     expect(&submit("#!/bin/bash\nsbatch --export=ALL,TP=8 train.sbatch\n"), &json!({ "tp": 8 }));
     let several = submit("#!/bin/bash\nfor n in 1 2; do sbatch -N $n train.sbatch; done\n");
     expect(&several, &json!({ "tp": 1, "variants.0.nodes": 1, "variants.1.nodes": 2 }));
-    // A script that only mentions the other does not hide it.
+    // A script that only mentions the other script does not hide it.
     expect(&submit("#!/bin/bash\necho now run sbatch train.sbatch\n"), &json!({ "tp": 1 }));
 }
 

@@ -1,4 +1,4 @@
-//! Shell scripts: expansion, decisions, here-documents, what stays open.
+//! Shell scripts: expansion, conditions, here-documents, and unknown values.
 
 use crate::common::{expect, read, read_all, read_with};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Ways to write a setting that several tools share: units, absent values, copies, loops, sums, roles.
+//! Spellings that several tools share: units, absent values, replicas, loops, sums, roles.
 
 use crate::common::{expect, read};
 use serde_json::{Value, json};

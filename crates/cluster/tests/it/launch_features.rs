@@ -1,5 +1,5 @@
-//! What a scenario states of drafts, experts and caches is written for the engines that have it, and refused by name for the
-//! others.
+//! Settings for speculative decoding, experts and caches are written for the engines that support them, and rejected by
+//! name for the others.
 
 use atlas_cluster::launch::{self, Options, Tool, Wrap};
 use atlas_config::library::Library;
@@ -7,7 +7,7 @@ use atlas_document::Sources;
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
 
-/// All files of a launch as one text, or what is refused.
+/// All files of a launch as one text, or the rejected settings.
 fn launched(
     tool: Tool,
     target: &str,

@@ -1,4 +1,4 @@
-//! Every shipped scenario: launched, read back from the files, and compared.
+//! Creates launch files for every shipped scenario, imports them, and compares the scenarios.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,19 +13,19 @@ use atlas_plan::engine;
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
 
-/// Targets that a workload is made for; workloads that name none run on a node.
+/// Targets for which a workload is intended. Workloads without targets run on a single node.
 fn targets(workload: &Workload) -> Vec<String> {
     let named = workload.document.get("best_for").and_then(Node::items);
     let own: Vec<String> = named.into_iter().flatten().filter_map(|node| node.text().map(str::to_owned)).collect();
     if own.is_empty() { vec!["h100-sxm-8".to_owned()] } else { own }
 }
 
-/// What a launch can express, as text by name.
+/// Properties that launch files can express, as text by name.
 fn expressed(parts: &Parts, scenario: &Scenario) -> BTreeMap<&'static str, String> {
     let mut out = BTreeMap::new();
     let phase = &scenario.base;
     let mut put = |name, value: String| drop(out.insert(name, value));
-    // Models of one architecture are one model to a launch that names it by its widths.
+    // Models with the same architecture are equal in launch files that state only the widths.
     put("model", format!("{:?}", scenario.model.unwrap()));
     put("accelerator", parts.accelerator.as_ref().unwrap().id.clone());
     for knob in [Knob::Tp, Knob::Pp, Knob::Dp, Knob::Ep, Knob::Prompt, Knob::Precision] {
@@ -65,7 +65,7 @@ fn expressed(parts: &Parts, scenario: &Scenario) -> BTreeMap<&'static str, Strin
     out
 }
 
-/// The scenario that the files say.
+/// Imports the launch files as a scenario.
 fn read_back(library: &Library, launch: &Launch) -> Result<(Parts, Scenario), String> {
     let files: Vec<SourceFile> =
         launch.files.iter().map(|file| SourceFile { name: file.name.clone(), text: file.text.clone() }).collect();
@@ -76,7 +76,7 @@ fn read_back(library: &Library, launch: &Launch) -> Result<(Parts, Scenario), St
     found.scenario(library, &Overrides::new()).map_err(|error| format!("{error}\n{}{}", found.target, found.workload))
 }
 
-/// Launches all shipped scenarios that a tool takes, and returns how many, and what came back differently.
+/// Launches all shipped scenarios that a tool supports. Returns their number and the differences after the import.
 fn round(tool: Tool, wrap: Wrap) -> (usize, BTreeMap<String, BTreeSet<String>>) {
     let library = Library::load(&Sources::built_in(), None);
     let mut differences: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -88,7 +88,7 @@ fn round(tool: Tool, wrap: Wrap) -> (usize, BTreeMap<String, BTreeSet<String>>) 
             if parts.model.is_none() || (scenario.mode() == Mode::Training) != tool.trains() {
                 continue;
             }
-            // The command line does the same: another tool is another software.
+            // As on the command line, another tool implies other software.
             if let Some(family) = tool.family().filter(|_| Tool::usual(&scenario) != Some(tool)) {
                 let software = Overrides::from([(Knob::Software, Setting::Choice(family.into()))]);
                 scenario = Scenario::resolve(&parts, &software).unwrap();
@@ -114,11 +114,11 @@ fn round(tool: Tool, wrap: Wrap) -> (usize, BTreeMap<String, BTreeSet<String>>) 
                     let (requested, got) = (expressed(&parts, &scenario), expressed(&parts_back, &back));
                     for (name, value) in &requested {
                         let other = &got[name];
-                        // A layout may leave accelerators of the target idle; the files do not mention those.
+                        // A layout may leave accelerators of the target idle; the files do not mention them.
                         let idle = *name == "num_nodes"
                             && scenario.accelerators() > back.accelerators()
                             && requested["devices"] == got["devices"];
-                        // Its server names devices, not how they are counted.
+                        // llama.cpp's server states devices, but not how they are divided.
                         let unnamed = tool == Tool::LlamaCpp && matches!(*name, "tp" | "dp" | "devices");
                         if value != other && !idle && !unnamed {
                             let text = format!("{name}: {value} became {other}");

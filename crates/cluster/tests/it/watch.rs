@@ -1,4 +1,4 @@
-//! Synthetic runs that slow down midway, and what a watch makes of them.
+//! Synthetic runs that slow down midway, and their diagnoses.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use atlas_cluster::watch::tail::Piece;
 use atlas_cluster::watch::{Cause, Event, Prediction, Quantity, Standing, Tail, WatchState};
 use atlas_ingest::{Context, Follow};
 
-/// 64 accelerators; a step of 4 s, of which 0.8 s are exposed communication.
+/// A run on 64 accelerators with a step time of 4 s, of which 0.8 s are exposed communication.
 fn training() -> Prediction {
     Prediction {
         name: "h100-sxm-64 × llama3.1-8b-train".to_owned(),
@@ -25,12 +25,12 @@ fn training() -> Prediction {
     }
 }
 
-/// Numbers from 0 to 1 without a generator.
+/// Deterministic pseudo-random numbers between 0 and 1.
 fn chance(index: u64) -> f64 {
     (index as f64 * 0.618_033_988_75).fract()
 }
 
-/// Iteration lines of Megatron-LM; `seconds` gives the time of a step.
+/// Log lines of Megatron-LM's iterations; `seconds` returns the time of a step.
 fn megatron(steps: std::ops::Range<u64>, seconds: impl Fn(u64) -> f64) -> String {
     let mut out = String::new();
     for step in steps {
@@ -125,7 +125,7 @@ fn a_constant_delay_from_one_step_to_the_next_is_a_straggler() {
 
 #[test]
 fn timers_settle_it() {
-    // Collectives grow on every rank, or one rank's computing grows and the others wait inside collectives.
+    // Either collectives grow on every rank, or computation grows on one rank and the others wait inside collectives.
     let timers = |forward: [f64; 2], sync: [f64; 2]| {
         format!(
             "(min, max) time across ranks (ms):\n    forward-compute ......: ({:.2}, {:.2})\n    all-grads-sync .......: \
@@ -179,7 +179,7 @@ fn power_logs_show_throttling_and_the_slowest_device() {
         watch.feed(1, &power);
         watch.feed(0, &megatron(1..60, |step| noisy(step, 4.0, 0.02)));
         watch.feed(0, &megatron(60..80, |step| noisy(step, 5.0, 0.02)));
-        // The last samples are as old as the last step.
+        // The last samples are taken at the time of the last step.
         assert_eq!(watch.first(), cause, "{}", watch.described());
     }
 }
@@ -314,7 +314,7 @@ fn truncated_lines_and_a_rotated_or_packed_log_give_the_same_steps() {
         })
         .unwrap();
     };
-    // The writer is killed in the middle of a line, and the log rotated.
+    // The writer is killed in the middle of a line, and the log is rotated.
     std::fs::write(&path, format!("{head}{}", &rest[..150])).unwrap();
     poll(&mut watch);
     assert_eq!(watch.state.times.records(), 60);

@@ -1,4 +1,4 @@
-//! Values of Python expressions, as far as the file itself gives them.
+//! Evaluates Python expressions as far as the file itself determines their values.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -7,35 +7,35 @@ use super::lex::{Tok, Token, words};
 use crate::import::unknown;
 use crate::import::value::{Node, Value};
 
-/// Expressions inside expressions.
+/// Maximum nesting depth of expressions.
 const MAX_DEPTH: u32 = 40;
 
-/// What names stand for.
+/// Values of names.
 #[derive(Default)]
 pub(super) struct Scope {
     pub(super) names: HashMap<String, Node>,
-    /// Defaults of `add_argument`, whatever the parsed arguments are called.
+    /// Defaults of `add_argument`, independent of the name of the parsed arguments.
     pub(super) arguments: HashMap<String, Node>,
-    /// Words that were looked at.
+    /// Number of tokens that were processed.
     pub(super) steps: Cell<u32>,
-    /// Bytes that were copied from one value into another.
+    /// Number of bytes that were copied from one value into another.
     copied: Cell<usize>,
 }
 
-/// Words that are looked at in one file.
+/// Maximum number of tokens that are processed per file.
 const MAX_STEPS: u32 = 2_000_000;
-/// Bytes that are copied in one file: `x = x + x` doubles at every line.
+/// Maximum number of bytes that are copied per file: `x = x + x` doubles a value on each line.
 const MAX_COPIED: usize = 32 << 20;
 
 impl Scope {
-    /// Whether so many bytes may still be copied.
+    /// Counts copied bytes. Returns whether the limit still holds.
     fn allows(&self, bytes: usize) -> bool {
         self.copied.set(self.copied.get().saturating_add(bytes));
         self.copied.get() <= MAX_COPIED
     }
 }
 
-/// An argument of a call, with its name.
+/// An argument of a call, with its keyword if it has one.
 pub(super) type Argument = (Option<String>, Node);
 
 pub(super) struct Reader<'a> {
@@ -45,7 +45,7 @@ pub(super) struct Reader<'a> {
     pub(super) depth: u32,
 }
 
-/// The value of a whole expression.
+/// Evaluates a whole expression.
 pub(super) fn value(tokens: &[Token], scope: &Scope) -> Node {
     Reader { tokens, pos: 0, scope, depth: 0 }.expression()
 }
@@ -54,7 +54,7 @@ fn open(what: &str, line: u32) -> Node {
     Node::str(unknown::opaque(what), line)
 }
 
-/// The text of a value inside another text.
+/// Text of a value that is interpolated into a string.
 pub(super) fn shown(n: &Node) -> String {
     match &n.value {
         Value::Str(s) => s.clone(),
@@ -133,7 +133,7 @@ impl Reader<'_> {
             }
             left = open("choice", line);
         } else if self.peek().is_some_and(|t| !closes(t)) {
-            // An operation that is not followed.
+            // Skips an operation that is not evaluated.
             while self.peek().is_some_and(|t| !closes(t)) {
                 if self.at("(") || self.at("[") || self.at("{") {
                     self.skip_group();
@@ -231,7 +231,7 @@ impl Reader<'_> {
         Node::str(unknown::of(last), line)
     }
 
-    /// `" ".join(list)`, `"…".split()` and the like behind a text.
+    /// Evaluates methods of strings, such as `" ".join(list)` and `"…".split()`.
     fn method(&mut self, text: String, line: u32) -> Node {
         if !self.take(".") {
             return Node::str(text, line);
@@ -256,7 +256,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Items up to a closing bracket; `*list` gives its own.
+    /// Items up to a closing bracket; `*list` is expanded.
     fn items(&mut self, close: &str) -> Vec<Node> {
         let mut out = Vec::new();
         while self.peek().is_some() && !self.take(close) {
@@ -290,7 +290,7 @@ impl Reader<'_> {
         out
     }
 
-    /// Arguments behind an opening parenthesis.
+    /// Arguments after an opening parenthesis.
     pub(super) fn arguments(&mut self) -> Vec<Argument> {
         let mut out = Vec::new();
         while self.peek().is_some() && !self.take(")") {
@@ -325,7 +325,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A text with its `{expressions}` replaced.
+    /// Replaces the `{expressions}` in a format string.
     fn formatted(&self, text: &str, format: bool, line: u32) -> String {
         if !format {
             return text.to_owned();
@@ -351,7 +351,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether an expression ends here.
+/// Whether the token ends an expression.
 fn closes(t: &Token) -> bool {
     [")", "]", "}", ",", ":", "="].iter().any(|o| t.is(o))
         || matches!(&t.tok, Tok::Name(n) if matches!(n.as_str(), "else" | "for"))
@@ -390,7 +390,7 @@ fn whole(left: &Node, right: &Node, f: impl Fn(i64, i64) -> Option<i64>) -> Node
     }
 }
 
-/// A call inside an expression: conversions, the environment with its default, or an object with its settings.
+/// Evaluates a call: a conversion, access to the environment with a default, or a constructor with its settings.
 fn call(name: &str, args: Vec<Argument>, line: u32) -> Node {
     let first = args.first().map(|(_, n)| n.clone());
     match (name, first) {

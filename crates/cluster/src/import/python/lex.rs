@@ -1,12 +1,12 @@
-//! Words of a Python program, in statements.
+//! Splits a Python program into statements of tokens.
 
-/// A word.
+/// A token.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Tok {
-    /// A name, with the parts behind its dots.
+    /// A name, including its dotted parts.
     Name(String),
     Number(String),
-    /// A string; true if it holds expressions in braces.
+    /// A string. The flag is true for format strings.
     Text(String, bool),
     Op(&'static str),
 }
@@ -23,14 +23,14 @@ impl Token {
     }
 }
 
-/// Longer operators first.
+/// Operators, longest first.
 const OPS: &[&str] = &[
     "**=", "//=", ">>=", "<<=", "...", "==", "!=", "<=", ">=", "->", "+=", "-=", "*=", "/=", "|=", ":=", "//", "**",
     "+", "-", "*", "/", "%", "=", "<", ">", "(", ")", "[", "]", "{", "}", ",", ":", ".", ";", "@", "|", "&", "^", "~",
     "!",
 ];
 
-/// Statements that are kept.
+/// Maximum number of statements that are kept.
 const MAX_STATEMENTS: usize = 20_000;
 
 struct Lexer<'a> {
@@ -39,7 +39,7 @@ struct Lexer<'a> {
     line: u32,
 }
 
-/// Splits a program into statements; a statement ends with its line unless a bracket is open.
+/// Splits a program into statements. A statement ends at the end of its line, unless a bracket is open.
 pub(super) fn statements(src: &str, place: impl Fn(u32) -> u32) -> Vec<Vec<Token>> {
     let mut lexer = Lexer { src, pos: 0, line: 1 };
     let (mut out, mut current, mut depth) = (Vec::new(), Vec::new(), 0_u32);
@@ -85,7 +85,7 @@ pub(super) fn statements(src: &str, place: impl Fn(u32) -> u32) -> Vec<Vec<Token
     out
 }
 
-/// The words of one expression.
+/// Tokens of one expression.
 pub(super) fn words(src: &str, line: u32) -> Vec<Token> {
     statements(src, |_| line).into_iter().flatten().collect()
 }

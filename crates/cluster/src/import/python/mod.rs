@@ -1,5 +1,5 @@
-//! Python programs that launch something: commands in lists and strings, recipes, engines and trainers with their
-//! settings. Assignments are followed from top to bottom; nothing is executed.
+//! Python programs that launch jobs: commands in lists and strings, recipes, engines and trainers with their settings.
+//! Assignments are followed from top to bottom; nothing is executed.
 
 mod eval;
 mod lex;
@@ -16,7 +16,7 @@ use super::{documents, names, unknown};
 use eval::{Argument, Reader, Scope};
 use lex::{Tok, Token};
 
-/// What a program is written for, by the packages that it imports.
+/// The framework that the program uses, according to the packages that it imports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Package {
     Nemo,
@@ -31,9 +31,9 @@ struct Program<'a> {
     tensorrt: bool,
     files: Lookup<'a>,
     found: Collector,
-    /// What the program's own functions are called with, by their first call.
+    /// Functions of the program, with the arguments of the first call.
     calls: HashMap<String, Vec<Argument>>,
-    /// A recipe or a trainer that is put together over many statements.
+    /// Settings of a recipe or a trainer that is configured over several statements.
     training: Out,
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn read(plain: &str, index: usize, files: Lookup<'_>) -> Collector {
     let own = statements.iter().filter_map(|s| defined(s)).map(|(name, _)| (name.to_owned(), Vec::new()));
     let mut p = program(own.collect());
     statements.iter().for_each(|s| p.statement(s));
-    // Functions are defined before they are called, so their arguments are known only after a first pass.
+    // Functions are defined before they are called, so their arguments are only known after a first pass.
     if p.calls.values().any(|arguments| !arguments.is_empty()) {
         p = program(p.calls);
         statements.iter().for_each(|s| p.statement(s));
@@ -90,7 +90,7 @@ impl Program<'_> {
             return self.parameters(name, parameters);
         }
         self.calls(s);
-        // `name = …`, `name: type = …`, `name += …`.
+        // Forms of an assignment: `name = …`, `name: type = …`, `name += …`.
         let Some(eq) = assignment(s) else { return };
         let target = name(0).to_owned();
         let plain = eq == 1 || s.get(1).is_some_and(|t| t.is(":"));
@@ -113,7 +113,7 @@ impl Program<'_> {
         self.scope.names.insert(target, value);
     }
 
-    /// What stands in a list or text after more is added.
+    /// Value of a list or string after `more` is appended.
     fn extended(&mut self, name: &str, more: Node) -> Node {
         let Some(old) = self.scope.names.remove(name) else { return more };
         let line = old.line;
@@ -127,7 +127,7 @@ impl Program<'_> {
         }
     }
 
-    /// Parameters of a function with what it is called with, else their defaults.
+    /// Binds the parameters of a function to the arguments of its first call, or to their defaults.
     fn parameters(&mut self, function: &str, s: &[Token]) {
         let mut r = Reader { tokens: s, pos: 1, scope: &self.scope, depth: 0 };
         let mut found = Vec::new();
@@ -140,7 +140,7 @@ impl Program<'_> {
             if let Tok::Name(n) = &t.tok {
                 let mut at = r.pos + 1;
                 if s.get(at).is_some_and(|t| t.is(":")) {
-                    // The type, up to the default.
+                    // Skips the type annotation, up to the default.
                     let (mut depth, mut end) = (0_i32, at + 1);
                     while let Some(t) = s.get(end) {
                         depth += i32::from(t.is("[")) - i32::from(t.is("]"));
@@ -167,7 +167,7 @@ impl Program<'_> {
         self.scope.names.extend(found);
     }
 
-    /// All calls of a statement that mean something.
+    /// Evaluates the relevant calls in a statement.
     fn calls(&mut self, s: &[Token]) {
         for (i, pair) in s.windows(2).enumerate() {
             let [Token { tok: Tok::Name(name), line }, bracket] = pair else { continue };
@@ -176,7 +176,7 @@ impl Program<'_> {
             }
             let mut name = name.as_str();
             let mut from = i + 2;
-            // `run.Config(Strategy, …)` stands for `Strategy(…)`.
+            // `run.Config(Strategy, …)` is equivalent to `Strategy(…)`.
             if matches!(last(name), "Config" | "Partial" | "partial")
                 && let Some(Tok::Name(inner)) = s.get(from).map(|t| &t.tok)
             {
@@ -205,7 +205,7 @@ impl Program<'_> {
             "append" | "extend" | "add_argument" | "LLM" | "AsyncEngineArgs" | "EngineArgs" | "from_pretrained"
             | "LoraConfig" => true,
             "Engine" => name.starts_with("sgl"),
-            // The trainer itself holds objects; its settings stand in its arguments.
+            // `Trainer` receives objects; its settings are in `TrainingArguments`.
             "Trainer" if self.package == Package::Trainer => false,
             other => self.package != Package::Other && is_setup(other),
         }
@@ -259,7 +259,7 @@ impl Program<'_> {
         }
     }
 
-    /// Trainers and recipes.
+    /// Reads the settings of trainers and recipes.
     fn set_up(&mut self, name: &str, args: &[Argument], line: u32) {
         let kind = last(name);
         if kind.ends_with("Executor") {
@@ -277,7 +277,7 @@ impl Program<'_> {
             self.training.fields.set("framework", framework, line);
         }
         if kind.ends_with("_recipe") {
-            // `llm.llama31_70b.pretrain_recipe(…)`.
+            // The model is the module name in `llm.llama31_70b.pretrain_recipe(…)`.
             if let Some(model) = name.rsplit('.').nth(1) {
                 self.training.fields.set("model", model, line);
             }
@@ -294,7 +294,7 @@ impl Program<'_> {
         }
     }
 
-    /// A setting by the last part of its name.
+    /// Reads one setting by the last component of its name.
     fn setting(&mut self, key: &str, value: &Node) {
         let out = &mut self.training;
         match (self.package, key) {
@@ -331,7 +331,7 @@ impl Program<'_> {
         self.found.servers.push((engine, out));
     }
 
-    /// A command, as a list of words or as one text.
+    /// Reads a command, given as a list of words or as one string.
     fn launch(&mut self, n: &Node) {
         let script = match &n.value {
             Value::List(words) => {
@@ -357,7 +357,7 @@ impl Program<'_> {
     }
 }
 
-/// The name of the function that a statement begins to define, and its parameters from the bracket on.
+/// Name and parameter list of the function that a statement defines.
 fn defined(s: &[Token]) -> Option<(&str, &[Token])> {
     let is = |token: &Token, word: &str| matches!(&token.tok, Tok::Name(name) if name == word);
     let s = if s.first().is_some_and(|token| is(token, "async")) { s.get(1..)? } else { s };
@@ -365,7 +365,7 @@ fn defined(s: &[Token]) -> Option<(&str, &[Token])> {
     is(def, "def").then_some((name, parameters))
 }
 
-/// Calls that put a training run together.
+/// Whether a call configures a training run.
 fn is_setup(name: &str) -> bool {
     matches!(
         name,
@@ -388,7 +388,7 @@ fn is_setup(name: &str) -> bool {
         || (name.ends_with("_config") && ["pretrain", "finetune", "sft"].iter().any(|w| name.contains(w)))
 }
 
-/// The place of the assignment in a statement, outside of all brackets.
+/// Index of the assignment operator in a statement, outside of all brackets.
 fn assignment(s: &[Token]) -> Option<usize> {
     let mut depth = 0_i32;
     s.iter().position(|t| {

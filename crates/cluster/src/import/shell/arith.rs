@@ -1,16 +1,16 @@
-//! `$(( … ))` over whole numbers; unknown variables stay as names in a small expression.
+//! Evaluates `$(( … ))` over whole numbers. Unknown variables remain as names in a short expression.
 
-/// A number, an expression of unknown names, or nothing that can be said.
+/// Result: a number, an expression of unknown variables, or an unknown value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Num {
     Known(i64),
     Symbol(String),
     Unknown,
-    /// Not known, but it depends on these variables, separated by commas.
+    /// An unknown value that depends on these variables, separated by commas.
     Open(String),
 }
 
-/// What the calculation needs from the shell.
+/// Access to the shell's variables, and the report of divisions by zero.
 pub(crate) trait Scope {
     fn get(&mut self, name: &str) -> Num;
     fn set(&mut self, name: &str, value: &Num);
@@ -23,7 +23,7 @@ struct Calc<'a, S: Scope> {
     depth: u32,
     whole: &'a str,
     scope: &'a mut S,
-    /// False on the side of `?:`, `&&` or `||` that is not taken.
+    /// False in the operand of `?:`, `&&` or `||` that is not evaluated.
     live: bool,
 }
 
@@ -51,7 +51,7 @@ const BINARY: &[(&str, u8)] = &[
     ("%", 10),
 ];
 
-/// What is known of a value that depends on these: the names in them.
+/// An unknown value that depends on the variables in `parts`.
 fn open(parts: &[&Num]) -> Num {
     let mut names: Vec<&str> = Vec::new();
     for p in parts {
@@ -66,7 +66,7 @@ fn open(parts: &[&Num]) -> Num {
     if names.is_empty() { Num::Unknown } else { Num::Open(names.join(",")) }
 }
 
-/// Evaluates an expression, with assignments.
+/// Evaluates an expression, including assignments.
 pub(crate) fn eval<S: Scope>(expr: &str, scope: &mut S) -> Num {
     let mut c = Calc { src: expr.chars().collect(), pos: 0, depth: 0, whole: expr, scope, live: true };
     let mut value = c.ternary();
@@ -126,9 +126,9 @@ impl<S: Scope> Calc<'_, S> {
 
     fn operator(&mut self, min: u8) -> Option<(&'static str, u8)> {
         self.space();
-        // Longest first: `**` before `*`, `<=` before `<`.
+        // The longest operator matches: `**` before `*`, `<=` before `<`.
         let (op, prec) = BINARY.iter().filter(|(op, _)| self.at(op)).max_by_key(|(op, _)| op.len()).copied()?;
-        // `+=` and its like are assignments.
+        // `+=` and similar operators are assignments.
         let next = self.src.get(self.pos + op.len());
         if next == Some(&'=') && matches!(op, "+" | "-" | "*" | "/" | "%" | "<<" | ">>" | "&" | "|" | "^") {
             return None;

@@ -1,4 +1,4 @@
-//! What a script is made of.
+//! Syntax tree of shell scripts.
 
 use std::rc::Rc;
 
@@ -30,7 +30,7 @@ pub(crate) struct Simple {
     pub(crate) line: u32,
 }
 
-/// A word of a command, or an assignment after `declare`, `export` and the like.
+/// A word of a command, or an assignment after `declare`, `export` and similar commands.
 #[derive(Debug, Clone)]
 pub(crate) enum Arg {
     Word(Word),
@@ -52,14 +52,14 @@ pub(crate) enum AssignValue {
     Array(Vec<(Option<Word>, Word)>),
 }
 
-/// A redirection that matters to us.
+/// A redirection that affects the import.
 #[derive(Debug, Clone)]
 pub(crate) enum Redir {
-    /// Standard output to a file; true to append.
+    /// Redirects standard output to a file; true to append.
     Out(Word, bool),
     /// A here-document or a here-string.
     Here(Word),
-    /// Standard input from a file, or from what a command prints.
+    /// Redirects standard input from a file or from the output of a command.
     In(Word),
 }
 

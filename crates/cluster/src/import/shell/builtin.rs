@@ -1,4 +1,4 @@
-//! Commands of the shell, and small programs that print what they are given.
+//! Shell builtins, and small programs whose output can be computed from their arguments.
 
 use super::arith;
 use super::ast::{Assign, AssignValue};
@@ -12,7 +12,7 @@ use crate::import::value::parse_int;
 type Target = Option<(String, bool)>;
 
 impl Shell<'_> {
-    /// `None` if the name is no command of the shell.
+    /// Runs a builtin. Returns `None` if `name` is not one.
     pub(super) fn builtin(
         &mut self,
         name: &str,
@@ -37,7 +37,7 @@ impl Shell<'_> {
                     for a in assigns {
                         if let AssignValue::Word(w) = &a.value {
                             let other = self.text(w).as_str().to_owned();
-                            // A name that stands for itself would be followed forever.
+                            // A name that refers to itself would be followed forever.
                             if other != a.name && !self.references.contains_key(&other) {
                                 self.references.insert(a.name.clone(), other);
                             }
@@ -46,7 +46,7 @@ impl Shell<'_> {
                     return Some(Flow::Next);
                 }
                 for a in args.iter().filter(|a| !a.as_str().starts_with('-')) {
-                    // `export "$KEY=$VALUE"` arrives as a word.
+                    // `export "$KEY=$VALUE"` is a word, not an assignment.
                     match a.as_str().split_once('=') {
                         Some((k, _)) if !k.is_empty() => {
                             let value = a.slice(k.len() + 1, a.len());
@@ -95,7 +95,7 @@ impl Shell<'_> {
             "break" => return Some(Flow::Break),
             "continue" => return Some(Flow::Continue),
             "return" => return Some(Flow::Return),
-            // Inside a branch the exit is one of several ends.
+            // `exit` inside a branch does not end the script: other branches may continue.
             "exit" => return Some(if self.branches == 0 { Flow::Exit } else { Flow::Next }),
             "exec" | "command" | "builtin" if args.is_empty() || arg(0).starts_with('-') => self.status = None,
             "eval" => return Some(self.eval(args)),
@@ -155,7 +155,7 @@ impl Shell<'_> {
             "expr" => {
                 let words: Vec<&str> = args.iter().map(Text::as_str).collect();
                 let sum = words.join(" ");
-                // Its comparisons of texts and its patterns are left alone.
+                // String comparisons and patterns are not evaluated.
                 if sum.is_empty() || !sum.chars().all(|c| c.is_ascii_digit() || " +-*/%()".contains(c)) {
                     return None;
                 }
@@ -237,7 +237,7 @@ impl Shell<'_> {
 
     fn read_words(&mut self, args: &[Text], ifs: Option<Text>) {
         let array = args.iter().any(|a| a.as_str().starts_with('-') && a.as_str().contains('a'));
-        // `-d ''` reads to the end of the input, not of the line.
+        // `-d ''` reads up to the end of the input instead of the line.
         let delimiter = args.iter().position(|a| a.as_str().starts_with('-') && a.as_str().ends_with('d'));
         let whole = delimiter.is_some_and(|i| args.get(i + 1).is_some_and(Text::is_empty));
         let names: Vec<String> = args
@@ -278,7 +278,7 @@ impl Shell<'_> {
                 self.set(n, value);
             }
         }
-        // The next `read` of a loop sees the end of the input.
+        // At the end of the input, `read` fails, which ends a loop.
         let rest = end.map(|i| input.slice(i + 1, input.len()));
         self.status = Some(!first_line.is_empty() || rest.is_some());
         self.stdin = rest.filter(|r| !r.is_empty());
@@ -316,7 +316,7 @@ impl Shell<'_> {
     }
 }
 
-/// `printf` with plain conversions; the format is used until all arguments are.
+/// Evaluates `printf` with simple conversions. The format is reused until all arguments are consumed.
 fn printf(args: &[Text], line: u32) -> Text {
     let mut out = Text::new("", line);
     let Some((format, mut rest)) = args.split_first() else { return out };
@@ -329,7 +329,7 @@ fn printf(args: &[Text], line: u32) -> Text {
     }
 }
 
-/// Prints the format once; returns the arguments that are left.
+/// Prints the format once and returns the remaining arguments.
 fn printed<'t>(format: &Text, mut rest: &'t [Text], line: u32, out: &mut Text) -> &'t [Text] {
     let mut chars = format.as_str().chars().peekable();
     while let Some(c) = chars.next() {

@@ -1,4 +1,4 @@
-//! Compound commands: `if`, loops, `case`, functions, `[[ … ]]`.
+//! Parses compound commands: `if`, loops, `case`, functions, `[[ … ]]`.
 
 use std::rc::Rc;
 
@@ -70,7 +70,7 @@ impl Parser {
                 c => c,
             });
         }
-        // name() { … }
+        // A function definition: `name() { … }`.
         let name_len = word.chars().count();
         let mut at = name_len;
         while matches!(self.peek_at(at), Some(' ' | '\t')) {
@@ -92,7 +92,7 @@ impl Parser {
         (!s.words.is_empty() || !s.assigns.is_empty() || !s.redirs.is_empty()).then_some(Cmd::Simple(s))
     }
 
-    /// A function name of any length before `()`.
+    /// The name of a function, if `()` follows.
     pub(super) fn func_name(&mut self) -> Option<String> {
         let mut n = 0;
         while self.peek_at(n).is_some_and(|c| is_name(c) || matches!(c, '-' | '.' | ':')) {
@@ -261,7 +261,7 @@ impl Parser {
                 break;
             }
             if regex {
-                // A pattern runs to the next blank, parentheses and all.
+                // A regular expression extends to the next whitespace and may contain parentheses.
                 regex = false;
                 let line = self.line;
                 let mut s = String::new();

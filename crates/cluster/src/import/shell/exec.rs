@@ -1,4 +1,4 @@
-//! Commands: what is decided, and what is recorded.
+//! Executes commands: evaluates conditions and records what would be run.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use super::text::Text;
 use super::{Flow, MAX_STEPS, Shell, glob, parse};
 use crate::import::unknown;
 
-/// Rounds of one loop.
+/// Maximum number of iterations of one loop.
 const MAX_ROUNDS: usize = 64;
 
 impl Shell<'_> {
@@ -40,7 +40,8 @@ impl Shell<'_> {
                 if flow != Flow::Next || self.status == Some(false) {
                     return flow;
                 }
-                // A test that is not decided does not let the command pass; a program does.
+                // After a test with an unknown result, the command is skipped. After a program with an unknown result,
+                // it is run.
                 if self.status.is_none() && is_test(a) && !self.setup.every_branch {
                     return flow;
                 }
@@ -113,7 +114,7 @@ impl Shell<'_> {
     }
 
     pub(super) fn arith(&mut self, expr: &str) -> Num {
-        // Parameters with braces are expanded first; plain names are read by the calculation.
+        // Parameters in braces are expanded before the evaluation, which reads plain variables itself.
         if expr.contains("${") {
             let words = parse::parse(&Text::new(&format!(": \"{expr}\""), self.line));
             if let Some(Cmd::Simple(s)) = words.first()
@@ -146,7 +147,8 @@ impl Shell<'_> {
                 continue;
             }
             if taken == Some(true) {
-                // A guard: the script refuses to run like this, so the caller is expected to set what it asks for.
+                // A guard, in which the script refuses to run: the caller must set the variables that the condition
+                // tests.
                 if exits(body) {
                     self.require_tested(cond);
                     self.out.wants_args |= asks_for_args(cond);
@@ -283,7 +285,7 @@ pub(super) fn collect_words<'c>(c: &'c Cmd, out: &mut Vec<&'c Word>) {
     }
 }
 
-/// Whether a guard counts the arguments.
+/// Whether a guard tests the number of arguments.
 fn asks_for_args(cond: &[Cmd]) -> bool {
     let mut words = Vec::new();
     cond.iter().for_each(|c| collect_words(c, &mut words));

@@ -7,7 +7,7 @@ use super::{Flow, MAX_DEPTH, Shell, Var, glob, join, parse};
 use crate::import::unknown;
 use crate::import::value::parse_int;
 
-/// Words made from one word.
+/// Maximum number of fields that result from one word.
 const MAX_FIELDS: usize = 20_000;
 
 impl Scope for Shell<'_> {
@@ -59,7 +59,7 @@ pub(super) fn num_text(n: &Num) -> String {
 }
 
 impl Shell<'_> {
-    /// The value of a variable or argument; `None` if it is not set.
+    /// Value of a variable or positional parameter; `None` if it is not set.
     pub(super) fn lookup(&self, name: &str) -> Option<Text> {
         let line = self.line;
         match name {
@@ -80,7 +80,7 @@ impl Shell<'_> {
         }
     }
 
-    /// A value for names that the caller usually sets, such as NODES.
+    /// Value of a variable that the caller usually sets, such as `NODES`.
     fn weak(&self, name: &str) -> Option<Text> {
         self.setup.weak.iter().find(|(n, ..)| n == name).map(|(_, v, l)| Text::new(v, *l))
     }
@@ -103,7 +103,7 @@ impl Shell<'_> {
         }
     }
 
-    /// The word as one text.
+    /// Expands a word to one string, without field splitting.
     pub(super) fn text(&mut self, w: &Word) -> Text {
         let mut out = Text::new("", w.line);
         for p in &w.parts {
@@ -121,7 +121,7 @@ impl Shell<'_> {
         out
     }
 
-    /// The word as the words it becomes.
+    /// Expands a word to fields.
     pub(super) fn fields(&mut self, w: &Word) -> Vec<Text> {
         if let Some(list) = w.plain().and_then(braces) {
             return list.into_iter().map(|s| Text::new(&s, w.line)).collect();
@@ -168,7 +168,7 @@ impl Shell<'_> {
         out
     }
 
-    /// Characters between fields.
+    /// Characters that separate fields.
     pub(super) fn separators(&self) -> String {
         match self.vars.get("IFS") {
             Some(Var::Scalar(t)) if !unknown::is_in(t.as_str()) => t.as_str().to_owned(),
@@ -209,7 +209,7 @@ impl Shell<'_> {
         }
     }
 
-    /// What a command substitution prints, as far as that is known.
+    /// Output of a command substitution, as far as it is known.
     fn substitute(&mut self, script: &str, line: u32) -> Text {
         if self.depth >= MAX_DEPTH || !self.spend(script.len()) {
             return Text::new(&unknown::opaque("deep"), line);
@@ -228,7 +228,7 @@ impl Shell<'_> {
         out
     }
 
-    /// The elements of `${a[@]}`, `$@`, with an operation applied to each.
+    /// Elements of `${a[@]}` or `$@`, with an operation applied to each.
     fn list(&mut self, p: &Param) -> Vec<Text> {
         if matches!(p.op, Op::Keys) {
             return match self.vars.get(&p.name) {
@@ -356,7 +356,7 @@ impl Shell<'_> {
                     return t;
                 }
                 let mut cuts: Vec<usize> = s.char_indices().map(|(i, _)| i).chain([s.len()]).collect();
-                // Shortest removal first.
+                // Cuts in the order in which they are tried: the shortest removal first, or the longest first.
                 if suffix {
                     cuts.reverse();
                 }
@@ -396,7 +396,7 @@ impl Shell<'_> {
     }
 }
 
-/// Whether a parameter stands for several words.
+/// Whether a parameter expands to several words.
 fn is_list(p: &Param) -> bool {
     if matches!(p.op, Op::Length) {
         return false;
@@ -407,12 +407,12 @@ fn is_list(p: &Param) -> bool {
     }
 }
 
-/// Whether a parameter in quotes is one word: `"${a[*]}"` joins what `"${a[@]}"` keeps apart.
+/// Whether a quoted parameter expands to a single word: `"${a[*]}"` joins the elements, `"${a[@]}"` does not.
 fn is_joined(p: &Param) -> bool {
     p.index.as_ref().is_some_and(|w| matches!(w.plain(), Some("*")))
 }
 
-/// `{1..8}` and `{a,b}` as a whole or inside a word.
+/// Expands `{1..8}` and `{a,b}`, alone or inside a word.
 fn braces(s: &str) -> Option<Vec<String>> {
     let open = s.find('{')?;
     let close = s.get(open..)?.find('}')? + open;

@@ -1,6 +1,6 @@
-//! Shell patterns: `*`, `?`, `[…]` and alternatives of extended globs.
+//! Shell patterns: `*`, `?`, `[…]` and the extended pattern `@(…)`.
 
-/// Whether the whole text matches; work is bounded by the product of the lengths.
+/// Whether the pattern matches the whole text. The work is bounded by the product of the lengths.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     if let Some((head, inner, tail)) = alternatives(pattern) {
         return inner.split('|').take(32).any(|alt| matches(&format!("{head}{alt}{tail}"), text));
@@ -32,14 +32,14 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     p.iter().skip(i).all(|c| *c == '*')
 }
 
-/// `@(a|b)` and `?(a|b)` split into head, alternatives and tail.
+/// Splits a pattern with `@(a|b)` into head, alternatives and tail.
 fn alternatives(pattern: &str) -> Option<(&str, &str, &str)> {
     let open = pattern.find("@(")?;
     let close = pattern.get(open..)?.find(')')? + open;
     Some((pattern.get(..open)?, pattern.get(open + 2..close)?, pattern.get(close + 1..)?))
 }
 
-/// The place in the pattern behind one character, if it matches.
+/// Index in the pattern after one matching character, or `None` if it does not match.
 fn step(p: &[char], i: usize, c: Option<char>) -> Option<usize> {
     let c = c?;
     match p.get(i)? {

@@ -1,17 +1,17 @@
-//! What a script hands to others: jobs for a batch system, manifests for a cluster, scripts on standard input.
+//! What a script passes to other programs: jobs to a batch system, manifests to a cluster, and templates to `envsubst`.
 
 use super::text::Text;
 use super::{Shell, Var, join, unknown};
 
-/// Jobs and manifests of one script that are kept.
+/// Maximum number of jobs and of manifests that are kept per script.
 const MAX_KEPT: usize = 32;
 
 /// A job that the script submits.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Submission {
-    /// The job's own script, expanded as far as the here-document that it stands in asks for.
+    /// Script of the job. A here-document is expanded unless its delimiter is quoted.
     pub(crate) script: Text,
-    /// Options of the command that submits it.
+    /// Options of the submitting command.
     pub(crate) options: Vec<Text>,
     /// Arguments of the job's script.
     pub(crate) args: Vec<Text>,
@@ -20,7 +20,7 @@ pub(crate) struct Submission {
 }
 
 impl Shell<'_> {
-    /// Keeps what a command passes on; true if there is nothing else to see in the command.
+    /// Records a job or manifest that a command passes on. Returns whether the command needs no further handling.
     pub(super) fn hand_on(&mut self, words: &[Text], env: &[(String, Text)]) -> bool {
         let name = words.first().map_or("", |w| w.as_str().rsplit('/').next().unwrap_or(""));
         match name {
@@ -30,7 +30,7 @@ impl Shell<'_> {
         }
     }
 
-    /// `sbatch [options] [script [arguments]]`, or the script on standard input.
+    /// Records `sbatch [options] [script [arguments]]`, or the script on standard input.
     fn submit(&mut self, words: &[Text], env: &[(String, Text)]) -> bool {
         let file = words.iter().enumerate().skip(1).find_map(|(i, w)| Some((i, self.script_file(w.as_str())?)));
         let (at, script) = match (file, self.stdin.clone()) {
@@ -58,7 +58,8 @@ impl Shell<'_> {
         true
     }
 
-    /// `kubectl apply -f -`: the manifest on standard input. Files that the script wrote are looked at anyway.
+    /// Records the manifest on the standard input of `kubectl apply -f -`. Files that the script writes are read in any
+    /// case.
     fn apply(&mut self, words: &[Text]) -> bool {
         let has = |names: &[&str]| words.iter().any(|w| names.contains(&w.as_str()));
         let reads = has(&["apply", "create", "replace"]) && (has(&["-"]) || has(&["-f-"]));
@@ -71,7 +72,7 @@ impl Shell<'_> {
         true
     }
 
-    /// `envsubst`: `$NAME` and `${NAME}` of what comes in; references to what is not set stay as they are.
+    /// Output of `envsubst`: replaces `$NAME` and `${NAME}` in `input`. References to unset variables are kept.
     pub(super) fn envsubst(&self, input: &Text) -> Text {
         let s = input.as_str();
         let mut out = Text::new("", input.line());
@@ -97,19 +98,19 @@ impl Shell<'_> {
         out
     }
 
-    /// The variable that a name stands for after `local -n name=other`.
+    /// The variable to which a name refers after `local -n name=other`.
     pub(super) fn referred(&self, name: &str) -> String {
         self.references.get(name).cloned().unwrap_or_else(|| name.to_owned())
     }
 
-    /// Marks variables that commands inherit.
+    /// Marks a variable as inherited by commands.
     pub(super) fn export(&mut self, name: &str) {
         if self.exported.len() < 10_000 {
             self.exported.insert(name.to_owned());
         }
     }
 
-    /// Sets a variable to lines, as `mapfile -t` does.
+    /// Sets an array variable to the lines of a text, as `mapfile -t` does.
     pub(super) fn set_lines(&mut self, name: &str, text: &Text) {
         self.vars.insert(name.to_owned(), Var::Array(text.split(|c| c == '\n')));
     }

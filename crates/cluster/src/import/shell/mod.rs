@@ -1,7 +1,7 @@
-//! A bounded reader of shell scripts: it expands and decides, and never runs anything.
+//! A bounded interpreter of shell scripts. It expands words and evaluates conditions, but never runs a program.
 //!
-//! Unset variables stay in the text as unknown parts. A condition that depends on one is taken as false unless it asks
-//! whether the variable is set. Commands that are no part of the shell are recorded with their arguments.
+//! Unset variables remain in the text as unknown parts. A condition that depends on one is false, unless it tests
+//! whether the variable is set. Commands that are not part of the shell are recorded with their arguments.
 
 mod arith;
 mod ast;
@@ -27,48 +27,48 @@ pub(crate) use text::Text;
 
 use super::unknown;
 
-/// Commands that are looked at in one script.
+/// Maximum number of commands that are evaluated per script.
 const MAX_STEPS: u32 = 60_000;
-/// Commands that are kept.
+/// Maximum number of commands that are recorded.
 const MAX_COMMANDS: usize = 2_000;
-/// Text made by expansion, all together.
+/// Maximum number of bytes that expansions may produce in total.
 const MAX_TEXT: usize = 32 << 20;
-/// Text in one variable or file.
+/// Maximum number of bytes in one variable or file.
 const MAX_VALUE: usize = 1 << 20;
-/// Nested scripts, functions and substitutions.
+/// Maximum nesting depth of scripts, functions and substitutions.
 const MAX_DEPTH: u32 = 24;
 
 /// A command that the script would run.
 #[derive(Debug, Clone)]
 pub(crate) struct Command {
-    /// The words, with those of commands around it (`srun … bash -c "…"`) before them.
+    /// Words of the command. Words of enclosing commands (`srun … bash -c "…"`) come first.
     pub(crate) words: Vec<Text>,
-    /// Assignments in front of the command.
+    /// Assignments before the command.
     pub(crate) env: Vec<(String, Text)>,
     pub(crate) line: u32,
 }
 
-/// What a script says.
+/// Result of reading a script.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     pub(crate) commands: Vec<Command>,
-    /// Files written by here-documents and `echo`.
+    /// Files written with here-documents and `echo`.
     pub(crate) files: BTreeMap<String, Text>,
-    /// Variables at the end, arrays joined.
+    /// Final values of the variables, with arrays joined.
     pub(crate) vars: BTreeMap<String, Text>,
-    /// Variables that the script asks for itself, in the order of the check.
+    /// Variables that the script requires, in the order in which it tests them.
     pub(crate) required: Vec<(String, u32)>,
-    /// Arguments the script asks for.
+    /// Whether the script requires arguments.
     pub(crate) wants_args: bool,
-    /// Other scripts that are sourced and were not given.
+    /// Sourced scripts that were not provided.
     pub(crate) sourced: Vec<(String, u32)>,
-    /// Divisions by zero: the expression and its line.
+    /// Expressions that divide by zero, with their lines.
     pub(crate) zero_divisions: Vec<(String, u32)>,
-    /// Jobs that the script submits with a script that is known.
+    /// Submitted jobs whose script is known.
     pub(crate) jobs: Vec<Submission>,
-    /// Manifests that the script hands to a cluster on standard input.
+    /// Manifests that the script passes to a cluster on standard input.
     pub(crate) manifests: Vec<Text>,
-    /// Whether the bounds cut the reading short.
+    /// Whether a limit was exceeded, so that part of the script was not read.
     pub(crate) cut: bool,
 }
 
@@ -94,15 +94,15 @@ enum Flow {
 pub(crate) struct Setup<'a> {
     /// Scripts that may be sourced or called, by name.
     pub(crate) scripts: &'a [(String, Text)],
-    /// Values of the environment.
+    /// Environment variables.
     pub(crate) env: &'a BTreeMap<String, String>,
     /// Variables that the batch system sets.
     pub(crate) batch: &'a [(String, String, u32)],
-    /// Values for names such as NODES that are left to the caller; used only where nothing else is known.
+    /// Default values of variables that the caller sets, such as `NODES`. Used only if no other value is known.
     pub(crate) weak: &'a [(String, String, u32)],
     /// Arguments of the script.
     pub(crate) args: &'a [Text],
-    /// Take every branch and every function instead of deciding.
+    /// Whether to run every branch and every function instead of evaluating conditions.
     pub(crate) every_branch: bool,
 }
 
@@ -111,7 +111,7 @@ pub(super) struct Shell<'a> {
     vars: HashMap<String, Var>,
     funcs: HashMap<String, Rc<Vec<ast::Cmd>>>,
     exported: BTreeSet<String>,
-    /// Names that stand for other variables.
+    /// Variables that refer to other variables, after `declare -n`.
     references: HashMap<String, String>,
     called: Vec<String>,
     args: Vec<Text>,
@@ -189,7 +189,7 @@ fn join(var: &Var) -> Text {
 }
 
 impl Shell<'_> {
-    /// Takes a length from what may still be made.
+    /// Subtracts a length from the remaining budget. Returns whether any is left.
     fn spend(&mut self, n: usize) -> bool {
         self.budget = self.budget.saturating_sub(n);
         self.budget > 0
@@ -215,8 +215,8 @@ impl Shell<'_> {
         }
     }
 
-    /// The text as the shell sees it if no unknown part matters: unset variables are empty, required ones are not.
-    /// Where every branch is taken, any unknown part matters.
+    /// The text with unset variables replaced by empty strings, or `None` if it depends on an unknown part that is not
+    /// an optional variable. If every branch is run, any unknown part yields `None`.
     fn decided(&self, s: &str) -> Option<String> {
         if !unknown::is_in(s) {
             return Some(s.to_owned());

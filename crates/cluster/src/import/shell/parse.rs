@@ -1,10 +1,10 @@
-//! Reads a script into commands. Never fails: what is cut off is closed at the end of the text.
+//! Parses scripts into commands. Parsing never fails: incomplete constructs end at the end of the text.
 
 use super::ast::Cmd;
 use super::text::Text;
 
 pub(super) const MAX_DEPTH: u32 = 48;
-/// Commands in one chain of `&&` and `||`.
+/// Maximum number of commands in one chain of `&&` and `||`.
 const MAX_CHAIN: usize = 400;
 pub(super) const DECLARING: &[&str] = &["export", "declare", "local", "readonly", "typeset"];
 const CLOSING: &[&str] = &["then", "else", "elif", "fi", "do", "done", "esac", "}"];
@@ -13,20 +13,20 @@ pub(crate) struct Parser {
     pub(super) src: Vec<char>,
     pub(super) pos: usize,
     pub(super) line: u32,
-    /// Where reading continues after the current line: behind its here-documents.
+    /// Position after the here-documents of the current line, where parsing continues after that line.
     pub(super) after_line: Option<(usize, u32)>,
     pub(super) depth: u32,
-    /// The line of each character, where the text was put together from several places.
+    /// Line of each character, if the text was assembled from several places.
     lines: Option<Vec<u32>>,
 }
 
-/// The commands of a script.
+/// Parses the commands of a script.
 pub(crate) fn parse(text: &Text) -> Vec<Cmd> {
     let mut p = Parser::of(text);
     let mut out = Vec::new();
     while p.pos < p.src.len() {
         out.extend(p.list(false));
-        // A stray closing word or parenthesis: step over it.
+        // Skips a stray closing keyword or parenthesis.
         if p.pos < p.src.len() {
             p.bump();
         }
@@ -85,7 +85,7 @@ impl Parser {
         }
     }
 
-    /// Blanks, continued lines and a comment.
+    /// Skips blanks, line continuations and comments.
     pub(super) fn blanks(&mut self) {
         loop {
             match self.peek() {
@@ -119,7 +119,7 @@ impl Parser {
         }
     }
 
-    /// The bare word at the current place, not consumed.
+    /// The bare word at the current position, without consuming it.
     pub(super) fn keyword(&self) -> String {
         let mut s = String::new();
         let mut i = 0;
@@ -145,7 +145,7 @@ impl Parser {
         found
     }
 
-    /// Commands up to a closing word, `)` or `;;`.
+    /// Parses commands up to a closing keyword, `)` or `;;`.
     pub(super) fn list(&mut self, in_case: bool) -> Vec<Cmd> {
         let mut out = Vec::new();
         self.depth += 1;
@@ -232,7 +232,7 @@ impl Parser {
         if stages.len() == 1 { stages.pop() } else { Some(Cmd::Pipe(stages)) }
     }
 
-    /// The text up to the matching `))`, which is consumed.
+    /// Consumes the text up to and including the matching `))`, and returns the text before it.
     pub(super) fn until_double_paren(&mut self) -> String {
         let mut s = String::new();
         let mut depth = 0;

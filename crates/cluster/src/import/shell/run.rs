@@ -1,4 +1,4 @@
-//! Simple commands: assignments, builtins, functions, and programs that are recorded.
+//! Runs simple commands: assignments, builtins, functions, and programs, which are recorded.
 
 use super::arith::{self, Num};
 use super::ast::{Arg, Assign, AssignValue, Cmd, Op, Part, Redir, Simple, Word};
@@ -10,7 +10,7 @@ use crate::import::unknown;
 const SHELLS: &[&str] = &["bash", "sh", "zsh", "dash", "ash"];
 
 impl Shell<'_> {
-    /// The names that a guard tests are required from the environment, unless they are set.
+    /// Marks the variables in a guard's condition as required, unless they are set.
     pub(super) fn require_tested(&mut self, cond: &[Cmd]) {
         let mut names = Vec::new();
         let mut words: Vec<&Word> = Vec::new();
@@ -132,7 +132,7 @@ impl Shell<'_> {
         }
     }
 
-    /// The file that standard output goes to.
+    /// The file to which standard output is redirected.
     pub(super) fn target(&mut self, redirs: &[Redir]) -> Option<(String, bool)> {
         redirs
             .iter()
@@ -156,7 +156,7 @@ impl Shell<'_> {
         slot.truncate(MAX_VALUE);
     }
 
-    /// Text that a command prints.
+    /// Writes the output of a command to its target file, or to the enclosing substitution.
     pub(super) fn emit(&mut self, text: &Text, target: Option<(String, bool)>) {
         match target {
             Some((file, append)) => self.write(&file, text, append),
@@ -195,11 +195,11 @@ impl Shell<'_> {
         });
         let here = here.and_then(|(w, file)| {
             let t = self.text(w);
-            // What a command prints stands for the file that it would be read from.
+            // For process substitution, the output of the command is the input.
             let printed = matches!(w.parts.as_slice(), [Part::Cmd { .. }]);
             if file && !printed { self.script_file(t.as_str()) } else { Some(t) }
         });
-        // `IFS=, read …`: the assignment holds for this command.
+        // `IFS=, read …`: the assignment applies only to this command.
         let ifs = s.assigns.iter().find(|a| a.name == "IFS").map(|a| match &a.value {
             AssignValue::Word(w) => self.text(w),
             AssignValue::Array(_) => Text::default(),
@@ -249,7 +249,8 @@ impl Shell<'_> {
         self.record(words, env, s.line)
     }
 
-    /// `check_env_vars A B C` of a library that is not here.
+    /// Marks the arguments of functions such as `check_env_vars A B C` as required variables. The library that defines
+    /// the function is not available.
     pub(super) fn checks_variables(&mut self, name: &str, args: &[Text]) {
         let low = name.to_ascii_lowercase();
         let checks = ["check", "require", "assert", "ensure", "validate"].iter().any(|w| low.contains(w));
@@ -299,15 +300,15 @@ impl Shell<'_> {
         Flow::Next
     }
 
-    /// The script of `bash -c "…"`, of `sbatch --wrap "…"`, or of a script file that is known; the words around it, and
-    /// its arguments.
+    /// The script in `bash -c "…"`, `sbatch --wrap "…"` or a known script file, with the words before it and its
+    /// arguments.
     pub(super) fn inner_script(&self, words: &[Text]) -> Option<(Vec<Text>, Text, Vec<Text>)> {
         self.shell_script(words)
             .map(|(at, script, args)| (words.get(..at).unwrap_or(&[]).to_vec(), script, args))
             .or_else(|| wrapped(words).map(|(around, script)| (around, script, Vec::new())))
     }
 
-    /// The script that a shell is given, with the place of the shell in the words.
+    /// The script that a shell runs, with the index of the shell in the words.
     fn shell_script(&self, words: &[Text]) -> Option<(usize, Text, Vec<Text>)> {
         let base = |t: &Text| t.as_str().rsplit('/').next().unwrap_or("").to_owned();
         for (i, w) in words.iter().enumerate() {
@@ -332,7 +333,7 @@ impl Shell<'_> {
             let Some(file) =
                 words.get(j).filter(|_| j.checked_sub(1).and_then(|k| words.get(k)).is_none_or(|o| o.as_str() != "-s"))
             else {
-                // `bash -s < script` and `bash <<END`.
+                // Forms such as `bash -s < script` and `bash <<END`.
                 return self.stdin.clone().filter(|_| is_shell).map(|t| (i, t, words.get(j..).unwrap_or(&[]).to_vec()));
             };
             if let Some(text) = self.script_file(file.as_str()) {
@@ -342,7 +343,7 @@ impl Shell<'_> {
         None
     }
 
-    /// A script that was given or written before, by its path or its name.
+    /// A script that was provided or written before, looked up by its path or name.
     pub(super) fn script_file(&self, path: &str) -> Option<Text> {
         let name = path.rsplit('/').next()?;
         if name.is_empty() || unknown::is_in(name) {
@@ -375,8 +376,8 @@ impl Shell<'_> {
     }
 }
 
-/// A command line in an option of what submits it: `sbatch --wrap="…"`, `xpk workload create --command="…"`. The other
-/// options stay around it.
+/// The command line in an option of a submitting command, such as `sbatch --wrap="…"` or `xpk workload create
+/// --command="…"`, with the other options.
 fn wrapped(words: &[Text]) -> Option<(Vec<Text>, Text)> {
     const OPTIONS: &[&str] = &["--wrap", "--command", "--cmd"];
     let first = words.first().map_or("", |w| w.as_str().rsplit('/').next().unwrap_or(""));
@@ -393,12 +394,12 @@ fn wrapped(words: &[Text]) -> Option<(Vec<Text>, Text)> {
             Some(at) => (w.slice(at + 1, w.len()), i + 1),
             None => (words.get(i + 1)?.clone(), i + 2),
         };
-        // One word is the name of something, not a command line.
+        // A single word is a name, not a command line.
         if !script.as_str().contains([' ', '\n']) {
             return None;
         }
         let around = words.iter().take(i).chain(words.iter().skip(after));
-        // Scripts and verbs in front of the options start nothing themselves.
+        // Scripts and subcommands before the options do not start anything themselves.
         let options = around.skip_while(|w| !w.as_str().starts_with('-')).cloned();
         let head = (first == "sbatch").then(|| Text::new("srun", w.line()));
         return Some((head.into_iter().chain(options).collect(), script));

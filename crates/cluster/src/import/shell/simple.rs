@@ -1,4 +1,4 @@
-//! Simple commands: assignments, redirections, here-documents.
+//! Parses simple commands: assignments, redirections, here-documents.
 
 use super::ast::{Arg, Assign, AssignValue, Redir, Simple, Word};
 use super::parse::{DECLARING, Parser, is_name};
@@ -101,7 +101,7 @@ impl Parser {
         true
     }
 
-    /// The body of a here-document; reading continues on the current line and later jumps over the body.
+    /// Parses the body of a here-document. Parsing continues on the current line and skips the body after it.
     pub(super) fn heredoc(&mut self, strip: bool) -> Word {
         let mut delim = String::new();
         let mut quoted = false;

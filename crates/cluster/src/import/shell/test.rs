@@ -1,4 +1,4 @@
-//! `[ … ]` and `[[ … ]]`: true, false, or not decidable.
+//! Evaluates `[ … ]` and `[[ … ]]`: true, false, or unknown.
 
 use super::ast::Tok;
 use super::text::Text;
@@ -6,7 +6,7 @@ use super::{Shell, glob};
 use crate::import::unknown;
 use crate::import::value::parse_int;
 
-/// A token with its expansion.
+/// A token after expansion.
 enum Item {
     Word(Text, bool),
     Op(&'static str),
@@ -119,7 +119,7 @@ impl Tests<'_, '_> {
             return v;
         }
         let (first, _) = self.word()?;
-        // A binary operator follows?
+        // Checks for a binary operator.
         let op = match self.items.get(self.pos) {
             Some(Item::Word(t, _)) => Some(t.as_str().to_owned()),
             Some(Item::Op(o @ ("<" | ">"))) => Some((*o).to_owned()),
@@ -145,7 +145,7 @@ impl Tests<'_, '_> {
             "-z" | "-n" => {
                 let filled = match self.sh.decided(arg) {
                     Some(t) => !t.is_empty(),
-                    // A required variable is there; text around an unknown part is not empty.
+                    // A required variable counts as set. Text around an unknown part is not empty.
                     None if unknown::only_names(arg) => true,
                     None if unknown::as_unset(arg).trim().is_empty() => return None,
                     None => true,
@@ -191,7 +191,7 @@ fn is_binary(op: &str) -> bool {
     matches!(op, "=" | "==" | "!=" | "=~" | "<" | ">" | "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge")
 }
 
-/// The regular expressions that are plain text with anchors; others are not decided.
+/// Evaluates regular expressions that are plain text with anchors and alternatives. The result of others is unknown.
 fn regex_like(text: &str, pattern: &str) -> Option<bool> {
     if matches!(pattern, "^[0-9]+$" | "^[[:digit:]]+$") {
         return Some(!text.is_empty() && text.chars().all(|c| c.is_ascii_digit()));
@@ -202,7 +202,7 @@ fn regex_like(text: &str, pattern: &str) -> Option<bool> {
     if core.contains(['[', '(', ')', '*', '+', '?', '{', '\\', '$', '^']) {
         return None;
     }
-    // A lone dot matches any character; plain names are compared as they are.
+    // A single dot matches any character, but plain names are compared literally.
     let alternatives: Vec<String> = core.split('|').map(|a| a.replace('\u{1}', ".")).collect();
     Some(alternatives.iter().any(|a| match (start, end) {
         (true, true) => text == a,

@@ -1,6 +1,7 @@
-//! Text that knows the line of its parts, so that a flag kept in a variable points at the place where it is written.
+//! Text with the line of each part, so that a flag that is stored in a variable refers to the place where it is
+//! written.
 
-/// A string with marks `(byte offset, line)`, in order.
+/// A string with marks `(byte offset, line)` in ascending order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Text {
     s: String,
@@ -68,7 +69,7 @@ impl Text {
         self.s.push_str(&other.s);
     }
 
-    /// The part between two byte offsets; empty if they do not fit.
+    /// The part between two byte offsets; empty if the offsets are invalid.
     pub(crate) fn slice(&self, from: usize, to: usize) -> Text {
         let Some(part) = self.s.get(from..to) else { return Text::new("", self.line()) };
         let mut marks = vec![(0, self.line_at(from))];
@@ -76,7 +77,7 @@ impl Text {
         Text { s: part.to_owned(), marks }
     }
 
-    /// The pieces between characters for which `sep` holds, empty ones left out.
+    /// Splits the text at characters for which `sep` returns true, and leaves out empty pieces.
     pub(crate) fn split(&self, sep: impl Fn(char) -> bool) -> Vec<Text> {
         let mut out = Vec::new();
         let mut start = None;
@@ -96,7 +97,7 @@ impl Text {
         out
     }
 
-    /// Cuts the text at a length, on a character boundary.
+    /// Truncates the text to at most `max` bytes, at a character boundary.
     pub(crate) fn truncate(&mut self, max: usize) {
         let mut n = max.min(self.s.len());
         while n > 0 && !self.s.is_char_boundary(n) {
@@ -106,7 +107,7 @@ impl Text {
         self.marks.retain(|(o, _)| *o <= n);
     }
 
-    /// Removes line breaks at the end, as a command substitution does.
+    /// Removes trailing newlines, as a command substitution does.
     pub(crate) fn trim_newlines(mut self) -> Text {
         let n = self.s.trim_end_matches('\n').len();
         self.truncate(n);

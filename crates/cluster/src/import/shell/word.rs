@@ -1,4 +1,4 @@
-//! Words: quotes, parameters, substitutions.
+//! Parses words: quotes, parameters, substitutions.
 
 use super::ast::{Op, Param, Part, Word};
 use super::parse::{Parser, is_name};
@@ -10,7 +10,7 @@ impl Word {
         Word { parts: vec![Part::Lit { text: text.to_owned(), line, quoted: true }], line }
     }
 
-    /// Quoted text with the line of each of its lines.
+    /// A quoted word with the line number of each of its lines.
     pub(super) fn quoted_lines(text: &str, line: u32) -> Word {
         let parts = text
             .split_inclusive('\n')
@@ -20,7 +20,7 @@ impl Word {
         Word { parts, line }
     }
 
-    /// The text if it is one unquoted literal.
+    /// The text, if the word is a single unquoted literal.
     pub(crate) fn plain(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [Part::Lit { text, quoted: false, .. }] => Some(text),
@@ -30,7 +30,7 @@ impl Word {
 }
 
 impl Parser {
-    /// The next word; `None` at an operator.
+    /// Parses the next word. Returns `None` at an operator.
     pub(super) fn word(&mut self) -> Option<Word> {
         let line = self.line;
         let mut w = Word { parts: Vec::new(), line };
@@ -40,7 +40,7 @@ impl Parser {
                 break;
             }
             if matches!(c, '<' | '>') {
-                // Process substitution: a file whose contents are not known.
+                // Process substitution: treated like the output of the command.
                 if self.peek_at(1) == Some('(') {
                     self.skip(2);
                     let script = self.until_paren();
@@ -50,7 +50,7 @@ impl Parser {
                 break;
             }
             if c == '(' {
-                // Extended globs and stray parentheses.
+                // Extended patterns and stray parentheses.
                 if self.pos == start {
                     return None;
                 }
@@ -64,7 +64,7 @@ impl Parser {
         (self.pos > start).then_some(w)
     }
 
-    /// The whole text as one word, blanks included.
+    /// Parses the whole text as one word, including blanks.
     pub(super) fn all_as_word(&mut self) -> Word {
         let mut w = Word { parts: Vec::new(), line: self.line };
         while self.peek().is_some() {
@@ -73,7 +73,7 @@ impl Parser {
         w
     }
 
-    /// The whole text as the inside of double quotes; in a here-document quotes are plain characters.
+    /// Parses the whole text as the inside of double quotes. In a here-document, quotes are ordinary characters.
     pub(super) fn dquoted_all(&mut self, here: bool) -> Word {
         let mut w = Word { parts: Vec::new(), line: self.line };
         while self.peek().is_some() {
@@ -232,7 +232,7 @@ impl Parser {
         }
     }
 
-    /// Parses an inner text; beyond a depth it is kept as written.
+    /// Parses nested text. Beyond the maximum depth it is kept literally.
     fn nested(&self, raw: &str, line: u32, f: impl Fn(&mut Parser) -> Word) -> Word {
         if self.depth > MAX_WORD_DEPTH {
             return Word::literal(raw, line);
@@ -242,7 +242,7 @@ impl Parser {
         f(&mut p)
     }
 
-    /// The inside of `${…}`.
+    /// Parses the inside of `${…}`.
     fn param(&self, raw: &str, line: u32) -> Option<Param> {
         let sub = |s: &str| self.nested(s, line, Parser::all_as_word);
         let mut rest = raw;
@@ -332,7 +332,7 @@ impl Parser {
         })
     }
 
-    /// The text up to the `}` that closes `${`, which is consumed.
+    /// Consumes the text up to and including the `}` that closes `${`, and returns the text before it.
     fn until_brace(&mut self) -> String {
         let mut s = String::new();
         let mut depth = 0;
@@ -363,7 +363,8 @@ impl Parser {
         s
     }
 
-    /// The text up to the matching `)`, which is consumed; quotes, comments and here-documents are stepped over.
+    /// Consumes the text up to and including the matching `)`, and returns the text before it. Skips quotes, comments
+    /// and here-documents.
     pub(super) fn until_paren(&mut self) -> String {
         let mut s = String::new();
         let mut depth = 0;

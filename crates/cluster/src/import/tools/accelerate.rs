@@ -1,18 +1,18 @@
-//! Hugging Face accelerate: its configuration file and the flags of `accelerate launch`.
+//! Hugging Face Accelerate: its configuration file and the flags of `accelerate launch`.
 
 use crate::import::argv::{Flag, Launcher};
 use crate::import::fields::Out;
 use crate::import::names::snake;
 use crate::import::value::Node;
 
-/// Whether the document is a configuration of accelerate.
+/// Whether the document is a configuration of Accelerate.
 pub(crate) fn looks_like(doc: &Node) -> bool {
     doc.has("distributed_type")
         || doc.has("compute_environment")
         || (doc.has("mixed_precision") && doc.has("num_machines"))
 }
 
-/// Reads the file.
+/// Reads the configuration file.
 pub(crate) fn document(doc: &Node, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "accelerate", 0);
@@ -43,7 +43,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
         }
     }
     if out.fields.int("dp_replicate").is_some_and(|n| n > 1) && out.fields.str("sharding") == Some("zero3") {
-        // Whole copies, each of them sharded.
+        // Several replicas, each of which is sharded.
         out.set("sharding", "hsdp", out.fields.at("dp_replicate"));
     }
     if kind.contains("MULTI_GPU") {
@@ -60,7 +60,7 @@ pub(crate) fn fsdp(map: &Node, out: &mut Out) {
         super::fsdp_strategy(out, n);
     }
     if let Some(n) = get("reshard_after_forward") {
-        // In the first version the key held the strategy.
+        // In FSDP version 1 this key contained the strategy.
         if n.on().is_none() {
             super::fsdp_strategy(out, n);
         } else if second || !out.fields.has("sharding") {
@@ -123,7 +123,7 @@ fn flag(raw: &str, node: &Node, out: &mut Out) -> bool {
         }
         "fsdp_sharding_strategy" => super::fsdp_strategy(out, node),
         "multi_gpu" => {
-            // Plain data parallelism, unless other flags shard.
+            // Plain data parallelism, unless other flags enable sharding.
             out.fields.imply("sharding", "none", node.line);
             true
         }

@@ -1,4 +1,4 @@
-//! Benchmark clients: what they send, and to which server.
+//! Benchmark clients: their requests, and the server that they send them to.
 
 use serde_json::{Value as Json, json};
 
@@ -8,7 +8,7 @@ use crate::import::names::snake;
 use crate::import::unknown;
 use crate::import::value::{Node, Value};
 
-/// Settings of the clients, and the field of each.
+/// Settings of the clients, by the field that they set.
 const FLAGS: &[(&str, &[&str])] = &[
     (
         "num_prompts",
@@ -63,12 +63,12 @@ fn field(key: &str) -> Option<&'static str> {
     FLAGS.iter().find(|(_, names)| names.contains(&key)).map(|(field, _)| *field)
 }
 
-/// Whether a client's own setting has this name.
+/// Whether `key` is a setting of benchmark clients.
 pub(crate) fn is_known(key: &str) -> bool {
     field(key).is_some()
 }
 
-/// Reads one flag or key of a client into its own record.
+/// Reads one flag or key of a client into the client's fields.
 pub(crate) fn flag(key: &str, node: &Node, f: &mut Out) -> bool {
     match (key, field(key)) {
         ("model" | "m", _) => super::model(f, node),
@@ -84,7 +84,7 @@ pub(crate) fn flag(key: &str, node: &Node, f: &mut Out) -> bool {
     }
 }
 
-/// One whole number, or a list of them.
+/// Sets a whole number, or a list of whole numbers.
 pub(crate) fn counts(name: &str, node: &Node, f: &mut Out) -> bool {
     let words: Vec<String> = match &node.value {
         Value::List(list) => list.iter().filter_map(Node::text).collect(),
@@ -104,13 +104,13 @@ fn rate(f: &mut Out, node: &Node) -> bool {
     }
 }
 
-/// Reads a client's command.
+/// Reads the command of a client.
 pub(crate) fn command(name: &str, args: &Args) -> Out {
     let mut f = Out::default();
     let counted = args.has(&["request_count"]);
     for a in &args.flags {
         let key = snake(&a.name);
-        // The prompts of these are the pool that requests are drawn from.
+        // In these clients, the number of prompts is the size of the pool from which requests are drawn.
         let pool = matches!(name, "genai-perf" | "aiperf") && key == "num_prompts" && counted;
         if !pool {
             flag(&key, &a.node, &mut f);
@@ -122,7 +122,7 @@ pub(crate) fn command(name: &str, args: &Args) -> Out {
     f
 }
 
-/// GuideLLM states lengths in one setting, and what its rates are in another.
+/// GuideLLM states the lengths in one setting, and the meaning of its rates in another.
 fn guidellm(args: &Args, f: &mut Out) {
     if let Some(n) = args.flag(&["data"])
         && let Some(text) = n.text()
@@ -143,7 +143,7 @@ fn guidellm(args: &Args, f: &mut Out) {
     }
 }
 
-/// Whether a document configures inference-perf.
+/// Whether the document is a configuration of inference-perf.
 pub(crate) fn is_inference_perf(doc: &Node) -> bool {
     doc.at("load.stages").is_some() && (doc.has("server") || doc.has("api"))
 }
@@ -173,7 +173,7 @@ pub(crate) fn inference_perf(doc: &Node, out: &mut Out) {
     }
 }
 
-/// Puts the clients of a file together: one gives `benchmark`, several that differ give variants.
+/// Combines the clients of a file. A single client sets `benchmark`; clients that differ become variants.
 pub(crate) fn settle(clients: Vec<Out>, own_model: bool, out: &mut Out) {
     let mut runs: Vec<Fields> = Vec::new();
     for mut c in clients {
@@ -188,8 +188,8 @@ pub(crate) fn settle(clients: Vec<Out>, own_model: bool, out: &mut Out) {
             runs.push(c.fields);
         }
     }
-    // A loop over the concurrency only is one benchmark with a list; as many requests as suit it go along. So is one over
-    // the rate.
+    // Runs that differ only in concurrency, and in a matching number of prompts, are one benchmark with a list. The
+    // same applies to runs that differ only in the rate.
     let looped = runs.len() > 1 && runs.iter().all(|r| r.int("concurrency").is_some());
     let rated = !looped && runs.len() > 1 && runs.iter().all(|r| r.has("request_rate"));
     let without = |f: &Fields| {
@@ -222,7 +222,7 @@ pub(crate) fn settle(clients: Vec<Out>, own_model: bool, out: &mut Out) {
             if rated && !shared("request_rate") {
                 out.fields.set("benchmark.request_rate", json!(all("request_rate")), first.at("request_rate"));
             }
-            // Which number goes with which is what the runs say.
+            // The variants state which number of prompts belongs to which concurrency.
             if !shared("num_prompts") {
                 out.variants.extend(runs);
             }
@@ -232,7 +232,7 @@ pub(crate) fn settle(clients: Vec<Out>, own_model: bool, out: &mut Out) {
     out.variants.extend(runs);
 }
 
-/// The arguments that a script asks for, from its usage text: the names in angle brackets.
+/// Names of the arguments that a script requires, from its usage text, where they are in angle brackets.
 pub(crate) fn usage_args(text: &str) -> Vec<String> {
     let line = text
         .lines()

@@ -6,14 +6,14 @@ use crate::import::names;
 use crate::import::names::snake;
 use crate::import::value::Node;
 
-/// Reads `run_recipe.py`, `run_script.py`, `setup_experiment.py` and their like.
+/// Reads the commands `run_recipe.py`, `run_script.py`, `setup_experiment.py` and similar ones.
 pub(crate) fn command(script: &str, args: &Args, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "megatron-bridge", 0);
     if script == "setup_experiment.py" {
         out.fields.set("launcher", "nemo-run", 0);
     }
-    // A script of one recipe is named after it: `pretrain_qwen3_30b_a3b.py`.
+    // A script with a single recipe has its name: `pretrain_qwen3_30b_a3b.py`.
     let stem = script.trim_end_matches(".py");
     if let Some(name) = stem.strip_prefix("pretrain_").or_else(|| stem.strip_prefix("finetune_"))
         && name.split('_').any(names::is_size)
@@ -34,7 +34,7 @@ pub(crate) fn command(script: &str, args: &Args, out: &mut Out) {
     }
 }
 
-/// Reads one setting of a recipe by the last part of its path; false if it means nothing to us.
+/// Reads one setting of a recipe by the last component of its path. Returns false if it is not recognized.
 pub(crate) fn setting(key: &str, node: &Node, out: &mut Out) -> bool {
     match key {
         "mixed_precision" => mixed(node, out),
@@ -116,7 +116,8 @@ fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
     }
 }
 
-/// A recipe of precisions by name: `bf16_mixed`, `bf16_with_fp8_current_scaling_mixed`, `bf16_with_mxfp8_mixed`.
+/// Reads the name of a mixed-precision recipe: `bf16_mixed`, `bf16_with_fp8_current_scaling_mixed`,
+/// `bf16_with_mxfp8_mixed`.
 fn mixed(node: &Node, out: &mut Out) -> bool {
     let Some(text) = node.text() else { return out.unset(node) };
     let found = [("mxfp8", "mxfp8"), ("nvfp4", "fp4"), ("fp8", "fp8"), ("bf16", "bf16"), ("fp16", "fp16")]
@@ -128,7 +129,7 @@ fn mixed(node: &Node, out: &mut Out) -> bool {
     found.is_some_and(|(_, precision)| out.set("precision", precision, node.line))
 }
 
-/// `bf16`, `fp8_cs`, `fp8_mx`, `nvfp4`.
+/// Reads a compute precision such as `bf16`, `fp8_cs`, `fp8_mx` or `nvfp4`.
 fn compute(t: &str, at: u32, out: &mut Out) {
     let low = t.to_ascii_lowercase();
     match low.split_once('_') {
@@ -144,7 +145,7 @@ fn compute(t: &str, at: u32, out: &mut Out) {
     }
 }
 
-/// What the name of a recipe tells: its model and its precision.
+/// Derives model and precision from the name of a recipe.
 pub(crate) fn recipe(name: &str, at: u32, out: &mut Out) {
     let stem = name.trim_end_matches("_config");
     let cut = ["_pretrain", "_finetune", "_sft", "_peft", "_lora"].iter().find_map(|c| stem.find(c).map(|i| (i, *c)));

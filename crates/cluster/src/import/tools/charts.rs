@@ -1,4 +1,4 @@
-//! Values of charts that serve models: vLLM production stack, llm-d, Google's recipes.
+//! Values of Helm charts that serve models: vLLM production stack, llm-d, Google's recipes.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::pod;
 use super::roles::{role, settle_roles};
 use super::serving::Engine;
 
-/// Values of charts: vLLM production stack, llm-d, Google's recipes.
+/// Reads the values of a chart: vLLM production stack, llm-d, Google's recipes.
 pub(crate) fn chart(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>) -> Option<Out> {
     let mut out = Out::default();
     if let Some(list) = d.at("servingEngineSpec.modelSpec") {
@@ -37,7 +37,7 @@ pub(crate) fn chart(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>)
     })
 }
 
-/// Values of a chart of one container: its image, arguments, devices and copies at the top.
+/// Reads the values of a chart with a single container. Image, arguments, devices and replicas are at the top level.
 fn container_values(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
     let copies = d.first(&["replicaCount", "replicas"]);
     if copies.is_none() && d.at("resources.limits").is_none() {
@@ -77,7 +77,7 @@ fn container_values(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>,
     true
 }
 
-/// NVIDIA's chart of one container.
+/// Reads the values of NVIDIA's chart with a single container.
 fn nim_values(d: &Node, out: &mut Out) {
     out.fields.set("kind", "serving", d.line);
     out.fields.set("framework", Engine::Nim.framework(), d.line);
@@ -194,7 +194,7 @@ pub(crate) fn production_stack(list: &Node, out: &mut Out) {
     }
 }
 
-/// llm-d's model service: halves with containers and parallelism.
+/// Reads llm-d's model service: prefill and decode workers with containers and parallelism.
 pub(crate) fn model_service(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) {
     out.fields.set("kind", "serving", d.line);
     out.fields.set("framework", "vllm", d.line);

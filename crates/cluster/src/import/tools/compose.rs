@@ -8,7 +8,7 @@ use crate::import::value::{Node, Value};
 use super::roles;
 use super::serving::Engine;
 
-/// Reads the services; those that serve a model are counted.
+/// Reads the services, and counts those that serve a model.
 pub(crate) fn document(doc: &Node, out: &mut Out) {
     let mut servers: Vec<(String, Out)> = Vec::new();
     for (name, s) in doc.get("services").map(Node::map).unwrap_or(&[]) {
@@ -39,7 +39,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     if alike {
         out.fields.fill(&first.fields);
         out.fields.set("replicas", all, doc.get("services").map_or(0, |n| n.line));
-        // Neuron devices hold several cores each, so tensor parallelism counts something else there.
+        // A Neuron device has several cores, and tensor parallelism counts cores instead of devices.
         if let Some(n) = first.fields.int("devices_per_replica") {
             let at = first.fields.at("devices_per_replica");
             if first.fields.int("tp").is_none_or(|tp| tp <= n) {
@@ -82,12 +82,12 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     }
 }
 
-/// How often a service runs, of what `deploy.replicas` or `scale` states.
+/// Number of replicas of a service, as stated by `deploy.replicas` or `scale`.
 fn copies_of(stated: Entry) -> i64 {
     stated.value.as_i64().filter(|n| *n > 0).unwrap_or(1)
 }
 
-/// One service, if it serves a model.
+/// Reads one service, if it serves a model.
 fn service(s: &Node) -> Option<Out> {
     let image = s.get("image").and_then(Node::shown).unwrap_or_default();
     let mut out = Out::default();
@@ -161,7 +161,7 @@ fn devices(s: &Node, out: &mut Out) {
     }
 }
 
-/// `environment` as a list of `A=b` or as a mapping.
+/// Reads `environment`, which is a list of `A=b` or a mapping.
 fn environment(n: Option<&Node>) -> Vec<(String, Node)> {
     let Some(n) = n else { return Vec::new() };
     match &n.value {
@@ -177,7 +177,7 @@ fn environment(n: Option<&Node>) -> Vec<(String, Node)> {
     }
 }
 
-/// Entry point and command, split where they are one string.
+/// Words of the entry point and the command, split if they are strings.
 fn command_words(s: &Node) -> Vec<Node> {
     let mut out = Vec::new();
     for key in ["entrypoint", "command"] {
@@ -194,7 +194,7 @@ fn command_words(s: &Node) -> Vec<Node> {
             _ => {}
         }
     }
-    // A shell in front: its script is the command.
+    // If a shell is started, its script is the command.
     if out.len() >= 3
         && out.get(1).and_then(Node::raw).is_some_and(|f| f.starts_with('-') && f.contains('c'))
         && let Some(script) = out.get(2).cloned()

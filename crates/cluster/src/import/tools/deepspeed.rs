@@ -1,4 +1,4 @@
-//! DeepSpeed configurations and GPT-NeoX, which builds on them.
+//! DeepSpeed configurations, and GPT-NeoX, which is based on them.
 
 use crate::import::fields::Out;
 use crate::import::names;
@@ -12,14 +12,14 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
             && (doc.has("fp16") || doc.has("bf16") || doc.has("gradient_accumulation_steps")))
 }
 
-/// Whether it has GPT-NeoX's own keys.
+/// Whether the document has keys of GPT-NeoX.
 pub(crate) fn is_neox(doc: &Node) -> bool {
     let key = |a: &str, b: &str| doc.has(a) || doc.has(b);
     key("pipe_parallel_size", "pipe-parallel-size")
         || (key("model_parallel_size", "model-parallel-size") && key("num_layers", "num-layers"))
 }
 
-/// Reads the keys that both have.
+/// Reads the keys that both formats have.
 pub(crate) fn keys(doc: &Node, out: &mut Out) {
     let get = |path: &str| doc.at(path);
     if let Some(n) = get("train_micro_batch_size_per_gpu") {
@@ -60,7 +60,7 @@ pub(crate) fn keys(doc: &Node, out: &mut Out) {
         let Some(n) = get(name) else { continue };
         let on = n.get("enabled").or(n.get(name)).unwrap_or(n);
         if on.on() == Some(true) {
-            // GPT-NeoX names another half precision inside the section.
+            // GPT-NeoX states another half precision inside the section.
             let typed = n.get("type").and_then(Node::text);
             let word = typed.as_deref().and_then(names::precision).unwrap_or(word);
             out.set("precision", word, on.line);
@@ -89,7 +89,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     keys(doc, out);
 }
 
-/// Reads a GPT-NeoX configuration; its keys come with dashes or underscores.
+/// Reads a GPT-NeoX configuration, whose keys have dashes or underscores.
 pub(crate) fn neox(raw: &Node, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "gpt-neox", 0);
@@ -103,7 +103,7 @@ pub(crate) fn neox(raw: &Node, out: &mut Out) {
     for (k, v) in doc.map() {
         match k.as_str() {
             "pipe_parallel_size" => {
-                // Zero switches the pipeline off.
+                // Zero disables pipeline parallelism.
                 match v.int() {
                     Some(0) => out.set("pp", 1, v.line),
                     _ => out.int("pp", v),

@@ -1,4 +1,4 @@
-//! The first form of Dynamo's graphs: a section for each component, with what all of them share in `Common`.
+//! The first format of Dynamo graphs: one section per component, and shared settings in `Common`.
 
 use crate::import::fields::Out;
 use crate::import::value::Node;
@@ -6,18 +6,18 @@ use crate::import::value::Node;
 use super::roles::{role, settle_roles};
 use super::serving::Engine;
 
-/// Whether the document has a component that asks for workers.
+/// Whether the document has a component with workers.
 pub(crate) fn looks_like(doc: &Node) -> bool {
     workers(doc).any(|(_, section)| section.has("ServiceArgs"))
         || (doc.has("Frontend") && workers(doc).next().is_some())
 }
 
-/// Components that hold a model, with the engine and the role of each.
+/// Components that run a model: their names and sections.
 fn workers(doc: &Node) -> impl Iterator<Item = (&str, &Node)> {
     doc.map().iter().map(|(k, s)| (k.as_str(), s)).filter(|(name, s)| name.ends_with("Worker") && s.is_map())
 }
 
-/// Reads the file.
+/// Reads the graph.
 pub(crate) fn document(doc: &Node, out: &mut Out) {
     let engine = workers(doc).find_map(|(name, _)| Engine::named(name)).unwrap_or(Engine::Vllm);
     out.fields.set("kind", "serving", doc.line);
@@ -35,7 +35,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
             }
         }
         for (k, v) in section.map() {
-            // How a worker is placed and how it is asked is no setting of its engine.
+            // Placement and routing of a worker are not settings of its engine.
             let own = !matches!(
                 k.as_str(),
                 "ServiceArgs" | "common-configs" | "router" | "remote-prefill" | "conditional-disagg"
@@ -55,7 +55,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
         total = total.zip(all).and_then(|(a, b)| a.checked_add(b));
         parts.push((role(name), o));
     }
-    // The worker that hands its prompts to another is the one that decodes.
+    // Next to a prefill worker, a worker without a role decodes.
     let disaggregated = parts.iter().any(|(r, _)| *r == Some("prefill")) && parts.len() > 1;
     for (r, mut o) in parts {
         out.strange.append(&mut o.strange);

@@ -1,10 +1,10 @@
-//! YAML of fine-tuning tools: axolotl, TRL recipes, LLaMA-Factory, ArcticTraining.
+//! YAML configurations of fine-tuning tools: axolotl, TRL recipes, LLaMA-Factory, ArcticTraining.
 
 use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::value::Node;
 
-/// Reads a file of axolotl.
+/// Reads a configuration of axolotl.
 pub(crate) fn axolotl(doc: &Node, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "axolotl", 0);
@@ -27,7 +27,7 @@ pub(crate) fn axolotl(doc: &Node, out: &mut Out) {
             _ => super::hf::flag(k, v, out),
         };
     }
-    // `fsdp_version: 2` may stand outside the mapping.
+    // `fsdp_version: 2` may be outside the mapping.
     if doc.get("fsdp_version").and_then(Node::int) == Some(2) && doc.has("fsdp_config") {
         out.fields.imply("sharding", "zero3", doc.get("fsdp_version").map_or(0, |n| n.line));
     }
@@ -47,7 +47,7 @@ pub(crate) fn axolotl(doc: &Node, out: &mut Out) {
     }
 }
 
-/// Reads a recipe for TRL or the Trainer, and files of LLaMA-Factory.
+/// Reads a recipe for TRL or the Trainer, or a configuration of LLaMA-Factory.
 pub(crate) fn trainer(doc: &Node, out: &mut Out) {
     let factory = doc.has("finetuning_type") || (doc.has("stage") && doc.has("template"));
     out.fields.set("kind", "training", 0);
@@ -76,7 +76,7 @@ pub(crate) fn trainer(doc: &Node, out: &mut Out) {
     }
 }
 
-/// Reads a file of ArcticTraining.
+/// Reads a configuration of ArcticTraining.
 pub(crate) fn arctic(doc: &Node, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "arctic-training", 0);

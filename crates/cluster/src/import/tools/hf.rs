@@ -1,4 +1,4 @@
-//! Flags of trainers on Hugging Face's Trainer, DeepSpeed-Chat, Gaudi, and small FSDP scripts.
+//! Flags of scripts based on Hugging Face's Trainer, DeepSpeed-Chat, Gaudi, and small FSDP scripts.
 
 use crate::import::argv::Args;
 use crate::import::fields::Out;
@@ -6,7 +6,7 @@ use crate::import::names;
 use crate::import::names::snake;
 use crate::import::value::{Node, Value};
 
-/// Reads one flag or key; false if it means nothing to us.
+/// Reads one flag or key. Returns false if it is not recognized.
 pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
     let key = key.strip_prefix("fsdp_config.").unwrap_or(key);
     match key {
@@ -26,7 +26,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         | "micro_batch_size_per_gpu"
         | "local_batch_size"
         | "batch_size_training" => out.int("micro_batch", node),
-        // A rank's batch in the small scripts that have this flag.
+        // In the small scripts that have this flag, it is the batch per rank.
         "train_batch_size" | "batch_size" | "train_batch" => {
             if !out.fields.has("micro_batch") {
                 out.int("micro_batch", node);
@@ -50,7 +50,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         | "enable_gradient_checkpointing" => match node.on() {
             Some(true) => out.set("recompute", "full", node.line),
             Some(false) => out.set("recompute", "none", node.line),
-            // axolotl keeps the inputs of the layers outside the device.
+            // axolotl offloads the inputs of the layers.
             None if matches!(node.text().as_deref(), Some("offload" | "offload_disk" | "unsloth")) => {
                 out.fields.set("offload_activations", true, node.line);
                 out.set("recompute", "full", node.line)
@@ -59,7 +59,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         },
         "bf16" | "fp16" | "fp8" => half(out, key, node),
         "mixed_precision" | "dtype" | "compute_dtype" => super::precision(out, node),
-        // The weights that are trained; a stated precision outweighs it.
+        // Precision of the trained weights; a stated compute precision takes precedence.
         "torch_dtype" => {
             if let Some(p) = node.text().as_deref().and_then(names::precision) {
                 out.fields.imply("precision", p, node.line);
@@ -193,7 +193,7 @@ fn half(out: &mut Out, word: &str, node: &Node) -> bool {
     true
 }
 
-/// Reads a command; the framework is decided by what starts it.
+/// Reads the arguments of a command. The caller sets the framework.
 pub(crate) fn command(args: &Args, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     for f in &args.flags {
@@ -203,7 +203,7 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
     }
 }
 
-/// Whether flags are those of a trainer.
+/// Whether the flags are those of a trainer.
 pub(crate) fn looks_like(args: &Args) -> bool {
     const OWN: &[&str] = &[
         "per_device_train_batch_size",

@@ -1,4 +1,4 @@
-//! YAML around a script: SkyPilot tasks, dstack services, and others with `run` or `commands`.
+//! YAML files that contain a script: SkyPilot tasks, dstack services, and others with `run` or `commands`.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::import::value::{Node, Value, parse_int};
 
 use super::pod::lines;
 
-/// Keys under which such files keep their script.
+/// Keys that contain the script.
 const SCRIPTS: &[&str] = &["run", "commands", "command", "script"];
 
-/// Reads the file; `None` if its script starts nothing that is known.
+/// Reads the file. Returns `None` if its script starts no known program.
 pub(crate) fn document(doc: &Node, name: &str, environment: &BTreeMap<String, String>) -> Option<Out> {
     let body = SCRIPTS.iter().find_map(|k| doc.get(k))?;
     let mut text = Text::default();
@@ -82,12 +82,12 @@ pub(crate) fn document(doc: &Node, name: &str, environment: &BTreeMap<String, St
     Some(out)
 }
 
-/// `gpu: H100:2`, `gpu: {name: H100, count: 2}`, `accelerators: A100-80GB:8`.
+/// Reads the devices: `gpu: H100:2`, `gpu: {name: H100, count: 2}`, `accelerators: A100-80GB:8`.
 fn devices(doc: &Node) -> (Option<String>, Option<i64>, u32) {
     let Some(n) = doc.first(&["resources.gpu", "resources.accelerators"]) else { return (None, None, 0) };
     let name = n.get("name").and_then(Node::text);
     let count = n.get("count").and_then(Node::int);
-    // Of several that would do, the first; `{H100:8, A100:8}` is a set of words without values.
+    // Of several alternatives the first is used. `{H100:8, A100:8}` is parsed as keys without values.
     let text = n.text().or_else(|| {
         let (k, v) = n.map().first()?;
         Some(if k.contains(':') { k.clone() } else { format!("{k}:{}", v.int().unwrap_or(1)) })

@@ -1,4 +1,4 @@
-//! Kubernetes: workloads of all kinds, custom resources of serving stacks, and values of their charts.
+//! Kubernetes: workloads of all kinds, custom resources of serving stacks, and the values of their Helm charts.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::pod;
 use super::resources::{dynamo, inference_service, kaito, kubeai, llm_service};
 use super::roles::{role, settle_roles};
 
-/// Reads the documents of a file if they are manifests or values of a chart.
+/// Reads the documents of a file, if they are manifests or values of a chart.
 pub(crate) fn documents(docs: &[Node], env: &BTreeMap<String, String>) -> Option<Out> {
     let mut flat: Vec<Node> = Vec::new();
     for d in docs {
@@ -73,7 +73,7 @@ pub(crate) fn documents(docs: &[Node], env: &BTreeMap<String, String>) -> Option
     combine(workloads)
 }
 
-/// Plain values in ConfigMaps: the map, the key, the value.
+/// Single-line values in ConfigMaps: name of the map, key, value.
 fn config_values(docs: &[Node]) -> Vec<(String, String, Node)> {
     let maps = docs.iter().filter(|d| d.get("kind").and_then(Node::text).as_deref() == Some("ConfigMap"));
     let named = maps.filter_map(|d| Some((d.at("metadata.name").and_then(Node::text)?, d.get("data")?)));
@@ -83,7 +83,7 @@ fn config_values(docs: &[Node]) -> Vec<(String, String, Node)> {
         .collect()
 }
 
-/// Gives containers the values that they take from ConfigMaps as variables of their own.
+/// Replaces references of containers to values in ConfigMaps with plain variables.
 fn with_values(n: &mut Node, values: &[(String, String, Node)], depth: u32) {
     if values.is_empty() || depth > 64 {
         return;
@@ -124,7 +124,7 @@ fn with_values(n: &mut Node, values: &[(String, String, Node)], depth: u32) {
     }
 }
 
-/// Files in ConfigMaps: scripts as text, others parsed; a map is also found by its own name.
+/// Files in ConfigMaps: mappings are parsed and also found under the name of their ConfigMap; scripts are kept as text.
 fn config_maps(docs: &[Node]) -> Vec<(String, Node)> {
     let mut out = Vec::new();
     for d in docs.iter().filter(|d| d.get("kind").and_then(Node::text).as_deref() == Some("ConfigMap")) {
@@ -144,7 +144,7 @@ fn config_maps(docs: &[Node]) -> Vec<(String, Node)> {
     out
 }
 
-/// Moves the lines of a text that stands inside another file.
+/// Adds `by` to the line numbers of a text that is embedded in another file.
 fn shift(n: &mut Node, by: u32) {
     n.line = n.line.saturating_add(by);
     match &mut n.value {
@@ -154,7 +154,7 @@ fn shift(n: &mut Node, by: u32) {
     }
 }
 
-/// Puts several servers of a file together.
+/// Combines the servers in a file.
 fn combine(mut all: Vec<Out>) -> Option<Out> {
     if all.len() <= 1 {
         return all.pop();
@@ -180,7 +180,7 @@ fn combine(mut all: Vec<Out>) -> Option<Out> {
         }
         return Some(out);
     }
-    // Independent servers: each is a variant, the devices add up.
+    // Independent servers become variants, and their devices are summed.
     let key = |o: &Out| o.fields.iter().map(|e| (e.key.clone(), e.value.clone())).collect::<Vec<_>>();
     let same = all.iter().all(|o| all.first().is_some_and(|f| key(f) == key(o)));
     if same || all.iter().filter(|o| o.fields.has("model")).count() < 2 {
@@ -204,7 +204,7 @@ fn combine(mut all: Vec<Out>) -> Option<Out> {
     Some(out)
 }
 
-/// Deployments, sets, jobs, groups of leader and workers.
+/// Reads Deployments, sets, jobs, and leader-worker groups.
 fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
     let group = d.at("spec.leaderWorkerTemplate");
     let size = group.and_then(|g| g.get("size")).and_then(Node::int);
@@ -240,7 +240,7 @@ fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Lookup<
     }
     let replicas = out.fields.int("replicas");
     let per_node = pod.gpus.or_else(|| worker.and_then(|w| pod::containers(w).into_iter().find_map(pod::gpus)));
-    // The request counts devices better than what the flags imply.
+    // The resource request is more reliable than a device count that is derived from flags.
     if per_node.is_some() {
         out.fields.remove("num_accelerators");
     }
@@ -276,14 +276,14 @@ fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Lookup<
     true
 }
 
-/// A role in the labels of the pods.
+/// Role in the labels of the pods.
 fn labeled_role(d: &Node) -> Option<&'static str> {
     let labels =
         d.at("spec.template.metadata.labels").or(d.at("spec.leaderWorkerTemplate.workerTemplate.metadata.labels"))?;
     labels.map().iter().filter(|(k, _)| k.contains("role")).find_map(|(_, v)| role(&v.text()?))
 }
 
-/// The model in an object's name, behind the engine's.
+/// The model in an object's name, after the name of the engine.
 fn named_model(name: &str) -> Option<String> {
     let rest = ["llamacpp-", "llama-cpp-", "vllm-", "sglang-", "tgi-", "trtllm-", "ollama-"]
         .iter()
@@ -291,7 +291,7 @@ fn named_model(name: &str) -> Option<String> {
     rest.split('-').any(names::is_size).then(|| rest.to_owned())
 }
 
-/// Pods of a training job: replicas of masters and workers.
+/// Counts the pods of a training job: replicas of masters and workers.
 fn training_pods(d: &Node, gpus: Option<(i64, u32)>, out: &mut Out) {
     let specs = ["pytorchReplicaSpecs", "mpiReplicaSpecs", "replicaSpecs", "tfReplicaSpecs"];
     let mut nodes = 0_i64;
@@ -303,7 +303,7 @@ fn training_pods(d: &Node, gpus: Option<(i64, u32)>, out: &mut Out) {
             }
         }
     }
-    // Volcano's tasks.
+    // Tasks of Volcano.
     for task in d
         .at("spec.tasks")
         .map(Node::list)

@@ -1,4 +1,4 @@
-//! KubeRay's resources: services of language models, and jobs.
+//! KubeRay's resources: services for language models, and jobs.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::import::{json, yaml};
 
 use super::{pod, ray};
 
-/// Reads a RayService; false where it serves no language model.
+/// Reads a RayService. Returns false if it does not serve a language model.
 pub(crate) fn service(doc: &Node, out: &mut Out) -> bool {
     let Some(raw) = doc.at("spec.serveConfigV2").and_then(Node::raw) else { return false };
     let line = doc.at("spec.serveConfigV2").map_or(0, |n| n.line.saturating_sub(1));
@@ -23,7 +23,7 @@ pub(crate) fn service(doc: &Node, out: &mut Out) -> bool {
     true
 }
 
-/// Reads a RayJob: the command that it submits, and the pods of the workers.
+/// Reads a RayJob: the submitted command, and the worker pods.
 pub(crate) fn job(doc: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
     let Some(entry) = doc.at("spec.entrypoint") else { return false };
     let mut container = Node::new(Value::Map(Vec::new()), entry.line);
@@ -43,7 +43,7 @@ pub(crate) fn job(doc: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>,
     true
 }
 
-/// Gives a text inside a document the lines of the document.
+/// Adds `by` to the line numbers of a text that is embedded in a document.
 fn moved(node: Node, by: u32) -> Node {
     let value = match node.value {
         Value::List(list) => Value::List(list.into_iter().map(|n| moved(n, by)).collect()),

@@ -5,13 +5,13 @@ use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::value::{Node, Value};
 
-/// Whether the document is one of LitGPT's.
+/// Whether the document is a configuration of LitGPT.
 pub(crate) fn looks_like(doc: &Node) -> bool {
     let batch = doc.at("train.micro_batch_size").is_some() || doc.at("train.global_batch_size").is_some();
     batch && (doc.has("checkpoint_dir") || doc.has("model_name") || doc.has("model_config") || doc.has("devices"))
 }
 
-/// Reads the file.
+/// Reads the configuration.
 pub(crate) fn document(doc: &Node, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "litgpt", 0);
@@ -59,7 +59,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     }
 }
 
-/// Reads `litgpt pretrain --train.micro_batch_size 4`.
+/// Reads a command such as `litgpt pretrain --train.micro_batch_size 4`.
 pub(crate) fn command(args: &Args, out: &mut Out) {
     let mut tree = Node::new(Value::Map(Vec::new()), 0);
     for f in &args.flags {

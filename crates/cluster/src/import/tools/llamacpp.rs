@@ -1,10 +1,10 @@
-//! llama.cpp: `llama-server` and its kin.
+//! llama.cpp: `llama-server` and related programs.
 
 use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::value::Node;
 
-/// Reads one flag; the short forms keep their case in `raw`.
+/// Reads one flag. `raw` preserves the case of short flags.
 pub(crate) fn flag(raw: &str, key: &str, node: &Node, out: &mut Out) -> bool {
     match raw {
         "-c" => return out.int("max_model_len", node),
@@ -53,7 +53,7 @@ pub(crate) fn flag(raw: &str, key: &str, node: &Node, out: &mut Out) -> bool {
     }
 }
 
-/// The share of each device: one number a device.
+/// Number of devices in a list with the share of each device.
 fn split(out: &mut Out, node: &Node) -> bool {
     let shares = node.text().unwrap_or_default();
     let given = shares.split([',', '/']).filter(|share| share.trim().parse::<f64>().is_ok_and(|share| share > 0.0));
@@ -66,7 +66,7 @@ fn split(out: &mut Out, node: &Node) -> bool {
 
 fn weights(out: &mut Out, node: &Node) -> bool {
     if let Some(t) = node.text() {
-        // The file name is the model, whatever the folder.
+        // The file name identifies the model, independent of its directory.
         let base = if t.ends_with(".gguf") || t.ends_with(".bin") { t.rsplit('/').next().unwrap_or(&t) } else { &t };
         out.set("model", base, node.line);
         if let Some(g) = names::gguf(base) {

@@ -1,4 +1,4 @@
-//! llm-foundry and Composer: YAML, also nested in a platform's job file.
+//! llm-foundry and Composer: YAML configurations, possibly nested in a platform's job file.
 
 use crate::import::argv::Args;
 use crate::import::fields::Out;
@@ -6,7 +6,7 @@ use crate::import::names;
 use crate::import::unknown;
 use crate::import::value::{Node, Value};
 
-/// The part with the training configuration.
+/// The part of the document with the training configuration.
 pub(crate) fn section(doc: &Node) -> Option<&Node> {
     let own = |n: &Node| {
         n.has("global_train_batch_size")
@@ -19,7 +19,7 @@ pub(crate) fn section(doc: &Node) -> Option<&Node> {
     doc.get("parameters").filter(|p| own(p))
 }
 
-/// Reads the file.
+/// Reads the configuration.
 pub(crate) fn document(doc: &Node, out: &mut Out) {
     let Some(s) = section(doc) else { return };
     out.fields.set("kind", "training", 0);
@@ -38,7 +38,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     settings(s, out);
 }
 
-/// Reads `composer train.py FILE key=value …`.
+/// Reads a command such as `composer train.py FILE key=value …`.
 pub(crate) fn command(args: &Args, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "llm-foundry", 0);

@@ -3,7 +3,7 @@
 use crate::import::fields::Out;
 use crate::import::value::Node;
 
-/// Reads one flag; false if it means nothing to us.
+/// Reads one flag. Returns false if it is not recognized.
 pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
     match key {
         "model_path" => super::model(out, node),
@@ -19,7 +19,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "dtype" => super::precision(out, node),
         "backend" => out.text("backend", node),
         "nnodes" => out.int("nodes", node),
-        // Bits of the cache of keys and values; zero leaves it as the model is.
+        // Number of bits of the KV cache; zero means the precision of the model.
         "quant_policy" => match node.int() {
             Some(bits @ (4 | 8)) => out.set("kv_precision", format!("int{bits}"), node.line),
             _ => true,

@@ -1,4 +1,4 @@
-//! MaxText: YAML, and `key=value` behind the trainer.
+//! MaxText: YAML configurations, and `key=value` arguments of the trainer.
 
 use crate::import::argv::{self, Args};
 use crate::import::fields::Out;
@@ -7,7 +7,7 @@ use crate::import::shell::Text;
 use crate::import::unknown;
 use crate::import::value::Node;
 
-/// Whether the keys are MaxText's.
+/// Whether the keys are those of MaxText.
 pub(crate) fn looks_like(doc: &Node) -> bool {
     doc.has("per_device_batch_size")
         || doc.has("max_target_length")
@@ -17,14 +17,14 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
             .any(|(k, _)| (k.starts_with("ici_") || k.starts_with("dcn_")) && k.ends_with("_parallelism"))
 }
 
-/// Reads a file.
+/// Reads a configuration file.
 pub(crate) fn document(doc: &Node, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "maxtext", 0);
     keys(doc.map(), out);
 }
 
-/// Reads keys, and what follows from the mesh.
+/// Reads keys, and derives the sizes that follow from the mesh.
 pub(crate) fn keys(entries: &[(String, Node)], out: &mut Out) {
     let mut gpu = None;
     for (k, v) in entries {
@@ -59,7 +59,7 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut Out) {
             }
             "quantization" => match v.text() {
                 Some(t) if t.contains("fp8") => out.set("precision", "fp8", v.line),
-                // Products run in int8 as well; other words name formats of weights alone.
+                // With `int8`, matrix multiplications also run in int8. Other values are formats of the weights only.
                 Some(t) if t == "int8" => {
                     out.set("precision", "int8", v.line);
                     out.set("quantization", t, v.line)
@@ -117,7 +117,7 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut Out) {
     }
 }
 
-/// Chips of a slice such as `v6e-256`; up to v5p the number counts the two cores of each.
+/// Number of chips of a slice such as `v6e-256`. Up to v5p, the number in the name counts the two cores of each chip.
 fn chips(topology: &str) -> Option<i64> {
     let (generation, count) = topology.rsplit_once('-')?;
     let count: i64 = count.parse().ok()?;
@@ -128,7 +128,7 @@ fn chips(topology: &str) -> Option<i64> {
     }
 }
 
-/// `ici_fsdp_parallelism` → `ici.fsdp`.
+/// Reads a mesh axis: `ici_fsdp_parallelism` becomes `ici.fsdp`.
 fn axis(key: &str, node: &Node, out: &mut Out) -> bool {
     let Some(body) = key.strip_suffix("_parallelism") else { return false };
     for net in ["ici", "dcn"] {
@@ -150,7 +150,7 @@ fn base_config(path: &str, at: u32, out: &mut Out) {
     out.fields.imply("model", stem, at);
 }
 
-/// Sizes that follow from the axes: a product needs every axis to be known.
+/// Derives sizes from the mesh axes. A product is only known if all its axes are.
 fn mesh(gpu: Option<bool>, out: &mut Out) {
     let product = |out: &Out, prefixes: &[&str], names: &[&str]| -> Option<i64> {
         out.fields
@@ -170,7 +170,7 @@ fn mesh(gpu: Option<bool>, out: &mut Out) {
     let (ici, dcn) = (product(out, &["ici"], &[]), product(out, &["dcn"], &[]));
     let axis = |out: &Out, name: &str| product(out, &["ici", "dcn"], &[name]);
     let (data, fsdp) = (axis(out, "data"), axis(out, "fsdp"));
-    // An axis of -1 takes the devices that the others leave.
+    // An axis of -1 takes the remaining devices.
     let wide = |name: &str| {
         out.fields
             .iter()
@@ -192,7 +192,7 @@ fn mesh(gpu: Option<bool>, out: &mut Out) {
     let (Some(ici), Some(dcn)) = (ici, dcn) else { return };
     let Some(all) = ici.checked_mul(dcn) else { return };
     out.fields.imply("num_accelerators", all, at);
-    // On GPUs the inner mesh is a machine; a TPU slice has many hosts.
+    // On GPUs the ICI mesh is one node; a TPU slice spans many hosts.
     let known_gpu = gpu.unwrap_or(has(out, "dcn.") && ici <= 8);
     if known_gpu && has(out, "dcn.") && has(out, "ici.") {
         out.fields.imply("nodes", dcn, at);
@@ -220,7 +220,7 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
     keys(&args.overrides, out);
 }
 
-/// Slices and machines that `xpk workload create` asks for in front of the trainer.
+/// Reads the slices and nodes that `xpk workload create` requests, from the words before the trainer.
 pub(crate) fn submitted(before: &[Text], out: &mut Out) {
     let args = argv::parse(before);
     let slices = args.flag(&["num_slices"]).and_then(Node::int).unwrap_or(1).max(1);
@@ -250,7 +250,7 @@ pub(crate) fn submitted(before: &[Text], out: &mut Out) {
     }
 }
 
-/// Sequences of a step on this many devices.
+/// Derives the global batch size for a number of devices.
 fn global_batch(devices: i64, at: u32, out: &mut Out) {
     let accum = out.fields.int("grad_accum").unwrap_or(1);
     if let Some(g) = out.fields.int("micro_batch").and_then(|m| m.checked_mul(devices)?.checked_mul(accum)) {
@@ -258,7 +258,7 @@ fn global_batch(devices: i64, at: u32, out: &mut Out) {
     }
 }
 
-/// MaxText's per-generation scripts call a base script with the batch, the policy and the three axes in this order.
+/// MaxText's scripts per TPU generation call a base script with batch, remat policy and the three axes, in this order.
 const BASE_SCRIPT_ARGS: &[&str] = &[
     "per_device_batch_size",
     "remat_policy",
@@ -267,7 +267,7 @@ const BASE_SCRIPT_ARGS: &[&str] = &[
     "ici_tensor_parallelism",
 ];
 
-/// Reads a call of `…_base.sh` with its positional arguments.
+/// Reads a call of `…_base.sh` with positional arguments.
 pub(crate) fn base_script(words: &[Text], out: &mut Out) -> bool {
     let Some(at) = words.iter().position(|w| argv::base(w.as_str()).ends_with("_base.sh")) else { return false };
     let (Some(script), Some(args)) = (words.get(at), words.get(at + 1..)) else { return false };

@@ -1,4 +1,4 @@
-//! Megatron-LM arguments, also as keys of NeMo, Megatron-Bridge, Primus and Megatron-DeepSpeed.
+//! Arguments of Megatron-LM, which are also keys of NeMo, Megatron-Bridge, Primus and Megatron-DeepSpeed.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::value::{Node, Value, parse_int};
 
-/// Reads one argument; false if it means nothing to us.
+/// Reads one argument. Returns false if it is not recognized.
 pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
     match key {
         "num_layers" => arch(out, "num_layers", node),
@@ -18,7 +18,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "vocab_size" | "pad_vocab_size_to" | "padded_vocab_size" => arch(out, "vocab_size", node),
         "num_experts" | "num_moe_experts" => {
             let n = match &node.value {
-                // One number for each layer: the largest.
+                // With one number per layer, the largest is used.
                 Value::List(l) => l.iter().filter_map(Node::int).max(),
                 _ => node.int(),
             };
@@ -37,7 +37,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             list.len() != 3 || out.set("rampup_batch", json!(list), node.line)
         }
         "step_batch_size_schedule" => match &node.value {
-            // An unquoted array splits the schedule into words.
+            // An unquoted shell array splits the schedule into words.
             Value::List(l) => {
                 let all: Vec<String> = l.iter().filter_map(Node::text).collect();
                 out.set("batch_schedule", all.join(" "), node.line)
@@ -53,7 +53,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         | "num_virtual_stages_per_pipeline_rank"
         | "virtual_pipeline_parallel_size" => out.int("vpp", node),
         "pipeline_model_parallel_layout" => {
-            // Stages are separated by bars; each rank has as many as there are virtual stages.
+            // Bars separate the stages. Stages per rank are the virtual stages.
             let stages = node.text().filter(|t| !t.contains('*')).map(|t| t.matches('|').count() + 1);
             if let (Some(stages), Some(pp)) = (stages.and_then(|n| i64::try_from(n).ok()), out.fields.int("pp"))
                 && pp > 0
@@ -129,7 +129,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             None if node.value == Value::Null => out.set("recompute", "none", node.line),
             _ => true,
         },
-        // Before there was a granularity, a method was enough.
+        // Before there was a granularity, the method alone enabled recomputation.
         "activations_checkpoint_method" => {
             if matches!(node.text().as_deref(), Some("uniform" | "block")) {
                 out.fields.imply("recompute", "full", node.line);

@@ -1,4 +1,4 @@
-//! MLPerf: shell files that only export the settings of a run, and the harness files of serving.
+//! MLPerf: shell files that only export the settings of a run, and configurations of the serving harness.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ pub(crate) fn exports(vars: &BTreeMap<String, Text>, out: &mut Out) {
     }
 }
 
-/// The batch of all replicas from that of one; called once the replicas are known.
+/// Derives the global batch size from the batch per replica. Must be called after the number of replicas is known.
 pub(crate) fn global_batch(out: &mut Out) {
     let f = &out.fields;
     if let (Some(m), Some(dp)) = (f.int("minibatch_per_dp"), f.int("dp")) {
@@ -79,7 +79,7 @@ pub(crate) fn global_batch(out: &mut Out) {
     }
 }
 
-/// Reads a harness file with `vllm_engine_config`.
+/// Reads a configuration of the serving harness, with `vllm_engine_config`.
 pub(crate) fn harness(doc: &Node, out: &mut Out) {
     out.fields.set("kind", "serving", 0);
     out.fields.set("framework", "vllm", 0);

@@ -1,4 +1,4 @@
-//! One module for each family of tools: its flags and keys, and the fields they mean.
+//! One module per family of tools, which maps its flags and keys to fields.
 
 pub(crate) mod accelerate;
 pub(crate) mod bench;
@@ -43,7 +43,7 @@ use super::fields::Out;
 use super::names;
 use super::value::Node;
 
-/// Sets a compute precision if the value names one.
+/// Sets the compute precision, if the value is a known precision.
 pub(crate) fn precision(out: &mut Out, node: &Node) -> bool {
     match node.text().as_deref().and_then(names::precision) {
         Some(p) => out.set("precision", p, node.line),
@@ -54,7 +54,7 @@ pub(crate) fn precision(out: &mut Out, node: &Node) -> bool {
     }
 }
 
-/// Sets the precision of the key-value cache if the value names one.
+/// Sets the precision of the KV cache, if the value is a known precision.
 pub(crate) fn kv(out: &mut Out, node: &Node) -> bool {
     match node.text() {
         Some(t) => {
@@ -69,7 +69,7 @@ pub(crate) fn kv(out: &mut Out, node: &Node) -> bool {
     true
 }
 
-/// The state sharding of a ZeRO stage.
+/// Sets the sharding from a ZeRO stage.
 pub(crate) fn zero_stage(out: &mut Out, node: &Node) -> bool {
     let word = match node.int() {
         Some(0) => "none",
@@ -84,7 +84,7 @@ pub(crate) fn zero_stage(out: &mut Out, node: &Node) -> bool {
     out.set("sharding", word, node.line)
 }
 
-/// The sharding strategy of PyTorch FSDP, by name or number.
+/// Sets the sharding from a strategy of PyTorch FSDP, by name or number.
 pub(crate) fn fsdp_strategy(out: &mut Out, node: &Node) -> bool {
     let Some(t) = node.text() else { return true };
     let word = match t.to_ascii_lowercase().replace("shardingstrategy.", "").as_str() {
@@ -98,7 +98,7 @@ pub(crate) fn fsdp_strategy(out: &mut Out, node: &Node) -> bool {
     out.set("sharding", word, node.line)
 }
 
-/// The ZeRO stage that the name of a DeepSpeed configuration tells.
+/// The ZeRO stage in the name of a DeepSpeed configuration.
 pub(crate) fn zero_in_name(path: &str) -> Option<&'static str> {
     let low = path.rsplit('/').next()?.to_ascii_lowercase().replace(['-', '.'], "_");
     ["zero", "zero_stage", "zero_", "stage", "stage_", "z"].iter().find_map(|p| {
@@ -121,14 +121,14 @@ pub(crate) fn zero_in_name(path: &str) -> Option<&'static str> {
     })
 }
 
-/// The model as stated: a Hub id, or the last part of a path.
+/// Sets the model as stated: a Hub id, or the last component of a path.
 pub(crate) fn model(out: &mut Out, node: &Node) -> bool {
     match node.text() {
-        // A placeholder names nothing.
+        // A placeholder does not identify a model.
         Some(t) if names::is_placeholder(&t) => true,
         Some(t) => {
             let (id, path) = names::model_id(&t);
-            // A mount point without a name of its own.
+            // A mount point does not identify a model.
             let base = t.trim_end_matches('/').rsplit('/').next().unwrap_or("").to_ascii_lowercase();
             if t.starts_with('/')
                 && matches!(
@@ -155,7 +155,7 @@ pub(crate) fn model(out: &mut Out, node: &Node) -> bool {
     }
 }
 
-/// The last part of a path whose folder is left to the caller: `$MODELS/base-7B`.
+/// The last component of a path whose directory is a variable: `$MODELS/base-7B`.
 pub(crate) fn named_in_folder(node: &Node) -> Option<String> {
     let (folder, base) = node.raw()?.trim().trim_end_matches('/').rsplit_once('/')?;
     let (id, path) = names::model_id(&format!("/{base}"));
@@ -163,7 +163,7 @@ pub(crate) fn named_in_folder(node: &Node) -> Option<String> {
     (named && !names::is_placeholder(base) && names::is_model(base)).then_some(id)
 }
 
-/// Settings that say nothing about speed, memory or the machine, by the words of their names.
+/// Whether a setting is irrelevant to speed, memory and hardware, according to the words of its name.
 pub(crate) fn is_dull(key: &str) -> bool {
     const WORDS: &[&str] = &[
         "log",
@@ -318,7 +318,7 @@ pub(crate) fn is_dull(key: &str) -> bool {
         "tracking",
         "find",
     ];
-    // Words that matter to memory or speed outweigh the others.
+    // Words that are relevant to memory or speed take precedence.
     const HEAVY: &[&str] = &[
         "parallel",
         "offload",

@@ -1,10 +1,10 @@
-//! nanotron's YAML.
+//! Configurations of nanotron.
 
 use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::value::Node;
 
-/// Reads the file.
+/// Reads the configuration.
 pub(crate) fn document(doc: &Node, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "nanotron", 0);

@@ -1,11 +1,11 @@
-//! NeMo 1 and its launcher: YAML, and Hydra overrides on a command line.
+//! NeMo 1 and its launcher: YAML configurations, and Hydra overrides on the command line.
 
 use crate::import::argv::Args;
 use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::value::{Node, Value};
 
-/// Reads a configuration with `trainer`, `model` and perhaps `run`.
+/// Reads a configuration with `trainer`, `model` and possibly `run`.
 pub(crate) fn document(doc: &Node, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "nemo", 0);
@@ -65,7 +65,7 @@ fn keys(path: &str, map: &Node, out: &mut Out) {
         if v.is_map() {
             continue;
         }
-        // An empty value hands the choice to the tool, except that no granularity means no recomputation.
+        // For an empty value the tool selects one. Exception: no granularity means no recomputation.
         if v.value == Value::Null && k != "activations_checkpoint_granularity" {
             continue;
         }
@@ -75,12 +75,12 @@ fn keys(path: &str, map: &Node, out: &mut Out) {
     }
 }
 
-/// Keys of the model section that could change speed or memory.
+/// Whether a key of the model section may affect speed or memory.
 fn relevant(key: &str) -> bool {
     ["parallel", "batch", "fp8", "recompute", "checkpoint_num", "offload", "overlap"].iter().any(|w| key.contains(w))
 }
 
-/// The model in a run's name, without the precision at its end.
+/// The model in the name of a run, without a precision at its end.
 fn run_model(name: &str) -> Option<String> {
     let mut t = name.trim();
     for tail in ["_fp8", "_bf16", "_fp16", "-fp8", "-bf16", "-fp16"] {
@@ -91,13 +91,13 @@ fn run_model(name: &str) -> Option<String> {
     (sized && names::model_in(&t.replace('.', "_")).is_some()).then(|| t.to_owned())
 }
 
-/// Reads a launcher's command line: `training=llama/…`, `training.model.x=y`.
+/// Reads the arguments of the launcher: `training=llama/…`, `training.model.x=y`.
 pub(crate) fn command(args: &Args, out: &mut Out) {
     let mut tree = Node::new(Value::Map(Vec::new()), args.overrides.first().map_or(0, |o| o.1.line));
     let mut groups: Vec<String> = Vec::new();
     for (path, node) in &args.overrides {
         let key = path.trim_start_matches('+');
-        // Hydra reads the word as no value.
+        // Hydra parses the word `null` as an empty value.
         let none = node.raw().is_some_and(|text| text.trim() == "null");
         let node = if none { Node::new(Value::Null, node.line) } else { node.clone() };
         if key.starts_with('~') || key.contains('@') {

@@ -1,4 +1,4 @@
-//! NeuronX Distributed: flags of its training scripts, and the YAML of NxD Training.
+//! NeuronX Distributed: flags of its training scripts, and configurations of NxD Training.
 
 use crate::import::argv::Args;
 use crate::import::fields::Out;
@@ -24,7 +24,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     if let Some(n) = doc.first(&["precision.type", "precision"]) {
         super::precision(out, n);
     }
-    // The checkpoints carry the model's name in front of the step.
+    // Names of checkpoints contain the model before the step.
     if let Some(n) = doc.at("exp_manager.checkpoint_callback_params.filename")
         && let Some(t) = n.text()
     {
@@ -39,15 +39,15 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
         out.fields.imply("model", t, n.line);
     }
     if let Some(n) = doc.at("trainer.lnc").filter(|n| n.int() == Some(2)) {
-        // Two physical cores to a logical one exist from the second generation on.
+        // Logical cores of two physical cores exist since the second generation.
         out.fields.imply("accelerator", "trn2", n.line);
     }
 }
 
-/// Reads `run_llama_nxd.py` and its like.
+/// Reads `run_llama_nxd.py` and similar commands.
 pub(crate) fn command(args: &Args, out: &mut Out) {
     out.fields.set("kind", "training", 0);
-    // Arguments of the Hugging Face trainer are those of Optimum.
+    // Scripts with arguments of the Hugging Face Trainer are those of Optimum.
     let optimum = args.has(&["per_device_train_batch_size"]);
     out.fields.set("framework", if optimum { "optimum-neuron" } else { "neuronx-distributed" }, 0);
     let mut batch: Option<Node> = None;
@@ -85,7 +85,7 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
             }
             "use_mix_precision" => n.on() != Some(true) || out.set("precision", "mixed", n.line),
             "sequence_parallel_enabled" => out.flag("sequence_parallel", n),
-            // The folder of a model's configuration, not its name.
+            // Without a slash, this is the directory of the model's configuration instead of its name.
             "model_path" if !n.text().is_some_and(|t| t.contains('/')) => true,
             "kv_replicator"
             | "qkv_linear"
@@ -101,7 +101,7 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
     }
     match (batch, passes) {
         (Some(b), Some(p)) => {
-            // The batch of a replica is cut into passes; equal expressions give one sequence each.
+            // The batch of a replica is split into passes. If both expressions are equal, a pass has one sequence.
             let same = b.raw().is_some() && b.raw() == p.raw();
             match (b.int(), p.int()) {
                 (Some(x), Some(y)) if y > 0 && x % y == 0 => {

@@ -1,9 +1,9 @@
-//! NVIDIA's inference microservices: the image names the model, variables change the rest.
+//! NVIDIA NIM: the image identifies the model, and variables change further settings.
 
 use crate::import::fields::Out;
 use crate::import::value::Node;
 
-/// Reads one variable; false if it means nothing to us.
+/// Reads one variable. Returns false if it is not recognized.
 pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
     let Some(key) = key.strip_prefix("nim_") else { return true };
     match key {
@@ -17,7 +17,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
     }
 }
 
-/// The model of an image such as `nvcr.io/nim/meta/llama-3.1-70b-instruct:1.3.3`.
+/// Sets the model from an image such as `nvcr.io/nim/meta/llama-3.1-70b-instruct:1.3.3`.
 pub(crate) fn model(image: &str, line: u32, out: &mut Out) {
     let Some((_, name)) = image.split_once("nvcr.io/nim/") else { return };
     let name = name.split([':', '@']).next().unwrap_or(name);

@@ -4,7 +4,7 @@ use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::value::Node;
 
-/// Whether the text is a Modelfile: it has a FROM line and only instructions of that format.
+/// Whether the text is a Modelfile: it has a FROM line, and a matching file name or instructions of the format.
 pub(crate) fn looks_like(name: &str, text: &str) -> bool {
     let named = name.rsplit('/').next().is_some_and(|b| b.to_ascii_lowercase().contains("modelfile"));
     let from = text.lines().any(|l| l.trim_start().get(..5).is_some_and(|w| w.eq_ignore_ascii_case("from ")));
@@ -15,7 +15,7 @@ pub(crate) fn looks_like(name: &str, text: &str) -> bool {
     from && (named || (own && !text.contains("RUN ")))
 }
 
-/// Reads the file.
+/// Reads the Modelfile.
 pub(crate) fn read(text: &str, place: impl Fn(u32) -> u32, out: &mut Out) {
     out.fields.set("kind", "serving", 0);
     out.fields.set("framework", "ollama", 0);
@@ -69,7 +69,7 @@ pub(crate) fn read(text: &str, place: impl Fn(u32) -> u32, out: &mut Out) {
     }
 }
 
-/// Reads a variable of the server; false if the variable is not ollama's.
+/// Reads an environment variable of the server. Returns false if it is not a variable of ollama.
 pub(crate) fn environment(name: &str, node: &Node, out: &mut Out) -> bool {
     match name {
         "OLLAMA_NUM_PARALLEL" => out.int("max_num_seqs", node),

@@ -1,4 +1,4 @@
-//! Containers of a manifest: image, command, environment, devices.
+//! Containers in manifests: image, command, environment, devices.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use crate::import::variables::count_visible;
 
 use super::serving::Engine;
 
-/// What one container says.
+/// Settings of one container.
 pub(crate) struct Pod {
     pub(crate) engine: Option<Engine>,
     pub(crate) out: Out,
-    /// Devices it asks for.
+    /// Number of devices that it requests, with the line.
     pub(crate) gpus: Option<(i64, u32)>,
 }
 
-/// Resource names of accelerators.
+/// Names of accelerator resources.
 const RESOURCES: &[&str] = &[
     "nvidia.com/gpu",
     "amd.com/gpu",
@@ -36,7 +36,7 @@ const RESOURCES: &[&str] = &[
     "gpu",
 ];
 
-/// Devices under `resources.limits` or `resources.requests`.
+/// Number of devices in `resources.limits` or `resources.requests`.
 pub(crate) fn gpus(n: &Node) -> Option<(i64, u32)> {
     for part in ["limits", "requests"] {
         let Some(r) = n.first(&["resources", "resourcesPerNode"]).and_then(|r| r.get(part)) else { continue };
@@ -51,21 +51,21 @@ pub(crate) fn gpus(n: &Node) -> Option<(i64, u32)> {
     None
 }
 
-/// Every container below a node, wherever the manifest puts it.
+/// All containers below a node, at any depth.
 pub(crate) fn containers(n: &Node) -> Vec<&Node> {
     let mut out = Vec::new();
     n.maps(&mut |m| {
         if let Some(c) = m.get("containers") {
             out.extend(c.list().iter().filter(|c| c.is_map()));
         }
-        // Dynamo's container, and that of Kubeflow's jobs.
+        // Containers of Dynamo and of Kubeflow's jobs.
         out.extend(m.get("mainContainer"));
         out.extend(m.get("trainer").filter(|c| c.has("image") || c.has("command")));
     });
     out
 }
 
-/// Variables with plain values.
+/// Environment variables with literal values.
 fn environment(c: &Node) -> Vec<(String, Node)> {
     let mut out = Vec::new();
     for e in c.get("env").map(Node::list).unwrap_or(&[]) {
@@ -97,7 +97,7 @@ fn words(c: &Node, env: &BTreeMap<String, String>) -> Vec<Text> {
     out
 }
 
-/// A text of several lines with the line of each.
+/// A text of several lines, with their line numbers.
 pub(crate) fn lines(s: &str, line: u32) -> Text {
     let mut t = Text::new("", line);
     for (l, n) in s.split_inclusive('\n').zip(line..) {
@@ -106,7 +106,7 @@ pub(crate) fn lines(s: &str, line: u32) -> Text {
     t
 }
 
-/// `$(NAME)` of Kubernetes.
+/// Expands Kubernetes references `$(NAME)`.
 fn replace(s: &str, env: &BTreeMap<String, String>) -> String {
     let mut out = s.to_owned();
     for (k, v) in env {
@@ -115,7 +115,7 @@ fn replace(s: &str, env: &BTreeMap<String, String>) -> String {
             out = out.replace(&mark, v);
         }
     }
-    // What stays is known to the cluster only.
+    // The other variables are known only in the cluster.
     let mut rest = out.as_str();
     let mut done = String::with_capacity(out.len());
     while let Some(i) = rest.find("$(") {
@@ -183,7 +183,7 @@ pub(crate) fn read(
     } else {
         let engine = by_image?;
         let mut out = Out::default();
-        // The image's own entry point gets the arguments.
+        // Arguments without a command are passed to the image's entry point.
         let args = c.get("args").map(|_| words.clone()).unwrap_or_default();
         let flags = args.iter().any(|w| w.as_str().starts_with('-'));
         let own = script.is_none() && (flags || words.is_empty()) && program::find(&words).is_none();
@@ -228,7 +228,7 @@ pub(crate) fn read(
     Some(pod)
 }
 
-/// The first container that serves or trains.
+/// The container that serves or trains and states the most.
 pub(crate) fn first(n: &Node, hint: Option<Engine>, env: &BTreeMap<String, String>, files: Lookup<'_>) -> Option<Pod> {
     containers(n)
         .into_iter()
@@ -248,7 +248,7 @@ fn shell_script(words: &[Text]) -> Option<Text> {
     words.get(at + 1).cloned()
 }
 
-/// A script that the command names and a ConfigMap holds: `bash /scripts/serve.sh`, or the path alone.
+/// A script in a ConfigMap that the command runs: `bash /scripts/serve.sh`, or only the path.
 fn mounted(words: &[Text], files: Lookup<'_>) -> Option<Text> {
     let shell = |w: &&Text| matches!(argv::base(w.as_str()), "sh" | "bash" | "ash" | "zsh");
     let path = words.iter().find(|w| !shell(w) && !w.as_str().starts_with('-'))?;
@@ -256,7 +256,7 @@ fn mounted(words: &[Text], files: Lookup<'_>) -> Option<Text> {
     Some(lines(node.raw()?, node.line))
 }
 
-/// The accelerator that labels, selectors and annotations of a pod ask for.
+/// The accelerator that labels, selectors and annotations of a pod request.
 pub(crate) fn selected(n: &Node) -> Option<(String, u32)> {
     let mut found = None;
     n.maps(&mut |m| {
@@ -281,7 +281,7 @@ pub(crate) fn selected(n: &Node) -> Option<(String, u32)> {
                 return;
             }
         }
-        // `key: …gke-accelerator, values: [nvidia-l4]`
+        // Node affinity: `key: …gke-accelerator, values: [nvidia-l4]`.
         if let (Some(k), Some(values)) = (m.get("key").and_then(Node::text), m.get("values"))
             && (k.contains("accelerator") || k.contains("gpu") || k.contains("instance-type"))
             && let Some(a) = values.list().iter().find_map(|v| label_of(&v.text()?))
@@ -292,13 +292,13 @@ pub(crate) fn selected(n: &Node) -> Option<(String, u32)> {
     found
 }
 
-/// The accelerator in a label's value: its name, or a cloud's instance type.
+/// The accelerator in the value of a label: its name, or an instance type.
 fn label_of(value: &str) -> Option<String> {
     names::accelerator_label(value)
         .or_else(|| atlas_detect::matching::instance_accelerator(value).and_then(names::accelerator_label))
 }
 
-/// `nvidia-gpu-gh200:1`: the accelerator and how many.
+/// Parses a profile such as `nvidia-gpu-gh200:1` into accelerator and number.
 pub(crate) fn profile(s: &str) -> (Option<String>, Option<i64>) {
     let (name, count) = s.rsplit_once(':').map_or((s, None), |(n, c)| (n, parse_int(c)));
     (names::accelerator_label(name), count)

@@ -5,7 +5,7 @@ use crate::import::fields::Out;
 use crate::import::names::snake;
 use crate::import::value::Node;
 
-/// Reads `python -m verl.trainer.…` with its overrides. What the rollout engine gets stays apart.
+/// Reads `python -m verl.trainer.…` with its overrides. Settings of the rollout engine are kept separate.
 pub(crate) fn verl(args: &Args, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "verl", 0);
@@ -42,7 +42,7 @@ pub(crate) fn verl(args: &Args, out: &mut Out) {
             "data.max_response_length" => out.int("rollout.osl", node),
             _ => match path.strip_prefix("actor_rollout_ref.actor.megatron.") {
                 Some(key) => super::megatron::flag(&snake(key), node, out),
-                // Other models of the loop have settings of the same names.
+                // Settings of other models in the loop have the same names.
                 None => !path.starts_with("actor_rollout_ref.actor.") || super::is_dull(&snake(path)),
             },
         };
@@ -59,7 +59,7 @@ fn offloaded(field: &str, node: &Node, out: &mut Out) -> bool {
     true
 }
 
-/// Reads `openrlhf.cli.train_…`, whose training batch is that of all ranks.
+/// Reads `openrlhf.cli.train_…`. Its training batch is that of all ranks.
 pub(crate) fn openrlhf(args: &Args, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "openrlhf", 0);

@@ -1,4 +1,4 @@
-//! Primus: one YAML in front of Megatron-LM, torchtitan or MaxText.
+//! Primus: one YAML format for Megatron-LM, torchtitan and MaxText.
 
 use crate::import::argv::Args;
 use crate::import::fields::Out;
@@ -13,7 +13,7 @@ pub(crate) fn module(doc: &Node) -> Option<&Node> {
     modules.get("pre_trainer").or_else(|| modules.map().iter().map(|(_, v)| v).find(|v| v.has("framework")))
 }
 
-/// Reads the file.
+/// Reads the configuration.
 pub(crate) fn document(doc: &Node, out: &mut Out) {
     let Some(m) = module(doc) else { return };
     let framework = m.get("framework").and_then(Node::text).unwrap_or_default();
@@ -51,8 +51,8 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     }
 }
 
-/// Reads `run_pretrain.sh` and `primus-cli`: flags of the framework that the path of the experiment names. False if
-/// nothing says which experiment it is.
+/// Reads `run_pretrain.sh` and `primus-cli`, with flags of the framework in the path of the experiment. Returns false
+/// if no experiment is stated.
 pub(crate) fn command(args: &Args, experiment: Option<&Text>, out: &mut Out) -> bool {
     let given = args.flag(&["config", "exp"]).and_then(|n| Some((n.shown()?, n.line)));
     let Some((path, line)) = given.or_else(|| experiment.map(|t| (unknown::shown(t.as_str()), t.line()))) else {
@@ -84,7 +84,7 @@ pub(crate) fn command(args: &Args, experiment: Option<&Text>, out: &mut Out) -> 
         let known = match (key.as_str(), framework) {
             ("config" | "exp", _) => true,
             ("nnodes" | "num_nodes" | "nodes", _) => out.int("nodes", &f.node),
-            // Options of `primus-cli slurm` have the short names of Slurm.
+            // Options of `primus-cli slurm` have Slurm's short names.
             _ if f.name == "-N" => out.int("nodes", &f.node),
             (_, "maxtext") => {
                 super::maxtext::keys(&[(key.clone(), f.node.clone())], out);

@@ -6,19 +6,19 @@ use crate::import::value::Node;
 
 use super::serving::Engine;
 
-/// Whether a document lists language models that Ray Serve serves.
+/// Whether the document lists language models served with Ray Serve.
 pub(crate) fn looks_like(doc: &Node) -> bool {
     !models(doc).is_empty()
 }
 
-/// The models of a document: `llm_configs` of any application.
+/// The models in `llm_configs` of all applications.
 fn models(doc: &Node) -> Vec<&Node> {
     let mut found = Vec::new();
     doc.maps(&mut |map| found.extend(map.get("llm_configs").map(Node::list).unwrap_or(&[])));
     found
 }
 
-/// Reads the models: one is the job, several are variants.
+/// Reads the models. A single model is the job; several models become variants.
 pub(crate) fn document(doc: &Node, out: &mut Out) {
     out.fields.set("kind", "serving", doc.line);
     out.fields.set("framework", "vllm", doc.line);

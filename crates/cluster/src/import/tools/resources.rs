@@ -11,7 +11,7 @@ use super::pod;
 use super::roles::{role, settle_roles};
 use super::serving::Engine;
 
-/// Dynamo's graph of frontend, workers and planners.
+/// Reads Dynamo's graph of frontends, workers and planners.
 pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
     let backend = d.at("spec.backendFramework").and_then(Node::text);
     let hint = backend.as_deref().and_then(Engine::named);
@@ -101,7 +101,7 @@ pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>
     true
 }
 
-/// KServe's service for language models, with an optional prefill half.
+/// Reads KServe's service for language models, with optional prefill workers.
 pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
     let Some(spec) = d.get("spec") else { return false };
     out.fields.set("kind", "serving", d.line);
@@ -132,7 +132,8 @@ pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Looku
         if let Some(v) = n.at("parallelism.expert") {
             o.flag("expert_parallel", v);
         }
-        // With workers a replica is several pods: the ranks of data, or the stages of a pipeline, over those of one pod.
+        // With a worker template, a replica consists of several pods: data-parallel ranks divided by the ranks per pod,
+        // or the pipeline stages.
         let count = |path: &str| n.at(&format!("parallelism.{path}")).and_then(Node::int).filter(|n| *n > 0);
         let pods = match (count("data"), count("dataLocal")) {
             (Some(ranks), Some(local)) => ranks / local,
@@ -197,7 +198,7 @@ pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Looku
     true
 }
 
-/// KServe's general service and its runtimes.
+/// Reads KServe's general inference service and its runtimes.
 pub(crate) fn inference_service(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
     let kind = d.get("kind").and_then(Node::text).unwrap_or_default();
     let Some(spec) = d.at("spec.predictor").or(d.get("spec")) else { return false };
@@ -235,7 +236,7 @@ pub(crate) fn inference_service(d: &Node, env: &BTreeMap<String, String>, files:
     true
 }
 
-/// KubeAI's model.
+/// Reads KubeAI's model.
 pub(crate) fn kubeai(d: &Node, out: &mut Out) -> bool {
     let Some(spec) = d.get("spec") else { return false };
     let word = spec.get("engine").and_then(Node::text).unwrap_or_default();
@@ -270,7 +271,7 @@ pub(crate) fn kubeai(d: &Node, out: &mut Out) -> bool {
         }
         let cpu = n.text().is_some_and(|t| t.starts_with("cpu"));
         if let Some(c) = count.filter(|_| !cpu) {
-            // One server; the autoscaler decides how many run.
+            // At least one server; the autoscaler determines the actual number.
             let r = spec.get("minReplicas").and_then(Node::int).unwrap_or(1).max(1);
             out.fields.imply("num_accelerators", c.saturating_mul(r), n.line);
         }
@@ -278,7 +279,7 @@ pub(crate) fn kubeai(d: &Node, out: &mut Out) -> bool {
     true
 }
 
-/// Azure machines by a part of their name: the accelerator and how many.
+/// Azure instance types by a part of their name, with accelerator and number.
 const INSTANCES: &[(&str, &str, i64)] = &[
     ("NC24ads_A100_v4", "A100 80GB", 1),
     ("NC48ads_A100_v4", "A100 80GB", 2),
@@ -298,7 +299,7 @@ const INSTANCES: &[(&str, &str, i64)] = &[
     ("NV72ads_A10_v5", "A10", 2),
 ];
 
-/// KAITO's workspace.
+/// Reads KAITO's workspace.
 pub(crate) fn kaito(d: &Node, configs: &[(String, Node)], out: &mut Out) -> bool {
     let Some(inference) = d.get("inference") else { return false };
     out.fields.set("kind", "serving", d.line);

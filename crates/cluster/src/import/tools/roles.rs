@@ -2,7 +2,7 @@
 
 use crate::import::fields::Out;
 
-/// The names that engines and charts give to the two halves of a disaggregated server.
+/// Maps the names of roles in engines and charts to `prefill` or `decode`.
 pub(crate) fn role(word: &str) -> Option<&'static str> {
     let low = word.to_ascii_lowercase();
     if low.contains("prefill") || low.contains("kv_producer") {
@@ -14,7 +14,7 @@ pub(crate) fn role(word: &str) -> Option<&'static str> {
     }
 }
 
-/// Keys that belong to a role; the others stay with the whole.
+/// Fields that belong to the whole job instead of a role.
 const SHARED: &[&str] = &[
     "kind",
     "framework",
@@ -49,7 +49,7 @@ pub(crate) fn disaggregated(servers: Vec<(String, Out)>, out: &mut Out) {
     }
 }
 
-/// Moves what all roles have in common to the whole, and keeps the rest with the role.
+/// Moves the fields that all roles have in common to the job, and keeps the others in the role.
 pub(crate) fn settle_roles(out: &mut Out) {
     let mut roles = std::mem::take(&mut out.roles);
     for (_, fields) in &mut roles {
@@ -68,7 +68,7 @@ pub(crate) fn settle_roles(out: &mut Out) {
         let first = it.next().flatten();
         roles.len() > 1 && first.is_some() && it.all(|v| v == first)
     };
-    // One speculation for both, and a cache setting that only names the feature.
+    // Speculation settings that both roles have in common, and a cache setting that only names the feature.
     let common: Vec<String> =
         ["speculative.method", "speculative.tokens", "speculative.steps", "speculative.topk", "speculative.model"]
             .iter()

@@ -1,4 +1,4 @@
-//! What the serving engines share: choice of the table, counts of devices.
+//! Common parts of the serving engines: selection of the engine's flags, and counting of devices.
 
 use crate::import::argv::Args;
 use crate::import::fields::{Fields, Out};
@@ -16,12 +16,12 @@ pub(crate) enum Engine {
     LlamaCpp,
     Tgi,
     Lmdeploy,
-    /// NVIDIA's containers, each with a model and an engine of their choice.
+    /// NVIDIA's containers, each with its own model and engine.
     Nim,
 }
 
 impl Engine {
-    /// Our word for the framework.
+    /// Normalized name of the framework.
     pub(crate) fn framework(self) -> &'static str {
         match self {
             Engine::Vllm => "vllm",
@@ -34,7 +34,7 @@ impl Engine {
         }
     }
 
-    /// The engine that a word means: a backend name, an image, a module.
+    /// The engine that a word denotes: the name of a backend, an image or a module.
     pub(crate) fn named(word: &str) -> Option<Engine> {
         let w = word.to_ascii_lowercase();
         if w.contains("nvcr.io/nim/") {
@@ -77,7 +77,7 @@ impl Engine {
         }
     }
 
-    /// Reads a variable that llama-server takes instead of an option, which it gives way to.
+    /// Reads an environment variable of `llama-server`. Options take precedence over variables.
     pub(crate) fn variable(self, name: &str, node: &Node, out: &mut Out) {
         if let (Engine::LlamaCpp, Some(key)) = (self, name.strip_prefix("LLAMA_ARG_")) {
             let mut own = Out::default();
@@ -86,7 +86,7 @@ impl Engine {
         }
     }
 
-    /// Reads a command's arguments; the first word may be the model.
+    /// Reads the arguments of a command. The first positional argument may be the model.
     pub(crate) fn command(self, args: &Args, out: &mut Out) {
         out.fields.set("kind", "serving", args.flags.first().map_or(0, |f| f.node.line));
         out.fields.set("framework", self.framework(), args.flags.first().map_or(0, |f| f.node.line));
@@ -100,7 +100,7 @@ impl Engine {
         }
     }
 
-    /// Reads the keys of a mapping, nested ones as dotted names where the engine has such.
+    /// Reads the keys of a mapping. Nested keys become dotted names for engines that have them.
     pub(crate) fn keys(self, map: &Node, out: &mut Out) {
         for (k, v) in map.map() {
             if self == Engine::Trtllm && v.is_map() {
@@ -111,14 +111,14 @@ impl Engine {
         }
     }
 
-    /// Devices of one server.
+    /// Number of devices of one server.
     fn devices(self, f: &Fields) -> Option<i64> {
         let of = |k: &str| f.int(k).filter(|n| *n > 0);
         let (tp, pp, dp) = (of("tp"), of("pp"), of("dp"));
         if tp.is_none() && pp.is_none() && dp.is_none() {
             return None;
         }
-        // A stated but unknown size leaves the product open.
+        // If a size is stated but unknown, the number of devices is unknown.
         if ["tp", "pp", "dp"].iter().any(|k| f.is_open(k) || (f.has(k) && of(k).is_none())) {
             return None;
         }
@@ -130,7 +130,7 @@ impl Engine {
         }
     }
 
-    /// Fills what follows for one server: its name, its expert parallelism.
+    /// Derives further fields of one server: its model from the served name, and its expert parallelism.
     pub(crate) fn finish(self, out: &mut Out) {
         if let Some((served, at)) = &out.served {
             let hub = served.matches('/').count() == 1 && !served.starts_with('/');
@@ -161,7 +161,7 @@ impl Engine {
         }
     }
 
-    /// Devices of the server if nothing else counts them.
+    /// Sets the number of devices of the server, unless it is known already.
     pub(crate) fn count(self, out: &mut Out) {
         if out.fields.has("num_accelerators") || self == Engine::LlamaCpp {
             return;
@@ -173,7 +173,7 @@ impl Engine {
     }
 }
 
-/// Hugging Face's text-generation-launcher.
+/// Reads a flag of Hugging Face's `text-generation-launcher`.
 fn tgi(key: &str, node: &Node, out: &mut Out) -> bool {
     match key {
         "model_id" => super::model(out, node),

@@ -1,10 +1,10 @@
-//! SGLang: `sglang.launch_server` and files of its flags.
+//! SGLang: `sglang.launch_server` and files with its flags.
 
 use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::value::Node;
 
-/// Reads one flag or key; false if it means nothing to us.
+/// Reads one flag or key. Returns false if it is not recognized.
 pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
     match key {
         "model_path" | "model" => super::model(out, node),
@@ -114,7 +114,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
     }
 }
 
-/// Whether a mapping holds SGLang's own keys.
+/// Whether the keys of a mapping are those of SGLang.
 pub(crate) fn looks_like(keys: &[String]) -> bool {
     const OWN: &[&str] = &[
         "mem_fraction_static",

@@ -1,4 +1,4 @@
-//! srt-slurm: YAML of InferenceX for aggregated and disaggregated servers on Slurm.
+//! srt-slurm: InferenceX's YAML format for aggregated and disaggregated servers on Slurm.
 
 use serde_json::json;
 
@@ -9,12 +9,12 @@ use crate::import::value::{Node, parse_int};
 use super::roles::settle_roles;
 use super::serving::Engine;
 
-/// Whether the document is one of these.
+/// Whether the document is a configuration of srt-slurm.
 pub(crate) fn looks_like(doc: &Node) -> bool {
     doc.has("backend") && doc.at("resources.gpus_per_node").is_some()
 }
 
-/// Reads the file.
+/// Reads the configuration.
 pub(crate) fn document(doc: &Node, out: &mut Out) {
     let kind = doc.at("backend.type").and_then(Node::text).unwrap_or_default();
     let engine = Engine::named(&kind).unwrap_or_else(|| {
@@ -112,7 +112,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     benchmark(doc, out);
 }
 
-/// A name with an organization that the server offers is better than a local folder.
+/// Uses the served name as the model if it has an organization and the model is only a local directory.
 fn take_served(r: &mut Out, out: &mut Out) {
     if let Some((s, at)) = r.served.take() {
         let local = !out.fields.str("model").is_some_and(|m| m.contains('/'));

@@ -1,17 +1,17 @@
-//! torchtitan: its TOML through the years, and overrides on the command line.
+//! torchtitan: its TOML format in several versions, and overrides on the command line.
 
 use crate::import::argv::Args;
 use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::value::{Node, Value};
 
-/// Whether the document has torchtitan's sections.
+/// Whether the document has sections of torchtitan.
 pub(crate) fn looks_like(doc: &Node) -> bool {
     let flavor = doc.at("model.flavor").is_some() || doc.at("model.hf_assets_path").is_some();
     flavor || (doc.has("training") && (doc.has("activation_checkpoint") || doc.has("parallelism") || doc.has("job")))
 }
 
-/// Reads the file.
+/// Reads the configuration.
 pub(crate) fn document(doc: &Node, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "torchtitan", 0);
@@ -32,7 +32,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     sections(doc, out);
 }
 
-/// Reads the sections that Primus overrides too.
+/// Reads the sections that Primus can also override.
 pub(crate) fn sections(doc: &Node, out: &mut Out) {
     let int = |out: &mut Out, key: &str, paths: &[&str]| {
         if let Some(n) = doc.first(paths) {
@@ -94,7 +94,7 @@ pub(crate) fn sections(doc: &Node, out: &mut Out) {
     }
 }
 
-/// Float8 by the list of converters, or by the switch of older releases.
+/// Reads the use of Float8 from the list of converters, or from the switch of older releases.
 fn precision(doc: &Node, out: &mut Out) {
     if let Some(n) = doc.at("model.converters") {
         let list: Vec<String> = match &n.value {
@@ -119,7 +119,7 @@ fn precision(doc: &Node, out: &mut Out) {
     }
 }
 
-/// Reads `--training.local_batch_size 2` and the file that `--job.config_file` names.
+/// Reads arguments such as `--training.local_batch_size 2`, and the path in `--job.config_file`.
 pub(crate) fn command(args: &Args, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "torchtitan", 0);

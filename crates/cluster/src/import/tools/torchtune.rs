@@ -5,7 +5,7 @@ use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::value::Node;
 
-/// Reads the words after `tune run`; options of torchrun stand in front of the recipe.
+/// Reads the words after `tune run`. Options of `torchrun` precede the recipe.
 pub(crate) fn command(args: &Args, out: &mut Out) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "torchtune", 0);
@@ -33,7 +33,8 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
     }
 }
 
-/// Whether the document is a recipe's configuration: its parts name the Python that makes them.
+/// Whether the document is the configuration of a recipe: its components state the Python class or function that
+/// creates them.
 pub(crate) fn looks_like(doc: &Node) -> bool {
     ["model", "tokenizer"].iter().any(|part| doc.at(&format!("{part}._component_")).is_some())
 }

@@ -1,12 +1,12 @@
-//! TensorRT-LLM: `trtllm-serve`, `trtllm-bench` and the YAML of its LLM arguments.
+//! TensorRT-LLM: `trtllm-serve`, `trtllm-bench` and YAML files with LLM arguments.
 
 use crate::import::fields::Out;
 use crate::import::names;
 use crate::import::value::Node;
 
-/// Reads one flag or a dotted key; false if it means nothing to us.
+/// Reads one flag or dotted key. Returns false if it is not recognized.
 pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
-    // Sections of its own configuration and of MLPerf's.
+    // Sections of TensorRT-LLM's own configuration and of MLPerf's.
     let key = ["llm_api_args.", "build_config.", "build_flags.", "trtllm_build_flags.", "trtllm_runtime_flags."]
         .iter()
         .find_map(|section| key.strip_prefix(section))
@@ -105,7 +105,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
     }
 }
 
-/// Whether a mapping holds keys of LLM arguments.
+/// Whether the keys of a mapping are LLM arguments.
 pub(crate) fn looks_like(keys: &[String]) -> bool {
     const OWN: &[&str] = &[
         "kv_cache_config",

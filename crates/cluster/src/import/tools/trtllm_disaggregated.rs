@@ -1,4 +1,4 @@
-//! TensorRT-LLM's disaggregated servers: the YAML of `trtllm-serve disaggregated`.
+//! Disaggregated servers of TensorRT-LLM: the YAML format of `trtllm-serve disaggregated`.
 
 use crate::import::fields::Out;
 use crate::import::names;
@@ -8,7 +8,7 @@ use super::roles::settle_roles;
 use super::serving::Engine;
 use super::trtllm;
 
-/// Reads the file of `trtllm-serve disaggregated`: context and generation servers.
+/// Reads the context and generation servers in a configuration of `trtllm-serve disaggregated`.
 pub(crate) fn document(doc: &Node, out: &mut Out) {
     out.fields.set("kind", "serving", doc.line);
     out.fields.set("framework", "tensorrt-llm", doc.line);
@@ -16,7 +16,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     for (section, role) in [("context_servers", "prefill"), ("generation_servers", "decode")] {
         let Some(s) = doc.get(section) else { continue };
         let mut o = Out::default();
-        // Settings at the top hold for both.
+        // Settings at the top level apply to both.
         for (k, v) in doc.map().iter().filter(|(_, v)| !v.is_map()) {
             if !matches!(k.as_str(), "hostname" | "port") {
                 trtllm::flag(&names::snake(k), v, &mut o);

@@ -1,11 +1,11 @@
-//! vLLM: `vllm serve`, its API server modules, `--config` files and the keys that charts give it.
+//! vLLM: `vllm serve`, its API server modules, `--config` files and the keys of charts.
 
 use crate::import::fields::Out;
 use crate::import::json;
 use crate::import::names;
 use crate::import::value::{Node, Value};
 
-/// Names for which argparse accepts a beginning.
+/// Flags of which `argparse` accepts a prefix.
 const LONG: &[&str] = &[
     "model",
     "tensor_parallel_size",
@@ -28,9 +28,9 @@ const LONG: &[&str] = &[
     "async_scheduling",
 ];
 
-/// Reads one flag or key; false if it means nothing to us.
+/// Reads one flag or key. Returns false if it is not recognized.
 pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
-    // `--no-x`, `no-x: true` and a false `no-x` that means x.
+    // Negations: `--no-x`, `no-x: true`, and `no-x: false`, which enables `x`.
     if let Some(rest) = key.strip_prefix("no_") {
         let on = node.on().unwrap_or(true);
         return flag(rest, &Node::new(Value::Bool(!on), node.line), out);
@@ -81,7 +81,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "enable_prefix_caching" => out.flag("prefix_caching", node),
         "enable_chunked_prefill" => out.flag("chunked_prefill", node),
         "enforce_eager" => {
-            // A false value is the default of the engine, so it says nothing.
+            // False is the engine's default, so it is not recorded.
             if node.on() == Some(true) { out.flag("enforce_eager", node) } else { true }
         }
         "async_scheduling" => out.flag("async_scheduling", node),
@@ -122,7 +122,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             }
             true
         }
-        // Workers of Dynamo.
+        // Flags of Dynamo's workers.
         "is_prefill_worker" | "is_decode_worker" => {
             let role = if key == "is_prefill_worker" { "prefill" } else { "decode" };
             out.fields.imply("role", role, node.line);
@@ -167,7 +167,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
     }
 }
 
-/// Whether a mapping holds vLLM's own keys rather than another engine's.
+/// Whether the keys of a mapping are those of vLLM and not of another engine.
 pub(crate) fn looks_like(keys: &[String]) -> bool {
     const OWN: &[&str] = &[
         "gpu_memory_utilization",
@@ -189,7 +189,7 @@ pub(crate) fn looks_like(keys: &[String]) -> bool {
     keys.iter().any(|k| OWN.contains(&k.as_str()))
 }
 
-/// A length with a unit, as vLLM's command line takes it: `k`, `m` and `g` are decimal, `K`, `M` and `G` binary.
+/// Reads a length with a unit, as on vLLM's command line: `k`, `m` and `g` are decimal, `K`, `M` and `G` binary.
 fn length(out: &mut Out, node: &Node) -> bool {
     if let Some(text) = node.text() {
         let factor = match text.chars().last() {
@@ -210,7 +210,7 @@ fn length(out: &mut Out, node: &Node) -> bool {
     out.int("max_model_len", node)
 }
 
-/// A mapping, or one written as JSON in a string.
+/// Returns a mapping, or parses a string that contains one as JSON.
 pub(crate) fn object(node: &Node) -> Option<Node> {
     match &node.value {
         Value::Map(_) => Some(node.clone()),

@@ -1,4 +1,4 @@
-//! PyTorch FSDP through accelerate: its configuration under the trainer of Hugging Face.
+//! PyTorch FSDP through Accelerate: the configuration of Accelerate, with the Hugging Face Trainer.
 
 use atlas_core::plan::{CpuOffload, Format, Recompute, Sharding};
 use atlas_plan::knob::Knob;
@@ -28,7 +28,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.start = Start::Accelerate("accelerate.yaml");
     let keys = configuration(job, t, &mut draft);
     let settings = keys.settings("").into_iter().map(|(key, value)| {
-        // The table has the names of the command line; the file nests them.
+        // The table contains the names of the command line; the file nests them.
         let flat = key.rsplit('.').next().unwrap_or(&key).to_owned();
         (if flat == "distributed_type" { "distributed_type (YAML)".to_owned() } else { flat }, value)
     });

@@ -1,4 +1,4 @@
-//! Megatron-Bridge: a recipe of the model with overrides.
+//! Megatron-Bridge: a recipe for the model, with overrides.
 
 use atlas_core::plan::{Format, MoeDispatcher, Recompute, Sharding};
 
@@ -22,7 +22,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     a.comment("parallelism")
         .assign("model.tensor_model_parallel_size", t.tp)
         .assign("model.pipeline_model_parallel_size", t.pp);
-    // The recipe's own number would hold where none is given.
+    // Without an explicit value, the recipe's value would apply.
     let stages = if t.vpp > 1 { t.vpp.to_string() } else { "null".to_owned() };
     a.assign("model.virtual_pipeline_model_parallel_size", stages)
         .assign("model.context_parallel_size", t.cp)

@@ -1,4 +1,4 @@
-//! DeepSpeed: its configuration under the trainer of Hugging Face, and what the two share with accelerate.
+//! DeepSpeed: its configuration with the Hugging Face Trainer, and code shared with Accelerate.
 
 use atlas_core::plan::{CpuOffload, Format, Optimizer, Recompute, Sharding};
 use atlas_plan::knob::Knob;
@@ -35,12 +35,12 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     Ok(draft)
 }
 
-/// The usual image of trainers on PyTorch.
+/// Default image of PyTorch trainers.
 pub(super) fn image(job: &Job<'_>) -> &'static str {
     if job.vendor == "AMD" { "rocm/pytorch:latest" } else { "nvcr.io/nvidia/pytorch:25.09-py3" }
 }
 
-/// The program and its own arguments: `run_clm.py` of transformers, or the user's with the same arguments.
+/// The program with its own arguments: `run_clm.py` of Transformers, or the user's program with the same arguments.
 pub(super) fn trainer(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Result<(), Unsupported> {
     match &job.options.program {
         Some(program) => draft.program = vec![program.as_str().into()],

@@ -1,4 +1,4 @@
-//! Dynamo: a graph of prefill and decode workers, run by the scenario's engine.
+//! Dynamo: a graph of prefill and decode workers that run the scenario's engine.
 
 use atlas_plan::knob::Knob;
 use serde_json::{Map, Value, json};

@@ -1,4 +1,5 @@
-//! What serving engines spell differently and mean alike: drafts, copies of experts, caches in host memory.
+//! Features that the serving engines share under different flags: speculative decoding, redundant experts, and KV cache
+//! in host memory.
 
 use atlas_core::plan::{DraftMethod, MoeDispatcher};
 use atlas_core::units::MEMORY_GB;
@@ -10,20 +11,20 @@ use crate::launch::job::{Job, Serving, count};
 use crate::launch::keys::Keys;
 use crate::launch::words::Arguments;
 
-/// The knobs that all engines of this module express.
+/// Knobs that all engines of this module can express.
 pub(super) const EXPRESSED: [Knob; 4] = [Knob::DraftTokens, Knob::DraftMethod, Knob::RedundantExperts, Knob::KvHostGb];
-/// Those that only vLLM and SGLang do.
+/// Knobs that only vLLM and SGLang can express.
 pub(super) const OVERLAPPED: [Knob; 2] = [Knob::TwoBatchOverlap, Knob::MoeDispatcher];
 
-/// Speculative decoding as an engine is asked for it.
+/// Settings of speculative decoding.
 struct Drafts {
     method: DraftMethod,
     tokens: u64,
-    /// Weights that draft, where the method has its own.
+    /// Weights of the draft model, if the method requires separate ones.
     weights: Option<String>,
 }
 
-/// What drafts. Notes what is missing: the method, or the weights of a method that has its own.
+/// Settings of speculative decoding. Reports an error if the method, or the weights that it requires, are missing.
 fn drafts(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Option<Drafts> {
     let tokens = s.draft_tokens?;
     let Some(method) = job.scenario.base.plan.serving.draft_method else {
@@ -39,18 +40,18 @@ fn drafts(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Option<Drafts> {
     Some(Drafts { method, tokens, weights })
 }
 
-/// Host memory for keys and values, GB for each accelerator.
+/// Host memory for the KV cache, GB per accelerator.
 fn host_cache(job: &Job<'_>) -> Option<f64> {
     let [(room, _), ..] = job.scenario.base.plan.serving.kv_tiers;
     room.filter(|gb| *gb > 0.0)
 }
 
-/// Copies of experts in a layer.
+/// Number of redundant experts per layer.
 fn copies(job: &Job<'_>) -> Option<u64> {
     job.scenario.base.plan.serving.redundant_experts.filter(|copies| *copies > 0.0).map(count)
 }
 
-/// Whether tokens are written straight to experts. Notes a dispatcher that only trains.
+/// Whether DeepEP dispatches tokens to experts. Reports an error for a dispatcher that only supports training.
 fn direct_dispatch(job: &Job<'_>, draft: &mut Draft) -> bool {
     match job.scenario.base.plan.switches.moe_dispatcher {
         Some(MoeDispatcher::DeepEp) => true,
@@ -62,7 +63,7 @@ fn direct_dispatch(job: &Job<'_>, draft: &mut Draft) -> bool {
     }
 }
 
-/// vLLM's flags.
+/// Adds the flags of vLLM.
 pub(super) fn vllm(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Draft) {
     let plan = &job.scenario.base.plan.serving;
     if let Some(Drafts { method, tokens, weights }) = drafts(job, s, draft) {
@@ -81,19 +82,20 @@ pub(super) fn vllm(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Dr
         a.on("--enable-eplb", true).put("--eplb-config", json!({ "num_redundant_experts": copies }).to_string());
     }
     if direct_dispatch(job, draft) {
-        // Few tokens a step and graphs, or many tokens a step.
+        // The low-latency mode is for few tokens per step and supports CUDA graphs; the high-throughput mode is for
+        // many tokens.
         let mode = if s.only_prefills { "deepep_high_throughput" } else { "deepep_low_latency" };
         a.put("--all2all-backend", mode);
     }
     a.on("--enable-dbo", plan.two_batch_overlap == Some(true));
     if let Some(gb) = host_cache(job) {
-        // One buffer for all ranks of the server.
+        // The buffer is shared by all ranks of the server.
         let all = gb * 1e9 * (s.tp * s.pp) as f64 / MEMORY_GB;
         a.put("--kv-offloading-backend", "native").put("--kv-offloading-size", format!("{all:.0}"));
     }
 }
 
-/// SGLang's flags.
+/// Adds the flags of SGLang.
 pub(super) fn sglang(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Draft) {
     let plan = &job.scenario.base.plan.serving;
     if let Some(Drafts { method, tokens, weights }) = drafts(job, s, draft) {
@@ -108,7 +110,8 @@ pub(super) fn sglang(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
         if method == DraftMethod::Ngram {
             a.put("--speculative-num-draft-tokens", tokens);
         } else {
-            // One branch: each step drafts one token, and the last accepted one is verified with them.
+            // A single branch: each step drafts one token. The last accepted token is verified together with the
+            // drafted ones.
             a.put("--speculative-num-steps", tokens)
                 .put("--speculative-eagle-topk", 1)
                 .put("--speculative-num-draft-tokens", tokens + 1);
@@ -126,7 +129,7 @@ pub(super) fn sglang(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
     }
 }
 
-/// Keys of TensorRT-LLM's file.
+/// Adds the keys of TensorRT-LLM's configuration file.
 pub(super) fn trtllm(job: &Job<'_>, s: &Serving, k: &mut Keys, draft: &mut Draft) {
     if let Some(Drafts { method, tokens, weights }) = drafts(job, s, draft) {
         let decoding = match method {

@@ -28,7 +28,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     }
     draft.program = vec!["llama-server".into()];
     let mut a = Arguments::default();
-    // Weights are converted files, which the user names.
+    // The weights are converted files, which the user must specify.
     match &job.options.model {
         Some(path) if path.ends_with(".gguf") => drop(a.put("--model", path.as_str())),
         Some(repository) => drop(a.put("--hf-repo", repository.as_str())),
@@ -39,7 +39,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     }
     a.comment("devices").put("--gpu-layers", 999_u64);
     if s.devices() > 1 {
-        // Rows are tensor parallelism, layers a pipeline.
+        // The split mode `row` is tensor parallelism; `layer` is pipeline parallelism.
         if s.tp > 1 && s.pp > 1 {
             draft.refuse("pp", "devices share either rows (tp) or layers (pp), not both");
         }
@@ -49,7 +49,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     }
     a.comment("slots and context");
     let slots = s.max_num_seqs.unwrap_or_else(|| s.concurrency.div_ceil(s.replicas));
-    // The context is shared by all slots.
+    // All slots share the context.
     a.put("--parallel", slots).put("--ctx-size", s.length().saturating_mul(slots));
     a.maybe("--batch-size", s.max_num_batched_tokens);
     match s.kv {

@@ -1,4 +1,4 @@
-//! MaxText: its trainer with `key=value` settings.
+//! MaxText: its trainer, with `key=value` settings.
 
 use atlas_core::plan::{CpuOffload, Format, Optimizer, Recompute, Sharding};
 use atlas_plan::knob::Knob;
@@ -36,7 +36,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.variables.push(("MAXTEXT", "/opt/maxtext/src/maxtext".to_owned()));
     draft.start = Start::Direct;
     if !tpu {
-        // JAX meets the other nodes by these.
+        // JAX uses these variables to connect the nodes.
         draft.exports.push(("NNODES", job.nodes.into()));
         draft.exports.push(("JAX_COORDINATOR_IP", Word::Shell("\"$HEAD_NODE\"")));
         draft.exports.push(("JAX_COORDINATOR_PORT", "12345".into()));
@@ -45,7 +45,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.program.push(Word::Shell("\"$MAXTEXT/configs/base.yml\""));
     let (micro, model_devices) = (t.micro, t.tp * t.pp * t.cp);
     if micro % model_devices != 0 && model_devices != 1 {
-        // Its batch is counted per device, and devices of one replica share sequences.
+        // MaxText's batch is per device, so that the devices of one replica share sequences.
         draft.notes.push(format!("{micro} sequences of a replica are shared by {model_devices} devices"));
     }
     let mut a = Arguments::default();

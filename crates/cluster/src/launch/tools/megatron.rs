@@ -1,4 +1,4 @@
-//! Megatron-LM's arguments, and what its relatives share.
+//! Megatron-LM's arguments, and code shared with the tools based on it.
 
 use atlas_catalog::transformer::{NormKind, TransformerKind};
 use atlas_core::plan::{
@@ -12,7 +12,7 @@ use crate::launch::Unsupported;
 use crate::launch::job::{Job, Training, count};
 use crate::launch::words::{Arguments, Word};
 
-/// What Megatron-LM and its relatives express.
+/// Knobs that Megatron-LM and the tools based on it can express.
 pub(super) const EXPRESSED: [Knob; 20] = [
     Knob::Tp,
     Knob::Pp,
@@ -118,7 +118,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     Ok(draft)
 }
 
-/// Widths and counts.
+/// Adds the widths and counts of the architecture.
 fn architecture(job: &Job<'_>, a: &mut Arguments) {
     let m = job.transformer;
     a.comment(&format!("model: {}", job.model.id));
@@ -167,7 +167,7 @@ fn architecture(job: &Job<'_>, a: &mut Arguments) {
     }
 }
 
-/// Layers of each virtual stage, where they cannot be equal: the leading stages have one more.
+/// Layers of each virtual stage, if they cannot be distributed evenly: the leading stages have one more.
 fn layout(job: &Job<'_>, t: &Training) -> Option<String> {
     let (layers, stages) = (count(job.transformer.n_layers), t.pp * t.vpp);
     if layers % stages == 0 {
@@ -185,7 +185,7 @@ fn layout(job: &Job<'_>, t: &Training) -> Option<String> {
     Some((0..stages).map(stage).collect::<Vec<_>>().join("|"))
 }
 
-/// How states are sharded, and what travels beside computation.
+/// Adds the flags for sharding, for the overlap of its communication, and for offloading.
 fn states(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
     let software = job.scenario.training_software(&job.scenario.base);
     match t.sharding {
@@ -246,7 +246,7 @@ fn precision(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) 
     }
 }
 
-/// Kernels, graphs and the exchange between experts.
+/// Adds the flags for kernels, CUDA graphs and the dispatch of tokens to experts.
 fn switches(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
     let (scenario, phase) = (job.scenario, &job.scenario.base);
     let (software, switches) = (scenario.training_software(phase), &phase.plan.switches);

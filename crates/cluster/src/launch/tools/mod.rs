@@ -1,4 +1,4 @@
-//! One module for each tool: its command, its configuration, and which settings it can express.
+//! One module per tool, with its command, its configuration, and the settings that it can express.
 
 mod accelerate;
 mod bridge;
@@ -25,70 +25,70 @@ use super::tool::Tool;
 use super::words::{Arguments, Word};
 use super::{Unsupported, trains};
 
-/// What starts the program on every node.
+/// How the program is started on each node.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Start {
-    /// `torchrun`, one process for each device.
+    /// `torchrun`, with one process per device.
     Torchrun,
-    /// `accelerate launch` with this configuration beside the script.
+    /// `accelerate launch`, with this configuration file in the directory of the script.
     Accelerate(&'static str),
-    /// One process on each node, started as it is.
+    /// Directly, with one process per node.
     Direct,
 }
 
-/// A server's place among the nodes, where one takes several.
+/// How a server is distributed over several nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spread {
-    /// Nodes of one server.
+    /// Number of nodes per server.
     pub(crate) nodes: u64,
-    /// Flags that name the head, the node's own rank and the like; `$HEAD_NODE` and `$NODE_RANK` are set.
+    /// Flags for the head node's address, the rank of the node and the like. `$HEAD_NODE` and `$NODE_RANK` are set.
     pub(crate) flags: String,
 }
 
-/// A configuration file beside the script.
+/// A configuration file in the directory of the script.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Config {
     pub(crate) name: &'static str,
     pub(crate) text: String,
-    /// The table of flags that its keys are in, and the keys with plain values.
+    /// Name of the table of flags that contains its keys.
     pub(crate) table: &'static str,
     pub(crate) keys: Vec<(String, Option<String>)>,
 }
 
-/// What a tool makes of a job, before it is wrapped.
+/// A tool's command and configuration for a job, before wrapping.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Draft {
-    /// The table of flags of the program.
+    /// Name of the table of flags for the program.
     pub(crate) table: &'static str,
-    /// The usual image.
+    /// Default image.
     pub(crate) image: String,
-    /// Variables with defaults, at the head of the script.
+    /// Variables with defaults, at the top of the script.
     pub(crate) variables: Vec<(&'static str, String)>,
-    /// Variables that the program reads.
+    /// Environment variables for the program.
     pub(crate) exports: Vec<(&'static str, Word)>,
     pub(crate) start: Start,
-    /// The program.
+    /// Words that start the program.
     pub(crate) program: Vec<Word>,
     pub(crate) arguments: Arguments,
     pub(crate) configs: Vec<Config>,
     pub(crate) expressed: Vec<Knob>,
     pub(crate) refused: Vec<Unsupported>,
     pub(crate) notes: Vec<String>,
-    /// Servers, each with devices of its own, started with the same command.
+    /// Number of servers. Each has its own devices and is started with the same command.
     pub(crate) servers: u64,
-    /// Devices of one server or of one node's part of it.
+    /// Number of devices of one server, or of its part on one node.
     pub(crate) devices: u64,
-    /// The port of a server.
+    /// Port of a server.
     pub(crate) port: Option<u64>,
     pub(crate) spread: Option<Spread>,
-    /// A client that sends the planned load.
+    /// Arguments of a client that generates the planned load.
     pub(crate) client: Option<Arguments>,
-    /// A manifest of the tool's own kind, instead of wrapping.
+    /// A manifest in the tool's own format, in place of wrapping.
     pub(crate) manifest: Option<String>,
 }
 
 impl Draft {
-    /// An empty draft for a table of flags.
+    /// Creates an empty draft for a table of flags.
     pub(crate) fn new(table: &'static str, job: &Job<'_>, image: impl Into<String>) -> Draft {
         Draft {
             table,
@@ -111,12 +111,12 @@ impl Draft {
         }
     }
 
-    /// Notes a value that the tool does not have.
+    /// Records a setting that the tool cannot express.
     pub(crate) fn refuse(&mut self, setting: &str, reason: impl Into<String>) {
         self.refused.push(Unsupported::new(setting, reason));
     }
 
-    /// Refuses weights that no flag makes from those published in 16 bit.
+    /// Rejects a weight format that no flag can produce from the published 16-bit weights.
     pub(crate) fn refuse_weights(&mut self, format: Format) {
         let reason = format!(
             "{} needs weights published in it; name them with --model-path and drop the setting",
@@ -125,12 +125,12 @@ impl Draft {
         self.refuse("precision", reason);
     }
 
-    /// Refuses a format of keys and values that the server does not keep.
+    /// Rejects a KV cache format that the server does not support.
     pub(crate) fn refuse_cache(&mut self, format: Format) {
         self.refuse("kv_precision", format!("{} is not a format of its cache", format.name()));
     }
 
-    /// What the table of flags objects to.
+    /// Checks all flags and keys against the tables, and returns the errors.
     pub(crate) fn objections(&self, release: Option<&str>, tool: Tool) -> Vec<Unsupported> {
         let own = self.arguments.settings().map(|(flag, value)| (self.table, flag, value));
         let files = self
@@ -157,7 +157,7 @@ impl Draft {
     }
 }
 
-/// The tool's command for the job.
+/// Creates the tool's draft for the job.
 pub(crate) fn draft(tool: Tool, job: &Job<'_>) -> Result<Draft, Vec<Unsupported>> {
     let made = match tool {
         Tool::MegatronLm => megatron::draft(job),
@@ -176,14 +176,14 @@ pub(crate) fn draft(tool: Tool, job: &Job<'_>) -> Result<Draft, Vec<Unsupported>
     };
     let mut draft = made.map_err(|problem| vec![problem])?;
     if tool.trains() && tool != Tool::MaxText {
-        // Segments that grow lose less memory to fragmentation. PyTorch reads the variable on ROCm too.
+        // Expandable segments reduce the memory lost to fragmentation. PyTorch also reads this variable on ROCm.
         let value = Word::Shell("\"${PYTORCH_CUDA_ALLOC_CONF:-expandable_segments:True}\"");
         draft.exports.push(("PYTORCH_CUDA_ALLOC_CONF", value));
     }
     Ok(draft)
 }
 
-/// The complaint about a job of the other mode; [`Job::of`] has refused those before.
+/// Error for a job of the other mode. [`Job::of`] rejects such jobs before.
 pub(crate) fn other_mode() -> Unsupported {
     Unsupported::new("mode", "the tool does not run this mode")
 }

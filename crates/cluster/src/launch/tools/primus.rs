@@ -1,4 +1,4 @@
-//! Primus: one YAML in front of Megatron-LM.
+//! Primus: a YAML configuration that starts Megatron-LM.
 
 use atlas_core::plan::{Format, Optimizer, Recompute, Sharding};
 use atlas_plan::knob::Knob;
@@ -10,7 +10,7 @@ use crate::launch::job::{Job, Training};
 use crate::launch::keys::Keys;
 use crate::launch::words::Word;
 
-/// Where the settings stand; their names are Megatron-LM's with underscores.
+/// Prefix of the settings. Their names are those of Megatron-LM, with underscores.
 const HOME: &str = "modules.pre_trainer.overrides.";
 
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
@@ -20,7 +20,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.expressed = EXPRESSED.into_iter().filter(|knob| *knob != Knob::MoeDispatcher).collect();
     draft.variables.push(("PRIMUS", "/workspace/Primus".to_owned()));
     draft.start = Start::Direct;
-    // Its script starts torchrun itself, from these variables.
+    // Primus's script starts `torchrun` itself, with these variables.
     draft.exports.push(("EXP", Word::Shell("\"$PWD/primus.yaml\"")));
     draft.exports.push(("NNODES", job.nodes.into()));
     draft.exports.push(("GPUS_PER_NODE", job.per_node.into()));

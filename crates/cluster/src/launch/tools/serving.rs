@@ -1,11 +1,11 @@
-//! What the serving engines share: how replicas are spread, and the client that sends the planned load.
+//! Code shared by the serving engines: the distribution of replicas, and the client that generates the planned load.
 
 use super::{Draft, features};
 use crate::launch::job::{Job, Serving};
 use crate::launch::words::Arguments;
 use atlas_plan::knob::Knob;
 
-/// The knobs that both vLLM and SGLang express.
+/// Knobs that both vLLM and SGLang can express.
 const PAGED: [Knob; 13] = [
     Knob::Tp,
     Knob::Pp,
@@ -22,23 +22,23 @@ const PAGED: [Knob; 13] = [
     Knob::OverlapScheduling,
 ];
 
-/// The same, and what they express of experts, drafts and caches.
+/// [`PAGED`] and the knobs for experts, speculative decoding and KV cache offloading.
 pub(super) fn paged() -> impl Iterator<Item = Knob> {
     PAGED.into_iter().chain(features::EXPRESSED).chain(features::OVERLAPPED)
 }
 
-/// How replicas become servers.
+/// How replicas are distributed over servers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Servers {
-    /// Servers, each started on its own.
+    /// Number of servers.
     pub(super) count: u64,
-    /// Replicas inside one server.
+    /// Number of replicas per server.
     pub(super) replicas: u64,
-    /// Nodes of one server.
+    /// Number of nodes per server.
     pub(super) nodes: u64,
 }
 
-/// Spreads replicas over servers; `together` if an engine runs all replicas of a node as one server.
+/// Distributes replicas over servers. With `together`, an engine runs all replicas of a node as one server.
 pub(super) fn servers(job: &Job<'_>, s: &Serving, together: bool) -> Servers {
     let devices = s.devices();
     if devices > job.per_node {
@@ -50,7 +50,7 @@ pub(super) fn servers(job: &Job<'_>, s: &Serving, together: bool) -> Servers {
     Servers { count: s.replicas / replicas, replicas, nodes: 1 }
 }
 
-/// Fills what the draft says of servers.
+/// Sets the fields of the draft that describe servers.
 pub(super) fn place(job: &Job<'_>, s: &Serving, servers: Servers, draft: &mut Draft) {
     draft.servers = servers.count;
     draft.devices = (s.devices() * servers.replicas).min(job.per_node);
@@ -58,7 +58,7 @@ pub(super) fn place(job: &Job<'_>, s: &Serving, servers: Servers, draft: &mut Dr
     draft.client = Some(client(job, s));
 }
 
-/// `vllm bench serve`, which every engine with OpenAI's protocol answers.
+/// Arguments of `vllm bench serve`, which supports all engines with the OpenAI API.
 fn client(job: &Job<'_>, s: &Serving) -> Arguments {
     let mut a = Arguments::default();
     let requests = s.concurrency.saturating_mul(4);

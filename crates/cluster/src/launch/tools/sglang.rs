@@ -9,7 +9,7 @@ use crate::launch::Unsupported;
 use crate::launch::job::{Job, Serving};
 use crate::launch::words::Arguments;
 
-/// The knobs that SGLang expresses.
+/// Knobs that SGLang can express.
 pub(super) fn expressed() -> Vec<Knob> {
     paged().chain([Knob::RecvInterval]).collect()
 }
@@ -47,10 +47,10 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     Ok(draft)
 }
 
-/// Flags that a server and a worker of Dynamo share.
+/// Adds the flags that a server and a Dynamo worker have in common.
 pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Draft) {
     let plan = &job.scenario.base.plan.serving;
-    // Attention groups are cut from the tensor ranks here.
+    // In SGLang, attention groups are subsets of the tensor ranks.
     a.comment("parallelism").put("--tp-size", s.tp * s.attention_dp).put("--pp-size", s.pp);
     if s.attention_dp > 1 {
         a.put("--dp-size", s.attention_dp).on("--enable-dp-attention", true);

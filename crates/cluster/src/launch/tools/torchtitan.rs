@@ -1,4 +1,4 @@
-//! torchtitan: a TOML file and its trainer.
+//! torchtitan: a TOML configuration and its trainer.
 
 use atlas_core::plan::{CpuOffload, Format, MoeDispatcher, Optimizer, PipelineSchedule, Recompute, Sharding};
 use atlas_plan::knob::Knob;
@@ -73,7 +73,7 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
         other => draft.refuse("optimizer", format!("{} is not written for this tool", other.name())),
     }
     k.other("optimizer.lr", 3e-4);
-    // Under a pipeline, a rank's whole batch goes through it, cut into micro-batches.
+    // With pipeline parallelism, the local batch is the rank's whole batch, which is split into micro-batches.
     let local = if t.pp > 1 { t.micro * t.accumulation() } else { t.micro };
     k.put("training.local_batch_size", local).put("training.global_batch_size", t.global);
     k.put("training.seq_len", t.sequence).put("training.steps", t.steps);

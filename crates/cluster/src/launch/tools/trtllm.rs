@@ -1,4 +1,4 @@
-//! TensorRT-LLM's `trtllm-serve` with a file of its LLM arguments.
+//! TensorRT-LLM: `trtllm-serve` with a file of LLM arguments.
 
 use atlas_core::plan::Format;
 use atlas_plan::knob::Knob;
@@ -27,7 +27,7 @@ const EXPRESSED: [Knob; 14] = [
     Knob::Beams,
 ];
 
-/// The knobs that TensorRT-LLM expresses.
+/// Knobs that TensorRT-LLM can express.
 pub(super) fn expressed() -> Vec<Knob> {
     EXPRESSED.into_iter().chain(features::EXPRESSED).collect()
 }
@@ -63,14 +63,14 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.arguments = a;
     place(job, s, servers, &mut draft);
     if servers.nodes > 1 {
-        // One rank for each device, started by Slurm; the launcher makes the first one the server.
+        // Slurm starts one rank per device. The launcher makes the first one the server.
         draft.program.insert(0, "trtllm-llmapi-launch".into());
         draft.spread = Some(Spread { nodes: servers.nodes, flags: String::new() });
     }
     Ok(draft)
 }
 
-/// What only the file can say.
+/// Settings that can only be stated in the file.
 pub(super) fn extra(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Keys {
     let plan = &job.scenario.base.plan.serving;
     let mut k = Keys::default();

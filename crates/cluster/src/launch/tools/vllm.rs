@@ -9,7 +9,7 @@ use crate::launch::Unsupported;
 use crate::launch::job::{Job, Serving};
 use crate::launch::words::Arguments;
 
-/// The knobs that vLLM expresses.
+/// Knobs that vLLM can express.
 pub(super) fn expressed() -> Vec<Knob> {
     paged().collect()
 }
@@ -25,7 +25,8 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.expressed = expressed();
     draft.program = ["vllm", "serve"].map(Into::into).to_vec();
     draft.program.push(job.repository()?.into());
-    // Experts would be spread over the replicas of one server, which would then be no replicas.
+    // For models with experts, vLLM would distribute the experts over the replicas of a server, which are then not
+    // independent.
     let servers = servers(job, s, job.transformer.experts.is_none() && s.attention_dp == 1);
     let mut a = Arguments::default();
     a.comment("parallelism").put("--tensor-parallel-size", s.tp).put("--pipeline-parallel-size", s.pp);
@@ -45,11 +46,11 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     Ok(draft)
 }
 
-/// How the nodes of one engine find each other.
+/// Flags by which the nodes of one engine connect.
 const RANKS: &str = "--nnodes \"$NODES\" --node-rank \"$NODE_RANK\" --master-addr \"$HEAD_NODE\"";
 
-/// Flags of a node that runs its share of the attention groups: only the first serves requests. The head listens on the
-/// address, which must be a number.
+/// Flags of a node that runs part of the attention groups. Only the first node serves requests. The head node listens
+/// on the address, which must be numeric.
 fn groups_over_nodes(job: &Job<'_>, s: &Serving, nodes: u64, draft: &mut Draft) -> String {
     let local = job.per_node / (s.tp * s.pp).max(1);
     if local == 0 || local * nodes != s.attention_dp {
@@ -67,7 +68,7 @@ fn groups_over_nodes(job: &Job<'_>, s: &Serving, nodes: u64, draft: &mut Draft) 
     )
 }
 
-/// Flags that a server and a worker of Dynamo share.
+/// Adds the flags that a server and a Dynamo worker have in common.
 pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Draft) {
     let plan = &job.scenario.base.plan.serving;
     let ranks = s.tp * s.attention_dp;

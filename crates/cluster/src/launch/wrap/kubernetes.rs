@@ -1,5 +1,5 @@
-//! Kubernetes manifests: an indexed Job for training, a Deployment for servers, a LeaderWorkerSet for those that take
-//! several nodes.
+//! Kubernetes manifests: an indexed Job for training, a Deployment for servers, and a LeaderWorkerSet for servers that
+//! span several nodes.
 
 use atlas_core::sort;
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ use crate::launch::tools::{Draft, Start};
 use crate::launch::words::Word;
 use crate::launch::{File, Options, Unsupported, trains};
 
-/// The name of a vendor's accelerators among a node's resources.
+/// Resource name of a vendor's accelerators.
 pub(crate) fn resource(vendor: &str) -> &'static str {
     match vendor {
         "AMD" => "amd.com/gpu",
@@ -22,12 +22,12 @@ pub(crate) fn resource(vendor: &str) -> &'static str {
     }
 }
 
-/// The image in effect.
+/// The effective image.
 pub(crate) fn image_of<'a>(job: &'a Job<'_>, draft: &'a Draft) -> &'a str {
     job.options.image.as_deref().unwrap_or(&draft.image)
 }
 
-/// What cannot be written as manifests.
+/// Settings that manifests cannot express.
 pub(crate) fn refusals(job: &Job<'_>, draft: &Draft) -> Vec<Unsupported> {
     let mut refused = Vec::new();
     if draft.spread.as_ref().is_some_and(|spread| spread.flags.is_empty()) {
@@ -40,7 +40,7 @@ pub(crate) fn refusals(job: &Job<'_>, draft: &Draft) -> Vec<Unsupported> {
     refused
 }
 
-/// The manifests in one file, then the client.
+/// A file with the manifests, and the client.
 pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str, options: &Options) -> Vec<File> {
     let text = match &draft.manifest {
         Some(manifest) => format!("{header}{manifest}"),
@@ -62,7 +62,7 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str, options: &Option
         }
     };
     let manifest = File { name: format!("{}.yaml", job.name), text, executable: false };
-    // Configurations stand in the manifest.
+    // Configurations are part of the manifest.
     let client = beside(job, draft, header).into_iter().filter(|file| file.executable);
     std::iter::once(manifest).chain(client).collect()
 }
@@ -74,7 +74,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Where configurations are mounted.
+/// Directory in which configurations are mounted.
 const FOLDER: &str = "/job";
 
 fn config_map(job: &Job<'_>, draft: &Draft) -> Option<Map<String, Value>> {
@@ -112,7 +112,7 @@ fn pod(job: &Job<'_>, draft: &Draft, container: Map<String, Value>) -> Map<Strin
     object(json!({ "containers": [container], "volumes": volumes }))
 }
 
-/// The command as a shell script, for launchers that need the node's rank.
+/// The command as a shell script, for launchers that need the rank of the node.
 fn script(job: &Job<'_>, draft: &Draft, before: &str, behind: &str) -> Value {
     let args = arguments(draft);
     let body = format!("set -euo pipefail\n{before}{}exec {}{args}{behind}\n", setup(draft), command(job, draft));

@@ -1,4 +1,4 @@
-//! Commands wrapped for the place where they run.
+//! Wraps commands for the environment in which they run.
 
 pub(crate) mod kubernetes;
 pub(crate) mod plain;
@@ -9,7 +9,7 @@ use super::job::Job;
 use super::tools::{Draft, Start};
 use super::words::Word;
 
-/// Variables and exports of a script, then the arguments as an array.
+/// Variables and exports of a script, followed by the arguments as an array.
 fn setup(draft: &Draft) -> String {
     let mut out = String::new();
     for (name, default) in &draft.variables {
@@ -30,12 +30,12 @@ fn setup(draft: &Draft) -> String {
     out
 }
 
-/// The arguments behind a command.
+/// Reference to the arguments, after the command.
 fn arguments(draft: &Draft) -> &'static str {
     if draft.arguments.lines.is_empty() { "" } else { " \"${args[@]}\"" }
 }
 
-/// The words that start the program on a node, up to its arguments.
+/// Words that start the program on a node, without its arguments.
 fn command(job: &Job<'_>, draft: &Draft) -> String {
     let program = draft.program.iter().map(Word::shell).collect::<Vec<_>>().join(" ");
     let (nodes, devices) = (job.nodes, job.per_node);
@@ -57,7 +57,7 @@ fn command(job: &Job<'_>, draft: &Draft) -> String {
     }
 }
 
-/// Files beside the script: configurations, and the client that sends the load.
+/// Further files in the directory of the script: configurations, and the client that generates the load.
 fn beside(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
     let configs = draft.configs.iter();
     let mut files: Vec<File> = configs
@@ -75,7 +75,7 @@ fn beside(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
     files
 }
 
-/// The variable that chooses devices.
+/// Name of the variable that selects devices.
 fn visible(vendor: &str) -> &'static str {
     match vendor {
         "AMD" => "HIP_VISIBLE_DEVICES",

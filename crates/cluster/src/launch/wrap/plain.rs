@@ -6,7 +6,7 @@ use crate::launch::job::Job;
 use crate::launch::tools::{Draft, Start};
 use crate::launch::trains;
 
-/// The script, then what stands beside it.
+/// The script and the files in its directory.
 pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
     let mut text = format!("#!/usr/bin/env bash\n{header}");
     let together = draft.spread.as_ref().map_or(1, |spread| spread.nodes);
@@ -38,7 +38,8 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
     std::iter::once(script).chain(beside(job, draft, header)).collect()
 }
 
-/// Lists other processes on the accelerators: without a scheduler, what an earlier run left there takes this one's memory.
+/// Shell code that lists other processes on the accelerators. Without a scheduler, processes left by earlier runs may
+/// occupy memory.
 fn occupants(vendor: &str) -> &'static str {
     match vendor {
         "NVIDIA" => {
@@ -59,7 +60,7 @@ fn occupants(vendor: &str) -> &'static str {
     }
 }
 
-/// The servers of one node, each on devices and a port of its own.
+/// Starts the servers of one node, each on its own devices and port.
 fn servers(job: &Job<'_>, draft: &Draft, command: &str, port: u64, text: &mut String) {
     let args = arguments(draft);
     let local = (job.per_node / draft.devices.max(1)).clamp(1, draft.servers);
@@ -84,7 +85,7 @@ fn servers(job: &Job<'_>, draft: &Draft, command: &str, port: u64, text: &mut St
 mod tests {
     use super::*;
 
-    /// What the script prints where nvidia-smi prints this.
+    /// Output of the script if `nvidia-smi` prints `answer`.
     fn complaint(answer: &str) -> String {
         let dir = tempfile::tempdir().unwrap();
         let smi = dir.path().join("nvidia-smi");

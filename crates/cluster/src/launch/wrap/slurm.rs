@@ -1,4 +1,4 @@
-//! A Slurm batch script; several servers are an array.
+//! A Slurm batch script. Several servers become a job array.
 
 use super::{arguments, beside, command, setup};
 use crate::launch::job::Job;
@@ -6,11 +6,11 @@ use crate::launch::tools::{Draft, Start};
 use crate::launch::words::Word;
 use crate::launch::{Container, File, Options, trains};
 
-/// The script, then what stands beside it.
+/// The script and the files in its directory.
 pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str, options: &Options) -> Vec<File> {
     let together = draft.spread.as_ref().map_or(1, |spread| spread.nodes);
     let (nodes, devices) = if trains(job) { (job.nodes, job.per_node) } else { (together, draft.devices) };
-    // Ranks of this launcher are started by Slurm, not by the program.
+    // Slurm starts the ranks of this launcher.
     let ranks = if draft.spread.as_ref().is_some_and(|spread| spread.flags.is_empty()) { devices } else { 1 };
     let mut text = format!("#!/bin/bash\n#SBATCH --job-name={}\n#SBATCH --nodes={nodes}\n", job.name);
     text.push_str(&format!("#SBATCH --ntasks-per-node={ranks}\n"));
@@ -59,7 +59,7 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str, options: &Option
             text.push_str(&format!("{srun} --mpi=pmix \\\n  {command}{args}{port}\n"));
         }
         Some(spread) => {
-            // The rank is known on the node only.
+            // `$SLURM_NODEID` is only known on the node, so the flags are expanded by a shell there.
             let flags = spread.flags.replace("$NODE_RANK", "$SLURM_NODEID");
             text.push_str(&format!("{srun} bash -c 'exec \"$@\" {flags}' server \\\n  {command}{args}{port}\n"));
         }
@@ -74,10 +74,10 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str, options: &Option
     std::iter::once(script).chain(beside(job, draft, header)).collect()
 }
 
-/// The image as the container software wants it.
+/// The image in the format of the container runtime.
 fn image(draft: &Draft, options: &Options) -> String {
     match options.container {
-        // A path is a file that was converted before.
+        // A path is an image file that was converted before.
         Some(Container::Apptainer) if !draft.image.starts_with('/') && !draft.image.contains("://") => {
             format!("docker://{}", draft.image)
         }
@@ -95,7 +95,7 @@ fn srun(options: &Options) -> String {
     }
 }
 
-/// A value of a directive, which Slurm splits at spaces and reads quotes in.
+/// Formats the value of a directive. Slurm splits directives at spaces and interprets quotes.
 fn directive(value: &str) -> String {
     let safe = value.chars().filter(|c| !c.is_control() && !matches!(c, '"' | '\'' | '\\' | '#'));
     let safe: String = safe.collect();

@@ -1,4 +1,4 @@
-//! Helpers of the import tests.
+//! Helpers for the import tests.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(crate) fn read_all(files: &[(&str, &str)]) -> Import {
     read_with(files, &[])
 }
 
-/// Imports files with values of the environment.
+/// Imports files with environment variables.
 pub(crate) fn read_with(files: &[(&str, &str)], env: &[(&str, &str)]) -> Import {
     let files: Vec<SourceFile> =
         files.iter().map(|(n, t)| SourceFile { name: (*n).to_owned(), text: (*t).to_owned() }).collect();
