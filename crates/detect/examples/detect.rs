@@ -1,4 +1,4 @@
-//! Prints what this machine and its cluster offer, as targets.
+//! Prints the accelerators of this machine and its cluster as targets.
 //!
 //! `cargo run -p atlas-detect --example detect [FOLDER]`, where FOLDER holds the catalog's accelerators; by default
 //! `workload/accelerators`.

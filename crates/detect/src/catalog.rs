@@ -1,18 +1,18 @@
-//! The catalog as detection needs it. The caller provides it.
+//! Catalog entries, reduced to what detection needs. The caller provides them.
 
 /// One accelerator of the catalog.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CatalogEntry {
-    /// The key that targets name.
+    /// Key by which targets refer to it.
     pub key: String,
-    /// Other keys and names of it.
+    /// Further keys and names.
     pub names: Vec<String>,
-    /// Who makes it.
+    /// Manufacturer.
     pub vendor: String,
     /// Nominal memory, GB.
     pub memory_gb: Option<f64>,
-    /// Kind of memory, such as `HBM3`.
+    /// Memory type, such as `HBM3`.
     pub memory_type: Option<String>,
-    /// SXM5, PCIe, OAM, SoC, …
+    /// Form factor: SXM5, PCIe, OAM, SoC, …
     pub form_factor: Option<String>,
 }

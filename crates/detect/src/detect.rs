@@ -1,4 +1,4 @@
-//! Looks at everything: this machine, Slurm, Kubernetes.
+//! Detection of everything: this machine, Slurm and Kubernetes.
 
 use std::thread;
 
@@ -10,7 +10,7 @@ use crate::read::hostlist;
 use crate::runner::Runner;
 use crate::{local, pools, slurm};
 
-/// Runs the tools that exist, each with a timeout, and returns what they say. Changes nothing.
+/// Runs the tools that are installed, each with a timeout, and returns what they report. Does not change anything.
 #[must_use]
 pub fn detect(runner: &dyn Runner, options: &Options, catalog: &[CatalogEntry]) -> Detected {
     let part = |wanted: bool, look: &(dyn Fn(&mut Probe<'_>) -> Detected + Sync)| {
@@ -25,7 +25,8 @@ pub fn detect(runner: &dyn Runner, options: &Options, catalog: &[CatalogEntry]) 
     let slurm = || part(options.slurm, &|probe| slurm::look(probe, catalog));
     let pools = || part(options.kubernetes, &|probe| pools::look(probe, catalog));
     let local = || part(options.local, &|probe| local::look(probe, options, catalog));
-    // A slow scheduler does not hold up the rest; without threads all wait in turn.
+    // In parallel, so that a slow scheduler does not delay the rest. If no thread can be started, the parts run in
+    // turn.
     let parts = thread::scope(|scope| {
         let by_thread = [
             thread::Builder::new().spawn_scoped(scope, slurm).ok(),
@@ -58,7 +59,7 @@ pub fn detect(runner: &dyn Runner, options: &Options, catalog: &[CatalogEntry]) 
     all
 }
 
-/// When this machine is a node of a partition, what was measured here holds for that partition.
+/// If this machine is a node of a partition, copies what was measured here to that partition.
 fn share_local(machines: &mut [Machine], host: Option<&str>) {
     let Some(host) = host else { return };
     let Some(own) = machines.iter().find(|machine| machine.origin == Origin::Local).cloned() else { return };
@@ -96,7 +97,7 @@ fn unique_names(machines: &mut [Machine]) {
     }
 }
 
-/// Letters, digits, `-`, `_` and `.`; other characters become `-`. At most 80 characters.
+/// Replaces all characters except letters, digits, `-`, `_` and `.` with `-`, and keeps at most 80 characters.
 #[must_use]
 pub(crate) fn safe_name(text: &str) -> String {
     let mut name = String::new();

@@ -1,5 +1,5 @@
-//! Idle nodes of the partitions, cheap enough to query every few seconds: two commands whose output does not grow
-//! with the number of nodes.
+//! Idle nodes of the partitions. Cheap enough to query every few seconds: it runs two commands whose output does not
+//! grow with the number of nodes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::text::clean;
 /// Partition, GRES, state and number of nodes.
 const FORMAT: &str = "%R|%G|%T|%D";
 
-/// Nodes of the partitions by state, and jobs that wait.
+/// Nodes of the partitions by state, and pending jobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Load {
     /// Nodes by partition and GRES.
     nodes: BTreeMap<(String, String), Nodes>,
-    /// Waiting jobs by partition; `None` if squeue gave no answer.
+    /// Pending jobs by partition; `None` if `squeue` gave no answer.
     waiting: Option<BTreeMap<String, Waiting>>,
 }
 
 /// Why the load is not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// sinfo gave no output.
+    /// `sinfo` could not be run.
     #[error(transparent)]
     Run(#[from] RunError),
     /// sinfo failed.
@@ -33,10 +33,11 @@ pub enum LoadError {
     Failed(String),
 }
 
-/// Asks sinfo and squeue, each within the timeout.
+/// Runs `sinfo` and `squeue`, each with the timeout.
 ///
 /// # Errors
-/// When sinfo does not exist, gives no answer in time, or fails. A failing squeue only leaves the waiting jobs out.
+/// If `sinfo` is not installed, does not finish in time, or fails. If `squeue` fails, only the pending jobs are left
+/// out.
 pub fn look(runner: &dyn Runner, timeout: Duration) -> Result<Load, LoadError> {
     let command = Command::new("sinfo", &["-h", "-o", FORMAT]).within(timeout).at_most(1 << 20);
     let output = runner.run(&command)?;
@@ -86,7 +87,7 @@ fn add(slot: &mut Option<u32>, count: u32) {
 }
 
 impl Load {
-    /// Nodes of a machine by state; `None` for machines that are no partition, or one that is gone.
+    /// Nodes of a machine by state; `None` if the machine is not a partition, or if the partition no longer exists.
     #[must_use]
     pub fn nodes(&self, machine: &Machine) -> Option<Nodes> {
         let Origin::Slurm { partition, gres, .. } = &machine.origin else { return None };
@@ -119,7 +120,7 @@ impl Load {
         sum
     }
 
-    /// Jobs that wait in a machine's partition; `None` if squeue gave no answer.
+    /// Pending jobs of a machine's partition; `None` if `squeue` gave no answer.
     #[must_use]
     pub fn waiting(&self, machine: &Machine) -> Option<Waiting> {
         let Origin::Slurm { partition, .. } = &machine.origin else { return None };

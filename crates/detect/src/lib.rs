@@ -1,9 +1,9 @@
 //! Finds accelerators, their links, and the partitions of a cluster, and writes them as targets.
 //!
-//! * [`detect`] runs the tools that exist on this machine and returns what they say
+//! * [`detect`] runs the tools that are installed on this machine and returns what they report
 //! * [`idle`] looks up idle nodes, cheaply enough to be called every few seconds
 //! * [`render`] writes the result as commented YAML targets
-//! * [`matching`] finds the catalog's entry for a device name
+//! * [`matching`] finds the catalog entry for a device name
 //! * [`read`] has one parser per tool
 //!
 //! This crate does not depend on the catalog: the caller passes its entries.

@@ -1,10 +1,10 @@
-//! From the ports of NICs to the network of a node.
+//! Derives the network of a node from the ports of its NICs.
 
 use crate::model::{NetworkKind, NetworkLink, Undetermined};
 use crate::read::infiniband::Port;
 use crate::read::nvidia_topo::Topology;
 
-/// The network that serves the accelerators, and what about it stays open.
+/// Returns the network that serves the accelerators, and what could not be determined about it.
 pub(crate) fn summarize(
     ports: &[Port],
     topology: Option<&Topology>,
@@ -48,7 +48,7 @@ pub(crate) fn summarize(
     (Some(link), doubt)
 }
 
-/// What features such as `hdr`, `ndr200` or `opa` say of the network: the kind, and the rate of one NIC.
+/// The network that features such as `hdr`, `ndr200` or `opa` state: its kind, and the rate of one NIC.
 pub(crate) fn from_features(features: &[String]) -> Option<NetworkLink> {
     let mut found: Option<NetworkLink> = None;
     for feature in features {

@@ -1,24 +1,24 @@
-//! What is detected.
+//! Options of detection.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::runner::DEFAULT_TIMEOUT;
 
-/// What to look at, and how long one command may take.
+/// What to detect, and the timeout of each command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// This machine's accelerators and NICs.
+    /// Whether to detect the accelerators and NICs of this machine.
     pub local: bool,
-    /// Slurm partitions.
+    /// Whether to detect Slurm partitions.
     pub slurm: bool,
-    /// Kubernetes nodes.
+    /// Whether to detect Kubernetes nodes.
     pub kubernetes: bool,
-    /// Where sysfs is mounted.
+    /// Mount point of sysfs.
     pub sysfs: PathBuf,
-    /// Where procfs is mounted.
+    /// Mount point of procfs.
     pub procfs: PathBuf,
-    /// Time for one command.
+    /// Timeout of one command.
     pub timeout: Duration,
 }
 

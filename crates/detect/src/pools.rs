@@ -10,12 +10,12 @@ use crate::read::kubernetes::{self, Node};
 use crate::read::pci;
 use crate::text::{GIB, MIB, gib, leading_number};
 
-/// Lists of nodes are long: each names its images.
+/// Output limit in bytes. Lists of nodes are long, since each node lists its images.
 const LARGE: usize = 64 << 20;
-/// Pools reported at most.
+/// Maximum number of pools that are reported.
 const MOST_POOLS: usize = 1000;
 
-/// Labels that name the pool of a node.
+/// Labels that contain the name of a node's pool.
 const POOL_LABELS: [&str; 7] = [
     "cloud.google.com/gke-nodepool",
     "eks.amazonaws.com/nodegroup",
@@ -26,7 +26,7 @@ const POOL_LABELS: [&str; 7] = [
     "beta.kubernetes.io/instance-type",
 ];
 
-/// Labels of clouds and autoscalers that name an NVIDIA GPU.
+/// Labels of cloud providers and autoscalers that name an NVIDIA GPU.
 const NVIDIA_LABELS: [&str; 4] = [
     "gpu.nvidia.com/class",
     "gpu.nvidia.com/model",
@@ -34,7 +34,7 @@ const NVIDIA_LABELS: [&str; 4] = [
     "k8s.amazonaws.com/accelerator",
 ];
 
-/// Reads the nodes. No cluster is contacted unless kubectl has a context.
+/// Reads the nodes. Contacts a cluster only if kubectl has a current context.
 pub(crate) fn look(probe: &mut Probe<'_>, catalog: &[CatalogEntry]) -> Detected {
     let mut detected = Detected::default();
     let context = probe.output("kubectl", &["config", "current-context"], 1 << 16);
@@ -84,9 +84,9 @@ struct Found {
     named_by: NamedBy,
     count: u32,
     memory_gib: Option<f64>,
-    /// Slices a pod gets instead of a whole device.
+    /// The slice that a pod gets instead of a whole device, and its number.
     profile: Option<(String, u32)>,
-    /// How many pods share one device.
+    /// Number of pods that share one device.
     shared_by: Option<u32>,
 }
 
@@ -129,7 +129,7 @@ fn nvidia(node: &Node) -> Option<Found> {
     })
 }
 
-/// Google rents A100, H100 and H200 as SXM modules only, and `nvidia-tesla-a100` is the one with 40 GB.
+/// Google offers A100, H100 and H200 as SXM modules only, and `nvidia-tesla-a100` is the variant with 40 GB.
 fn google(label: &str) -> String {
     let form = ["a100", "h100", "h200"].iter().any(|model| label.contains(model));
     match (label, form) {
@@ -249,7 +249,7 @@ fn machine(pool: &str, found: &Found, nodes: &[&Node], index: &Index<'_>) -> Mac
 
 fn host(node: Option<&Node>, instance_type: Option<String>) -> Host {
     let of = |resource: &str| node.and_then(|node| node.allocatable.get(resource)).map(String::as_str);
-    // `96` or `95690m`.
+    // The value is `96` or `95690m`.
     let cpus = of("cpu").and_then(|text| match text.strip_suffix('m') {
         Some(milli) => milli.parse::<u32>().ok().map(|milli| milli / 1000),
         None => text.parse().ok(),
@@ -262,7 +262,7 @@ fn host(node: Option<&Node>, instance_type: Option<String>) -> Host {
     }
 }
 
-/// NICs that pods can get.
+/// The NICs that are allocatable to pods.
 fn network(node: &Node) -> Option<NetworkLink> {
     node.allocatable.keys().find_map(|resource| {
         let kind = if resource == "vpc.amazonaws.com/efa" {
@@ -275,14 +275,14 @@ fn network(node: &Node) -> Option<NetworkLink> {
             return None;
         };
         let count = node.count(resource)?;
-        // Shared devices are offered hundreds of times.
+        // Shared devices are advertised hundreds of times, so a large count is not the number of NICs.
         let nics_per_node = (count <= 64).then_some(count);
         let source = format!("resource {resource}");
         Some(NetworkLink { kind, gbits_per_nic: None, nics_per_node, source })
     })
 }
 
-/// Taints and a TPU's topology: what a pod must tolerate and select.
+/// Taints that pods must tolerate, and the topology of TPU slices.
 fn features(nodes: &[&Node]) -> Vec<String> {
     let Some(first) = nodes.first() else { return Vec::new() };
     let mut features: Vec<String> = first

@@ -1,4 +1,4 @@
-//! Runs tools, and notes where a tool that exists gave no answer.
+//! Runs tools and records failures of tools that are installed.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use crate::runner::{Command, Output, Runner};
 pub(crate) struct Probe<'a> {
     runner: &'a dyn Runner,
     timeout: Duration,
-    /// Tools that gave no answer in time; they are not run again.
+    /// Tools that did not answer in time; they are not run again.
     silent: Vec<String>,
-    /// What tools that exist failed to answer.
+    /// Failures of tools that are installed.
     pub(crate) failures: Vec<Undetermined>,
 }
 
@@ -20,7 +20,8 @@ impl<'a> Probe<'a> {
         Probe { runner, timeout, silent: Vec::new(), failures: Vec::new() }
     }
 
-    /// The output of a command, whatever its exit status; `None` if the tool does not exist or gave none.
+    /// Output of a command, whatever its exit status; `None` if the tool is not installed or could not be run to its
+    /// end.
     pub(crate) fn output(&mut self, program: &str, arguments: &[&str], limit: usize) -> Option<Output> {
         if self.is_silent(program) {
             return None;
@@ -37,7 +38,7 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// What `read` understands of a command's output. An output in which it finds nothing is noted with the tool's
+    /// Runs a command and parses its output with `read`. If `read` finds nothing, a failure is recorded with the tool's
     /// message.
     pub(crate) fn read<T>(
         &mut self,
@@ -57,7 +58,8 @@ impl<'a> Probe<'a> {
         found
     }
 
-    /// The same, without a note if nothing is found: for queries that a working tool may not support.
+    /// Like [`Probe::read`], but without recording a failure if nothing is found: for queries that a working tool may
+    /// not support.
     pub(crate) fn try_read<T>(
         &mut self,
         program: &str,
@@ -77,18 +79,18 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// Whether a tool gave no answer in time.
+    /// Whether the tool did not answer in time.
     pub(crate) fn is_silent(&self, program: &str) -> bool {
         self.silent.iter().any(|silent| silent == program)
     }
 
-    /// Forgets failures of a tool whose question another command answered.
+    /// Removes the failures recorded since there were `from` of them: another command gave the answer.
     pub(crate) fn forgive(&mut self, from: usize) {
         self.failures.truncate(from);
     }
 }
 
-/// An empty result is not an answer.
+/// Turns an empty list into `None`: it is not an answer.
 pub(crate) fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
     (!list.is_empty()).then_some(list)
 }

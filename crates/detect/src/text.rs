@@ -1,9 +1,9 @@
-//! Text from tools: cleaned for the screen, and the figures in it.
+//! Cleaning of text from tools, and parsing of the numbers in it.
 
-/// Characters kept of one text.
+/// Maximum number of characters of a cleaned text.
 const MOST_CHARACTERS: usize = 200;
 
-/// The text without terminal sequences and control characters, single-spaced, at most 200 characters.
+/// Removes terminal sequences and control characters, collapses whitespace, and truncates the text to 200 characters.
 #[must_use]
 pub fn clean(text: &str) -> String {
     let plain = strip_sequences(text);
@@ -25,12 +25,12 @@ pub fn clean(text: &str) -> String {
     out
 }
 
-/// Characters that reorder or hide the text around them.
+/// Whether a character reorders or hides the text around it.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fffd}')
 }
 
-/// The text without `ESC [ … letter` sequences.
+/// Removes terminal escape sequences, such as `ESC [ … letter`.
 #[must_use]
 pub fn strip_sequences(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -48,7 +48,7 @@ pub fn strip_sequences(text: &str) -> String {
     out
 }
 
-/// A value that is present: not empty, and no placeholder such as `N/A`.
+/// Returns the trimmed text, or `None` if it is empty or a placeholder such as `N/A`.
 #[must_use]
 pub fn present(text: &str) -> Option<&str> {
     let text = text.trim();
@@ -58,7 +58,7 @@ pub fn present(text: &str) -> Option<&str> {
     (!absent.iter().any(|word| inner.eq_ignore_ascii_case(word))).then_some(text)
 }
 
-/// The number a text begins with, such as 700 of `700.00 W`; finite and not negative.
+/// Parses the number at the beginning of a text, such as 700 in `700.00 W`. It is finite and not negative.
 #[must_use]
 pub fn leading_number(text: &str) -> Option<f64> {
     let text = text.trim();
@@ -67,7 +67,8 @@ pub fn leading_number(text: &str) -> Option<f64> {
     number.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// A size such as `81559 MiB`, `192 GB` or `64Gi` in GiB. A bare number counts `unit` bytes.
+/// Parses a size such as `81559 MiB`, `192 GB` or `64Gi` into GiB. A number without a suffix counts units of `unit`
+/// bytes.
 #[must_use]
 pub fn gib(text: &str, unit: f64) -> Option<f64> {
     let text = present(text)?;
@@ -86,7 +87,7 @@ pub fn gib(text: &str, unit: f64) -> Option<f64> {
     (size > 0.0 && size < 1e7).then_some(size)
 }
 
-/// A text as one word for a shell.
+/// Quotes a text as one shell word.
 #[must_use]
 pub fn shell_word(text: &str) -> String {
     let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '=' | ',' | '%' | '+');

@@ -10,10 +10,10 @@ use crate::read::nvidia_smi::NvLinks;
 use crate::read::nvidia_topo::{self, Topology};
 use crate::read::{nvidia_smi, pci, rocm_smi};
 
-/// Output of these tools is small.
+/// Output limit in bytes; the output of these tools is small.
 const LIMIT: usize = 1 << 20;
 
-/// Fills in the link and the network of a machine.
+/// Sets the link and the network of a machine.
 pub(super) fn measure(probe: &mut Probe<'_>, options: &Options, devices: &[&Found], machine: &mut Machine) {
     let Some(first) = devices.first() else { return };
     let mut topology = None;
@@ -58,7 +58,7 @@ fn nvidia(devices: &[&Found], topology: Option<&Topology>, links: &[NvLinks], ma
             source: "nvidia-smi topo -m, nvidia-smi nvlink -s".to_owned(),
         });
     } else if let (Some(1), true) = (domain, devices.len() > 1) {
-        // Known to have no NVLink: the GPUs use PCIe, even if the catalog's model has NVLink.
+        // The GPUs have no NVLink and use PCIe, even if the catalog's model has NVLink.
         machine.link = Some(IntraLink {
             kind: "PCIe".to_owned(),
             gbytes_per_sec: devices.first().and_then(|found| found.device.pcie).and_then(pcie_rate),
@@ -68,7 +68,7 @@ fn nvidia(devices: &[&Found], topology: Option<&Topology>, links: &[NvLinks], ma
     }
 }
 
-/// GB/s of a PCIe link, both directions together.
+/// Bandwidth of a PCIe link in GB/s, both directions together.
 fn pcie_rate((generation, lanes): (u32, u32)) -> Option<f64> {
     let lane = match generation {
         1 => 0.25,

@@ -1,4 +1,4 @@
-//! The machine this program runs on.
+//! Detection of the machine on which this program runs.
 
 mod links;
 mod tools;
@@ -17,7 +17,7 @@ use crate::read::{Device, infiniband, neuron_ls};
 use crate::text::{clean, gib};
 use tools::Found;
 
-/// Looks at accelerators, their links, and NICs.
+/// Detects the accelerators, their links and the NICs.
 pub(crate) fn look(probe: &mut Probe<'_>, options: &Options, catalog: &[CatalogEntry]) -> Detected {
     let instance = instance_type(&options.sysfs);
     let found = tools::devices(probe, &options.sysfs, instance.as_deref());
@@ -44,7 +44,7 @@ pub(crate) fn look(probe: &mut Probe<'_>, options: &Options, catalog: &[CatalogE
     detected
 }
 
-/// Devices of equal name, memory and MIG state.
+/// Groups devices of equal name, memory and MIG profiles.
 fn group(found: &[Found]) -> Vec<Vec<&Found>> {
     let mut groups: Vec<Vec<&Found>> = Vec::new();
     let size = |device: &Device| device.memory_gib.map(|gib| (gib / 2.0).round());
@@ -113,7 +113,7 @@ fn mig_remark(profiles: &[String], slice: Option<&Slice>) -> String {
     }
 }
 
-/// Without an instance type, Trainium and Inferentia2 look alike.
+/// Lookup result when the instance type is unknown: Trainium and Inferentia2 cannot be told apart.
 fn either_neuron(catalog: &[CatalogEntry]) -> Lookup {
     let keys: Vec<String> = ["trn1", "inf2"]
         .iter()
@@ -128,12 +128,12 @@ fn either_neuron(catalog: &[CatalogEntry]) -> Lookup {
     Lookup { matched, slice: None, devices_per_accelerator: 1 }
 }
 
-/// The host's name.
+/// Host name.
 pub(crate) fn host_name(options: &Options) -> Option<String> {
     read_line(&options.procfs.join("sys/kernel/hostname")).map(|name| clean(&name)).filter(|name| !name.is_empty())
 }
 
-/// The instance type that AWS writes into the firmware tables.
+/// Instance type, which AWS writes to the DMI tables.
 fn instance_type(sysfs: &Path) -> Option<String> {
     let line = |file: &str| read_line(&sysfs.join("class/dmi/id").join(file));
     let vendor = line("sys_vendor")?;
@@ -159,7 +159,7 @@ fn host(options: &Options, instance_type: Option<String>) -> Host {
     }
 }
 
-/// Ports of NICs and where they were read.
+/// Ports of the NICs, and the source from which they were read.
 pub(crate) fn ports(probe: &mut Probe<'_>, sysfs: &Path) -> (Vec<infiniband::Port>, String) {
     let ports = infiniband::scan(sysfs);
     if !ports.is_empty() {

@@ -1,14 +1,14 @@
-//! Asks the tools of vendors for devices; the PCI bus where they are silent.
+//! Queries the vendors' tools for devices, and falls back to the PCI bus.
 
 use std::path::Path;
 
 use crate::probe::{Probe, some};
 use crate::read::{Device, amd_smi, apple, hl_smi, neuron_ls, nvidia_smi, pci, rocm_smi, xpu_smi};
 
-/// Output of these tools is small.
+/// Output limit in bytes; the output of these tools is small.
 const LIMIT: usize = 1 << 20;
 
-/// A device, where it was read, and its MIG profiles.
+/// A device, the source from which it was read, and its MIG profiles.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
     pub(super) device: Device,
@@ -67,7 +67,7 @@ fn nvidia(probe: &mut Probe<'_>) -> Option<Vec<Device>> {
     Some(listed.into_iter().map(|gpu| Device { index: gpu.index, name: gpu.name, ..Device::default() }).collect())
 }
 
-/// MIG profiles, where MIG is on.
+/// Reads the MIG profiles of devices on which MIG is enabled.
 fn split_mig(probe: &mut Probe<'_>, found: &mut [Found]) {
     if !found.iter().any(|device| device.device.mig) {
         return;
@@ -109,7 +109,7 @@ fn rocm(probe: &mut Probe<'_>) -> Option<Vec<Device>> {
 fn intel(probe: &mut Probe<'_>) -> Option<Vec<Device>> {
     let read = |text: &str| some(xpu_smi::devices(text));
     let mut devices = probe.read("xpu-smi", &["discovery", "-j"], LIMIT, read)?;
-    // The list has no memory; the page of one device has.
+    // The list does not state the memory; the page of a single device does.
     let first = devices.first()?.clone();
     if first.memory_gib.is_none() {
         let index = first.index.to_string();

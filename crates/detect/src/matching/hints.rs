@@ -1,11 +1,11 @@
-//! Features, labels and instance types that decide between variants of one model.
+//! Features, labels and instance types that distinguish variants of one model.
 
 use super::Index;
 use super::instances::instance_accelerator;
 use super::name::{Form, Name, Spelling, memory, words};
 use crate::catalog::CatalogEntry;
 
-/// Maximum hints that are read; more features of a node are ignored.
+/// Maximum number of hints that are read; further features of a node are ignored.
 const MOST_HINTS: usize = 64;
 
 /// The candidates that match the hints, and the hints used; `None` if the hints do not narrow the candidates.
@@ -22,7 +22,7 @@ pub(super) fn decide(hints: &[String], name: &Name, candidates: Vec<&CatalogEntr
     (!used.is_empty()).then(|| (kept.into_iter().map(|entry| entry.key.clone()).collect(), used.join(", ")))
 }
 
-/// Whether a hint allows an entry. A hint about something else allows every entry.
+/// Whether a hint is compatible with an entry. A hint about something else is compatible with every entry.
 fn agrees(hint: &str, name: &Name, entry: &CatalogEntry) -> bool {
     if let Some(device) = instance_accelerator(hint) {
         let device = Name::parse(device);
@@ -33,7 +33,7 @@ fn agrees(hint: &str, name: &Name, entry: &CatalogEntry) -> bool {
     for word in &parts {
         about.form = about.form.or(Form::from_word(word));
     }
-    // A size may be that of the host, unless the hint names the GPU too.
+    // A memory size may be that of the host, unless the hint also names the GPU.
     let named = |word: &String| {
         matches!(word.as_str(), "gpu" | "gpumem" | "vram" | "hbm" | "gmem") || name.words.contains(word)
     };
@@ -52,8 +52,8 @@ fn variant_agrees(stated: &Name, entry: &CatalogEntry) -> bool {
 }
 
 impl Index<'_> {
-    /// The feature that names the accelerator of a node whose GRES has no type, such as `GPU_SKU:V100_SXM2`
-    /// or an instance type; `None` when no feature names a model of the catalog, or two name different ones.
+    /// The feature that names the accelerator of a node whose GRES has no type, such as `GPU_SKU:V100_SXM2` or an
+    /// instance type. `None` if no feature names a model of the catalog, or if two features name different models.
     #[must_use]
     pub fn model_in_features(&self, features: &[String]) -> Option<String> {
         let mut found: Option<(String, String)> = None;
@@ -61,7 +61,7 @@ impl Index<'_> {
             let value =
                 instance_accelerator(feature).unwrap_or_else(|| feature.rsplit([':', '=']).next().unwrap_or(feature));
             let name = Name::parse(value);
-            // Apple chips are no cluster nodes, and `m1` is a likely name for something else.
+            // Apple chips do not occur in cluster nodes, and `m1` is likely to name something else.
             let on_chip = |entry: &&CatalogEntry| {
                 entry.form_factor.as_deref().is_some_and(|form| form.eq_ignore_ascii_case("soc"))
             };

@@ -1,6 +1,6 @@
-//! Instance types of clouds whose accelerator is known from their documentation.
+//! Cloud instance types whose accelerator is documented.
 
-/// Beginning of the instance type, and the accelerator in it.
+/// Prefix of the instance type, and its accelerator.
 ///
 /// Sources: docs.aws.amazon.com/ec2 (accelerated computing), learn.microsoft.com/azure (GPU sizes),
 /// cloud.google.com/compute/docs/gpus, docs.oracle.com/iaas (compute shapes).
@@ -59,11 +59,11 @@ const INSTANCES: [(&str, &str); 52] = [
     ("bm.gpu.mi355x.", "MI355X"),
 ];
 
-/// The accelerator in an instance type, as a device name; `None` for other text.
+/// The accelerator of an instance type, as a device name; `None` if `instance` is not a known instance type.
 #[must_use]
 pub fn instance_accelerator(instance: &str) -> Option<&'static str> {
     let instance = instance.trim().to_ascii_lowercase();
-    // Google Cloud writes shapes without a family prefix after the zone, Amazon sometimes with `ml.`.
+    // Amazon sometimes adds the prefix `ml.`.
     let instance = instance.strip_prefix("ml.").unwrap_or(&instance);
     INSTANCES.iter().find(|(prefix, _)| instance.starts_with(prefix)).map(|&(_, device)| device)
 }

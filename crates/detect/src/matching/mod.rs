@@ -1,7 +1,7 @@
-//! From the name a tool reports to an entry of the catalog.
+//! Looks up the name that a tool reports in the catalog.
 //!
-//! A name is split into model, form factor, memory and MIG profile. An entry matches when its model is the same and
-//! nothing else contradicts. When more than one entry remains, all of them are returned: the caller asks the user.
+//! A name is split into model, form factor, memory and MIG profile. An entry matches if its model is the same and no
+//! other part contradicts it. If several entries match, all of them are returned, so that the caller can ask the user.
 
 mod hints;
 mod instances;
@@ -14,28 +14,28 @@ use name::{Form, Name, Spelling};
 pub use instances::instance_accelerator;
 pub use slice::Slice;
 
-/// Who wrote a name.
+/// Origin of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NamedBy {
-    /// A driver: PCIe and NVL variants are always named as such.
+    /// A driver, which always marks PCIe and NVL variants in the name.
     Driver,
-    /// An administrator: any detail may be left out.
+    /// An administrator, who may leave out any detail.
     #[default]
     Administrator,
 }
 
-/// A name to look up, and what else is known of the device.
+/// A name to look up, with further properties of the device.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Query {
     /// The name.
     pub text: String,
-    /// Who wrote it.
+    /// Origin of the name.
     pub named_by: NamedBy,
     /// Measured memory of one device, GiB.
     pub memory_gib: Option<f64>,
     /// GPU cores, for Apple chips.
     pub cores: Option<u32>,
-    /// Features, labels or instance types of the node; used only to decide between several entries.
+    /// Features, labels or instance types of the node. Used only to decide between several entries.
     pub hints: Vec<String>,
 }
 
@@ -46,27 +46,27 @@ pub enum Matched {
     One {
         /// Its key.
         key: String,
-        /// The hint that decided, where the name alone did not.
+        /// The hint that decided, if the name alone was ambiguous.
         by_hint: Option<String>,
     },
-    /// More than one entry fits, or the name leaves something open.
+    /// More than one entry matches, or the name is incomplete.
     Several {
         /// Their keys, in the order of the catalog.
         keys: Vec<String>,
-        /// What is not stated.
+        /// What the name does not state.
         reason: String,
     },
-    /// No entry fits.
+    /// No entry matches.
     Unknown {
         /// Entries with a similar name.
         closest: Vec<String>,
-        /// Why none fits.
+        /// Why none matches.
         reason: String,
     },
 }
 
 impl Matched {
-    /// The key, where there is exactly one.
+    /// The key, if exactly one entry matches.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
         match self {
@@ -76,21 +76,21 @@ impl Matched {
     }
 }
 
-/// A lookup's result with what the name said besides the model.
+/// Result of a lookup, with what the name states besides the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lookup {
     /// The entry of the catalog.
     pub matched: Matched,
     /// The MIG profile in the name.
     pub slice: Option<Slice>,
-    /// Devices that drivers and schedulers count for one accelerator of the catalog.
+    /// Number of devices, as counted by drivers and schedulers, that make up one accelerator of the catalog.
     pub devices_per_accelerator: u32,
 }
 
-/// Modules that software sees as two devices with half the memory each.
+/// Modules that appear to software as two devices with half the memory each.
 const TWO_DEVICES: [&str; 2] = ["mi250", "mi250x"];
 
-/// The catalog prepared for many lookups.
+/// The catalog, prepared for many lookups.
 #[derive(Debug)]
 pub struct Index<'a> {
     spelled: Vec<Spelled<'a>>,
@@ -99,13 +99,13 @@ pub struct Index<'a> {
 type Spelled<'a> = (&'a CatalogEntry, Vec<Spelling>);
 
 impl<'a> Index<'a> {
-    /// Takes the names of all entries apart.
+    /// Parses the names of all entries.
     #[must_use]
     pub fn new(catalog: &'a [CatalogEntry]) -> Index<'a> {
         Index { spelled: catalog.iter().map(|entry| (entry, Spelling::all(entry))).collect() }
     }
 
-    /// Looks a name up.
+    /// Looks up a name.
     #[must_use]
     pub fn look_up(&self, query: &Query) -> Lookup {
         let name = Name::parse(&query.text);
@@ -117,13 +117,13 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// Entries with a spelling that fits.
+    /// Entries with a spelling for which `fits` returns `true`.
     fn entries(&self, fits: impl Fn(&Spelling) -> bool) -> Vec<&'a CatalogEntry> {
         self.spelled.iter().filter(|(_, own)| own.iter().any(&fits)).map(|(entry, _)| *entry).collect()
     }
 }
 
-/// Looks one name up in the catalog.
+/// Looks up one name in the catalog.
 #[must_use]
 pub fn look_up(query: &Query, catalog: &[CatalogEntry]) -> Lookup {
     Index::new(catalog).look_up(query)
@@ -154,8 +154,8 @@ impl Index<'_> {
             }
             _ => name,
         };
-        // Administrators shorten names. A name that is only part of a key may mean its siblings too, and so may one
-        // without a number.
+        // Administrators shorten names. A name that is only part of a key may also mean other variants of the model,
+        // and so may a name that does not end with a digit.
         let by_hand = query.named_by == NamedBy::Administrator;
         let generic = by_hand && self.entries(|spelling| spelling.full && spelling.is(name)).is_empty();
         let open = by_hand && (exact.is_empty() || name.model.ends_with(|c: char| c.is_ascii_alphabetic()));
@@ -195,8 +195,8 @@ fn narrow(
     if candidates.is_empty() {
         return unknown(name, spelled, "the catalog has this model only in another form");
     }
-    // Memory a driver measured rules entries out; memory in a name (a GH200 states its CPU's) only prefers.
-    // A slice reports its own memory, not the device's.
+    // Memory that a driver measured excludes entries; memory in a name is only a preference (the name of a GH200 states
+    // the memory of its CPU). A slice reports its own memory instead of the device's.
     let before = keys(&candidates);
     if let (Some(measured), None) = (query.memory_gib, &name.slice) {
         candidates.retain(|candidate| fits_memory(candidate.entry, measured * devices));
@@ -237,7 +237,7 @@ fn narrow(
     }
 }
 
-/// The name of a superchip states the memory of its CPU.
+/// Whether the entry is a superchip, whose name states the memory of its CPU.
 fn is_superchip(entry: &CatalogEntry) -> bool {
     entry.form_factor.as_deref().is_some_and(|form| form.eq_ignore_ascii_case("superchip"))
 }
@@ -252,8 +252,8 @@ fn near(nominal: f64, stated: f64) -> bool {
     (nominal - stated).abs() <= 1.0
 }
 
-/// Whether the memory a driver reports fits the nominal one: ECC and firmware keep up to a tenth. Systems on a chip
-/// come with any memory.
+/// Whether the memory that a driver reports matches the nominal memory: ECC and firmware reserve up to a tenth. Any
+/// memory matches a system on a chip, which is sold in many sizes.
 fn fits_memory(entry: &CatalogEntry, measured_gib: f64) -> bool {
     let on_chip = entry.form_factor.as_deref().is_some_and(|form| form.eq_ignore_ascii_case("soc"));
     on_chip || entry.memory_gb.is_none_or(|nominal| (0.90..=1.02).contains(&(measured_gib / nominal)))

@@ -1,9 +1,9 @@
-//! A device name taken apart.
+//! Parsing of device names.
 
 use super::slice::Slice;
 use crate::catalog::CatalogEntry;
 
-/// How a device is mounted, as far as variants of one model differ by it.
+/// Form factor of a device, where it distinguishes variants of one model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Sxm,
@@ -14,7 +14,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// The form of an entry. NVL cards are PCIe cards by form factor; their name says NVL.
+    /// The form factor of an entry. NVL cards have a PCIe form factor and are recognized by their name.
     pub(super) fn of(entry: &CatalogEntry) -> Option<Form> {
         let named = std::iter::once(&entry.key).chain(&entry.names);
         if named.clone().any(|name| words(name).iter().any(|word| word == "nvl")) {
@@ -41,7 +41,7 @@ impl Form {
         }
     }
 
-    /// Whether an entry of this form can be what a name with that form means.
+    /// Whether an entry of this form matches a name that states the form `stated`.
     pub(super) fn agrees(self, stated: Form) -> bool {
         self == stated || (matches!(self, Form::Other | Form::Superchip) && stated != Form::Pcie)
     }
@@ -106,10 +106,10 @@ const NOISE: [&str; 55] = [
     "nvlink",
 ];
 
-/// A name: model, form factor, memory and the rest.
+/// A parsed name: model, form factor, memory and the rest.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Name {
-    /// Words of the model, joined.
+    /// Words of the model, concatenated.
     pub(super) model: String,
     /// Words of the model.
     pub(super) words: Vec<String>,
@@ -124,7 +124,7 @@ impl Name {
     pub(super) fn parse(text: &str) -> Name {
         let (rest, slice) = split_slice(&text.to_ascii_lowercase());
         let mut name = Name { slice, ..Name::default() };
-        // Text in parentheses explains; only a number of cores is read from it.
+        // Text in parentheses is explanatory; only the number of cores is read from it.
         name.take_all(&without_parentheses(&rest));
         if name.words.is_empty() || name.cores.is_none() {
             let mut whole = Name::default();
@@ -159,7 +159,7 @@ impl Name {
         } else if let Some(gb) = memory(word) {
             self.memory_gb = Some(gb);
         } else if word == "gb" || word == "core" {
-            // The number stands before: `80 GB`, `64-core`.
+            // The number is the word before: `80 GB`, `64-core`.
             let number = before.and_then(|number| number.parse::<u32>().ok());
             if let (Some(number), Some(last)) = (number, self.words.last())
                 && last.parse() == Ok(number)
@@ -181,7 +181,7 @@ impl Name {
         }
     }
 
-    /// The name with a bare last number read as memory: `a100_80` is an A100 with 80 GB.
+    /// Reinterprets a bare number at the end of the name as memory: `a100_80` is an A100 with 80 GB.
     pub(super) fn with_last_number_as_memory(&self) -> Option<Name> {
         let (last, rest) = self.words.split_last()?;
         let number: u32 = last.parse().ok()?;
@@ -194,7 +194,7 @@ impl Name {
     }
 }
 
-/// Words of letters and digits, lower case.
+/// Splits text into lower-case words of letters, digits and `+`.
 pub(super) fn words(text: &str) -> Vec<String> {
     text.to_ascii_lowercase()
         .split(|c: char| !c.is_ascii_alphanumeric() && c != '+')
@@ -203,7 +203,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Other ways to write a model.
+/// Normalizes other spellings of a model.
 fn canonical(words: Vec<String>) -> Vec<String> {
     let joined = words.join(" ");
     let renamed = match joined.as_str() {
@@ -220,7 +220,7 @@ fn canonical(words: Vec<String>) -> Vec<String> {
     renamed.split(' ').map(str::to_owned).collect()
 }
 
-/// `nvl72`: how many are joined, not what they are.
+/// Whether `word` is a rack size such as `nvl72`: it states how many accelerators are connected, not which.
 fn is_rack(word: &str) -> bool {
     word.strip_prefix("nvl").is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit()))
 }
@@ -230,14 +230,14 @@ fn is_memory_type(word: &str) -> bool {
     rest.is_some_and(|rest| rest.len() <= 2 && rest.chars().all(|c| c.is_ascii_digit() || c == 'e' || c == 'x'))
 }
 
-/// `80gb`, `80g`, `80gib`, `192gb`.
+/// Parses a memory size in GB such as `80gb`, `80g`, `80gib` or `192gb`.
 pub(super) fn memory(word: &str) -> Option<f64> {
     let number = ["gib", "gb", "g"].iter().find_map(|unit| word.strip_suffix(unit))?;
     let value: f64 = number.parse().ok()?;
     (number.chars().all(|c| c.is_ascii_digit()) && value > 0.0 && value < 1e5).then_some(value)
 }
 
-/// `h100sxm5` is an H100 of form SXM.
+/// Splits a form factor from a model: `h100sxm5` is an H100 of form SXM.
 fn split_form(word: &str) -> Option<(&str, Form)> {
     let stem = word.strip_suffix(|c: char| c.is_ascii_digit()).filter(|stem| stem.ends_with("sxm")).unwrap_or(word);
     for (suffix, form) in [("sxm", Form::Sxm), ("pcie", Form::Pcie), ("nvl", Form::Nvl)] {
@@ -248,7 +248,7 @@ fn split_form(word: &str) -> Option<(&str, Form)> {
     None
 }
 
-/// Takes a MIG profile such as `1g.10gb`, `3g.20gb+me` or `1c.2g.20gb` out of a name.
+/// Splits a MIG profile such as `1g.10gb`, `3g.20gb+me` or `1c.2g.20gb` from a name.
 pub(super) fn split_slice(text: &str) -> (String, Option<Slice>) {
     for piece in text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.' || c == '+')) {
         if let Some(slice) = slice(piece) {
@@ -267,17 +267,17 @@ fn slice(piece: &str) -> Option<Slice> {
     (whole && (1..=7).contains(&compute)).then(|| Slice { profile: piece.to_owned(), compute, memory_gb })
 }
 
-/// GPU cores an entry states in its name: `M1 Ultra (64-core GPU)`.
+/// Number of GPU cores that an entry's name states: `M1 Ultra (64-core GPU)`.
 pub(super) fn cores_of(entry: &CatalogEntry) -> Option<u32> {
     entry.names.iter().find_map(|name| Name::parse(name).cores)
 }
 
-/// One way an entry is written.
+/// One spelling of an entry.
 #[derive(Debug, Clone)]
 pub(super) struct Spelling {
     model: String,
     words: Vec<String>,
-    /// Whether it is a full name rather than a key.
+    /// Whether it is a full name instead of a key.
     pub(super) full: bool,
 }
 
@@ -293,25 +293,25 @@ impl Spelling {
             .collect()
     }
 
-    /// The same model.
+    /// Whether the name has the same model.
     pub(super) fn is(&self, name: &Name) -> bool {
         self.model == bare(&name.words)
     }
 
-    /// The name is less specific: the spelling continues after its words.
+    /// Whether the name is less specific: the spelling begins with its words and has further ones.
     pub(super) fn begins_with(&self, name: &Name) -> bool {
         let own: Vec<&String> = name.words.iter().filter(|word| !is_series(word)).collect();
         let mine: Vec<&String> = self.words.iter().filter(|word| !is_series(word)).collect();
         !own.is_empty() && mine.len() > own.len() && mine.iter().zip(&own).all(|(mine, own)| mine == own)
     }
 
-    /// The spelling is the name and one more character: `gaudi` may be a `gaudi3`, `mi300` an `mi300x`.
+    /// Whether the spelling is the name plus one character: `gaudi` may be a `gaudi3`, `mi300` an `mi300x`.
     pub(super) fn continues(&self, name: &Name) -> bool {
         let own = bare(&name.words);
         own.len() >= 4 && self.model.strip_prefix(own.as_str()).is_some_and(|rest| rest.chars().count() == 1)
     }
 
-    /// Similar enough to be suggested if nothing matches.
+    /// Whether the spelling is similar enough to be suggested if nothing matches.
     pub(super) fn resembles(&self, name: &Name) -> bool {
         let own = bare(&name.words);
         let shared = self.model.chars().zip(own.chars()).take_while(|(a, b)| a == b).count();

@@ -59,7 +59,7 @@ fn build(fields: Fields) -> Option<Device> {
     })
 }
 
-/// Blocks that begin with `GPU: 0` and hold lines `FIELD: value`.
+/// Parses blocks that begin with `GPU: 0` and contain lines `FIELD: value`.
 fn indented(text: &str) -> Vec<Device> {
     let mut devices = Vec::new();
     let mut fields = Fields::default();

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Device, json, member, scalar};
 use crate::text::{GIB, clean, gib};
 
-/// The chip of `system_profiler SPHardwareDataType SPDisplaysDataType -json`; `None` for Macs without an Apple chip.
+/// The chip in `system_profiler SPHardwareDataType SPDisplaysDataType -json`; `None` for Macs without an Apple chip.
 #[must_use]
 pub fn chip(text: &str) -> Option<Device> {
     let document = json(text)?;
@@ -27,7 +27,7 @@ pub fn chip(text: &str) -> Option<Device> {
     })
 }
 
-/// The chip of `sysctl hw.memsize machdep.cpu.brand_string`, which states no GPU cores.
+/// The chip in `sysctl hw.memsize machdep.cpu.brand_string`, which does not state the number of GPU cores.
 #[must_use]
 pub fn sysctl(text: &str) -> Option<Device> {
     let value = |key: &str| {

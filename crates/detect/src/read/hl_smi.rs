@@ -22,7 +22,8 @@ pub fn devices(text: &str) -> Vec<Device> {
         .collect()
 }
 
-/// Rows such as `|   0  HL-225  N/A  | 0000:19:00.0  N/A | … |`, followed by one with `… 768MiB / 98304MiB`.
+/// Parses rows such as `|   0  HL-225  N/A  | 0000:19:00.0  N/A | … |`, each followed by one with `… 768MiB /
+/// 98304MiB`.
 fn screen(text: &str) -> Vec<Device> {
     let mut devices: Vec<Device> = Vec::new();
     for line in text.lines().take(MOST_DEVICES * 16) {

@@ -1,9 +1,9 @@
-//! Slurm's host lists, such as `gpu[01-04,07],login1`.
+//! Slurm host lists, such as `gpu[01-04,07],login1`.
 
-/// Longest name of a host, in bytes (RFC 1035). What is longer is no name, and is left out.
+/// Maximum length of a host name in bytes (RFC 1035). Longer names are invalid and left out.
 const LONGEST: usize = 255;
 
-/// Names in a host list, at most `most` of them.
+/// Expands a host list to at most `most` names.
 #[must_use]
 pub fn expand(list: &str, most: usize) -> Vec<String> {
     let mut names = Vec::new();
@@ -16,20 +16,20 @@ pub fn expand(list: &str, most: usize) -> Vec<String> {
     names
 }
 
-/// Whether a host list has a name; the name may be shorter by its domain.
+/// Whether a host list contains `host`, with or without its domain.
 #[must_use]
 pub fn contains(list: &str, host: &str) -> bool {
     let short = host.split('.').next().unwrap_or(host);
     expand(list, 200_000).iter().any(|name| name == host || name == short)
 }
 
-/// Names of one part, from its end to its beginning: `names` are those of what follows the brackets under way.
+/// Expands one part from its end to its beginning. `names` holds the expansions of the text after the current brackets.
 fn expand_part(part: &str, most: usize) -> Vec<String> {
     let (mut names, mut rest) = (vec![String::new()], part);
     while let Some((before, brackets)) = rest.rsplit_once('[') {
         let Some((ranges, after)) = brackets.split_once(']') else { return Vec::new() };
         names = prefixed(ranges, after, &names, most);
-        // Also avoids counting through a range of billions.
+        // This check also avoids iterating over a range of billions.
         if names.is_empty() {
             return names;
         }
@@ -42,7 +42,7 @@ fn expand_part(part: &str, most: usize) -> Vec<String> {
     names
 }
 
-/// Every number of the ranges before every name, with `between` between them.
+/// Prepends every number of `ranges`, followed by `between`, to every name.
 fn prefixed(ranges: &str, between: &str, names: &[String], most: usize) -> Vec<String> {
     let tails: Vec<&String> = names.iter().filter(|name| between.len() + name.len() < LONGEST).collect();
     let numbers = ranges.split(',').filter_map(|range| {
@@ -51,7 +51,7 @@ fn prefixed(ranges: &str, between: &str, names: &[String], most: usize) -> Vec<S
     });
     let mut found = Vec::new();
     for (range, width) in numbers {
-        // Without tails there are no names, however long the range.
+        // Without tails there are no names, so that the range need not be iterated over.
         let pairs = range.flat_map(|number| tails.iter().map(move |tail| (number, tail)));
         for (number, tail) in pairs.take(if tails.is_empty() { 0 } else { most - found.len() }) {
             found.push(format!("{number:0width$}{between}{tail}"));
@@ -60,7 +60,7 @@ fn prefixed(ranges: &str, between: &str, names: &[String], most: usize) -> Vec<S
     found
 }
 
-/// Parts between commas that are not inside brackets.
+/// Splits at commas that are not inside brackets.
 pub(super) fn split_outside(text: &str, open: char, close: char) -> impl Iterator<Item = &str> {
     let mut depth = 0_u32;
     text.split(move |c: char| {

@@ -1,8 +1,8 @@
-//! `ibstat`: the same ports as sysfs shows, for machines where sysfs is hidden.
+//! `ibstat`: lists the same ports as sysfs, for machines where sysfs is not accessible.
 
 use super::infiniband::{Port, kind, rate};
 
-/// Ports of `ibstat` without options.
+/// Parses the output of `ibstat` without options.
 #[must_use]
 pub fn ports(text: &str) -> Vec<Port> {
     let mut ports: Vec<Port> = Vec::new();

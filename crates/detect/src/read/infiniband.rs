@@ -1,4 +1,4 @@
-//! `/sys/class/infiniband`: ports, their rate and link layer.
+//! Ports in `/sys/class/infiniband`, with their rate and link layer.
 
 use std::fs;
 use std::path::Path;
@@ -7,25 +7,25 @@ use super::pci::{self, read_line};
 use crate::model::NetworkKind;
 use crate::text::{clean, leading_number};
 
-/// Devices and ports read at most.
+/// Maximum number of devices and of ports that are read.
 const MOST_ENTRIES: usize = 512;
 
 /// A port of a NIC.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Port {
-    /// Device, such as `mlx5_0`.
+    /// Device name, such as `mlx5_0`.
     pub device: String,
     /// Number of the port.
     pub port: u32,
     /// Line rate, Gbit/s.
     pub gbits: f64,
-    /// What it speaks.
+    /// Kind of network.
     pub kind: NetworkKind,
     /// Whether the link is up.
     pub active: bool,
 }
 
-/// Ports under `root`, which is `/sys` outside of tests.
+/// Reads the ports under `root`, which is `/sys` except in tests.
 #[must_use]
 pub fn scan(root: &Path) -> Vec<Port> {
     let Ok(folder) = fs::read_dir(root.join("class/infiniband")) else { return Vec::new() };
@@ -53,14 +53,14 @@ pub fn scan(root: &Path) -> Vec<Port> {
     ports
 }
 
-/// `mlx5_10` after `mlx5_9`.
+/// Sort key that orders `mlx5_10` after `mlx5_9`.
 fn by_number(device: &str) -> (String, u32) {
     let stem = device.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = device.strip_prefix(stem).and_then(|number| number.parse().ok());
     (stem.to_owned(), number.unwrap_or(0))
 }
 
-/// `400 Gb/sec (4X NDR)` is 400.
+/// Parses a rate in Gbit/s: 400 for `400 Gb/sec (4X NDR)`.
 pub(super) fn rate(text: &str) -> Option<f64> {
     leading_number(text).filter(|gbits| *gbits > 0.0 && *gbits < 1e5)
 }

@@ -15,7 +15,7 @@ pub struct Node {
     pub name: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// What pods can get of it.
+    /// Resources that are allocatable to pods.
     pub allocatable: BTreeMap<String, String>,
     /// Taints as `key=value:effect`.
     pub taints: Vec<String>,
@@ -24,13 +24,13 @@ pub struct Node {
 }
 
 impl Node {
-    /// A label.
+    /// Returns the value of a label if it is not empty.
     #[must_use]
     pub fn label(&self, key: &str) -> Option<&str> {
         self.labels.get(key).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// A whole number of an allocatable resource; `None` if the node does not list it.
+    /// Number of units of an allocatable resource; `None` if the node does not list it.
     #[must_use]
     pub fn count(&self, resource: &str) -> Option<u32> {
         self.allocatable.get(resource)?.parse().ok().filter(|count| *count > 0)
@@ -89,10 +89,10 @@ struct Condition {
     status: String,
 }
 
-/// Nodes of the list.
+/// Parses the list of nodes.
 ///
 /// # Errors
-/// When the text is not a list of nodes: what was found instead, with line and column.
+/// If the text is not a list of nodes. The error states what was found instead, with line and column.
 pub fn nodes(text: &str) -> Result<Vec<Node>, String> {
     let list: List = serde_json::from_str(text).map_err(|error| error.to_string())?;
     Ok(list.items.into_iter().map(node).collect())

@@ -1,4 +1,5 @@
-//! One parser per tool. Parsers take text, never fail, and return what they understood; invalid text gives an empty result.
+//! One parser per tool. Parsers take text, never fail, and return what they understood; the result for invalid text is
+//! empty.
 
 pub mod amd_smi;
 pub mod apple;
@@ -23,7 +24,7 @@ pub mod xpu_smi;
 
 use serde_json::Value;
 
-/// Devices of one machine read at most.
+/// Maximum number of devices of one machine that are read.
 pub const MOST_DEVICES: usize = 1024;
 
 /// One accelerator as a tool reports it.
@@ -31,21 +32,21 @@ pub const MOST_DEVICES: usize = 1024;
 pub struct Device {
     /// Its index.
     pub index: u32,
-    /// Its name, cleaned for the screen.
+    /// Name, with control characters removed.
     pub name: String,
     /// Its memory, GiB.
     pub memory_gib: Option<f64>,
     /// Its power limit, W.
     pub power_w: Option<f64>,
-    /// Highest PCIe generation and lanes of the device in this system.
+    /// Highest PCIe generation and number of lanes that the device supports in this system.
     pub pcie: Option<(u32, u32)>,
-    /// Whether MIG is on.
+    /// Whether MIG is enabled.
     pub mig: bool,
-    /// GPU cores, where the tool states them.
+    /// Number of GPU cores, if the tool states it.
     pub cores: Option<u32>,
 }
 
-/// A JSON value that is text or a number, as text. Objects such as `{"value": 750, "unit": "W"}` are joined.
+/// Returns a JSON string or number as text. The fields of objects such as `{"value": 750, "unit": "W"}` are joined.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => crate::text::present(text).map(str::to_owned),
@@ -59,14 +60,14 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// The JSON document in a tool's output: tools print warnings before it.
+/// Parses the first JSON document in a tool's output. Tools may print warnings before it.
 fn json(text: &str) -> Option<Value> {
     let begin = text.find(['{', '['])?;
     let (_, rest) = text.split_at(begin);
     serde_json::Deserializer::from_str(rest).into_iter::<Value>().next()?.ok()
 }
 
-/// The member of an object whose key is the same but for case.
+/// Member of a JSON object, with the key compared case-insensitively.
 fn member<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     value.as_object()?.iter().find(|(own, _)| own.eq_ignore_ascii_case(key)).map(|(_, value)| value)
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Device, MOST_DEVICES, json, member, scalar};
 use crate::text::gib;
 
-/// Devices. The tool does not name them: the name follows from memory, cores and the instance type.
+/// Parses the devices. The tool does not state names, so the name is derived from memory, cores and the instance type.
 #[must_use]
 pub fn devices(text: &str, instance_type: Option<&str>) -> Vec<Device> {
     let Some(document) = json(text) else { return Vec::new() };
@@ -30,7 +30,7 @@ fn name(cores: u32, memory_gib: Option<f64>, instance_type: Option<&str>) -> Str
     if let Some(name) = instance_type.and_then(crate::matching::instance_accelerator) {
         return name.to_owned();
     }
-    // Cores may be counted in pairs, so memory decides: Inferentia 8 GB, Trainium2 96 GB, Trainium3 144 GB.
+    // Cores may be counted in pairs, so memory is decisive: Inferentia has 8 GB, Trainium2 96 GB, Trainium3 144 GB.
     // Trainium and Inferentia2 both have two cores and 32 GiB.
     match (memory_gib, cores) {
         (Some(size), _) if size > 120.0 => "trn3",
@@ -42,10 +42,10 @@ fn name(cores: u32, memory_gib: Option<f64>, instance_type: Option<&str>) -> Str
     .to_owned()
 }
 
-/// The name of a device that is a Trainium or an Inferentia2.
+/// Name of a device that may be a Trainium or an Inferentia2.
 pub const UNNAMED: &str = "Neuron device";
 
-/// The instance type that the text form of `neuron-ls` states.
+/// The instance type in the text output of `neuron-ls`.
 #[must_use]
 pub fn instance_type(text: &str) -> Option<String> {
     let line = text.lines().find_map(|line| line.trim().strip_prefix("instance-type:"))?;

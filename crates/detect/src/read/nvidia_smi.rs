@@ -1,13 +1,13 @@
-//! `nvidia-smi`: the query table, the list with MIG devices, and the state of NVLink.
+//! `nvidia-smi`: the query table, the device list with MIG devices, and the state of NVLink.
 
 use super::table::Table;
 use super::{Device, MOST_DEVICES};
 use crate::text::{clean, leading_number};
 
-/// Fields of [`query`], all known to drivers since 2020.
+/// Fields of [`query`]. Drivers support them since 2020.
 pub const FIELDS: &str = "index,name,memory.total,power.limit,pcie.link.gen.max,pcie.link.width.max,mig.mode.current";
 
-/// Fields that every driver knows, for drivers that refuse [`FIELDS`].
+/// Fields that all drivers support, for drivers that reject [`FIELDS`].
 pub const FEW_FIELDS: &str = "index,name,memory.total";
 
 /// Devices of `nvidia-smi --query-gpu=… --format=csv`.
@@ -30,7 +30,7 @@ pub fn query(text: &str) -> Vec<Device> {
         .collect()
 }
 
-/// A GPU of `nvidia-smi -L` and the MIG profiles of its instances.
+/// A GPU in the output of `nvidia-smi -L`, with the MIG profiles of its instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     /// Index of the GPU.
@@ -41,7 +41,7 @@ pub struct Listed {
     pub profiles: Vec<String>,
 }
 
-/// GPUs of `nvidia-smi -L`.
+/// Parses the output of `nvidia-smi -L`.
 #[must_use]
 pub fn list(text: &str) -> Vec<Listed> {
     let mut gpus: Vec<Listed> = Vec::new();
@@ -62,20 +62,21 @@ pub fn list(text: &str) -> Vec<Listed> {
     gpus
 }
 
-/// NVLink of one GPU.
+/// NVLinks of one GPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NvLinks {
     /// Index of the GPU.
     pub index: u32,
-    /// Active links.
+    /// Number of active links.
     pub links: u32,
-    /// Rate of one link in one direction, GB/s, as datasheets count it.
+    /// Rate of one link in one direction, GB/s, as stated in datasheets.
     pub gbytes_per_sec: f64,
 }
 
-/// Active links of `nvidia-smi nvlink -s`.
+/// Parses the active links in the output of `nvidia-smi nvlink -s`.
 ///
-/// The tool states the line rate (25.781, 26.562 or 53.125 GB/s); datasheets leave the coding out (25 or 50 GB/s).
+/// The tool states the line rate (25.781, 26.562 or 53.125 GB/s); datasheets exclude the encoding overhead (25 or 50
+/// GB/s).
 #[must_use]
 pub fn nvlink(text: &str) -> Vec<NvLinks> {
     let mut gpus: Vec<NvLinks> = Vec::new();

@@ -1,28 +1,28 @@
-//! `nvidia-smi topo -m`: how GPUs and NICs are joined.
+//! `nvidia-smi topo -m`: how GPUs and NICs are connected.
 
 use std::collections::BTreeMap;
 
 use crate::text::{clean, strip_sequences};
 
-/// Columns read at most.
+/// Maximum number of columns that are read.
 const MOST_COLUMNS: usize = 256;
 
-/// How two devices are joined, nearest first.
+/// Connection between two devices, closest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Relation {
     /// The same device.
     Same,
-    /// Bonded NVLinks, with their number.
+    /// A bonded set of NVLinks, with their number.
     NvLink(u32),
-    /// At most one PCIe bridge.
+    /// At most one PCIe bridge (`PIX`).
     Pix,
-    /// PCIe bridges without the host bridge.
+    /// Several PCIe bridges without the host bridge (`PXB`).
     Pxb,
-    /// The PCIe host bridge.
+    /// The PCIe host bridge (`PHB`).
     Phb,
-    /// Host bridges of one NUMA node.
+    /// The interconnect between host bridges of one NUMA node (`NODE`).
     Node,
-    /// The link between NUMA nodes.
+    /// The interconnect between NUMA nodes (`SYS`).
     Sys,
 }
 
@@ -40,16 +40,16 @@ impl Relation {
     }
 }
 
-/// The matrix.
+/// The connection matrix.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Topology {
-    /// Relations between GPUs, by row and column.
+    /// Connections between GPUs, by row and column.
     pub gpus: Vec<Vec<Relation>>,
-    /// NICs with their relation to each GPU.
+    /// NICs, with their connection to each GPU.
     pub nics: Vec<(String, Vec<Relation>)>,
 }
 
-/// The matrix of `nvidia-smi topo -m`; `None` if the output has no matrix or an incomplete one.
+/// Parses the output of `nvidia-smi topo -m`. Returns `None` if it has no matrix or an incomplete one.
 #[must_use]
 pub fn parse(text: &str) -> Option<Topology> {
     let text = strip_sequences(text);
@@ -95,9 +95,9 @@ fn is_gpu(word: &str) -> bool {
 }
 
 impl Topology {
-    /// GPUs that NVLink joins directly with the first one, itself included; 1 if there is no NVLink.
+    /// Number of GPUs that NVLink connects directly to the first GPU, including itself; 1 without NVLink.
     ///
-    /// `None` when GPUs are joined in groups of different sizes.
+    /// `None` if GPUs are connected in groups of different sizes.
     #[must_use]
     pub fn nvlink_domain(&self) -> Option<u32> {
         let size = |row: &Vec<Relation>| {
@@ -107,7 +107,7 @@ impl Topology {
         self.gpus.iter().all(|row| size(row) == first).then(|| u32::try_from(first).ok()).flatten()
     }
 
-    /// Names of the NICs that reach a GPU without its host bridge.
+    /// Names of the NICs that are connected to a GPU without passing the host bridge.
     #[must_use]
     pub fn near_nics(&self) -> Vec<&str> {
         let near = |relations: &[Relation]| relations.iter().any(|r| matches!(r, Relation::Pix | Relation::Pxb));

@@ -1,4 +1,4 @@
-//! `/sys/bus/pci/devices`: accelerators by vendor and device id, for machines without a vendor's tool.
+//! `/sys/bus/pci/devices`: identifies accelerators by vendor and device id, for machines without a vendor's tool.
 
 use std::fs;
 use std::path::Path;
@@ -18,10 +18,10 @@ pub const GOOGLE: u32 = 0x1ae0;
 /// Tenstorrent's vendor id.
 pub const TENSTORRENT: u32 = 0x1e52;
 
-/// Entries of a folder read at most.
+/// Maximum number of directory entries that are read.
 const MOST_ENTRIES: usize = 8192;
 
-/// Device ids and names. Sources: pci-ids.ucw.cz, and the drivers of Habana, AWS Neuron and Cloud TPU.
+/// Names by device id. Sources: pci-ids.ucw.cz, and the drivers of Habana, AWS Neuron and Cloud TPU.
 const NAMES: [(u32, u32, &str); 60] = [
     (NVIDIA, 0x1db1, "Tesla V100-SXM2-16GB"),
     (NVIDIA, 0x1db4, "Tesla V100-PCIE-16GB"),
@@ -91,14 +91,14 @@ pub fn device_name(vendor: u32, device: u32) -> Option<&'static str> {
     NAMES.iter().find(|&&(v, d, _)| (v, d) == (vendor, device)).map(|&(_, _, name)| name)
 }
 
-/// `0x74a1` or `74a1` as a number.
+/// Parses a hexadecimal number such as `0x74a1` or `74a1`.
 #[must_use]
 pub fn hexadecimal(text: &str) -> Option<u32> {
     let text = text.trim();
     u32::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
 }
 
-/// A function on the bus.
+/// A PCI function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PciDevice {
     /// Address, such as `0000:19:00.0`.
@@ -107,22 +107,22 @@ pub struct PciDevice {
     pub vendor: u32,
     /// Device id.
     pub device: u32,
-    /// Class, subclass and interface.
+    /// Class code: class, subclass and programming interface.
     pub class: u32,
 }
 
 impl PciDevice {
-    /// Whether it computes: a display or 3D controller, or a processing accelerator.
+    /// Whether the function is an accelerator: a display or 3D controller, or a processing accelerator.
     #[must_use]
     pub fn is_accelerator(&self) -> bool {
         let known = device_name(self.vendor, self.device).is_some();
         let vendor = [NVIDIA, AMD, HABANA, TENSTORRENT].contains(&self.vendor);
-        // 0x0302: 3D controller; 0x12: processing accelerator. Display controllers only where the id is known, since
-        // integrated graphics and BMCs are display controllers too.
+        // 0x0302 is a 3D controller, 0x12 a processing accelerator. Display controllers count only if the id is known,
+        // since integrated graphics and BMCs are display controllers too.
         known || (vendor && (self.class >> 8 == 0x0302 || self.class >> 16 == 0x12))
     }
 
-    /// Its name, or vendor and device id.
+    /// Name of the device, or its vendor and device id if it is not listed.
     #[must_use]
     pub fn name(&self) -> String {
         device_name(self.vendor, self.device)
@@ -130,7 +130,7 @@ impl PciDevice {
     }
 }
 
-/// Functions under `root`, which is `/sys` outside of tests; an empty list where the folder cannot be read.
+/// Reads the PCI functions under `root`, which is `/sys` except in tests. Empty if the directory cannot be read.
 #[must_use]
 pub fn scan(root: &Path) -> Vec<PciDevice> {
     let Ok(folder) = fs::read_dir(root.join("bus/pci/devices")) else { return Vec::new() };
@@ -152,7 +152,7 @@ pub fn scan(root: &Path) -> Vec<PciDevice> {
     found
 }
 
-/// The first line of a small file, at most 4 KiB.
+/// Reads the first line of a file, limited to the first 4 KiB.
 pub(crate) fn read_line(file: &Path) -> Option<String> {
     use std::io::Read;
     let mut text = String::new();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Device, MOST_DEVICES, json, member, pci, scalar};
 use crate::text::{clean, gib, leading_number};
 
-/// Devices of `rocm-smi --showproductname --showmeminfo vram --showmaxpower --json`.
+/// Parses the output of `rocm-smi --showproductname --showmeminfo vram --showmaxpower --json`.
 #[must_use]
 pub fn devices(text: &str) -> Vec<Device> {
     let mut cards: BTreeMap<u32, BTreeMap<String, String>> = BTreeMap::new();
@@ -28,7 +28,7 @@ pub fn devices(text: &str) -> Vec<Device> {
     cards.into_iter().filter_map(|(index, fields)| device(index, &fields)).collect()
 }
 
-/// Lines such as `GPU[0]  : Card Series:  AMD Instinct MI300X OAM`.
+/// Parses lines such as `GPU[0]  : Card Series:  AMD Instinct MI300X OAM`.
 fn lines(text: &str, cards: &mut BTreeMap<u32, BTreeMap<String, String>>) {
     for line in text.lines().take(MOST_DEVICES * 32) {
         let Some(rest) = line.trim().strip_prefix("GPU[") else { continue };
@@ -47,7 +47,7 @@ fn device(index: u32, fields: &BTreeMap<String, String>) -> Option<Device> {
     let names = ["card series", "card model", "device name", "card sku"];
     let readable = |name: &&str| !name.starts_with("0x") && !name.eq_ignore_ascii_case("AMD Radeon Graphics");
     let named = names.iter().filter_map(|name| field(&[name])).find(readable);
-    // Without a name, the PCI device id names it.
+    // If there is no name, it is derived from the PCI device id.
     let by_id = ["card model", "device id", "card series"]
         .iter()
         .filter_map(|name| field(&[name]))
@@ -64,8 +64,8 @@ fn device(index: u32, fields: &BTreeMap<String, String>) -> Option<Device> {
     })
 }
 
-/// Devices that XGMI joins directly with each device, itself included, from `rocm-smi --showtopotype`; the smallest
-/// such group. `None` if the output has no matrix.
+/// Size of the smallest group of devices that are directly connected by xGMI, from `rocm-smi --showtopotype`: for each
+/// device, the devices connected to it and the device itself. `None` if the output has no matrix.
 #[must_use]
 pub fn xgmi_domain(text: &str) -> Option<u32> {
     let mut rows = text.lines().skip_while(|line| !line.to_ascii_lowercase().contains("link type between"));
@@ -87,7 +87,7 @@ pub fn xgmi_domain(text: &str) -> Option<u32> {
     smallest.and_then(|joined| u32::try_from(joined).ok())
 }
 
-/// The same from `amd-smi topology --json`.
+/// Like [`xgmi_domain`], from `amd-smi topology --json`.
 #[must_use]
 pub fn xgmi_domain_of_amd_smi(text: &str) -> Option<u32> {
     let document = json(text)?;

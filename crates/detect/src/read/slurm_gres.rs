@@ -1,4 +1,4 @@
-//! Generic resources of Slurm: `gpu:h100:8(S:0-1),nvme:1`, and the same in `CfgTRES`.
+//! Generic resources of Slurm: `gpu:h100:8(S:0-1),nvme:1`, and their form in `CfgTRES`.
 
 use super::hostlist::split_outside;
 use crate::text::{clean, present};
@@ -8,21 +8,21 @@ use crate::text::{clean, present};
 pub struct Gres {
     /// Name, such as `gpu`.
     pub name: String,
-    /// Type, such as `h100`; sites may leave it out.
+    /// Type, such as `h100`. Sites may omit it.
     pub kind: Option<String>,
-    /// How many a node has.
+    /// Number of units per node.
     pub count: u64,
 }
 
 impl Gres {
-    /// Whether it is an accelerator that jobs get whole.
+    /// Whether it is an accelerator that is allocated to jobs as a whole.
     #[must_use]
     pub fn is_accelerator(&self) -> bool {
         ["gpu", "hpu", "npu", "xpu", "tpu", "dcu", "neuron", "gaudi", "accel"].contains(&self.name.as_str())
     }
 }
 
-/// Resources of a `Gres=` value or sinfo's `%G`.
+/// Parses a `Gres=` value or the `%G` column of `sinfo`.
 #[must_use]
 pub fn parse(text: &str) -> Vec<Gres> {
     let Some(text) = present(text) else { return Vec::new() };
@@ -30,7 +30,7 @@ pub fn parse(text: &str) -> Vec<Gres> {
 }
 
 fn one(part: &str) -> Option<Gres> {
-    // `(S:0-1)` names sockets, `(IDX:0-3)` devices.
+    // `(S:0-1)` lists sockets, `(IDX:0-3)` devices.
     let part = part.split('(').next()?.trim();
     let part = part.strip_prefix("gres:").or_else(|| part.strip_prefix("gres/")).unwrap_or(part);
     let mut fields = part.split(':').map(str::trim).filter(|field| *field != "no_consume");
@@ -44,7 +44,7 @@ fn one(part: &str) -> Option<Gres> {
     (!name.is_empty()).then(|| Gres { name, kind: kind.map(clean).filter(|kind| !kind.is_empty()), count })
 }
 
-/// `8`, `2K`; the suffixes are powers of 1024.
+/// Parses a count such as `8` or `2K`. Suffixes are powers of 1024.
 fn count(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: u64 = digits.parse().ok()?;
@@ -59,8 +59,8 @@ fn count(text: &str) -> Option<u64> {
     number.checked_mul(factor)
 }
 
-/// Resources of a TRES value such as `cpu=128,mem=2000G,gres/gpu=8,gres/gpu:h100=8`. Where types are listed, the sum
-/// without a type is left out.
+/// Parses the generic resources of a TRES value such as `cpu=128,mem=2000G,gres/gpu=8,gres/gpu:h100=8`. If types are
+/// listed, the total without a type is left out.
 #[must_use]
 pub fn parse_tres(text: &str) -> Vec<Gres> {
     let all: Vec<Gres> = text

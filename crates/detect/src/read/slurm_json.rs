@@ -1,4 +1,5 @@
-//! `sinfo --json`: the shape of Slurm 22.05 (a list of nodes) and that of 23.02 and later (one entry per kind of node).
+//! `sinfo --json`: the format of Slurm 22.05 (a list of nodes) and that of 23.02 and later (one entry per kind of
+//! node).
 
 use serde_json::Value;
 
@@ -7,10 +8,10 @@ use super::{json, member, scalar, slurm_gres};
 use crate::model::Limit;
 use crate::text::clean;
 
-/// Rows read at most.
+/// Maximum number of rows that are read.
 const MOST_ROWS: usize = 200_000;
 
-/// Rows of `sinfo --json`, as [`super::slurm_sinfo::parse`] returns them.
+/// Parses the output of `sinfo --json` into the rows that [`super::slurm_sinfo::parse`] returns.
 #[must_use]
 pub fn rows(text: &str) -> Vec<Row> {
     let Some(document) = json(text) else { return Vec::new() };
@@ -25,7 +26,7 @@ fn path<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a Value> {
     keys.iter().try_fold(value, |value, key| member(value, key))
 }
 
-/// A number, or the object `{"set": true, "infinite": false, "number": 16}`.
+/// Parses a number, or an object `{"set": true, "infinite": false, "number": 16}`.
 fn limit(value: &Value) -> Option<Limit> {
     if let Some(number) = value.as_u64() {
         return Some(Limit::Most(number));
@@ -44,7 +45,7 @@ fn number(value: &Value) -> Option<u32> {
     }
 }
 
-/// A state is a text with flags beside it, or a list of both.
+/// Parses a state: a string with separate flags, or a list of both.
 fn state(value: Option<&Value>, flags: Option<&Value>) -> State {
     let words = |value: Option<&Value>| -> Vec<String> {
         match value {
@@ -66,7 +67,7 @@ fn texts(value: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// A node of 22.05, one row per partition.
+/// Parses a node of the 22.05 format into one row per partition.
 fn node(value: &Value) -> Vec<Row> {
     let text = |key: &str| member(value, key).and_then(scalar);
     texts(member(value, "partitions"))
@@ -87,7 +88,7 @@ fn node(value: &Value) -> Vec<Row> {
         .collect()
 }
 
-/// An entry of 23.02 and later.
+/// Parses an entry of the format of 23.02 and later.
 fn group(value: &Value) -> Option<Row> {
     let at = |keys: &[&str]| path(value, keys);
     // The time limit is in minutes.

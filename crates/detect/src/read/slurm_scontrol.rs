@@ -8,17 +8,17 @@ use super::slurm_time;
 use crate::model::{Limit, Limits};
 use crate::text::{clean, present};
 
-/// Records read at most.
+/// Maximum number of records that are read.
 const MOST_RECORDS: usize = 200_000;
 
 type Fields<'a> = BTreeMap<&'a str, String>;
 
-/// Records of `Key=Value` pairs. A record begins with `first`; values may have spaces.
+/// Parses records of `Key=Value` pairs. A record begins with the key `first`. Values may contain spaces.
 fn records<'a>(text: &'a str, first: &str) -> Vec<Fields<'a>> {
     let mut records: Vec<Fields<'a>> = Vec::new();
     let mut key = None;
     for line in text.lines() {
-        // A value does not continue in the next line.
+        // A value does not continue on the next line.
         key.take();
         for word in line.split(' ').filter(|word| !word.is_empty()) {
             let pair = word.split_once('=').filter(|(name, _)| is_key(name));
@@ -30,7 +30,8 @@ fn records<'a>(text: &'a str, first: &str) -> Vec<Fields<'a>> {
                     records.push(Fields::new());
                 }
                 let Some(record) = records.last_mut() else { continue };
-                // A reason or comment at the end may have such pairs too: the first one counts.
+                // A reason or comment at the end may contain text that looks like pairs, so the first value of a key is
+                // kept.
                 key = (!record.contains_key(name)).then_some(name);
                 record.entry(name).or_insert_with(|| value.to_owned());
             } else if let (Some(name), Some(record)) = (key, records.last_mut())
@@ -63,13 +64,13 @@ pub struct Node {
     pub memory_mib: Option<f64>,
     /// Architecture.
     pub architecture: Option<String>,
-    /// Generic resources; those of `CfgTRES` where `Gres` has no types.
+    /// Generic resources; those of `CfgTRES` if `Gres` has no types.
     pub gres: Vec<Gres>,
-    /// Features: the active ones, else the available ones.
+    /// The active features, or the available ones if none are active.
     pub features: Vec<String>,
 }
 
-/// Nodes of `scontrol show node`.
+/// Parses the output of `scontrol show node`.
 #[must_use]
 pub fn nodes(text: &str) -> Vec<Node> {
     records(text, "NodeName")
@@ -96,7 +97,7 @@ pub fn nodes(text: &str) -> Vec<Node> {
         .collect()
 }
 
-/// The same nodes as sinfo's rows: one row per node and partition.
+/// Converts nodes to the rows of `sinfo`: one row per node and partition.
 #[must_use]
 pub fn rows(nodes: &[Node]) -> Vec<slurm_sinfo::Row> {
     let rows = nodes.iter().flat_map(|node| {
@@ -128,11 +129,11 @@ pub struct Partition {
     pub list: String,
     /// Number of its nodes.
     pub total_nodes: Option<u32>,
-    /// Generic resources of all its nodes together.
+    /// Generic resources, summed over all its nodes.
     pub tres: Vec<Gres>,
 }
 
-/// Partitions of `scontrol show partition`.
+/// Parses the output of `scontrol show partition`.
 #[must_use]
 pub fn partitions(text: &str) -> Vec<Partition> {
     records(text, "PartitionName")
@@ -168,7 +169,7 @@ pub fn partitions(text: &str) -> Vec<Partition> {
         .collect()
 }
 
-/// The cluster's name in `scontrol show config`.
+/// The cluster name in the output of `scontrol show config`.
 #[must_use]
 pub fn cluster_name(text: &str) -> Option<String> {
     let line = text.lines().find(|line| line.trim_start().starts_with("ClusterName"))?;

@@ -1,33 +1,33 @@
-//! `sinfo` with a format of our own: stable across releases and one line per kind of node.
+//! `sinfo` with an explicit format, which is stable across releases and has one line per kind of node.
 
 use super::slurm_gres::{self, Gres};
 use super::slurm_time;
 use crate::model::Limit;
 use crate::text::{clean, present};
 
-/// Partition, availability, nodes, state, CPUs, memory, GRES, features, time limit, job size, node list.
+/// The columns: partition, availability, nodes, state, CPUs, memory, GRES, features, time limit, job size, node list.
 pub const FORMAT: &str = "%R|%a|%D|%T|%c|%m|%G|%f|%l|%s|%N";
 
-/// Lines read at most.
+/// Maximum number of lines that are read.
 const MOST_LINES: usize = 200_000;
 
-/// What a node in some state can do for a job.
+/// Availability of a node for jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// Free. Cloud nodes that are powered down count: the scheduler starts them.
+    /// Free. Powered-down cloud nodes are included, since the scheduler starts them.
     Idle,
     /// Partly used.
     Mixed,
     /// In use.
     Allocated,
-    /// Free, but kept for a waiting job.
+    /// Free, but reserved for a pending job.
     Planned,
     /// Down, drained, reserved, in maintenance.
     Unavailable,
 }
 
 impl State {
-    /// Reads sinfo's `%T` or `%t` (`idle~`, `mix`, `down*`) and scontrol's `State=` (`IDLE+CLOUD+POWERED_DOWN`).
+    /// Parses `%T` or `%t` of `sinfo` (`idle~`, `mix`, `down*`) and `State=` of `scontrol` (`IDLE+CLOUD+POWERED_DOWN`).
     #[must_use]
     pub fn parse(text: &str) -> State {
         let lower = text.trim().to_ascii_lowercase();
@@ -43,7 +43,7 @@ impl State {
                 "cloud" | "powered_down" | "powering_up" | "dynamic_norm" | "dynamic_future" => continue,
                 _ => State::Unavailable,
             };
-            // Not responding, powering down, in a maintenance reservation, about to reboot.
+            // The other suffixes: not responding, powering down, in a maintenance reservation, about to reboot.
             let own = match suffix {
                 "" | "~" | "#" => own,
                 "-" => State::Planned,
@@ -54,7 +54,8 @@ impl State {
         state
     }
 
-    /// A state with a flag: the flag makes a free node planned or unavailable, and a used one stay used.
+    /// Combines a state with a flag. A flag makes a free node planned or unavailable; a node in use stays in use unless
+    /// the flag makes it unavailable.
     fn with_flag(self, flag: State) -> State {
         match (self, flag) {
             (_, State::Unavailable) => State::Unavailable,
@@ -64,12 +65,12 @@ impl State {
     }
 }
 
-/// Nodes of one partition that are equal and in the same state.
+/// Equal nodes of one partition in the same state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// Partition.
     pub partition: String,
-    /// Whether the partition starts jobs, where stated.
+    /// Whether the partition starts jobs, if stated.
     pub up: Option<bool>,
     /// Number of nodes.
     pub nodes: u32,
@@ -83,7 +84,7 @@ pub struct Row {
     pub gres: Vec<Gres>,
     /// Features of the nodes.
     pub features: Vec<String>,
-    /// Longest run.
+    /// Maximum run time of a job.
     pub max_time: Option<Limit>,
     /// Maximum nodes of a job.
     pub max_nodes: Option<Limit>,
@@ -91,7 +92,7 @@ pub struct Row {
     pub list: String,
 }
 
-/// Rows of `sinfo -h -e -o` with [`FORMAT`], and the number of lines that were not understood.
+/// Parses the output of `sinfo -h -e -o` with [`FORMAT`]. Also returns the number of lines that were not understood.
 #[must_use]
 pub fn parse(text: &str) -> (Vec<Row>, usize) {
     let mut rows = Vec::new();
@@ -124,18 +125,18 @@ fn row(line: &str) -> Option<Row> {
         gres: slurm_gres::parse(gres),
         features: self::features(features),
         max_time: slurm_time::limit(time),
-        // `1-infinite`, `1-16`, `4`.
+        // The value is `1-infinite`, `1-16` or `4`.
         max_nodes: size.rsplit('-').next().and_then(slurm_time::count),
         list: list.trim().to_owned(),
     })
 }
 
-/// `64` or `64+`.
+/// Parses a number such as `64` or `64+`.
 fn whole(text: &str) -> Option<u32> {
     text.trim().trim_end_matches('+').parse().ok()
 }
 
-/// A comma-separated list of features.
+/// Parses a comma-separated list of features.
 #[must_use]
 pub fn features(text: &str) -> Vec<String> {
     let Some(text) = present(text) else { return Vec::new() };

@@ -1,23 +1,22 @@
-//! `squeue`: jobs that wait, by partition.
+//! `squeue`: pending jobs by partition.
 
 use std::collections::BTreeMap;
 
 use crate::text::clean;
 
-/// Partitions and nodes of a waiting job.
+/// The columns: partitions and number of nodes of a pending job.
 pub const FORMAT: &str = "%P|%D";
 
-/// Jobs that wait in one partition.
+/// Pending jobs of one partition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// Jobs.
+    /// Number of jobs.
     pub jobs: u32,
-    /// Nodes they ask for together.
+    /// Number of nodes that the jobs request in total.
     pub nodes: u64,
 }
 
-/// Waiting jobs of `squeue -h -t PD -o` with [`FORMAT`], by partition. A job that names several partitions counts in
-/// each.
+/// Parses the output of `squeue -h -t PD -o` with [`FORMAT`]. A job that lists several partitions is counted in each.
 #[must_use]
 pub fn waiting(text: &str) -> BTreeMap<String, Waiting> {
     let mut found: BTreeMap<String, Waiting> = BTreeMap::new();

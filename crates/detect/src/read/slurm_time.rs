@@ -1,8 +1,8 @@
-//! Times and limits as Slurm writes them.
+//! Times and limits in Slurm's formats.
 
 use crate::model::Limit;
 
-/// A time limit in seconds: `1-00:00:00`, `12:30:00`, `30:00`, `60` (minutes), `infinite`, `UNLIMITED`.
+/// Parses a time limit into seconds: `1-00:00:00`, `12:30:00`, `30:00`, `60` (minutes), `infinite`, `UNLIMITED`.
 #[must_use]
 pub fn limit(text: &str) -> Option<Limit> {
     let text = text.trim();
@@ -27,7 +27,7 @@ pub fn limit(text: &str) -> Option<Limit> {
     days.checked_mul(86400)?.checked_add(seconds).map(Limit::Most)
 }
 
-/// A count such as `MaxNodes=16` or `UNLIMITED`.
+/// Parses a count such as `16` or `UNLIMITED`.
 #[must_use]
 pub fn count(text: &str) -> Option<Limit> {
     let text = text.trim();
@@ -37,7 +37,7 @@ pub fn count(text: &str) -> Option<Limit> {
     text.parse().ok().map(Limit::Most)
 }
 
-/// Seconds as people write them: `2 d`, `12 h`, `1 d 6 h`, `30 min`.
+/// Formats a duration in seconds: `2 d`, `12 h`, `1 d 6 h`, `30 min`.
 #[must_use]
 pub fn words(seconds: u64) -> String {
     let parts =

@@ -1,13 +1,13 @@
-//! Comma-separated tables with a header, as `nvidia-smi` and `hl-smi` print them.
+//! Comma-separated tables with a header, as printed by `nvidia-smi` and `hl-smi`.
 
-/// A table whose columns are found by name.
+/// A table whose columns are accessed by name.
 pub(super) struct Table<'a> {
     header: Vec<(String, &'a str)>,
     rows: Vec<Vec<&'a str>>,
 }
 
 impl<'a> Table<'a> {
-    /// The table that begins with the first line that has a column of this name.
+    /// Parses the table whose header is the first line with a column of this name.
     pub(super) fn read(text: &'a str, column: &str) -> Option<Table<'a>> {
         let mut lines = text.lines();
         let header = lines.by_ref().map(split_header).find(|header| header.iter().any(|(name, _)| name == column))?;
@@ -24,7 +24,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// `memory.total [MiB]` is the column `memory.total` in MiB.
+/// Parses the header: `memory.total [MiB]` is the column `memory.total` with the unit MiB.
 fn split_header(line: &str) -> Vec<(String, &str)> {
     line.split(',')
         .map(|cell| {
@@ -40,7 +40,7 @@ pub(super) struct Row<'t, 'a> {
 }
 
 impl<'a> Row<'_, 'a> {
-    /// The cell of a column, where it holds a value.
+    /// The cell of a column, if it contains a value.
     pub(super) fn get(&self, column: &str) -> Option<&'a str> {
         let at = self.header.iter().position(|(name, _)| name == column)?;
         self.cells.get(at).copied().and_then(crate::text::present)
@@ -54,7 +54,7 @@ impl<'a> Row<'_, 'a> {
         self.get(column)?.parse().ok()
     }
 
-    /// A size in GiB; a bare number has the unit of the header.
+    /// The cell as a size in GiB. A number without a unit has the unit of the header.
     pub(super) fn gib(&self, column: &str) -> Option<f64> {
         let at = self.header.iter().position(|(name, _)| name == column)?;
         let (_, unit) = self.header.get(at)?;

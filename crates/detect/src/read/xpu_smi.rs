@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Device, MOST_DEVICES, json, member, scalar};
 use crate::text::{clean, gib};
 
-/// Devices of `xpu-smi discovery`, with or without `-j`; also of `xpu-smi discovery -d N -j`, one device.
+/// Parses the output of `xpu-smi discovery`, with or without `-j`, and of `xpu-smi discovery -d N -j` for one device.
 #[must_use]
 pub fn devices(text: &str) -> Vec<Device> {
     match json(text) {
@@ -30,7 +30,7 @@ fn device(value: &Value) -> Option<Device> {
     })
 }
 
-/// Rows such as `| 0  | Device Name: Intel(R) Data Center GPU Max 1550 |`.
+/// Parses rows such as `| 0  | Device Name: Intel(R) Data Center GPU Max 1550 |`.
 fn table(text: &str) -> Vec<Device> {
     let mut devices: Vec<Device> = Vec::new();
     let mut index = None;

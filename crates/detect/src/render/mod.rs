@@ -1,7 +1,7 @@
-//! Writes what was found as commented targets.
+//! Writes the detected machines as commented targets.
 //!
-//! A field that could not be determined is a comment that states what to write. The file is valid YAML; a
-//! target in it is complete once those fields are filled in.
+//! A field that could not be determined becomes a comment that says what to write. The file is valid YAML; a target in
+//! it is complete once those fields are filled in.
 
 mod target;
 mod yaml;
@@ -9,12 +9,12 @@ mod yaml;
 use crate::catalog::CatalogEntry;
 use crate::model::{Detected, Machine};
 
-/// Price and power of one node, from a source that the caller knows.
+/// Price and power of one node, supplied by the caller.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NodeCost {
     /// USD per hour.
     pub hourly_usd: Option<f64>,
-    /// Most that the node draws, W.
+    /// Maximum power draw of the node, W.
     pub energy_watts_node: Option<f64>,
     /// Facility power over IT power.
     pub pue: Option<f64>,
@@ -22,8 +22,8 @@ pub struct NodeCost {
     pub source: String,
 }
 
-/// Writes all machines as a `targets.yaml`. `cost` may know price and power of a machine's nodes; what it does not
-/// know stays open.
+/// Writes all machines as a `targets.yaml`. `cost` returns the price and power of a machine's nodes; fields that it
+/// does not provide are left open.
 #[must_use]
 pub fn render(detected: &Detected, catalog: &[CatalogEntry], cost: &dyn Fn(&Machine) -> Option<NodeCost>) -> String {
     let mut out = String::new();
@@ -53,7 +53,7 @@ pub fn render(detected: &Detected, catalog: &[CatalogEntry], cost: &dyn Fn(&Mach
         }
     }
     if detected.machines.is_empty() {
-        // A file of comments alone is no list.
+        // A file that contains only comments is not a list.
         out.push_str("\n[]\n");
     } else if detected.machines.iter().all(|machine| target::not_plannable(machine).is_some()) {
         out.push_str("\n[]\n");

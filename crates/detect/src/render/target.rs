@@ -1,4 +1,4 @@
-//! One machine as one entry.
+//! Writes one machine as one entry.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use crate::matching::Matched;
 use crate::model::{Accelerator, Limit, Machine, Origin};
 use crate::read::slurm_time;
 
-/// Depth of an entry's fields.
+/// Indentation of an entry's fields.
 const FIELDS: usize = 2;
 
-/// Why a machine cannot be a target; its entry is then written as a comment.
+/// Why a machine cannot be a target. Its entry is then written as a comment.
 pub(super) fn not_plannable(machine: &Machine) -> Option<String> {
     let slice = machine.accelerator.as_ref()?.slice.as_ref()?;
     Some(format!(
@@ -25,7 +25,7 @@ pub(super) fn not_plannable(machine: &Machine) -> Option<String> {
     ))
 }
 
-/// The entry.
+/// Writes the entry.
 pub(super) fn render(machine: &Machine, catalog: &[CatalogEntry], cost: Option<&NodeCost>) -> String {
     let mut out = format!("- name: {}\n", text(&machine.name));
     let mut field = |line: &str| {
@@ -75,7 +75,7 @@ fn entry<'a>(catalog: &'a [CatalogEntry], key: &str) -> Option<&'a CatalogEntry>
     catalog.iter().find(|entry| entry.key == key)
 }
 
-/// Entries that the accelerator may be.
+/// Catalog entries that may be the accelerator.
 fn candidates<'a>(accelerator: &Accelerator, catalog: &'a [CatalogEntry]) -> Vec<&'a CatalogEntry> {
     let keys: &[String] = match &accelerator.matched {
         Matched::One { key, .. } => std::slice::from_ref(key),
@@ -166,7 +166,8 @@ fn nodes(out: &mut String, machine: &Machine) {
 fn memory(out: &mut String, machine: &Machine, catalog: &[CatalogEntry]) {
     let Some(found) = &machine.accelerator else { return };
     let fitting = candidates(found, catalog);
-    // A chip whose memory is the host's comes in many sizes.
+    // A chip that uses the host's memory is sold in many sizes, so that the measured size takes precedence over the
+    // nominal one.
     let own_size =
         |entry: &CatalogEntry| entry.form_factor.as_deref().is_some_and(|form| form.eq_ignore_ascii_case("soc"));
     let nominal = match fitting.as_slice() {

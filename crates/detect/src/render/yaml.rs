@@ -1,8 +1,8 @@
-//! Scalars and comments, escaped so that any text is read back unchanged.
+//! YAML scalars and comments, escaped so that any text is read back unchanged.
 
 use crate::text::clean;
 
-/// A text as a YAML scalar on one line: plain where that is safe, else in double quotes.
+/// Formats text as a YAML scalar on one line: plain if that is safe, otherwise in double quotes.
 #[must_use]
 pub(super) fn text(value: &str) -> String {
     let value = clean(value);
@@ -23,7 +23,8 @@ pub(super) fn text(value: &str) -> String {
     quoted
 }
 
-/// Letters, digits and a few marks, beginning with a letter, and no word that YAML reads as something else.
+/// Whether text can be a plain scalar: it begins with a letter, contains only safe characters, and is not a word that
+/// YAML reads as another type.
 fn is_plain(value: &str) -> bool {
     const WORDS: [&str; 12] = ["true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf", "infinity"];
     value.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -34,20 +35,20 @@ fn is_plain(value: &str) -> bool {
         && !WORDS.iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
-/// A value that a target can hold; `None` for what is no size, rate or price.
+/// Returns the value if a target can hold it; `None` if it is not plausible as a size, rate or price.
 #[must_use]
 pub(super) fn sane(value: Option<f64>) -> Option<f64> {
     value.filter(|value| (0.0..=1e9).contains(value))
 }
 
-/// A number without a useless fraction.
+/// Formats a number with at most three decimals and without trailing zeros.
 #[must_use]
 pub(super) fn number(value: f64) -> String {
     let rounded = (value * 1000.0).round() / 1000.0;
     format!("{rounded}")
 }
 
-/// Lines of at most about 110 characters, each a comment at the given depth.
+/// Wraps text into comment lines of at most about 110 characters, indented by `depth`.
 pub(super) fn comment(out: &mut String, depth: usize, value: &str) {
     let value = clean_long(value);
     let mut line = String::new();
@@ -73,7 +74,7 @@ pub(super) fn comment(out: &mut String, depth: usize, value: &str) {
     flush(&mut line, &mut first);
 }
 
-/// [`clean`] in pieces, for text of any length.
+/// Like [`clean`], but for text of any length: cleans it word by word.
 fn clean_long(value: &str) -> String {
     let words: Vec<String> = value.split(' ').take(400).map(clean).filter(|word| !word.is_empty()).collect();
     words.join(" ")

@@ -1,4 +1,4 @@
-//! Running commands: the command, its output, or the error.
+//! Runs commands and returns their output or the error.
 
 mod recorded;
 mod system;
@@ -8,27 +8,27 @@ use std::time::Duration;
 pub use recorded::Recorded;
 pub use system::{System, find_program};
 
-/// Time one command may take, unless the caller sets another.
+/// Default timeout of one command.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Bytes kept of one command's output, unless the caller sets another limit.
+/// Default limit on a command's output, in bytes.
 pub const DEFAULT_LIMIT: usize = 4 << 20;
 
-/// One command: a program by name, its arguments, and the bounds it runs under. No shell is involved.
+/// One command: a program by name, its arguments, and its limits. No shell is involved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     /// Name of the executable, without a path.
     pub program: String,
     /// Arguments, passed as they are.
     pub arguments: Vec<String>,
-    /// The command is killed after this time.
+    /// Time after which the command is killed.
     pub timeout: Duration,
-    /// Bytes of standard output kept; the command is killed when it writes more.
+    /// Maximum number of bytes of standard output; a command that writes more is killed.
     pub limit: usize,
 }
 
 impl Command {
-    /// A command with the default timeout and output limit.
+    /// Creates a command with the default timeout and output limit.
     #[must_use]
     pub fn new(program: &str, arguments: &[&str]) -> Command {
         Command {
@@ -39,26 +39,26 @@ impl Command {
         }
     }
 
-    /// The same command with another timeout.
+    /// Sets the timeout.
     #[must_use]
     pub fn within(self, timeout: Duration) -> Command {
         Command { timeout, ..self }
     }
 
-    /// The same command with another output limit, in bytes.
+    /// Sets the output limit, in bytes.
     #[must_use]
     pub fn at_most(self, limit: usize) -> Command {
         Command { limit, ..self }
     }
 
-    /// The command as one line that can be pasted into a shell.
+    /// Formats the command as one line that can be pasted into a shell.
     #[must_use]
     pub fn shell_line(&self) -> String {
         let words = std::iter::once(&self.program).chain(&self.arguments);
         words.map(|word| crate::text::shell_word(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The command as one line, not quoted: the key of recordings.
+    /// Formats the command as one line without quoting: the key of recordings.
     #[must_use]
     pub fn line(&self) -> String {
         let mut line = self.program.clone();
@@ -70,16 +70,16 @@ impl Command {
     }
 }
 
-/// What a command wrote before it ended.
+/// Output and exit status of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     /// Standard output; bytes that are not UTF-8 are replaced.
     pub stdout: String,
     /// The first 16 KiB of standard error.
     pub stderr: String,
-    /// Exit status; `None` when a signal ended the command.
+    /// Exit status; `None` if the command was ended by a signal.
     pub status: Option<i32>,
-    /// Whether standard output was cut at the limit.
+    /// Whether standard output was truncated at the limit.
     pub truncated: bool,
 }
 
@@ -90,7 +90,7 @@ impl Output {
         self.status == Some(0) && !self.truncated
     }
 
-    /// Why the output cannot be trusted, in one line; `None` if it can.
+    /// Why the output is not reliable, in one line; `None` if it is.
     #[must_use]
     pub fn complaint(&self) -> Option<String> {
         if self.truncated {
@@ -109,13 +109,13 @@ impl Output {
     }
 }
 
-/// Why a command gave no output.
+/// Why a command produced no output.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// No executable of that name is on `PATH`.
+    /// `PATH` has no executable of that name.
     #[error("{program}: not on PATH")]
     NotFound {
-        /// The name that was looked for.
+        /// The name that was searched for.
         program: String,
     },
     /// The command was killed after its timeout.
@@ -131,25 +131,25 @@ pub enum RunError {
     Failed {
         /// The program.
         program: String,
-        /// The operating system's reason.
+        /// The operating system's error message.
         reason: String,
     },
 }
 
 impl RunError {
-    /// Whether the program is simply not installed.
+    /// Whether the program is not installed.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         matches!(self, RunError::NotFound { .. })
     }
 }
 
-/// Runs commands. Shared between threads, so that slow commands do not wait for each other.
+/// Runs commands. It is shared between threads, so that slow commands run in parallel.
 pub trait Runner: Sync {
-    /// Runs one command to its end or its timeout.
+    /// Runs one command until it exits or its timeout expires.
     ///
     /// # Errors
-    /// When the program does not exist, cannot be started, or does not end in time. A nonzero exit status is no error:
-    /// many tools print what they know and then fail.
+    /// If the program does not exist, cannot be started, or does not exit in time. A nonzero exit status is not an
+    /// error: many tools print their results and then fail.
     fn run(&self, command: &Command) -> Result<Output, RunError>;
 }

@@ -1,11 +1,11 @@
-//! A runner that answers from recordings.
+//! A runner that returns recorded outputs.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::{Command, Output, RunError, Runner};
 
-/// Answers each command line with what was recorded for it; a command without a recording does not exist.
+/// Returns the output recorded for each command line. A command without a recording is reported as not installed.
 #[derive(Debug, Default)]
 pub struct Recorded {
     answers: BTreeMap<String, Result<Output, RunError>>,
@@ -13,13 +13,13 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// A runner on which no command exists.
+    /// Creates a runner for which no command exists.
     #[must_use]
     pub fn new() -> Recorded {
         Recorded::default()
     }
 
-    /// Records a successful run of the command line.
+    /// Records a successful run of the command line `line`.
     #[must_use]
     pub fn with(self, line: &str, stdout: &str) -> Recorded {
         self.with_output(
@@ -28,7 +28,7 @@ impl Recorded {
         )
     }
 
-    /// Records a run that ended with an exit status and a message on standard error.
+    /// Records a run that exits with `status` and a message on standard error.
     #[must_use]
     pub fn with_failure(self, line: &str, status: i32, stderr: &str) -> Recorded {
         self.with_output(
@@ -37,14 +37,14 @@ impl Recorded {
         )
     }
 
-    /// Records any output for the command line.
+    /// Records an arbitrary output for the command line `line`.
     #[must_use]
     pub fn with_output(mut self, line: &str, output: Output) -> Recorded {
         self.answers.insert(line.to_owned(), Ok(output));
         self
     }
 
-    /// Records a command line that gives no output.
+    /// Records an error for the command line `line`.
     #[must_use]
     pub fn with_error(mut self, line: &str, error: RunError) -> Recorded {
         self.answers.insert(line.to_owned(), Err(error));

@@ -1,4 +1,4 @@
-//! Runs commands of this machine.
+//! Runs commands on this machine.
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use super::{Command, Output, RunError, Runner};
 
-/// Bytes kept of standard error.
+/// Maximum number of bytes of standard error that are kept.
 const STDERR_LIMIT: usize = 16 << 10;
 
-/// Searched after `PATH`: vendor tools are often installed here without being on it.
+/// Directories searched after `PATH`, since vendor tools are often installed there.
 const MORE_FOLDERS: [&str; 6] =
     ["/usr/sbin", "/sbin", "/opt/rocm/bin", "/opt/aws/neuron/bin", "/usr/lib/wsl/lib", "/opt/slurm/bin"];
 
@@ -44,13 +44,13 @@ const DROPPED_VARIABLES: [&str; 22] = [
     "SCONTROL_ALL",
 ];
 
-/// Runs real processes: each in its own process group, without standard input, killed at its timeout.
+/// Runs processes, each in its own process group and without standard input, and kills them at their timeout.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct System;
 
-/// The executable of that name: in an absolute folder of `PATH`, or in a usual folder of vendor tools.
+/// Finds the executable `name` in the absolute directories of `PATH` and the usual directories of vendor tools.
 ///
-/// Relative folders of `PATH` are skipped, so that a file in the working directory is never run.
+/// Relative directories of `PATH` are skipped, so that a file in the working directory is never run.
 #[must_use]
 pub fn find_program(name: &str) -> Option<PathBuf> {
     if name.is_empty() || name.contains('/') {
@@ -131,8 +131,8 @@ fn run_file(program: &Path, command: &Command) -> Result<Output, RunError> {
 
 type Collected = (Vec<u8>, bool);
 
-/// Reads a pipe on a thread of its own, at most `limit` bytes. Closing the pipe early stops a writer that continues.
-/// `None` when no thread can be started.
+/// Reads at most `limit` bytes from a pipe on a separate thread. Closing the pipe early stops a process that keeps
+/// writing. Returns `None` if no thread can be started.
 fn collect(mut pipe: impl Read + Send + 'static, limit: usize) -> Option<mpsc::Receiver<Collected>> {
     let (send, receive) = mpsc::sync_channel(1);
     let reader = thread::Builder::new().spawn(move || {
@@ -141,7 +141,7 @@ fn collect(mut pipe: impl Read + Send + 'static, limit: usize) -> Option<mpsc::R
         let read = pipe.by_ref().take(most).read_to_end(&mut kept);
         let truncated = kept.len() > limit || read.is_err();
         kept.truncate(limit);
-        // The receiver is gone when the command timed out.
+        // Sending fails if the command timed out, since the receiver is then dropped.
         let _ = send.send((kept, truncated));
     });
     reader.is_ok().then_some(receive)
@@ -151,20 +151,20 @@ fn receive(from: &mpsc::Receiver<Collected>, deadline: Instant) -> Option<Collec
     from.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()
 }
 
-/// Kills the command with everything it started.
+/// Kills the command and all processes of its group.
 fn kill_group(child: &mut Child) {
     let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    // A group that has ended by itself cannot be killed; then there is nothing to do.
+    // Killing fails if the group has already exited; the error is ignored.
     if let Some(group) = group {
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
     let _ = child.kill();
 }
 
-/// Waits for a killed command on a thread of its own: one that hangs in a driver does not die before the driver lets
-/// it.
+/// Waits for a killed command on a separate thread, since a process that hangs in a driver does not exit before the
+/// driver returns.
 fn reap(mut child: Child) {
-    // Without a thread the child stays a zombie until this program ends.
+    // If no thread can be started, the child remains a zombie until this program exits.
     let _ = thread::Builder::new().spawn(move || child.wait());
 }
 

@@ -1,4 +1,4 @@
-//! From rows of nodes to one machine per partition and kind of node.
+//! Groups the rows of nodes into one machine per partition and kind of node.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,19 +11,19 @@ use crate::read::slurm_scontrol::Partition;
 use crate::read::slurm_sinfo::{Row, State};
 use crate::text::shell_word;
 
-/// Machines reported at most; more partitions than this cannot be looked through by hand.
+/// Maximum number of machines that are reported. More partitions than this cannot be reviewed by hand.
 const MOST_MACHINES: usize = 1000;
 
-/// What nodes must share to be one machine.
+/// Properties that nodes must share to be grouped into one machine.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     partition: String,
     /// Name and type of the generic resource; `None` if only a feature names the accelerator.
     gres: Option<(String, Option<String>)>,
     count: Option<u64>,
-    /// The name that is looked up.
+    /// The name to look up in the catalog.
     text: String,
-    /// What the lookup found, so that nodes whose features name different variants are not mixed.
+    /// Result of the lookup, so that nodes whose features name different variants are not grouped together.
     found: String,
 }
 
@@ -95,7 +95,7 @@ fn listed(names: &[&str]) -> String {
 
 type Cache = HashMap<(String, Vec<String>), Lookup>;
 
-/// The accelerators of a row's nodes: one kind for each type of generic resource.
+/// The accelerators of a row's nodes: one kind per generic resource, or one named by a feature.
 fn kinds(row: &Row, index: &Index<'_>, cache: &mut Cache) -> Vec<(Kind, Lookup, String)> {
     let mut find = |text: &str| {
         let key = (text.to_owned(), row.features.clone());
@@ -227,7 +227,7 @@ fn limits(row: Option<&&Row>, partition: Option<&Partition>) -> Limits {
     limits
 }
 
-/// CPUs and memory where all nodes agree, else the least.
+/// CPUs and memory of a node: the minimum over all nodes.
 fn host(rows: &[&Row]) -> Host {
     Host {
         cpus: rows.iter().filter_map(|row| row.cpus).min(),
@@ -236,7 +236,7 @@ fn host(rows: &[&Row]) -> Host {
     }
 }
 
-/// Features that every node has.
+/// Features that all nodes have.
 fn shared_features(rows: &[&Row]) -> Vec<String> {
     let mut shared = rows.first().map(|row| row.features.clone()).unwrap_or_default();
     shared.retain(|feature| rows.iter().all(|row| row.features.contains(feature)));

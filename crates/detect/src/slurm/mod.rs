@@ -11,12 +11,12 @@ use crate::read::slurm_json;
 use crate::read::slurm_scontrol::{self, Partition};
 use crate::read::slurm_sinfo::{self, Row};
 
-/// Limits on the output of commands that grow with the cluster.
+/// Output limit of commands whose output grows with the cluster, in bytes.
 const LARGE: usize = 64 << 20;
-/// Limit on the output of the others.
+/// Output limit of the other commands, in bytes.
 const SMALL: usize = 16 << 20;
 
-/// Reads the partitions. The result is empty without Slurm.
+/// Reads the partitions. The result is empty if Slurm is not installed.
 pub(crate) fn look(probe: &mut Probe<'_>, catalog: &[CatalogEntry]) -> Detected {
     let mut detected = Detected::default();
     let Some(rows) = rows(probe, &mut detected.undetermined) else { return detected };
@@ -32,14 +32,14 @@ pub(crate) fn look(probe: &mut Probe<'_>, catalog: &[CatalogEntry]) -> Detected 
     detected
 }
 
-/// Nodes by partition and state, from the cheapest command that answers.
+/// Rows of nodes by partition and state, from the cheapest command that gives an answer.
 fn rows(probe: &mut Probe<'_>, open: &mut Vec<Undetermined>) -> Option<Vec<Row>> {
     let failures = probe.failures.len();
     let mut skipped = 0;
     let output = probe.output("sinfo", &["-h", "-e", "-o", slurm_sinfo::FORMAT], SMALL);
     let existed = output.is_some();
     if probe.is_silent("sinfo") {
-        // The controller does not answer; the other tools would wait for it too.
+        // The controller does not answer, so the other tools would also wait for it.
         return None;
     }
     let mut rows = Vec::new();
@@ -55,7 +55,7 @@ fn rows(probe: &mut Probe<'_>, open: &mut Vec<Undetermined>) -> Option<Vec<Row>>
     let untyped =
         |rows: &[Row]| rows.iter().flat_map(|row| &row.gres).any(|gres| gres.is_accelerator() && gres.kind.is_none());
     if rows.is_empty() {
-        // If sinfo fails, it is run with options that every release supports.
+        // `sinfo` was run with options that every release supports. If it failed, other commands are tried.
         let nodes = probe.read("scontrol", &["show", "node", "-o"], LARGE, |text| some(slurm_scontrol::nodes(text)));
         rows = nodes.map(|nodes| slurm_scontrol::rows(&nodes)).unwrap_or_default();
         if rows.is_empty() && existed {
@@ -65,7 +65,7 @@ fn rows(probe: &mut Probe<'_>, open: &mut Vec<Undetermined>) -> Option<Vec<Row>>
             probe.forgive(failures);
         }
     } else if untyped(&rows) {
-        // The type may be in CfgTRES only.
+        // The type may be stated only in `CfgTRES`.
         let nodes =
             probe.try_read("scontrol", &["show", "node", "-o"], LARGE, |text| some(slurm_scontrol::nodes(text)));
         if let Some(nodes) = nodes {

@@ -1,4 +1,4 @@
-//! The shipped catalog, as a caller would pass it.
+//! The shipped catalog, in the form in which a caller passes it.
 
 use std::path::Path;
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! Garbage and cut outputs: no parser panics, hangs, or makes things up.
+//! Invalid and truncated outputs: no parser panics, hangs, or invents devices.
 
 use atlas_detect::matching::{Index, NamedBy, Query, look_up};
 use atlas_detect::read::{
@@ -42,7 +42,7 @@ const RECORDINGS: [&str; 28] = [
     recorded!("xpu_smi_discovery.txt"),
 ];
 
-/// Every parser on one text; the number of things found.
+/// Runs every parser on `text` and returns the number of items found.
 fn read_all(text: &str) -> usize {
     let devices = [
         nvidia_smi::query(text),

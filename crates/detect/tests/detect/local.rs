@@ -1,4 +1,4 @@
-//! This machine, with the tools of each vendor.
+//! Detection on this machine, with the tools of each vendor.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ fn a_node_of_eight_h100_is_found_with_its_links() {
     assert_eq!(accelerator.power_w, Some(700.0));
     let link = machine.link.as_ref().unwrap();
     assert_eq!((link.kind.as_str(), link.gbytes_per_sec, link.domain_size), ("NVLink", Some(900.0), Some(8)));
-    // Ten ports run at 400 Gbit/s; two of them are not beside a GPU.
+    // Ten ports run at 400 Gbit/s; two of them are not close to a GPU.
     let network = machine.network.as_ref().unwrap();
     assert_eq!(
         (network.kind, network.gbits_per_nic, network.nics_per_node),
@@ -158,12 +158,12 @@ fn amd_smi_reports_devices_memory_power_and_xgmi() {
     assert_eq!(machine.accelerator.as_ref().unwrap().power_w, Some(750.0));
     let link = machine.link.as_ref().unwrap();
     assert_eq!((link.kind.as_str(), link.gbytes_per_sec, link.domain_size), ("xGMI", None, Some(8)));
-    // Newer releases wrap the list; without a market name, the device id names it.
+    // Newer releases wrap the list. Without a market name, the device is identified by its id.
     let newer = Recorded::new().with(line, recorded!("amd_smi_static_7.json"));
     let detected = look(&newer, &FakeSystem::new("a"));
     assert_eq!((key(only(&detected)), only(&detected).accelerators_per_node), (Some("amd-mi355x"), Some(8)));
     assert_eq!(only(&detected).accelerator.as_ref().unwrap().power_w, Some(1400.0));
-    // Where JSON is not offered, the text is read.
+    // If JSON is not supported, the text output is read.
     let text = Recorded::new()
         .with_failure(line, 1, "amd-smi: error: unrecognized arguments: --json")
         .with("amd-smi static --asic --vram --limit", recorded!("amd_smi_static.txt"));
@@ -218,7 +218,7 @@ fn neuron_devices_are_named_by_cores_or_instance_type() {
     let line = "neuron-ls --json-output";
     let detected = look(&Recorded::new().with(line, recorded!("neuron_ls.json")), &FakeSystem::new("a"));
     assert_eq!((key(only(&detected)), only(&detected).accelerators_per_node), (Some("aws-trn2"), Some(16)));
-    // With two physical cores as one logical core, four are listed.
+    // If two physical cores form one logical core, four are listed.
     let logical = recorded!("neuron_ls.json").replace("\"nc_count\": 8", "\"nc_count\": 4");
     assert_eq!(key(only(&look(&Recorded::new().with(line, &logical), &FakeSystem::new("a")))), Some("aws-trn2"));
     let small = recorded!("neuron_ls_small.json");
@@ -244,7 +244,7 @@ fn a_mac_is_found_with_its_own_memory() {
     let machine = only(&detected);
     assert_eq!(key(machine), Some("apple-m3-max"));
     assert_eq!(machine.accelerator.as_ref().unwrap().memory_gib, Some(64.0));
-    // Without the number of GPU cores the two M1 stay apart.
+    // Without the number of GPU cores, the two variants of the M1 cannot be told apart.
     let sysctl = "hw.memsize: 17179869184\nmachdep.cpu.brand_string: Apple M1\n";
     let runner = Recorded::new().with("sysctl hw.memsize machdep.cpu.brand_string", sysctl);
     let detected = look(&runner, &FakeSystem::new("mac"));

@@ -1,4 +1,4 @@
-//! Drives the public surface with recorded outputs of every tool.
+//! Tests the public API with recorded outputs of every tool.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod catalog;
@@ -10,7 +10,7 @@ mod render;
 mod slurm;
 mod system;
 
-/// A recorded output.
+/// Includes a recorded output.
 macro_rules! recorded {
     ($name:literal) => {
         include_str!(concat!("../data/", $name))

@@ -1,4 +1,4 @@
-//! Device names against the shipped catalog.
+//! Lookups of device names in the shipped catalog.
 
 use atlas_detect::matching::{Index, Matched, NamedBy, Query, instance_accelerator, look_up};
 
@@ -172,7 +172,7 @@ fn hints_decide_and_are_named() {
             other => panic!("{name} {hints:?}: {other:?}"),
         }
     }
-    // The host's memory, and a hint that fits no candidate, decide nothing.
+    // The host's memory, and a hint that matches no candidate, do not decide.
     assert!(matches!(admin("gh200", &["96gb"]), Matched::Several { .. }));
     assert!(matches!(admin("a100", &["a100_16gb"]), Matched::Several { .. }));
 }

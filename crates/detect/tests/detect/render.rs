@@ -1,4 +1,4 @@
-//! Targets written from what was found.
+//! Rendering of detected machines as targets.
 
 use atlas_detect::matching::Matched;
 use atlas_detect::model::{
@@ -80,7 +80,7 @@ fn an_ambiguous_accelerator_is_never_written_as_known() {
     let target = &parsed(&text)[0];
     assert!(target.get("accelerator").is_none() && target.get("memory_gb_per_accel").is_none(), "{text}");
     assert_eq!(target["num_nodes"].as_u64(), Some(16), "a job gets at most 16 nodes");
-    // Uncommenting one proposal makes the entry complete.
+    // The entry is complete once one proposal is uncommented.
     let chosen = text.replacen("# accelerator: nvidia-h100-nvl-94gb", "accelerator: nvidia-h100-nvl-94gb", 1).replacen(
         "# memory_gb_per_accel: 94",
         "memory_gb_per_accel: 94",
@@ -115,7 +115,7 @@ fn nothing_found_is_an_empty_list_with_the_reasons() {
     assert!(text.contains("# - sinfo: no answer within 5 s. run it by hand."), "{text}");
 }
 
-/// Text as a hostile or broken tool may print it.
+/// Text that a malicious or broken tool may print.
 fn hostile() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),

@@ -196,7 +196,7 @@ fn figures_measured_on_a_node_apply_to_its_partition() {
         system.port(&format!("mlx5_{nic}"), 1, "400 Gb/sec (4X NDR)", "InfiniBand", "4: ACTIVE");
     }
     let detected = detect(&runner, &system.options(), shipped());
-    // The same accelerators in a machine that is no node of the partition say nothing about its links.
+    // The same accelerators in a machine that is not a node of the partition say nothing about its links.
     let elsewhere = detect(&runner, &FakeSystem::new("workstation").options(), shipped());
     assert_eq!(named(&elsewhere, "alpha-h100").link, None);
     for name in ["alpha-h100", "alpha-debug"] {
@@ -235,7 +235,7 @@ fn an_unavailable_load_is_an_error() {
     let cut = Output { stdout: "x".to_owned(), stderr: String::new(), status: None, truncated: true };
     let runner = Recorded::new().with_output("sinfo -h -o %R|%G|%T|%D", cut);
     assert!(idle::look(&runner, Duration::from_secs(1)).is_err());
-    // A failing squeue leaves only the waiting jobs out.
+    // If `squeue` fails, only the pending jobs are missing.
     let runner = Recorded::new().with("sinfo -h -o %R|%G|%T|%D", "h100|gpu:h100:8|idle|1\n");
     let load = idle::look(&runner, Duration::from_secs(1)).unwrap();
     let detected = look(&cluster());

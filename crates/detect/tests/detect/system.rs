@@ -1,4 +1,4 @@
-//! A made-up `/sys` and `/proc`.
+//! A fake `/sys` and `/proc`.
 
 use std::fs;
 use std::path::Path;
