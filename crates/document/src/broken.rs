@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::diagnostic::{Diagnostic, Severity};
 use super::node::{Node, Position};
 
-/// The broken entries. An entry of the same name in a lower layer or in the built-in catalog has other values than
-/// the user wrote, so it must not be used instead.
+/// The entries that could not be decoded. An entry of the same name in a lower layer or in the built-in catalog must
+/// not be used in place of a broken one, since its values differ from what the user wrote.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Broken {
     entries: HashMap<Arc<str>, Place>,
@@ -24,27 +24,28 @@ struct Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct BrokenFile {
     file: Arc<str>,
-    /// Its text, if it could be read: it can define only names that it mentions.
+    /// Text of the file, if it could be read. The file can only have defined names that occur in its text.
     text: Option<Arc<str>>,
-    /// Names that a later file defines, which overrides this one.
+    /// Names that a later file defines, overriding this file.
     replaced: HashSet<Arc<str>>,
 }
 
 impl Broken {
-    /// Adds all entries that a file may have had; `text` is its text, if it could be read.
+    /// Records that a whole file is broken, so that any entry may be missing. `text` is its text, if it could be read.
     pub fn add_file(&mut self, file: &Arc<str>, text: Option<&str>) {
         let text = text.map(Arc::from);
         self.files.push(BrokenFile { file: Arc::clone(file), text, replaced: HashSet::new() });
     }
 
-    /// Adds an entry by the name under `key`. An entry without a name cannot be requested.
+    /// Records a broken entry under its name, the text of its field `key`. An entry without a name is ignored: it
+    /// cannot be requested.
     pub fn add_entry(&mut self, file: &Arc<str>, entry: &Node, key: &str) {
         if let Some(name) = entry.get(key).and_then(Node::text) {
             self.entries.insert(name.into(), Place { file: Arc::clone(file), at: entry.at });
         }
     }
 
-    /// Records that a later file defines `name`.
+    /// Records that a later file defines `name`, which overrides earlier broken entries of that name.
     pub fn replace(&mut self, name: &str) {
         self.entries.remove(name);
         for file in &mut self.files {
@@ -52,19 +53,19 @@ impl Broken {
         }
     }
 
-    /// Adds the broken entries of a file that is read later.
+    /// Adds the broken entries of `later`, a file that is read after this one.
     pub fn extend(&mut self, later: &Broken) {
         self.entries.extend(later.entries.iter().map(|(name, place)| (Arc::clone(name), place.clone())));
         self.files.extend(later.files.iter().cloned());
     }
 
-    /// Whether nothing is broken.
+    /// Whether no entry or file is broken.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.files.is_empty()
     }
 
-    /// The problem of an entry of this name, if it is or may be broken.
+    /// Returns an error for the entry `name` if it is broken, or if a broken file may have defined it.
     #[must_use]
     pub fn complaint(&self, kind: &str, name: &str) -> Option<Diagnostic> {
         let may_define = |file: &&BrokenFile| {

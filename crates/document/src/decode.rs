@@ -1,4 +1,4 @@
-//! From [`Node`] trees to typed documents: field by field, collecting all problems.
+//! Decodes [`Node`] trees into typed documents, field by field, and collects all problems.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::node::{Entry, Node, Position};
 pub use atlas_core::bounds::Bounds;
 use atlas_core::count::Count;
 
-/// Reads one mapping. Ask for fields by name, then call [`Fields::finish`]: it reports all missing fields and every
+/// Reads one mapping. Request fields by name, then call [`Fields::finish`], which reports all missing fields and every
 /// key that was not requested.
 pub struct Fields<'a> {
     file: &'a Arc<str>,
@@ -21,13 +21,13 @@ pub struct Fields<'a> {
     diagnostics: &'a mut Diagnostics,
 }
 
-/// Where a document has what a key names, if elsewhere: the help for an unknown key.
+/// Returns the help text for an unknown key that belongs elsewhere in the document, or `None`.
 pub type PlaceOf = fn(&str) -> Option<String>;
 
-/// Unknown keys of one mapping that are named; the rest are counted.
+/// Number of unknown keys of one mapping that are reported one by one; the rest are only counted.
 const MOST_UNKNOWN: usize = 50;
 
-/// The candidate nearest to `word`, if one is close enough to be a typing error.
+/// Returns the candidate nearest to `word` by edit distance, if it is close enough to be a typing error.
 #[must_use]
 pub fn nearest<'w>(word: &str, candidates: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     let lower = word.to_lowercase();
@@ -40,7 +40,7 @@ pub fn nearest<'w>(word: &str, candidates: impl IntoIterator<Item = &'w str>) ->
 }
 
 impl<'a> Fields<'a> {
-    /// Starts on `node`; reports an error and returns `None` if it is no mapping.
+    /// Starts reading `node`. Reports an error and returns `None` if it is not a mapping.
     pub fn open(
         file: &'a Arc<str>,
         path: impl Into<String>,
@@ -71,12 +71,12 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Helps with unknown keys, in this mapping and in those below it, that are known elsewhere.
+    /// Sets the function that provides help for unknown keys of this mapping and of the mappings nested in it.
     pub fn help_with(&mut self, place_of: PlaceOf) {
         self.place_of = place_of;
     }
 
-    /// The path of a field below this mapping.
+    /// Path of a field of this mapping.
     fn path_of(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
@@ -86,43 +86,43 @@ impl<'a> Fields<'a> {
         self.diagnostics.push(Diagnostic { severity, file: Arc::clone(self.file), at, path, message, help });
     }
 
-    /// An error at a field (or at the mapping itself where the field is absent).
+    /// Reports an error at the field `key`, or at the mapping itself if the field is absent.
     pub fn error(&mut self, key: &str, message: impl Into<String>, help: Option<String>) {
         let at = self.entries.iter().find(|entry| entry.key == key).map_or(self.at, |entry| entry.value.at);
         self.complain(Severity::Error, at, key, message.into(), help);
     }
 
-    /// A warning at a field.
+    /// Reports a warning at the field `key`, or at the mapping itself if the field is absent.
     pub fn warn(&mut self, key: &str, message: impl Into<String>, help: Option<String>) {
         let at = self.entries.iter().find(|entry| entry.key == key).map_or(self.at, |entry| entry.value.at);
         self.complain(Severity::Warning, at, key, message.into(), help);
     }
 
-    /// The raw value under `key`; `null` counts as absent.
+    /// Returns the raw value under `key` and marks the key as known. `null` counts as absent.
     pub fn node(&mut self, key: &'static str) -> Option<&'a Node> {
         self.known.push(key);
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value).filter(|node| !node.is_null())
     }
 
-    /// The node of a key, without marking the key as read.
+    /// Like [`Fields::node`], but does not mark the key as known.
     #[must_use]
     pub fn peek(&self, key: &str) -> Option<&'a Node> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value).filter(|node| !node.is_null())
     }
 
-    /// Whether there is a value under `key`.
+    /// Whether `key` has a value other than `null`.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.entries.iter().any(|entry| entry.key == key && !entry.value.is_null())
     }
 
-    /// Reports that `key` is required and absent.
+    /// Records that `key` is required and absent.
     pub fn missing(&mut self, key: &str) {
         let path = self.path_of(key);
         self.missing.push(path);
     }
 
-    /// A mapping below, read by `read`; `None` if it is absent.
+    /// Reads the mapping under `key` with `read`. Returns `None` if it is absent or not a mapping.
     pub fn map<T>(&mut self, key: &'static str, read: impl FnOnce(&mut Fields<'_>) -> T) -> Option<T> {
         let node = self.node(key)?;
         let path = self.path_of(key);
@@ -134,7 +134,8 @@ impl<'a> Fields<'a> {
         Some(value)
     }
 
-    /// A required mapping below. If it is absent, `absent` names its required fields.
+    /// Like [`Fields::map`], for a required mapping. If it is absent, the fields named in `needed` are reported as
+    /// missing.
     pub fn required_map<T>(
         &mut self,
         key: &'static str,
@@ -152,7 +153,7 @@ impl<'a> Fields<'a> {
         None
     }
 
-    /// Text; numbers and booleans are taken as they were written.
+    /// Returns the value as text. Numbers and booleans are formatted; a list or mapping is an error.
     pub fn text(&mut self, key: &'static str) -> Option<String> {
         let node = self.node(key)?;
         if node.items().is_some() || node.entries().is_some() {
@@ -163,12 +164,12 @@ impl<'a> Fields<'a> {
         Some(node.text().map_or_else(|| node.describe(), str::to_owned))
     }
 
-    /// Required text.
+    /// Like [`Fields::text`], for a required field.
     pub fn required_text(&mut self, key: &'static str) -> Option<String> {
         self.require(key, Fields::text)
     }
 
-    /// A number within bounds.
+    /// Returns the value as a number within `bounds`. A quoted number is accepted with a warning.
     pub fn number(&mut self, key: &'static str, bounds: Bounds) -> Option<f64> {
         let node = self.node(key)?;
         let quoted = node.text().and_then(|text| Node::synthetic(super::parse::scalar(text.trim())).number());
@@ -194,23 +195,23 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A required number.
+    /// Like [`Fields::number`], for a required field.
     pub fn required_number(&mut self, key: &'static str, bounds: Bounds) -> Option<f64> {
         self.require(key, |fields, key| fields.number(key, bounds))
     }
 
-    /// A count within bounds.
+    /// Returns the value as a whole number within `bounds`.
     pub fn count(&mut self, key: &'static str, bounds: Bounds) -> Option<Count> {
         let most = bounds.max.min(f64::from(Count::MAX));
         self.number(key, Bounds { max: most, whole: true, ..bounds }).map(Count::floor)
     }
 
-    /// A required count.
+    /// Like [`Fields::count`], for a required field.
     pub fn required_count(&mut self, key: &'static str, bounds: Bounds) -> Option<Count> {
         self.require(key, |fields, key| fields.count(key, bounds))
     }
 
-    /// `true` or `false`.
+    /// Returns the value as a boolean: `true`, `false`, or the words `yes`, `on`, `no` and `off`.
     pub fn boolean(&mut self, key: &'static str) -> Option<bool> {
         let node = self.node(key)?;
         match (&node.value, node.text()) {
@@ -225,7 +226,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A list of texts; a single text counts as a list of one.
+    /// Returns the value as a list of strings. A single string counts as a list of one.
     pub fn texts(&mut self, key: &'static str) -> Vec<String> {
         let Some(node) = self.node(key) else { return Vec::new() };
         if let Some(text) = node.text() {
@@ -239,7 +240,7 @@ impl<'a> Fields<'a> {
         items.iter().map(|item| item.text().map_or_else(|| item.describe(), str::to_owned)).collect()
     }
 
-    /// One of a few words.
+    /// Returns the value that belongs to one of the words in `choices`.
     pub fn choice<T: Copy>(&mut self, key: &'static str, choices: &[(&str, T)]) -> Option<T> {
         let node = self.node(key)?;
         let found = node.text().and_then(|text| choices.iter().find(|(name, _)| *name == text));
@@ -267,36 +268,37 @@ impl<'a> Fields<'a> {
         None
     }
 
-    /// Keys that are arbitrary names, such as fabrics: all entries, each marked as known.
+    /// Returns all entries of the mapping and marks every key as known: for mappings whose keys are arbitrary names,
+    /// such as fabrics.
     pub fn all(&mut self) -> &'a [Entry] {
         self.known.clear();
         self.known.push("*");
         self.entries
     }
 
-    /// Keys that are not read belong to other tools.
+    /// Suppresses warnings about unknown keys, which may belong to other tools.
     pub fn pass_over_others(&mut self) {
         self.known.push("*");
     }
 
-    /// The file this mapping came from.
+    /// The file that contains this mapping.
     #[must_use]
     pub fn file(&self) -> &'a Arc<str> {
         self.file
     }
 
-    /// Where the mapping begins.
+    /// Position at which the mapping begins.
     #[must_use]
     pub fn at(&self) -> Position {
         self.at
     }
 
-    /// The problems so far, for readers of nested documents.
+    /// The diagnostics collected so far, for decoders of nested documents.
     pub fn diagnostics(&mut self) -> &mut Diagnostics {
         self.diagnostics
     }
 
-    /// Warns about unknown keys and returns the missing ones, for the outermost mapping to report together.
+    /// Warns about unknown keys and returns the missing fields, so that the outermost mapping can report them together.
     fn close(mut self) -> Vec<String> {
         self.warn_unknown();
         self.missing
@@ -333,7 +335,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Reports all missing fields in one diagnostic, and every unknown key. Returns whether nothing was missing.
+    /// Reports all missing fields in one diagnostic, and warns about unknown keys. Returns whether no field is missing.
     pub fn finish(mut self) -> bool {
         self.warn_unknown();
         if self.missing.is_empty() {

@@ -1,4 +1,4 @@
-//! Problems of what a user wrote: one type for all, collected rather than thrown.
+//! Problems in documents that users wrote. All decoders collect them as the same type instead of stopping at the first.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use atlas_core::sort;
 /// Severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The file is used as it is.
+    /// A warning: the file is used as it is.
     Warning,
-    /// The entry cannot be used.
+    /// An error: the entry cannot be used.
     Error,
 }
 
 impl Severity {
-    /// `error` or `warning`.
+    /// Returns `error` or `warning`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -26,20 +26,20 @@ impl Severity {
     }
 }
 
-/// A problem: where, what was found, what was expected, what to do.
+/// A problem: its location, what was found, what was expected, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Its severity.
     pub severity: Severity,
     /// The file as the user named it.
     pub file: Arc<str>,
-    /// Where in the file; `0:0` if the problem concerns the whole file.
+    /// Position in the file; `0:0` if the problem concerns the whole file.
     pub at: Position,
-    /// Where in the document, as a path: `NVIDIA_H100.cost.hourly_usd`.
+    /// Path within the document, such as `NVIDIA_H100.cost.hourly_usd`.
     pub path: String,
     /// What is wrong, with what was found and what was expected.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub help: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Diagnostic {
-    /// `file:line:column`, or the file alone if the problem has no position.
+    /// Returns `file:line:column`, or only the file if the problem has no position.
     #[must_use]
     pub fn location(&self) -> String {
         if self.at.line == 0 { self.file.to_string() } else { format!("{}:{}", self.file, self.at) }
@@ -70,7 +70,7 @@ impl Diagnostic {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
-    /// The number of errors, which is requested after every entry of a file.
+    /// Number of errors. It is cached because it is queried after every entry of a file.
     errors: usize,
 }
 
@@ -83,60 +83,60 @@ impl From<Diagnostic> for Diagnostics {
 }
 
 impl Diagnostics {
-    /// All messages without their places, in one line.
+    /// All messages without locations, joined in one line.
     #[must_use]
     pub fn messages(&self) -> String {
         self.iter().map(|problem| problem.message.as_str()).collect::<Vec<_>>().join("; ")
     }
 
-    /// No problems yet.
+    /// Creates an empty list.
     #[must_use]
     pub fn new() -> Diagnostics {
         Diagnostics::default()
     }
 
-    /// Adds one.
+    /// Appends a diagnostic.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.errors += usize::from(diagnostic.severity == Severity::Error);
         self.list.push(diagnostic);
     }
 
-    /// Adds all of `other`.
+    /// Appends all diagnostics of `other`.
     pub fn extend(&mut self, other: Diagnostics) {
         self.errors += other.errors;
         self.list.extend(other.list);
     }
 
-    /// All of them.
+    /// Iterates over the diagnostics.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.list.iter()
     }
 
-    /// How many there are.
+    /// Number of diagnostics.
     #[must_use]
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether it is empty.
+    /// Whether there are no diagnostics.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// How many are errors.
+    /// Number of errors.
     #[must_use]
     pub fn errors(&self) -> usize {
         self.errors
     }
 
-    /// Whether any is an error.
+    /// Whether any diagnostic is an error.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.errors() > 0
     }
 
-    /// `2 errors, 1 warning`.
+    /// Returns the counts as text, such as `2 errors, 1 warning`.
     #[must_use]
     pub fn summary(&self) -> String {
         let plural = |n: usize, word: &str| if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") };
@@ -150,7 +150,7 @@ impl Diagnostics {
         }
     }
 
-    /// Keeps file by file in order of position, errors before warnings at one place.
+    /// Sorts by file, then by position, with errors before warnings at the same position.
     pub fn sort(&mut self) {
         sort::by(&mut self.list, |a, b| (&a.file, a.at, b.severity).cmp(&(&b.file, b.at, a.severity)));
     }

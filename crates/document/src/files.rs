@@ -1,9 +1,9 @@
-//! Writing files: a reader sees the old content or the new, never a mix, whatever fails meanwhile.
+//! Atomic writes of whole files: a reader sees either the old content or the new, even if the write fails.
 //!
-//! This is the only place that writes whole files. The content goes to a temporary file in the same directory, reaches
-//! the disk, and is renamed; then the directory reaches the disk. A link is followed, so that its target is
-//! replaced and the link is kept. Mode, owner and group of a file that is replaced are kept; a new file has the mode that
-//! the umask leaves. A file that is read-only, or that has further hard links, is refused.
+//! All code that writes whole files uses this module. The content is written to a temporary file in the same directory,
+//! which is synchronized and renamed; then the directory is synchronized. A symbolic link is followed, so that its
+//! target is replaced and the link is kept. A file that is replaced keeps its mode, owner and group; a new file has the
+//! mode that the umask leaves. A file that is read-only, or that has further hard links, is refused.
 
 mod disk;
 mod stale;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use self::disk::{Disk, System};
 
-/// Links that are followed before they count as a circle.
+/// Number of symbolic links that are followed before they count as a cycle.
 const MOST_LINKS: usize = 40;
 
 /// Writes a file, replacing an existing one. Creates the directory if it is missing.
@@ -27,7 +27,7 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     replace(&System, path, content.as_ref())
 }
 
-/// As [`write()`], but an existing file is not changed.
+/// Like [`write()`], but fails if the file exists.
 ///
 /// # Errors
 /// The system's error; [`io::ErrorKind::AlreadyExists`] if the file exists.
@@ -41,20 +41,22 @@ fn replace(disk: &impl Disk, path: &Path, content: &[u8]) -> io::Result<()> {
     draft.commit_on(disk)
 }
 
-/// A file that is written piece by piece, and renamed when it is complete. It is removed if it is dropped before.
+/// A file that is written incrementally and takes its final name in [`Draft::commit`]. If it is dropped before that,
+/// the temporary file is removed.
 #[derive(Debug)]
 pub struct Draft {
     file: tempfile::NamedTempFile,
     path: PathBuf,
-    /// The file that it replaces.
+    /// Metadata of the file that is replaced, if it exists.
     old: Option<Metadata>,
 }
 
 impl Draft {
-    /// Begins a file that will replace an existing one, if there is one. Creates the directory if it is missing.
+    /// Creates the temporary file, and the directory if it is missing. [`Draft::commit`] replaces the file at `path`,
+    /// if there is one.
     ///
     /// # Errors
-    /// The system's error, or that the existing file may not be replaced.
+    /// The system's error, or an error if the existing file may not be replaced.
     pub fn begin(path: &Path) -> io::Result<Draft> {
         Draft::begin_on(&System, path)
     }
@@ -72,17 +74,17 @@ impl Draft {
         Ok(Draft { file: empty(disk, directory(&path))?, path, old })
     }
 
-    /// The writer.
+    /// The temporary file, for writing.
     #[must_use]
     pub fn file(&self) -> &File {
         self.file.as_file()
     }
 
-    /// Renames the file, once all of it has reached the disk.
+    /// Synchronizes the file to disk and renames it to its final path.
     ///
     /// # Errors
-    /// The system's error. The previous file is then unchanged, unless only the directory could not be
-    /// synchronized.
+    /// The system's error. The previous file is then unchanged, unless only the synchronization of the directory
+    /// failed.
     pub fn commit(self) -> io::Result<()> {
         self.commit_on(&System)
     }
@@ -106,14 +108,14 @@ fn create(disk: &impl Disk, path: &Path, content: &[u8]) -> io::Result<()> {
     disk.sync_directory(dir)
 }
 
-/// An empty temporary file in a directory, which is created if it is missing.
+/// Creates an empty temporary file in `dir`, and `dir` if it is missing.
 fn empty(disk: &impl Disk, dir: &Path) -> io::Result<tempfile::NamedTempFile> {
     std::fs::create_dir_all(dir)?;
     stale::remove(dir);
     disk.create(dir)
 }
 
-/// Writes all of the content.
+/// Writes all of `content`, and retries short and interrupted writes.
 fn fill(disk: &impl Disk, draft: &mut tempfile::NamedTempFile, content: &[u8]) -> io::Result<()> {
     let mut rest = content;
     while !rest.is_empty() {
@@ -131,7 +133,7 @@ fn directory(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The target of a chain of links, whether it exists or not.
+/// Follows a chain of symbolic links and returns the final path, whether it exists or not.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -144,7 +146,7 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("its links form a circle"))
 }
 
-/// Whether a file may be replaced by another.
+/// Returns an error if the file may not be replaced: not a regular file, read-only, or with several hard links.
 fn replaceable(old: &Metadata) -> io::Result<()> {
     let refuse = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     if !old.is_file() {

@@ -1,4 +1,4 @@
-//! A fingerprint of texts that is the same on every machine and in every version.
+//! A fingerprint of byte strings that is the same on every machine and in every version of the program.
 
 /// FNV-1a over 64 bits; the standard library's hashes may change between versions.
 /// Source: Fowler, Noll, Vo, <http://www.isthe.com/chongo/tech/comp/fnv/>.

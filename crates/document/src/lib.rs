@@ -1,4 +1,5 @@
-//! YAML documents with positions: text → [`parse`] → [`Node`] → [`decode`], with [`Diagnostics`] for every problem found.
+//! YAML documents with positions: [`parse`] turns text into a [`Node`] tree, [`decode`] turns the tree into typed
+//! documents, and [`Diagnostics`] collects every problem found.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +23,7 @@ pub use sources::Sources;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Origin of an entry: the place that `e` opens in the editor and explanations refer to.
+/// Origin of an entry: the location that the key `e` opens in the editor and that explanations refer to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     /// The file as the user named it; embedded files begin with `built-in:`.
@@ -32,16 +33,16 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Marks built-in files.
+    /// Prefix of the names of built-in files.
     pub const BUILT_IN: &str = "built-in:";
 
-    /// Whether the entry is built in, and so has no file to edit.
+    /// Whether the entry is built in, so that there is no file to edit.
     #[must_use]
     pub fn is_built_in(&self) -> bool {
         self.file.starts_with(Origin::BUILT_IN)
     }
 
-    /// The directory that relative paths in the file start from.
+    /// Directory that relative paths in the file are resolved against. Empty for built-in entries.
     #[must_use]
     pub fn folder(&self) -> &Path {
         let file = (!self.is_built_in()).then(|| Path::new(&*self.file));

@@ -1,7 +1,7 @@
 //! A YAML document as a tree with positions.
 //!
-//! The typed documents are decoded from this tree rather than straight from text, so that every problem can name
-//! line and column, all missing fields can be listed at once, and unknown keys survive.
+//! Typed documents are decoded from this tree rather than directly from text, so that every diagnostic can state line
+//! and column, all missing fields are reported at once, and unknown keys are preserved.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -28,16 +28,16 @@ impl fmt::Display for Position {
 /// One node of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// What it is.
+    /// Its value.
     pub value: Value,
-    /// Where it begins.
+    /// Position at which it begins.
     pub at: Position,
 }
 
 /// The value of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// `null`, `~` or nothing.
+    /// `null`, `~` or an empty value.
     Null,
     /// `true` or `false`.
     Bool(bool),
@@ -65,13 +65,13 @@ pub struct Entry {
 }
 
 impl Node {
-    /// A node without a file.
+    /// Creates a node without a position in a file.
     #[must_use]
     pub fn synthetic(value: Value) -> Node {
         Node { value, at: Position::default() }
     }
 
-    /// The entries, if this is a mapping.
+    /// The entries if this is a mapping.
     #[must_use]
     pub fn entries(&self) -> Option<&[Entry]> {
         match &self.value {
@@ -80,7 +80,7 @@ impl Node {
         }
     }
 
-    /// The items, if this is a list.
+    /// The items if this is a list.
     #[must_use]
     pub fn items(&self) -> Option<&[Node]> {
         match &self.value {
@@ -89,7 +89,7 @@ impl Node {
         }
     }
 
-    /// The text, if this is text.
+    /// The text if this is a string.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.value {
@@ -98,7 +98,7 @@ impl Node {
         }
     }
 
-    /// The number, if this is a number of either kind.
+    /// The number if this is an integer or a float.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         match self.value {
@@ -115,20 +115,20 @@ impl Node {
         matches!(self.value, Value::Null)
     }
 
-    /// The value under `key`, if this is a mapping that has it.
+    /// The value under `key` if this is a mapping that contains it.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entries()?.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
-    /// The value under a path of keys.
+    /// The value under a path of nested keys.
     #[must_use]
     pub fn at_path(&self, path: &[&str]) -> Option<&Node> {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
 
-    /// This document overridden by `patch`: mappings merge key by key at every depth, everything else is
-    /// replaced. Positions of patched values are those of the patch, so problems refer to the override.
+    /// Returns this document overridden by `patch`. Mappings are merged key by key at every depth; any other value is
+    /// replaced. Patched values keep the positions of the patch, so that diagnostics refer to the override.
     #[must_use]
     pub fn merged(&self, patch: &Node) -> Node {
         let (Value::Map(base), Value::Map(over)) = (&self.value, &patch.value) else {
@@ -145,7 +145,7 @@ impl Node {
         Node { value: Value::Map(entries), at: self.at }
     }
 
-    /// A description for messages: `text "four"`, `a list of 3`.
+    /// Describes the value for diagnostics: `text "four"`, `a list of 3`.
     #[must_use]
     pub fn describe(&self) -> String {
         match &self.value {
@@ -192,7 +192,8 @@ impl Serialize for Node {
     }
 }
 
-/// JSON documents (batch lines, records) become the same tree, without positions. A duplicate key is an error.
+/// Deserializes JSON documents (batch lines, records) into the same tree, without positions. A duplicate key is an
+/// error.
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
         deserializer.deserialize_any(NodeVisitor)

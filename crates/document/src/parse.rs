@@ -1,4 +1,4 @@
-//! YAML text to a [`Node`] tree, bounded in size, depth and expansion.
+//! Parses YAML text into a [`Node`] tree, with limits on size, depth and expansion.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,24 +9,24 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use super::diagnostic::{Diagnostic, Diagnostics, Severity};
 use super::node::{Entry, Node, Position, Value};
 
-/// Largest file that is read. Real catalogs are a few hundred kilobytes.
+/// Size of the largest file that is read. Real catalogs are a few hundred kilobytes.
 pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
-/// Deepest nesting. Real documents stay under ten.
+/// Maximum nesting depth. Real documents stay under ten.
 const MAX_DEPTH: usize = 64;
-/// Most nodes a document may expand to, aliases written out and anchors kept: the limit that stops an alias bomb.
+/// Maximum number of nodes of a document with aliases expanded and anchors counted twice. This limit stops alias bombs.
 const MAX_NODES: usize = 500_000;
-/// Most commas of a document: the scanner keeps the content of a pair of brackets until they close, a third of a kilobyte
-/// for every value.
+/// Maximum number of commas in a document. The scanner buffers the content of a pair of brackets until they close, at a
+/// third of a kilobyte per value.
 const MAX_COMMAS: usize = 250_000;
-/// Most bytes of text a document may expand to, counted likewise.
+/// Maximum number of text bytes of a document, counted like [`MAX_NODES`].
 const MAX_TEXT_BYTES: usize = 2 * MAX_FILE_BYTES as usize;
-/// Most problems before the rest of a document is ignored.
+/// Number of problems after which the rest of a document is ignored.
 const MAX_PROBLEMS: usize = 100;
-/// Keys of a mapping that are compared one by one; a larger mapping keeps an index of them.
+/// Number of keys of a mapping up to which keys are compared one by one. A larger mapping has an index.
 const FEW_KEYS: usize = 32;
 
-/// Parses one YAML document. An empty file is `Null`. Problems go to `diagnostics`; `None` means that the text is
-/// not YAML at all or breaks a bound.
+/// Parses one YAML document. An empty file is `Null`. Problems are added to `diagnostics`. Returns `None` if the text
+/// is not YAML or exceeds a limit.
 #[must_use]
 pub fn parse(file: &Arc<str>, text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
     let mut builder = Builder {
@@ -68,20 +68,20 @@ fn clamp(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// A container that has not ended yet.
+/// A list or mapping whose end has not been reached.
 struct Open {
     node: Node,
     anchor: usize,
-    /// The key that waits for its value.
+    /// The key that was read last and has no value yet.
     key: Option<(String, Position)>,
-    /// `<<` values, merged below the explicit keys when the mapping ends.
+    /// Values of `<<` keys, merged when the mapping ends; explicit keys take precedence.
     merges: Vec<Node>,
-    /// Index of each key of a large mapping among its entries.
+    /// Index in `entries` of each key, for large mappings.
     index: HashMap<Cow<'static, str>, usize>,
 }
 
 impl Open {
-    /// Index of the entry with this key among `entries`, which are those of this mapping.
+    /// Index of the entry with this key in the mapping.
     fn position(&mut self, key: &str) -> Option<usize> {
         let Value::Map(entries) = &self.node.value else { return None };
         if entries.len() < FEW_KEYS {
@@ -100,7 +100,7 @@ impl Open {
     }
 }
 
-/// The size of a part of a document, in terms of the bounds.
+/// Size of a part of a document, for comparison with the limits.
 #[derive(Debug, Clone, Copy, Default)]
 struct Size {
     nodes: usize,
@@ -147,7 +147,7 @@ impl Builder<'_> {
         self.complain(Severity::Error, at, message, None);
     }
 
-    /// `None` ends the parse: a bound is broken.
+    /// Handles one event. Returns `None` to stop parsing because a limit is exceeded.
     fn take(&mut self, event: Event<'_>, span: Span) -> Option<()> {
         let at = Position { line: clamp(span.start.line()), column: clamp(span.start.col() + 1) };
         match event {
@@ -164,7 +164,7 @@ impl Builder<'_> {
             Event::Alias(anchor) => match self.anchors.get(&anchor).map(|(_, size)| *size) {
                 Some(size) if self.open.len() + size.depth > MAX_DEPTH => self.too_deep(at),
                 Some(size) => {
-                    // Counted before it is copied.
+                    // The size is counted before the node is copied, so that an alias bomb is not expanded.
                     self.grow(size, at)?;
                     let node = self.anchors.get(&anchor).map(|(node, _)| node.clone())?;
                     self.attach(node)
@@ -219,7 +219,7 @@ impl Builder<'_> {
         self.attach(node)
     }
 
-    /// Keeps the node of an anchor for aliases: a second copy, which is counted.
+    /// Stores a copy of the node for aliases, if it has an anchor, and counts that copy.
     fn anchor(&mut self, node: &Node, anchor: usize) -> Option<()> {
         if anchor > 0 {
             let size = Size::of(node);
@@ -296,7 +296,7 @@ fn key_text(node: &Node) -> Option<String> {
     }
 }
 
-/// A plain scalar by the rules of the YAML 1.2 core schema.
+/// Resolves a plain scalar by the rules of the YAML 1.2 core schema.
 #[must_use]
 pub fn scalar(text: &str) -> Value {
     match text {

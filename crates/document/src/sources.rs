@@ -1,4 +1,4 @@
-//! Where documents come from: the layers of directories, reading a file safely.
+//! Locations of documents: the layers of directories, and safe reading of files.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use super::node::Node;
 use super::parse::MAX_FILE_BYTES;
 use atlas_core::sort;
 
-/// Where the documents come from.
+/// Locations of the documents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sources {
     /// A directory with `targets.yaml`, `workloads.yaml` and `profiles/`, in place of the layers.
@@ -18,8 +18,8 @@ pub struct Sources {
     pub workloads: Option<PathBuf>,
     /// A directory of profiles, or one profile for every target, in place of the layers' profiles.
     pub hardware: Option<PathBuf>,
-    /// An experiment of the predecessor comparison tool or scenarios of the predecessor dashboard, in place of all targets
-    /// and workloads.
+    /// An experiment of the predecessor comparison tool or scenarios of the predecessor dashboard, in place of all
+    /// targets and workloads.
     pub config: Option<PathBuf>,
     /// The user's configuration directory, if there is one.
     pub config_dir: Option<PathBuf>,
@@ -28,19 +28,19 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// The sources without any flags.
+    /// Default sources, without any flags: the user's configuration directory and `workload/` of the working directory.
     #[must_use]
     pub fn usual() -> Sources {
         Sources { config_dir: config_dir(), working_dir: true, ..Sources::default() }
     }
 
-    /// Only the built-in documents.
+    /// Sources with only the built-in documents.
     #[must_use]
     pub fn built_in() -> Sources {
         Sources::default()
     }
 
-    /// The flags that name these files, as a command line repeats them.
+    /// The command-line flags that select these files.
     #[must_use]
     pub fn flags(&self) -> Vec<String> {
         let flags = [
@@ -54,7 +54,7 @@ impl Sources {
         given.flat_map(|(flag, path)| [flag.to_owned(), path.to_string_lossy().into_owned()]).collect()
     }
 
-    /// The files and directories to watch for changes, whether they exist yet or not.
+    /// Files and directories to watch for changes, whether they exist or not.
     #[must_use]
     pub fn watched(&self) -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> = self.layers();
@@ -65,7 +65,7 @@ impl Sources {
         paths
     }
 
-    /// Layer directories, lowest first.
+    /// Layer directories, lowest precedence first.
     pub fn layers(&self) -> Vec<PathBuf> {
         if let Some(dir) = &self.workload_dir {
             return vec![dir.clone()];
@@ -75,7 +75,7 @@ impl Sources {
     }
 }
 
-/// The user's configuration directory: `$ATLAS_CONFIG_DIR`, else the platform's default.
+/// The user's configuration directory: `$ATLAS_CONFIG_DIR`, or the platform's default.
 #[must_use]
 pub fn config_dir() -> Option<PathBuf> {
     if let Some(dir) = std::env::var_os("ATLAS_CONFIG_DIR").filter(|dir| !dir.is_empty()) {
@@ -84,13 +84,13 @@ pub fn config_dir() -> Option<PathBuf> {
     directories::ProjectDirs::from("", "", "atlas-fabric").map(|dirs| dirs.config_dir().to_path_buf())
 }
 
-/// The path of an entry in diagnostics: its name, else its kind.
+/// Path of an entry in diagnostics: its name, or its kind if it has none.
 pub fn entry_label(node: &Node, kind: &str) -> String {
     node.get("name").and_then(Node::text).map_or_else(|| kind.to_owned(), str::to_owned)
 }
 
-/// Whether there is a file or directory to read, or something that was meant to be one: a dangling link, a
-/// directory without permission. Only paths that certainly do not exist are skipped.
+/// Whether a file or directory exists, or something that was meant to be one, such as a dangling link or a directory
+/// without permission. Only paths that certainly do not exist return `false`.
 #[must_use]
 pub fn is_there(path: &Path) -> bool {
     match std::fs::symlink_metadata(path) {
@@ -99,8 +99,8 @@ pub fn is_there(path: &Path) -> bool {
     }
 }
 
-/// The YAML files of a directory, sorted, so that precedence does not depend on the file system. Hidden
-/// files are skipped, and a missing directory has none.
+/// Returns the YAML files of a directory, sorted so that precedence does not depend on the file system. Hidden files
+/// are skipped. A missing directory has none.
 pub fn yaml_files(dir: &Path) -> Result<Vec<PathBuf>, String> {
     if !is_there(dir) {
         return Ok(Vec::new());
@@ -128,14 +128,14 @@ pub fn read_text(path: &Path) -> Result<String, String> {
 
 /// Reads a regular file of at most `limit` bytes.
 pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
-    // Checked before it is opened: opening a pipe without a writer would block forever.
+    // The type is checked before the file is opened: opening a pipe without a writer would block forever.
     let meta = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?;
     if !meta.is_file() {
         return Err("cannot be read: not a regular file".to_owned());
     }
     let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
     let mut bytes = Vec::new();
-    // One byte beyond the bound detects "too large" even if the file grows while it is read.
+    // One byte beyond the limit detects a file that is too large even if it grows while it is read.
     file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
     if bytes.len() as u64 > limit {
         return Err(format!("larger than the maximum of {limit} bytes"));

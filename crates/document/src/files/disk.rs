@@ -1,4 +1,4 @@
-//! The system calls of a write, so that tests can let each of them fail.
+//! The system calls of a write, behind a trait so that tests can make each of them fail.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Write as _};
@@ -8,21 +8,21 @@ use tempfile::NamedTempFile;
 
 use super::stale::PREFIX;
 
-/// The calls of one write, in this order.
+/// The system calls of one write, in the order in which they are made.
 pub(super) trait Disk {
     /// Creates an empty temporary file, which is removed when it is dropped.
     fn create(&self, dir: &Path) -> io::Result<NamedTempFile>;
-    /// Writes some of the bytes, and returns how many.
+    /// Writes some of the bytes and returns their number.
     fn write(&self, file: &mut File, bytes: &[u8]) -> io::Result<usize>;
-    /// Gives a file the mode, owner and group of the one that it will replace.
+    /// Gives `file` the mode, owner and group of the file that it replaces.
     fn take_after(&self, file: &File, old: &Metadata) -> io::Result<()>;
-    /// Synchronizes a file.
+    /// Synchronizes a file to disk.
     fn sync(&self, file: &File) -> io::Result<()>;
-    /// Renames a file over another.
+    /// Renames a file to `path`, replacing an existing file.
     fn rename(&self, draft: NamedTempFile, path: &Path) -> io::Result<()>;
-    /// Creates a file; an existing one is an error.
+    /// Renames a file to `path`; fails if `path` exists.
     fn rename_new(&self, draft: NamedTempFile, path: &Path) -> io::Result<()>;
-    /// Synchronizes a directory.
+    /// Synchronizes a directory to disk.
     fn sync_directory(&self, dir: &Path) -> io::Result<()>;
 }
 
@@ -36,7 +36,7 @@ impl Disk for System {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
-            // The mode that the umask leaves, as for any new file.
+            // `tempfile` defaults to 0o600; with 0o666, the umask decides, as for any new file.
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
         builder.tempfile_in(dir)
@@ -52,11 +52,11 @@ impl Disk for System {
         let new = file.metadata()?;
         let group = (new.gid() != old.gid()).then_some(old.gid());
         let owner = (new.uid() != old.uid()).then_some(old.uid());
-        // Only root can give a file away; the group must stay, since others may read the file by it.
+        // Only root can change the owner. The group must be kept, since others may have read access through it.
         if owner.is_none() || std::os::unix::fs::fchown(file, owner, group).is_err() {
             std::os::unix::fs::fchown(file, None, group)?;
         }
-        // After the owner, since a change of owner takes special bits away.
+        // After `fchown`, which clears the setuid and setgid bits.
         file.set_permissions(old.permissions())
     }
 

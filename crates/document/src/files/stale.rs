@@ -1,16 +1,16 @@
-//! Temporary files of killed processes.
+//! Cleanup of temporary files that killed processes left behind.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How names of temporary files begin; six letters and digits follow.
+/// Prefix of the names of temporary files; six letters and digits follow.
 pub(super) const PREFIX: &str = ".atlas-";
-/// No write takes this long: a temporary file of this age is abandoned.
+/// Age from which a temporary file counts as abandoned. No write takes this long.
 const ABANDONED: Duration = Duration::from_secs(600);
 
-/// Directories that this process has cleaned.
+/// Directories that this process has cleaned already.
 static SEEN: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
 
 /// Removes abandoned temporary files of a directory, once per process. Errors are ignored.
@@ -25,7 +25,7 @@ pub(super) fn remove(dir: &Path) {
 pub(super) fn remove_older_than(dir: &Path, age: Duration) {
     let Ok(entries) = std::fs::read_dir(dir) else { return };
     for entry in entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_temporary)) {
-        // A time in the future, after a clock was set back, does not count.
+        // `elapsed` fails for a time in the future, after the clock was set back; such a file is kept.
         let old =
             entry.metadata().ok().filter(|meta| meta.is_file()).and_then(|meta| meta.modified().ok()?.elapsed().ok());
         if old.is_some_and(|old| old >= age) {

@@ -10,7 +10,7 @@ use tempfile::{NamedTempFile, TempDir, tempdir};
 
 use super::*;
 
-/// A disk whose calls fail from the `at`-th on, or that writes a few bytes at a time.
+/// A [`Disk`] whose calls fail from call number `at` on, and which writes a few bytes at a time if `short` is set.
 struct Faulty {
     calls: Cell<usize>,
     at: usize,
@@ -37,7 +37,7 @@ impl Disk for Faulty {
 
     fn write(&self, file: &mut File, bytes: &[u8]) -> io::Result<usize> {
         let some = if self.short { bytes.len().min(3) } else { bytes.len() };
-        // A full disk accepts a part first.
+        // A full disk accepts part of the data first.
         match self.call() {
             Ok(()) => System.write(file, &bytes[..some]),
             Err(error) => {
@@ -102,7 +102,8 @@ fn a_failed_write_leaves_the_old_or_the_new_file() {
                         assert_eq!(text, NEW);
                         break;
                     }
-                    // All calls but the last, which follows the rename.
+                    // Any call can fail before the rename. Only the last call, which synchronizes the directory,
+                    // follows it.
                     Err(error) => {
                         assert_eq!(error.raw_os_error(), Some(errno));
                         assert!(text == OLD || text == NEW && disk.calls.get() == at + 1, "call {at}: {text}");
