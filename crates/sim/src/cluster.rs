@@ -1,8 +1,8 @@
-//! Several jobs on one cluster: how long each job waits under each scheduler, what stays idle, and which jobs slow each other down.
+//! Several jobs on one cluster: wait of each job under each scheduler, idle accelerators, and contention between jobs.
 //!
 //! A job gets all its accelerators at once and, except under [`Scheduler::Gang`], keeps them until it ends. With a
-//! [`Fabric`], their location matters: jobs whose collectives cross the same uplinks slow each other down (`contention`)
-//! while they run at the same time.
+//! [`Fabric`], their location matters: jobs whose collectives use the same uplinks slow each other down (`contention`)
+//! while they run concurrently.
 
 mod contention;
 mod fabric;
@@ -15,52 +15,53 @@ use super::range::{OutOfRange, Ranges};
 pub use contention::Traffic;
 pub use fabric::{Fabric, Placement};
 
-/// The input.
+/// Input of [`simulate`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
-    /// Accelerators of the cluster.
+    /// Number of accelerators of the cluster.
     pub accelerators: u32,
     /// The jobs.
     pub jobs: Vec<Job>,
-    /// Which job goes next.
+    /// How jobs are scheduled.
     pub scheduler: Scheduler,
-    /// What jobs share; `None` if jobs do not contend.
+    /// Shared network; `None` if jobs do not contend.
     pub fabric: Option<Fabric>,
 }
 
 /// One job.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Job {
-    /// When it is submitted, seconds.
+    /// Time of submission, s.
     pub submitted: f64,
-    /// Accelerators that it needs, all at once.
+    /// Number of accelerators that it needs, all at once.
     pub accelerators: u32,
-    /// How long it runs alone, seconds.
+    /// Run time without contention, s.
     pub seconds: f64,
-    /// Time limit, at which it is ended. Infinite by default: the scheduler then assumes its time alone.
+    /// Time limit after which it is stopped, s. Infinite by default: the scheduler then assumes its run time without
+    /// contention.
     pub limit: f64,
-    /// What it sends.
+    /// Traffic of the job.
     pub traffic: Traffic,
 }
 
 impl Job {
-    /// Seconds that the scheduler assumes it will run.
+    /// Run time that the scheduler assumes, s.
     fn promised(&self) -> f64 {
         if self.limit.is_finite() { self.limit } else { self.seconds }
     }
 }
 
-/// Which job goes next.
+/// How jobs are scheduled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scheduler {
     /// First come, first served: no job overtakes another.
     Fifo,
-    /// First come, first served, but a job that does not delay the first one may overtake it (EASY; Lifka, JSSPP 1995;
-    /// Slurm's `sched/backfill` with one reservation).
+    /// First come, first served, but a job may overtake the first in the queue if it does not delay it (EASY; Lifka,
+    /// JSSPP 1995; Slurm's `sched/backfill` with one reservation).
     Backfill,
     /// Jobs take turns, all accelerators of a job at once.
     Gang {
-        /// Seconds of a turn.
+        /// Length of a time slice, s.
         slice: f64,
     },
 }
@@ -68,39 +69,39 @@ pub enum Scheduler {
 /// Times of one job, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct JobRecord {
-    /// When it began.
+    /// Start time.
     pub begin: f64,
-    /// When it ended.
+    /// End time.
     pub end: f64,
-    /// From submission to beginning.
+    /// Time from submission to start.
     pub wait: f64,
-    /// Time from submission to end over its run time alone.
+    /// Time from submission to end, over its run time without contention.
     pub slowdown: f64,
-    /// Run time over run time alone: the slowdown by other jobs' traffic.
+    /// Run time over run time without contention: the slowdown by the traffic of other jobs.
     pub contention: f64,
-    /// Whether its limit ended it.
+    /// Whether it was stopped at its limit.
     pub cut: bool,
 }
 
-/// The answer.
+/// Results of a simulation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Output {
-    /// The jobs, in the input's order; `None` for one that did not end.
+    /// Records of the jobs, in the order of the input; `None` for a job that did not end.
     pub jobs: Vec<Option<JobRecord>>,
-    /// Seconds before beginning.
+    /// Time from submission to start, s.
     pub wait: Quantiles,
-    /// Time from submission to end over run time alone.
+    /// Time from submission to end over run time without contention.
     pub slowdown: Quantiles,
-    /// Time until the last job ended.
+    /// Time until the last job ended, s.
     pub seconds: f64,
     /// Mean share of accelerators in use.
     pub utilization: f64,
-    /// Mean number of jobs that wait.
+    /// Mean number of waiting jobs.
     pub waiting: f64,
 }
 
 impl Input {
-    /// Everything that is invalid.
+    /// Returns all problems of the input.
     pub fn problems(&self) -> Vec<OutOfRange> {
         let mut r = Ranges::default();
         r.check("accelerators", f64::from(self.accelerators), 1.0, f64::from(u32::MAX));
@@ -129,7 +130,7 @@ impl Input {
 ///
 /// # Errors
 ///
-/// Everything in the input that is invalid, at once.
+/// Returns all invalid parts of the input at once.
 pub fn simulate(input: &Input, progress: &Progress) -> Result<Output, Vec<OutOfRange>> {
     let problems = input.problems();
     if !problems.is_empty() {
@@ -184,7 +185,7 @@ mod tests {
         let service = Distribution::Exponential { mean: 3.4 };
         let station = queueing::Input { between, service, servers: 4, customers, warm_up: 0 };
         let expected = queueing::simulate(&station, 5, &Progress::new());
-        // The same draws: arrivals and services come from streams of their own.
+        // The same draws: arrivals and services have separate streams.
         let (mut gaps, mut services) = (Stream::new(5, 0, 0), Stream::new(5, 1, 0));
         let mut at = 0.0;
         let one = |k| {
@@ -200,7 +201,8 @@ mod tests {
 
     #[test]
     fn backfilled_jobs_do_not_delay_the_first() {
-        // Four of eight run for 100 s; the first in line needs all eight; a short and a long small job stand behind it.
+        // Four of eight run for 100 s; the first in the queue needs all eight; a short and a long small job are behind
+        // it.
         let jobs = vec![job(0.0, 4, 100.0), job(1.0, 8, 50.0), job(2.0, 2, 40.0), job(3.0, 2, 150.0)];
         let fifo = run_of(Scheduler::Fifo, 8, jobs.clone());
         let filled = run_of(Scheduler::Backfill, 8, jobs);
@@ -238,7 +240,7 @@ mod tests {
         assert_eq!(wide.problems().len(), 4);
     }
 
-    /// Two accelerators to a host, two hosts to a leaf, an uplink as wide as one host.
+    /// Two accelerators per host, two hosts per leaf, uplinks with the bandwidth of one host.
     fn shared(scheduler: Scheduler, placement: Placement, jobs: Vec<Job>) -> Output {
         let fabric = Fabric { accelerators_per_host: 2, hosts_per_leaf: 2, oversubscription: 2.0, placement };
         let input = Input { accelerators: 8, jobs, scheduler, fabric: Some(fabric) };
@@ -254,15 +256,15 @@ mod tests {
     fn jobs_on_one_uplink_slow_each_other_while_both_run() {
         let gang = Scheduler::Gang { slice: 10.0 };
         for scheduler in [Scheduler::Fifo, Scheduler::Backfill, gang] {
-            // Spread over both leaves, both jobs cross both uplinks: the second comes after fifty of a hundred seconds,
-            // and takes twice its sixty; the first has its other fifty meanwhile in a hundred.
+            // Spread over both leaves, both jobs use both uplinks. The second starts after fifty of the first one's
+            // hundred seconds, and takes twice its sixty. The first completes its other fifty in a hundred.
             let out = shared(scheduler, Placement::Spread, vec![sending(0.0, 100.0), sending(50.0, 60.0)]);
             let (first, second) = (out.jobs[0].unwrap(), out.jobs[1].unwrap());
             assert!((first.end - 150.0).abs() < 1e-3, "{scheduler:?} {first:?}");
             assert!((first.contention - 1.5).abs() < 1e-4, "{first:?}");
-            // Fifty of its seconds together with the other, ten alone.
+            // Fifty of its seconds concurrently with the other job, ten alone.
             assert!((second.end - 160.0).abs() < 1e-3, "{scheduler:?} {second:?}");
-            // Packed under leaves of their own, they run as if alone.
+            // Packed under separate leaves, they run without contention.
             let out = shared(scheduler, Placement::Packed, vec![sending(0.0, 100.0), sending(50.0, 60.0)]);
             for (record, end) in out.jobs.iter().flatten().zip([100.0, 110.0]) {
                 assert!((record.end - end).abs() < 1e-6 && (record.contention - 1.0).abs() < 1e-9, "{record:?}");
@@ -276,7 +278,7 @@ mod tests {
         let out = shared(Scheduler::Fifo, Placement::Spread, vec![limited, sending(0.0, 100.0)]);
         let (first, second) = (out.jobs[0].unwrap(), out.jobs[1].unwrap());
         assert!(first.cut && (first.end - 80.0).abs() < 1e-6 && (first.contention - 2.0).abs() < 1e-4, "{first:?}");
-        // The other had forty of its seconds in eighty, and then the uplinks to itself.
+        // The other job completes forty of its seconds in eighty, and then has the uplinks to itself.
         assert!(!second.cut && (second.end - 140.0).abs() < 1e-3, "{second:?}");
     }
 }

@@ -1,18 +1,18 @@
 //! Discrete-event simulation.
 //!
-//! It covers what closed forms do not: contention, bursts, imbalance, stragglers and failures. Every part takes plain data,
-//! a seed and a [`kernel::Progress`], and returns plain data; equal input and seed give bit-identical results. There is no
-//! I/O and no clock other than the simulated one.
+//! Covers what closed-form estimates do not: contention, bursts, imbalance, stragglers and failures. Every simulation
+//! takes plain data, a seed and a [`kernel::Progress`], and returns plain data. Equal inputs and seeds give
+//! bit-identical results. There is no I/O, and no clock other than the simulated one.
 //!
-//! * [`kernel`] – time, queue of events, random streams, statistics, replications
+//! * [`kernel`] – time, event queue, random streams, statistics, replications
 //! * [`network`] – collectives as flows over links
 //! * [`serving`] – requests through batching engines
 //! * [`training`] – steps through pipelines, failures and checkpoints
 //! * [`cluster`] – several jobs and a scheduler
-//! * [`range`] – numbers out of range
-//! * [`replay`] – a recorded step with other task times
-//! * [`scaling`] – efficiency of a series of cluster sizes
-//! * [`queueing`] – one station with many servers: the kernel compared with queueing theory
+//! * [`range`] – range checks of numbers
+//! * [`replay`] – reruns a recorded step with other task times
+//! * [`scaling`] – efficiency over a series of cluster sizes
+//! * [`queueing`] – one station with many servers, to compare the kernel with queueing theory
 
 #![forbid(unsafe_code)]
 

@@ -1,34 +1,34 @@
-//! One station: arrivals, a queue in order of arrival, equal servers (G/G/m). The kernel is compared with queueing
-//! theory with it, and against other simulators in the benches.
+//! One station: arrivals, a FIFO queue, equal servers (G/G/m). It serves to compare the kernel with queueing theory,
+//! and with other simulators in the benchmarks.
 
 use super::kernel::{Distribution, EventQueue, Model, Progress, Stream, Tally, Time, TimeWeighted, run};
 use std::collections::VecDeque;
 
-/// The input.
+/// Input of [`simulate`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Input {
     /// Seconds between arrivals.
     pub between: Distribution,
     /// Seconds of service.
     pub service: Distribution,
-    /// Equal servers.
+    /// Number of equal servers.
     pub servers: u32,
-    /// Customers that are counted.
+    /// Number of customers in the statistics.
     pub customers: u64,
-    /// Customers before them that are not counted, because the queue starts empty.
+    /// Number of customers before those, excluded from the statistics because the queue starts empty.
     pub warm_up: u64,
 }
 
 /// Means over the counted customers.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Output {
-    /// Seconds before service.
+    /// Seconds waited before service.
     pub wait: Tally,
     /// Seconds from arrival to departure.
     pub sojourn: Tally,
-    /// Mean number waiting, over time.
+    /// Time-weighted mean number of waiting customers.
     pub waiting: f64,
-    /// Mean number of busy servers, over time.
+    /// Time-weighted mean number of busy servers.
     pub busy: f64,
     /// Events handled.
     pub events: u64,

@@ -1,4 +1,4 @@
-//! Numbers of an input that are out of range, collected so that all are reported at once.
+//! Range checks of input numbers. Violations are collected so that all are reported at once.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! Runs a recorded step again: tasks with dependencies, on lanes that run one task at a time.
+//! Reruns a recorded step: tasks with dependencies, on lanes that run one task at a time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -8,40 +8,41 @@ use crate::kernel::Time;
 /// One task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    /// The lane that it takes; `None` if it takes none.
+    /// Lane that the task occupies, if any.
     pub lane: Option<u32>,
-    /// How long it takes, s.
+    /// Duration, s.
     pub seconds: f64,
-    /// Delay between the end of its dependencies and its beginning, s.
+    /// Delay between the end of the last dependency and the start of the task, s.
     pub delay: f64,
-    /// Tasks that it waits for, by their place in the list.
+    /// Dependencies, as indices into the list of tasks.
     pub after: Vec<u32>,
 }
 
-/// What happened.
+/// Result of a replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Output {
-    /// From the begin of the step to the end of its last task, s.
+    /// Time from the start of the step to the end of its last task, s.
     pub seconds: f64,
-    /// Begin and end of every task, s.
+    /// Start and end of every task, s.
     pub times: Vec<(f64, f64)>,
 }
 
-/// Why a step cannot be run.
+/// Reason why a step cannot be replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
-    /// Tasks wait for each other.
+    /// Tasks depend on each other in a cycle. Holds the number of tasks that could not run.
     #[error("{0} tasks wait for each other in a circle")]
     Circle(usize),
-    /// A task waits for one that is not there, or has no time.
+    /// A dependency is not in the list, or a time is negative or not finite. Holds the index of a task.
     #[error("task {0} waits for a task that is not there, or its time is no number")]
     Task(usize),
 }
 
-/// Runs the step. A lane takes its tasks in the order in which they are ready, at one moment in the order of the list.
+/// Replays the step. A lane runs its tasks in the order in which they become ready; ties are resolved by their order in
+/// the list.
 ///
 /// # Errors
-/// Tasks that wait for each other, or for none of the list.
+/// Returns an error for cyclic dependencies, for dependencies that are not in the list, and for invalid times.
 pub fn replay(tasks: &[Task]) -> Result<Output, ReplayError> {
     let sound = |seconds: f64| seconds.is_finite() && seconds >= 0.0;
     let mut waiting: Vec<usize> = Vec::with_capacity(tasks.len());

@@ -1,15 +1,15 @@
 //! Scaling efficiency of a series of runs, and the size at which it breaks down.
 
-/// A run of one size.
+/// A run at one size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
-    /// Accelerators.
+    /// Number of accelerators.
     pub accelerators: f64,
-    /// Seconds of a step.
+    /// Step time, s.
     pub seconds: f64,
 }
 
-/// How the work grows with the accelerators.
+/// How the work grows with the number of accelerators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     /// Constant work: ideally time is inversely proportional to accelerators (strong scaling).
@@ -21,18 +21,20 @@ pub enum Work {
 /// Efficiency below which scaling counts as broken down by default, as in the predecessor's simulator.
 pub const BROKEN: f64 = 0.7;
 
-/// The series against its smallest run.
+/// Efficiencies of a series, relative to its smallest run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scaling {
-    /// Efficiency of each run, in order of accelerators: speed-up over the ideal one.
+    /// Number of accelerators and efficiency (speed-up over ideal speed-up) of each run, in ascending order of
+    /// accelerators.
     pub efficiencies: Vec<(f64, f64)>,
-    /// The first scale below the limit.
+    /// Smallest number of accelerators with an efficiency below the limit.
     pub broken_at: Option<f64>,
-    /// The largest scale at or above it.
+    /// Largest number of accelerators with an efficiency at or above the limit.
     pub largest_efficient: Option<f64>,
 }
 
-/// Efficiencies of `runs`, and where they fall below `limit`. Runs whose numbers are not positive are left out.
+/// Computes the efficiencies of `runs`, and where they fall below `limit`. Runs with numbers that are not positive and
+/// finite are ignored.
 pub fn scaling(runs: &[Run], work: Work, limit: f64) -> Scaling {
     let sound =
         |r: &&Run| r.accelerators > 0.0 && r.seconds > 0.0 && r.accelerators.is_finite() && r.seconds.is_finite();

@@ -1,9 +1,10 @@
 //! Concurrent jobs on one fabric: each computes on its own hosts and reduces gradients in a ring over shared links.
 //!
-//! Hosts are connected to leaf switches, leaves to one core. The bandwidth of a leaf's uplinks is that of its hosts over
-//! the oversubscription, evenly spread over cables. Flows share links max-min fairly. A job's collectives begin when they
-//! would begin if it ran alone, and its step ends when both they and the computation have ended. Not simulated: collisions
-//! of hashed routes, and traffic of a job other than its data-parallel collectives.
+//! Hosts are connected to leaf switches, leaves to one core. The bandwidth of a leaf's uplinks is that of its hosts
+//! over the oversubscription, spread evenly over cables. Flows share links max-min fairly. The collectives of a job
+//! begin at the same point of its step as without contention, and a step ends when both collectives and computation
+//! have ended. Not simulated: collisions of hashed routes, and traffic of a job other than its data-parallel
+//! collectives.
 #![expect(clippy::indexing_slicing, reason = "jobs are numbered here, and links are laid here")]
 
 use super::fabric::Fabric;
@@ -13,38 +14,39 @@ use crate::network::routing::Route;
 use crate::network::topology::Topology;
 use crate::network::{NodeKind, Wire};
 
-/// Steps of every job that its mean step is taken from, after a first one that is not counted.
+/// Number of steps of every job over which its step time is averaged, after a first one that is not counted.
 const STEPS: u32 = 12;
-/// Maximum events; then the steps so far are used. Reached if jobs' steps differ in length by orders of magnitude.
+/// Maximum number of events, after which the steps so far are used. Reached if step times of jobs differ by orders of
+/// magnitude.
 const MOST_EVENTS: u64 = 2_000_000;
-/// Purpose of the random streams that draw each job's initial position in its step.
+/// Purpose of the random streams for the initial position of each job in its step.
 const OFFSET: u32 = 41;
-/// Bytes per second of a host. Arbitrary: traffic is given in seconds at this rate.
+/// Bandwidth of a host, bytes per second. Arbitrary: traffic is given in seconds at this rate.
 const HOST: f64 = 1e9;
 
-/// A job's step when it runs alone, seconds.
+/// Step of a job without contention, s.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Traffic {
-    /// The step.
+    /// Step time.
     pub step: f64,
-    /// Seconds of its collectives, at the full bandwidth of its hosts; 0 if it sends nothing.
+    /// Duration of its collectives at the full bandwidth of its hosts; 0 if it sends nothing.
     pub collectives: f64,
-    /// Seconds of them that overlap with computation.
+    /// Part of the collectives that overlaps with computation.
     pub hidden: f64,
 }
 
 impl Traffic {
-    /// Clamped so that collectives are no longer than the step, and the hidden part no longer than the collectives.
+    /// Returns the traffic with collectives clamped to the step time, and the hidden part clamped to the collectives.
     fn bounded(self) -> Traffic {
         let collectives = self.collectives.clamp(0.0, self.step);
         Traffic { step: self.step, collectives, hidden: self.hidden.clamp(0.0, collectives) }
     }
 }
 
-/// A job where it runs.
+/// A job and its location.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Placed<'a> {
-    /// Its hosts and how many accelerators it has of each, in order.
+    /// Its hosts, and the number of its accelerators on each, in order.
     pub(super) places: &'a [(u32, u32)],
     pub(super) traffic: Traffic,
 }
@@ -54,12 +56,12 @@ impl Fabric {
         host / self.hosts_per_leaf.max(1)
     }
 
-    /// Bandwidth of a leaf's uplinks together, in hosts'.
+    /// Total bandwidth of the uplinks of a leaf, in units of a host's bandwidth.
     fn uplink(&self) -> f64 {
         f64::from(self.hosts_per_leaf.max(1)) / self.oversubscription.max(1.0)
     }
 
-    /// Every job's step when all run at once, over its step alone.
+    /// Returns the step time of each job when all run concurrently, over its step time without contention.
     pub(super) fn slowdowns(&self, jobs: &[Placed<'_>], seed: u64) -> Vec<f64> {
         let mut out = vec![1.0; jobs.len()];
         let sends: Vec<usize> = (0..jobs.len()).filter(|&at| self.sends(&jobs[at])).collect();
@@ -76,7 +78,7 @@ impl Fabric {
         out
     }
 
-    /// Whether a job uses links that others may use: uplinks, or NICs of a host that it shares.
+    /// Whether a job uses links that others may use: uplinks, or network cards of a host that it shares.
     fn sends(&self, job: &Placed<'_>) -> bool {
         let crosses = match (job.places.first(), job.places.last()) {
             (Some(first), Some(last)) => self.leaf(first.0) != self.leaf(last.0) && self.oversubscription > 1.0,
@@ -86,8 +88,8 @@ impl Fabric {
         job.traffic.step > 0.0 && job.traffic.collectives > 0.0 && (crosses || shares)
     }
 
-    /// Leaves, the core and the cables between them: host `h` sends over link `2 h` and receives over the next, leaf `l`
-    /// likewise after all hosts.
+    /// Builds the topology of hosts, leaves and the core. Host `h` sends over link `2 h` and receives over `2 h + 1`;
+    /// the links of leaf `l` follow in the same way after those of all hosts.
     fn topology(&self, hosts: u32) -> Topology {
         let mut t = Topology::default();
         t.nodes(NodeKind::Accelerator, hosts);
@@ -115,7 +117,7 @@ impl Fabric {
         Route { links, latency: Time::ZERO, bandwidth }
     }
 
-    /// Mean seconds of every job's step.
+    /// Returns the mean step time of every job, s.
     fn steps(&self, jobs: &[Placed<'_>], hosts: u32, seed: u64) -> Vec<f64> {
         let mut queue = EventQueue::with_capacity(256);
         let sides = jobs.iter().zip(0..).map(|(job, number)| {
@@ -174,13 +176,13 @@ impl Fabric {
 
 #[derive(Debug, Clone, Copy)]
 enum Event {
-    /// A job's step begins.
+    /// A step of a job begins.
     Begin(u32),
-    /// Its collectives may begin.
+    /// Collectives of a job may begin.
     Ready(u32),
-    /// Its computation ends.
+    /// The computation of a job ends.
     Computed(u32),
-    /// Something in the network.
+    /// An event of the network.
     Network(NetworkEvent),
 }
 
@@ -192,14 +194,14 @@ impl From<NetworkEvent> for Event {
 
 /// A running job.
 struct Side {
-    /// From each host to the next.
+    /// Routes from each host to the next in the ring.
     routes: Vec<Route>,
     traffic: Traffic,
-    /// Unfinished hops of the step's collectives.
+    /// Number of unfinished hops of the current collectives.
     pending: usize,
     computing: bool,
     steps: u32,
-    /// When its first and its last step ended.
+    /// End of its first and of its last step.
     first: Time,
     last: Time,
 }
@@ -244,7 +246,7 @@ mod tests {
         hosts.iter().map(|&host| (host, 8)).collect()
     }
 
-    /// Slowdowns of jobs on these hosts, all with the same traffic.
+    /// Slowdowns of jobs on the given hosts, all with the same traffic.
     fn slowdowns(fabric: Fabric, hosts: &[&[u32]], traffic: Traffic) -> Vec<f64> {
         let places: Vec<Vec<(u32, u32)>> = hosts.iter().map(|hosts| places(hosts)).collect();
         let jobs: Vec<Placed<'_>> = places.iter().map(|places| Placed { places, traffic }).collect();
@@ -255,14 +257,14 @@ mod tests {
 
     #[test]
     fn two_equal_jobs_over_one_bottleneck_get_half_each() {
-        // An uplink as wide as one host, and nothing but sending: twice the bytes in twice the time.
+        // Uplinks with the bandwidth of one host, and no computation: twice the bytes take twice the time.
         for slowdown in slowdowns(fabric(4.0), &[&[0, 4], &[1, 5]], SENDING) {
             assert!((slowdown - 2.0).abs() < 1e-6, "{slowdown}");
         }
         for slowdown in slowdowns(fabric(4.0), &[&[0, 4], &[1, 5], &[2, 6]], SENDING) {
             assert!((slowdown - 3.0).abs() < 1e-6, "{slowdown}");
         }
-        // An uplink for two of them delays no job; with three jobs it delays each by half.
+        // Uplinks for two jobs delay none of two, but delay each of three by half.
         assert_eq!(slowdowns(fabric(2.0), &[&[0, 4], &[1, 5]], SENDING), [1.0, 1.0]);
         for slowdown in slowdowns(fabric(2.0), &[&[0, 4], &[1, 5], &[2, 6]], SENDING) {
             assert!((slowdown - 1.5).abs() < 1e-6, "{slowdown}");
@@ -272,15 +274,16 @@ mod tests {
     #[test]
     fn jobs_under_leaves_of_their_own_do_not_disturb_each_other() {
         assert_eq!(slowdowns(fabric(8.0), &[&[0, 1, 2, 3], &[4, 5, 6, 7]], SENDING), [1.0, 1.0]);
-        // Nor do jobs that cross other uplinks: on 0 and 1, and on 2 and 3.
+        // Jobs that use different uplinks do not contend either: on leaves 0 and 1, and on 2 and 3.
         assert_eq!(slowdowns(fabric(4.0), &[&[0, 4], &[8, 12]], SENDING), [1.0, 1.0]);
-        // One that crosses is not held up by one that does not.
+        // A job that crosses leaves is not delayed by one that does not.
         assert_eq!(slowdowns(fabric(4.0), &[&[0, 4], &[1, 2]], SENDING), [1.0, 1.0]);
     }
 
     #[test]
     fn contention_first_delays_exposed_communication() {
-        // A fifth of the step, half of which overlaps: however the others stand, no more than the fifth takes longer.
+        // A fifth of the step, half of which overlaps: whatever the offsets of the jobs, only that fifth can take
+        // longer.
         let some = Traffic { step: 1.0, collectives: 0.2, hidden: 0.1 };
         let all = Traffic { step: 1.0, collectives: 0.2, hidden: 0.2 };
         let hosts: [&[u32]; 3] = [&[0, 4], &[1, 5], &[2, 6]];
@@ -288,7 +291,7 @@ mod tests {
         for slowdown in shown.iter().chain(&hidden) {
             assert!((1.0..=1.0 + 0.4 + 1e-9).contains(slowdown), "{slowdown}");
         }
-        // A job without traffic runs as if alone.
+        // A job without traffic runs without contention.
         let places = [places(&[0, 4]), places(&[1, 5])];
         let jobs = [
             Placed { places: &places[0], traffic: SENDING },
@@ -299,7 +302,7 @@ mod tests {
 
     #[test]
     fn bytes_are_conserved_over_a_shared_uplink() {
-        // Two jobs of different size over one uplink: together they never send more than it carries.
+        // Two jobs of different size over one uplink: together they never exceed its bandwidth.
         let places = [places(&[0, 4]), places(&[1, 5])];
         let long = Traffic { step: 2.0, collectives: 2.0, hidden: 0.0 };
         let jobs = [Placed { places: &places[0], traffic: SENDING }, Placed { places: &places[1], traffic: long }];

@@ -3,11 +3,11 @@
 /// Hosts under leaf switches under one core.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fabric {
-    /// Accelerators of a host.
+    /// Accelerators per host.
     pub accelerators_per_host: u32,
-    /// Hosts of a leaf.
+    /// Hosts per leaf.
     pub hosts_per_leaf: u32,
-    /// Bandwidth of a leaf's hosts over that of its uplinks (1 = non-blocking).
+    /// Bandwidth of the hosts of a leaf over that of its uplinks (1 = non-blocking).
     pub oversubscription: f64,
     /// How jobs are placed.
     pub placement: Placement,
@@ -16,9 +16,11 @@ pub struct Fabric {
 /// How jobs are placed on leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Placement {
-    /// Under as few leaves as possible, the fullest that suffices first (Slurm's `topology/tree`).
+    /// Under as few leaves as possible, preferring the leaf with the least free capacity that suffices (Slurm's
+    /// `topology/tree`).
     #[default]
     Packed,
-    /// Host by host under the leaf with the most left (Slurm's `--distribution=cyclic` over switches).
+    /// Host by host, always under the leaf with the most free accelerators (Slurm's `--distribution=cyclic` over
+    /// switches).
     Spread,
 }

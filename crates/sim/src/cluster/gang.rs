@@ -1,22 +1,22 @@
-//! Gang scheduling: jobs take turns, all accelerators of a job at once (Ousterhout, *Scheduling techniques for concurrent
-//! systems*, ICDCS 1982; Slurm's `gang/timeslice`). A row is a set of jobs that fit at the same time; rows run in turn, each
-//! for a slice. A job joins the first row with room for it, or starts a new one. Switching is free. Time limits count
-//! seconds of the job's run time alone.
+//! Gang scheduling: jobs take turns, all accelerators of a job at once (Ousterhout, *Scheduling techniques for
+//! concurrent systems*, ICDCS 1982; Slurm's `gang/timeslice`). A row is a set of jobs that fit concurrently; rows run
+//! in turn, each for a time slice. A job joins the first row in which it fits, or starts a new one. Switching takes no
+//! time. Time limits apply to the run time of a job without contention.
 
 use super::contention::Placed;
 use super::hosts::Hosts;
 use super::{Input, Output, turns};
 use crate::kernel::{EventQueue, Handle, Model, Progress, Time, TimeWeighted, run};
 
-/// Picoseconds of work that may be left by rounding.
+/// Remaining work that is attributed to rounding, in picoseconds.
 const ROUNDING: u64 = 1000;
 
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Submitted(u32),
-    /// The running row's slice ends.
+    /// The time slice of the running row ends.
     Turn,
-    /// The first job of the running row to finish ends.
+    /// The first job of the running row completes.
     Through,
 }
 
@@ -32,14 +32,13 @@ struct Gang<'a> {
     input: &'a Input,
     slice: Time,
     rows: Vec<Row>,
-    /// The row that runs, and since when it was last accounted for.
+    /// Index of the running row, and the time until which it is accounted for.
     turn: usize,
     since: Time,
-    /// What every job still has to run, and when it first ran.
+    /// Remaining work of every job, and when it first ran.
     rest: Vec<Time>,
     begun: Vec<Option<Time>>,
-    /// Where every job is put in its row, how much longer its work takes alongside the others there, and for how long it has
-    /// run.
+    /// Accelerators of every job in its row, its slowdown by the other jobs of the row, and its run time so far.
     places: Vec<Vec<(u32, u32)>>,
     slowdown: Vec<f64>,
     ran: Vec<Time>,
@@ -62,7 +61,7 @@ impl Gang<'_> {
                 let worked = if slowdown > 1.0 { Time::from_seconds(span.seconds() / slowdown) } else { span };
                 if let (Some(rest), Some(ran)) = (self.rest.get_mut(job as usize), self.ran.get_mut(job as usize)) {
                     *rest = rest.since(worked);
-                    // Rounding of the clock is not work.
+                    // The remainder is a rounding error of the clock.
                     if rest.ps() <= ROUNDING {
                         *rest = Time::ZERO;
                     }
@@ -90,7 +89,7 @@ impl Gang<'_> {
         self.contend(at);
     }
 
-    /// Computes the slowdowns of the jobs of a row when they run at the same time.
+    /// Computes the slowdowns of the jobs of a row when they run concurrently.
     fn contend(&mut self, row: usize) {
         let (Some(fabric), Some(row)) = (&self.input.fabric, self.rows.get(row)) else { return };
         let placed = |&job: &u32| {
@@ -105,7 +104,7 @@ impl Gang<'_> {
         }
     }
 
-    /// Removes finished jobs; empty rows are dropped.
+    /// Removes finished jobs and empty rows.
     fn finish(&mut self, now: Time) {
         let Some(row) = self.rows.get_mut(self.turn) else { return };
         let rest = &self.rest;
@@ -128,7 +127,7 @@ impl Gang<'_> {
         }
         if row.jobs.is_empty() {
             self.rows.remove(self.turn);
-            // The next row has come into its place.
+            // The next row has moved to this index.
             self.begin_turn();
         } else {
             self.contend(self.turn);
@@ -142,7 +141,7 @@ impl Gang<'_> {
         self.turn_ends = Handle::NONE;
     }
 
-    /// Sets the levels and schedules the next event.
+    /// Updates the levels and schedules the next event.
     fn expect(&mut self, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         queue.cancel(self.through);
@@ -183,7 +182,7 @@ impl Model for Gang<'_> {
                 self.begin_turn();
             }
             Event::Through => {
-                // The end of a slice that ended early.
+                // The end of a time slice that has ended early.
                 let ends = self.turn_ends;
                 self.finish(now);
                 if self.turn_ends != ends {
@@ -248,7 +247,7 @@ mod tests {
     #[test]
     fn two_that_do_not_fit_together_take_turns() {
         let out = run_of(10.0, 8, vec![job(0.0, 8, 100.0), job(0.0, 8, 40.0)]);
-        // Turns of ten seconds: the second has had its forty after four of its own and four of the first's.
+        // Time slices of ten seconds: the second job has completed its forty seconds after four slices of each.
         let (long, short) = (out.jobs[0].unwrap(), out.jobs[1].unwrap());
         assert_eq!((short.begin, short.end, long.end), (10.0, 80.0, 140.0));
         assert!((out.utilization - 1.0).abs() < 1e-9);
@@ -264,14 +263,14 @@ mod tests {
     fn short_turns_share_the_machine_and_all_work_is_done() {
         let jobs: Vec<Job> = (1..=6).map(|k| job(0.0, 8, 100.0 * f64::from(k))).collect();
         let out = run_of(0.01, 8, jobs.clone());
-        // Processor sharing: the k-th of equal claims ends after what it and the shorter have had, and what the others had
-        // meanwhile.
+        // Processor sharing: the k-th shortest of the jobs ends after its own work, that of the shorter jobs, and what
+        // the longer ones have received meanwhile.
         for (k, record) in (1..=6).zip(&out.jobs) {
             let shared: f64 = (1..=k).map(|i| 100.0 * f64::from(i)).sum::<f64>() + 100.0 * f64::from(k * (6 - k));
             assert!((record.unwrap().end / shared - 1.0).abs() < 1e-3, "{k}");
         }
         assert!((out.seconds - 2100.0).abs() < 1e-6);
-        // Shorter jobs wait less than in order of arrival reversed.
+        // A limit stops a job before its work is complete.
         let limited = run_of(1.0, 8, vec![Job { limit: 5.0, ..job(0.0, 8, 10.0) }]);
         assert_eq!(limited.jobs[0].map(|r| (r.end, r.cut)), Some((5.0, true)));
     }

@@ -1,8 +1,8 @@
-//! Which hosts a job gets: under few leaves, so that it crosses few uplinks, or spread over all of them.
+//! Selection of hosts for a job: under few leaves, so that it uses few uplinks, or spread over all leaves.
 
 use super::fabric::{Fabric, Placement};
 
-/// Accelerators that are free, host by host.
+/// Number of free accelerators of every host.
 #[derive(Debug, Clone)]
 pub(super) struct Hosts {
     free: Vec<u32>,
@@ -12,7 +12,7 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// All free; the last host may have fewer accelerators than the others.
+    /// Creates free hosts for `accelerators`; the last host may have fewer accelerators than the others.
     pub(super) fn new(accelerators: u32, fabric: &Fabric) -> Self {
         let per_host = fabric.accelerators_per_host.max(1);
         let count = accelerators.div_ceil(per_host);
@@ -20,7 +20,7 @@ impl Hosts {
         Hosts { free, per_host, per_leaf: fabric.hosts_per_leaf.max(1) as usize, placement: fabric.placement }
     }
 
-    /// Allocates a job's accelerators: hosts, and how many of each. That many must be free.
+    /// Allocates accelerators for a job; returns its hosts and the number of accelerators on each. Enough must be free.
     pub(super) fn allocate(&mut self, accelerators: u32) -> Vec<(u32, u32)> {
         let mut out: Vec<(u32, u32)> = Vec::new();
         let mut left = accelerators;
@@ -54,7 +54,7 @@ impl Hosts {
         }
     }
 
-    /// The leaf that the next hosts are taken under.
+    /// Leaf from which the next hosts are taken.
     fn leaf_for(&self, wanted: u32) -> Option<usize> {
         let leaves = self.free.chunks(self.per_leaf).map(|hosts| hosts.iter().sum::<u32>()).enumerate();
         let leaves = leaves.filter(|&(_, free)| free > 0);
@@ -67,7 +67,7 @@ impl Hosts {
         .map(|(leaf, _)| leaf)
     }
 
-    /// A host of the leaf: the fullest that suffices, or else the emptiest.
+    /// Host of the leaf with the fewest free accelerators that suffice, or otherwise with the most.
     fn host_for(&self, leaf: usize, wanted: u32) -> Option<usize> {
         let first = leaf * self.per_leaf;
         let hosts = (first..).zip(self.free.iter().copied().skip(first).take(self.per_leaf));
@@ -92,7 +92,7 @@ mod tests {
     fn jobs_are_packed_under_one_leaf_or_spread_over_all() {
         let mut packed = Hosts::new(64, &fabric(Placement::Packed));
         assert_eq!(packed.allocate(16), [(0, 8), (1, 8)]);
-        // The fuller leaf suffices.
+        // The leaf with fewer free accelerators suffices.
         assert_eq!(packed.allocate(16), [(2, 8), (3, 8)]);
         assert_eq!(packed.allocate(4), [(4, 4)]);
         assert_eq!(packed.allocate(4), [(4, 4)]);

@@ -1,4 +1,4 @@
-//! First come, first served, with or without backfilling: jobs keep what they hold until they end.
+//! First come, first served, with or without backfilling: jobs keep their accelerators until they end.
 
 use super::contention::Placed;
 use super::hosts::Hosts;
@@ -6,14 +6,14 @@ use super::{Input, Job, JobRecord, Output, Scheduler, Traffic};
 use crate::kernel::{EventQueue, Handle, Model, Progress, Time, TimeWeighted, run};
 use std::collections::VecDeque;
 
-/// Seconds of its work that a job may still have when it ends by being through: what rounding to the clock leaves.
+/// Remaining work up to which a job counts as complete, s: rounding of the clock.
 const THROUGH: f64 = 1e-6;
 
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Submitted(u32),
     Ended(u32),
-    /// All that came and went in this instant is known.
+    /// All submissions and ends of this instant are known.
     Schedule,
 }
 
@@ -22,12 +22,12 @@ enum Event {
 struct Running {
     job: u32,
     accelerators: u32,
-    /// When a scheduler expects it to end, and when its limit ends it.
+    /// When the scheduler expects it to end, and when its limit stops it.
     promised: Time,
     limit: Time,
-    /// Where it runs.
+    /// Accelerators that it runs on.
     places: Vec<(u32, u32)>,
-    /// Seconds of its work alone that were left at `since`, and how much longer they take.
+    /// Remaining work at `since` in seconds without contention, and the factor by which contention slows it.
     left: f64,
     since: Time,
     slowdown: f64,
@@ -35,7 +35,7 @@ struct Running {
 }
 
 impl Running {
-    /// Lets it have worked until now.
+    /// Updates the remaining work.
     fn account(&mut self, now: Time) {
         self.left = (self.left - now.since(self.since).seconds() / self.slowdown).max(0.0);
         self.since = now;
@@ -85,7 +85,7 @@ impl Cluster<'_> {
         });
     }
 
-    /// Begins whom the scheduler lets begin.
+    /// Starts the jobs that the scheduler allows to start.
     fn schedule(&mut self, queue: &mut EventQueue<Event>) {
         while let Some(&first) = self.queue.front() {
             if self.job(first).accelerators > self.free {
@@ -100,7 +100,7 @@ impl Cluster<'_> {
         self.contend(queue);
     }
 
-    /// Starts jobs that end before the first can begin, or that need no accelerator that it will need.
+    /// Starts jobs that end before the first in the queue can start, or that need no accelerator that it will need.
     fn backfill(&mut self, queue: &mut EventQueue<Event>) {
         let Some(&first) = self.queue.front() else { return };
         let needed = self.job(first).accelerators;
@@ -113,7 +113,7 @@ impl Cluster<'_> {
                 break;
             }
         }
-        // What the first leaves over at its beginning.
+        // Accelerators that remain when the first job starts.
         let mut spare = free.saturating_sub(needed);
         let mut place = 1;
         while let Some(&number) = self.queue.get(place) {
@@ -132,7 +132,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Finds how much longer the jobs that now run together take, and when that ends them.
+    /// Updates the slowdowns of the running jobs, and when they end.
     fn contend(&mut self, queue: &mut EventQueue<Event>) {
         let Some(fabric) = &self.input.fabric else { return };
         let now = queue.now();
@@ -170,7 +170,7 @@ impl Cluster<'_> {
     }
 }
 
-/// The course of a job that has run for `ran` seconds and has `left` seconds of its work still before it.
+/// Returns the record of a job that has run for `ran` seconds and has `left` seconds of its work left.
 pub(super) fn record(job: &Job, begin: f64, end: f64, ran: f64, left: f64) -> JobRecord {
     let own = job.seconds.min(job.limit);
     let done = job.seconds - left;
@@ -201,7 +201,7 @@ impl Model for Cluster<'_> {
                 return;
             }
         }
-        // What comes and goes together is answered together.
+        // Events of the same instant are handled together.
         if !self.expected {
             self.expected = true;
             queue.at_end_of_instant(Event::Schedule);
@@ -213,7 +213,7 @@ impl Model for Cluster<'_> {
     }
 }
 
-/// Runs all jobs: their records, the mean numbers that work and wait, and the end.
+/// Runs all jobs. Returns their records, the mean numbers of accelerators in use and of waiting jobs, and the end time.
 pub(super) fn simulate(input: &Input, progress: &Progress) -> (Output, f64, f64, Time) {
     let count = input.jobs.len();
     let mut queue = EventQueue::with_capacity(count + 1);

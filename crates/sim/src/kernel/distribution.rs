@@ -1,18 +1,18 @@
-//! What is drawn from a stream: positive quantities by mean and coefficient of variation.
+//! Distributions of positive quantities, mostly given by mean and coefficient of variation.
 
 use super::random::Stream;
 use atlas_core::math;
 
-/// A distribution of a non-negative quantity. Parameters out of range are brought into it: a negative mean is 0.
+/// Distribution of a non-negative quantity. Negative or non-finite parameters count as 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Distribution {
-    /// Always the same.
+    /// Constant value.
     Constant(f64),
-    /// Every value between two equally likely.
+    /// Uniform distribution.
     Uniform {
-        /// The least value.
+        /// Smallest value.
         low: f64,
-        /// The largest value.
+        /// Largest value.
         high: f64,
     },
     /// Exponential: coefficient of variation 1.
@@ -20,7 +20,7 @@ pub enum Distribution {
         /// Mean.
         mean: f64,
     },
-    /// Gamma, whose coefficient of variation is free: below 1 smoother than Poisson, above 1 burstier.
+    /// Gamma with a given coefficient of variation: arrivals are smoother than Poisson below 1, and burstier above 1.
     Gamma {
         /// Mean.
         mean: f64,
@@ -34,13 +34,14 @@ pub enum Distribution {
         /// Standard deviation over mean.
         cv: f64,
     },
-    /// Known by its mean and its largest value alone: every value equally likely as far from the mean as the largest is,
-    /// and from twice the mean on Beta(1, largest / mean - 1), which is that at twice the mean and becomes exponential the
-    /// larger the largest is.
+    /// Distribution given only by its mean and largest value. Up to a largest value of twice the mean it is uniform,
+    /// symmetric about the mean. Beyond, it is Beta(1, largest / mean - 1), scaled to the largest value: this equals
+    /// the uniform distribution at twice the mean, and approaches the exponential distribution as the largest value
+    /// grows.
     Upto {
         /// Mean.
         mean: f64,
-        /// The largest value.
+        /// Largest value.
         most: f64,
     },
 }
@@ -58,7 +59,7 @@ impl Distribution {
         }
     }
 
-    /// Standard deviation over mean; 0 if the mean is.
+    /// Standard deviation over mean; 0 if the mean is 0.
     pub fn cv(&self) -> f64 {
         match *self {
             Distribution::Constant(_) => 0.0,
@@ -75,7 +76,7 @@ impl Distribution {
         }
     }
 
-    /// One value.
+    /// Draws one value.
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> f64 {
         match *self {
@@ -99,7 +100,7 @@ impl Distribution {
     }
 }
 
-/// The largest value over the mean.
+/// Ratio of the largest value to the mean.
 fn spread(mean: f64, most: f64) -> f64 {
     let mean = positive(mean);
     if mean > 0.0 { (positive(most) / mean).max(1.0) } else { 1.0 }
@@ -109,8 +110,8 @@ fn positive(x: f64) -> f64 {
     if x.is_finite() { x.max(0.0) } else { 0.0 }
 }
 
-/// Marsaglia and Tsang, *A simple method for generating gamma variables*, ACM TOMS 26 (2000); shapes below 1 by their
-/// note in section 6.
+/// Marsaglia and Tsang, *A simple method for generating gamma variables*, ACM TOMS 26 (2000). Shapes below 1 follow the
+/// note in their section 6.
 fn gamma(mean: f64, cv: f64, stream: &mut Stream) -> f64 {
     if cv <= 1e-9 {
         return mean;
@@ -161,7 +162,7 @@ mod tests {
             }
             let mean = sum / f64::from(n);
             let cv = (squares / f64::from(n) - mean * mean).max(0.0).sqrt() / mean;
-            // Five standard errors of the mean; the second moment of heavy tails wanders more.
+            // Five standard errors of the mean; the second moment of heavy tails varies more.
             let error = 5.0 * law.mean() * law.cv() / f64::from(n).sqrt();
             assert!((mean - law.mean()).abs() <= error + 1e-9, "{law:?}: {mean}");
             assert!((cv - law.cv()).abs() <= 0.03 * law.cv() + 1e-6, "{law:?}: {cv}");

@@ -1,10 +1,11 @@
-//! Quantiles of too many observations to keep: a histogram with bins of equal ratio.
+//! Quantiles of more observations than can be kept: a histogram with logarithmic bins.
 
 use super::statistics::Quantiles;
 
-/// Bins to a doubling: neighbors differ by less than 1.6 %, so a quantile is off by at most half of that.
+/// Bits of bins per octave. With 64 bins per octave, bin edges differ by less than 1.6 %, so a quantile is off by at
+/// most half of that.
 const PER_OCTAVE_BITS: u32 = 6;
-/// Exponents covered: 2^-40 (a picosecond, where the unit is a second) to 2^24 (half a year).
+/// Exponents covered: 2^-40 (a picosecond, if the unit is a second) to 2^24 (half a year).
 const LOWEST: i64 = -40;
 const HIGHEST: i64 = 24;
 const BINS: usize = ((HIGHEST - LOWEST) as usize) << PER_OCTAVE_BITS;
@@ -26,10 +27,10 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Counts `x`, `weight` times. Values that are not positive are counted in the lowest bin.
+    /// Adds observation `x` with `weight`. Values that are not positive are counted in the lowest bin.
     #[inline]
     pub fn add(&mut self, x: f64, weight: u64) {
-        // Exponent and leading bits of the mantissa number the bins by themselves.
+        // The exponent and the leading bits of the mantissa are the bin number, up to an offset.
         let bits = (x.max(0.0).to_bits() >> (52 - PER_OCTAVE_BITS)) as i64;
         let bin = (bits - ((1023 + LOWEST) << PER_OCTAVE_BITS)).clamp(0, BINS as i64 - 1);
         if let Some(count) = self.counts.get_mut(bin as usize) {
@@ -41,7 +42,7 @@ impl Histogram {
         self.most = self.most.max(x);
     }
 
-    /// The quantile `q`: the middle of its bin, clamped to the observed range; 0 without observations.
+    /// Returns the quantile `q`: the middle of its bin, clamped to the observed range. Returns 0 without observations.
     pub fn quantile(&self, q: f64) -> f64 {
         let rank = (q.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
         let mut below = 0;
@@ -58,7 +59,7 @@ impl Histogram {
         0.0
     }
 
-    /// Mean and extremes (exact), and quantiles; zeros without observations.
+    /// Returns the exact mean and extremes, and approximate quantiles; all zeros without observations.
     pub fn quantiles(&self) -> Quantiles {
         if self.count == 0 {
             return Quantiles::default();

@@ -1,16 +1,16 @@
-//! The kernel: a clock, a queue of events, streams of random numbers, statistics over time, replications.
+//! The simulation kernel: clock, event queue, random streams, statistics over time, replications.
 //!
-//! A model is a state machine: an enum of events and a `match` that handles one at a time ([`Model`]). Nothing runs
-//! between events, nothing is computed before its event, and two runs with one seed are equal bit for bit.
+//! A model is a state machine: an enum of events and a `match` that handles one at a time ([`Model`]). No code runs
+//! between events, nothing is computed before its event, and two runs with the same seed are bit-identical.
 //!
 //! * [`time`] – integer picoseconds
-//! * [`queue`] – what happens next; ties in the order in which they were scheduled
+//! * [`queue`] – pending events; ties in the order in which they were scheduled
 //! * [`random`] – counter-based streams, so that compared systems see the same arrivals
-//! * [`distribution`] – what is drawn from them; [`normal`] – quantiles of the normal distribution
+//! * [`distribution`] – distributions to draw from; [`normal`] – quantiles of the normal distribution
 //! * [`statistics`] – tallies, integrals over time, quantiles
-//! * [`histogram`], [`strip`] – the same for more than one would keep: quantiles in bins, levels in cells
+//! * [`histogram`], [`strip`] – bounded-memory variants for long runs: quantiles from bins, levels in cells
 //! * [`replication`] – confidence intervals, also of paired differences
-//! * [`progress`] – how far a run is, and the request to end it
+//! * [`progress`] – progress reports and cancellation
 
 pub mod distribution;
 pub mod histogram;
@@ -33,18 +33,18 @@ pub use statistics::{Quantiles, Tally, TimeWeighted};
 pub use strip::Strip;
 pub use time::Time;
 
-/// Events between two checks for cancellation.
+/// Number of events between two checks for cancellation.
 const LOOK_EVERY: u32 = 1024;
 
-/// A process as a state machine over its own events.
+/// A simulated process, as a state machine over its own events.
 pub trait Model {
-    /// The events.
+    /// Type of the events.
     type Event: Copy;
 
     /// Handles one event at the queue's current time and schedules the events that follow from it.
     fn handle(&mut self, event: Self::Event, queue: &mut EventQueue<Self::Event>);
 
-    /// Share of the run that is done, for the display only.
+    /// Share of the run that is done, for progress display only.
     fn share_done(&self) -> f64 {
         0.0
     }
@@ -53,26 +53,28 @@ pub trait Model {
 /// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// No events are left.
+    /// No events were left.
     Empty,
-    /// The next event is beyond the horizon.
+    /// The next event was beyond the horizon.
     Horizon,
-    /// It was cancelled.
+    /// The run was cancelled.
     Cancelled,
-    /// The maximum number of events was handled, and events were left.
+    /// The maximum number of events was reached with events left.
     Exhausted,
 }
 
-/// Default maximum of events of a run: one or two minutes of computing, and far more than any run needs that ends by itself.
+/// Default maximum number of events of a run: one or two minutes of computation, and far more than any run needs that
+/// ends by itself.
 pub const MOST_EVENTS: u64 = 500_000_000;
 
-/// Runs events in order until none is left, the next one lies after `until`, `progress` is cancelled, or
-/// [`MOST_EVENTS`] have been handled.
+/// Runs `model` until no events are left, the next event is after `until`, `progress` is cancelled, or [`MOST_EVENTS`]
+/// events have been handled.
 pub fn run<M: Model>(model: &mut M, queue: &mut EventQueue<M::Event>, until: Time, progress: &Progress) -> Ended {
     run_within(model, queue, until, MOST_EVENTS, progress)
 }
 
-/// As [`run`], with a maximum number of events (rounded up to `LOOK_EVERY`), which ends models that make no progress.
+/// Like [`run`], with a given maximum number of events (rounded up to a multiple of `LOOK_EVERY`). It ends models that
+/// make no progress.
 pub fn run_within<M: Model>(
     model: &mut M,
     queue: &mut EventQueue<M::Event>,

@@ -2,8 +2,8 @@
 
 use atlas_core::math;
 
-/// The standard normal's quantile at `p` (Wichura, *Algorithm AS 241*, Applied Statistics 37 (1988), PPND16: about 16
-/// digits).
+/// Quantile of the standard normal distribution at `p` (Wichura, *Algorithm AS 241*, Applied Statistics 37 (1988),
+/// PPND16: about 16 digits).
 #[expect(clippy::excessive_precision, reason = "as published")]
 pub fn normal_quantile(p: f64) -> f64 {
     let q = p - 0.5;
@@ -84,7 +84,7 @@ pub fn normal_quantile(p: f64) -> f64 {
     if q < 0.0 { -value } else { value }
 }
 
-/// Two polynomials' ratio; the lower one begins with 1.
+/// Ratio of two polynomials. The constant term of the denominator is 1 and not part of `lower`.
 fn ratio(x: f64, upper: [f64; 8], lower: [f64; 7]) -> f64 {
     let horner = |c: &[f64]| c.iter().rev().fold(0.0, |sum, &k| sum * x + k);
     horner(&upper) / (1.0 + x * horner(&lower))
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_normal_quantile_has_its_published_values() {
-        // AS 241's own check values.
+        // Check values published with AS 241.
         assert!((normal_quantile(0.25) + 0.674_489_750_196_081_7).abs() < 1e-14);
         assert!((normal_quantile(0.001) + 3.090_232_306_167_813).abs() < 1e-14);
         assert!((normal_quantile(1e-20) + 9.262_340_089_798_408).abs() < 1e-13);

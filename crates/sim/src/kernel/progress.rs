@@ -1,38 +1,39 @@
-//! Progress of long work, and its cancellation. Shared by reference, or in an [`std::sync::Arc`], between the worker and the
-//! thread that shows progress or cancels.
+//! Progress and cancellation of long computations. A [`Progress`] is shared, by reference or in an [`std::sync::Arc`],
+//! between the worker and the thread that shows progress or cancels.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Written by the work, read by the display; cancelled by the display, read by the work.
+/// Progress counters, written by the worker and read by the display, and a cancellation flag, set by the display and
+/// read by the worker.
 #[derive(Debug, Default)]
 pub struct Progress {
     done: AtomicU64,
     total: AtomicU64,
-    /// Shared with the parts of the work.
+    /// Shared with the progress of each [`Progress::part`].
     cancelled: Arc<AtomicBool>,
-    /// Where the run under way begins and ends, in [`WHOLE`]s, where it is one of several.
+    /// Start and end of the current run in units of [`WHOLE`], if it is one of several.
     begins: AtomicU64,
     ends: AtomicU64,
 }
 
-/// Units of work that is described by shares.
+/// Total units of work when progress is reported as a share.
 const WHOLE: f64 = 1e6;
 
 impl Progress {
-    /// Nothing done, and not cancelled.
+    /// Creates a progress with nothing done and not cancelled.
     #[must_use]
     pub fn new() -> Self {
         Progress::default()
     }
 
-    /// The progress of a part of the work: it counts separately, and cancelling the whole cancels it.
+    /// Creates the progress of a part of the work. It counts separately, but cancelling either also cancels the other.
     #[must_use]
     pub fn part(&self) -> Progress {
         Progress { cancelled: Arc::clone(&self.cancelled), ..Progress::default() }
     }
 
-    /// Units of work done, and of all work; the latter 0 while it is not known.
+    /// Units of work done, and total units of work (0 while unknown).
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         (self.done.load(Relaxed), self.total.load(Relaxed))
@@ -47,36 +48,37 @@ impl Progress {
         }
     }
 
-    /// Asks the work to stop soon. It still returns the results so far.
+    /// Requests that the work stop soon. It still returns its results so far.
     pub fn cancel(&self) {
         self.cancelled.store(true, Relaxed);
     }
 
-    /// Whether the work was asked to stop.
+    /// Whether cancellation was requested.
     #[must_use]
     pub fn cancelled(&self) -> bool {
         self.cancelled.load(Relaxed)
     }
 
-    /// Announces work that is counted, alongside what was announced before.
+    /// Adds `more` units to the total.
     pub fn expect(&self, more: u64) {
         self.total.fetch_add(more, Relaxed);
     }
 
-    /// Reports counted work done.
+    /// Adds `by` units to the work done.
     pub fn advance(&self, by: u64) {
         self.done.fetch_add(by, Relaxed);
     }
 
-    /// Lets what [`Progress::set`] notes from here on count as the part of the whole from one share to another: one run of
-    /// several.
+    /// Maps the shares that later calls of [`Progress::set`] report to the range `from` to `to` of the whole, for one
+    /// run of several.
     pub fn stage(&self, from: f64, to: f64) {
         self.begins.store((from.clamp(0.0, 1.0) * WHOLE) as u64, Relaxed);
         self.ends.store((to.clamp(0.0, 1.0) * WHOLE) as u64, Relaxed);
         self.set(0.0);
     }
 
-    /// Notes the share that is done of work that is not counted; of the run under way, where it is one of several.
+    /// Sets the share of the work that is done, for work without counted units. Within a [`Progress::stage`], it is the
+    /// share of that stage.
     pub fn set(&self, share: f64) {
         let (begins, ends) = (self.begins.load(Relaxed), self.ends.load(Relaxed));
         let ends = if ends == 0 { WHOLE as u64 } else { ends };

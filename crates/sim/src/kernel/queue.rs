@@ -1,36 +1,36 @@
 //! The event queue: a 4-ary heap of 16-byte keys over a slab of events.
 //!
-//! A key is (time, sequence, slot) in one 128-bit integer, so that one comparison decides and four children fill one
-//! cache line. The sequence number makes ties first come, first served. Events stay in the slab while keys move. Events at
-//! the end of the current instant are in a separate list, and so are events that are scheduled in order of time, such as
-//! those of equally long activities.
+//! A key packs (time, sequence, slot) into one 128-bit integer, so that keys compare in one operation and four children
+//! fill one cache line. The sequence number makes ties first come, first served. Events stay in the slab while keys
+//! move. Events at the end of the current instant are kept in a separate list, and so are events that are scheduled in
+//! order of time, such as the ends of activities of equal length.
 //!
-//! Cancelling marks the slot; its key is skipped when it comes up, and all marked keys are swept out once they are a
-//! quarter, which costs a constant per cancelled event. Handles carry a generation, so that a stale handle cancels
-//! nothing. Heap and slab grow to the largest number pending and are never given back: no allocation per
-//! event in the steady state.
+//! Cancelling marks the slot; its key is skipped when it reaches the head of the heap. When more than a quarter of the
+//! keys are marked, all marked keys are swept, at an amortized constant cost per cancelled event. Handles carry a
+//! generation, so that cancelling a stale handle has no effect. Heap and slab grow to the peak number of pending events
+//! and never shrink: in the steady state, events need no allocation.
 
 use super::time::Time;
 use std::collections::VecDeque;
 use std::hint::select_unpredictable;
 
-/// Bits of a key that name the slot: 268 million pending events, more than memory holds.
+/// Bits of a key for the slot: 268 million pending events, more than fit in memory.
 const SLOT_BITS: u32 = 28;
-/// Bits of a key that number the events of a run; when they are used up, what is pending is numbered anew.
+/// Bits of a key for the sequence number. When they are used up, the pending events are renumbered.
 const SEQUENCE_BITS: u32 = 36;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
 const ARITY: usize = 4;
-/// Sweeping is not worth it below this many cancelled events, nor below this part of all: it costs about as much for each
-/// pending one as it saves for each cancelled one.
+/// Sweeping does not pay off below this many cancelled events, nor below this fraction of the heap: it costs about as
+/// much for each pending event as it saves for each cancelled one.
 const LEAST_SWEEP: usize = 16;
 const SWEPT: usize = 4;
 
-/// Lines of events that are scheduled in the order in which they happen.
+/// Number of lines: FIFO lists of events that are scheduled in the order of their times.
 pub const LINES: usize = 2;
-/// The key of no event: sequence numbers never reach it.
+/// Sentinel key of an absent event. Sequence numbers never reach it.
 const NEVER: u128 = u128::MAX;
 
-/// Identifies a scheduled event, to cancel it.
+/// Identifies a scheduled event for cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handle {
     slot: u32,
@@ -44,7 +44,7 @@ impl Default for Handle {
 }
 
 impl Handle {
-    /// No event: cancelling it does nothing.
+    /// Handle of no event. Cancelling it does nothing.
     pub const NONE: Handle = Handle { slot: u32::MAX, generation: u32::MAX };
 }
 
@@ -55,17 +55,17 @@ struct Slot<E> {
     live: bool,
 }
 
-/// Pending events in order of time, ties in order of scheduling, and the clock that follows them.
+/// Pending events in order of time, ties in order of scheduling, and the simulation clock.
 #[derive(Debug, Clone)]
 pub struct EventQueue<E> {
     heap: Vec<u128>,
     slots: Vec<Slot<E>>,
     free: Vec<u32>,
-    /// Events that were scheduled in their order, with their keys; the key of each line's first.
+    /// Events scheduled in order of time, with their keys, and the first key of each line.
     lines: [VecDeque<(u128, E)>; LINES],
     fronts: [u128; LINES],
     late: VecDeque<E>,
-    /// Events on the lines and late ones.
+    /// Number of events on the lines and in `late`.
     aside: usize,
     sequence: u64,
     cancelled: usize,
@@ -80,7 +80,7 @@ impl<E: Copy> Default for EventQueue<E> {
 }
 
 impl<E: Copy> EventQueue<E> {
-    /// At time zero, with room for `pending` events.
+    /// Creates a queue at time zero, with capacity for `pending` events.
     pub fn with_capacity(pending: usize) -> Self {
         EventQueue {
             heap: Vec::with_capacity(pending),
@@ -97,7 +97,7 @@ impl<E: Copy> EventQueue<E> {
         }
     }
 
-    /// Empty again and at time zero, with the room it has.
+    /// Removes all events and resets the clock to zero; keeps the allocated capacity.
     pub fn clear(&mut self) {
         self.heap.clear();
         self.slots.clear();
@@ -112,17 +112,17 @@ impl<E: Copy> EventQueue<E> {
         self.handled = 0;
     }
 
-    /// The time of the event handled last.
+    /// Time of the event handled last.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Events handled so far.
+    /// Number of events handled so far.
     pub fn handled(&self) -> u64 {
         self.handled
     }
 
-    /// Pending events.
+    /// Number of pending events.
     pub fn len(&self) -> usize {
         self.heap.len() - self.cancelled + self.aside
     }
@@ -132,7 +132,7 @@ impl<E: Copy> EventQueue<E> {
         self.len() == 0
     }
 
-    /// Schedules `event` at `time`, or now where that has passed.
+    /// Schedules `event` at `time`, or at the current time if `time` has passed.
     #[inline]
     pub fn at(&mut self, time: Time, event: E) -> Handle {
         self.push(time, event)
@@ -144,8 +144,8 @@ impl<E: Copy> EventQueue<E> {
         self.push(self.now.plus(delay), event)
     }
 
-    /// As [`EventQueue::at`], where it will not be cancelled and most likely happens after all others that were scheduled
-    /// on the same of the [`LINES`] lines: no heap is needed for these.
+    /// Like [`EventQueue::at`], for an event that is never cancelled and usually happens after all others scheduled on
+    /// the same line (of [`LINES`]). In this case it does not go through the heap.
     #[inline]
     pub fn in_turn(&mut self, line: usize, time: Time, event: E) {
         let fits = |line: &&mut VecDeque<(u128, E)>| line.back().is_none_or(|&(last, _)| time_of(last) <= time);
@@ -161,8 +161,8 @@ impl<E: Copy> EventQueue<E> {
         }
     }
 
-    /// Schedules `event` at the end of the present instant: after everything else that happens at this time, scheduled
-    /// already or not. Changes that come together are answered together this way.
+    /// Schedules `event` at the end of the current instant: after all other events at this time, including those not
+    /// yet scheduled. A single reaction can then handle several simultaneous changes.
     #[inline]
     pub fn at_end_of_instant(&mut self, event: E) {
         self.late.push_back(event);
@@ -178,7 +178,7 @@ impl<E: Copy> EventQueue<E> {
         Handle { slot, generation }
     }
 
-    /// The key of what is scheduled now.
+    /// Returns the key of an event scheduled now for `time`.
     #[inline]
     fn key(&mut self, time: Time, slot: u32) -> u128 {
         if self.sequence >> SEQUENCE_BITS != 0 {
@@ -203,7 +203,7 @@ impl<E: Copy> EventQueue<E> {
         (index, 0)
     }
 
-    /// Cancels an event. `false` if it was handled or cancelled before, or never existed.
+    /// Cancels an event. Returns `false` if it was already handled or cancelled, or never existed.
     pub fn cancel(&mut self, handle: Handle) -> bool {
         let Some(slot) = self.slots.get_mut(handle.slot as usize) else { return false };
         if slot.generation != handle.generation || !slot.live {
@@ -217,25 +217,26 @@ impl<E: Copy> EventQueue<E> {
         true
     }
 
-    /// The next event; the clock moves to it.
+    /// Returns the next event and advances the clock to it.
     #[inline]
     pub fn pop(&mut self) -> Option<E> {
         self.next_until(Time::MAX)
     }
 
-    /// The next event where it happens no later than `until`; else the clock stays.
+    /// Returns the next event and advances the clock to it, unless it happens after `until`.
     #[inline]
     pub fn next_until(&mut self, until: Time) -> Option<E> {
         loop {
             let first = self.heap.first().copied().unwrap_or(NEVER);
-            // Most of the time the separate lists are empty.
+            // The separate lists are usually empty.
             if self.aside > 0 {
                 let [one, other] = self.fronts;
                 let in_turn = one.min(other);
                 if !self.late.is_empty() {
                     let key = first.min(in_turn);
                     if time_of(key) > self.now || key == NEVER {
-                        // A cancelled event at the head of the heap holds nothing up: what follows it is later still.
+                        // A cancelled event at the head of the heap does not matter: the events behind it are even
+                        // later.
                         return self.next_late(until);
                     }
                 }
@@ -270,7 +271,7 @@ impl<E: Copy> EventQueue<E> {
         }
     }
 
-    /// The first of a line, which happens at `time`.
+    /// Takes the first event of a line, which happens at `time`.
     #[inline]
     fn next_in_turn(&mut self, line: usize, time: Time, until: Time) -> Option<E> {
         if time > until {
@@ -285,7 +286,7 @@ impl<E: Copy> EventQueue<E> {
         event
     }
 
-    /// The first of what has waited for the end of the instant.
+    /// Takes the first event that waits for the end of the instant.
     #[inline]
     fn next_late(&mut self, until: Time) -> Option<E> {
         if self.now > until {
@@ -297,7 +298,7 @@ impl<E: Copy> EventQueue<E> {
         Some(event)
     }
 
-    /// Drops the keys of cancelled events.
+    /// Removes the keys of cancelled events from the heap.
     #[cold]
     #[inline(never)]
     fn sweep(&mut self) {
@@ -317,7 +318,7 @@ impl<E: Copy> EventQueue<E> {
         order(&mut self.heap);
     }
 
-    /// Numbers what is pending from 0 on, in its order.
+    /// Renumbers the pending events from 0, in their current order.
     #[cold]
     #[inline(never)]
     fn renumber(&mut self) {
@@ -345,7 +346,7 @@ fn slot_of(key: u128) -> u32 {
     (key as u64 & SLOT_MASK) as u32
 }
 
-/// Moves the last key, `key`, up to its place.
+/// Moves the last key, `key`, up to its position.
 #[inline]
 fn sift_up(heap: &mut [u128], key: u128) {
     let mut at = heap.len() - 1;
@@ -370,13 +371,13 @@ fn pop_first(heap: &mut Vec<u128>) {
     }
 }
 
-/// Moves `key` down to its place from `at`, whose own key is no longer needed.
+/// Moves `key` from position `at` down to its position, overwriting the key at `at`.
 #[inline]
 fn sift_down(heap: &mut [u128], mut at: usize, key: u128) {
     let mut first = ARITY * at + 1;
     while let Some(four) = heap.get(first..).and_then(<[u128]>::first_chunk::<ARITY>) {
-        // Nothing foretells which is the least: without branches, nor a second look into memory, for which the next event
-        // would wait.
+        // Which child is the smallest is unpredictable, so this avoids branches. It also avoids a second memory access,
+        // which would delay the next event.
         let &[a, b, c, d] = four;
         let (x, i) = select_unpredictable(b < a, (b, 1), (a, 0));
         let (y, j) = select_unpredictable(d < c, (d, 3), (c, 2));
@@ -398,7 +399,7 @@ fn sift_down(heap: &mut [u128], mut at: usize, key: u128) {
     }
 }
 
-/// Makes a heap of keys in any order (Floyd, *Algorithm 245: Treesort*, 1964).
+/// Builds a heap of keys in arbitrary order (Floyd, *Algorithm 245: Treesort*, 1964).
 fn order(heap: &mut [u128]) {
     for at in (0..heap.len().div_ceil(ARITY)).rev() {
         if let Some(&key) = heap.get(at) {

@@ -1,9 +1,9 @@
 //! Counter-based random numbers: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw, *Parallel random numbers: as easy as
 //! 1, 2, 3*, SC'11).
 //!
-//! A number is a function of (seed, purpose, entity, index): nothing is shared, so that the arrivals of request 17 are
-//! the same whatever the system under study does with request 16. Comparing two systems on one seed therefore compares
-//! them on common random numbers.
+//! A number is a function of (seed, purpose, entity, index). No state is shared, so the arrivals of request 17 are the
+//! same whatever the system under study does with request 16. Two systems simulated with the same seed are therefore
+//! compared on common random numbers.
 
 use atlas_core::math;
 
@@ -21,12 +21,12 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream of one `entity` (a request, a rank) for one `purpose` (arrivals, lengths) under one `seed`.
+    /// Creates the stream of one `entity` (a request, a rank) for one `purpose` (arrivals, lengths) under `seed`.
     pub const fn new(seed: u64, purpose: u32, entity: u32) -> Stream {
         Stream { key: (seed as u32, (seed >> 32) as u32), entity, purpose, index: 0, spare: None }
     }
 
-    /// The same stream at its `index`-th pair of numbers.
+    /// Returns this stream positioned at its `index`-th pair of numbers.
     #[must_use]
     pub const fn at(self, index: u64) -> Stream {
         Stream { index, spare: None, ..self }
@@ -45,13 +45,13 @@ impl Stream {
         u64::from(a) | u64::from(b) << 32
     }
 
-    /// Uniform between 0 and 1, never either: 2^52 values, each the middle of its interval.
+    /// Uniform in the open interval from 0 to 1: one of 2^52 values, each the midpoint of its subinterval.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         ((self.bits() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
     }
 
-    /// Uniform integer below `n`; 0 if `n` is 0. Biased by less than n / 2^64.
+    /// Uniform integer below `n`; 0 if `n` is 0. The bias is less than n / 2^64.
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
@@ -87,7 +87,7 @@ fn philox(counter: [u32; 4], key: (u32, u32)) -> [u32; 4] {
 mod tests {
     use super::*;
 
-    /// The known answers that the authors publish with Random123.
+    /// Known answers published by the authors with Random123.
     #[test]
     fn philox_matches_the_published_test_vectors() {
         assert_eq!(philox([0; 4], (0, 0)), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);

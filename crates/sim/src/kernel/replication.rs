@@ -14,8 +14,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval that covers the true mean with probability `level`, from independent, about normal observations
-    /// (Student's t).
+    /// Returns the interval that covers the true mean with probability `level` (Student's t). The observations must be
+    /// independent and approximately normal.
     pub fn of(tally: &Tally, level: f64) -> Interval {
         let n = tally.count();
         if n < 2 {
@@ -25,13 +25,14 @@ impl Interval {
         Interval { mean: tally.mean(), half_width: t * (tally.variance() / n as f64).sqrt() }
     }
 
-    /// Whether `x` lies inside.
+    /// Whether `x` lies inside the interval.
     pub fn covers(&self, x: f64) -> bool {
         (x - self.mean).abs() <= self.half_width
     }
 }
 
-/// Runs `one` under each of `replications` seeds from `seed` on and answers each figure's interval at `level`.
+/// Calls `one` once per replication, with seeds `seed`, `seed + 1` and so on, and returns the confidence interval at
+/// `level` of each of its `N` results.
 pub fn replicate<const N: usize>(
     seed: u64,
     replications: u32,
@@ -48,8 +49,9 @@ pub fn replicate<const N: usize>(
     tallies.map(|tally| Interval::of(&tally, level))
 }
 
-/// The interval of the difference of two systems, each run under the same seeds: with common random numbers it is far
-/// narrower than the systems' own (Law, *Simulation Modeling and Analysis*, section 11.2).
+/// Returns the confidence interval of `other - one`, each evaluated under the same seeds. With common random numbers it
+/// is far narrower than the intervals of the two systems themselves (Law, *Simulation Modeling and Analysis*, section
+/// 11.2).
 pub fn compare(
     seed: u64,
     replications: u32,
@@ -61,8 +63,9 @@ pub fn compare(
     difference
 }
 
-/// The interval of the mean of one long, correlated series, cut into `batches` (Law, section 9.5.3): batches much longer
-/// than the correlation are about independent. What does not fill the last batch is left out.
+/// Returns the confidence interval of the mean of one long, correlated series, by the method of batch means (Law,
+/// section 9.5.3): batches much longer than the correlation are approximately independent. Observations left over after
+/// the last full batch are ignored.
 pub fn batch_means(series: &[f64], batches: usize, level: f64) -> Interval {
     let length = series.len() / batches.max(1);
     let mut tally = Tally::default();
@@ -74,11 +77,11 @@ pub fn batch_means(series: &[f64], batches: usize, level: f64) -> Interval {
     Interval::of(&tally, level)
 }
 
-/// Student's t quantile at `p` above one half (Hill, *Algorithm 396*, CACM 13 (1970); exact for one and two degrees of
-/// freedom, else to about six digits).
+/// Quantile of Student's t distribution at `p` > 0.5, with `freedom` degrees of freedom (Hill, *Algorithm 396*, CACM 13
+/// (1970); exact for one and two degrees of freedom, otherwise accurate to about six digits).
 pub fn student_quantile(p: f64, freedom: f64) -> f64 {
     let n = freedom.max(1.0);
-    // Probability of both tails.
+    // Two-tailed probability.
     let both = (2.0 * (1.0 - p)).clamp(1e-300, 1.0);
     if n < 1.5 {
         return 1.0 / (both * std::f64::consts::FRAC_PI_2).tan();
@@ -134,7 +137,7 @@ mod tests {
                 mean.covers(5.0)
             })
             .count();
-        // Binomial: 90 % of 2000 with a standard error of 0.67 %.
+        // Binomial: 90 % of 2000, with a standard error of 0.67 %.
         let share = covered as f64 / f64::from(rounds);
         assert!((share - 0.9).abs() < 0.03, "{share}");
     }

@@ -1,8 +1,8 @@
-//! Tallies of observations, integrals of levels over time, quantiles of samples.
+//! Tallies of observations, time-weighted levels, quantiles of samples.
 
 use super::time::Time;
 
-/// Count, mean, variance and extremes of observations (Welford, Technometrics 4 (1962): no cancellation).
+/// Count, mean, variance and extremes of observations (Welford, Technometrics 4 (1962), which avoids cancellation).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Tally {
     count: u64,
@@ -13,7 +13,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts one observation.
+    /// Adds one observation.
     #[inline]
     pub fn add(&mut self, x: f64) {
         self.count += 1;
@@ -27,33 +27,33 @@ impl Tally {
         self.most = self.most.max(x);
     }
 
-    /// Observations.
+    /// Number of observations.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their mean; 0 without samples.
+    /// Mean; 0 without observations.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// Their sample variance; 0 for fewer than two.
+    /// Sample variance; 0 for fewer than two observations.
     pub fn variance(&self) -> f64 {
         if self.count < 2 { 0.0 } else { self.squares / (self.count - 1) as f64 }
     }
 
-    /// The least one.
+    /// Smallest observation.
     pub fn least(&self) -> f64 {
         self.least
     }
 
-    /// The largest one.
+    /// Largest observation.
     pub fn most(&self) -> f64 {
         self.most
     }
 }
 
-/// The integral of a level over time: mean queue length, utilization, memory in use.
+/// Integral of a level over time, for mean queue length, utilization or memory in use.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TimeWeighted {
     level: f64,
@@ -64,12 +64,12 @@ pub struct TimeWeighted {
 }
 
 impl TimeWeighted {
-    /// From `begin` on at `level`.
+    /// Starts at `begin` with `level`.
     pub fn new(begin: Time, level: f64) -> Self {
         TimeWeighted { level, most: level, integral: 0.0, since: begin, begin }
     }
 
-    /// The level is `level` from `now` on.
+    /// Sets the level from `now` on.
     #[inline]
     pub fn set(&mut self, now: Time, level: f64) {
         self.integral += self.level * now.since(self.since).ps() as f64;
@@ -78,33 +78,33 @@ impl TimeWeighted {
         self.most = self.most.max(level);
     }
 
-    /// The level changes by `change` now.
+    /// Adds `change` to the level at `now`.
     #[inline]
     pub fn change(&mut self, now: Time, change: f64) {
         self.set(now, self.level + change);
     }
 
-    /// Forgets what was before `now`, as at the end of a warm-up; the level stays.
+    /// Discards the history before `now`, as at the end of a warm-up, but keeps the level.
     pub fn restart(&mut self, now: Time) {
         *self = TimeWeighted::new(now, self.level);
     }
 
-    /// The present level.
+    /// Current level.
     pub fn level(&self) -> f64 {
         self.level
     }
 
-    /// The highest level.
+    /// Highest level.
     pub fn most(&self) -> f64 {
         self.most
     }
 
-    /// Level times seconds until `now`.
+    /// Integral of the level until `now`, in units of the level times seconds.
     pub fn integral(&self, now: Time) -> f64 {
         (self.integral + self.level * now.since(self.since).ps() as f64) * 1e-12
     }
 
-    /// Mean level until `now`; the level itself where no time has passed.
+    /// Mean level until `now`, or the current level if no time has passed.
     pub fn mean(&self, now: Time) -> f64 {
         let span = now.since(self.begin).seconds();
         if span > 0.0 { self.integral(now) / span } else { self.level }
@@ -114,7 +114,7 @@ impl TimeWeighted {
 /// Mean, spread and quantiles of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Quantiles {
-    /// Observations.
+    /// Number of observations.
     pub count: u64,
     /// Mean.
     pub mean: f64,
@@ -126,15 +126,15 @@ pub struct Quantiles {
     pub p95: f64,
     /// 99th percentile.
     pub p99: f64,
-    /// The least.
+    /// Smallest observation.
     pub least: f64,
-    /// The largest.
+    /// Largest observation.
     pub most: f64,
 }
 
 impl Quantiles {
-    /// Of `sample`, which is sorted on the way. Percentiles interpolate between order statistics (Hyndman and Fan's
-    /// type 7, the default of NumPy and R). All zeros for an empty sample.
+    /// Returns the statistics of `sample`, sorting it in place. Percentiles interpolate between order statistics
+    /// (Hyndman and Fan's type 7, the default of NumPy and R). All zeros for an empty sample.
     pub fn of(sample: &mut [f64]) -> Quantiles {
         sample.sort_unstable_by(f64::total_cmp);
         let (Some(&least), Some(&most)) = (sample.first(), sample.last()) else { return Quantiles::default() };
@@ -151,7 +151,7 @@ impl Quantiles {
     }
 }
 
-/// The quantile `q` of an ascending sample; 0 if it is empty.
+/// Returns the quantile `q` of an ascending sample; 0 if it is empty.
 pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     let place = q.clamp(0.0, 1.0) * last as f64;

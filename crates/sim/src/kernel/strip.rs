@@ -1,8 +1,9 @@
-//! Levels over time in a bounded number of equal cells, for charts: when the cells run out, neighbors are joined.
+//! Levels over time in a bounded number of cells of equal length, for charts. When the cells run out, adjacent cells
+//! are merged.
 
 use super::time::Time;
 
-/// Cells of a strip.
+/// Maximum number of cells of a strip.
 const CELLS: usize = 512;
 
 /// Mean levels of `N` quantities in successive cells of equal length.
@@ -15,7 +16,7 @@ pub struct Strip<const N: usize> {
 }
 
 impl<const N: usize> Strip<N> {
-    /// All levels zero, cells of `cell` to begin with (at least a picosecond).
+    /// Creates a strip with all levels zero and an initial cell length of `cell` (at least a picosecond).
     pub fn new(cell: Time) -> Self {
         Strip {
             cell: cell.max(Time::from_ps(1)),
@@ -25,7 +26,7 @@ impl<const N: usize> Strip<N> {
         }
     }
 
-    /// The levels are `levels` from `now` on.
+    /// Sets the levels from `now` on.
     #[inline]
     pub fn set(&mut self, now: Time, levels: [f64; N]) {
         self.fill(now);
@@ -70,8 +71,8 @@ impl<const N: usize> Strip<N> {
         self.cell = Time::from_ps(self.cell.ps().saturating_mul(2));
     }
 
-    /// Length of a cell, and each cell's mean levels until `now`; the last cell may not be full, and its mean is over
-    /// what there is of it.
+    /// Returns the length of a cell and the mean levels of each cell until `now`. The last cell may be incomplete; its
+    /// mean covers only the elapsed part.
     pub fn cells(mut self, now: Time) -> (Time, Vec<[f64; N]>) {
         self.fill(now);
         let cell = self.cell.ps();

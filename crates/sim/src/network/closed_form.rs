@@ -1,12 +1,13 @@
-//! What the algorithms take where no link is shared: latency and bandwidth alone (Hockney; Thakur, Rabenseifner, Gropp,
-//! *Optimization of collective communication operations in MPICH*, 2005). The simulation must agree with them in that
-//! limit, and they are drawn alongside it where it does not.
+//! Closed-form durations of the algorithms when no link is shared: latency and bandwidth only (Hockney; Thakur,
+//! Rabenseifner, Gropp, *Optimization of collective communication operations in MPICH*, 2005). The simulation must
+//! agree with them in that limit; otherwise they serve as a reference in charts.
 
 use super::collectives::{Algorithm, Operation};
 use atlas_core::math;
 
-/// Seconds of `operation` by `algorithm` over `ranks` ranks, `bytes` as nccl-tests count them, every message taking
-/// `latency` seconds and flowing at `bandwidth` bytes/s, both ways at once. `None` if no short form is known.
+/// Returns the seconds that `operation` takes by `algorithm` over `ranks` ranks. `bytes` follows nccl-tests. Every
+/// message takes `latency` seconds and is sent at `bandwidth` bytes/s; links are full duplex. Returns `None` if no
+/// short closed form is known.
 pub fn seconds(
     operation: Operation,
     algorithm: Algorithm,
@@ -31,7 +32,7 @@ pub fn seconds(
         (Algorithm::Ring { .. }, AllReduce | ReduceScatter | AllGather) => {
             passes * ((n - 1.0) * latency + share * flow)
         }
-        // The first piece passes all hops, the others follow it.
+        // The first chunk passes all hops; the others follow it.
         (Algorithm::Ring { chunks, .. }, Broadcast) => {
             let (count, piece) = pieces(chunks);
             (n - 1.0) * (latency + piece) + (count - 1.0) * piece
@@ -47,7 +48,7 @@ pub fn seconds(
         }
         (Algorithm::InSwitch { chunks }, AllReduce | Broadcast) => {
             let (_, piece) = pieces(chunks);
-            // Up and down are half of a way between two ranks each; the pieces follow one another.
+            // Up and down are each half of a route between two ranks, and the chunks are pipelined.
             latency + flow + piece
         }
         (Algorithm::Direct, AllToAll | ReduceScatter | AllGather) => latency + share * flow,
@@ -56,8 +57,9 @@ pub fn seconds(
     })
 }
 
-/// Bounds on an all-reduce over a double binary tree in `chunks` pieces a half: every rank sends and receives the vector
-/// twice at least, and no piece needs longer than if it found every link taken by the four others it can meet.
+/// Lower and upper bound on the seconds of an all-reduce over a double binary tree with `chunks` chunks per half. Lower
+/// bound: every rank sends and receives 2 (n - 1) / n of the vector. Upper bound: no chunk takes longer than if every
+/// link were occupied by the four other chunks that it can meet.
 pub fn double_tree_bounds(ranks: u32, bytes: f64, chunks: u32, latency: f64, bandwidth: f64) -> (f64, f64) {
     let levels = f64::from(ranks.max(2).ilog2() + 1);
     let piece = 0.5 * bytes / f64::from(chunks.max(1)) / bandwidth;

@@ -1,67 +1,68 @@
-//! Collectives as messages. Sizes follow nccl-tests: `bytes` is the full vector (all-reduce: what each rank holds;
-//! all-gather and reduce-scatter: the gathered vector; all-to-all: what one rank sends in all, its own share counted
-//! in). Adding up takes no time of its own.
+//! Collectives as messages. Sizes follow nccl-tests: `bytes` is the full vector (all-reduce: the vector of each rank;
+//! all-gather and reduce-scatter: the gathered vector; all-to-all: everything that one rank sends, including its own
+//! share). Reductions take no time of their own.
 
 use super::transfers::{Builder, MOST, Send, Transfers};
 use super::trees;
 
-/// What is done.
+/// A communication operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// All ranks receive the sum of all vectors.
     AllReduce,
-    /// Each rank receives a share of the sum of all vectors.
+    /// Each rank receives its share of the sum of all vectors.
     ReduceScatter,
-    /// All ranks receive the shares of all.
+    /// All ranks receive the shares of all ranks.
     AllGather,
     /// Each rank receives a share of every rank's vector.
     AllToAll,
-    /// All ranks receive the vector of the first.
+    /// All ranks receive the vector of the first rank.
     Broadcast,
-    /// The last rank gets the first one's vector.
+    /// The last rank receives the vector of the first rank.
     PointToPoint,
 }
 
-/// How it is done.
+/// Algorithm of a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Round the ring of ranks, `channels` rings at a time, each with a share of the vector. The k-th ring begins k ranks
-    /// further in every domain of `local` ranks, so that rings leave domains by different cards; with `local` 0 or all
-    /// ranks every second ring runs backwards. Broadcast: along the chain in `chunks` pieces.
+    /// Ring algorithm: `channels` concurrent rings, each with a share of the vector. The k-th ring begins k ranks
+    /// further in every domain of `local` ranks, so that rings leave domains through different cards. If `local` is 0
+    /// or all ranks, every second ring runs backwards. A broadcast follows the chain of ranks in `chunks` chunks.
     Ring {
-        /// Rings at a time.
+        /// Number of concurrent rings.
         channels: u32,
-        /// Ranks of a domain; 0 = all.
+        /// Ranks of a domain; 0 for all.
         local: u32,
-        /// Pieces of a broadcast.
+        /// Chunks of a broadcast.
         chunks: u32,
     },
-    /// Up a binary tree and down again, `chunks` pieces one after the other.
+    /// Up a binary tree and down again, in `chunks` pipelined chunks.
     Tree {
-        /// Pieces.
+        /// Number of chunks.
         chunks: u32,
     },
-    /// Two binary trees with half of the vector each, the leaves of one the inner ranks of the other (Sanders, Speck,
+    /// Two binary trees with half of the vector each; the leaves of one are inner ranks of the other (Sanders, Speck,
     /// Traeff, Parallel Computing 35 (2009); NCCL since 2.4).
     DoubleTree {
-        /// Pieces of each half.
+        /// Chunks of each half.
         chunks: u32,
     },
-    /// Exchanges with partners at halving distance, then at doubling (Rabenseifner, ICCS 2004). Ranks beyond a power of
-    /// two hand theirs to a partner first and get the result last.
+    /// Exchanges with partners at halving distance, then at doubling distance (Rabenseifner, ICCS 2004). Ranks beyond a
+    /// power of two first send their vector to a partner, and receive the result last.
     HalvingDoubling,
-    /// Rings along one dimension after the other: reduce-scatter inside, then between, all-gather the other way. Two
-    /// sides, domain and domains: the hierarchical algorithm. Sides of 1 are passed over.
+    /// Rings along one dimension after the other: reduce-scatter from the first dimension to the last, all-gather in
+    /// reverse. With two sides, domain and number of domains, this is the hierarchical algorithm. Sides of 1 are
+    /// skipped.
     Dimensions {
-        /// Ranks along each dimension, the quickest first; their product is all ranks.
+        /// Ranks along each dimension, the fastest first; their product is the number of ranks.
         sides: [u32; 3],
     },
-    /// The switch adds up and spreads, in `chunks` pieces.
+    /// The switch reduces and broadcasts, in `chunks` chunks.
     InSwitch {
-        /// Pieces.
+        /// Number of chunks.
         chunks: u32,
     },
-    /// Each rank sends to all others at once.
+    /// Each rank sends to all others concurrently.
     Direct,
     /// Each rank sends to one other at a time, in n - 1 rounds.
     Pairwise,
@@ -74,7 +75,8 @@ impl Algorithm {
     }
 }
 
-/// The messages of `operation` over `ranks` ranks; `None` if the algorithm does not do that, or not for this many ranks.
+/// Returns the messages of `operation` over `ranks` ranks, or `None` if the algorithm does not support the operation or
+/// this number of ranks.
 pub fn transfers(operation: Operation, algorithm: Algorithm, ranks: u32, bytes: f64) -> Option<Transfers> {
     use Operation::{AllGather, AllReduce, AllToAll, Broadcast, PointToPoint, ReduceScatter};
     let mut b = Builder::new(ranks);
@@ -112,7 +114,7 @@ pub fn transfers(operation: Operation, algorithm: Algorithm, ranks: u32, bytes: 
             }
         }
         (Algorithm::HalvingDoubling, AllReduce | ReduceScatter | AllGather) => {
-            // Shares that are not powers of two have no place to end up in.
+            // Reduce-scatter and all-gather need a power of two: ranks beyond it would have no place for their share.
             (operation == AllReduce || ranks.is_power_of_two()).then_some(())?;
             halving_doubling(&mut b, ranks, bytes, operation);
         }
@@ -151,14 +153,14 @@ pub fn transfers(operation: Operation, algorithm: Algorithm, ranks: u32, bytes: 
     Some(b.finish())
 }
 
-/// Pieces, at least one; `None` if there would be too many messages.
+/// Number of chunks, at least one; `None` if there would be too many messages.
 fn pieces(chunks: u32, ranks: u32) -> Option<u32> {
     let chunks = chunks.max(1);
     (chunks as usize * ranks as usize <= MOST / 8).then_some(chunks)
 }
 
-/// The ranks as ring number `channel` meets them. Every second domain is passed backwards, so that a ring enters a
-/// domain on the rail on which it left the one before.
+/// Ranks in the order of ring number `channel`. Every second domain is traversed backwards, so that a ring enters a
+/// domain on the rail on which it left the previous one.
 pub(super) fn ring_order(ranks: u32, local: u32, channel: u32) -> Vec<u32> {
     if local == 0 || local >= ranks {
         return if channel.is_multiple_of(2) { (0..ranks).collect() } else { (0..ranks).rev().collect() };
@@ -173,7 +175,7 @@ pub(super) fn ring_order(ranks: u32, local: u32, channel: u32) -> Vec<u32> {
     (0..ranks).map(turned).collect()
 }
 
-/// `steps` steps round a ring, `share` bytes each.
+/// Adds `steps` steps of a ring, `share` bytes per message.
 fn ring(b: &mut Builder, order: &[u32], steps: u32, share: f64) {
     let next = order.iter().cycle().skip(1);
     let sends: Vec<Send> = order.iter().zip(next).map(|(&from, &to)| Send { from, to, bytes: share }).collect();
@@ -183,7 +185,7 @@ fn ring(b: &mut Builder, order: &[u32], steps: u32, share: f64) {
 }
 
 fn halving_doubling(b: &mut Builder, ranks: u32, bytes: f64, operation: Operation) {
-    // The largest power of two, and the ranks beyond it.
+    // The largest power of two, and the number of ranks beyond it.
     let core = 1 << ranks.ilog2();
     let extra = ranks - core;
     let fold = |b: &mut Builder, back: bool| {
@@ -209,7 +211,7 @@ fn halving_doubling(b: &mut Builder, ranks: u32, bytes: f64, operation: Operatio
     fold(b, true);
 }
 
-/// Reduce-scatter along one dimension after the other, or all-gather the other way round (`gather`).
+/// Adds reduce-scatters along one dimension after the other, or all-gathers in reverse order (if `gather`).
 fn dimensions(b: &mut Builder, sides: [u32; 3], bytes: f64, gather: bool) {
     let ranks: u32 = sides.iter().product();
     let mut stages = Vec::new();

@@ -1,8 +1,8 @@
-//! Flows that share links: every flow has its max-min fair rate (Bertsekas and Gallager, *Data Networks*, section
-//! 6.5.2), which changes only when a flow that it shares a link with, directly or through others, comes or goes.
+//! Flows that share links. Every flow has its max-min fair rate (Bertsekas and Gallager, *Data Networks*, section
+//! 6.5.2), which changes only when a flow starts or ends that it shares a link with, directly or through other flows.
 //!
-//! What comes and goes in one instant is answered together at its end. Only the flows whose rate a change reaches are
-//! filled anew (`fair`); a flow with its links to itself needs no filling at all.
+//! Changes of one instant are handled together at its end. Only the flows whose rates a change affects are recomputed
+//! (`fair`); a flow that shares no link needs no computation of rates at all.
 #![expect(clippy::indexing_slicing, reason = "flows and hops are numbered here, links by the topology that made them")]
 
 mod channels;
@@ -15,10 +15,10 @@ use channels::{Channel, channels};
 use fair::Filling;
 use std::ops::Range;
 
-/// Something happens in the network.
+/// An event of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworkEvent {
-    /// The instant's changes are over: rates are set.
+    /// All changes of the instant are known: rates are recomputed.
     Settle,
     /// The last byte of a flow has left its sender.
     Left(u32),
@@ -26,10 +26,10 @@ pub enum NetworkEvent {
     Delivered(u32),
 }
 
-/// What an event means to whoever sent the message.
+/// What an event means for the sender of the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happened {
-    /// Nothing.
+    /// No message has left or arrived.
     Nothing,
     /// This message has left its sender.
     Left(u32),
@@ -37,55 +37,56 @@ pub enum Happened {
     Delivered(u32),
 }
 
-/// The queue's lines for messages that have their way to themselves, and for the rest of their way: mostly equally long.
+/// Lines of the event queue, for departures of messages that share no link and for arrivals. Most of either take
+/// equally long, so that they are scheduled in order of time.
 const DEPARTURES: usize = 0;
 const ARRIVALS: usize = 1;
-/// Rates closer than this are the same.
+/// Relative difference up to which rates are the same.
 const SAME: f64 = 1e-9;
-/// Hops that every flow has room for. Those of longer routes are stored separately, so that one collective over hundreds of
-/// links does not spread those of all other flows in memory.
+/// Hops that are stored with every flow. Longer routes are kept separately, so that one collective over hundreds of
+/// links does not spread the hops of all other flows in memory.
 const ROOM: usize = 4;
-/// Flows that every channel has room for from the beginning.
+/// Initial capacity of the list of flows of a channel.
 const LISTED: u32 = 2;
 
-/// What a flow's rate is found from.
+/// State of a flow that determines its rate.
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
     rate: f64,
-    /// The rate that the present round of settling has found.
+    /// The rate found in the current round of settling.
     fair: f64,
-    /// Where its hops begin, and how many there are.
+    /// Range of its hops in `Flows::hops`.
     first: u32,
     hops: u32,
-    /// The narrowest of its channels, and the one that decides its rate.
+    /// The narrowest of its channels, and the one that limits its rate.
     narrowest: u32,
     decided_by: u32,
-    /// Round of settling in which it was last met, and filling in which its rate was last found.
+    /// Round of settling in which it was last included, and filling in which its rate was last fixed.
     met: u32,
     frozen: u32,
-    /// Where those of its channels are listed that are looked at in that round, and how many they are.
+    /// Range of its channels in `Flows::looked_at` that are considered in that round.
     looked_at: u32,
     lookers: u32,
 }
 
 impl Flow {
-    /// Where its hops are.
+    /// Range of its hops.
     #[inline]
     fn hops(&self) -> Range<usize> {
         self.first as usize..(self.first + self.hops) as usize
     }
 
-    /// Where those of its channels are that are looked at.
+    /// Range of its channels that are considered in this round.
     #[inline]
     fn looked_at(&self) -> Range<usize> {
         self.looked_at as usize..(self.looked_at + self.lookers) as usize
     }
 }
 
-/// The event of a flow's end before it has one.
+/// Placeholder of `Course::due` before the end of a flow is scheduled.
 const NOT_YET: Time = Time::MAX;
 
-/// How far a flow is. Nearly as long as a line of the cache, and so made to be one.
+/// Progress of a flow. It nearly fills a cache line, and is aligned to one.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 struct Course {
@@ -93,39 +94,40 @@ struct Course {
     remaining: f64,
     since: Time,
     latency: Time,
-    /// When it will have left at its present rate. The event that says so may come earlier and is then postpone: most
-    /// that are slowed down are speeded up again before.
+    /// Departure at the current rate. The scheduled event (`due`) may be earlier and is then postponed: most flows that
+    /// are slowed down are sped up again before.
     ends: Time,
     due: Time,
     handle: Handle,
     message: u32,
-    /// Hops that it has room for.
+    /// Capacity of its list of hops.
     room: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Hop {
     channel: u32,
-    /// Where the channel lists it.
+    /// Index in the list of flows of the channel.
     place: u32,
 }
 
-/// The network's links and what flows over them.
+/// The links of a network and the flows over them.
 #[derive(Debug, Clone)]
 pub struct Flows {
     channels: Vec<Channel>,
-    /// The flows over each channel, and which of their hops it is.
+    /// Flows over each channel, and which of their hops it is.
     listed: Vec<(u32, u32)>,
-    /// What is known of each channel while rates are set: apart, since a flow that shares no link needs none of it.
+    /// State of each channel while rates are computed. Separate from `channels`, because flows that share no link do
+    /// not need it.
     fillings: Vec<Filling>,
     /// The channel of each link.
     of: Vec<u32>,
     flows: Vec<Flow>,
     courses: Vec<Course>,
     hops: Vec<Hop>,
-    /// Flows that are over, those of short ways and those of long ones.
+    /// Unused flow entries, for short and for long routes.
     free: [Vec<u32>; 2],
-    /// Flows that were limited by a channel that another flow has left, and new flows, at this time.
+    /// Flows that were limited by a channel that another flow has left, and flows that have started, in this instant.
     relieved: Vec<u32>,
     fresh: Vec<u32>,
     settling: bool,
@@ -140,13 +142,14 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// The links of `topology`, nothing on them. Cards between two others are passed through, never sent from or to.
+    /// Creates the links of `topology` without flows. Network cards between two other nodes are passed through; no flow
+    /// may start or end at them.
     pub fn new(topology: &Topology) -> Self {
         let (channels, of) = channels(topology);
         Flows::over(channels, of)
     }
 
-    /// Links about which nothing is known but their bandwidths, numbered in this order.
+    /// Creates links with the given bandwidths only, numbered in this order.
     pub fn with_bandwidths(bandwidths: impl Iterator<Item = f64>) -> Self {
         let channels: Vec<Channel> = bandwidths.map(|capacity| Channel { capacity, ..Channel::default() }).collect();
         let of = (0..channels.len() as u32).collect();
@@ -180,23 +183,23 @@ impl Flows {
         }
     }
 
-    /// Messages are described of when they have left, never again when they have arrived.
+    /// Reports messages only when they have left, not when they arrive.
     #[must_use]
     pub fn departures_only(self) -> Self {
         Flows { tells_arrivals: false, ..self }
     }
 
-    /// Messages sent so far.
+    /// Number of messages sent so far.
     pub fn started(&self) -> u64 {
         self.started
     }
 
-    /// Bytes that each link has carried to the end of their flows.
+    /// Bytes of finished flows that each link has carried.
     pub fn carried(&self) -> impl Iterator<Item = f64> {
         self.of.iter().map(|&channel| self.channels[channel as usize].carried)
     }
 
-    /// Sends `bytes` along `route`. `message` is given back when it has left and when it has arrived.
+    /// Sends `bytes` along `route`. [`Flows::handle`] reports `message` when it has left and when it has arrived.
     pub fn send<E: Copy + From<NetworkEvent>>(
         &mut self,
         queue: &mut EventQueue<E>,
@@ -211,13 +214,13 @@ impl Flows {
         (course.bytes, course.remaining) = (bytes, bytes.max(0.0));
         (course.since, course.latency, course.ends) = (now, route.latency, now);
         (course.due, course.handle, course.message) = (NOT_YET, Handle::NONE, message);
-        // A message without bytes, or to oneself, takes no bandwidth.
+        // An empty message, or one to the sender itself, takes no bandwidth.
         if route.links.is_empty() || bytes <= 0.0 {
             queue.after(Time::ZERO, NetworkEvent::Left(id).into());
             return;
         }
         let (mut alone, mut narrowest, mut least) = (true, u32::MAX, f64::INFINITY);
-        // Of links that are equally narrow the one in the middle, which others share more often than those at the ends.
+        // Among equally narrow links the middle one: it is shared more often than those at the ends.
         let middle = route.links.len() / 2;
         let mut last = u32::MAX;
         let mut hops = 0;
@@ -244,12 +247,12 @@ impl Flows {
         let flow = &mut self.flows[id as usize];
         (flow.hops, flow.narrowest, flow.decided_by) = (hops as u32, narrowest, narrowest);
         if alone {
-            // No flow to share with. A flow that starts in the same instant triggers new rates.
+            // No flow to share with. A flow that starts in the same instant triggers a recomputation.
             flow.rate = route.bandwidth;
             let course = &mut self.courses[id as usize];
             course.ends = now.plus(Time::from_seconds(bytes / route.bandwidth));
             course.due = course.ends;
-            // It never goes faster, so that this need not be taken back: it has no handle.
+            // The flow never becomes faster, so the event need not be cancelled and needs no handle.
             queue.in_turn(DEPARTURES, course.ends, NetworkEvent::Left(id).into());
         } else {
             self.fresh.push(id);
@@ -257,7 +260,7 @@ impl Flows {
         }
     }
 
-    /// Answers an event of the network.
+    /// Handles an event of the network.
     pub fn handle<E: Copy + From<NetworkEvent>>(&mut self, event: NetworkEvent, queue: &mut EventQueue<E>) -> Happened {
         match event {
             NetworkEvent::Settle => {
@@ -289,7 +292,7 @@ impl Flows {
         }
     }
 
-    /// A flow without hops that has room for this many, and where they begin.
+    /// Allocates a flow with space for `hops` hops; returns its number and the index of its first hop.
     fn place_flow(&mut self, hops: usize) -> (u32, usize) {
         let long = hops > ROOM;
         if let Some(id) = self.free[usize::from(long)].pop() {
@@ -318,12 +321,13 @@ impl Flows {
             let channel = &mut channels[number as usize];
             channel.carried += bytes;
             channel.flows -= 1;
-            // Until rates are set again it limits no flows but those found now.
+            // Until rates are recomputed, no other flows become limited by this channel: collecting them once is
+            // enough.
             let first = std::mem::replace(&mut channel.left, round) != round;
             if channel.flows == 0 {
                 continue;
             }
-            // The last of its list takes its place.
+            // The last entry of the list replaces it.
             let others = channel.listed();
             let (moved, its_hop) = listed[others.end];
             listed[others.start + place as usize] = (moved, its_hop);
@@ -343,7 +347,7 @@ impl Flows {
     }
 }
 
-/// Room for this many hops more: where it begins, and how many they are.
+/// Allocates space for at least `room` hops; returns the index of the first and the capacity.
 fn more_hops(hops: &mut Vec<Hop>, room: usize) -> (u32, u32) {
     let first = hops.len();
     let room = room.next_power_of_two();

@@ -7,41 +7,41 @@ use super::topology::Wire;
 use crate::range::{OutOfRange, Ranges};
 use thiserror::Error;
 
-/// A network and what is sent over it.
+/// A network and the collectives that run on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
     /// The network.
     pub shape: Shape,
-    /// Accelerators whose cables are slow, and by which factor; 0 cuts one off.
+    /// Accelerators with slow cables, and the factor on their bandwidth; 0 disconnects the accelerator.
     pub degraded: Vec<(u32, f64)>,
-    /// How ways are chosen.
+    /// How routes are chosen.
     pub routing: Routing,
-    /// What is sent.
+    /// Collectives to run.
     pub jobs: Vec<Job>,
 }
 
 /// One collective.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// What is done.
+    /// Operation to run.
     pub operation: Operation,
-    /// How.
+    /// Algorithm to run it with.
     pub algorithm: Algorithm,
-    /// Accelerators that take part, in order of rank; empty = all.
+    /// Accelerators that take part, in order of rank; empty for all.
     pub ranks: Vec<u32>,
-    /// Size as nccl-tests count it.
+    /// Size as defined by nccl-tests.
     pub bytes: f64,
-    /// When it begins, seconds.
+    /// Start time, s.
     pub begin: f64,
 }
 
 /// A problem of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum Problem {
-    /// A number out of its range.
+    /// A number is out of range.
     #[error(transparent)]
     Range(#[from] OutOfRange),
-    /// A rank that is not there, or twice.
+    /// A rank does not exist or occurs twice.
     #[error("job {job} names accelerator {accelerator} twice, or there are not so many; count from 0")]
     Rank {
         /// Which job, from 0.
@@ -49,7 +49,7 @@ pub enum Problem {
         /// The accelerator.
         accelerator: u32,
     },
-    /// An algorithm that does not do what is asked.
+    /// The algorithm does not support the operation with this number of ranks.
     #[error(
         "job {job}: {algorithm:?} does no {operation:?} over {ranks} ranks, or only in more than 67 million messages; \
          choose another algorithm"
@@ -57,20 +57,20 @@ pub enum Problem {
     NotDone {
         /// Which job, from 0.
         job: u32,
-        /// The input.
+        /// Requested operation.
         operation: Operation,
-        /// Of what.
+        /// Requested algorithm.
         algorithm: Algorithm,
-        /// Over how many ranks.
+        /// Number of ranks.
         ranks: u32,
     },
-    /// No switch that adds up.
+    /// No reducing switch connects all ranks.
     #[error("job {job}: its accelerators hang on no common switch that adds up; choose another algorithm")]
     NoSwitch {
         /// Which job, from 0.
         job: u32,
     },
-    /// Ends that no working links connect.
+    /// No working links connect sender and receiver.
     #[error("job {job}: there is no way from rank {from} to rank {to}")]
     NoWay {
         /// Which job, from 0.
@@ -82,15 +82,15 @@ pub enum Problem {
     },
 }
 
-/// Maximum accelerators of one network.
+/// Maximum number of accelerators of a network.
 const MOST_ACCELERATORS: f64 = 131_072.0;
-/// Maximum cables between switches.
+/// Maximum number of cables between switches.
 const MOST_CABLES: f64 = 4e6;
-/// Maximum accelerators that are all cabled to one another.
+/// Maximum number of accelerators of a full mesh.
 const MOST_MESHED: f64 = 2048.0;
 
 impl Input {
-    /// Everything that is invalid.
+    /// Returns all problems of the input.
     pub fn problems(&self) -> Vec<Problem> {
         let mut ranges = Ranges::default();
         let mut range = |what, found, least, most| ranges.check(what, found, least, most);
@@ -143,7 +143,7 @@ impl Input {
     }
 }
 
-/// Cables between switches, where there may be many more than accelerators.
+/// Number of cables between switches, for shapes where it may far exceed the number of accelerators.
 fn cables(shape: &Shape) -> f64 {
     match *shape {
         Shape::Domains { domains, per_domain, fabric, .. } => match fabric {

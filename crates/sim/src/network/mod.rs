@@ -1,15 +1,14 @@
-//! Networks and what flows over them: collectives as the messages they are, links shared fairly, ways found and
-//! collisions had.
+//! Network simulation: collectives as individual messages over routed links that are shared fairly.
 //!
-//! * [`topology`], [`shapes`] – nodes and links; networks as they are built
-//! * [`routing`] – ways through them
+//! * [`topology`], [`shapes`] – nodes and links; common network shapes
+//! * [`routing`] – routes through the network
 //! * [`flows`] – how flows share links
 //! * [`transfers`], [`collectives`] – the messages of a collective and their order
-//! * [`closed_form`] – what the same algorithms take where nothing is shared
+//! * [`closed_form`] – durations of the same algorithms when no link is shared
 //! * [`input`], [`output`] – input and output
 //!
-//! A message is a fluid: it flows at its fair rate and arrives its way's latency after it has left. Not modeled:
-//! packets, congestion control and its unfairness, limited buffers, adaptive routing, the time to add up.
+//! A message is a fluid flow: it is sent at its fair rate, and arrives the latency of its route after it has left. Not
+//! modeled: packets, congestion control and its unfairness, limited buffers, adaptive routing, the time of reductions.
 
 pub mod closed_form;
 pub mod collectives;
@@ -37,12 +36,12 @@ use topology::Topology;
 pub use topology::{NodeKind, Wire};
 use transfers::Transfers;
 
-/// What can happen.
+/// Events of the simulation.
 #[derive(Debug, Clone, Copy)]
 enum Event {
     /// A job begins.
     Begin(u32),
-    /// Something in the network.
+    /// An event of the network.
     Network(NetworkEvent),
 }
 
@@ -55,11 +54,11 @@ impl From<NetworkEvent> for Event {
 /// A running job.
 struct Running {
     transfers: Transfers,
-    /// Of each pair of ends.
+    /// Route of each pair of ends.
     routes: Vec<Route>,
-    /// What each message still waits for.
+    /// Number of dependencies that each message still waits for.
     waits: Vec<u32>,
-    /// The number of its first message among all jobs'.
+    /// Number of its first message, counted over all jobs.
     base: u32,
     left: usize,
     record: JobRecord,
@@ -82,7 +81,7 @@ impl Network {
         }
     }
 
-    /// A message has left or arrived: its followers may go.
+    /// Handles a message that has left or arrived: sends its followers that no longer wait for anything.
     #[inline]
     fn follow(&mut self, message: u32, left: bool, queue: &mut EventQueue<Event>) {
         let number = match self.jobs.len() {
@@ -149,7 +148,7 @@ impl Model for Network {
 ///
 /// # Errors
 ///
-/// Everything in the input that makes no sense, at once; of ways that do not exist the first.
+/// Returns all invalid parts of the input at once, or the first route that does not exist.
 pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output, Vec<Problem>> {
     let problems = input.problems();
     if !problems.is_empty() {
@@ -189,7 +188,7 @@ pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output,
     })
 }
 
-/// A job's messages and their ways.
+/// Prepares the messages of a job and their routes.
 fn prepare(
     job: &Job,
     number: u32,
@@ -214,11 +213,11 @@ fn prepare(
     Ok(Running { waits: transfers.waits.clone(), left: transfers.len(), transfers, routes, base, record })
 }
 
-/// The way of every pair of ranks, which are at these nodes; the first pair that has none.
+/// Returns the route of every pair of ranks, given the nodes of the ranks, or else the first pair without a route.
 #[expect(clippy::indexing_slicing, reason = "places are counted here")]
 fn routes(pairs: &[(u32, u32)], nodes: &[u32], router: &mut Router<'_>) -> Result<Vec<Route>, (u32, u32)> {
     let node = |rank: u32| nodes.get(rank as usize).copied().unwrap_or(u32::MAX);
-    // The router looks at the network from one destination at a time: the places of pairs with the same one are together.
+    // The router searches the network from one destination at a time, so pairs are grouped by destination.
     let most = pairs.iter().map(|&(_, to)| to as usize + 1).max().unwrap_or(0);
     let mut first = vec![0u32; most + 1];
     pairs.iter().for_each(|&(_, to)| first[to as usize + 1] += 1);

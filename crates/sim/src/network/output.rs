@@ -1,28 +1,28 @@
-//! What a network simulation answers.
+//! Output of a network simulation.
 
 use super::collectives::Operation;
 use super::input::Job;
 
-/// One job's course.
+/// Timing of one job.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JobRecord {
-    /// What was done.
+    /// Operation of the job.
     pub operation: Operation,
-    /// Ranks that took part.
+    /// Number of ranks.
     pub ranks: u32,
-    /// Size as nccl-tests count it.
+    /// Size as defined by nccl-tests.
     pub bytes: f64,
-    /// Messages it was made of.
+    /// Number of messages.
     pub messages: u64,
-    /// When it began and ended, seconds.
+    /// Start time, s.
     pub begin: f64,
-    /// See `begin`.
+    /// End time, s.
     pub end: f64,
-    /// Seconds from one to the other.
+    /// Duration, s.
     pub seconds: f64,
     /// Bytes over seconds (nccl-tests' `algbw`).
     pub algorithm_bandwidth: f64,
-    /// The bandwidth of a link that an ideal algorithm would need for it (nccl-tests' `busbw`).
+    /// Bandwidth of a link that an ideal algorithm would need for this duration (nccl-tests' `busbw`).
     pub bus_bandwidth: f64,
 }
 
@@ -57,31 +57,31 @@ impl JobRecord {
     }
 }
 
-/// What one link has carried.
+/// Traffic of one link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkRecord {
-    /// The node where it begins.
+    /// Node where the link begins.
     pub from: u32,
-    /// The node where it ends.
+    /// Node where the link ends.
     pub to: u32,
     /// Bytes carried.
     pub bytes: f64,
-    /// Share of the time, to the end of the last job, that this takes at full bandwidth.
+    /// Time to carry the bytes at full bandwidth, as a share of the time until the end of the last job.
     pub utilization: f64,
 }
 
-/// The answer.
+/// Result of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Output {
-    /// The jobs, in the input's order.
+    /// Jobs, in the order of the input.
     pub jobs: Vec<JobRecord>,
-    /// The links, in the topology's order.
+    /// Links, in the order of the topology.
     pub links: Vec<LinkRecord>,
-    /// Until the last job's end.
+    /// End time of the last job, s.
     pub seconds: f64,
-    /// Messages sent.
+    /// Number of messages sent.
     pub messages: u64,
-    /// Events handled.
+    /// Number of events handled.
     pub events: u64,
     /// Whether the run was cancelled before its end.
     pub cancelled: bool,

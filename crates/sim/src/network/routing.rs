@@ -1,35 +1,35 @@
-//! Ways through the network: shortest paths, the first of equals or one of them by hash (ECMP).
+//! Shortest-path routing. Among equal paths, the first or one chosen by hash (ECMP).
 
 use super::topology::Topology;
 use crate::kernel::{Stream, Time};
 use smallvec::SmallVec;
 
-/// Purpose of the random streams that stand for the switches' hashes.
+/// Purpose of the random streams that model the hashes of the switches.
 const HASH: u32 = 16;
 
 /// How one of several shortest paths is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Routing {
-    /// The one over the links laid first: dimension order on a torus.
+    /// The path over the links created first: dimension order on a torus.
     #[default]
     First,
-    /// By a hash of the two ends at every switch: equal-cost multi-path routing. Which flows collide depends on the
-    /// seed, as it depends on the hash in a real network.
+    /// By a hash of both ends at every switch: equal-cost multi-path routing. Which flows collide depends on the seed,
+    /// as it depends on the hash function in a real network.
     Hashed,
 }
 
-/// A way: its links, and the seconds that they take together.
+/// A route: its links and their combined properties.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Route {
-    /// Links in order.
+    /// Links, in order.
     pub links: SmallVec<[u32; 6]>,
-    /// Sum of their latencies.
+    /// Sum of the latencies of the links.
     pub latency: Time,
-    /// Bandwidth of the narrowest, bytes/s.
+    /// Bandwidth of the narrowest link, bytes/s.
     pub bandwidth: f64,
 }
 
-/// The links of a node that lead towards the present destination: `nearer[first..first + count]`.
+/// Links of a node that lead towards the current destination: `nearer[first..first + count]`.
 #[derive(Debug, Clone, Copy, Default)]
 struct Choices {
     first: u32,
@@ -43,7 +43,7 @@ struct End {
     node: u32,
 }
 
-/// The working links of every node, one node's behind another's: `ends[first[n]..first[n + 1]]`.
+/// Working links of every node, concatenated: `ends[first[n]..first[n + 1]]`.
 #[derive(Debug)]
 struct Ends {
     first: Vec<u32>,
@@ -68,8 +68,7 @@ impl Ends {
     }
 }
 
-/// Finds ways. What it knows of one destination it forgets with the next, so that ways are best requested destination by
-/// destination.
+/// Finds routes. Search results are kept only for the last destination, so requests should be grouped by destination.
 #[derive(Debug)]
 pub struct Router<'a> {
     topology: &'a Topology,
@@ -80,22 +79,22 @@ pub struct Router<'a> {
     /// Latency and bandwidth of every link.
     links: Vec<(Time, f64)>,
     destination: u32,
-    /// Nodes in order of their hops to the destination, as far as any way has needed them, and how many of them have been
-    /// gone on from.
+    /// Nodes in order of their hops to the destination, as far as routes have needed them, and how many of them have
+    /// been expanded.
     reached: Vec<u32>,
     expanded: usize,
-    /// Every node's hops, [`FAR`] where it has not been reached.
+    /// Hops of every node to the destination; [`FAR`] if not reached.
     hops: Vec<u32>,
-    /// Of the nodes that a way has come through; none known where the count is zero.
+    /// Choices of the nodes that a route has passed through; not computed yet if the count is zero.
     choices: Vec<Choices>,
     nearer: Vec<End>,
 }
 
-/// Hops of what has not been reached.
+/// Hops of a node that has not been reached.
 const FAR: u32 = u32::MAX;
 
 impl<'a> Router<'a> {
-    /// Over `topology`.
+    /// Creates a router over `topology`.
     pub fn new(topology: &'a Topology, routing: Routing, seed: u64) -> Self {
         let leaving = |node| topology.leaving(node).map(|(link, ends)| End { link, node: ends.to }).collect();
         let arriving = |node| topology.arriving(node).map(|(link, ends)| End { link, node: ends.from }).collect();
@@ -115,7 +114,8 @@ impl<'a> Router<'a> {
         }
     }
 
-    /// The way from one node to another; `None` if they are not connected. From a node to itself it has no links.
+    /// Returns the route between two nodes, or `None` if they are not connected. The route from a node to itself has no
+    /// links.
     pub fn route(&mut self, from: u32, to: u32) -> Option<Route> {
         if to != self.destination {
             self.turn_to(to);
@@ -124,7 +124,7 @@ impl<'a> Router<'a> {
         let hash = Stream::new(self.seed, HASH, from);
         let (mut links, mut latency, mut bandwidth) = (SmallVec::new(), Time::ZERO, f64::INFINITY);
         let mut node = from;
-        // Every switch has a number of the stream; it is drawn where there is a choice.
+        // Every switch on the route has its own number in the stream, which is drawn only if there is a choice.
         let mut switches = 0;
         while node != to {
             let &(mut choices) = self.choices.get(node as usize)?;
@@ -154,7 +154,7 @@ impl<'a> Router<'a> {
         Some(Route { links, latency, bandwidth })
     }
 
-    /// Forgets one destination for another.
+    /// Discards the results for the current destination and starts with a new one.
     fn turn_to(&mut self, destination: u32) {
         for &node in &self.reached {
             if let (Some(hops), Some(choices)) = (self.hops.get_mut(node as usize), self.choices.get_mut(node as usize))
@@ -172,7 +172,7 @@ impl<'a> Router<'a> {
         }
     }
 
-    /// Goes on from the destination, the nearest nodes first, until `from` is reached; `None` if it never is.
+    /// Continues the breadth-first search from the destination until `from` is reached; `None` if it is unreachable.
     fn reach(&mut self, from: u32) -> Option<()> {
         let (hops, arriving) = (self.hops.as_mut_slice(), &self.arriving);
         while *hops.get(from as usize)? == FAR {
@@ -192,7 +192,7 @@ impl<'a> Router<'a> {
         Some(())
     }
 
-    /// The links of a node that lead nearer to the destination; `None` if no link does.
+    /// Finds the links of a node that lead closer to the destination; `None` if there are none.
     fn find_choices(&mut self, node: u32) -> Option<Choices> {
         let hops = self.hops.as_slice();
         let &own = hops.get(node as usize)?;
@@ -212,8 +212,8 @@ mod tests {
     use crate::network::shapes::{Fabric, Shape};
     use crate::network::topology::{NodeKind, Wire};
 
-    /// Whatever a router has been asked before, it finds the way that one finds that has been asked nothing; and no way
-    /// is longer than the hops of a plain search.
+    /// Routes do not depend on earlier requests to the router, and have as few hops as those of a plain breadth-first
+    /// search.
     #[test]
     fn routes_do_not_depend_on_earlier_queries() {
         let wire = Wire { bandwidth: 1.0, latency: 1e-6 };
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// Every node one hop farther, until the other end is among them.
+    /// Breadth-first search by levels until the other end is reached.
     fn hops(t: &Topology, from: u32, to: u32) -> usize {
         let mut there = vec![from];
         let mut count = 0;

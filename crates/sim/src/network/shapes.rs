@@ -1,65 +1,65 @@
-//! Networks as they are built.
+//! Common network shapes.
 
 use super::topology::{NodeKind, Topology, Wire};
 
-/// A network by its shape.
+/// Shape of a network.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Shape {
-    /// A cable between every two accelerators.
+    /// A cable between every pair of accelerators.
     FullMesh {
-        /// Accelerators.
+        /// Number of accelerators.
         accelerators: u32,
-        /// Each cable.
+        /// Properties of each cable.
         link: Wire,
     },
-    /// Each accelerator cabled to the next, the last to the first.
+    /// Each accelerator connected to the next, the last to the first.
     Ring {
-        /// Accelerators.
+        /// Number of accelerators.
         accelerators: u32,
-        /// Each cable.
+        /// Properties of each cable.
         link: Wire,
     },
-    /// Accelerators under a tree of switches, as many levels as it takes; all cables alike.
+    /// Accelerators under a tree of switches with as many levels as needed. All cables are equal.
     Tree {
-        /// Accelerators.
+        /// Number of accelerators.
         accelerators: u32,
         /// Children of a switch.
         fan_out: u32,
-        /// Each cable.
+        /// Properties of each cable.
         link: Wire,
     },
-    /// A grid whose rows close to rings, in up to three dimensions; a side of 1 is no dimension. Sides of 2 have one cable. With
-    /// `wrapped` off a mesh: TPU slices smaller than a cube of 4 do not close.
+    /// Torus of up to three dimensions; a side of 1 adds no dimension, a side of 2 has one cable. Without `wrapped` it
+    /// is a mesh, as TPU slices smaller than a cube of 4 are.
     Torus {
         /// Accelerators along each side.
         sides: [u32; 3],
-        /// Whether rows close.
+        /// Whether rows close to rings.
         wrapped: bool,
-        /// Each cable.
+        /// Properties of each cable.
         link: Wire,
     },
-    /// Domains of accelerators under one scale-up switch (NVSwitch), each accelerator with a network card; the cards
-    /// meet as `fabric` says. One domain alone needs no cards.
+    /// Domains of accelerators under one scale-up switch (NVSwitch), each accelerator with a network card. `fabric`
+    /// connects the cards. A single domain needs no cards.
     Domains {
-        /// Domains.
+        /// Number of domains.
         domains: u32,
-        /// Accelerators of a domain.
+        /// Accelerators per domain.
         per_domain: u32,
         /// From accelerator to its scale-up switch.
         link: Wire,
-        /// From accelerator over its card to the leaf switch.
+        /// From accelerator through its card to the leaf switch.
         nic: Wire,
-        /// How the cards meet.
+        /// Network that connects the cards.
         fabric: Fabric,
     },
-    /// Groups of routers, all routers of a group cabled to one another, every two groups joined by a cable (Kim, Dally,
-    /// Scott, Abts, ISCA 2008). Groups' cables are spread over their routers one after the other.
+    /// Groups of routers, with a cable between every two routers of a group and between every two groups (Kim, Dally,
+    /// Scott, Abts, ISCA 2008). The cables of a group are distributed over its routers in turn.
     Dragonfly {
-        /// Groups.
+        /// Number of groups.
         groups: u32,
-        /// Routers of a group.
+        /// Routers per group.
         routers: u32,
-        /// Accelerators of a router.
+        /// Accelerators per router.
         per_router: u32,
         /// From accelerator to router.
         terminal: Wire,
@@ -70,27 +70,28 @@ pub enum Shape {
     },
 }
 
-/// How network cards meet.
+/// Network between network cards.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fabric {
-    /// On one non-blocking switch.
+    /// One non-blocking switch.
     OneSwitch,
-    /// A domain's cards on leaves shared with `domains_per_leaf - 1` other domains, leaves joined by spines.
+    /// The cards of a domain are on one leaf, shared with `domains_per_leaf - 1` other domains. Spines connect the
+    /// leaves.
     FatTree {
         /// Domains under one leaf.
         domains_per_leaf: u32,
-        /// Spines; every leaf is cabled to each.
+        /// Number of spines; every leaf is connected to each.
         spines: u32,
-        /// Downlinks' bandwidth over uplinks' (1 = none).
+        /// Bandwidth of the downlinks over that of the uplinks (1 = no oversubscription).
         oversubscription: f64,
         /// Seconds of a hop between leaf and spine.
         latency: f64,
     },
-    /// The cards of equal place in their domains on one leaf (rail), rails joined by spines.
+    /// The cards of equal index in their domains are on one leaf (rail). Spines connect the rails.
     Rails {
-        /// Spines; every rail is cabled to each.
+        /// Number of spines; every rail is connected to each.
         spines: u32,
-        /// Downlinks' bandwidth over uplinks'.
+        /// Bandwidth of the downlinks over that of the uplinks.
         oversubscription: f64,
         /// Seconds of a hop between rail and spine.
         latency: f64,
@@ -98,7 +99,7 @@ pub enum Fabric {
 }
 
 impl Shape {
-    /// Accelerators; `None` if the product is too large to be described.
+    /// Number of accelerators; `None` if it overflows.
     pub fn accelerators(&self) -> Option<u32> {
         match *self {
             Shape::FullMesh { accelerators, .. }
@@ -112,7 +113,7 @@ impl Shape {
         }
     }
 
-    /// Lays all cables.
+    /// Builds the topology.
     pub fn build(&self) -> Topology {
         let mut t = Topology::default();
         match *self {
@@ -145,7 +146,7 @@ impl Shape {
     }
 }
 
-/// Cables `n` nodes in a row.
+/// Connects `n` nodes in a row.
 fn row(t: &mut Topology, n: u32, node: impl Fn(u32) -> u32, wrapped: bool, link: Wire) {
     for k in 1..n {
         t.cable(node(k - 1), node(k), link);
@@ -171,7 +172,7 @@ fn tree(t: &mut Topology, n: u32, fan_out: u32, link: Wire) {
 fn torus(t: &mut Topology, sides: [u32; 3], wrapped: bool, link: Wire) {
     let [x, y, z] = sides;
     t.nodes(NodeKind::Accelerator, x * y * z);
-    // x first, so that the shortest routes with the lowest numbers go dimension by dimension.
+    // Along x first, so that the shortest routes over the lowest link numbers are dimension-ordered.
     for k in 0..z {
         for j in 0..y {
             row(t, x, |i| i + x * (j + y * k), wrapped, link);
@@ -200,7 +201,7 @@ fn clustered(t: &mut Topology, domains: u32, per_domain: u32, link: Wire, nic: W
         return;
     }
     let cards = t.nodes(NodeKind::Nic, n);
-    // Inside the box the card is as quick as its port, and its share of the latency is in the port's.
+    // Inside the host the card is as fast as its port. Its latency is included in that of the port.
     for a in 0..n {
         t.cable(a, cards + a, Wire { latency: 0.0, ..nic });
     }
@@ -225,7 +226,7 @@ fn clustered(t: &mut Topology, domains: u32, per_domain: u32, link: Wire, nic: W
     }
 }
 
-/// Joins leaves by spines, `uplinks` bytes/s from each leaf in all.
+/// Connects leaves by spines, with a total of `uplinks` bytes/s per leaf.
 fn spine(t: &mut Topology, leaves: u32, count: u32, spines: u32, uplinks: f64, latency: f64) {
     if count < 2 {
         return;
@@ -251,7 +252,7 @@ fn dragonfly(t: &mut Topology, [groups, routers, per_router]: [u32; 3], [termina
     }
     for a in 0..groups {
         for b in a + 1..groups {
-            // The k-th other group hangs on router k, one after the other.
+            // The k-th other group is connected to router k modulo `routers`.
             let port = |from: u32, to: u32| first + from * routers + ((to + groups - from - 1) % groups) % routers;
             t.cable(port(a, b), port(b, a), global);
         }

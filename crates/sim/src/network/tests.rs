@@ -1,5 +1,5 @@
-//! Against the closed forms where nothing is shared, against the analytical engine where it models the same algorithm,
-//! and against what sharing must do.
+//! Comparison with the closed forms where no link is shared, with the analytical engine where it models the same
+//! algorithm, and with the expected effects of sharing.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use super::closed_form::{double_tree_bounds, seconds};
@@ -35,7 +35,7 @@ fn torus(sides: [u32; 3], wrapped: bool) -> Shape {
     Shape::Torus { sides, wrapped, link: LINK }
 }
 
-/// Every kind of network in several sizes.
+/// All network shapes, in several sizes.
 fn shapes() -> Vec<Shape> {
     let mut out = Vec::new();
     for accelerators in [2, 3, 8, 32] {
@@ -47,7 +47,7 @@ fn shapes() -> Vec<Shape> {
     for sides in [[4, 4, 1], [2, 3, 1], [4, 4, 4], [8, 4, 2]] {
         out.push(torus(sides, true));
     }
-    // The smaller TPU slices are not closed.
+    // The smaller TPU slices are meshes.
     out.extend([[2, 2, 1], [2, 4, 1], [4, 4, 1]].map(|sides| torus(sides, false)));
     for (domains, per_domain) in [(2, 8), (4, 4), (8, 8)] {
         out.push(one_switch(domains, per_domain, LINK, LINK));
@@ -88,7 +88,7 @@ fn disjoint(routes: &[Route]) -> bool {
     links.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// What rank `r` can know when it sends is what has arrived before by the order that the transfers themselves state.
+/// The data that rank `r` can send is what has arrived before, given only the dependencies of the transfers.
 #[test]
 fn every_collective_delivers_its_result_to_every_rank() {
     use Operation::{AllGather, AllReduce, AllToAll, Broadcast, ReduceScatter};
@@ -122,7 +122,7 @@ fn every_collective_delivers_its_result_to_every_rank() {
                     known[to as usize] |= carried[m as usize];
                     for leaving in [true, false] {
                         for follower in t.followers(m, leaving).collect::<Vec<_>>() {
-                            // A rank waits for what it has received or sent itself.
+                            // A rank waits only for messages that it has received or sent itself.
                             assert_eq!(ends[follower as usize].0, if leaving { from } else { to });
                             carried[follower as usize] |= carried[m as usize];
                             waits[follower as usize] -= 1;
@@ -162,7 +162,7 @@ fn narrow_uplinks_slow_only_traffic_that_crosses_them() {
 fn hashed_routes_collide_depending_on_the_hash() {
     let fabric = Fabric::FatTree { domains_per_leaf: 1, spines: 8, oversubscription: 1.0, latency: 1e-6 };
     let shape = Shape::Domains { domains: 8, per_domain: 8, link: LINK, nic: LINK, fabric };
-    // Each rank to its counterpart in the next domain: eight flows from a leaf to eight spines.
+    // Each rank sends to its counterpart in the next domain: eight flows from a leaf to eight spines.
     let jobs: Vec<Job> =
         (0..64).map(|r| Job { ranks: vec![r, (r + 8) % 64], ..job(Operation::PointToPoint, RING, 1e9) }).collect();
     let hashed = Input { routing: Routing::Hashed, ..input(shape, jobs) };
@@ -201,7 +201,7 @@ fn bytes_are_counted_as_nccl_tests_count_them_and_none_is_lost() {
         simulate(&input(one_switch(1, 8, LINK, LINK), vec![job(Operation::AllReduce, RING, 8e9)]), 1, &Progress::new())
             .unwrap();
     near("bus bandwidth", out.jobs[0].bus_bandwidth, 100e9, 0.01);
-    // Seven eighths, twice, over every port, both ways.
+    // Seven eighths of the bytes, twice, over every port in both directions.
     assert!(out.links.iter().all(|l| (l.bytes / 14e9 - 1.0).abs() < 1e-9 && l.utilization > 0.99));
     assert_eq!(out.messages, 2 * 7 * 8);
     assert_eq!(out.jobs[0].messages, 2 * 7 * 8);

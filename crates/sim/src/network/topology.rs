@@ -1,37 +1,37 @@
 //! Nodes and the links between them.
 
-/// What stands at a node.
+/// Kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeKind {
     /// Computes, sends and receives.
     Accelerator,
     /// A network card.
     Nic,
-    /// A switch that forwards.
+    /// A switch that only forwards.
     Switch,
-    /// A switch that also adds up what it forwards (NVLink SHARP, Quantum SHARP).
+    /// A switch that also reduces the data it forwards (NVLink SHARP, Quantum SHARP).
     ReducingSwitch,
 }
 
 /// One direction of a cable.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
-    /// Where it begins.
+    /// Node where it begins.
     pub from: u32,
-    /// Where it ends.
+    /// Node where it ends.
     pub to: u32,
-    /// Bytes per second; 0 = broken.
+    /// Bytes per second; 0 if broken.
     pub bandwidth: f64,
-    /// Seconds from its one end to the other, the forwarding at its end included.
+    /// Seconds from one end to the other, including the forwarding at its end.
     pub latency: f64,
 }
 
-/// A kind of cable.
+/// Properties of a cable.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wire {
     /// Bytes per second, one way.
     pub bandwidth: f64,
-    /// Seconds, one way, the forwarding at its end included.
+    /// Seconds one way, including the forwarding at its end.
     pub latency: f64,
 }
 
@@ -41,7 +41,7 @@ pub struct Topology {
     kinds: Vec<NodeKind>,
     links: Vec<Link>,
     accelerators: Vec<u32>,
-    /// Links that leave each node, in the order in which they were laid.
+    /// Links that leave each node, in order of creation.
     leaving: Vec<Vec<u32>>,
     /// Links that arrive at each node.
     arriving: Vec<Vec<u32>>,
@@ -61,7 +61,7 @@ impl Topology {
         node
     }
 
-    /// Adds `count` nodes; the first one's number.
+    /// Adds `count` nodes and returns the number of the first.
     pub fn nodes(&mut self, kind: NodeKind, count: u32) -> u32 {
         let first = self.kinds.len() as u32;
         for _ in 0..count {
@@ -70,7 +70,7 @@ impl Topology {
         first
     }
 
-    /// Lays a cable between two nodes, a link each way. Nodes that are not there are left out.
+    /// Adds a cable between two nodes, as one link each way. Does nothing if a node does not exist.
     pub fn cable(&mut self, a: u32, b: u32, wire: Wire) {
         for (from, to) in [(a, b), (b, a)] {
             let link = self.links.len() as u32;
@@ -85,13 +85,14 @@ impl Topology {
         }
     }
 
-    /// Accelerators pass on what is for others, as in rings and tori; else switches alone do.
+    /// Lets accelerators forward traffic of others, as in rings and tori. By default only other nodes forward.
     #[must_use]
     pub fn forwarding(self) -> Self {
         Topology { forwarding: true, ..self }
     }
 
-    /// Multiplies the bandwidth of all links at a node: a damaged cable, a card in a slow slot; 0 disconnects the node.
+    /// Multiplies the bandwidth of all links at a node, for a damaged cable or a card in a slow slot. 0 disconnects the
+    /// node.
     pub fn degrade(&mut self, node: u32, factor: f64) {
         let at = |list: &[Vec<u32>]| list.get(node as usize).cloned().unwrap_or_default();
         for link in at(&self.leaving).into_iter().chain(at(&self.arriving)) {
@@ -101,12 +102,12 @@ impl Topology {
         }
     }
 
-    /// The accelerators, in order.
+    /// Node numbers of the accelerators, in order.
     pub fn accelerators(&self) -> &[u32] {
         &self.accelerators
     }
 
-    /// All links; a link's number is its place.
+    /// All links; the number of a link is its index.
     pub fn links(&self) -> &[Link] {
         &self.links
     }
@@ -116,12 +117,12 @@ impl Topology {
         self.kinds.len()
     }
 
-    /// Whether it is empty.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty()
     }
 
-    /// What stands at a node.
+    /// Kind of a node.
     pub fn kind(&self, node: u32) -> Option<NodeKind> {
         self.kinds.get(node as usize).copied()
     }
@@ -143,12 +144,12 @@ impl Topology {
         })
     }
 
-    /// Whether a node passes on what is for others.
+    /// Whether a node forwards traffic of others.
     pub fn passes_on(&self, node: u32) -> bool {
         self.forwarding || self.kind(node) != Some(NodeKind::Accelerator)
     }
 
-    /// A reducing switch that all of `nodes` are cabled to, if there is one.
+    /// Returns a reducing switch that all of `nodes` are directly connected to, if there is one.
     pub fn common_switch(&self, nodes: &[u32]) -> Option<u32> {
         let (&first, others) = nodes.split_first()?;
         self.leaving(first).map(|(_, link)| link.to).find(|&switch| {

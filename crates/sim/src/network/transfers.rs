@@ -1,23 +1,23 @@
-//! A collective as the messages it is: who sends how much to whom, and what must have happened before.
+//! Messages of a collective: sender, receiver, size and dependencies.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A message that has not been waited for yet.
+/// Placeholder for a message that does not exist.
 const NONE: u32 = u32::MAX;
 /// Marks a follower that waits only until the message has left, not until it has arrived.
 const ON_LEAVING: u32 = 1 << 31;
-/// Maximum messages of one run: some gigabytes.
+/// Maximum number of messages of a run: some gigabytes of memory.
 pub(super) const MOST: usize = 1 << 26;
 
-/// Messages and their order. Ranks are numbers below [`Transfers::ranks`]; a reducing switch, where one takes part, is
-/// the number after the last.
+/// Messages and their order. Ranks are numbered below [`Transfers::ranks`]; a reducing switch, if there is one, has the
+/// next number.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Transfers {
     pub(super) ranks: u32,
-    /// Pairs of ends that occur, sender first.
+    /// Distinct pairs of sender and receiver.
     pub(super) pairs: Vec<(u32, u32)>,
-    /// Each message's pair, bytes, and number of messages that it waits for.
+    /// Pair, bytes and number of dependencies of each message.
     pub(super) pair: Vec<u32>,
     pub(super) bytes: Vec<f64>,
     pub(super) waits: Vec<u32>,
@@ -27,17 +27,17 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// Ranks that take part.
+    /// Number of ranks.
     pub fn ranks(&self) -> u32 {
         self.ranks
     }
 
-    /// Messages.
+    /// Number of messages.
     pub fn len(&self) -> usize {
         self.pair.len()
     }
 
-    /// Whether it is empty.
+    /// Whether there are no messages.
     pub fn is_empty(&self) -> bool {
         self.pair.is_empty()
     }
@@ -50,7 +50,7 @@ impl Transfers {
         })
     }
 
-    /// Calls `release` for every follower of `message` that waits for it to leave, or else to arrive.
+    /// Followers of `message` that wait for it to leave (if `leaving`), or those that wait for it to arrive.
     #[inline]
     pub(super) fn followers(&self, message: u32, leaving: bool) -> impl Iterator<Item = u32> {
         let at = |place: u32| self.first.get(place as usize).copied().unwrap_or(0) as usize;
@@ -59,12 +59,12 @@ impl Transfers {
     }
 }
 
-/// Sender and receiver, in one number.
+/// Sender and receiver, packed into one number.
 type Pair = u64;
 
-/// Spreads pairs of ranks over a table: a multiplication by an odd number near 2^64 over the golden ratio (Knuth, *The Art
-/// of Computer Programming*, volume 3, section 6.4), its upper half folded into the lower. The user does not choose ranks so
-/// that they collide.
+/// Hashes pairs of ranks: multiplication by an odd number near 2^64 over the golden ratio (Knuth, *The Art of Computer
+/// Programming*, volume 3, section 6.4), with the upper half folded into the lower. Deliberate collisions are no
+/// concern for ranks.
 #[derive(Debug, Clone, Copy, Default)]
 struct Spread(u64);
 
@@ -83,14 +83,14 @@ impl Hasher for Spread {
     }
 }
 
-/// Writes transfers down.
+/// Builder of [`Transfers`].
 #[derive(Debug)]
 pub(super) struct Builder {
     out: Transfers,
-    /// Pairs met so far, where any occurs twice.
+    /// Pairs so far, unless no pair occurs twice.
     by_pair: Option<HashMap<Pair, u32, BuildHasherDefault<Spread>>>,
     edges: Vec<(u32, u32)>,
-    /// The last message into and out of each end.
+    /// Last message into and out of each end.
     into: Vec<u32>,
     out_of: Vec<u32>,
 }
@@ -115,18 +115,18 @@ impl Builder {
         }
     }
 
-    /// No rank sends to the same other twice: pairs need not be looked up.
+    /// Declares that no pair of ranks occurs twice, so that pairs need not be looked up.
     pub(super) fn once_each(&mut self) {
         self.by_pair = None;
     }
 
-    /// Forgets what each rank has sent and received: what follows waits for nothing before it.
+    /// Clears the last messages of each rank: following messages do not depend on earlier ones.
     pub(super) fn lane(&mut self) {
         self.into.fill(NONE);
         self.out_of.fill(NONE);
     }
 
-    /// A message that waits for what [`Builder::after_arrival`] and [`Builder::after_leaving`] say.
+    /// Adds a message. [`Builder::after_arrival`] and [`Builder::after_leaving`] add its dependencies.
     pub(super) fn message(&mut self, from: u32, to: u32, bytes: f64) -> u32 {
         let pairs = &mut self.out.pairs;
         let mut new = || {
@@ -153,18 +153,18 @@ impl Builder {
         self.edges.push((before, after | mark));
     }
 
-    /// `after` waits until `before` has arrived.
+    /// Makes `after` wait until `before` has arrived.
     pub(super) fn after_arrival(&mut self, before: u32, after: u32) {
         self.edge(before, after, 0);
     }
 
-    /// `after` waits until `before` has left.
+    /// Makes `after` wait until `before` has left.
     pub(super) fn after_leaving(&mut self, before: u32, after: u32) {
         self.edge(before, after, ON_LEAVING);
     }
 
-    /// A round in which every rank sends at most one message and receives at most one: each waits for what its sender
-    /// received, and for what it sent, before the round.
+    /// Adds a round in which every rank sends at most one message and receives at most one. Each message waits for the
+    /// last ones that its sender received and sent before the round.
     pub(super) fn round(&mut self, sends: &[Send]) {
         let first = self.out.pair.len() as u32;
         for send in sends {
@@ -197,7 +197,7 @@ impl Builder {
             sum += *count;
             *count = sum;
         }
-        // `first[m + 1]` is where the followers of `m` begin, and moves to where they end.
+        // `first[m + 1]` is where the followers of `m` begin, and advances to where they end.
         self.out.followers = vec![0; self.edges.len()];
         for &(before, after) in &self.edges {
             if let Some(place) = first.get_mut(before as usize + 1) {

@@ -1,4 +1,4 @@
-//! Collectives in pieces along trees, chains and through a switch.
+//! Collectives in chunks along trees, along chains and through a switch.
 
 use super::transfers::Builder;
 
@@ -11,13 +11,13 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// The in-order binary tree: ranks with k trailing zero bits stand k levels above the leaves (NCCL's btree).
+    /// Builds the in-order binary tree: ranks with k trailing zero bits are k levels above the leaves (NCCL's btree).
     pub(super) fn new(ranks: u32) -> Self {
         Tree::of((0..ranks).map(|rank| btree_parent(rank, ranks)).collect())
     }
 
-    /// Two trees of which every rank is a leaf in at least one: the second is the first, mirrored for even numbers of
-    /// ranks and shifted by one for odd ones (NCCL's dtree).
+    /// Builds two trees such that every rank is a leaf in at least one. The second is the first, mirrored for even
+    /// numbers of ranks and shifted by one for odd numbers (NCCL's dtree).
     pub(super) fn pair(ranks: u32) -> [Tree; 2] {
         let turned = |rank: u32| if ranks.is_multiple_of(2) { ranks - 1 - rank } else { (rank + ranks - 1) % ranks };
         let back = |rank: u32| if ranks.is_multiple_of(2) { ranks - 1 - rank } else { (rank + 1) % ranks };
@@ -43,7 +43,7 @@ impl Tree {
         self.parent.get(rank as usize).copied().flatten()
     }
 
-    /// Levels between the root and the deepest rank.
+    /// Number of levels between the root and the deepest rank.
     #[cfg(test)]
     pub(super) fn depth(&self) -> u32 {
         let mut rank = self.down.last().copied().unwrap_or(0);
@@ -56,8 +56,8 @@ impl Tree {
     }
 }
 
-/// The parent of `rank`; `None` for the root, rank 0. Where the usual parent is beyond the last rank, the next below it
-/// stands in.
+/// Returns the parent of `rank`, or `None` for the root, rank 0. If the regular parent is beyond the last rank, `rank`
+/// with its lowest set bit cleared replaces it.
 fn btree_parent(rank: u32, ranks: u32) -> Option<u32> {
     if rank == 0 {
         return None;
@@ -67,11 +67,11 @@ fn btree_parent(rank: u32, ranks: u32) -> Option<u32> {
     Some(if above >= ranks { rank ^ bit } else { above })
 }
 
-/// Pieces up the tree (`reduce`) and down again; a piece goes down as soon as the root has it.
+/// Sends chunks up the tree (if `reduce`) and down again. A chunk goes down as soon as it is complete at the root.
 pub(super) fn run(b: &mut Builder, tree: &Tree, bytes: f64, chunks: u32, reduce: bool) {
     let piece = bytes / f64::from(chunks);
     let ranks = tree.parent.len();
-    // The last messages on each rank's edge to its parent, and this piece's.
+    // The last message on the edge of each rank to its parent, in each direction.
     let (mut last_up, mut last_down) = (vec![u32::MAX; ranks], vec![u32::MAX; ranks]);
     let mut arrived: Vec<Vec<u32>> = vec![Vec::with_capacity(3); ranks];
     let edge = |list: &[u32], rank: u32| list.get(rank as usize).copied().unwrap_or(u32::MAX);
@@ -91,7 +91,7 @@ pub(super) fn run(b: &mut Builder, tree: &Tree, bytes: f64, chunks: u32, reduce:
                 }
             }
         }
-        // Inner ranks wait for the sum to come down, only the root for what has come up.
+        // Inner ranks wait for the chunk from their parent, the root only for the chunks from its children.
         for &rank in &tree.down {
             let Some(parent) = tree.parent(rank) else { continue };
             let message = b.message(parent, rank, piece);
@@ -100,7 +100,7 @@ pub(super) fn run(b: &mut Builder, tree: &Tree, bytes: f64, chunks: u32, reduce:
                     b.after_arrival(child, message);
                 }
             } else {
-                // The parent's edge comes before its children's, so its last piece down is this one.
+                // Parents precede their children in `tree.down`, so the last message down to the parent is this chunk.
                 b.after_arrival(edge(&last_down, parent), message);
             }
             b.after_leaving(edge(&last_down, rank), message);
@@ -115,7 +115,7 @@ fn note(list: &mut [u32], rank: u32, message: u32) {
     }
 }
 
-/// Pieces along a chain.
+/// Sends chunks along a chain.
 pub(super) fn chain(b: &mut Builder, order: &[u32], bytes: f64, chunks: u32) {
     let piece = bytes / f64::from(chunks);
     let mut last = vec![u32::MAX; order.len()];
@@ -132,7 +132,7 @@ pub(super) fn chain(b: &mut Builder, order: &[u32], bytes: f64, chunks: u32) {
     }
 }
 
-/// Pieces from all ranks (`reduce`), or from the first, to the switch, and from there to all other ranks.
+/// Sends chunks to the switch from all ranks (if `reduce`) or from the first, and from there to all other ranks.
 pub(super) fn in_switch(b: &mut Builder, ranks: u32, bytes: f64, chunks: u32, reduce: bool) {
     let piece = bytes / f64::from(chunks);
     let switch = ranks;
@@ -147,7 +147,7 @@ pub(super) fn in_switch(b: &mut Builder, ranks: u32, bytes: f64, chunks: u32, re
             note(&mut last_up, rank, message);
             up.push(message);
         }
-        // The switch sends once it has all: an empty message to itself gathers the waiting.
+        // The switch sends once it has received from all: an empty message to itself joins their dependencies.
         let sum = b.message(switch, switch, 0.0);
         up.iter().for_each(|&message| b.after_arrival(message, sum));
         for rank in if reduce { 0 } else { 1 }..ranks {

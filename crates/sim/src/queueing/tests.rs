@@ -1,4 +1,4 @@
-//! Against theory: what the formulas say lies within the simulation's own confidence interval.
+//! Comparison with theory: formulas must lie within the confidence intervals of the simulation.
 
 #![allow(clippy::indexing_slicing)]
 
@@ -8,7 +8,7 @@ use crate::kernel::replication::{compare, replicate};
 
 const CUSTOMERS: u64 = 60_000;
 const REPLICATIONS: u32 = 12;
-/// Each test asks several questions, so that each is asked at 99.9 %; the seeds are fixed, so that none flickers.
+/// Each test makes several comparisons, so each uses a level of 99.9 %. Seeds are fixed, so that no test is flaky.
 const LEVEL: f64 = 0.999;
 
 fn station(between: Distribution, service: Distribution, servers: u32) -> Input {
@@ -19,7 +19,7 @@ fn exponential(mean: f64) -> Distribution {
     Distribution::Exponential { mean }
 }
 
-/// Mean wait, sojourn, number waiting and busy servers.
+/// Mean wait, sojourn time, number waiting and number of busy servers.
 fn measured(input: &Input, seed: u64) -> [Interval; 4] {
     replicate(seed, REPLICATIONS, LEVEL, |seed| {
         let o = simulate(input, seed, &Progress::new());
@@ -29,7 +29,7 @@ fn measured(input: &Input, seed: u64) -> [Interval; 4] {
     })
 }
 
-/// Erlang's C by the recursion of his B.
+/// Erlang C by the recursion of Erlang B.
 fn erlang_c(servers: u32, load: f64) -> f64 {
     let b = (1..=servers).fold(1.0, |b, k| load * b / (f64::from(k) + load * b));
     let rho = load / f64::from(servers);
@@ -38,7 +38,7 @@ fn erlang_c(servers: u32, load: f64) -> f64 {
 
 fn agree(what: &str, measured: Interval, theory: f64, tightness: f64) {
     assert!(measured.covers(theory), "{what}: {measured:?} does not cover {theory}");
-    // An interval that covers everything proves nothing.
+    // A very wide interval would prove nothing.
     assert!(measured.half_width < tightness * theory, "{what}: {measured:?} is too wide");
 }
 
@@ -69,7 +69,7 @@ fn waits_of_many_markovian_servers_match_erlang_c() {
 fn constant_service_halves_the_wait() {
     for (rho, seed) in [(0.5, 700), (0.85, 800)] {
         let [wait, _, _, _] = measured(&station(exponential(1.0), Distribution::Constant(rho), 1), seed);
-        // Pollaczek and Khinchine with no variance of service.
+        // Pollaczek-Khinchine with zero variance of service times.
         agree("wait", wait, rho * rho / (2.0 * (1.0 - rho)), 0.1);
     }
 }
@@ -82,9 +82,9 @@ fn waits_of_general_service_match_pollaczek_khinchine() {
     agree("wait", wait, rho * rho * (1.0 + cv * cv) / (2.0 * (1.0 - rho)), 0.15);
 }
 
-/// Kingman's bound holds for one server. For several, Allen and Cunneen's is an approximation: with Kraemer and
-/// Langenbach-Belz's factor for smooth arrivals its error here is below a sixth, so the interval widened by that
-/// must cover it.
+/// Kingman's bound holds for one server. For several servers, the formula of Allen and Cunneen is an approximation:
+/// with the factor of Kraemer and Langenbach-Belz for smooth arrivals its error is below a sixth here, so the interval
+/// widened by that must cover it.
 #[test]
 fn waits_of_general_queues_are_below_kingman_and_near_allen_cunneen() {
     let mut seed = 1000;
@@ -107,8 +107,8 @@ fn waits_of_general_queues_are_below_kingman_and_near_allen_cunneen() {
     }
 }
 
-/// Kiefer and Wolfowitz's recursion gives the same waits without events, from the same draws: exactly, except for
-/// the rounding to picoseconds.
+/// The recursion of Kiefer and Wolfowitz gives the same waits from the same draws without events: exactly, except for
+/// rounding to picoseconds.
 #[test]
 fn waits_match_the_kiefer_wolfowitz_recursion() {
     for servers in [1u32, 3, 7] {
@@ -137,7 +137,7 @@ fn waits_match_the_kiefer_wolfowitz_recursion() {
 fn littles_law_holds_in_every_run() {
     let input = station(Distribution::Gamma { mean: 1.0, cv: 1.3 }, exponential(2.5), 3);
     let o = simulate(&input, 5, &Progress::new());
-    // Rate is 1 a second.
+    // The arrival rate is 1 per second.
     assert!((o.waiting / o.wait.mean() - 1.0).abs() < 0.02, "{o:?}");
 }
 

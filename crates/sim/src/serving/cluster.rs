@@ -1,4 +1,4 @@
-//! All replicas: arrivals, front ends, routing, transfers between pools, autoscaling.
+//! All replicas of a deployment: arrivals, front ends, routing, transfers between pools, autoscaling.
 #![expect(clippy::indexing_slicing, reason = "request and replica ids are minted here, and neither list ever shrinks")]
 
 mod accounts;
@@ -17,31 +17,31 @@ use atlas_perf::serving::latency;
 
 use accounts::Mark;
 
-/// Purpose of the random streams of the router.
+/// Purpose of the random streams for routing.
 const ROUTING: u32 = 9;
 
-/// What can happen.
+/// Events of the simulation.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Event {
     /// A request arrives at the router.
     Arrival,
-    /// A request that was held back is sent.
+    /// A held-back request is sent.
     Release,
-    /// A front end hands a request to its engine.
+    /// The front end passes a request to its engine.
     Accepted(u32),
-    /// An idle engine looks at the requests that have just arrived.
+    /// An idle engine checks for requests that have just arrived.
     Wake(u32),
     /// An engine's step ends.
     StepEnd(u32),
-    /// A prompt's keys and values have reached the replica that decodes it.
+    /// The KV cache of a prompt has reached the replica that decodes it.
     Transferred { id: u32, replica: u32 },
-    /// The autoscaler decides.
+    /// The autoscaler makes a decision.
     Scale,
     /// A replica has started.
     Started(u32),
 }
 
-/// The model.
+/// State of the simulation.
 pub(super) struct Cluster<'a> {
     input: &'a Input,
     workload: Workload<'a>,
@@ -49,30 +49,30 @@ pub(super) struct Cluster<'a> {
     decoder: Option<Engine>,
     requests: Vec<Request>,
     replicas: Vec<Replica>,
-    /// Replicas that take new requests, and those that decode what others prefilled.
+    /// Replicas that accept new requests, and those that decode requests prefilled by others.
     ready: Vec<u32>,
     decoders: Vec<u32>,
     outcome: Outcome,
     turn: usize,
     routing: Stream,
-    /// What a request costs the front end, what it costs the steps, and what needs no queue.
+    /// Time of a request in the front end, its addition to a step, and its overhead outside of any queue.
     front_end: Time,
     intake: Time,
     overhead: Time,
     /// Bytes per second of a rank's link to the other pool, and its latency.
     transfer_link: (f64, f64),
     seeds_left: bool,
-    /// Requests held back because the maximum is in flight.
+    /// Requests held back because of the limit on concurrent requests.
     held: u64,
     low_since: Option<Time>,
     left: u64,
     gaps: Histogram,
     out: Output,
     tokens: u64,
-    /// Sums at the first counted arrival, and at the last one so far.
+    /// Sums at the first counted arrival, and at the last arrival.
     from: Mark,
     upto: Mark,
-    /// When a third and when two thirds of the counted requests had arrived.
+    /// Sums when one third and two thirds of the counted requests had arrived.
     between: [Mark; 2],
     first_token: FirstToken,
     last_arrival: Time,
@@ -159,7 +159,7 @@ impl<'a> Cluster<'a> {
         cluster
     }
 
-    /// Schedules the next arrival of an open load.
+    /// Schedules the next arrival.
     fn expect_arrival(&mut self, queue: &mut EventQueue<Event>) {
         match self.workload.arrival() {
             Some(at) => {
@@ -169,7 +169,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// A request arrives; it is held back if the maximum is in flight.
+    /// Handles an arrival. The request is held back if the maximum number of requests is in flight.
     fn arrive(&mut self, queue: &mut EventQueue<Event>) {
         if self.input.most_in_flight.is_some_and(|most| self.in_flight() >= most) {
             self.held += 1;
@@ -181,7 +181,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Requests in flight.
+    /// Number of requests in flight.
     fn in_flight(&self) -> u64 {
         (self.requests.len() as u64).saturating_sub(self.left)
     }
@@ -216,7 +216,7 @@ impl<'a> Cluster<'a> {
             let r = &mut self.replicas[replica as usize];
             r.outstanding += 1;
             self.requests[id as usize].replica = replica;
-            // One after the other through the front end, then whatever needs no queue.
+            // Requests pass the front end one after the other; the rest of the overhead needs no queue.
             let begins = r.front_free.max(now);
             r.front_free = begins.plus(self.front_end);
             queue.at(r.front_free.plus(self.overhead), Event::Accepted(id));
@@ -226,12 +226,12 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Requests that have left, and all.
+    /// Number of requests that have left, and total number of requests.
     pub(super) fn left(&self) -> (u64, u64) {
         (self.left, u64::from(self.workload.total()))
     }
 
-    /// A request has finished; a closed load replaces it.
+    /// Counts a request as finished. A closed load replaces it; otherwise a held-back request is released.
     fn leave(&mut self, queue: &mut EventQueue<Event>) {
         self.left += 1;
         self.present.change(queue.now(), -1.0);
@@ -261,7 +261,7 @@ impl<'a> Cluster<'a> {
             }
             Router::PrefixAffinity => {
                 match self.workload.names(self.requests[id as usize].demand.prefix).first() {
-                    // Any mixing does, so long as it is the same for the same name.
+                    // Any hash of the name works.
                     Some(&name) => at(Stream::new(name, ROUTING, 1).below(n as u64) as usize),
                     None => least_loaded(&self.ready, &self.replicas),
                 }
@@ -339,7 +339,7 @@ impl<'a> Cluster<'a> {
         self.compose(replica, &engine, queue);
     }
 
-    /// A decoding replica allocates memory for waiting sequences and requests their transfer.
+    /// Allocates memory on a decoding replica for sequences that wait for it, and requests their transfer.
     fn pull(&mut self, replica: u32, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         let Some(decoder) = self.decoder else { return };
@@ -354,7 +354,7 @@ impl<'a> Cluster<'a> {
             let after = (0, 0, r.kv.used(), false);
             let bytes = self.engine.transfer_bytes(request.demand.isl);
             let length = bytes / self.transfer_link.0 + self.transfer_link.1;
-            // One after the other over the links of the attention group that has it; groups send side by side.
+            // Transfers of one attention group are serialized; those of different groups run in parallel.
             let busy = length / self.engine.groups as f64;
             let source = &mut self.replicas[request.replica as usize];
             source.link_free = source.link_free.max(now).plus(Time::from_seconds(busy));
@@ -404,7 +404,7 @@ impl<'a> Cluster<'a> {
         self.out.preemptions += u64::from(preemptions);
         let r = &self.requests[id as usize];
         if id >= self.input.warm_up {
-            // Responses are handed out in batches or by polling, as the runtime is set.
+            // Responses are returned in batches or by polling, depending on the runtime.
             let step = self.replicas[r.replica as usize].step_seconds;
             let cadence = latency::cadence(&self.input.system, &self.input.constants, step);
             let rest = r.last.since(r.handed_out.min(r.last)).seconds();
@@ -472,7 +472,7 @@ impl Model for Cluster<'_> {
     }
 }
 
-/// The one of `among` with the fewest requests; the first of equals.
+/// Returns the replica of `among` with the fewest requests; the first of equals.
 fn least_loaded(among: &[u32], replicas: &[Replica]) -> u32 {
     among.iter().copied().min_by_key(|&r| replicas[r as usize].outstanding).unwrap_or(0)
 }

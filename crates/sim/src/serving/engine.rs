@@ -1,4 +1,4 @@
-//! What the replicas of a pool share: step time, KV cache capacity, limits of the scheduler.
+//! Properties shared by the replicas of a pool: step time, KV cache capacity, scheduler limits.
 
 use super::input::{Input, Prefixes};
 use super::request::Request;
@@ -13,11 +13,11 @@ use atlas_perf::serving::{Admission, Gathering, Layout, Speculation, kv, latency
 /// Purpose of the random streams of accepted drafts.
 const ACCEPTANCE: u32 = 8;
 
-/// What the replicas of a pool share.
+/// Properties shared by the replicas of a pool.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Engine {
     machine: Machine,
-    /// The same where what the busiest attention group computes of prompts is known.
+    /// Like `machine`, for steps whose prompt tokens in the busiest attention group are known.
     grouped: Machine,
     pub(super) total_blocks: u64,
     /// Blocks that must stay free when a request is admitted, so that running ones can grow.
@@ -28,7 +28,7 @@ pub(super) struct Engine {
     pub(super) block_size: u32,
     pub(super) piece: u32,
     pub(super) max_num_seqs: usize,
-    /// Attention groups, and most tokens of a step in each.
+    /// Number of attention groups, and maximum tokens of a step in each.
     pub(super) groups: usize,
     pub(super) max_num_batched_tokens: u32,
     pub(super) threshold: u32,
@@ -39,9 +39,9 @@ pub(super) struct Engine {
     pub(super) overlapped: bool,
     /// Steps for which prompts are held back until every attention group has one.
     pub(super) balance_steps: u32,
-    /// Number of waiting requests that interrupts decoding.
+    /// Condition on the number of waiting requests under which decoding is interrupted.
     pub(super) gathering: Option<Gathering>,
-    /// Decode steps between two looks at the queue.
+    /// Decode steps between two polls of the queue.
     pub(super) recv_interval: u32,
     /// Tokens that a decoding sequence verifies in a step.
     pub(super) verified: u32,
@@ -50,38 +50,38 @@ pub(super) struct Engine {
     pub(super) share_found: f64,
     pub(super) cached: bool,
     seed: u64,
-    /// Sequences leave after their prompt, or arrive with it computed.
+    /// Whether sequences leave after their prompt, or arrive with it computed.
     pub(super) prefill_only: bool,
     pub(super) prefilled: bool,
-    /// Beams of every request.
+    /// Number of beams of every request.
     beams: u32,
-    /// Keys that a prompt's token sees, over those that it would see behind a mask.
+    /// Keys that a prompt token attends to, relative to causal attention.
     seen: f64,
-    /// Where graphs are compiled for fixed shapes.
+    /// Shapes for which graphs are compiled, if they are fixed.
     compiled: Option<Compiled>,
 }
 
-/// What a graph compiled for a fixed shape computes, independent of its input.
+/// Work of a graph compiled for a fixed shape, which does not depend on its input.
 #[derive(Debug, Clone, Copy)]
 struct Compiled {
     /// Sequences of a decode step.
     batch: f64,
     /// Keys that each of them attends to.
     context: f64,
-    /// Tokens computed for one of a prompt.
+    /// Computed tokens per prompt token.
     padding: f64,
 }
 
-/// Keys that a prompt's token sees without a mask, over those of a masked one: all of the prompt, which runs whole.
+/// Keys that a prompt token attends to without a causal mask, relative to one with: the whole prompt, in a single step.
 const UNMASKED: f64 = 2.0;
 
-/// Share of the blocks that stays free when an engine that schedules nothing ahead lets a request in
-/// (`BlockSpaceManager`'s `watermark`). Without it every sequence that grows preempts the youngest one, whose prompt is
+/// Share of the blocks that stays free when an engine without ahead-of-time scheduling admits a request (`watermark` of
+/// `BlockSpaceManager`). Without it, every sequence that grows would preempt the youngest one, whose prompt would be
 /// recomputed again and again. Engines that schedule ahead have no watermark.
 const WATERMARK: f64 = 0.01;
-/// Maximum blocks of a replica, so that sums over all replicas do not overflow.
+/// Maximum number of blocks of a replica, so that sums over all replicas do not overflow.
 const MOST_BLOCKS: f64 = 1e12;
-/// Maximum attention groups of a replica.
+/// Maximum number of attention groups of a replica.
 const MOST_GROUPS: Count = Count::new(65_536);
 
 impl Engine {
@@ -102,10 +102,10 @@ impl Engine {
             remembers: s.host != HostOverlap::None,
             block_size: input.block_size,
             piece,
-            // The limit counts per attention group: each is an engine rank with its own scheduler.
+            // The limit is per attention group: each is an engine rank with its own scheduler.
             max_num_seqs: (s.most_sequences() * layout.attention_dp.max(Count::ONE)) as usize,
             groups: layout.attention_dp.clamp(Count::ONE, MOST_GROUPS).get() as usize,
-            // So does the one of tokens, which holds for each of the batches that follow one another through the stages.
+            // The token budget is also per attention group. It applies to each batch in the pipeline stages.
             max_num_batched_tokens: (s.max_num_batched_tokens * machine.stages()) as u32,
             threshold: input.long_prefill_token_threshold.unwrap_or(u32::MAX),
             chunked_prefill: s.chunked_prefill,
@@ -137,7 +137,7 @@ impl Engine {
         }
     }
 
-    /// The engine for a batch of this size: without speculation above its limit.
+    /// Returns the engine for a batch of `running` sequences: without speculation above its batch limit.
     pub(super) fn with(&self, running: usize) -> Engine {
         if self.verified > 1 && self.speculation.most_batch.is_some_and(|most| running as f64 > most) {
             return Engine { verified: 1, draft_cost: 0.0, ..*self };
@@ -145,13 +145,13 @@ impl Engine {
         *self
     }
 
-    /// Tokens whose keys and values a request keeps when `length` of its prompt and of each beam are there: beams share
-    /// the prompt's.
+    /// Number of tokens in the KV cache for a request with a prompt of `isl` tokens, when each beam has `length` tokens
+    /// including the prompt. Beams share the prompt.
     pub(super) fn kept(&self, isl: u32, length: u32) -> u32 {
         length.saturating_add(length.saturating_sub(isl).saturating_mul(self.beams - 1))
     }
 
-    /// Blocks of `tokens` tokens.
+    /// Number of blocks for `tokens` tokens.
     pub(super) fn blocks(&self, tokens: u32) -> u32 {
         if self.machine.shape.window_share <= 0.0 && self.machine.shape.selected.is_none() {
             return tokens.div_ceil(self.block_size);
@@ -159,19 +159,19 @@ impl Engine {
         (self.machine.shape.kept(f64::from(tokens), self.whole_windows) / f64::from(self.block_size)).ceil() as u32
     }
 
-    /// Blocks that a request needs to be admitted.
+    /// Number of blocks that a request needs to be admitted.
     pub(super) fn needed(&self, demand: &Demand) -> u32 {
         let output = if self.reserve_output { demand.osl } else { 0 };
         self.blocks(self.kept(demand.isl, demand.isl.saturating_add(output)))
     }
 
-    /// Whether a request's keys and values at full length fit an empty replica.
+    /// Whether the KV cache of a request at full length fits in an empty replica.
     pub(super) fn holds(&self, demand: &Demand) -> bool {
         let longest = demand.isl.saturating_add(demand.osl).saturating_add(self.verified);
         u64::from(self.blocks(self.kept(demand.isl, longest))) <= self.total_blocks
     }
 
-    /// Seconds of a step, by cause.
+    /// Duration of a step by cause, s.
     pub(super) fn seconds(&self, tokens: &Tokens) -> StepTime {
         let tokens = &self.computed(tokens);
         let step = self.machine.with_loading(tokens, self.in_groups(tokens));
@@ -182,9 +182,10 @@ impl Engine {
         step.add(&self.machine.step(&decode), self.draft_cost)
     }
 
-    /// The time of a step whose prompt tokens lie on attention groups as they do. The closed form spreads them over as many
-    /// groups as there are sequences and allows for what the busiest has beyond the mean; either that holds or what is
-    /// known of it, not both.
+    /// Returns the time of a step, given how its prompt tokens are distributed over attention groups. The closed form
+    /// spreads them over as many groups as there are sequences, with an allowance for the load of the busiest group
+    /// above the mean. The longer of this time and the time for the known distribution applies, but not both
+    /// corrections.
     fn in_groups(&self, tokens: &Tokens) -> StepTime {
         if self.groups <= 1 || tokens.prefill <= 0.0 {
             return self.machine.step(tokens);
@@ -195,7 +196,7 @@ impl Engine {
         if known.total() > allowed.total() { known } else { allowed }
     }
 
-    /// What is computed for a scheduled step: every beam of a sequence, and padding to compiled shapes.
+    /// Tokens that are computed for a scheduled step: every beam of a sequence, and padding to compiled shapes.
     fn computed(&self, tokens: &Tokens) -> Tokens {
         let mut out = Tokens { decode: tokens.decode * f64::from(self.beams), ..*tokens };
         if let Some(compiled) = &self.compiled {
@@ -209,13 +210,13 @@ impl Engine {
         out
     }
 
-    /// Bytes of keys and values that one rank sends for a prompt of `isl` tokens.
+    /// Bytes of KV cache that one rank sends for a prompt of `isl` tokens.
     pub(super) fn transfer_bytes(&self, isl: u32) -> f64 {
         self.machine.shape.kept(f64::from(isl), self.whole_windows) * self.machine.shape.kv_bytes_token
     }
 }
 
-/// Drafted tokens that are accepted, up to the first that is not.
+/// Number of accepted draft tokens, up to the first that is rejected.
 pub(super) fn accepted(e: &Engine, r: &Request, id: u32) -> u32 {
     let u = Stream::new(e.seed, ACCEPTANCE, id).at(u64::from(r.emitted)).uniform();
     speculative::accepted(&e.speculation, u)

@@ -10,23 +10,23 @@ use thiserror::Error;
 /// A deployment, its load, and its latency limits.
 ///
 /// Settings of the engine are in [`Input::system`]: `max_num_seqs`, `max_num_batched_tokens`, `memory_utilization`,
-/// `chunked_prefill`, `layout.dp` (replicas), `speculation`, `pools`. Its `isl`, `osl` and `load` are ignored in favor of
-/// [`Input::lengths`] and [`Input::arrivals`].
+/// `chunked_prefill`, `layout.dp` (replicas), `speculation`, `pools`. Its `isl`, `osl` and `load` are ignored in favor
+/// of [`Input::lengths`] and [`Input::arrivals`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
     /// Accelerator, model, layout, formats, runtime and scheduler.
     pub system: ServingInput,
-    /// Constants of the step's time.
+    /// Constants of the step time model.
     pub constants: Constants,
-    /// When requests arrive.
+    /// Arrival process of requests.
     pub arrivals: Arrivals,
-    /// Maximum requests in flight over all replicas: the client holds back the rest. `None`: no limit.
+    /// Maximum number of concurrent requests over all replicas; the client holds back the rest. `None`: no limit.
     pub most_in_flight: Option<u64>,
-    /// Lengths of prompts and outputs. A trace has its own.
+    /// Lengths of prompts and outputs. Ignored for traces, which have their own.
     pub lengths: Lengths,
     /// Prefixes that prompts share.
     pub prefixes: Prefixes,
-    /// Requests of the run; a trace or a schedule may have fewer.
+    /// Number of requests of the run; a trace or a schedule may have fewer.
     pub requests: u32,
     /// Number of first requests that are served but not counted, because the system starts empty.
     pub warm_up: u32,
@@ -34,10 +34,10 @@ pub struct Input {
     pub block_size: u32,
     /// Maximum prompt tokens of one request in a step, where limited (`long_prefill_token_threshold`).
     pub long_prefill_token_threshold: Option<u32>,
-    /// Whether requests pass through the front end (HTTP, tokenization), which takes time; otherwise they go directly to
-    /// the engine, as in an offline batch.
+    /// Whether requests pass through the front end (HTTP, tokenization), which takes time. Otherwise they go directly
+    /// to the engine, as in an offline batch.
     pub front_end: bool,
-    /// Prompts arrive with their keys and values, so that only decoding is simulated.
+    /// Whether prompts arrive with their KV cache, so that only decoding is simulated.
     pub prefilled: bool,
     /// Whether the first requests of a closed load start at different positions in their outputs, as in a steady state.
     /// Otherwise all start together and, if they are identical, stay synchronized.
@@ -48,11 +48,11 @@ pub struct Input {
     pub autoscaling: Option<Autoscaling>,
     /// Latency limits for goodput.
     pub slo: Slo,
-    /// Maximum events of a run.
+    /// Maximum number of events of a run.
     pub most_events: u64,
 }
 
-/// When requests arrive.
+/// Arrival process of requests.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arrivals {
     /// A Poisson process.
@@ -69,11 +69,11 @@ pub enum Arrivals {
     },
     /// Phases of a schedule, one after the other.
     Phases(Vec<Phase>),
-    /// All at once.
+    /// All requests at time zero.
     Burst,
-    /// A constant number in flight: each request that finishes is replaced at once.
+    /// A constant number of concurrent requests: each request that finishes is immediately replaced.
     Closed {
-        /// Requests in flight.
+        /// Number of concurrent requests.
         concurrency: u32,
     },
     /// A recorded trace, in order of time.
@@ -100,8 +100,8 @@ pub struct TraceRequest {
     pub isl: u32,
     /// Output tokens.
     pub osl: u32,
-    /// Names of the prompt's successive pieces of [`Prefixes::Trace`]'s length; equal names in equal places are equal
-    /// prefixes (Mooncake's `hash_ids`, arXiv 2407.00079).
+    /// Names of the successive pieces of the prompt, of the length given in [`Prefixes::Trace`]. Prompts with equal
+    /// names up to some position share this prefix (Mooncake's `hash_ids`, arXiv 2407.00079).
     pub prefix: Vec<u64>,
 }
 
@@ -112,16 +112,16 @@ pub struct Lengths {
     pub isl: Distribution,
     /// Output.
     pub osl: Distribution,
-    /// Maximum length of prompt and output together (`max_model_len`); longer requests are cut. `None`: no limit.
+    /// Maximum length of prompt and output together (`max_model_len`); longer requests are truncated. `None`: no limit.
     pub max_model_len: Option<u32>,
 }
 
-/// Prefixes that prompts share, whose keys and values may be cached.
+/// Prefixes that prompts share and that may be in the prefix cache.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Prefixes {
-    /// Nothing, or the prefix cache is off.
+    /// No shared prefixes, or the prefix cache is off.
     None,
-    /// This share of every prompt is cached: the analytical engine's `prefix_hit`.
+    /// This share of every prompt is cached, as with `prefix_hit` of the analytical engine.
     Share(f64),
     /// Requests belong to groups that share the beginning of their prompts (system prompts, documents); a block-wise
     /// cache with least-recently-used eviction determines the hits.
@@ -133,7 +133,7 @@ pub enum Prefixes {
         /// Popularity: the k-th group is requested in proportion to k^-skew (Zipf); 0 = all equally.
         skew: f64,
     },
-    /// As the trace names them.
+    /// Prefixes named in the trace.
     Trace {
         /// Tokens of one named piece (Mooncake: 512).
         piece: u32,
@@ -163,7 +163,7 @@ pub struct Autoscaling {
     pub least: u32,
     /// Maximum replicas.
     pub most: u32,
-    /// Target of requests in flight per replica.
+    /// Target number of concurrent requests per replica.
     pub target: f64,
     /// Seconds between two decisions.
     pub every: f64,
@@ -187,16 +187,16 @@ pub struct Slo {
 /// A problem of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum Problem {
-    /// A number out of its range.
+    /// A number is out of range.
     #[error(transparent)]
     Range(#[from] OutOfRange),
-    /// A trace that is not in order of time.
+    /// A trace is not in order of time.
     #[error("request {index} of the trace arrives before the one above it; sort the trace by time")]
     TraceOrder {
-        /// Which request, from 0.
+        /// Index of the first request that is out of order, from 0.
         index: usize,
     },
-    /// No memory for keys and values.
+    /// No memory is left for the KV cache.
     #[error(
         "no memory is left for keys and values: {missing_bytes:.3e} bytes per rank are missing; use more ranks, a \
          narrower format or a larger share of memory"
@@ -205,15 +205,15 @@ pub enum Problem {
         /// Bytes per rank that are missing for one block.
         missing_bytes: f64,
     },
-    /// Pieces of prefixes that are not whole blocks.
+    /// Pieces of prefixes are not whole blocks.
     #[error("a piece has {piece} tokens, expected a multiple of the block's {block}; choose another block_size")]
     Pieces {
-        /// Tokens of a piece.
+        /// Tokens per piece.
         piece: u32,
-        /// Tokens of a block.
+        /// Tokens per block.
         block: u32,
     },
-    /// A run that did not end.
+    /// The run exceeded its maximum number of events.
     #[error(
         "{left} of {requests} requests have left after {events} events and {seconds:.3e} simulated seconds; ask for fewer \
          requests, more tokens in a step, or shorter prompts"
@@ -223,27 +223,27 @@ pub enum Problem {
         events: u64,
         /// Simulated seconds.
         seconds: f64,
-        /// Requests that have left.
+        /// Requests that have finished.
         left: u64,
-        /// Requests of the run.
+        /// Number of requests of the run.
         requests: u64,
     },
-    /// Two settings that cannot be combined.
+    /// Two settings cannot be combined.
     #[error("{what} together are not simulated; turn one of them off")]
     Together {
-        /// Which.
+        /// The settings.
         what: &'static str,
     },
 }
 
-/// Maximum requests of one run: their records must fit in memory.
+/// Maximum number of requests of a run: their records must fit in memory.
 const MOST_REQUESTS: f64 = 50e6;
-/// Maximum replicas of one run.
+/// Maximum number of replicas of a run.
 const MOST_REPLICAS: f64 = 65_536.0;
 
 impl Input {
-    /// The same scenario as the analytical engine's for `system`: its load as arrivals, constant lengths. `requests` is the
-    /// number of requests of loads without an end.
+    /// Returns the input that simulates the scenario of the analytical engine for `system`, with its load as arrivals
+    /// and constant lengths. `requests` is the number of requests for loads without an end.
     pub fn of(system: &ServingInput, constants: &Constants, requests: u32) -> Input {
         let known = |n: f64| if n.is_finite() { n.max(1.0) as u32 } else { requests };
         let (arrivals, requests) = match system.load {
@@ -286,7 +286,7 @@ impl Input {
         }
     }
 
-    /// Everything that is invalid.
+    /// Returns all problems of the input.
     pub fn problems(&self) -> Vec<Problem> {
         let mut out = Vec::new();
         let mut ranges = Ranges::default();
@@ -356,7 +356,7 @@ impl Input {
         out
     }
 
-    /// Whether each pool holds at least one block.
+    /// Checks that the memory of each pool holds at least one block.
     fn room(&self, out: &mut Vec<Problem>) {
         let s = &self.system;
         let layouts = s.pools.map_or([Some(s.layout), None], |p| [Some(p.prefill), Some(p.decode)]);

@@ -1,5 +1,6 @@
-//! Blocks of keys and values (Kwon et al., *PagedAttention*, arXiv 2309.06180), and the prefix cache over them: pieces of
-//! finished prompts stay until memory is needed. Eviction is by least recent use, ends of prefixes before beginnings.
+//! KV cache blocks (Kwon et al., *PagedAttention*, arXiv 2309.06180), and the prefix cache over them. Pieces of
+//! finished prompts stay cached until memory is needed. Eviction is by least recent use, ends of prefixes before
+//! beginnings.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ struct Piece {
     after: u32,
 }
 
-/// The blocks of one replica.
+/// KV cache blocks of one replica.
 #[derive(Debug, Clone)]
 pub(super) struct KvPool {
     total: u64,
@@ -24,14 +25,14 @@ pub(super) struct KvPool {
     pieces: Vec<Piece>,
     vacant: Vec<u32>,
     by_name: HashMap<u64, u32>,
-    /// Unused pieces, in the order in which they are dropped.
+    /// List of unused pieces, in order of eviction.
     first: u32,
     last: u32,
     unused: u64,
 }
 
 impl KvPool {
-    /// `total` blocks, and `piece_blocks` of them to a named piece.
+    /// Creates a pool of `total` blocks, with `piece_blocks` blocks per named piece.
     pub(super) fn new(total: u64, piece_blocks: u64) -> Self {
         KvPool {
             total,
@@ -51,12 +52,13 @@ impl KvPool {
         self.total
     }
 
-    /// Blocks that sequences use; cached ones that no sequence uses do not count.
+    /// Blocks in use by sequences, without cached blocks that no sequence uses.
     pub(super) fn used(&self) -> u64 {
         self.total - self.free - self.unused * self.piece_blocks
     }
 
-    /// Allocates `blocks`, evicting unused pieces if necessary; allocates nothing if there are too few.
+    /// Allocates `blocks`, evicting unused pieces if necessary. Returns `false` without allocating if there are too
+    /// few.
     pub(super) fn allocate(&mut self, blocks: u64) -> bool {
         if blocks > self.free + self.unused * self.piece_blocks {
             return false;
@@ -69,7 +71,7 @@ impl KvPool {
         true
     }
 
-    /// Blocks allocated so far, in total: the content of a freed block survives until it is allocated again.
+    /// Total number of blocks allocated so far. The content of a freed block survives until it is allocated again.
     pub(super) fn taken(&self) -> u64 {
         self.taken
     }
@@ -79,7 +81,7 @@ impl KvPool {
         self.free += blocks;
     }
 
-    /// Finds the longest prefix of `names` that is cached and holds it; answers how many pieces that is.
+    /// Finds the longest cached prefix of `names`, marks its pieces as used, and returns their number.
     pub(super) fn hold(&mut self, names: &[u64]) -> u32 {
         let mut held = 0;
         for name in names {
@@ -90,8 +92,8 @@ impl KvPool {
         held
     }
 
-    /// Hands the computed pieces `names` over to the cache, whose blocks the caller has taken; they count as held.
-    /// Returns how many were new, up to the first that another sequence has added meanwhile.
+    /// Adds the computed pieces `names`, whose blocks the caller has allocated, to the cache and marks them as used.
+    /// Stops at the first piece that another sequence has added in the meantime. Returns the number of pieces added.
     pub(super) fn keep(&mut self, names: &[u64]) -> u32 {
         let mut kept = 0;
         for &name in names {
@@ -115,7 +117,7 @@ impl KvPool {
         kept
     }
 
-    /// Releases held pieces.
+    /// Releases used pieces.
     pub(super) fn release(&mut self, names: &[u64]) {
         for name in names.iter().rev() {
             let Some(&index) = self.by_name.get(name) else { continue };
@@ -179,12 +181,12 @@ mod tests {
         assert_eq!(pool.hold(&[1, 2, 9]), 2);
         assert_eq!(pool.used(), 4);
         pool.release(&[1, 2]);
-        // Six blocks: the four free ones and piece 3, which was used least recently.
+        // Six blocks: the four free ones, and those of piece 3, which was used least recently.
         assert!(pool.allocate(6));
         assert_eq!(pool.hold(&[1, 2, 3]), 2);
         assert!(!pool.allocate(1));
         pool.release(&[1, 2]);
-        // Ends are dropped before beginnings.
+        // Ends of prefixes are evicted before beginnings.
         assert!(pool.allocate(2));
         assert_eq!(pool.hold(&[1, 2]), 1);
         pool.release(&[1]);

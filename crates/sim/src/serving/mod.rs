@@ -1,20 +1,21 @@
-//! Request-level serving: every request arrives, waits, is prefilled in chunks, decodes token by token, and leaves.
+//! Request-level simulation of serving: every request arrives, waits, is prefilled in chunks, decodes token by token,
+//! and leaves.
 //!
-//! The time of every step is the analytical engine's ([`atlas_perf::serving::step`]) for the sequences in it; queueing,
-//! batching, paging, preemption and bursts follow from the events. The scheduler is the usual one (decodes first, then
-//! chunks of prompts, under a token budget; recomputation on preemption). It can also run prompts in separate steps and
-//! look at the queue only every few steps.
+//! The analytical engine ([`atlas_perf::serving::step`]) gives the time of every step for the sequences in it;
+//! queueing, batching, paging, preemption and bursts follow from the events. By default, the scheduler schedules
+//! decodes first, then chunks of prompts, under a token budget, and recomputes preempted sequences. It can also run
+//! prompts in separate steps, and poll the queue only every few steps.
 //!
 //! * [`input`] – the input: plain data
 //! * [`workload`] – arrivals and lengths of requests
-//! * `kv` – blocks of keys and values, and the prefix cache
-//! * `engine` – what the replicas of a pool share; `replica` – queue, batch and steps of one
+//! * `kv` – KV cache blocks, and the prefix cache
+//! * `engine` – properties shared by the replicas of a pool; `replica` – queue, batch and steps of a replica
 //! * `cluster` – routing, front ends, transfers between pools, scaling
 //! * [`output`] – distributions, goodput, levels over time
 //!
-//! Not modeled: priorities, swapping to host memory (preempted sequences are recomputed, but for what a prefix cache
-//! still has of them), layer-wise overlap of KV transfers, network contention between transfers of different replicas,
-//! prompts alongside decodes where they are not chunked.
+//! Not modeled: priorities, swapping to host memory (preempted sequences are recomputed, except for what is still in a
+//! prefix cache), layer-wise overlap of KV transfers, network contention between transfers of different replicas, steps
+//! that mix prompts and decodes without chunked prefill.
 
 mod cluster;
 mod engine;
@@ -36,7 +37,7 @@ pub use output::{Output, RequestRecord};
 ///
 /// # Errors
 ///
-/// Everything in the input that is invalid, at once; or that the run did not end within its maximum of events.
+/// Returns all invalid parts of the input at once, or an error if the run exceeds its maximum number of events.
 pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output, Vec<Problem>> {
     let problems = input.problems();
     if !problems.is_empty() {

@@ -19,16 +19,16 @@ pub struct RequestRecord {
     pub isl: u32,
     /// Output tokens.
     pub osl: u32,
-    /// The replica that decoded it.
+    /// Replica that decoded it.
     pub replica: u32,
     /// Number of preemptions.
     pub preemptions: u32,
-    /// Whether all of its output was simulated: the first requests of a staggered load start partway.
+    /// Whether its whole output was simulated: the first requests of a staggered load start partway.
     pub whole: bool,
 }
 
 impl RequestRecord {
-    /// Whether it met every limit.
+    /// Whether it met every limit of `slo`.
     pub fn keeps(&self, slo: &Slo) -> bool {
         let within = |seconds: f64, limit: Option<f64>| limit.is_none_or(|limit| seconds <= limit);
         within(self.ttft, slo.ttft) && within(self.tpot, slo.tpot) && within(self.e2e, slo.e2e)
@@ -48,11 +48,11 @@ pub struct Levels {
     pub replicas: f64,
 }
 
-/// Sums between the first counted arrival and the last arrival, when the system neither fills nor drains; over the whole
-/// run if all arrive together.
+/// Sums between the first counted arrival and the last arrival, while the system neither fills nor drains; over the
+/// whole run if all requests arrive together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Steady {
-    /// Its length, s.
+    /// Length of the period, s.
     pub seconds: f64,
     /// Tokens generated.
     pub tokens: u64,
@@ -66,42 +66,42 @@ pub struct Steady {
     pub stepping: f64,
     /// Replica-seconds.
     pub replicas: f64,
-    /// Mean number in batches.
+    /// Mean number of requests in batches.
     pub running: f64,
-    /// Mean number waiting for a batch.
+    /// Mean number of requests waiting for a batch.
     pub waiting: f64,
-    /// Trend of the number of requests in the system, per arrival: the smaller of its increases from one third of the
-    /// arrivals to the next. It is positive under overload, but not after a burst.
+    /// Trend of the number of requests in the system, per arrival: the smaller of its increases between consecutive
+    /// thirds of the arrivals, scaled to the whole period. Positive under overload, but not after a burst.
     pub growth: f64,
 }
 
 /// Parts of the time to first token: means over the counted requests, s.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FirstToken {
-    /// Waiting for a slot in a batch, or for memory.
+    /// Waiting for a slot in a batch or for memory.
     pub slot: f64,
-    /// Waiting for the step in flight, and for prompts ahead.
+    /// Waiting for the step in flight and for earlier prompts.
     pub queue: f64,
     /// From admission to the first token.
     pub prefill: f64,
-    /// Front end and cadence of responses.
+    /// Front end and batching of responses.
     pub overhead: f64,
 }
 
-/// The results. Requests of the warm-up are included in [`Output::timeline`] and the mean levels only.
+/// Results of a simulation. Requests of the warm-up are included only in [`Output::timeline`] and the mean levels.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Output {
-    /// Requests that were counted.
+    /// Number of counted requests.
     pub requests: u64,
-    /// Requests that do not fit any replica.
+    /// Number of requests that do not fit any replica.
     pub rejected: u64,
     /// Time to first token, s.
     pub ttft: Quantiles,
-    /// Its parts.
+    /// Mean parts of the time to first token.
     pub first_token: FirstToken,
     /// Time per output token after the first, of a request, s.
     pub tpot: Quantiles,
-    /// Time between two tokens of a stream, s. Its quantiles are binned to 1.6 %.
+    /// Time between two tokens of a request, s. Its quantiles are binned to 1.6 %.
     pub itl: Quantiles,
     /// Time from arrival to last token, s.
     pub e2e: Quantiles,
@@ -113,20 +113,20 @@ pub struct Output {
     pub output_tokens_per_sec: f64,
     /// Prompt and generated tokens per second.
     pub total_tokens_per_sec: f64,
-    /// Generated tokens per second between the first counted arrival and the last arrival: the system neither filling
-    /// nor draining. 0 if all arrive together.
+    /// Generated tokens per second between the first counted arrival and the last arrival, while the system neither
+    /// fills nor drains. 0 if all requests arrive together.
     pub steady_output_tokens_per_sec: f64,
     /// Sums while the system neither fills nor drains.
     pub steady: Steady,
-    /// Requests per second that met all limits.
+    /// Requests per second that met all latency limits.
     pub goodput: f64,
-    /// Share of the counted requests that met all limits.
+    /// Share of the counted requests that met all latency limits.
     pub good_share: f64,
-    /// Mean number waiting for a batch.
+    /// Mean number of requests waiting for a batch.
     pub waiting: f64,
-    /// Largest number waiting at once.
+    /// Largest number of waiting requests.
     pub most_waiting: u64,
-    /// Mean number in batches.
+    /// Mean number of requests in batches.
     pub running: f64,
     /// Mean share of KV blocks in use.
     pub kv: f64,
@@ -154,13 +154,13 @@ pub struct Output {
     pub records: Vec<RequestRecord>,
 }
 
-/// The period that is counted.
+/// Period over which results are computed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     pub(super) begin: Time,
     pub(super) last_arrival: Time,
     pub(super) end: Time,
-    /// Tokens from `begin` to `last_arrival`.
+    /// Tokens generated from `begin` to `last_arrival`.
     pub(super) tokens_to_last_arrival: u64,
 }
 

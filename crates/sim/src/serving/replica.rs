@@ -12,7 +12,7 @@ use crate::kernel::{Histogram, Time};
 use atlas_perf::serving::step::{StepTime, Tokens};
 use std::collections::VecDeque;
 
-/// Whether a replica takes requests.
+/// Lifecycle of a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Starting,
@@ -28,7 +28,7 @@ enum Wanted {
     Decodes,
 }
 
-/// One engine.
+/// One replica: queue, batch and KV cache.
 #[derive(Debug, Clone)]
 pub(super) struct Replica {
     pub(super) phase: Phase,
@@ -45,7 +45,7 @@ pub(super) struct Replica {
     pub(super) step_seconds: f64,
     /// Prompt tokens admitted, and how many of them were in the prefix cache.
     pub(super) prompt_tokens: (u64, u64),
-    /// When its front end and its transfer link are free.
+    /// When its front end and its transfer link become free.
     pub(super) front_free: Time,
     pub(super) link_free: Time,
     /// Requests received since its last step.
@@ -57,13 +57,13 @@ pub(super) struct Replica {
     groups: Vec<Group>,
     /// Steps for which prompts have been held back.
     held: u32,
-    /// Steps since the scheduler last looked at the queue, and when that was.
+    /// Steps since the scheduler last polled the queue; `seen_upto` is the time of that poll.
     steps_unseen: u32,
     /// Decode steps since requests were last admitted.
     steps_gathered: u32,
     seen_upto: Time,
     preempted: bool,
-    /// Whether requests waited in the last step for lack of a slot or of memory, and when it was composed.
+    /// Whether requests waited in the last step for lack of a slot or memory, and when that step was composed.
     full: bool,
     composed: Time,
     sum: Sum,
@@ -74,9 +74,9 @@ pub(super) struct Replica {
 struct Group {
     /// Tokens left in the budget of the step being composed.
     budget: u32,
-    /// Prompt tokens that it has taken.
+    /// Prompt tokens scheduled in the step being composed.
     prefill: u32,
-    /// Sequences that it has.
+    /// Number of its running sequences.
     running: u32,
 }
 
@@ -129,7 +129,7 @@ impl Replica {
         }
     }
 
-    /// Composes the next step; returns its length, or `None` if there is nothing to do.
+    /// Composes the next step. Returns its duration, or `None` if there is nothing to do.
     pub(super) fn begin_step(
         &mut self,
         requests: &mut [Request],
@@ -152,7 +152,7 @@ impl Replica {
             self.advance(requests, workload, e, Wanted::All);
             self.admit(requests, workload, e, now);
         } else {
-            // Prompts go first, in steps of their own.
+            // Prompts go first, in separate steps.
             self.advance(requests, workload, e, Wanted::Prompts);
             self.admit(requests, workload, e, now);
             if self.batch.is_empty() {
@@ -167,7 +167,7 @@ impl Replica {
         let per = |total: f64, n: f64| if n > 0.0 { total / n } else { 0.0 };
         let busiest = self.groups.iter().map(|group| group.prefill).max().unwrap_or(0);
         if sum.prefill > 0 {
-            // After a prompt the scheduler looks at once (`SchedulerRecvSkipper`).
+            // After a step with prompts the scheduler polls again immediately (`SchedulerRecvSkipper`).
             self.steps_unseen = e.recv_interval;
         }
         let work = e.seconds(&Tokens {
@@ -237,7 +237,7 @@ impl Replica {
                 break;
             }
             let r = &mut requests[id as usize];
-            // A scheduler that runs ahead composed this step when the last one began.
+            // An overlapped scheduler composed this step when the last one began.
             let late = e.overlapped && r.queued > self.before_began() && !self.running.is_empty();
             if late || r.queued > self.seen_upto {
                 break;
@@ -246,8 +246,8 @@ impl Replica {
             let rest = if r.computed < r.target { r.target - r.computed } else { e.verified };
             let tokens = rest.min(e.threshold).min(budget);
             let cut = tokens < rest && !e.chunked_prefill && budget < e.max_num_batched_tokens;
-            // A request is admitted only if its whole prompt fits, even with chunked prefill: otherwise it would be preempted
-            // halfway.
+            // A request is admitted only if its whole prompt fits, even with chunked prefill. Otherwise it would be
+            // preempted halfway.
             let length = if e.reserve_output { r.demand.isl + r.demand.osl } else { r.target.max(r.computed + tokens) };
             let room = self.kv.total() - self.kv.used() + u64::from(r.shared * (e.piece / e.block_size));
             let short = room < u64::from(e.blocks(e.kept(r.demand.isl, length))) + e.watermark;
@@ -269,8 +269,8 @@ impl Replica {
         }
     }
 
-    /// Whether prompts wait until every attention group has one, so that groups do not wait for each other: only while all
-    /// of them decode, and for a limited number of steps.
+    /// Whether prompts wait until every attention group has one, so that groups do not wait for each other. This
+    /// applies only while all groups decode, and for a limited number of steps.
     fn holds_back(&mut self, requests: &[Request], e: &Engine) -> bool {
         let Some(&first) = self.waiting.front() else {
             self.held = 0;
@@ -285,7 +285,7 @@ impl Replica {
         holds
     }
 
-    /// Whether decoding continues until more requests wait.
+    /// Whether admission waits until more requests are queued.
     fn gathers(&self, e: &Engine) -> bool {
         e.gathering.is_some_and(|gathering| {
             let few = (self.waiting.len() as f64) < gathering.ratio * self.running.len() as f64;
@@ -293,7 +293,7 @@ impl Replica {
         })
     }
 
-    /// The attention group that takes the most tokens yet; of equals, the one with the fewest sequences.
+    /// Attention group with the largest remaining budget; of equals, the one with the fewest sequences.
     fn freest(&self) -> usize {
         let mut best = 0;
         for (at, group) in self.groups.iter().enumerate() {
@@ -305,21 +305,21 @@ impl Replica {
         best
     }
 
-    /// A sequence joins the batch, and the attention group.
+    /// Adds a sequence to the batch and to an attention group.
     fn enter(&mut self, r: &mut Request, id: u32, group: usize) {
         r.group = group as u32;
-        // What it left behind is its own again, and is nothing to the replica that it may go to from here.
+        // The blocks it left behind are its own again, and do not exist on a replica to which it may be transferred.
         r.left = (0, 0);
         self.groups[group].running += 1;
         self.running.push(id);
     }
 
-    /// The beginning of the step that has just ended.
+    /// Start of the step that has just ended.
     fn before_began(&self) -> Time {
         if self.stepping { self.began } else { Time::MAX }
     }
 
-    /// Takes what the prefix cache has; one token at least is computed, for its output is wanted.
+    /// Looks up the prompt in the prefix cache. At least one token is always computed, because its output is needed.
     fn find_prefix(&mut self, r: &mut Request, workload: &Workload<'_>, e: &Engine) {
         let found = if e.cached {
             r.shared = self.kv.hold(whole_pieces(workload, r));
@@ -327,14 +327,14 @@ impl Replica {
         } else {
             (e.share_found * f64::from(r.demand.isl)) as u32
         };
-        // Blocks given back are taken again in the order in which they came, the end of a sequence first.
+        // Freed blocks are reused in the order in which they were freed, the last blocks of a sequence first.
         let (left, taken) = r.left;
         let still_there = left.saturating_sub(self.kv.taken() - taken) as u32 * e.block_size;
         let found = found.max(still_there);
         r.computed = if e.prefilled && r.emitted == 0 { r.target } else { found.min(r.target - 1) };
     }
 
-    /// Makes room for `length` tokens of a sequence.
+    /// Allocates blocks for `length` tokens of a sequence; `false` if memory is full.
     fn grow(&mut self, r: &mut Request, length: u32, e: &Engine) -> bool {
         let covered = length.div_ceil(e.block_size) * e.block_size;
         let own = e.blocks(e.kept(r.demand.isl, covered)).saturating_sub(r.shared * (e.piece / e.block_size));
@@ -382,7 +382,7 @@ impl Replica {
         (r.blocks, r.shared, r.covered) = (0, 0, 0);
     }
 
-    /// Ends the step in flight.
+    /// Completes the step in flight.
     pub(super) fn end_step(
         &mut self,
         requests: &mut [Request],
@@ -417,7 +417,7 @@ impl Replica {
             }
             r.emit(tokens, now, gaps);
             if r.emitted == tokens {
-                // The front end that hands it out is busy with earlier requests.
+                // The front end returns the token after taking in earlier requests.
                 r.handed_out = now.max(self.front_free);
             }
             out.tokens += u64::from(tokens);
@@ -437,7 +437,7 @@ impl Replica {
         }
     }
 
-    /// Hands the pieces of a computed prompt to the cache.
+    /// Adds the pieces of a computed prompt to the prefix cache.
     fn keep_prefix(&mut self, r: &mut Request, workload: &Workload<'_>, e: &Engine) {
         let blocks = e.piece / e.block_size;
         let names = whole_pieces(workload, r).get(r.shared as usize..).unwrap_or(&[]);
@@ -464,14 +464,14 @@ impl Replica {
         true
     }
 
-    /// Frees the blocks of a sequence that was transferred.
+    /// Frees the blocks of a sequence on the replica from which it was transferred.
     pub(super) fn forget(&mut self, r: &mut Request, workload: &Workload<'_>) {
         let (blocks, shared) = std::mem::take(&mut r.remote);
         self.kv.free(u64::from(blocks));
         self.kv.release(first_names(workload, r, shared));
     }
 
-    /// A transferred sequence joins the batch with its first token; `true` if that was also its last.
+    /// Adds a transferred sequence to the batch with its first token. Returns whether that was also its last.
     pub(super) fn join(
         &mut self,
         r: &mut Request,
@@ -482,7 +482,7 @@ impl Replica {
     ) -> bool {
         self.in_transfer -= 1;
         r.emit(1, now, gaps);
-        // What has been received is found when the step in flight ends.
+        // The received sequence is noticed when the step in flight ends.
         let ends = self.began.plus(Time::from_seconds(self.step_seconds));
         r.handed_out = if self.stepping { now.max(ends) } else { now };
         if r.emitted >= r.demand.osl {

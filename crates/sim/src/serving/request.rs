@@ -1,30 +1,31 @@
-//! A request in the system.
+//! State of a request in the system.
 
 use super::workload::{Demand, Workload};
 use crate::kernel::{Histogram, Time};
 
-/// A request in the system.
+/// State of a request in the system.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     pub(super) demand: Demand,
     pub(super) arrival: Time,
     /// When it joined the queue of its replica.
     pub(super) queued: Time,
-    /// When it was first let into a batch, how long it had waited for that, and whether for lack of a place there.
+    /// When it was first admitted to a batch, how long it had waited for this, and whether for lack of a slot or
+    /// memory.
     pub(super) admitted: Time,
     pub(super) waited: Time,
     pub(super) passed_over: bool,
-    /// When its first token was there, when it left through the front end, and when its last one so far came.
+    /// When its first token was generated, when the front end returned it, and when its latest token was generated.
     pub(super) first: Time,
     pub(super) handed_out: Time,
     pub(super) last: Time,
-    /// Tokens whose keys and values are there, and tokens that must be before the next one is sampled.
+    /// Tokens in the KV cache, and tokens that must be in it before the next one is sampled.
     pub(super) computed: u32,
     pub(super) target: u32,
     pub(super) emitted: u32,
-    /// Tokens of it in the step in flight.
+    /// Its tokens in the step in flight.
     pub(super) scheduled: u32,
-    /// Its own blocks, pieces of the cache that it holds, and the capacity of both in tokens.
+    /// Blocks of its own, pieces of the prefix cache that it uses, and the capacity of both in tokens.
     pub(super) blocks: u32,
     pub(super) shared: u32,
     pub(super) covered: u32,
@@ -34,7 +35,7 @@ pub(super) struct Request {
     /// Its attention group.
     pub(super) group: u32,
     pub(super) preemptions: u32,
-    /// Full blocks that it left behind when it was last thrown out, and how many had ever been taken by then.
+    /// Number of full blocks it held when it was last preempted, and `KvPool::taken` at that time.
     pub(super) left: (u64, u64),
 }
 
@@ -77,12 +78,12 @@ impl Request {
     }
 }
 
-/// The names of the pieces that a prompt fills wholly.
+/// Names of the pieces that the prompt fills completely.
 pub(super) fn whole_pieces<'w>(workload: &'w Workload<'_>, r: &Request) -> &'w [u64] {
     first_names(workload, r, r.demand.isl / workload.piece().max(1))
 }
 
-/// The names of the pieces that a request holds.
+/// Names of the pieces that the request uses.
 pub(super) fn held<'w>(workload: &'w Workload<'_>, r: &Request) -> &'w [u64] {
     first_names(workload, r, r.shared)
 }

@@ -1,5 +1,4 @@
-//! Against the analytical engine where nothing queues, against queueing theory where something does, and against
-//! what must hold whatever happens.
+//! Comparison with the analytical engine without queueing, with queueing theory, and invariants.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod admission;
@@ -80,7 +79,7 @@ fn near(what: &str, found: f64, expected: f64, tolerance: f64) {
     assert!(off.abs() <= tolerance, "{what}: {found} against {expected}, {:.2} %", 100.0 * off);
 }
 
-/// What the host does where it schedules ahead, or does nothing alongside the device.
+/// Host overlap: either full scheduling ahead, or none.
 fn host(ahead: bool) -> HostOverlap {
     if ahead { HostOverlap::Scheduling } else { HostOverlap::None }
 }
@@ -102,7 +101,7 @@ fn consistent(o: &Output, requests: usize) {
     assert!(o.good_share <= 1.0 && o.goodput <= o.requests_per_sec + 1e-9);
     assert!(o.kv <= o.most_kv && o.most_kv <= 1.0 + 1e-9, "{} {}", o.kv, o.most_kv);
     assert!(o.busy <= 1.0 + 1e-9 && o.busy > 0.0);
-    // Little: requests in the system, from the records and from the levels.
+    // Little's law: the number of requests in the system, from the records and from the levels.
     let inside: f64 = o.records.iter().map(|r| r.e2e).sum::<f64>() / o.seconds;
     assert!(o.waiting + o.running <= inside * 1.01 + 0.1, "{} {} {inside}", o.waiting, o.running);
     let tokens: u64 = o.records.iter().map(|r| u64::from(r.osl)).sum();
@@ -137,7 +136,7 @@ fn every_request_finishes_and_sums_match() {
 fn lack_of_memory_preempts_and_every_request_finishes() {
     let mut input = busy_input();
     input.arrivals = Arrivals::Burst;
-    // Weights fill the device but for some thousand tokens.
+    // Weights fill the device except for some thousand tokens.
     input.system.memory_utilization = 0.235;
     let o = simulated(&input);
     consistent(&o, 600);
@@ -209,7 +208,7 @@ fn a_trace_is_replayed_as_recorded() {
     let o = simulated(&input);
     assert_eq!(o.records.len(), 50);
     assert!(o.records.iter().all(|r| r.isl == 2048 && (r.osl - 10) as f64 * 0.5 == r.arrival));
-    // All but the first find three pieces of four.
+    // All requests but the first find three of four pieces.
     near("found", o.prefix_hit, 49.0 * 0.75 / 50.0, 1e-9);
 }
 
@@ -228,7 +227,7 @@ fn shared_prefixes_save_prefill_and_affinity_finds_more_of_them() {
     assert!(anywhere.prefix_hit > 0.3 && anywhere.ttft.mean < without.ttft.mean);
     assert!(together.prefix_hit > anywhere.prefix_hit + 0.1, "{} {}", together.prefix_hit, anywhere.prefix_hit);
     consistent(&together, 600);
-    // A cache without room finds little, and still nothing is lost.
+    // A cache without free memory finds little, but no block is lost.
     input.system.memory_utilization = 0.24;
     let tight = simulated(&input);
     consistent(&tight, 600);

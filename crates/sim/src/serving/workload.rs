@@ -1,5 +1,5 @@
-//! Arrivals, lengths and prefixes of requests. Request `i` is drawn from random streams of its own, so that compared systems
-//! get the same requests.
+//! Arrivals, lengths and prefixes of requests. Each request is drawn from its own random streams, so that compared
+//! systems receive the same requests.
 
 use super::input::{Arrivals, Input, Phase, Prefixes};
 use crate::kernel::{Distribution, Stream, Time};
@@ -13,19 +13,19 @@ const LENGTHS: u32 = 1;
 const GROUPS: u32 = 2;
 const GROUP_LENGTHS: u32 = 3;
 
-/// The longest prompt or output that is simulated, tokens.
+/// Longest prompt or output that is simulated, tokens.
 const LONGEST: u32 = 1 << 29;
 
-/// A request as it arrives.
+/// Lengths and prefix of an arriving request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Demand {
     /// Prompt tokens, at least 1.
     pub isl: u32,
     /// Output tokens, at least 1.
     pub osl: u32,
-    /// Names of the prompt's shared pieces in [`Workload::names`], first and count.
+    /// Names of the shared pieces of the prompt in [`Workload::names`]: first and count.
     pub prefix: (u32, u32),
-    /// Whether it starts at the beginning of its output.
+    /// Whether its output starts at the beginning.
     pub whole: bool,
 }
 
@@ -35,17 +35,17 @@ pub struct Workload<'a> {
     input: &'a Input,
     seed: u64,
     gaps: Stream,
-    /// Seconds since the beginning, in the schedule's own time where it has phases.
+    /// Seconds since the beginning; operational time if the load is a schedule of phases.
     clock: f64,
     next: u32,
-    /// Names of shared pieces, all requests' one after the other.
+    /// Names of the shared pieces of all requests, concatenated.
     names: Vec<u64>,
-    /// Where each group's names are, and the popularity up to and including it.
+    /// Range of the names of each group, and the cumulative popularity.
     groups: Vec<((u32, u32), f64)>,
 }
 
 impl<'a> Workload<'a> {
-    /// Before the first request.
+    /// Creates a workload positioned before the first request.
     pub fn new(input: &'a Input, seed: u64) -> Self {
         let mut out = Workload {
             input,
@@ -62,7 +62,7 @@ impl<'a> Workload<'a> {
         out
     }
 
-    /// Requests of the whole run.
+    /// Number of requests of the run.
     pub fn total(&self) -> u32 {
         match &self.input.arrivals {
             Arrivals::Trace(trace) => self.input.requests.min(trace.len() as u32),
@@ -70,7 +70,7 @@ impl<'a> Workload<'a> {
         }
     }
 
-    /// Tokens of one shared piece.
+    /// Tokens per shared piece.
     pub fn piece(&self) -> u32 {
         match self.input.prefixes {
             Prefixes::Trace { piece } => piece,
@@ -78,12 +78,12 @@ impl<'a> Workload<'a> {
         }
     }
 
-    /// The names of a request's shared pieces.
+    /// Names of the shared pieces of a request.
     pub fn names(&self, (first, count): (u32, u32)) -> &[u64] {
         self.names.get(first as usize..first as usize + count as usize).unwrap_or(&[])
     }
 
-    /// The next arrival of an open load, or of the beginning of a closed one; `None` after the last.
+    /// Time of the next arrival of an open load, or of the initial requests of a closed one; `None` after the last.
     pub fn arrival(&mut self) -> Option<Time> {
         if self.next >= self.total() {
             return None;
@@ -108,7 +108,7 @@ impl<'a> Workload<'a> {
         }
     }
 
-    /// The request itself; counts it.
+    /// Draws the next request and counts it.
     pub fn demand(&mut self) -> Demand {
         let index = self.next;
         self.next += 1;
@@ -136,11 +136,11 @@ impl<'a> Workload<'a> {
         Demand { isl: isl as u32, osl: osl as u32, prefix, whole }
     }
 
-    /// What is left of the output of request `index` where a closed load is found under way.
+    /// Share of the output that is left for request `index` of a closed load that is already in its steady state.
     ///
-    /// What is left of a length that is found at any moment is any share of it alike (the residual life of renewal
-    /// theory; Cox, *Renewal Theory*, 1962). But of requests that began at once some are still together: those of one
-    /// burst have the same share left, and the bursts' shares lie evenly.
+    /// At a random moment, the remaining share of a length is uniformly distributed (residual life in renewal theory;
+    /// Cox, *Renewal Theory*, 1962). But some of the requests that began together are still synchronized: those of one
+    /// burst have the same share left, and the shares of the bursts are evenly spaced.
     fn share_left(&self, index: u32, concurrency: u32) -> f64 {
         let system = &self.input.system;
         let replicas = system.pools.map_or(system.layout.dp, |pools| pools.prefill.dp).max(Count::ONE);
@@ -148,7 +148,7 @@ impl<'a> Workload<'a> {
         let share = latency::steady_burst_share(system, &self.input.constants);
         let together = 1.0 + share * (each - 1.0);
         let bursts = (each / together).round().max(1.0);
-        // Requests go to the replicas in turn.
+        // Requests are assigned to the replicas in turn.
         let burst = (f64::from(index) / replicas).floor() % bursts;
         (burst + 0.5) / bursts
     }
@@ -179,8 +179,8 @@ impl<'a> Workload<'a> {
     }
 }
 
-/// The next arrival after the operational time `clock`, in which the rate is always 1: its operational time and the
-/// real one. `None` past the schedule's end.
+/// Returns the next arrival after the operational time `clock`, as operational time and real time, s. In operational
+/// time the rate is always 1. Returns `None` past the end of the schedule.
 fn next_in_phases(phases: &[Phase], clock: f64, gaps: &mut Stream) -> Option<(f64, f64)> {
     let mut done = 0.0;
     let cv = phases

@@ -1,8 +1,9 @@
-//! Peak and reserved memory of a stage: states, then the activations of every pass in the order of the schedule, allocated
-//! from a caching allocator.
+//! Peak and reserved memory of a stage. Model states are allocated first, then the activations of every pass in the
+//! order of the schedule, from a caching allocator.
 //!
-//! Sizes are the closed form's ([`memory`]): what a layer keeps for its backward pass, divided into tensors; what is
-//! recomputed; logits; gradients in transit. Not modeled: workspaces of kernels and buffers of communication.
+//! Sizes are those of the closed form ([`memory`]): activations that a layer keeps for its backward pass, divided into
+//! tensors; recomputed activations; logits; gradients in transit. Not modeled: workspaces of kernels and communication
+//! buffers.
 
 use super::allocator::{Allocator, Held};
 use super::costs::layers_of;
@@ -14,10 +15,10 @@ use atlas_perf::memory;
 use atlas_perf::training::stages::stage_layers;
 use atlas_perf::training::{Recompute, Sharding, TrainingInput, estimate};
 
-/// Purpose of the random streams of micro-batches' lengths, which their times follow too.
+/// Purpose of the random streams of the lengths of micro-batches, which also determine their times.
 const LENGTHS: u32 = 41;
 
-/// The results of the stage that reserves most.
+/// Results for the stage with the most reserved memory.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Output {
     /// The stage.
@@ -42,13 +43,14 @@ impl Output {
     }
 }
 
-/// Maximum passes of a step that are simulated: their activations are identical, so more would not change the result.
+/// Maximum number of simulated micro-batches of a step. Their activations are identical, so more would not change the
+/// result.
 const MOST_MICROS: f64 = 256.0;
-/// Tensors of states: no checkpointed run has them in one piece.
+/// Number of tensors of model states: no checkpointed run has them in one piece.
 const STATES: u32 = 64;
 
-/// Allocates for some steps of a job whose micro-batches' lengths spread by `spread` about their mean. Both ends of the
-/// pipeline are tried: the first holds most micro-batches, the last the logits.
+/// Simulates `steps` steps of a job. `spread` is the coefficient of variation of the lengths of micro-batches. Both
+/// ends of the pipeline are simulated: the first stage holds the most micro-batches, the last stage the logits.
 #[must_use]
 pub fn simulate(system: &TrainingInput, constants: &Constants, spread: f64, seed: u64, steps: u32) -> Output {
     let last = system.pp.max(Count::ONE).get().saturating_sub(1);
@@ -59,7 +61,7 @@ pub fn simulate(system: &TrainingInput, constants: &Constants, spread: f64, seed
     ends.into_iter().max_by(|a, b| a.reserved.total_cmp(&b.reserved)).unwrap_or_default()
 }
 
-/// The memory of one stage as passes run.
+/// Memory of one stage while passes run.
 struct Stage {
     allocator: Allocator,
     most: u64,
@@ -91,7 +93,7 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
         (true, _) => stages - 1 - stage,
     };
     let layers = |chunk: u32| sizes.get(at(chunk) as usize).copied().unwrap_or(1.0).round();
-    // The closed form's activations of one micro-batch on this stage, by layer, in the tensors that they are made of.
+    // Activations of one micro-batch on this stage by the closed form, per layer and tensor.
     let first = stage_layers(s, 0.0).max(1.0);
     let each = memory::kept(s, closed.recompute) / first;
     let kept = tensors(s, each);
@@ -125,7 +127,7 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
                 PassKind::Forward => {
                     for _ in 0..layers(pass.chunk) as u32 {
                         let gather = (gathered > 0.0).then(|| m.allocate(gathered));
-                        // What the layer computes and does not keep is gone at its end.
+                        // Temporary tensors of the layer are freed at its end.
                         let passing: Vec<Held> = again.iter().take(2).map(|bytes| m.allocate(by * bytes)).collect();
                         list.extend(kept.iter().map(|bytes| m.allocate(by * bytes)));
                         m.free(passing.into_iter().chain(gather));
@@ -140,13 +142,13 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
                     let all = layers(pass.chunk);
                     for layer in (0..all as u32).rev() {
                         let gather = (gathered > 0.0).then(|| m.allocate(gathered));
-                        // The first layers of a stage are the ones recomputed.
+                        // The first layers of a stage are recomputed.
                         let full = f64::from(layer) + 0.5 < closed.recompute.full_share * all;
                         let recomputed: Vec<Held> =
                             if full { again.iter().map(|bytes| m.allocate(by * bytes)).collect() } else { Vec::new() };
                         let own: Vec<Held> = again.iter().take(2).map(|bytes| m.allocate(by * bytes)).collect();
                         let next = m.allocate(by * gradient);
-                        // Gradients of weights that run apart need what the layer has kept until then.
+                        // Separate passes of weight gradients need the kept activations until then.
                         let from = if splits { list.len() } else { list.len().saturating_sub(kept.len()) };
                         m.free(list.split_off(from).into_iter().chain(own).chain(recomputed).chain(gather));
                         m.free([flowing]);
@@ -165,7 +167,7 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
     out
 }
 
-/// Length of a replica's `number`-th micro-batch since the run began, over the mean one.
+/// Length of the `number`-th micro-batch of a replica since the beginning of the run, relative to the mean.
 pub(super) fn length(spread: f64, seed: u64, replica: u32, number: u64) -> f64 {
     if spread <= 0.0 {
         return 1.0;
@@ -173,8 +175,8 @@ pub(super) fn length(spread: f64, seed: u64, replica: u32, number: u64) -> f64 {
     Distribution::LogNormal { mean: 1.0, cv: spread }.draw(&mut Stream::new(seed, LENGTHS, replica).at(number))
 }
 
-/// What a layer keeps, in the tensors that it is made of: block inputs and norms, queries with keys and values, attention's
-/// output, the projections up, the activation (arXiv 2205.05198, section 4.1).
+/// Divides the activations of a layer into tensors: block inputs and norms, Q with K and V, attention output, up
+/// projections, activation (arXiv 2205.05198, section 4.1).
 fn tensors(s: &TrainingInput, bytes: f64) -> Vec<f64> {
     let a = &s.arch;
     let split = if s.sequence_parallel { s.tp } else { Count::ONE };
@@ -246,7 +248,7 @@ mod tests {
         let varied = simulate(&system, &Constants::default(), 0.3, 1, 3);
         assert!(varied.reserved > alike.reserved, "{} {}", varied.reserved, alike.reserved);
         assert!(varied.fragmentation() > alike.fragmentation());
-        // And the mean length is one.
+        // The mean length is one.
         let mean = (0..5000).map(|k| length(0.3, 7, 0, k)).sum::<f64>() / 5000.0;
         assert!((mean - 1.0).abs() < 0.02, "{mean}");
     }

@@ -1,27 +1,28 @@
-//! A caching allocator (PyTorch's `CUDACachingAllocator`): freed blocks are kept in pools of small and large blocks. Blocks
-//! that are too large are split, and joined again when their neighbors are free. Segments are never returned. Memory that
-//! is reserved but not in use is fragmentation.
+//! A caching allocator like PyTorch's `CUDACachingAllocator`. Freed blocks are kept in pools of small and large blocks.
+//! Blocks that are too large are split, and merged again when their neighbors are free. Segments are never returned.
+//! Reserved memory that is not in use is fragmentation.
 
 use std::collections::BTreeSet;
 
 const MIB: u64 = 1 << 20;
-/// Sizes are multiples of it (`kMinBlockSize`).
+/// Granularity of sizes (`kMinBlockSize`).
 const GRAIN: u64 = 512;
-/// Largest size of the small pool (`kSmallSize`), and its segments (`kSmallBuffer`).
+/// Largest size of the small pool (`kSmallSize`), and the size of its segments (`kSmallBuffer`).
 const SMALL: u64 = MIB;
 const SMALL_SEGMENT: u64 = 2 * MIB;
-/// Sizes below it share segments of `LARGE_SEGMENT` (`kMinLargeAlloc`, `kLargeBuffer`); others get their own, rounded up.
+/// Smaller allocations share segments of `LARGE_SEGMENT` (`kMinLargeAlloc`, `kLargeBuffer`); others get their own
+/// segment, rounded up.
 const OWN_SEGMENT: u64 = 10 * MIB;
 const LARGE_SEGMENT: u64 = 20 * MIB;
 const ROUND: u64 = 2 * MIB;
-/// What is left of a large block is a block of its own from here on.
+/// A large block is split only if more than this is left over.
 const LARGE_REST: u64 = MIB;
 
-/// A block in use, to be freed.
+/// Handle of a block in use, to free it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held(u32);
 
-/// A block of a segment, its neighbors alongside it.
+/// A block of a segment, with the indices of its neighbors.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     bytes: u64,
@@ -33,13 +34,13 @@ struct Block {
 
 const NONE: u32 = u32::MAX;
 
-/// The allocator.
+/// State of the allocator.
 #[derive(Debug, Clone, Default)]
 pub struct Allocator {
     blocks: Vec<Block>,
-    /// Places of blocks that were joined to others.
+    /// Unused entries of `blocks`, left by merged blocks.
     unused: Vec<u32>,
-    /// Free blocks by size, small and large.
+    /// Free blocks by size, in two pools.
     free: [BTreeSet<(u64, u32)>; 2],
     allocated: u64,
     reserved: u64,
@@ -47,19 +48,19 @@ pub struct Allocator {
 }
 
 impl Allocator {
-    /// Bytes in use, rounded up as allocated.
+    /// Bytes in use, including rounding.
     #[must_use]
     pub fn allocated(&self) -> u64 {
         self.allocated
     }
 
-    /// Bytes of all segments.
+    /// Total bytes of all segments.
     #[must_use]
     pub fn reserved(&self) -> u64 {
         self.reserved
     }
 
-    /// Blocks allocated so far.
+    /// Number of blocks allocated so far.
     #[must_use]
     pub fn allocations(&self) -> u64 {
         self.allocations
@@ -89,7 +90,7 @@ impl Allocator {
         self.blocks.get_mut(at as usize)
     }
 
-    /// Allocates a block of at least this many bytes.
+    /// Allocates a block of at least `bytes` bytes.
     pub fn allocate(&mut self, bytes: f64) -> Held {
         let wanted = (bytes.max(1.0) as u64).div_ceil(GRAIN) * GRAIN;
         let small = wanted <= SMALL;
@@ -131,7 +132,7 @@ impl Allocator {
         Held(at)
     }
 
-    /// Frees a block and joins it with free neighbors.
+    /// Frees a block and merges it with free neighbors.
     pub fn release(&mut self, held: Held) {
         let mut at = held.0;
         let Some(block) = self.block(at).filter(|block| !block.free) else { return };
@@ -176,7 +177,7 @@ mod tests {
         assert_eq!((a.allocated(), a.reserved()), (512, 2 * MIB));
         a.allocate(mib(3.0));
         assert_eq!(a.reserved(), 22 * MIB);
-        // Out of what is left of the same segment.
+        // From the remainder of the same segment.
         a.allocate(mib(9.0));
         assert_eq!(a.reserved(), 22 * MIB);
         a.allocate(mib(11.0) + 1.0);
@@ -188,7 +189,7 @@ mod tests {
         let mut a = Allocator::default();
         let held: Vec<Held> = (0..4).map(|_| a.allocate(mib(4.0))).collect();
         assert_eq!(a.reserved(), 20 * MIB);
-        // Two free neighbors make room for eight; two apart do not.
+        // Two adjacent free blocks have space for eight; two separate ones do not.
         a.release(held[0]);
         a.release(held[2]);
         a.allocate(mib(8.0));
@@ -196,7 +197,7 @@ mod tests {
         a.release(held[1]);
         a.allocate(mib(8.0));
         assert_eq!(a.reserved(), 40 * MIB, "joined");
-        // Twice is once.
+        // Freeing twice has no effect.
         a.release(held[1]);
     }
 
@@ -217,7 +218,7 @@ mod tests {
         }
         held.into_iter().for_each(|one| a.release(one));
         assert_eq!(a.allocated(), 0);
-        // All joined again: every free block is a whole segment.
+        // All blocks are merged again: every free block is a whole segment.
         assert!(
             a.free
                 .iter()

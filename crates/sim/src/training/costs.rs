@@ -1,8 +1,8 @@
-//! The costs of a step on one kind of accelerator: programs of its passes, and what runs alongside and between them.
+//! Costs of a step on one kind of accelerator: the programs of its passes, and the work alongside and between them.
 //!
-//! Times are the analytical engine's. Communication that it counts as hidden is simulated in full here, and overlaps as the
-//! events allow. The share of a collective that software splits and overlaps with its kernel is the same; whether it
-//! really overlaps depends on the streams.
+//! Times are those of the analytical engine. Communication that it counts as hidden is simulated in full here, and
+//! overlaps as the events allow. If software splits a collective to overlap it with its kernel, the overlapping share
+//! is the same; whether it really overlaps depends on the streams.
 
 use super::operators::{self, Block, Operator};
 use super::passes::{self, Around, Chunk, Pass, Traffic};
@@ -19,70 +19,71 @@ use atlas_perf::training::stages::chunk_layers;
 use atlas_perf::training::step::{Sums, accumulation};
 use atlas_perf::training::{ContextExchange, Sharding, TrainingEstimate, TrainingInput, comm, estimate, under};
 
-/// The costs of a step.
+/// Costs of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Costs {
-    /// Of every chunk, in the order in which a micro-batch passes them: chunk `c` of stage `s` at `c * stages + s`.
+    /// Passes of every chunk, in the order of a micro-batch: chunk `c` of stage `s` is at `c * stages + s`.
     pub chunks: Vec<Chunk>,
     /// Seconds of a transfer between stages in different domains.
     pub transfer: f64,
-    /// The port of such transfers.
+    /// Port of such transfers.
     pub transfer_port: Port,
-    /// Seconds of a transfer inside a domain, over the scale-up fabric.
+    /// Seconds of a transfer within a domain, over the scale-up fabric.
     pub near: f64,
-    /// Whether each stage shares its domains with the next one; the last one with the first.
+    /// Whether each stage shares its domains with the next one, and the last stage with the first.
     pub nearby: Vec<bool>,
-    /// Reduction of the gradients of one stage.
+    /// Seconds to reduce the gradients of one stage.
     pub reduce: f64,
-    /// Gathering of the updated weights of one stage.
+    /// Seconds to gather the updated weights of one stage.
     pub gather: f64,
-    /// Share of the embedding in both, on the first stage: it is needed first, and its gradient is complete last.
+    /// Share of the embedding in both, on the first stage. Its weights are needed first, and its gradient is complete
+    /// last.
     pub embedding: f64,
-    /// The port of both.
+    /// Port of both.
     pub data_port: Port,
-    /// The port of weights gathered and gradients scattered layer by layer: the scale-up fabric if weights are sharded inside
-    /// a node and replicated over nodes.
+    /// Port of weights gathered and gradients scattered layer by layer. This is the scale-up fabric if weights are
+    /// sharded within a node and replicated over nodes.
     pub layer_port: Port,
-    /// Share of the kernels' time in which the device waits for the host to launch. A stage that has waited for its input
-    /// finds that much launched already.
+    /// Share of the kernel time in which the device waits for kernel launches. After a stage has waited for its input,
+    /// this much is already launched.
     pub host_share: f64,
-    /// Optimizer, and the host's work once a step.
+    /// Seconds of the optimizer, and of host work once per step.
     pub optimizer: f64,
-    /// Micro-batches whose activations the fullest stage can hold.
+    /// Number of micro-batches whose activations fit on the fullest stage.
     pub in_flight: f64,
-    /// Rates of kernels and of layer-wise data-parallel collectives while both run.
+    /// Relative rates of kernels and of layer-wise data-parallel collectives while both run.
     pub overlap: OverlapRates,
-    /// Rates of kernels and of the collectives of a whole stage's gradients and weights while both run.
+    /// Relative rates of kernels and of collectives over a whole stage's gradients and weights while both run.
     pub group_overlap: OverlapRates,
 }
 
 /// When a pass must be simulated task by task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Meets {
-    /// Never: it always takes as long as alone.
+    /// Never: a pass always takes as long as without contention.
     Never,
     /// While the stage's data-parallel group reduces or gathers.
     Collectives,
     /// While anything is sent between stages or reduced, which is nearly always.
     Transfers,
-    /// Always: what it sends runs on past its last kernel, or slows its kernels.
+    /// Always: its communication continues after its last kernel, or slows its kernels.
     Always,
 }
 
-/// Share of a pass below which a transfer alongside it is not worth running it task by task.
+/// A transfer shorter than this share of the shortest pass does not justify running passes task by task.
 const NEGLIGIBLE: f64 = 0.005;
 
-/// Rates of kernels and of collectives of fully sharded weights while both run, over their rates alone.
+/// Rates of kernels and of collectives of fully sharded weights while both run, relative to their rates alone.
 ///
-/// The analytical engine has two limits: little traffic costs `overlap_slowdown` of its time, and kernels that overlap with
-/// much traffic slow down by that share. Constant rates that satisfy both are unique. The share of kernels that the
-/// analytical engine does not overlap (`1 - overlap_share`) stands for the first gather and the last scatter, for which
-/// kernels wait in the simulation.
+/// The analytical engine has two limits: little traffic costs `overlap_slowdown` of its time, and kernels that overlap
+/// with much traffic slow down by that share. Only one pair of constant rates satisfies both. The share of kernels that
+/// the analytical engine does not overlap (`1 - overlap_share`) represents the first gather and the last scatter, for
+/// which kernels wait in the simulation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OverlapRates {
-    /// Kernels.
+    /// Rate of kernels.
     pub compute: f64,
-    /// Collectives.
+    /// Rate of collectives.
     pub data: f64,
 }
 
@@ -93,10 +94,10 @@ impl OverlapRates {
         OverlapRates { compute: rate, data: rate }
     }
 
-    /// Of a stage's gradients and weights. Those of fully sharded weights are thick; elsewhere the traffic is thin, and costs
-    /// kernels nothing. What is sharded over nodes travels through every device of a node and all its cards; what is sharded
-    /// inside a node is reduced over nodes by each rank through its own card, a small part of what the device can move: kernels
-    /// lose what that takes, but cannot keep it from going at the card's rate.
+    /// Returns the rates for collectives over a stage's gradients and weights. Only fully sharded weights cause enough
+    /// traffic to slow kernels. If they are sharded over nodes, the traffic passes every device of a node and all of
+    /// its cards. If they are sharded within a node, each rank reduces over nodes through its own card, which is a
+    /// small part of the bandwidth of the device: kernels lose that part, but do not slow the card.
     fn of_group(i: &TrainingInput, c: &Constants, layer: Port, data: Port) -> OverlapRates {
         if i.held_sharding() != Sharding::Zero3 || !i.software.overlap_data {
             OverlapRates { compute: 1.0, data: 1.0 }
@@ -109,7 +110,7 @@ impl OverlapRates {
 }
 
 impl Costs {
-    /// Of one step.
+    /// Computes the costs of a step.
     #[must_use]
     pub fn of(i: &TrainingInput, c: &Constants) -> Costs {
         let full = estimate(i, c);
@@ -142,9 +143,9 @@ impl Costs {
             })
             .collect();
         let sharded = matches!(i.held_sharding(), Sharding::Zero1 | Sharding::Zero2);
-        // Gradients are reduced in their format, weights gathered in 16 bit.
+        // Gradients are reduced in their own format; weights are gathered in 16 bit.
         let reduced = if sharded { i.grad_bytes / (i.grad_bytes + 2.0 * i.trained).max(1e-9) } else { 1.0 };
-        // Copies to the host layer by layer are tasks of the passes.
+        // Layer-wise copies to the host are tasks of the passes.
         let once = TrainingInput { offload: Offload { activations: 0.0, weights: 0.0, ..i.offload }, ..*i };
         let near = under(&TrainingInput { domain: i.accelerators.max(i.domain), ..open }, c, plan);
         let data_port = data_port(i, i.dp * i.cp * i.tp);
@@ -167,7 +168,7 @@ impl Costs {
         }
     }
 
-    /// Seconds and port of a transfer from a stage to the next one, or from the last to the first.
+    /// Returns seconds and port of a transfer from a stage to the next one, or from the last to the first.
     #[must_use]
     pub fn hop(&self, stage: u32) -> (f64, Port) {
         if self.nearby.get(stage as usize).is_some_and(|near| *near) {
@@ -185,7 +186,7 @@ impl Costs {
             |port: Port| passes().any(|pass| pass.program.lane(Lane::Model).iter().any(|item| item.port == port));
         let beyond = |pass: &Pass| pass.program.lanes.iter().skip(2).any(|lane| !lane.is_empty());
         let shortest = passes().map(|pass| pass.seconds).filter(|seconds| *seconds > 0.0).fold(f64::INFINITY, f64::min);
-        // What shares a port with a transfer is delayed by the transfer's length at most.
+        // A transfer delays other traffic on the same port by at most its own duration.
         let transfers = self.transfer > NEGLIGIBLE * shortest && through(self.transfer_port);
         if passes().any(beyond) {
             Meets::Always
@@ -198,14 +199,14 @@ impl Costs {
         }
     }
 
-    /// Tasks of all passes of a micro-batch.
+    /// Number of tasks of all passes of a micro-batch.
     #[must_use]
     pub fn tasks(&self) -> f64 {
         let passes = self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward]);
         passes.flat_map(|pass| &pass.program.lanes).map(|lane| lane.len() as f64).sum()
     }
 
-    /// Removes the ports of layer-wise collectives if nothing else uses them.
+    /// Removes the ports of layer-wise collectives if no other traffic uses them.
     pub fn free(&mut self) {
         let data = self.layer_port;
         let hops = || (0..self.nearby.len() as u32).map(|stage| self.hop(stage));
@@ -225,10 +226,10 @@ impl Costs {
         }
     }
 
-    /// Joins consecutive kernels without events between them, for passes that are not recorded.
+    /// Merges consecutive kernels without events between them, for passes that are not recorded.
     pub fn join(&mut self) {
         for chunk in &mut self.chunks {
-            // Not separate passes of weight gradients: a bucket is complete with its last kernel.
+            // Separate passes of weight gradients are not merged, because a bucket is complete with its last kernel.
             for pass in [&mut chunk.forward, &mut chunk.backward, &mut chunk.input] {
                 pass.program = pass.program.joined();
             }
@@ -236,7 +237,7 @@ impl Costs {
     }
 }
 
-/// Ranks that a layer's weights are sharded over.
+/// Number of ranks over which the weights of a layer are sharded.
 fn sharded(i: &TrainingInput) -> f64 {
     let ranks = i.dp * i.cp;
     i.shard_ranks(ranks)
@@ -252,13 +253,13 @@ fn embedding(i: &TrainingInput) -> f64 {
     }
 }
 
-/// The port of a group: the scale-up fabric if it is inside a domain.
+/// Port of a group: the scale-up fabric if the group is within a domain.
 fn port(reach: f64, domain: f64) -> Port {
     if reach <= domain { Port::Link } else { Port::Nic }
 }
 
-/// The port of a data-parallel group. On a torus the axes of a mesh are axes of the torus (JAX,
-/// `mesh_utils.create_device_mesh`), so that its traffic does not contend: other collectives have other links.
+/// Port of a data-parallel group. On a torus the axes of the device mesh are axes of the torus (JAX,
+/// `mesh_utils.create_device_mesh`), so its traffic does not contend: other collectives use other links.
 fn data_port(i: &TrainingInput, reach: f64) -> Port {
     match port(reach, i.domain) {
         Port::Link if i.accelerator.generation == Generation::Tpu => Port::None,
@@ -266,8 +267,8 @@ fn data_port(i: &TrainingInput, reach: f64) -> Port {
     }
 }
 
-/// Whether every rank of a stage is in the same domain as its peer of the next stage (of the last stage: of the first). Ranks
-/// are in order, with pipeline parallelism as the outermost dimension.
+/// Whether every rank of a stage is in the same domain as its peer of the next stage (for the last stage: of the
+/// first). Ranks are in order, with pipeline parallelism as the outermost dimension.
 fn nearby(i: &TrainingInput, stage: u32) -> bool {
     let each = (i.tp * i.cp * i.dp).max(1.0);
     let (from, to) = if stage + 1 < i.pp.get() { (stage, stage + 1) } else { (0, stage) };
@@ -277,7 +278,7 @@ fn nearby(i: &TrainingInput, stage: u32) -> bool {
     distance < i.domain && (0..each as u64).all(|rank| stays(f64::from(from) * each + rank as f64))
 }
 
-/// The communication of a layer, and its ports.
+/// Communication of a layer, with its ports.
 fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro: f64) -> Traffic {
     let (plan, layers, expert) = (full.recompute, i.arch.depth() / i.pp.max(Count::ONE), full.micro_batch.expert);
     let expert_exposed = comm::expert_exposed(i, c);
@@ -285,9 +286,9 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
     let mut open = *i;
     open.software.overlap_tensor = false;
     let tensor = comm::tensor(&open, c, &fabric, plan);
-    // Passes of a layer: forward, backward, and forward again.
+    // Passes of a layer: forward, backward, and recomputation.
     let passes = 2.0 + plan.full_share;
-    // Weights travel in 16 bit, twice; gradients once.
+    // Weights are sent twice, in 16 bit; gradients once.
     let weights = 2.0 / (4.0 + i.reduced_bytes() * i.trained);
     let per_layer = per_micro / layers.max(1e-9);
     let settled = TrainingInput { offload: Offload { optimizer: 0.0, ..i.offload }, ..*i };
@@ -315,8 +316,8 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
     }
 }
 
-/// The mean layer's blocks, and the output layer's operators. Host time is spread evenly over operators; the time of summing
-/// gradients over operators with weights.
+/// Returns the blocks of the mean layer, and the operators of the output layer. Host time is spread evenly over
+/// operators, the time of accumulating gradients over operators with weights.
 fn kernels(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Block>, Vec<Operator>) {
     let (mut blocks, mut head) = match i.arch.convolutions {
         None => (operators::blocks(i, c, full.recompute), operators::head(i, c)),
@@ -336,7 +337,7 @@ fn kernels(i: &TrainingInput, c: &Constants, full: &TrainingEstimate) -> (Vec<Bl
     (blocks, head)
 }
 
-/// Distributes `seconds` of summing gradients over operators in proportion to the time of their weight gradients.
+/// Distributes `seconds` of gradient accumulation over operators, in proportion to the time of their weight gradients.
 fn summed<'a>(operators: impl Iterator<Item = &'a mut Operator>, seconds: f64) {
     let mut all: Vec<&mut Operator> = operators.collect();
     let weights: f64 = all.iter().map(|operator| operator.weights).sum();
@@ -345,7 +346,7 @@ fn summed<'a>(operators: impl Iterator<Item = &'a mut Operator>, seconds: f64) {
     }
 }
 
-/// A convolutional network's layers and output layer, in the proportions of its breakdown.
+/// Returns the layers and the output layer of a convolutional network, in the proportions of its breakdown.
 fn convolutional(
     i: &TrainingInput,
     c: &Constants,
@@ -369,18 +370,19 @@ fn convolutional(
     (vec![Block { share: 1.0, tokens: 1.0, operators: operators(bare / layers) }], operators((all - bare).max(0.0)))
 }
 
-/// Share of a pass's kernels that waits for the host.
+/// Share of the kernel time in which a pass waits for the host.
 fn host_share(e: &TrainingEstimate) -> f64 {
     let t = &e.time;
     t.host / (t.gemm + t.attention + t.elementwise + t.recompute + t.host).max(1e-12)
 }
 
-/// Layers of every chunk.
+/// Number of layers of every chunk.
 pub(super) fn layers_of(i: &TrainingInput) -> Vec<f64> {
     (0..(i.pp * i.vpp).max(1.0) as u32).map(|chunk| chunk_layers(i, f64::from(chunk))).collect()
 }
 
-/// Seconds of data-parallel traffic once a step and once a micro-batch, from what a step without overlap exposes.
+/// Returns the seconds of data-parallel traffic per step and per micro-batch, derived from the exposed time of a step
+/// without overlap.
 fn data_traffic(open: &TrainingInput, c: &Constants, raw: &TrainingEstimate) -> (f64, f64) {
     if open.held_sharding() != Sharding::Zero3 {
         return (raw.time.data_parallel, 0.0);

@@ -1,5 +1,5 @@
-//! Long training runs with failures: lost work, restarts, spare nodes, checkpoints; and the checkpoint interval with the
-//! highest goodput, compared with theory.
+//! Long training runs with failures: lost work, restarts, spare nodes, checkpoints; and the checkpoint interval with
+//! the highest goodput, compared with theory.
 
 use crate::kernel::replication::replicate;
 use crate::kernel::{Distribution, EventQueue, Handle, Interval, Model, Progress, Stream, Time, run_within};
@@ -9,15 +9,15 @@ use atlas_core::math;
 /// Purposes of the random streams.
 const FAILURES: u32 = 32;
 const REPAIRS: u32 = 33;
-/// Maximum events of a run: seconds of computing, and millions of checkpoints and failures.
+/// Maximum number of events of a run: seconds of computation, and millions of checkpoints and failures.
 const MOST_EVENTS: u64 = 20_000_000;
 
-/// A long run and its failures. All times in seconds.
+/// A long run with failures. All times are in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Input {
     /// Total work: number of steps times step time.
     pub work: f64,
-    /// Nodes of the job; each may fail.
+    /// Number of nodes of the job; each may fail.
     pub nodes: u32,
     /// Mean time between failures of one node, exponentially distributed.
     pub node_mtbf: f64,
@@ -29,9 +29,9 @@ pub struct Input {
     pub flush: f64,
     /// Time from a failure to its detection.
     pub detection: f64,
-    /// Time from detection until work continues: new processes, loading of the checkpoint.
+    /// Time from detection until work resumes: new processes, loading of the checkpoint.
     pub restart: f64,
-    /// Spare nodes.
+    /// Number of spare nodes.
     pub spares: u32,
     /// Time until a failed node is available again.
     pub repair: Distribution,
@@ -40,24 +40,24 @@ pub struct Input {
 /// Breakdown of the time, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Output {
-    /// Total.
+    /// Total time.
     pub wall: f64,
     /// Work that was not lost.
     pub work: f64,
     /// Work lost to failures.
     pub lost: f64,
-    /// Blocked by checkpoints.
+    /// Time blocked by checkpoints.
     pub checkpoints: f64,
-    /// Detection and restarts.
+    /// Time of detection and restarts.
     pub restarts: f64,
     /// Waiting for a repair because no spare node is left.
     pub starved: f64,
     /// Work that was not lost over total time.
     pub goodput: f64,
-    /// Failures.
+    /// Number of failures.
     pub failures: u64,
-    /// Whether the run was cancelled, or did not finish within 213 days (the range of the clock) or the maximum of events, for
-    /// example because nodes fail faster than the job restarts.
+    /// Whether the run was cancelled, or did not finish within 213 days (the range of the clock) or the maximum number
+    /// of events, for example because nodes fail faster than the job restarts.
     pub unfinished: bool,
 }
 
@@ -67,7 +67,7 @@ impl Input {
         self.node_mtbf / f64::from(self.nodes.max(1))
     }
 
-    /// Everything that is invalid.
+    /// Returns all numbers that are out of range.
     pub fn problems(&self) -> Vec<OutOfRange> {
         let longest = Time::MAX.seconds();
         let ranges = [
@@ -101,18 +101,18 @@ impl Input {
         (2.0 * c * m).sqrt() * (1.0 + half.sqrt() / 3.0 + half / 9.0) - c
     }
 
-    /// Expected number of events of a run: those of failures during its expected length (at most the range of the clock), and
-    /// those of checkpoints.
+    /// Expected number of events of a run: those of failures during its expected length (at most the range of the
+    /// clock), and those of checkpoints.
     pub fn expected_events(&self) -> f64 {
         let longest = Time::MAX.seconds();
-        // Without failures or without work the formula divides zero by zero.
+        // Without failures or without work, the formula divides zero by zero.
         let wall = if self.work > 0.0 && self.mtbf() < 1e6 * longest { self.daly_wall() } else { self.work };
         let wall = if wall.is_nan() { longest } else { wall.min(longest) };
         EVENTS_OF_A_FAILURE * wall / self.mtbf() + EVENTS_OF_A_CHECKPOINT * wall.min(self.work) / self.interval
     }
 
-    /// Daly's expected wall time (equation 20), exact for exponential failures, blocking checkpoints and unlimited spares:
-    /// every interval is repeated until no failure occurs in it.
+    /// Daly's expected wall time (equation 20), exact for exponential failures, blocking checkpoints and unlimited
+    /// spares: every interval is repeated until no failure occurs in it.
     pub fn daly_wall(&self) -> f64 {
         let m = self.mtbf();
         let recovery = self.detection + self.restart;
@@ -120,7 +120,7 @@ impl Input {
     }
 }
 
-/// Events of a failure: itself, the restart, the repair.
+/// Events of a failure: failure, restart, repair.
 const EVENTS_OF_A_FAILURE: f64 = 3.0;
 /// Events of a checkpoint: beginning, end, flush.
 const EVENTS_OF_A_CHECKPOINT: f64 = 3.0;
@@ -130,7 +130,7 @@ enum Event {
     Failure,
     /// The current period of work, checkpoint or restart ends.
     Done,
-    /// The checkpoint of this much work is on storage.
+    /// The checkpoint of this amount of work is on storage.
     Safe {
         work: Time,
     },
@@ -153,7 +153,7 @@ struct Course<'a> {
     since: Time,
     done: Handle,
     flushing: Handle,
-    /// Work that was not lost so far, and how much of it a checkpoint has.
+    /// Work that has not been lost so far, and the part of it that is covered by a checkpoint.
     worked: Time,
     safe: Time,
     target: Time,
@@ -184,7 +184,7 @@ impl Course<'_> {
         self.done = queue.after(Time::from_seconds(seconds), Event::Done);
     }
 
-    /// Accounts for the current phase, which ends now.
+    /// Accounts for the current phase, which ends at `now`.
     fn leave(&mut self, now: Time) {
         let span = now.since(self.since);
         match self.phase {
@@ -206,7 +206,7 @@ impl Course<'_> {
         let repair = Time::from_seconds(self.input.repair.draw(&mut self.repairs));
         queue.after(repair, Event::Repaired);
         if self.phase == Phase::Starved || self.spares == 0 {
-            // A node may fail while others are being repaired; work continues after one repair.
+            // A node may fail while others are being repaired. Work resumes after one repair.
             self.enter(Phase::Starved, queue);
         } else {
             self.spares -= 1;
@@ -265,11 +265,11 @@ impl Model for Course<'_> {
     }
 }
 
-/// Runs the work to its end.
+/// Runs the job until its work is complete.
 ///
 /// # Errors
 ///
-/// Everything in the input that is invalid, at once.
+/// Returns all invalid parts of the input at once.
 pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output, Vec<OutOfRange>> {
     let problems = input.problems();
     if !problems.is_empty() {
@@ -293,7 +293,7 @@ pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output,
     };
     course.expect_failure(&mut queue);
     course.enter(Phase::Working, &mut queue);
-    // The last picosecond is where times that cannot be described are put.
+    // Times beyond the range saturate at the last picosecond, so events there are ignored.
     let last = Time::from_ps(Time::MAX.ps() - 1);
     run_within(&mut course, &mut queue, last, MOST_EVENTS, progress);
     progress.set(1.0);
@@ -307,21 +307,21 @@ pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output,
     Ok(out)
 }
 
-/// The goodput of a checkpoint interval.
+/// Goodput at a checkpoint interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Choice {
     /// Seconds of work between checkpoints.
     pub interval: f64,
-    /// Goodput, with its 95 % interval over the replications.
+    /// Goodput, with its 95 % confidence interval over the replications.
     pub goodput: Interval,
 }
 
-/// Goodput at intervals from a quarter of Young's to four times it, all with the same failures, and the best of them. If
-/// checkpoints cost nothing, the list is empty.
+/// Returns the goodput at intervals from a quarter of Young's interval to four times it, all with the same failures,
+/// and the best of them. The list is empty if checkpoints cost nothing.
 ///
 /// # Errors
 ///
-/// As [`simulate`].
+/// Returns the same errors as [`simulate`].
 pub fn best_interval(
     input: &Input,
     seed: u64,
@@ -345,7 +345,7 @@ pub fn best_interval(
                 [simulate(&one, seed, progress).map_or(0.0, |o| o.goodput)]
             };
             let [goodput] = replicate(seed, replications, 0.95, goodput);
-            // What was ended early does not apply to its interval.
+            // A cancelled run says nothing about its interval.
             if progress.cancelled() {
                 break;
             }

@@ -1,5 +1,5 @@
-//! Placement of ranks on hosts: in order, with tensor parallelism as the innermost dimension, then context, data and pipeline
-//! parallelism. A slow host slows every stage that has a rank on it.
+//! Placement of ranks on hosts: in order, with tensor parallelism as the innermost dimension, then context, data and
+//! pipeline parallelism. A slow host slows every stage that has a rank on it.
 
 use super::input::{OtherKind, Place, Slow};
 use crate::kernel::Stream;
@@ -9,15 +9,15 @@ use atlas_perf::training::{TrainingInput, estimate};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Purpose of the random stream that draws which hosts are slow.
+/// Purpose of the random stream for drawing slow hosts.
 const SLOW_HOSTS: u32 = 40;
 
 /// The hosts of a job.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hosts {
-    /// Devices of the job.
+    /// Number of devices of the job.
     pub devices: u32,
-    /// Devices of one host.
+    /// Devices per host.
     pub per_host: u32,
 }
 
@@ -28,7 +28,7 @@ impl Hosts {
         self.devices.div_ceil(self.per_host.max(1)).max(1)
     }
 
-    /// The (stage, replica) places that have a rank on a host, by their number: stages one after the other, replicas within.
+    /// Numbers of the (stage, replica) places that have a rank on `host`: `stage * dp + replica`.
     fn places(&self, host: u32, system: &TrainingInput) -> impl Iterator<Item = u64> + use<> {
         let each = u64::from(self.per_host.max(1));
         let process = (system.tp * system.cp).max(1.0) as u64;
@@ -37,15 +37,16 @@ impl Hosts {
         ranks.map(move |rank| rank / process).filter(move |place| *place < all)
     }
 
-    /// The stages that the job's last hosts hold a rank of, `counts` of each of `kinds`, in this order. A stage with ranks on
-    /// accelerators of several kinds waits for the slowest of them.
+    /// Assigns the last hosts of the job to other `kinds` of accelerators, with the given number of hosts each, in this
+    /// order, and returns the kinds with the stages they determine. A stage with ranks on several kinds waits for the
+    /// slowest.
     #[must_use]
     pub fn mixed(&self, system: &TrainingInput, constants: &Constants, kinds: &[(OtherKind, u32)]) -> Vec<OtherKind> {
         let step = |system: &TrainingInput| estimate(system, constants).step_seconds;
         let (mut kinds, counts): (Vec<OtherKind>, Vec<u32>) = kinds.iter().cloned().unzip();
         let hosts = self.count();
         let mut first = hosts.saturating_sub(counts.iter().sum());
-        // The step time of each place and the kind that determines it; `None` for the job's own.
+        // Step time of each place, and the kind that determines it; `None` for the job's own kind.
         let own = step(system);
         let mut places: BTreeMap<u64, (f64, Option<usize>)> = BTreeMap::new();
         let mut meet = |hosts: Range<u32>, seconds: f64, kind: Option<usize>| {
@@ -56,7 +57,7 @@ impl Hosts {
                 }
             }
         };
-        // Of the job's own hosts only the last can share a place with another kind's.
+        // Of the job's own hosts, only the last ones can share a place with another kind.
         let process = (system.tp * system.cp / f64::from(self.per_host.max(1))).ceil().max(1.0) as u32;
         meet(first.saturating_sub(process)..first, own, None);
         for (number, (kind, count)) in kinds.iter().zip(&counts).enumerate() {
@@ -73,7 +74,8 @@ impl Hosts {
         kinds
     }
 
-    /// Draws `wanted` hosts at random and returns the stages that they slow, once each: a stage waits for its slowest rank.
+    /// Draws `wanted` hosts at random and returns the stages that they slow. A stage is listed once, because it waits
+    /// for its slowest rank.
     #[must_use]
     pub fn slow(&self, system: &TrainingInput, wanted: u32, factor: f64, seed: u64) -> Vec<Slow> {
         let hosts = u64::from(self.count());
@@ -113,12 +115,12 @@ mod tests {
         let hosts = Hosts { devices: 64, per_host: 8 };
         let of = |host, system: &TrainingInput| hosts.places(host, system).collect::<BTreeSet<u64>>();
         assert_eq!(hosts.count(), 8);
-        // Two ranks a place: four replicas of a stage on each host.
+        // Two ranks per place: four replicas of a stage on each host.
         assert_eq!(of(0, &system), BTreeSet::from([0, 1, 2, 3]));
         assert_eq!(of(7, &system), BTreeSet::from([28, 29, 30, 31]));
         let all: BTreeSet<u64> = (0..8).flat_map(|host| of(host, &system)).collect();
         assert_eq!(all.len(), 32);
-        // A place wider than a host is on several.
+        // A place larger than a host spans several hosts.
         let wide = TrainingInput { tp: Count::new(16), pp: Count::ONE, dp: Count::new(4), ..system };
         assert_eq!(of(0, &wide), of(1, &wide));
     }
@@ -145,7 +147,7 @@ mod tests {
         assert_eq!(mixed(&system, 1), vec![Place { replica: 1, stage: 1 }]);
         assert_eq!(mixed(&system, 2), vec![Place { replica: 0, stage: 1 }, Place { replica: 1, stage: 1 }]);
         assert_eq!(mixed(&system, 9).len(), 4);
-        // A replica over two hosts, one of them slower.
+        // A replica on two hosts, one of which is slower.
         let wide = TrainingInput { tp: Count::new(16), pp: Count::ONE, ..system };
         assert_eq!(mixed(&wide, 1), vec![Place { replica: 1, stage: 0 }]);
     }

@@ -12,32 +12,32 @@ use atlas_perf::constants::Constants;
 use atlas_perf::memory::LocalParams;
 use atlas_perf::training::TrainingInput;
 
-/// A training job, and variation of its hardware.
+/// A training job and the variation of its hardware.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
     /// The job: the analytical engine's input.
     pub system: TrainingInput,
-    /// Constants of its times.
+    /// Constants of the step time model.
     pub constants: Constants,
-    /// Steps to run.
+    /// Number of steps to run.
     pub steps: u32,
-    /// Buckets of a chunk's gradients; each is reduced as soon as it is complete.
+    /// Number of buckets of the gradients of a chunk. Each bucket is reduced as soon as it is complete.
     pub buckets: u32,
-    /// Standard deviation of one rank's pass over its mean; each pass waits for the slowest of its tensor- and
+    /// Coefficient of variation of the pass time of one rank. Each pass waits for the slowest of its tensor- and
     /// context-parallel ranks.
     pub jitter: f64,
-    /// Standard deviation of a micro-batch's length over its mean (dynamic batch sizes, packed sequences). The time of its passes
-    /// is in proportion.
+    /// Coefficient of variation of the length of micro-batches (dynamic batch sizes, packed sequences). Pass times are
+    /// proportional to the length.
     pub lengths: f64,
     /// Slow hosts.
     pub slow: Vec<Slow>,
-    /// Accelerators of other kinds that the job uses, and their stages.
+    /// Accelerators of other kinds, and the stages that run on them.
     pub kinds: Vec<OtherKind>,
-    /// Seconds of reducing a stage's gradients, from a simulated network; `None`: the closed form's.
+    /// Time to reduce the gradients of a stage, s, from a simulated network; `None` for the closed form.
     pub reduction: Option<f64>,
-    /// Compression of gradients before they are reduced.
+    /// Compression of gradients before their reduction.
     pub compression: Option<Compression>,
-    /// Seconds in which the loader prepares a step's data, one step ahead.
+    /// Seconds in which the data loader prepares the data of a step, one step ahead.
     pub loading: f64,
     /// Whether to simulate every data-parallel replica, even if they are identical.
     pub every_replica: bool,
@@ -52,11 +52,11 @@ pub struct Slow {
     pub replica: u32,
     /// Pipeline stage.
     pub stage: u32,
-    /// Its time over the time of other stages.
+    /// Time of this stage over the time of other stages.
     pub factor: f64,
 }
 
-/// A stage of a replica.
+/// A stage of a replica, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Data-parallel replica.
@@ -75,7 +75,7 @@ pub struct OtherKind {
 }
 
 impl OtherKind {
-    /// The job if it ran on these alone.
+    /// The job as if it ran only on these accelerators.
     #[must_use]
     pub fn system(&self, of: &TrainingInput) -> TrainingInput {
         TrainingInput { accelerator: self.accelerator, ..*of }
@@ -87,24 +87,24 @@ impl OtherKind {
 pub struct Compression {
     /// Bytes before over bytes after.
     pub ratio: f64,
-    /// Seconds of compressing and restoring all gradients of a stage.
+    /// Seconds to compress and decompress all gradients of a stage.
     pub seconds: f64,
 }
 
-/// What a task is.
+/// Kind of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskKind {
-    /// A pass.
+    /// A forward, backward or weight-gradient pass.
     Pass(PassKind),
-    /// Activations or gradients between stages.
+    /// Transfer of activations or gradients between stages.
     Transfer,
     /// Reduction of a bucket of gradients.
     Reduce,
-    /// Gathering of a chunk's updated weights.
+    /// All-gather of a chunk's updated weights.
     Gather,
-    /// The optimizer.
+    /// The optimizer step.
     Optimizer,
-    /// A task of a pass on a stream besides the kernels'.
+    /// A task inside a pass on a stream other than [`StreamKind::Compute`].
     Inside(Action),
 }
 
@@ -126,64 +126,64 @@ pub enum StreamKind {
 /// One bar of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Task {
-    /// What it is.
+    /// Kind of the task.
     pub kind: TaskKind,
-    /// Where it runs.
+    /// Stream that runs the task.
     pub stream: StreamKind,
-    /// Data-parallel replica; 0 for collectives, which run on all.
+    /// Data-parallel replica; 0 for collectives, which involve all replicas.
     pub replica: u32,
-    /// Pipeline stage; the sender's for a transfer.
+    /// Pipeline stage; for a transfer, that of the sender.
     pub stage: u32,
-    /// Micro-batch; 0 for tasks that have none.
+    /// Micro-batch; 0 for tasks without one.
     pub micro: u32,
     /// Chunk of the stage.
     pub chunk: u32,
-    /// Seconds since the run began.
+    /// Start, in seconds since the beginning of the run.
     pub begin: f64,
-    /// See `begin`.
+    /// End, in seconds since the beginning of the run.
     pub end: f64,
-    /// The last task that it waited for, by number; `None` if it waited for none of this step.
+    /// Index of the last task that it waited for; `None` if it waited for no task of this step.
     pub after: Option<u32>,
 }
 
 /// A kernel of a pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Inner {
-    /// The number of the pass among the tasks.
+    /// Index of its pass among the tasks.
     pub pass: u32,
-    /// What it does.
+    /// Operator or collective.
     pub action: Action,
-    /// Seconds since the run began.
+    /// Start, in seconds since the beginning of the run.
     pub begin: f64,
-    /// See `begin`.
+    /// End, in seconds since the beginning of the run.
     pub end: f64,
 }
 
-/// Breakdown of a step, mean seconds. All but [`StageLoad::data`] add up to the step.
+/// Mean breakdown of a step, s. All fields except [`StageLoad::data`] add up to the step time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StageLoad {
-    /// Computing, without slowness and jitter.
+    /// Computation, without slow hardware and jitter.
     pub compute: f64,
-    /// Waiting inside passes for collectives of layers and for copies.
+    /// Waiting inside passes for collectives of layers and for host copies.
     pub collectives: f64,
-    /// Added by slowness and jitter of the stage.
+    /// Additional time due to slow hardware and jitter of the stage.
     pub uneven: f64,
     /// Waiting for a transfer in progress.
     pub transfer: f64,
     /// Waiting for other stages.
     pub bubble: f64,
-    /// Waiting for collectives of its data-parallel group.
+    /// Waiting for collectives of the data-parallel group.
     pub exposed_data: f64,
-    /// Optimizer, and the host's work once a step.
+    /// Optimizer, and host work once per step.
     pub optimizer: f64,
-    /// Waiting for data.
+    /// Waiting for the data loader.
     pub loading: f64,
-    /// Data-parallel collectives, exposed or not.
+    /// Data-parallel collectives, whether exposed or not.
     pub data: f64,
 }
 
 impl StageLoad {
-    /// The sum of the parts of the step.
+    /// Sum of the parts of a step.
     pub fn total(&self) -> f64 {
         self.compute
             + self.collectives
@@ -195,7 +195,7 @@ impl StageLoad {
             + self.loading
     }
 
-    /// `self + factor * other`, part by part.
+    /// Returns `self + factor * other` for every field.
     pub fn add(&self, other: &StageLoad, factor: f64) -> StageLoad {
         StageLoad {
             compute: self.compute + factor * other.compute,
@@ -214,32 +214,32 @@ impl StageLoad {
 /// A class of identical replicas, of which one is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Class {
-    /// The one that is simulated.
+    /// Replica that is simulated.
     pub replica: u32,
     /// Number of replicas in the class.
     pub count: u32,
 }
 
-/// The answer.
+/// Results of a simulation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Output {
-    /// Seconds of a step.
+    /// Step time, s.
     pub step: Quantiles,
-    /// Tokens per second of the job.
+    /// Throughput of the job, tokens per second.
     pub tokens_per_second: f64,
-    /// Share of the stages' time in which they compute.
+    /// Share of time in which the stages compute.
     pub busy: f64,
-    /// Mean over all stages.
+    /// Mean breakdown over all stages.
     pub load: StageLoad,
-    /// Of each stage, mean over replicas and steps.
+    /// Breakdown of each stage, averaged over replicas and steps.
     pub stages: Vec<StageLoad>,
-    /// Every step's seconds.
+    /// Time of every step, s.
     pub steps: Vec<f64>,
-    /// Tasks of the recorded step.
+    /// Tasks of the recorded steps.
     pub tasks: Vec<Task>,
-    /// Kernels of the first replica's recorded passes, by pass and time.
+    /// Kernels of the recorded passes of the first replica, by pass and time.
     pub operators: Vec<Inner>,
-    /// The critical path of the recorded steps: tasks in order, each of which waited for the one before it.
+    /// Critical path of the recorded steps: indices of tasks in order, each of which waited for the previous one.
     pub critical_path: Vec<u32>,
     /// Number of replicas that were simulated.
     pub replicas: u32,
@@ -249,8 +249,8 @@ pub struct Output {
     pub cancelled: bool,
 }
 
-/// Buckets of a chunk's gradients: of the usual default size (40 million weights, or one million times the number of
-/// replicas if that is more), or half of the software's bucket memory.
+/// Number of buckets of the gradients of a chunk. A bucket has the usual default size (40 million weights, or one
+/// million times the number of replicas if that is more), or half of the bucket memory of the software.
 fn buckets(system: &TrainingInput) -> u32 {
     let allocated = 0.5 * system.bucket_bytes / 2.0;
     let each = if allocated > 0.0 { allocated } else { (1e6 * system.dp).max(40e6) };
@@ -259,17 +259,17 @@ fn buckets(system: &TrainingInput) -> u32 {
     (weights / each).ceil().clamp(1.0, MOST_BUCKETS) as u32
 }
 
-/// Maximum buckets of a chunk; more would not change the exposed time noticeably.
+/// Maximum number of buckets of a chunk; more would not change the exposed time noticeably.
 const MOST_BUCKETS: f64 = 64.0;
 
-/// Maximum passes of all simulated stages and steps; each is two or three events.
+/// Maximum number of passes of all simulated stages and steps; each takes two or three events.
 const MOST_PASSES: f64 = 1e8;
 
-/// The irregularities of a replica: stage, kind of accelerator, bits of the slow factor.
+/// Irregular stages of a replica: stage, kind of accelerator, bits of the slow factor.
 type Pattern = Vec<(u32, u32, u64)>;
 
 impl Input {
-    /// Ten steps of a job on uniform hardware.
+    /// Returns an input for ten steps of a job on uniform hardware.
     pub fn of(system: &TrainingInput, constants: &Constants) -> Input {
         Input {
             system: *system,
@@ -298,14 +298,14 @@ impl Input {
         self.jitter > 0.0 || self.lengths > 0.0
     }
 
-    /// The replicas as classes with the same slow stages. Identical replicas do the same at the same time, so one of each class
-    /// is enough. With random pass times every replica is a class.
+    /// Groups the replicas into classes with the same irregular stages. Identical replicas are always in the same
+    /// state, so one per class is simulated. With random pass times every replica is its own class.
     pub fn classes(&self) -> Vec<Class> {
         let replicas = self.system.dp.get();
         if self.differs() {
             return (0..replicas).map(|replica| Class { replica, count: 1 }).collect();
         }
-        // The irregularities of each replica that has any, sorted so that equal ones compare equal.
+        // Replicas with irregular stages. Their patterns are sorted, so that equal ones compare equal.
         let others = || self.kinds.iter().flat_map(|kind| &kind.places);
         let mut touched: Vec<u32> =
             self.slow.iter().map(|slow| slow.replica).chain(others().map(|place| place.replica)).collect();
@@ -337,7 +337,7 @@ impl Input {
         classes
     }
 
-    /// Everything that is invalid.
+    /// Returns all problems of the input.
     pub fn problems(&self) -> Vec<OutOfRange> {
         let mut ranges = Ranges::default();
         let mut range = |what, found, least, most| ranges.check(what, found, least, most);

@@ -1,5 +1,5 @@
-//! Training steps: passes of chunks on pipeline stages, transfers between them, bucketed reductions, the optimizer; slow
-//! and mixed hardware; and long runs with failures and checkpoints.
+//! Simulation of training steps: passes of chunks on pipeline stages, transfers between stages, bucketed gradient
+//! reductions, the optimizer; slow and mixed hardware; and long runs with failures and checkpoints.
 //!
 //! * [`operators`] – the analytical engine's operators
 //! * [`program`], [`passes`] – a pass as tasks on the streams of an accelerator
@@ -10,9 +10,9 @@
 //! * [`allocation`], [`allocator`] – memory of a stage
 //! * [`faults`] – failures, restarts, checkpoints
 //!
-//! Of identical replicas one is simulated; a test checks that this does not change the result. A pass is one event if nothing
-//! inside it contends with other traffic; otherwise it runs task by task. Not modeled: contention between stages in the
-//! core of the network, and individual ranks of a stage.
+//! Only one of several identical replicas is simulated; a test checks that this does not change the result. A pass is
+//! one event if nothing inside it contends with other traffic; otherwise it runs task by task. Not modeled: contention
+//! between stages in the core of the network, and individual ranks of a stage.
 
 pub mod allocation;
 pub mod allocator;
@@ -38,7 +38,7 @@ pub use input::{Compression, Input, OtherKind, Output, Place, Slow, StreamKind, 
 ///
 /// # Errors
 ///
-/// Everything in the input that is invalid, at once.
+/// Returns all invalid parts of the input at once.
 pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output, Vec<OutOfRange>> {
     let problems = input.problems();
     if !problems.is_empty() {

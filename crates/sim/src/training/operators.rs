@@ -1,7 +1,7 @@
-//! The operators of a layer, each with the analytical engine's time of its passes.
+//! Operators of a layer, each with the times of its passes by the analytical engine.
 //!
-//! A stage's layers are the analytical engine's mean layer: blocks of every kind in the model, each scaled by its share of
-//! the layers. Operators are timed individually by the function that times the layer.
+//! The layers of a stage are the mean layer of the analytical engine: blocks of every kind in the model, each scaled by
+//! its share of the layers. Operators are timed individually, by the same function that times a whole layer.
 
 use atlas_perf::accelerator::Precision;
 use atlas_perf::constants::Constants;
@@ -12,29 +12,29 @@ use atlas_perf::training::{self, Plan, Recompute, TimeBreakdown, TrainingInput, 
 
 use super::program::Action;
 
-/// Seconds of an operator on one accelerator for one micro-batch.
+/// Times of an operator on one accelerator for one micro-batch, s.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Operator {
-    /// What it is.
+    /// Kind of operator.
     pub action: Action,
-    /// Forward.
+    /// Forward pass.
     pub forward: f64,
-    /// The gradient of its input.
+    /// Gradient of the input.
     pub input: f64,
-    /// The gradient of its weights.
+    /// Gradient of the weights.
     pub weights: f64,
-    /// Recomputation before its gradients.
+    /// Recomputation before the gradients.
     pub again: f64,
 }
 
 impl Operator {
-    /// All passes.
+    /// Total over all passes.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.forward + self.input + self.weights + self.again
     }
 
-    /// The operator with all times multiplied by `by`.
+    /// Returns the operator with all times multiplied by `by`.
     #[must_use]
     pub fn scaled(&self, by: f64) -> Operator {
         Operator {
@@ -47,18 +47,18 @@ impl Operator {
     }
 }
 
-/// A part of a layer with its own residual connection.
+/// Part of a layer with its own residual connection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    /// Share of the layers that have it.
+    /// Share of the layers that contain it.
     pub share: f64,
-    /// Its tokens over tokens of the input.
+    /// Its number of tokens over the number of input tokens.
     pub tokens: f64,
-    /// Its operators in order, scaled by its share.
+    /// Operators in order, scaled by the share.
     pub operators: Vec<Operator>,
 }
 
-/// The blocks of the mean layer in order of execution.
+/// Returns the blocks of the mean layer in order of execution.
 #[must_use]
 pub fn blocks(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Block> {
     let a = &i.arch;
@@ -90,7 +90,7 @@ pub fn blocks(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Block> {
     out
 }
 
-/// Output layer and loss.
+/// Returns the operators of the output layer and the loss.
 #[must_use]
 pub fn head(i: &TrainingInput, c: &Constants) -> Vec<Operator> {
     let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
@@ -98,7 +98,7 @@ pub fn head(i: &TrainingInput, c: &Constants) -> Vec<Operator> {
     list.iter().map(|op| timed(i, c, op, layer::attended(i), Plan::of(Recompute::None))).collect()
 }
 
-/// The encoder of images as one operator; none without images.
+/// Returns the image encoder as one operator, or nothing without images.
 #[must_use]
 pub fn images(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Operator> {
     if i.images.is_none() {
@@ -109,8 +109,9 @@ pub fn images(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Operator> {
     vec![Operator { action: Action::Images, forward, input, weights, again: 0.0 }]
 }
 
-/// A convolutional network as two operators, in the proportion of its breakdown: matrix multiplications, each half of the
-/// backward pass `backward` times as long as the forward one, and what is bound by memory, three passes of eight forward.
+/// Returns a convolutional network as two operators, in the proportions of its breakdown. Matrix multiplications: each
+/// half of the backward pass takes `backward` times as long as the forward pass. Memory-bound operators: three of eight
+/// memory passes are forward.
 #[must_use]
 pub fn convolutions(t: &TimeBreakdown, trained: f64, backward: f64) -> Vec<Operator> {
     let forward = t.gemm / (1.0 + backward * (1.0 + trained));
@@ -122,8 +123,9 @@ pub fn convolutions(t: &TimeBreakdown, trained: f64, backward: f64) -> Vec<Opera
     vec![matrices, Operator { forward: 0.375 * rest, input: 0.625 * rest, again, ..whole(Action::Elementwise) }]
 }
 
-/// An operator's passes. The analytical engine returns their sum, so each is computed from a variant: the forward pass with
-/// everything recomputed, the gradients of weights with nothing trained.
+/// Returns the pass times of an operator. The analytical engine returns only their sum, so each is computed from a
+/// variant: the forward pass from full recomputation, the weight gradients from the difference to a variant that trains
+/// nothing.
 fn timed(i: &TrainingInput, c: &Constants, op: &Op, precision: Precision, plan: Plan) -> Operator {
     let list = |name| {
         let mut list = OpList::default();
@@ -135,7 +137,7 @@ fn timed(i: &TrainingInput, c: &Constants, op: &Op, precision: Precision, plan: 
     let forward = layer::time(i, c, &own, precision, Plan::of(Recompute::Full)).recompute;
     let weights = match op.work {
         Work::Gemm(_) => {
-            // Under the name of an operator without an adapter.
+            // Use the name of an operator without an adapter.
             let bare = list(if op.name == OpName::Router { OpName::Router } else { OpName::Logits });
             let none = TrainingInput { trained: 0.0, ..*i };
             let seconds = |i: &TrainingInput| layer::time(i, c, &bare, precision, Plan::of(Recompute::None)).gemm;
@@ -173,7 +175,7 @@ mod tests {
             let layers: f64 = blocks.iter().flat_map(|b| &b.operators).map(Operator::total).sum();
             let found = input.arch.layers * layers + head(&input, &c).iter().map(Operator::total).sum::<f64>();
             let t = &e.time;
-            // Gradients are summed besides, micro-batch by micro-batch.
+            // Gradients are also accumulated, micro-batch by micro-batch.
             let expected = (t.gemm + t.attention + t.elementwise + t.recompute) / input.micro_batches();
             assert!(found < expected && found > 0.97 * expected, "{found} {expected}");
             let product =

@@ -1,10 +1,10 @@
-//! The passes of a chunk of layers as programs: operators in order, and collectives before and after them.
+//! Passes of a chunk of layers as programs: operators in order, with the collectives before and after them.
 //!
-//! Tensor parallelism gathers after a block's norm and scatters before its residual (without sequence parallelism:
-//! all-reduces there). Context parallelism exchanges keys and values during all of attention but its last step. Experts are
-//! between a dispatch and a combine. Of collectives that software splits, the stated share overlaps with their kernel.
-//! Fully sharded weights are gathered one layer ahead, their gradients scattered layer by layer (arXiv 2304.11277, sections
-//! 3.3 and 3.4).
+//! Tensor parallelism gathers after the norm of a block and scatters before its residual; without sequence parallelism,
+//! it all-reduces there. Context parallelism exchanges KV during all but the last step of attention. Experts run
+//! between a dispatch and a combine. If software splits a collective, the given share overlaps with its kernel. Fully
+//! sharded weights are gathered one layer ahead, and their gradients are scattered layer by layer (arXiv 2304.11277,
+//! sections 3.3 and 3.4).
 
 use super::operators::{Block, Operator};
 use super::program::{Action, LANES, Lane, Port, Program};
@@ -12,10 +12,10 @@ use super::schedule::PassKind;
 use atlas_core::count::Count;
 use atlas_perf::ops::OpName;
 
-/// The passes of one chunk of layers for one micro-batch.
+/// Passes of one chunk of layers for one micro-batch.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Chunk {
-    /// Forward.
+    /// Forward pass.
     pub forward: Pass,
     /// Gradients of inputs and weights.
     pub backward: Pass,
@@ -26,7 +26,7 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// The pass of a kind; `splits` tells gradients of inputs from those of weights.
+    /// Returns the pass of a kind. `splits`: whether gradients of inputs and of weights are separate passes.
     #[must_use]
     pub fn pass(&self, kind: PassKind, splits: bool) -> &Pass {
         match kind {
@@ -37,7 +37,7 @@ impl Chunk {
         }
     }
 
-    /// As [`Chunk::pass`].
+    /// Mutable variant of [`Chunk::pass`].
     pub fn pass_mut(&mut self, kind: PassKind, splits: bool) -> &mut Pass {
         match kind {
             PassKind::Forward => &mut self.forward,
@@ -48,70 +48,71 @@ impl Chunk {
     }
 }
 
-/// One pass, and its time if nothing else uses its ports.
+/// A pass and its duration without contention.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pass {
-    /// Its tasks.
+    /// Tasks of the pass.
     pub program: Program,
-    /// Seconds alone.
+    /// Duration without contention, s.
     pub seconds: f64,
-    /// Of these, seconds of kernels.
+    /// Total duration of its kernels, s.
     pub compute: f64,
-    /// Share of the output layer in the kernels: after the layers in forward passes, before them in backward passes.
+    /// Share of the output layer in the kernels. It runs after the layers in forward passes, and before them in
+    /// backward passes.
     pub head: f64,
 }
 
 impl Pass {
-    /// Of a program.
+    /// Creates the pass of a program.
     #[must_use]
     pub fn of(program: Program) -> Pass {
         let seconds = program.alone().seconds;
         Pass { seconds, compute: program.busy(Lane::Compute), head: 0.0, program }
     }
 
-    /// The same, with this many seconds in the output layer.
+    /// Sets the time of the output layer to `seconds`.
     #[must_use]
     pub fn with_head(self, seconds: f64) -> Pass {
         Pass { head: (seconds / self.compute.max(1e-15)).clamp(0.0, 1.0), ..self }
     }
 }
 
-/// Communication of a mean layer, seconds without contention.
+/// Communication of a mean layer, in seconds without contention.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Traffic {
-    /// Tensor parallelism, one pass.
+    /// Collectives of tensor parallelism, per pass.
     pub tensor: f64,
-    /// Share of it that does not overlap with its kernel.
+    /// Share of them that does not overlap with kernels.
     pub tensor_exposed: f64,
-    /// Its port.
+    /// Port of tensor parallelism.
     pub tensor_port: Port,
-    /// Whether it is a gather before and a scatter after, instead of an all-reduce after.
+    /// Whether they are a gather before and a scatter after each block, instead of an all-reduce after.
     pub sequence: bool,
-    /// Context parallelism, forward; twice as much backward.
+    /// Exchange of context parallelism, forward.
     pub context: f64,
-    /// Ranks of its ring.
+    /// Ranks in the ring of context parallelism.
     pub context_ranks: Count,
     /// Traffic of the backward pass over that of the forward pass.
     pub context_back: f64,
-    /// Its port.
+    /// Port of context parallelism.
     pub context_port: Port,
-    /// Dispatch and combine, one pass.
+    /// Dispatch and combine together, per pass.
     pub expert: f64,
-    /// Share of it that is exposed, from measurements.
+    /// Share of them that is exposed, from measurements.
     pub expert_exposed: f64,
-    /// Its port.
+    /// Port of expert parallelism.
     pub expert_port: Port,
-    /// Gathering fully sharded weights, one pass.
+    /// All-gather of fully sharded weights, per pass.
     pub gather: f64,
-    /// Scattering their gradients.
+    /// Reduce-scatter of their gradients.
     pub scatter: f64,
-    /// The port of both.
+    /// Port of both.
     pub data_port: Port,
-    /// Whether weights are gathered a layer ahead, and gradients scattered while the next layer computes.
+    /// Whether weights are gathered a layer ahead, and gradients are scattered while the next layer computes.
     pub ahead: bool,
-    /// Whether the last layer's weights are kept for the backward pass, which follows immediately.
+    /// Whether the weights of the last layer are kept for the backward pass, which follows immediately.
     pub keeps_last: bool,
-    /// Copies to the host, forward, or from it, backward.
+    /// Copies to the host in the forward pass, or from it in the backward pass.
     pub copy: f64,
     /// Share of the layers that is fully recomputed.
     pub again: f64,
@@ -120,13 +121,13 @@ pub struct Traffic {
 /// What runs before and after the layers of a chunk: the image encoder and the output layer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Around<'a> {
-    /// Before them.
+    /// Operators before the layers.
     pub front: &'a [Operator],
-    /// Behind them.
+    /// Operators after the layers.
     pub head: &'a [Operator],
 }
 
-/// The passes of `layers` mean layers and of what runs before and after them.
+/// Returns the passes of `layers` mean layers and of the operators around them.
 #[must_use]
 pub fn chunk(blocks: &[Block], around: Around<'_>, layers: f64, traffic: &Traffic) -> Chunk {
     let head = around.head;
@@ -141,7 +142,7 @@ pub fn chunk(blocks: &[Block], around: Around<'_>, layers: f64, traffic: &Traffi
     }
 }
 
-/// A kind of pass through a layer.
+/// Kind of pass through a layer.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Forward,
@@ -154,15 +155,15 @@ struct Writer<'a> {
     around: Around<'a>,
     traffic: &'a Traffic,
     layers: u32,
-    /// Mean layers per written layer: 1 if their number is whole.
+    /// Mean layers per written layer: 1 if the number of layers is whole.
     scale: f64,
-    /// Shares of the blocks in tensor-parallel and in context-parallel traffic.
+    /// Totals over the blocks by which tensor- and context-parallel traffic is distributed.
     tensor: f64,
     attentions: f64,
     out: Program,
-    /// Tasks of each stream that the next kernel waits for.
+    /// Number of tasks of each stream that the next kernel waits for.
     waits: [u32; LANES],
-    /// Tasks of the stream of data up to the last gather.
+    /// Number of tasks of the data stream up to the last gather.
     gathered: u32,
 }
 
@@ -202,7 +203,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Sends once this many kernels are done.
+    /// Adds communication that starts once `kernels` kernels are complete.
     fn send(&mut self, lane: Lane, action: Action, seconds: f64, port: Port, kernels: u32) {
         if seconds > 0.0 {
             let mut after = [0; LANES];
@@ -213,7 +214,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The next kernel waits for all tasks of a stream so far.
+    /// Makes the next kernel wait for all tasks of a stream so far.
     fn need(&mut self, lane: Lane) {
         let count = self.out.count(lane);
         if let Some(own) = self.waits.get_mut(lane as usize) {
@@ -221,7 +222,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Completes the program: a last kernel waits for what none has waited for.
+    /// Completes the program. If some tasks have no kernel that waits for them, a final empty kernel does.
     fn finished(mut self) -> Program {
         let held = self.out.lane(Lane::Compute).iter().fold([0; LANES], |mut held, item| {
             held.iter_mut().zip(&item.after).for_each(|(most, after)| *most = (*most).max(*after));
@@ -249,7 +250,7 @@ impl<'a> Writer<'a> {
         self.finished()
     }
 
-    /// `whole` writes what scatters gradients, which are complete with those of the weights.
+    /// `whole`: whether weight gradients are complete in this pass, so that they are scattered.
     fn backward(mut self, seconds: impl Fn(&Operator) -> f64 + Copy, whole: bool) -> Program {
         for op in self.around.head.iter().rev() {
             self.out.push(Lane::Compute, op.action, seconds(op), Port::None, self.waits);
@@ -292,7 +293,7 @@ impl<'a> Writer<'a> {
         self.finished()
     }
 
-    /// Gathers a layer's weights once the kernels before are done.
+    /// Gathers the weights of a layer once the previous kernels are complete.
     fn gather(&mut self) {
         if self.traffic.gather <= 0.0 {
             return;
@@ -301,7 +302,7 @@ impl<'a> Writer<'a> {
         self.gathered = self.out.count(Lane::Data);
     }
 
-    /// A layer begins: it waits for its weights, and the next one's are gathered, before gradients are scattered.
+    /// Makes a layer wait for its weights. The weights of the next layer are gathered before gradients are scattered.
     fn weights_there(&mut self, number: u32) {
         if self.traffic.gather <= 0.0 {
             return;
@@ -324,7 +325,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes a layer's blocks; `traffic` is the share of their collectives that runs.
+    /// Writes the blocks of a layer. `traffic` is the share of their collectives that runs.
     fn layer(&mut self, way: Way, traffic: f64, seconds: impl Fn(&Operator) -> f64) {
         let backward = way == Way::Backward;
         let blocks = self.blocks;
@@ -365,8 +366,8 @@ impl<'a> Writer<'a> {
                 (_, action) => action,
             };
             if context > 0.0 && attends(op) {
-                // A rank attends to its own keys while its neighbor's travel, and so on round the ring: all but the last
-                // step of attention run alongside the exchange (arXiv 2310.01889, section 3).
+                // A rank attends to its own keys while those of its neighbor are in transit, and so on around the ring:
+                // all but the last step of attention overlap with the exchange (arXiv 2310.01889, section 3).
                 let last = seconds(op) / t.context_ranks;
                 self.send(Lane::Model, Action::Context, context, t.context_port, self.done());
                 self.kernel(action, seconds(op) - last);
@@ -386,14 +387,14 @@ impl<'a> Writer<'a> {
                 self.need(Lane::Model);
                 self.send(Lane::Model, Action::Tensor, beside, t.tensor_port, self.done());
             } else if at == 1 && beside > 0.0 && experts <= 0.0 {
-                // The kernel that overlapped with the gather has ended; the next one has all of its input.
+                // The kernel that overlaps with the gather has ended; the next one needs all of its input.
                 self.need(Lane::Model);
             }
         }
     }
 
-    /// The part of an exchange that is seen. The hidden part is not sent: in full it would outlast the kernels of measured
-    /// runs that are quicker, so that the closed form's share is what an exchange takes.
+    /// Adds the exposed part of an exchange. The hidden part is not sent: in full, it would outlast the kernels of
+    /// measured runs that are faster. An exchange therefore takes the exposed share of the closed form.
     fn exchange(&mut self, action: Action, seconds: f64) {
         let t = self.traffic;
         self.send(Lane::Model, action, seconds * t.expert_exposed, t.expert_port, self.done());

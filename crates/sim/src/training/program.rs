@@ -1,5 +1,5 @@
-//! A pass as tasks on four streams of an accelerator. Each stream runs in order, and tasks wait for tasks of other streams,
-//! as frameworks queue a step. Overlap and exposed time follow from that.
+//! A pass as tasks on four streams of an accelerator. Each stream runs its tasks in order, and tasks wait for tasks of
+//! other streams, as frameworks enqueue a step. Overlap and exposed time follow from this.
 
 use atlas_perf::ops::OpName;
 
@@ -10,17 +10,17 @@ pub enum Lane {
     Compute,
     /// Collectives inside layers: tensor, context and expert parallelism.
     Model,
-    /// Weights that are gathered and gradients that are scattered layer by layer.
+    /// All-gathers of weights and reduce-scatters of gradients, layer by layer.
     Data,
     /// Transfers to and from the host.
     Copy,
 }
 
-/// Streams of an accelerator.
+/// Number of streams of an accelerator.
 pub const LANES: usize = 4;
 
 impl Lane {
-    /// All, in order.
+    /// All streams, in order.
     pub const ALL: [Lane; LANES] = [Lane::Compute, Lane::Model, Lane::Data, Lane::Copy];
 }
 
@@ -29,45 +29,45 @@ impl Lane {
 pub enum Port {
     /// No shared port.
     None,
-    /// The accelerator's port into the scale-up fabric.
+    /// Port of the accelerator into the scale-up fabric.
     Link,
     /// Its network card.
     Nic,
 }
 
-/// What a task does.
+/// Kind of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// An operator, or its gradients.
+    /// Forward or gradients of an operator.
     Operator(OpName),
-    /// An operator run again for the backward pass.
+    /// Recomputation of an operator for the backward pass.
     Again(OpName),
     /// The encoder of images before a language model.
     Images,
     /// Convolutions of a vision network.
     Convolutions,
-    /// Its norms, activations and additions.
+    /// Norms, activations and additions of a vision network.
     Elementwise,
     /// Several consecutive operators.
     Several,
-    /// All-gather before, reduce-scatter or all-reduce behind a block's matrices (tensor parallelism).
+    /// Tensor parallelism: all-gather before, reduce-scatter or all-reduce after the GEMMs of a block.
     Tensor,
-    /// Keys and values between the ranks of a sequence.
+    /// Exchange of KV between the ranks of a sequence (context parallelism).
     Context,
-    /// Tokens to their experts.
+    /// All-to-all of tokens to their experts.
     Dispatch,
-    /// And back.
+    /// All-to-all of tokens back from their experts.
     Combine,
-    /// Weights of a layer.
+    /// All-gather of the weights of a layer.
     Gather,
-    /// Gradients of a layer.
+    /// Reduce-scatter of the gradients of a layer.
     Scatter,
-    /// To or from the host.
+    /// Copy to or from the host.
     Offload,
 }
 
 impl Action {
-    /// In words.
+    /// Display name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -117,59 +117,59 @@ fn operator(name: OpName) -> &'static str {
 /// A task of a pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Item {
-    /// What it does.
+    /// Kind of the task.
     pub action: Action,
-    /// Seconds, alone.
+    /// Duration without contention, s.
     pub seconds: f64,
-    /// Its port.
+    /// Port that it uses.
     pub port: Port,
-    /// How many of the pass's tasks on each stream must be done before it may begin.
+    /// Number of tasks of the pass on each stream that must be complete before it may start.
     pub after: [u32; LANES],
 }
 
-/// The tasks of a pass, stream by stream, in order.
+/// Tasks of a pass, in order, for each stream.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Program {
-    /// See [`Lane::ALL`].
+    /// Tasks of each stream, in the order of [`Lane::ALL`].
     pub lanes: [Vec<Item>; LANES],
 }
 
-/// A program that ran alone.
+/// Timing of a program that runs without contention.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Alone {
-    /// Seconds until the last kernel ended.
+    /// Time until the end of the last kernel, s.
     pub seconds: f64,
-    /// Beginning and end of every task, seconds from the pass's beginning.
+    /// Start and end of every task, in seconds since the start of the pass.
     pub spans: [Vec<(f64, f64)>; LANES],
 }
 
 impl Program {
-    /// Adds a task behind the others of its stream.
+    /// Appends a task to a stream.
     pub fn push(&mut self, lane: Lane, action: Action, seconds: f64, port: Port, after: [u32; LANES]) {
         if let Some(list) = self.lanes.get_mut(lane as usize) {
             list.push(Item { action, seconds, port, after });
         }
     }
 
-    /// Tasks of a stream.
+    /// Tasks of a stream, in order.
     #[must_use]
     pub fn lane(&self, lane: Lane) -> &[Item] {
         self.lanes.get(lane as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// How many tasks a stream has.
+    /// Number of tasks of a stream.
     #[must_use]
     pub fn count(&self, lane: Lane) -> u32 {
         self.lane(lane).len() as u32
     }
 
-    /// Seconds of a stream's tasks.
+    /// Total duration of the tasks of a stream, s.
     #[must_use]
     pub fn busy(&self, lane: Lane) -> f64 {
         self.lane(lane).iter().map(|item| item.seconds).sum()
     }
 
-    /// Runs it with every port to itself: each task begins as soon as its stream is free and what it waits for is done.
+    /// Runs the program without contention: each task starts when its stream is free and its dependencies are complete.
     #[must_use]
     pub fn alone(&self) -> Alone {
         let mut out = Alone::default();
@@ -193,15 +193,15 @@ impl Program {
         out
     }
 
-    /// The same with kernels joined between which nothing can happen: nothing waits for the first, and the second waits for
-    /// nothing. Its times are the same, its events fewer.
+    /// Merges consecutive kernels if no task waits for the first and the second waits for nothing. Timing is the same
+    /// with fewer events.
     #[must_use]
     pub fn joined(&self) -> Program {
         let compute = Lane::Compute as usize;
         let waited = |count: u32| {
             self.lanes.iter().skip(1).flatten().any(|item| item.after.first().is_some_and(|after| *after == count))
         };
-        // The number of joined kernels that the first this many kernels have become.
+        // For each count of original kernels, the corresponding count of merged kernels.
         let mut become_of = vec![0u32];
         let mut kernels: Vec<Item> = Vec::new();
         let mut met = [0; LANES];
@@ -233,7 +233,7 @@ impl Program {
 }
 
 impl Alone {
-    /// When a stream's next task begins; `None` if the stream is empty or waits for a task that has not ended.
+    /// Start time of the next task of a stream; `None` if there is none, or if it waits for a task that has not ended.
     fn begins(&self, lane: usize, items: &[Item]) -> Option<f64> {
         let own = self.spans.get(lane)?;
         let item = items.get(own.len())?;
@@ -252,7 +252,7 @@ mod tests {
     #![allow(clippy::indexing_slicing)]
     use super::*;
 
-    /// Three kernels, a collective between the first two of which half runs alongside the second.
+    /// Three kernels, and a collective between the first two, half of which overlaps with the second.
     fn program() -> Program {
         let mut p = Program::default();
         let kernel = Action::Elementwise;

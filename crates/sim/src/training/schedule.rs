@@ -1,11 +1,11 @@
-//! In which order a stage takes its passes.
+//! Pipeline schedules: the order of the passes of a stage.
 
 use atlas_perf::training::{Schedule, TrainingInput};
 
 /// One pass of one chunk for one micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pass {
-    /// What is computed.
+    /// Kind of pass.
     pub kind: PassKind,
     /// Micro-batch.
     pub micro: u32,
@@ -13,18 +13,19 @@ pub struct Pass {
     pub chunk: u32,
 }
 
-/// What a pass computes.
+/// Kind of pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PassKind {
-    /// The output.
+    /// Forward pass.
     Forward,
-    /// Gradients of input and weights, or of the input alone where weights come apart.
+    /// Gradients of input and weights, or of the input alone if the schedule splits them.
     Backward,
-    /// Gradients of the weights, apart (zero bubble).
+    /// Gradients of the weights, if split from those of the input (zero bubble).
     Weights,
 }
 
-/// The orders of all stages; `in_flight` is how many micro-batches' activations the fullest stage can hold.
+/// Returns the order of passes for every stage. `in_flight` is the number of micro-batches whose activations fit on the
+/// fullest stage.
 #[must_use]
 pub fn orders(system: &TrainingInput, micros: u32, in_flight: f64) -> Vec<Vec<Pass>> {
     let (stages, chunks) = (system.pp.get(), system.vpp.get());
@@ -37,10 +38,10 @@ pub fn orders(system: &TrainingInput, micros: u32, in_flight: f64) -> Vec<Vec<Pa
     (0..stages).map(|stage| order(system.schedule, stage, stages, micros, chunks)).collect()
 }
 
-/// Zero bubble by hand (arXiv 2401.10241, sections 2.2 and 2.3): from ZB-H1, which holds as many micro-batches as there are
-/// stages, to ZB-H2, which holds nearly twice as many and leaves no bubble where all passes take the same. A stage begins
-/// with as many forward passes as bring its first gradient back in time, and gradients of weights wait until the memory that
-/// they hold is requested: every stage fills the same memory.
+/// Handcrafted zero-bubble schedules (arXiv 2401.10241, sections 2.2 and 2.3), from ZB-H1, which holds as many
+/// micro-batches as there are stages, to ZB-H2, which holds nearly twice as many and has no bubble if all passes take
+/// equally long. A stage begins with enough forward passes for its first gradient to return in time. Weight gradients
+/// are deferred until their memory is needed, so that all stages use the same amount of memory.
 fn zero_bubble(stage: u32, stages: u32, micros: u32, in_flight: f64) -> Vec<Pass> {
     let (least, most) = (f64::from(stages), f64::from(2 * stages) - 1.0);
     let limit = in_flight.floor().clamp(least, most.max(least));
@@ -63,15 +64,15 @@ fn zero_bubble(stage: u32, stages: u32, micros: u32, in_flight: f64) -> Vec<Pass
     out
 }
 
-/// Micro-batches from both ends (DualPipe, arXiv 2412.19437, figure 5). Chunk 0 is the stage of the way from the first
-/// device to the last, chunk 1 that of the way back; half of the micro-batches go either way. A device first takes what
-/// comes from the nearer end. Gradients of weights come right behind those of inputs but where the pipeline fills and
-/// drains. The eight parts are those of the published implementation.
+/// Micro-batches enter from both ends (DualPipe, arXiv 2412.19437, figure 5). Chunk 0 is the stage on the path from the
+/// first device to the last, chunk 1 that on the path back; half of the micro-batches take each path. A device first
+/// runs micro-batches from the nearer end. Weight gradients directly follow input gradients, except while the pipeline
+/// fills and drains. The eight phases are those of the published implementation.
 fn two_ways(stage: u32, stages: u32, micros: u32) -> Vec<Pass> {
     let (half, each) = (stages / 2, micros / 2);
     let from_near = stage.min(stages - 1 - stage);
     let near = u32::from(stage >= half);
-    // Of each way: the next micro-batch forward and back; ways count from the nearer end.
+    // Next forward and backward micro-batch of each path; path 0 begins at the nearer end.
     let (mut ahead, mut back) = ([0; 2], [0; 2]);
     let mut put_off = std::collections::VecDeque::new();
     let mut out: Vec<Pass> = Vec::with_capacity(3 * micros as usize);
@@ -82,7 +83,7 @@ fn two_ways(stage: u32, stages: u32, micros: u32) -> Vec<Pass> {
     enum Do {
         Forward(usize),
         Backward(usize),
-        /// The gradient of the input alone.
+        /// Input gradient only.
         Input(usize),
         Weights,
     }
@@ -124,7 +125,7 @@ fn two_ways(stage: u32, stages: u32, micros: u32) -> Vec<Pass> {
         run(Do::Backward(0));
     }
     for step in 0..=from_near {
-        // The second half puts weights off.
+        // The second half defers weight gradients.
         let second = 2 * step > from_near;
         for way in [1, 0] {
             run(if second { Do::Input(way) } else { Do::Backward(way) });
@@ -140,18 +141,18 @@ fn two_ways(stage: u32, stages: u32, micros: u32) -> Vec<Pass> {
     out
 }
 
-/// The order of passes on `stage` of `stages`, `micros` micro-batches in `chunks` chunks.
+/// Returns the order of passes on `stage` of `stages`, for `micros` micro-batches in `chunks` chunks.
 ///
-/// One forward, one backward (arXiv 2104.04473, section 2.2), interleaved where there are several chunks: micro-batches
-/// go through each chunk in groups as large as there are stages. Zero bubble takes the same order, with the weights'
-/// gradients apart: stage `s` stays `s` of them behind, so that the last stages have work while the last backward passes
-/// travel to the first one, and no stage holds more than the first one does (arXiv 2401.10241, ZB-H1).
+/// One forward, one backward (arXiv 2104.04473, section 2.2), interleaved if there are several chunks: micro-batches
+/// pass each chunk in groups of as many as there are stages. Zero bubble uses the same order with separate weight
+/// gradients: stage `s` runs them `s` micro-batches late, so that the last stages have work while the last backward
+/// passes travel to the first stage. No stage then holds more micro-batches than the first (arXiv 2401.10241, ZB-H1).
 pub fn order(schedule: Schedule, stage: u32, stages: u32, micros: u32, chunks: u32) -> Vec<Pass> {
     let total = (micros * chunks) as usize;
     let warm_up = match schedule {
         Schedule::AllForward => total,
-        // Chunks more than one: enough of them before the first backward pass that the pipeline never starves. Groups of
-        // fewer micro-batches than stages would wait for each other forever.
+        // With several chunks, there must be enough forward passes before the first backward pass to keep the pipeline
+        // busy. Groups of fewer micro-batches than stages would deadlock.
         _ if chunks > 1 && micros.is_multiple_of(stages) => ((stages - stage - 1) * 2 + (chunks - 1) * stages) as usize,
         _ if chunks > 1 => total,
         _ => (stages - stage - 1) as usize,
@@ -185,7 +186,7 @@ pub fn order(schedule: Schedule, stage: u32, stages: u32, micros: u32, chunks: u
     out
 }
 
-/// All passes of a kind, in groups of micro-batches.
+/// All passes of a kind, ordered by groups of micro-batches.
 fn passes(kind: PassKind, stages: u32, micros: u32, chunks: u32) -> Vec<Pass> {
     let mut out = Vec::with_capacity((micros * chunks) as usize);
     let group = if chunks > 1 { stages.max(1) } else { micros.max(1) };

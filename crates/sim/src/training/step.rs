@@ -1,5 +1,5 @@
-//! Steps as they happen: stages take passes in order, micro-batches travel, gradients are reduced as they are complete,
-//! the optimizer waits for all.
+//! Simulation of steps: stages run passes in order, micro-batches travel between stages, gradients are reduced when
+//! they are complete, and the optimizer waits for all of them.
 #![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered here from checked counts")]
 
 mod data;
@@ -24,32 +24,32 @@ use std::collections::VecDeque;
 use streams::Streams;
 use wires::{Message, Wires};
 
-/// Maximum operators that are described of a run: enough for a step of any size to be looked at.
+/// Maximum number of recorded operators of a run: enough to inspect a step of any size.
 const MOST_INSIDE: usize = 2_000_000;
-/// No task.
+/// Placeholder for a missing task.
 const NONE: u32 = u32::MAX;
 
-/// The task of this number, if it is recorded.
+/// Returns the number of a task, unless it is [`NONE`].
 fn recorded(task: u32) -> Option<u32> {
     (task != NONE).then_some(task)
 }
 
-/// What can happen.
+/// Events of the simulation.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Event {
     /// A process ends its pass.
     PassEnd(u32),
     /// A process ends a kernel of a pass that runs task by task.
     KernelEnd(u32),
-    /// Something in the network.
+    /// An event of the network.
     Network(NetworkEvent),
-    /// A message is through that shares nothing, by its number.
+    /// A message without a shared port has been sent. Holds its number.
     Sent(u32),
-    /// All replicas of a stage have a bucket of gradients complete.
+    /// A bucket of gradients is complete on all replicas of a stage.
     Bucket { stage: u32, bucket: u32 },
-    /// The optimizer of a stage ends, or of all stages up to it, and with it their step.
+    /// The optimizer of a stage ends, or that of all stages up to it. This ends their step.
     OptimizerEnd(u32),
-    /// The next step's data are there.
+    /// The data loader has prepared the next step.
     Loaded,
 }
 
@@ -59,7 +59,7 @@ impl From<NetworkEvent> for Event {
     }
 }
 
-/// Activations, or their gradients, on their way to the stage that continues with them.
+/// Activations, or their gradients, in transit to the next stage.
 #[derive(Debug, Clone, Copy)]
 struct Transfer {
     to: u32,
@@ -67,7 +67,7 @@ struct Transfer {
     micro: u32,
     chunk: u32,
     backward: bool,
-    /// The pass that made them.
+    /// Pass that computed them.
     pass: u32,
 }
 
@@ -75,25 +75,26 @@ struct Transfer {
 #[derive(Debug, Clone, Copy)]
 enum Item {
     Reduce(u32),
-    /// The first bucket of a chunk's weights, and the others; all weights at once where nothing runs alongside it.
+    /// Gathers of the first bucket of a chunk's weights, and of the other buckets. Without overlap, `Gather` covers all
+    /// weights.
     Gather(u32),
     Rest(u32),
 }
 
-/// Tasks that have brought something, [`ABSENT`] where nothing has come yet.
+/// Tasks that have delivered the inputs of passes, [`ABSENT`] if not delivered yet.
 #[derive(Debug, Clone, Default)]
 struct Brought(Vec<u32>);
 
-/// Nothing has come; one less than no task.
+/// Not delivered yet; distinct from [`NONE`].
 const ABSENT: u32 = NONE - 1;
 
 impl Brought {
-    /// So many slots; what has come already stays.
+    /// Resizes to `slots` slots; keeps what has been delivered.
     fn make_room(&mut self, slots: usize) {
         self.0.resize(slots, ABSENT);
     }
 
-    /// What has come is used up.
+    /// Marks an input as consumed.
     fn use_up(&mut self, slot: usize) {
         self.0[slot] = ABSENT;
     }
@@ -107,7 +108,7 @@ impl Brought {
     }
 }
 
-/// One stage of one replica: four lines of the cache.
+/// One stage of one replica. Four cache lines.
 #[derive(Debug, Clone, Default)]
 #[repr(align(64))]
 struct Process {
@@ -115,54 +116,55 @@ struct Process {
     current: Option<Pass>,
     current_task: u32,
     last_task: u32,
-    /// Passes that each chunk's gradients still lack.
+    /// Number of passes until the gradients of each chunk are complete.
     owed: SmallVec<[u32; 2]>,
-    /// What has arrived for each (micro-batch, chunk), and by which task.
+    /// Inputs that have arrived for each (micro-batch, chunk), and the tasks that delivered them.
     inputs: Brought,
     gradients: Brought,
-    /// Which accelerators it runs on.
+    /// Index of its kind of accelerator.
     kind: usize,
-    /// What happens in its passes, where they run task by task: apart, for most events need the rest alone.
+    /// State of passes that run task by task. Boxed, because most events do not need it.
     streams: Box<Streams>,
-    /// What it sends, one after the other, and the task that tells the first.
+    /// Queue of outgoing transfers, and the recorded task of the first one.
     transfers: SmallVec<[Transfer; 1]>,
     transfer_task: u32,
     drawn: u32,
-    /// Whether its step is over but for the optimizer.
+    /// Whether its step is complete except for the optimizer.
     left: bool,
-    /// Whether its present pass only waits for its last weights, and for what it sends itself.
+    /// Whether its current pass only waits for its last weights and for its own transfers.
     closing: bool,
-    /// Before which its present pass does not end.
+    /// Earliest end of its current pass.
     not_before: Time,
-    /// When its last pass ended, and when what it had sent was through.
+    /// When its last pass ended, and when its last communication ended.
     free_at: Time,
     drained_at: Time,
     /// Sums over all steps.
     load: StageLoad,
 }
 
-/// What a stage that could not continue has waited for.
+/// Cause of the wait of an idle stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waited {
-    /// Another stage, or what it sends.
+    /// Another stage, or a transfer.
     Pipeline,
     /// A collective of its data-parallel group.
     Data,
 }
 
-/// What of a group's collective is on its way.
+/// State of a group's collective in progress.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sent {
-    /// Seconds alone that kernels can slow; of what comes after, none.
+    /// Duration of the current part without contention, s; 0 for a final part, which kernels do not slow again.
     size: f64,
-    /// Seconds alone of the collective.
+    /// Duration of the whole collective without contention, s.
     all: f64,
-    /// When it was sent, and for how long kernels had run by then.
+    /// When the current part was sent, and total kernel time by then.
     at: Time,
     computed: f64,
 }
 
-/// How complete a bucket of gradients is: how many replicas have said when theirs is, the latest of these, and its pass.
+/// Completion of a bucket of gradients: number of replicas that have reported their completion time, the latest of
+/// these times, and its task.
 #[derive(Debug, Clone, Copy, Default)]
 struct Bucket {
     described: u32,
@@ -170,7 +172,7 @@ struct Bucket {
     task: u32,
 }
 
-/// The data-parallel group of one stage.
+/// Data-parallel group of one stage.
 #[derive(Debug, Clone, Default)]
 struct Group {
     buckets: Vec<Bucket>,
@@ -179,33 +181,33 @@ struct Group {
     current_task: u32,
     last_task: u32,
     left: u32,
-    /// The task that brought each chunk's first weights, and when the last ones come.
+    /// Task that gathered the first weights of each chunk, and the time at which its last weights arrive.
     gathered: Vec<Option<u32>>,
     gathered_by: Vec<Time>,
     busy: Time,
-    /// When its present collective began, and what of it is on its way.
+    /// Start of its current collective, and state of the part in progress.
     began: Time,
     sent: Sent,
-    /// When its last collective ended.
+    /// End of its last collective.
     free_at: Time,
 }
 
-/// The model.
+/// State of the simulation.
 pub(super) struct Job<'a> {
     input: &'a Input,
-    /// Of every kind of accelerator that there is; the job's own first.
+    /// Costs on every kind of accelerator; the job's own kind is first.
     costs: Vec<Costs>,
     /// When passes run task by task.
     meets: Meets,
     wires: Wires,
     seed: u64,
     stages: u32,
-    /// Replicas that are simulated.
+    /// Number of simulated replicas.
     replicas: u32,
     classes: Vec<Class>,
     micros: u32,
     chunks: u32,
-    /// Micro-batches enter from both ends: chunk 0 is a stage of one way, chunk 1 of the other.
+    /// Whether micro-batches enter from both ends: chunk 0 belongs to one path, chunk 1 to the other.
     two_ways: bool,
     buckets: u32,
     orders: Vec<Vec<Pass>>,
@@ -213,11 +215,11 @@ pub(super) struct Job<'a> {
     jitter: Jitter,
     processes: Vec<Process>,
     groups: Vec<Group>,
-    /// How far each stage is; steps that all have finished, and when the last of these ended.
+    /// Progress of each stage; number of steps that all stages have finished, and the end of the last of these.
     rounds: Vec<Round>,
     step: u32,
     step_begin: Time,
-    /// Steps whose data are there, and that have begun on some stage.
+    /// Number of steps whose data are loaded, and whose loading has been triggered.
     loaded: u32,
     requested: u32,
     out: Output,
@@ -251,7 +253,7 @@ impl<'a> Job<'a> {
             }
         }
         let reduces = costs.iter().any(|costs| costs.reduce > 0.0);
-        // Fully sharded weights that are replicated besides are reduced as they are sharded: layer by layer.
+        // Fully sharded weights that are also replicated are reduced as they are sharded: layer by layer.
         let places = if two_ways { stages } else { stages * chunks };
         let layers = (s.arch.depth() / f64::from(places).max(1.0)).ceil().clamp(1.0, 4096.0) as u32;
         let each = if s.held_sharding() == Sharding::Zero3 { layers } else { input.buckets };
@@ -286,7 +288,7 @@ impl<'a> Job<'a> {
         job
     }
 
-    /// Where a chunk of a stage stands in the way of its micro-batches through the model.
+    /// Position of a chunk of a stage in the path of its micro-batches.
     fn position(&self, stage: u32, chunk: u32) -> u32 {
         match (self.two_ways, chunk) {
             (false, chunk) => chunk * self.stages + stage,
@@ -295,7 +297,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Stage and chunk at a position of the way that a micro-batch of this chunk takes.
+    /// Stage and chunk at a position in the path of a micro-batch of `chunk`.
     fn at(&self, position: u32, chunk: u32) -> (u32, u32) {
         match (self.two_ways, chunk) {
             (false, _) => (position % self.stages, position / self.stages),
@@ -304,12 +306,12 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Positions of a way through the model.
+    /// Number of positions in a path.
     fn positions(&self) -> u32 {
         if self.two_ways { self.stages } else { self.stages * self.chunks }
     }
 
-    /// Micro-batches that pass a chunk.
+    /// Number of micro-batches that pass a chunk.
     fn micros_of_chunk(&self) -> u32 {
         if self.two_ways { self.micros / 2 } else { self.micros }
     }
@@ -318,7 +320,7 @@ impl<'a> Job<'a> {
         self.input.system.schedule.splits()
     }
 
-    /// Whether a stage's present step is described.
+    /// Whether the current step of a stage is recorded.
     fn recording(&self, stage: u32) -> bool {
         let step = self.rounds[stage as usize].step;
         self.input.recorded.as_ref().is_some_and(|steps| steps.contains(&step))
@@ -332,24 +334,25 @@ impl<'a> Job<'a> {
         (self.out.tasks.len() - 1) as u32
     }
 
-    /// The one of these tasks that ended last.
+    /// Returns the one of `tasks` that ended last.
     fn latest<const N: usize>(&self, tasks: [u32; N]) -> u32 {
         let end = |&task: &u32| self.out.tasks.get(task as usize).map_or(-1.0, |t| t.end);
         tasks.into_iter().filter(|&t| t != NONE).max_by(|a, b| end(a).total_cmp(&end(b))).unwrap_or(NONE)
     }
 
-    /// The most of a cost over all kinds of accelerators that run: a group waits for its slowest rank.
+    /// Largest cost over the kinds of accelerators in use: a group waits for its slowest rank.
     fn most(&self, cost: impl Fn(&Costs) -> f64) -> f64 {
         let there = |kind: &usize| self.processes.iter().any(|process| process.kind == *kind);
         (0..self.costs.len()).filter(there).filter_map(|kind| self.costs.get(kind)).map(cost).fold(0.0, f64::max)
     }
 
-    /// Whether the tasks inside a process's passes are described: those of the first replica, which is like the others.
+    /// Whether the tasks inside the passes of a process are recorded. Only those of the first replica are, as
+    /// representative of all.
     fn detailed(&self, number: u32) -> bool {
         number < self.stages && self.recording(number) && self.out.operators.len() < MOST_INSIDE
     }
 
-    /// A message is through.
+    /// Handles the end of a message.
     fn arrived(&mut self, message: Message, queue: &mut EventQueue<Event>) {
         match message {
             Message::Stream(process, lane) => self.end_send(process, lane, queue),
@@ -358,14 +361,14 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// A task that was recorded when it began has ended.
+    /// Sets the end of a task that was recorded when it began.
     fn ended(&mut self, task: u32, now: Time) {
         if let Some(task) = self.out.tasks.get_mut(task as usize) {
             task.end = now.seconds();
         }
     }
 
-    /// The answer after the run.
+    /// Returns the results after the run.
     pub(super) fn finish(mut self, queue: &EventQueue<Event>, ended: Ended) -> Output {
         let seconds: f64 = self.out.steps.iter().sum();
         let steps = self.out.steps.len() as f64;
@@ -373,7 +376,7 @@ impl<'a> Job<'a> {
         let per_step = if steps > 0.0 { 1.0 / steps } else { 0.0 };
         let last = self.rounds.iter().map(|round| round.ended).max().unwrap_or(Time::ZERO);
         let of_stage = |stage: u32| {
-            // A stage that is ahead of the others at the end waits for them.
+            // A stage that has finished ahead of the others waits for them.
             let ahead = last.since(self.rounds[stage as usize].ended).seconds();
             let data =
                 StageLoad { data: self.groups[stage as usize].busy.seconds(), bubble: ahead, ..StageLoad::default() };
@@ -399,18 +402,19 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Maximum tasks of a step for which passes are run task by task only because of the transfers between stages: beyond, passes
-/// and transfers go through a common port without seeing each other, which delays a transfer by its own length at most.
+/// Maximum number of tasks of a step for which transfers between stages alone justify running passes task by task.
+/// Above it, contention between passes and transfers on a port is ignored. This would delay a transfer by at most its
+/// own duration.
 const MOST_TASKS: f64 = 5e5;
 
-/// When passes run task by task; `passes` is how often all chunks are gone through in a step.
+/// Returns when passes run task by task. `passes`: how often all chunks run in a step.
 fn meets(costs: &[Costs], passes: f64) -> Meets {
     let found = costs.iter().map(Costs::meets).max().unwrap_or(Meets::Never);
     let tasks = passes * costs.iter().map(Costs::tasks).fold(0.0, f64::max);
     if found == Meets::Transfers && tasks > MOST_TASKS { Meets::Collectives } else { found }
 }
 
-/// What a step is made of on one kind of accelerator, as it was requested.
+/// Returns the costs on one kind of accelerator, with the settings of the input.
 fn costs_of(system: &TrainingInput, input: &Input, joined: bool) -> Costs {
     let mut costs = Costs::of(system, &input.constants);
     if let Some(seconds) = input.reduction.filter(|_| costs.reduce > 0.0) {

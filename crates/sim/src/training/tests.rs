@@ -1,5 +1,5 @@
-//! Against the analytical engine where hardware is even, against the schedules' own arithmetic, and against what uneven
-//! hardware must do.
+//! Comparison with the analytical engine on uniform hardware and with the arithmetic of the schedules, and expected
+//! effects of non-uniform hardware.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod collectives;
@@ -43,7 +43,7 @@ fn pipelined() -> TrainingInput {
     }
 }
 
-/// The job on accelerators with this scale-out bandwidth.
+/// The job on accelerators with scale-out bandwidth `nic_bw`.
 fn on_network(nic_bw: f64, system: TrainingInput) -> TrainingInput {
     TrainingInput { accelerator: Accelerator { nic_bw, ..system.accelerator }, ..system }
 }
@@ -52,7 +52,7 @@ fn run_of(system: &TrainingInput) -> Output {
     simulate(&Input { steps: 3, ..Input::of(system, &Constants::default()) }, 1, &Progress::new()).unwrap()
 }
 
-/// The analytical step without its allowance for stragglers, which events have only where they happen.
+/// The analytical step time.
 fn even_step(system: &TrainingInput) -> f64 {
     let e = estimate(system, &Constants::default());
     e.step_seconds
@@ -109,7 +109,7 @@ fn programs_contain_all_of_the_closed_form_s_time() {
         let kernels: f64 = last().map(|chunk| chunk.forward.compute + chunk.backward.compute).sum();
         let shown = t.gemm + t.attention + t.elementwise + t.recompute + t.host;
         assert!((kernels * m / shown - 1.0).abs() < 1e-6);
-        // What is waited for is what the closed form exposes: kernels are long enough to hide the rest.
+        // The waiting time is what the closed form exposes: kernels are long enough to hide the rest.
         let all: f64 = last().map(|chunk| chunk.forward.seconds + chunk.backward.seconds).sum();
         let shown = shown + t.tensor_parallel + t.expert_parallel + t.context_parallel;
         assert!((all * m / shown - 1.0).abs() < 1e-3, "{} {shown}", all * m);
@@ -121,11 +121,11 @@ fn programs_contain_all_of_the_closed_form_s_time() {
     }
 }
 
-/// With passes of equal length on every stage, nothing sent and nothing reduced, each schedule's length is known.
+/// If passes take equally long on every stage and nothing is sent or reduced, the length of each schedule is known.
 #[test]
 fn schedules_have_the_lengths_of_their_papers() {
     let mut system = pipelined();
-    // No output layer, no replicas, nothing to wait for.
+    // No output layer and no replicas, so that nothing else is waited for.
     system.arch.vocab = Count::ONE;
     system.dp = Count::ONE;
     system.accelerators = 32.0;
@@ -136,12 +136,12 @@ fn schedules_have_the_lengths_of_their_papers() {
         let costs = Costs::of(&system, &Constants::default());
         let o = simulate(&input, 1, &Progress::new()).unwrap();
         let unit: f64 = costs.chunks.iter().map(|p| p.forward.seconds + p.backward.seconds).sum::<f64>() / 4.0;
-        // Stages of time beyond the sixteen micro-batches.
+        // Step time beyond the sixteen micro-batches, in units of a stage's time.
         ((o.step.mean - costs.optimizer) / unit - 16.0, costs, unit)
     };
     let (plain, costs, unit) = step(Schedule::OneForwardOneBackward, Count::ONE);
-    // Every micro-batch meets a transfer where a stage has no other to work on meanwhile, and the first and the last
-    // one meet those of the whole way there and back.
+    // Every micro-batch waits for a transfer when a stage has no other work in the meantime, and the first and last one
+    // wait for the transfers of the whole path there and back.
     let sent = (16.0 + 2.0 * 3.0) * costs.transfer / unit;
     assert!(plain >= 3.0 - 1e-6 && plain <= 3.0 + 2.0 * sent, "{plain} {sent}");
     let (all, ..) = step(Schedule::AllForward, Count::ONE);
@@ -149,8 +149,8 @@ fn schedules_have_the_lengths_of_their_papers() {
     let (interleaved, ..) = step(Schedule::OneForwardOneBackward, Count::new(4));
     assert!(interleaved >= 0.75 - 1e-6 && interleaved <= 0.75 + 8.0 * sent, "{interleaved} {sent}");
     let (zero, costs, unit) = step(Schedule::ZeroBubble, Count::ONE);
-    // From (stages - 1) forward, which all stages' waiting for one optimizer leaves of it with twice the memory, to (stages
-    // - 1) (forward + input gradient - weight gradient), that of one forward, one backward's memory.
+    // From (stages - 1) forward passes, which remain with twice the memory because all stages wait for one optimizer,
+    // to (stages - 1) (forward + input gradient - weight gradient), with the memory of one forward, one backward.
     let one = &costs.chunks[0];
     let least = 3.0 * one.forward.seconds / unit;
     let most = 3.0 * (one.forward.seconds + one.input.seconds - one.weights.seconds) / unit;
@@ -193,7 +193,7 @@ fn simulating_one_of_identical_replicas_gives_the_same_result() {
         TrainingInput { sharding: Sharding::None, vpp: Count::new(2), ..pipelined() },
         // 512 accelerators.
         TrainingInput { accelerators: 512.0, dp: Count::new(16), global: 256.0, ..pipelined() },
-        // Passes task by task, sharing their ports with what is sent alongside them.
+        // Passes run task by task and share ports with concurrent traffic.
         sharded(),
         expert_parallel(),
         on_network(3e9, expert_parallel()),
@@ -206,7 +206,8 @@ fn simulating_one_of_identical_replicas_gives_the_same_result() {
         assert_eq!((one.replicas, all.replicas), (1, system.dp.get()));
         assert_eq!(one.steps, all.steps);
         assert!((one.busy / all.busy - 1.0).abs() < 1e-12);
-        // Passes and transfers happen everywhere; a bucket of gradients is complete once, where it is so everywhere.
+        // Passes and transfers happen on every replica; a bucket of gradients is complete only once, when it is
+        // complete on all.
         assert!(4 * all.events > u64::from(system.dp.get()) * one.events);
     }
 }
@@ -220,12 +221,12 @@ fn stages_on_slower_accelerators_delay_the_others() {
     let even = step(&input).step.mean;
     let everywhere: Vec<Place> = (0..4).flat_map(|replica| (0..4).map(move |stage| Place { replica, stage })).collect();
     let kind = |places: &[Place]| vec![OtherKind { accelerator: slower, places: places.to_vec() }];
-    // All of them: the job of those accelerators.
+    // All stages: the same as a job on those accelerators only.
     input.kinds = kind(&everywhere);
     let all = step(&input);
     let own = run_of(&input.kinds[0].system(&input.system)).step.mean;
     assert!((all.step.mean / own - 1.0).abs() < 1e-9, "{} {own}", all.step.mean);
-    // One stage of one replica: its pipeline's pace, and the job's; nearly as slow as all.
+    // One stage of one replica limits its pipeline and therefore the job: nearly as slow as all.
     input.kinds = kind(&everywhere[..1]);
     let one = step(&input);
     assert_eq!(one.replicas, 2);
@@ -244,7 +245,7 @@ fn one_slow_stage_slows_all_replicas_and_jitter_grows_with_ranks() {
     let mut input = Input { steps: 3, ..Input::of(&pipelined(), &Constants::default()) };
     input.slow = vec![Slow { replica: 2, stage: 1, factor: 1.3 }];
     let slow = simulate(&input, 1, &Progress::new()).unwrap().step.mean;
-    // Its passes are the pace of its pipeline, and its pipeline that of the job.
+    // Its passes limit its pipeline, and its pipeline limits the job.
     assert!(slow > 1.15 * even && slow < 1.35 * even, "{slow} {even}");
     input.slow.clear();
     input.jitter = 0.05;
@@ -281,7 +282,7 @@ fn compression_shortens_a_slow_reduction_and_a_slow_loader_sets_the_pace() {
     assert_eq!(step(&input).mean, plain);
     input.loading = 1.5 * plain;
     let slow = step(&input);
-    // The first step's data are there; every other step waits.
+    // The data of the first step are there; every other step waits.
     assert!((slow.most / input.loading - 1.0).abs() < 1e-6 && (slow.least / plain - 1.0).abs() < 1e-6, "{slow:?}");
 }
 
@@ -297,7 +298,7 @@ fn tasks_fill_the_timeline_and_the_critical_path_leads_to_its_end() {
         assert_eq!(o.tasks.iter().filter(|t| t.kind == TaskKind::Reduce).count(), 4 * 8);
         assert_eq!(o.tasks.iter().filter(|t| t.kind == TaskKind::Gather).count(), 2 * 4);
         assert_eq!(o.tasks.iter().filter(|t| t.kind == TaskKind::Transfer).count(), 2 * 3 * 32);
-        // One thing at a time on every stage's streams.
+        // Every stream of a stage runs one task at a time.
         for stage in 0..4 {
             for stream in [StreamKind::Compute, StreamKind::Data, StreamKind::Pipeline] {
                 let mut own: Vec<&Task> = o.tasks.iter().filter(|t| t.stage == stage && t.stream == stream).collect();
@@ -305,7 +306,7 @@ fn tasks_fill_the_timeline_and_the_critical_path_leads_to_its_end() {
                 assert!(own.windows(2).all(|pair| pair[1].begin >= pair[0].end - 1e-9), "{stage} {stream:?}");
             }
         }
-        // Backward follows forward everywhere.
+        // Backward passes follow forward passes on every stage.
         let end = |kind, stage, micro| {
             o.tasks.iter().find(|t| t.kind == TaskKind::Pass(kind) && t.stage == stage && t.micro == micro).unwrap().end
         };
@@ -321,7 +322,7 @@ fn tasks_fill_the_timeline_and_the_critical_path_leads_to_its_end() {
         assert_eq!(path.last().unwrap().kind, TaskKind::Optimizer);
         assert!((path.last().unwrap().end - o.steps[0]).abs() < 1e-9);
         assert!(path.windows(2).all(|pair| pair[0].end <= pair[1].end + 1e-9 && pair[1].begin > pair[0].begin - 1e-9));
-        // The path has no holes: it explains the step from its beginning.
+        // The path has no gaps: it covers the step from its beginning.
         let mut reached = 0.0;
         for task in &path {
             assert!(task.begin <= reached + 1e-9, "a hole before {task:?}");
@@ -369,18 +370,18 @@ fn stages_in_one_domain_transfer_inside_it() {
         assert!(costs.near < costs.transfer || costs.transfer_port == Port::Link);
         (0..pp.get()).map(|stage| costs.hop(stage).1 == Port::Link).collect::<Vec<bool>>()
     };
-    // Two stages a node: every other step leaves it, and so does the way back to the first stage.
+    // Two stages per node: every other transfer leaves the node, and so does the one back to the first stage.
     assert_eq!(hops(4, 4, 1, 8.0), [true, false, true, false]);
     assert_eq!(hops(8, 4, 1, 8.0), [false; 4]);
     assert_eq!(hops(2, 4, 1, 8.0), [true; 4]);
-    // Where replicas lie between, and some of them in another domain than their next stage, the slowest counts.
+    // With replicas in between, some of which are in another domain than their next stage, the slowest transfer counts.
     assert_eq!(hops(4, 4, 8, 72.0), [true, false, false, false]);
 }
 
 #[test]
 fn zero_bubble_does_not_wait_for_optimizers_of_other_stages() {
     let mut system = pipelined();
-    // Passes of equal length on every stage, one replica, and memory for as much as the schedule can use.
+    // Passes of equal length on every stage, one replica, and as much memory as the schedule can use.
     system.arch.vocab = Count::ONE;
     system.accelerator.mem_bytes *= 4.0;
     let system = TrainingInput { dp: Count::ONE, accelerators: 32.0, global: 32.0, ..system };
@@ -392,16 +393,16 @@ fn zero_bubble_does_not_wait_for_optimizers_of_other_stages() {
     };
     let ((plain, _), (within, _), (zero, costs)) =
         (run(Schedule::OneForwardOneBackward), run(Schedule::ZeroBubble1p), run(Schedule::ZeroBubble));
-    // The first step fills an empty pipeline; later ones follow at the stages' own pace.
+    // The first step fills an empty pipeline; later ones run at the pace of the stages.
     assert!(zero.steps[1] < zero.steps[0] && (zero.steps[3] / zero.steps[2] - 1.0).abs() < 1e-6, "{:?}", zero.steps);
     assert!(zero.steps[3] < within.steps[3] && within.steps[3] < plain.steps[3]);
     let chunk = &costs.chunks[0];
     let work = 32.0 * (chunk.forward.seconds + chunk.input.seconds + chunk.weights.seconds) + costs.optimizer;
     let bubble = zero.steps[3] / work - 1.0;
-    // All that is left is what unequal passes leave: (stages - 1) (forward + input gradient - 2 weights' gradient).
+    // Only the bubble of unequal passes remains: (stages - 1) (forward + input gradient - 2 weight gradients).
     let left = 3.0 * (chunk.forward.seconds + chunk.input.seconds - 2.0 * chunk.weights.seconds) / work;
     assert!(bubble > -1e-9 && bubble < left.max(0.0) + 0.02, "{bubble} {left}");
-    // What a stage does and waits for adds up to the steps, though stages are not in step.
+    // The time of a stage adds up to the steps, even though stages are not synchronized.
     let all: f64 = zero.steps.iter().sum();
     for stage in &zero.stages {
         assert!((stage.total() * 4.0 / all - 1.0).abs() < 1e-9, "{stage:?} {all}");

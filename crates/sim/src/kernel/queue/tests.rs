@@ -1,4 +1,4 @@
-//! Order, ties, cancelling, renumbering: against a list that is sorted anew every time.
+//! Order, ties, cancellation and renumbering, compared with a reference list that is sorted on every access.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use super::*;
@@ -102,7 +102,7 @@ fn cancelled_events_do_not_pile_up() {
 }
 
 proptest! {
-    /// Any mixture of scheduling, cancelling and taking gives what a sorted list gives.
+    /// Any mixture of scheduling, cancelling and popping matches a sorted list.
     #[test]
     fn agrees_with_a_sorted_list(actions in prop::collection::vec((0u8..6, 0u64..20, any::<prop::sample::Index>()), 1..600)) {
         let mut queue = EventQueue::default();

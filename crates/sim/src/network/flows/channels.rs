@@ -1,32 +1,32 @@
-//! What flows share: cables, two of which are one where whatever passes the one passes the other.
+//! Channels: links that flows share. Links that are always traversed together form one channel.
 
 use crate::network::topology::{Link, NodeKind, Topology};
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// A cable, or several in a row.
+/// A link, or several in a row.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(32))]
 pub(super) struct Channel {
     pub(super) capacity: f64,
-    /// Bytes carried to the end of their flows.
+    /// Bytes of finished flows.
     pub(super) carried: f64,
-    /// Where the flows over it are listed, how many they are, and how many there is room for.
+    /// Start, length and capacity of its list of flows.
     pub(super) first: u32,
     pub(super) flows: u32,
     pub(super) room: u32,
-    /// Round of settling after which a flow was the first to leave it.
+    /// Last round of settling after which a flow has left it.
     pub(super) left: u32,
 }
 
 impl Channel {
-    /// Where its flows are listed.
+    /// Range of its list of flows.
     #[inline]
     pub(super) fn listed(&self) -> Range<usize> {
         self.first as usize..(self.first + self.flows) as usize
     }
 
-    /// Its list moves to where it has twice the room.
+    /// Moves its list of flows to a place with twice the capacity.
     #[cold]
     pub(super) fn make_room(&mut self, listed: &mut Vec<(u32, u32)>) {
         let (old, first) = (self.listed(), listed.len());
@@ -41,20 +41,21 @@ impl Channel {
 struct Card {
     into: [u32; 2],
     out_of: [u32; 2],
-    /// How many of each there are.
+    /// Number of links in each direction.
     ins: usize,
     outs: usize,
 }
 
-/// The channels of a network, and the one of each link. A card between two others begins and ends nothing and gives no
-/// choice: the link into it and the link out of it on its other side are always taken together.
+/// Returns the channels of a network, and the channel of each link. No flow starts or ends at a card between two other
+/// nodes, and there is only one way through it: the link into it and the link out of it on the other side are always
+/// used together.
 pub(super) fn channels(topology: &Topology) -> (Vec<Channel>, Vec<u32>) {
     let links = topology.links();
     let before = taken_together(topology, links);
     let mut channels: Vec<Channel> = Vec::with_capacity(links.len());
     let mut of: Vec<u32> = vec![u32::MAX; links.len()];
     for link in 0..links.len() {
-        // Back to the first link of the row; a ring of nothing but cards has none, and is left as it is.
+        // Follows the row back to its first link. A ring consisting only of cards has none and is left as it is.
         let mut row = SmallVec::<[u32; 4]>::from_slice(&[link as u32]);
         while let Some(&Some(previous)) = row.last().and_then(|&last| before.get(last as usize)) {
             if row.contains(&previous) {
@@ -80,7 +81,7 @@ pub(super) fn channels(topology: &Topology) -> (Vec<Channel>, Vec<u32>) {
     (channels, of)
 }
 
-/// For each link the one that is taken before it whenever it is taken.
+/// Returns for each link the link that always precedes it, if there is one.
 fn taken_together(topology: &Topology, links: &[Link]) -> Vec<Option<u32>> {
     let mut cards = vec![Card::default(); topology.len()];
     for (number, link) in (0..).zip(links) {
@@ -125,7 +126,7 @@ mod tests {
     #[test]
     fn cables_at_a_card_are_one_channel_each_way_and_others_stay_apart() {
         let mut t = Topology::default();
-        // Accelerator, card, card, switch, accelerator; and a card on which two accelerators hang.
+        // Accelerator, card, card, switch, accelerator; and a card with two accelerators.
         for kind in [
             NodeKind::Accelerator,
             NodeKind::Nic,

@@ -1,38 +1,39 @@
-//! Max-min fair rates after a change, found for those flows only whose rate it reaches.
+//! Recomputes max-min fair rates after a change, only for the flows whose rates it affects.
 //!
-//! Rates are max-min fair where every flow has a link that is full and on which no flow is faster (Bertsekas and Gallager,
-//! section 6.5.2): a condition that is looked up link by link. So the flows next to a change are filled anew while all
-//! others keep their rates. A flow that no longer has such a link, or keeps another from having one, is filled too, until
-//! none is left. These are the rates of filling everything anew, because only one such set exists.
+//! Rates are max-min fair if every flow has a link that is full and on which no flow is faster (Bertsekas and Gallager,
+//! section 6.5.2). This condition can be checked link by link. So the flows next to a change are recomputed while all
+//! others keep their rates. A flow that no longer has such a link, or prevents another flow from having one, is
+//! included as well, until no such flow is left. Since the max-min fair rates are unique, they equal those of a full
+//! recomputation.
 #![expect(clippy::indexing_slicing, reason = "`Flows` numbers flows and hops, the topology its links")]
 
 use super::{Flows, NOT_YET, NetworkEvent, SAME};
 use crate::kernel::{EventQueue, Handle, Time};
 
-/// Share of a link's bandwidth that counts as none, and by which rates may differ that count as equal: wider than the
-/// difference at which a rate is not set anew.
+/// Relative tolerance: a link with this share of its bandwidth left counts as full, and rates that differ by less count
+/// as equal. Wider than the difference below which a rate is not updated.
 const SLACK: f64 = 10.0 * SAME;
-/// Rounds after which whole neighborhoods are taken in, so that a change that affects all flows does not spread one
-/// by one.
+/// Number of rounds after which all flows of the affected channels are included, so that a change that affects all
+/// flows does not spread to them one by one.
 const PATIENCE: u32 = 6;
 
-/// What is known of a channel while rates are set.
+/// State of a channel while rates are computed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Filling {
-    /// Of the present filling: what is left, for how many flows, how much that is for each, the highest rate so far, and
-    /// whether it decides any.
+    /// State of the current filling: bandwidth left, bandwidth per unfixed flow, highest rate so far, number of unfixed
+    /// flows, and whether the channel limits any flow.
     spare: f64,
     share: f64,
     top: f64,
     unfrozen: u32,
     decides: bool,
-    /// Round of settling in which it was last met, and how many of its flows are filled anew.
+    /// Round of settling in which it was last included, and how many of its flows are recomputed.
     met: u32,
     inside: u32,
 }
 
 impl Flows {
-    /// Finds the rates of all flows that a change has reached.
+    /// Recomputes the rates of all flows that a change affects.
     pub(super) fn settle<E: Copy + From<NetworkEvent>>(&mut self, queue: &mut EventQueue<E>) {
         self.settling = false;
         self.round = self.round.wrapping_add(1);
@@ -62,7 +63,7 @@ impl Flows {
             course.since = now;
             course.ends = now.plus(Time::from_seconds(course.remaining / new));
             if course.due != NOT_YET && course.handle == Handle::NONE {
-                // At its full rate it would end then: earlier is a matter of rounding.
+                // `due` is the end at full rate; an earlier end is a rounding error.
                 course.ends = course.ends.max(course.due);
             } else if course.ends < course.due || course.due == NOT_YET {
                 queue.cancel(course.handle);
@@ -72,12 +73,12 @@ impl Flows {
         }
     }
 
-    /// The flows next to a change: those limited by a link that another flow has left, new ones, and those
-    /// who have more than an equal share of a link that these come over.
+    /// Includes the flows next to a change: those limited by a link that another flow has left, new flows, and flows
+    /// with more than an equal share of a link that a new flow uses.
     fn begin_with_changes(&mut self) {
         for place in 0..self.relieved.len() {
             let id = self.relieved[place];
-            // Unless it has left itself meanwhile.
+            // The flow may have ended itself in the meantime.
             if self.flows[id as usize].hops > 0 {
                 self.include(id);
             }
@@ -95,7 +96,7 @@ impl Flows {
             for hop in hops {
                 let number = self.hops[hop].channel as usize;
                 let listed = self.channels[number].listed();
-                // What another newcomer has had taken in already is not looked for again.
+                // Another new flow has already included the flows of this channel.
                 if listed.len() == 1 || self.fillings[number].top <= least {
                     continue;
                 }
@@ -111,8 +112,8 @@ impl Flows {
         self.fresh.clear();
     }
 
-    /// Takes a flow among those that are filled anew, and its channels among those that are looked at. A channel that it
-    /// has to itself and that is not its narrowest decides nothing.
+    /// Includes a flow among those that are recomputed, and its channels among those that are considered. A channel
+    /// that it does not share and that is not its narrowest cannot limit it.
     #[inline]
     fn include(&mut self, id: u32) {
         if self.flows[id as usize].met != self.round {
@@ -134,7 +135,7 @@ impl Flows {
             }
             let filling = &mut fillings[hop.channel as usize];
             if filling.met != round {
-                // No flow has been fixed at its rate yet.
+                // No flow has a fixed rate yet.
                 *filling = Filling { met: round, top: f64::INFINITY, ..Filling::default() };
                 self.met_channels.push(hop.channel);
             }
@@ -144,8 +145,8 @@ impl Flows {
         (flow.looked_at, flow.lookers) = (before as u32, (self.looked_at.len() - before) as u32);
     }
 
-    /// Progressive filling of the flows taken in: the channel that has least for each of them decides their rate, then
-    /// the next.
+    /// Progressive filling of the included flows: repeatedly, the channel with the smallest share per flow fixes the
+    /// rate of its flows.
     fn fill(&mut self) {
         let Flows { channels, listed, fillings, flows, looked_at, active, round, filling, .. } = self;
         let (channels, listed, looked_at) = (channels.as_slice(), listed.as_slice(), looked_at.as_slice());
@@ -161,7 +162,7 @@ impl Flows {
             if own.inside < channel.flows {
                 let kept = |&(id, _): &(u32, u32)| {
                     let flow = &flows[id as usize];
-                    // Without a branch: which are taken is unpredictable.
+                    // Branchless, because which flows are kept is unpredictable.
                     flow.rate * f64::from(u8::from(flow.met != round))
                 };
                 own.spare = (own.spare - listed[channel.listed()].iter().map(kept).sum::<f64>()).max(0.0);
@@ -217,8 +218,9 @@ impl Flows {
         }
     }
 
-    /// Adds flows whose rate is no longer fair: a flow whose channel is no longer full or gives another flow
-    /// a higher rate, and one that is faster than those limited by a channel. Returns whether there were any.
+    /// Includes flows whose rate is no longer fair: a flow whose limiting channel is no longer full or gives another
+    /// flow a higher rate, and a flow that is faster than those limited by one of its channels. Returns whether there
+    /// were any.
     fn take_in(&mut self, all: bool) -> bool {
         let before = self.met_flows.len();
         for place in 0..self.met_channels.len() {

@@ -1,4 +1,4 @@
-//! Fairness against a plain computation, and what must hold of any set of flows.
+//! Comparison with a straightforward computation, and invariants of any set of flows.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use super::super::routing::{Router, Routing};
@@ -7,7 +7,7 @@ use super::super::topology::{NodeKind, Wire};
 use super::*;
 use proptest::prelude::*;
 
-/// A line of nodes, cables of the given bandwidths.
+/// Nodes in a line, connected by cables of the given bandwidths.
 fn line(bandwidths: &[f64]) -> Topology {
     let mut t = Topology::default();
     t.nodes(NodeKind::Accelerator, bandwidths.len() as u32 + 1);
@@ -17,7 +17,7 @@ fn line(bandwidths: &[f64]) -> Topology {
     t.forwarding()
 }
 
-/// Times at which messages sent at time zero arrive.
+/// Arrival times of messages sent at time zero.
 fn arrivals(t: &Topology, sends: &[(u32, u32, f64)]) -> Vec<f64> {
     let mut router = Router::new(t, Routing::First, 0);
     let mut queue = EventQueue::<NetworkEvent>::default();
@@ -37,11 +37,11 @@ fn arrivals(t: &Topology, sends: &[(u32, u32, f64)]) -> Vec<f64> {
 
 #[test]
 fn max_min_shares_match_the_textbook_example() {
-    // A long flow over two links, one short flow on each: the narrow link decides the long flow, the wide one's short
-    // flow takes the rest.
+    // A long flow over two links, and a short flow on each: the narrow link limits the long flow, and the short flow of
+    // the wide link takes the rest.
     let t = line(&[1.0, 3.0]);
     let times = arrivals(&t, &[(0, 2, 1.0), (0, 1, 1.0), (1, 2, 5.0)]);
-    // Rates 0.5, 0.5, 2.5; all end after 2 seconds.
+    // Rates 0.5, 0.5 and 2.5: all end after 2 seconds.
     for time in times {
         assert!((time - 2.0).abs() < 1e-9, "{time}");
     }
@@ -51,7 +51,7 @@ fn max_min_shares_match_the_textbook_example() {
 fn a_finished_flow_frees_its_bandwidth() {
     let t = line(&[2.0]);
     let times = arrivals(&t, &[(0, 1, 1.0), (0, 1, 3.0)]);
-    // Both at 1 until the first ends at 1 s; then 2 bytes at 2.
+    // Both at rate 1 until the first ends at 1 s; then 2 bytes at rate 2.
     assert!((times[0] - 1.0).abs() < 1e-9 && (times[1] - 2.0).abs() < 1e-9, "{times:?}");
 }
 
@@ -62,7 +62,7 @@ fn directions_do_not_share_bandwidth_and_zero_bytes_take_no_time() {
     assert_eq!(times, [2.0, 2.0, 0.0, 0.0]);
 }
 
-/// Max-min rates by the definition, over everything at once.
+/// Max-min fair rates by definition, computed for all flows at once.
 fn plain_rates(capacity: &[f64], routes: &[Vec<u32>]) -> Vec<f64> {
     let mut spare = capacity.to_vec();
     let mut rates = vec![0.0; routes.len()];
@@ -86,8 +86,8 @@ fn plain_rates(capacity: &[f64], routes: &[Vec<u32>]) -> Vec<f64> {
     rates
 }
 
-/// Sends what is to be sent (sender, receiver, bytes, second), and sees after every event that the incremental rates are
-/// those of filling everything anew, and at the end that every byte was carried over every link of its way.
+/// Sends messages (sender, receiver, bytes, second). Checks after every event that the incremental rates equal those of
+/// a full recomputation, and at the end that every byte was carried over every link of its route.
 fn agrees(t: &Topology, routing: Routing, ends: &[u32], mut sends: Vec<(u32, u32, f64, u64)>) {
     let mut router = Router::new(t, routing, 7);
     let mut queue = EventQueue::<NetworkEvent>::default();
@@ -103,13 +103,13 @@ fn agrees(t: &Topology, routing: Routing, ends: &[u32], mut sends: Vec<(u32, u32
             let left = matches!(event, NetworkEvent::Left(_));
             if let Happened::Left(message) = flows.handle(event, &mut queue) {
                 assert!(left);
-                // Every message leaves once.
+                // Every message leaves exactly once.
                 let place = live.iter().position(|(m, _)| *m == message).unwrap();
                 live.remove(place);
             }
         } else {
             let Some(&(from, to, bytes, second)) = sends.get(next) else { break };
-            // The queue's clock only moves with events.
+            // The clock of the queue advances only with events.
             if queue.now() < Time::from_seconds(second as f64) {
                 queue.at(Time::from_seconds(second as f64), NetworkEvent::Settle);
                 let event = queue.pop().unwrap();
@@ -144,7 +144,7 @@ fn agrees(t: &Topology, routing: Routing, ends: &[u32], mut sends: Vec<(u32, u32
 }
 
 proptest! {
-    /// Flows are added to and removed from a link.
+    /// Flows start and end on shared links.
     #[test]
     fn incremental_rates_equal_a_full_recomputation(
         bandwidths in prop::collection::vec(1.0f64..9.0, 2..8),
@@ -154,7 +154,8 @@ proptest! {
         agrees(&line(&bandwidths), Routing::First, &ends, sends);
     }
 
-    /// In a fat tree behind network cards, hashed; whole numbers, so that many come and go in one instant.
+    /// ECMP in a fat tree with network cards. Times are whole numbers, so that many flows start and end in the same
+    /// instant.
     #[test]
     fn incremental_rates_equal_a_full_recomputation_through_nics(
         (inside, card, narrow) in (1u32..5, 1u32..4, 1u32..5),

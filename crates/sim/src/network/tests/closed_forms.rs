@@ -1,8 +1,8 @@
-//! Collectives take the times of their closed forms.
+//! Comparison of collectives with their closed forms.
 
 use super::*;
 
-/// When the last of `steps` steps round a ring arrives: each rank sends when it has sent and received the step before.
+/// Arrival time of the last of `steps` steps of a ring: each rank sends after it has sent and received the step before.
 fn ring_recursion(routes: &[Route], steps: u32, share: f64) -> f64 {
     let n = routes.len();
     let (mut left, mut arrived) = (vec![0.0f64; n], vec![0.0f64; n]);
@@ -16,8 +16,8 @@ fn ring_recursion(routes: &[Route], steps: u32, share: f64) -> f64 {
     arrived.iter().copied().fold(0.0, f64::max)
 }
 
-/// Every topology, every size: a ring whose hops share no link takes what the recursion says, and where all hops are
-/// alike what the closed form says.
+/// In every topology and size, a ring whose hops share no link takes the time given by the recursion, and if all hops
+/// are equal, that of the closed form.
 #[test]
 fn rings_match_their_closed_form_on_every_topology_and_size() {
     let (mut checked, mut alike, mut shared, mut worst) = (0, 0, 0, 0.0f64);
@@ -29,7 +29,7 @@ fn rings_match_their_closed_form_on_every_topology_and_size() {
         let order = collectives::ring_order(n, local, 0);
         let routes = routes(&topology, (0..n as usize).map(|r| (order[r], order[(r + 1) % n as usize])));
         if !disjoint(&routes) {
-            // Rows of an open mesh, or ways through a shared router: this order of ranks has no ring without sharing.
+            // In open meshes and with shared routers, this order of ranks has no ring without shared links.
             assert!(matches!(shape, Shape::Torus { .. } | Shape::Dragonfly { .. }), "{shape:?}");
             shared += 1;
             continue;
@@ -72,7 +72,7 @@ fn one_message_takes_latency_and_bytes_on_every_topology_and_size() {
     }
 }
 
-/// Under one switch nothing but a rank's own port is ever shared.
+/// Under a single switch only the ports of the ranks themselves can be shared.
 #[test]
 fn every_algorithm_matches_its_closed_form_under_one_switch() {
     use Operation::{AllGather, AllReduce, AllToAll, Broadcast, ReduceScatter};
@@ -105,7 +105,8 @@ fn every_algorithm_matches_its_closed_form_under_one_switch() {
                 };
                 let form = seconds(operation, algorithm, n, bytes, 2e-6, 100e9).unwrap();
                 if algorithm == Algorithm::HalvingDoubling && !n.is_power_of_two() {
-                    // Ranks without a rank beyond them begin their exchanges while others' ports are still busy.
+                    // Ranks without a partner beyond the power of two begin their exchanges while the ports of others
+                    // are still busy.
                     assert!(out.jobs[0].seconds >= 0.999 * form && out.jobs[0].seconds < 1.35 * form, "{n} {bytes}");
                     continue;
                 }
@@ -132,7 +133,8 @@ fn multidimensional_collectives_match_their_closed_form() {
             near(&format!("{shape:?} {bytes}"), found, form, 0.02);
         }
     }
-    // Hierarchical: inside at the link's rate, between at the card's, each of the domain's ranks its own share.
+    // Hierarchical: inside domains at the bandwidth of the link, between domains at that of the card; each rank of a
+    // domain sends its own share.
     let (link, nic) = (Wire { bandwidth: 450e9, latency: 0.5e-6 }, Wire { bandwidth: 50e9, latency: 2e-6 });
     for (domains, local) in [(2u32, 8u32), (4, 8), (16, 8)] {
         let algorithm = Algorithm::Dimensions { sides: [local, domains, 1] };
@@ -164,7 +166,8 @@ fn double_trees_keep_their_bounds_and_come_near_the_bandwidth() {
     }
 }
 
-/// The analytical engine's fabric with nothing that flows do not have: no ramp, no congestion, no in-switch gain.
+/// The fabric of the analytical engine, without effects that flows do not model: no ramp, no congestion, no in-switch
+/// gain.
 fn analytical_fabric() -> collective::Fabric {
     collective::Fabric {
         link_bw: 450e9,
@@ -180,7 +183,7 @@ fn analytical_fabric() -> collective::Fabric {
     }
 }
 
-/// The same fabric as links.
+/// The same fabric as a [`Shape`].
 fn analytical_shape(domains: u32, local: u32) -> Shape {
     let f = analytical_fabric();
     one_switch(
@@ -220,7 +223,7 @@ fn the_analytical_engine_s_collectives_are_those_of_the_flows() {
                 of(Operation::PointToPoint, RING),
                 collective::point_to_point(&f, bytes, true),
             );
-            // The analytical engine takes the quickest algorithm; the ring's is compared where it is that.
+            // The analytical engine takes the fastest algorithm; compare only where that is the ring.
             let reduced = collective::all_reduce(&f, g, bytes);
             if (reduced / (2.0 * collective::all_gather(&f, g, bytes)) - 1.0).abs() < 1e-9 {
                 check(format!("reduce {n} {bytes}"), of(Operation::AllReduce, RING), reduced);
@@ -232,8 +235,8 @@ fn the_analytical_engine_s_collectives_are_those_of_the_flows() {
         let g = Group { size: f64::from(n), local: f64::from(local), apart: 1.0 };
         let shape = analytical_shape(domains, local);
         let rings = Algorithm::Ring { channels: local, local, chunks: 1 };
-        // The analytical engine adds up the latencies of all hops; in the flows the card is busy meanwhile, so that they
-        // do not count while bytes are many, and it is the analytical answer that is too long: by 3 % at 1 GB.
+        // The analytical engine adds up the latencies of all hops. In the simulation the card is busy meanwhile, so
+        // latencies do not count for large messages. Here it is the analytical result that is too long: by 3 % at 1 GB.
         for bytes in [1e6, 1e8, 1e9] {
             let found = timed(shape, Operation::AllGather, rings, bytes);
             let expected = collective::all_gather(&f, g, bytes);

@@ -22,7 +22,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// Differences since an earlier point in time.
+    /// Differences since an earlier mark.
     pub(super) fn since(&self, from: &Mark) -> Steady {
         let seconds = self.at.since(from.at).seconds();
         let mean = |sum: f64| if seconds > 0.0 { sum / seconds } else { 0.0 };
@@ -40,7 +40,7 @@ impl Mark {
         }
     }
 
-    /// Mean number in the system since an earlier point in time.
+    /// Mean number of requests in the system since an earlier mark.
     fn present_since(&self, from: &Mark) -> f64 {
         let seconds = self.at.since(from.at).seconds();
         if seconds > 0.0 { (self.present - from.present) / seconds } else { 0.0 }
@@ -48,7 +48,7 @@ impl Mark {
 }
 
 impl Cluster<'_> {
-    /// The cumulative sums now.
+    /// Returns the cumulative sums at `now`.
     pub(super) fn mark(&self, now: Time) -> Mark {
         Mark {
             at: now,
@@ -64,7 +64,8 @@ impl Cluster<'_> {
         }
     }
 
-    /// Updates levels after a change of one replica.
+    /// Updates the levels after a change of one replica from `before` to `after`: waiting, running, used blocks,
+    /// stepping.
     pub(super) fn note(&mut self, now: Time, before: (usize, usize, u64, bool), after: (usize, usize, u64, bool)) {
         let change = |a: usize, b: usize| b as f64 - a as f64;
         self.waiting.change(now, change(before.0, after.0));
@@ -76,7 +77,7 @@ impl Cluster<'_> {
             .set(now, [self.waiting.level(), self.running.level(), self.used.level() / blocks, self.paid.level()]);
     }
 
-    /// The answer after the run.
+    /// Returns the results after the run.
     pub(in super::super) fn finish(mut self, queue: &EventQueue<Event>, ended: Ended) -> Output {
         let now = self.last_token.max(self.last_arrival);
         let (looked_up, found) = self

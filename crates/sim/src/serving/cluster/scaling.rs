@@ -41,7 +41,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Stops the replica that started last.
+    /// Stops the replica that became ready last.
     fn drain(&mut self, now: Time) {
         if self.ready.len() < 2 {
             return;
@@ -54,7 +54,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Changes the number of replicas by one.
+    /// Changes the number of replicas by `change`.
     pub(super) fn pay(&mut self, now: Time, change: f64) {
         self.paid.change(now, change);
         self.capacity.change(now, change * self.engine.total_blocks as f64);

@@ -1,9 +1,9 @@
-//! When waiting requests are let in.
+//! Admission of waiting requests.
 
 use super::*;
 
-/// A scheduler that looks at its queue every 30 decode steps lets requests wait for 15 of them, but none where nothing else
-/// runs.
+/// A scheduler that polls its queue every 30 decode steps delays requests by 15 steps on average, but not if nothing
+/// else is running.
 #[test]
 fn an_infrequent_look_at_the_queue_delays_requests() {
     let run = |concurrency: f64, recv_interval| {
@@ -26,7 +26,7 @@ fn an_infrequent_look_at_the_queue_delays_requests() {
     assert!((run(1.0, Count::new(30)).ttft.mean - run(1.0, Count::ONE).ttft.mean).abs() < 1e-9);
 }
 
-/// Waiting requests interrupt decoding when enough of them wait, or after this many steps.
+/// Waiting requests interrupt decoding when enough of them wait, or after a number of steps.
 #[test]
 fn gathering_of_requests_matches_the_closed_form() {
     for osl in [20.0, 200.0] {

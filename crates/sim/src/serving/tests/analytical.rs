@@ -1,8 +1,8 @@
-//! The simulation is near the analytical engine where both describe the same system.
+//! The simulation is close to the analytical engine when both describe the same system.
 
 use super::*;
 
-/// One request at a time: nothing queues, so the two engines must agree.
+/// With one request at a time there is no queueing, so both engines must agree.
 #[test]
 fn low_load_matches_the_closed_form() {
     let wide = Layout { tp: Count::new(8), ..Layout::default() };
@@ -75,7 +75,7 @@ fn one_batch_matches_the_closed_form() {
     }
 }
 
-/// Many requests in flight: the closed form knows the batch's mean, the events its composition.
+/// With many requests in flight, the closed form uses the mean of the batch, the simulation its composition.
 #[test]
 fn the_steady_state_is_near_the_closed_form() {
     for concurrency in [8.0, 32.0, 128.0] {
@@ -93,10 +93,11 @@ fn the_steady_state_is_near_the_closed_form() {
     }
 }
 
-/// Equal requests that begin at once stay in step forever; found under way, some of them are together and most are not.
+/// Equal requests that begin together stay synchronized forever. In the steady state some of them are synchronized and
+/// most are not.
 #[test]
 fn bursts_of_equal_requests_persist_in_part() {
-    // Ten turns, the first of which begins at once.
+    // Ten rounds; the first begins at once.
     let load = Load::Closed { concurrency: 32.0, requests: 320.0 };
     let case = ServingInput { isl: 4000.0, load, ..closed(32.0) };
     let theory = estimate(&case, &Constants::default());
@@ -111,7 +112,7 @@ fn bursts_of_equal_requests_persist_in_part() {
     assert!(in_step.ttft.mean > 1.5 * found.ttft.mean, "{} {}", in_step.ttft.mean, found.ttft.mean);
 }
 
-/// What a staggered load is found with says when its tokens come first, not how long a whole answer takes.
+/// Partial outputs of a staggered load count for TTFT, but not for TPOT or end-to-end time.
 #[test]
 fn partial_outputs_do_not_count_for_time_per_token() {
     let mut input = Input::of(&closed(16.0), &Constants::default(), 64);
@@ -121,7 +122,7 @@ fn partial_outputs_do_not_count_for_time_per_token() {
     assert_eq!(found.records.iter().filter(|r| !r.whole).count(), 16);
 }
 
-/// A prompt is computed by the one attention group that has it, while the others wait.
+/// A prompt is computed by a single attention group while the others wait.
 #[test]
 fn prompts_of_all_attention_groups_cost_little_more_than_one() {
     let layout = Layout { ep: Count::new(4), attention_dp: Count::new(4), ..Layout::default() };
@@ -155,7 +156,7 @@ fn prompts_wait_for_each_other_where_groups_are_balanced() {
     assert_eq!(balanced.requests, 160);
 }
 
-/// First tokens leave through the front end that takes in the rest of the burst.
+/// First tokens are returned by the front end that also takes in the rest of the burst.
 #[test]
 fn first_tokens_of_a_burst_wait_for_the_front_end() {
     let case = ServingInput { isl: 16.0, ..system(Load::Burst { requests: 64.0 }) };
@@ -164,7 +165,7 @@ fn first_tokens_of_a_burst_wait_for_the_front_end() {
     assert!(found.records.iter().all(|r| r.ttft >= taken_in - 1e-9), "{} {taken_in}", found.ttft.p50);
 }
 
-/// One burst is no trend, and too much load is one under any arrivals.
+/// A single burst is not a trend; overload is one under any arrival process.
 #[test]
 fn only_an_overload_grows_throughout() {
     let capacity = estimate(&closed(256.0), &Constants::default()).requests_per_sec;

@@ -1,10 +1,10 @@
-//! Forms of serving that are not a stream of requests through a paging engine: phases alone, beams, compiled shapes,
-//! memory that is short.
+//! Deployments other than a stream of requests through a paging engine: single phases, beams, compiled shapes, scarce
+//! memory.
 
 use super::*;
 use atlas_core::count::Count;
 
-/// The generation alone, and the prefill alone.
+/// Decoding alone, and prefill alone.
 #[test]
 fn a_single_phase_matches_the_closed_form() {
     for batch in [1.0, 16.0, 128.0] {
@@ -21,7 +21,7 @@ fn a_single_phase_matches_the_closed_form() {
     }
 }
 
-/// Lengths drawn evenly up to a longest one, or beyond twice the mean: the batch runs empty as the closed form says.
+/// Lengths distributed uniformly up to a maximum, or beyond twice the mean: the batch drains as in the closed form.
 #[test]
 fn a_draining_batch_matches_the_closed_form() {
     for spread in [1.5, 2.0, 3.0] {
@@ -38,7 +38,7 @@ fn a_draining_batch_matches_the_closed_form() {
     }
 }
 
-/// One stream that ends has no drain; many have one, equal or not.
+/// A single stream has no drain phase; several have one, whether their lengths are equal or not.
 #[test]
 fn a_finite_run_drains_as_in_the_closed_form() {
     for (concurrency, requests, spread) in [(1.0, 10.0, 1.0), (1.0, 10.0, 2.0), (16.0, 64.0, 2.0), (16.0, 160.0, 2.0)] {
@@ -55,8 +55,9 @@ fn a_finite_run_drains_as_in_the_closed_form() {
     }
 }
 
-/// Equal requests that are there at once run in waves, the last of which is as full as it may be; where prompts take the
-/// longer part of a life, or the token budget lets fewer run than there are places, phases mix.
+/// Equal requests that arrive together run in waves, the last of which may be partially filled. If prefill takes most
+/// of a request's time, or the token budget limits the number of running requests below the number of slots, phases
+/// mix.
 #[test]
 fn waves_of_equal_requests_match_the_closed_form() {
     let base = ServingInput { reserve_output: true, ..system(Load::Burst { requests: 1.0 }) };
@@ -82,7 +83,8 @@ fn waves_of_equal_requests_match_the_closed_form() {
     }
 }
 
-/// Each request that a loop takes in between its steps holds up all that run; what it hides, they are not held up by.
+/// Every request that a loop takes in between its steps delays all running requests, except for the part that is
+/// overlapped.
 #[test]
 fn admission_costs_match_the_closed_form() {
     let answers = |overlapped, front_end| {
@@ -103,7 +105,7 @@ fn admission_costs_match_the_closed_form() {
     }
 }
 
-/// Four beams cost what four sequences with one prompt cost.
+/// Four beams cost as much as four sequences with one prompt.
 #[test]
 fn beam_search_matches_the_closed_form() {
     for batch in [1.0, 8.0] {
@@ -116,7 +118,7 @@ fn beam_search_matches_the_closed_form() {
     }
 }
 
-/// A graph compiled for 32 sequences computes 32, whoever is there.
+/// A graph compiled for 32 sequences always computes 32.
 #[test]
 fn compiled_shapes_cost_their_full_size() {
     let one = |compiled: Option<f64>, concurrency: f64| {
@@ -132,7 +134,7 @@ fn compiled_shapes_cost_their_full_size() {
     assert!(found.tpot.mean > 1.2 * plain.tpot.mean, "{} {}", found.tpot.mean, plain.tpot.mean);
 }
 
-/// Where memory holds five of eight long prompts, five run: no request is admitted only to be evicted half way through.
+/// If memory holds five of eight long prompts, five run: no request is admitted only to be evicted halfway.
 #[test]
 fn long_prompts_that_do_not_fit_wait_outside() {
     let small = Accelerator { mem_bytes: 40e9, mem_bw: 1.555e12, ..h100() };

@@ -1,4 +1,4 @@
-//! A replica whose memory runs out, step by step: which requests are preempted, what is found again in the cache, and which are admitted.
+//! A replica whose memory runs out, step by step: preemption, reuse of cached blocks, and admission.
 
 use super::super::engine::Engine;
 use super::super::replica::{Outcome, Phase, Replica};
@@ -7,10 +7,10 @@ use super::super::workload::{Demand, Workload};
 use super::*;
 use crate::kernel::{Histogram, Time};
 
-/// Tokens of a block.
+/// Tokens per block.
 const BLOCK: u32 = 16;
 
-/// One replica and its requests, all there at the beginning.
+/// One replica and its requests, which are all present at the beginning.
 struct Scene<'a> {
     engine: Engine,
     replica: Replica,
@@ -21,7 +21,7 @@ struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// `demands` are prompts and outputs, tokens.
+    /// Creates a scene with `demands`: prompt and output tokens of each request.
     fn new(input: &'a Input, engine: Engine, demands: &[(u32, u32)]) -> Self {
         let mut replica = Replica::new(&engine, Phase::Ready);
         replica.waiting.extend(0..demands.len() as u32);
@@ -31,7 +31,7 @@ impl<'a> Scene<'a> {
         Scene { engine, replica, workload: Workload::new(input, 1), requests, now: Time::ZERO, gaps }
     }
 
-    /// One step; `false` if there is nothing to do.
+    /// Runs one step; `false` if there is nothing to do.
     fn step(&mut self) -> bool {
         let Scene { engine, replica, workload, requests, now, gaps } = self;
         let Some(length) = replica.begin_step(requests, workload, engine, *now) else { return false };
@@ -43,7 +43,7 @@ impl<'a> Scene<'a> {
 
 fn input(overlapped: bool) -> Input {
     let many = ServingInput { host: host(overlapped), max_num_batched_tokens: 1e6, ..closed(8.0) };
-    // Weights fill the device but for some thousand tokens.
+    // Weights fill the device except for some thousand tokens.
     let case = ServingInput { memory_utilization: 0.235, ..many };
     Input { block_size: BLOCK, ..Input::of(&case, &Constants::default(), 8) }
 }
@@ -52,8 +52,9 @@ fn engine(input: &Input) -> Engine {
     Engine::new(input, &input.system.layout, false, BLOCK, 1)
 }
 
-/// Two prompts of ten blocks on a replica of 21: the second request is thrown out with its first token, and comes back
-/// when the first one leaves, which writes `output` tokens. What it computes then, and what it had to have.
+/// Two prompts of ten blocks on a replica of 21 blocks: the second request is preempted with its first token, and
+/// resumes when the first one leaves after `output` tokens. Returns the tokens it then computes, and the tokens it
+/// needs.
 fn computed_again(overlapped: bool, output: u32) -> (u32, u32) {
     let input = input(overlapped);
     let mut engine = engine(&input);
@@ -76,9 +77,9 @@ fn computed_again(overlapped: bool, output: u32) -> (u32, u32) {
     found
 }
 
-/// Only where the engine caches prefixes unless described otherwise, and as far as nothing has been written over it: the first
-/// request had room for sixteen outputs by then, and takes a block of the second's for every sixteen more. Its last
-/// output needs none.
+/// Blocks are found again only if the engine caches prefixes by default, and until they are overwritten: the first
+/// request has space for sixteen output tokens by then, and takes one of the blocks of the second request for every
+/// sixteen more. Its last output token needs no space.
 #[test]
 fn preempted_sequences_find_their_earlier_blocks_again() {
     let all = 10 * BLOCK + 1;
@@ -88,7 +89,7 @@ fn preempted_sequences_find_their_earlier_blocks_again() {
     }
 }
 
-/// vLLM before V1 keeps a hundredth of the blocks free when it lets a request in alongside others, not one less.
+/// vLLM before V1 keeps exactly one percent of the blocks free when it admits a request alongside others.
 #[test]
 fn one_percent_of_memory_stays_free_for_growing_sequences() {
     let let_in = |overlapped: bool, reserved: bool, short_by: u32| {
@@ -97,7 +98,7 @@ fn one_percent_of_memory_stays_free_for_growing_sequences() {
         let engine = engine(&input);
         let free = engine.total_blocks as u32 / 100;
         assert!(free >= 2, "{free} blocks are too few to tell");
-        // The first leaves room for ten blocks, the hundredth, and no more; outputs fit into the last block.
+        // The first request leaves ten blocks plus one percent free; outputs fit into the last block.
         let first = engine.total_blocks as u32 - 10 - free + short_by;
         let demands = [first, 10].map(|blocks| (blocks * BLOCK - 4, 4));
         let mut scene = Scene::new(&input, engine, &demands);
@@ -106,10 +107,10 @@ fn one_percent_of_memory_stays_free_for_growing_sequences() {
     };
     assert_eq!(let_in(false, false, 0), 2);
     assert_eq!(let_in(false, false, 1), 1);
-    // V1 keeps nothing free, and a request whose output is reserved does not grow.
+    // V1 keeps no blocks free, and a request with reserved output does not grow.
     assert_eq!(let_in(true, false, 1), 2);
     assert_eq!(let_in(false, true, 1), 2);
-    // A single sequence has no others that grow.
+    // A single sequence has no others that could grow.
     let input = input(false);
     let engine = engine(&input);
     let mut scene = Scene::new(&input, engine, &[(engine.total_blocks as u32 * BLOCK - 4, 4)]);

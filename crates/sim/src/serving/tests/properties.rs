@@ -1,4 +1,4 @@
-//! What holds under any settings.
+//! Invariants under any settings.
 
 use atlas_core::count::Count;
 use proptest::prelude::*;
@@ -56,7 +56,7 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(80))]
 
-    /// Whatever the settings: that is not awaited ever, nothing panics, no block is lost.
+    /// Whatever the settings, the run ends, nothing panics, and no block is lost.
     #[test]
     fn every_request_finishes_under_any_settings(input in any_input(), seed in 0u64..1000) {
         let Ok(o) = simulate(&input, seed, &Progress::new()) else { return Ok(()) };

@@ -1,8 +1,8 @@
-//! One request at a time: what queueing theory says of waiting.
+//! One request at a time: waiting times follow queueing theory.
 
 use super::*;
 
-/// An engine that serves one request at a time, without a front end, is a textbook's single server.
+/// An engine that serves one request at a time, without a front end, is a single-server queue.
 fn single_server(rate: f64, osl: Distribution) -> (Input, Machine) {
     let case = ServingInput {
         max_num_seqs: Some(Count::ONE),
@@ -41,7 +41,7 @@ fn constant_requests_one_at_a_time_match_m_d_1() {
 fn varied_requests_one_at_a_time_match_pollaczek_khinchine() {
     let osl = Distribution::Uniform { low: 1.0, high: 41.0 };
     let (probe, machine) = single_server(1.0, osl);
-    // Exact moments of the service time, by asking the step model for each output length.
+    // Exact moments of the service time, from the step model for each output length.
     let mut at = steady_state::prefill(&machine, &probe.system, 1.0).total();
     let times: Vec<f64> = (0..40u32)
         .map(|token| {
@@ -53,7 +53,7 @@ fn varied_requests_one_at_a_time_match_pollaczek_khinchine() {
             at
         })
         .collect();
-    // Rounding gives the first and the last length half the share of the others.
+    // Rounding gives the first and the last length half the weight of the others.
     let weight = |k: usize| if k == 0 || k == 40 { 0.5 } else { 1.0 } / 40.0;
     let last = times[39] + (times[39] - times[38]);
     let all: Vec<f64> = times.iter().copied().chain([last]).collect();

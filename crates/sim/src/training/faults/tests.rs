@@ -1,11 +1,12 @@
-//! Against Daly's exact expectation, and what must hold of any course.
+//! Comparison with Daly's exact expectation, and invariants of any run.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
 
 const HOUR: f64 = 3600.0;
 
-/// 16,384 accelerators in 2,048 nodes, a failure every three hours or so (Llama 3: 419 in 54 days, arXiv 2407.21783).
+/// 16,384 accelerators in 2,048 nodes, with a failure about every three hours (Llama 3: 419 in 54 days, arXiv
+/// 2407.21783).
 fn llama() -> Input {
     Input {
         work: 20.0 * 24.0 * HOUR,
@@ -31,7 +32,8 @@ fn wall_time_matches_daly() {
         for (checkpoint, restart) in [(60.0, 480.0), (600.0, 3000.0)] {
             let input = Input { interval: interval * HOUR, checkpoint, restart, ..llama() };
             let [wall] = replicate(1, 30, 0.999, |seed| [course(&input, seed).wall]);
-            // The run ends without a last checkpoint and begins without a restart: less than one interval's worth.
+            // The run ends without a last checkpoint and begins without a restart: a difference of less than one
+            // interval.
             let slack = checkpoint + restart + input.detection;
             let off = (wall.mean - input.daly_wall()).abs();
             assert!(off <= wall.half_width + slack, "{interval} {checkpoint}: {wall:?} {}", input.daly_wall());

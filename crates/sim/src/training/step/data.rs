@@ -1,4 +1,5 @@
-//! Collectives of the data-parallel groups: one at a time on each stage's network, in order of readiness.
+//! Collectives of the data-parallel groups: one at a time on the network of each stage, in the order in which they
+//! become ready.
 #![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
 
 use super::streams::lost;
@@ -9,8 +10,8 @@ use crate::training::input::{StreamKind, Task, TaskKind};
 use crate::training::program::Port;
 
 impl Job<'_> {
-    /// A process's bucket of gradients is complete at a time, now or later in its pass. Once all replicas have described theirs the
-    /// latest of them is known: one event for all.
+    /// Records when a bucket of gradients is complete on a process: at time `at`, now or later in its pass. Once all
+    /// replicas have reported their times, the latest one is known, so that one event suffices for all.
     pub(super) fn bucket(&mut self, number: u32, bucket: u32, at: Time, queue: &mut EventQueue<Event>) {
         let stage = number % self.stages;
         let process = &self.processes[number as usize];
@@ -30,15 +31,15 @@ impl Job<'_> {
         }
     }
 
-    /// A bucket is complete everywhere.
+    /// Handles a bucket that is complete on all replicas.
     pub(super) fn reduce_bucket(&mut self, stage: u32, bucket: u32, queue: &mut EventQueue<Event>) {
         let group = &mut self.groups[stage as usize];
         group.waiting.push_back((Item::Reduce(bucket), group.buckets[bucket as usize].task));
         self.begin_data(stage, true, queue);
     }
 
-    /// Begins the next collective of a group; `ready` says that it is what has just become so, rather than the one before
-    /// that has just ended.
+    /// Begins the next collective of a group. `ready`: whether a collective has just become ready, rather than the
+    /// previous one having ended.
     pub(super) fn begin_data(&mut self, stage: u32, ready: bool, queue: &mut EventQueue<Event>) {
         let group = &mut self.groups[stage as usize];
         if group.current.is_some() {
@@ -52,7 +53,7 @@ impl Job<'_> {
             Item::Reduce(bucket) => {
                 let each = (self.buckets / self.chunks).max(1);
                 let whole = self.most(|costs| costs.reduce);
-                // The embedding's gradient is in the first chunk's last bucket.
+                // The gradient of the embedding is in the last bucket of the first chunk.
                 let [first, others] = self.shares(stage);
                 let own = if bucket + 1 == each { first } else { 0.0 };
                 let size = whole * (own + others / f64::from(self.buckets));
@@ -83,7 +84,7 @@ impl Job<'_> {
         self.retime_members(stage, queue);
     }
 
-    /// Sends what there is of a group's collective through the ports of all replicas.
+    /// Sends a part of the collective of a group through the ports of all replicas.
     fn send_data(&mut self, stage: u32, seconds: f64, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         let port = self.costs.first().map_or(Port::None, |costs| costs.data_port);
@@ -94,8 +95,8 @@ impl Job<'_> {
         self.wires.send(members, port, seconds, Message::Group(stage), queue);
     }
 
-    /// How fast kernels of a stage run alongside its group's collective, over their own rate: those of fully sharded weights take
-    /// their share of the devices; elsewhere the traffic is thin.
+    /// Relative rate of the kernels of a stage while the collective of its group runs. Collectives of fully sharded
+    /// weights slow kernels; the traffic of others is negligible.
     pub(super) fn group_overlap(&self, stage: u32, kind: usize) -> f64 {
         if self.groups[stage as usize].current.is_some() { self.costs[kind].group_overlap.compute } else { 1.0 }
     }
@@ -106,7 +107,7 @@ impl Job<'_> {
         }
     }
 
-    /// What kernels alongside a group's collective have taken from it is sent after it.
+    /// Sends the part of a group's collective that kernels have delayed. Returns whether there is one.
     fn sends_again(&mut self, stage: u32, queue: &mut EventQueue<Event>) -> bool {
         let rate = self.most(|costs| costs.group_overlap.data);
         if rate >= 1.0 || self.groups[stage as usize].current.is_none() {
@@ -122,8 +123,9 @@ impl Job<'_> {
         true
     }
 
-    /// What of a stage's gradients and weights, over those of the stages at the ends, is the embedding's, and the rest: the last
-    /// stage has an output layer in its stead, those between have neither.
+    /// Share of the embedding in the gradients and weights of a stage, and share of the rest, both relative to the
+    /// first and last stage. The last stage has an output layer instead of the embedding, the stages between have
+    /// neither.
     fn shares(&self, stage: u32) -> [f64; 2] {
         let one = self.costs.first().map_or(0.0, |costs| costs.embedding);
         match stage {
@@ -133,7 +135,7 @@ impl Job<'_> {
         }
     }
 
-    /// Seconds in which the first bucket of a chunk's weights is gathered, the embedding's with it, and the others.
+    /// Seconds to gather the first bucket of a chunk's weights, including the embedding.
     fn first_bucket(&self, stage: u32, chunk: u32) -> f64 {
         let [first, others] = self.shares(stage);
         let own = if chunk == 0 { first } else { 0.0 };

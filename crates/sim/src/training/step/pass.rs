@@ -1,4 +1,4 @@
-//! A stage takes its passes: when one may begin, how long it takes, whom it hands on to.
+//! Passes of a stage: when one may begin, how long it takes, and which stage receives its output.
 #![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
 
 use super::streams::Uneven;
@@ -13,10 +13,10 @@ use crate::training::program::{Lane, Program};
 use crate::training::schedule::{Pass, PassKind};
 use atlas_core::math;
 
-/// Purpose of the random streams of the passes' times.
+/// Purpose of the random streams for pass times.
 const JITTER: u32 = 24;
 
-/// What a pass takes where nothing else runs: all of it, its kernels, and what share of these is the output layer's.
+/// Duration of a pass without contention, duration of its kernels, and share of the output layer in the kernels.
 #[derive(Debug, Clone, Copy)]
 struct Alone {
     seconds: f64,
@@ -25,7 +25,8 @@ struct Alone {
 }
 
 impl Job<'_> {
-    /// Begins the next pass of a process, if it is free and what the pass needs is there; `waited` is what has just come.
+    /// Begins the next pass of a process if it is idle and the inputs are there. `for_what`: kind of input that has
+    /// just arrived.
     pub(super) fn begin_pass(&mut self, number: u32, for_what: Waited, queue: &mut EventQueue<Event>) {
         let stage = number % self.stages;
         let process = &self.processes[number as usize];
@@ -44,7 +45,7 @@ impl Job<'_> {
         let process = &mut self.processes[number as usize];
         process.place += 1;
         process.current = Some(pass);
-        // It is used up: a stage that is a step ahead may send the next one.
+        // The input is consumed: a stage that is a step ahead may send the next one.
         match pass.kind {
             PassKind::Forward => process.inputs.use_up(slot),
             PassKind::Backward => process.gradients.use_up(slot),
@@ -75,7 +76,7 @@ impl Job<'_> {
         }
         let process = &mut self.processes[number as usize];
         process.current_task = task;
-        // Weights come bucket by bucket, and the last layers wait for the last of them.
+        // Weights arrive bucket by bucket, and the last layers wait for the last bucket.
         process.not_before = Time::ZERO;
         let first = if self.two_ways { pass.chunk * self.micros_of_chunk() } else { 0 };
         let process = &mut self.processes[number as usize];
@@ -85,7 +86,7 @@ impl Job<'_> {
             process.not_before = last.plus(Time::from_seconds(alone.kernels * behind));
         }
         let completes = pass.kind == (if self.splits() { PassKind::Weights } else { PassKind::Backward });
-        // What meets others runs task by task; the rest takes what it takes alone.
+        // Passes that contend with other traffic run task by task; others take their duration without contention.
         let last = completes && self.processes[number as usize].owed[pass.chunk as usize] == 1 && self.buckets > 0;
         let group = &self.groups[stage as usize];
         let meets = match self.meets {
@@ -106,7 +107,7 @@ impl Job<'_> {
         }
     }
 
-    /// The pass takes what it takes alone.
+    /// Runs a pass as a single event, without contention.
     fn pass_at_once(
         &mut self,
         number: u32,
@@ -132,7 +133,7 @@ impl Job<'_> {
         let task = process.current_task;
         let length = Time::from_seconds(all);
         self.ended(task, now.plus(length));
-        // The last bucket is complete with the pass, and comes before its end.
+        // The last bucket is complete when the pass ends, and is handled before its end.
         if pass.kind == (if self.splits() { PassKind::Weights } else { PassKind::Backward })
             && self.owes_less(number, pass.chunk)
         {
@@ -141,7 +142,7 @@ impl Job<'_> {
         queue.after(length, Event::PassEnd(number));
     }
 
-    /// Tells what a pass that is run at once is made of.
+    /// Records the tasks of a pass that runs as a single event.
     fn record_kernels(&mut self, number: u32, program: &Program, begin: f64, by: f64) {
         let alone = program.alone();
         let pass = self.processes[number as usize].current_task;
@@ -156,7 +157,7 @@ impl Job<'_> {
         }
     }
 
-    /// What a pass is made of.
+    /// Returns the costs of a pass.
     fn of(&self, number: u32, stage: u32, pass: Pass) -> &passes::Pass {
         let kind = self.processes[number as usize].kind;
         self.costs[kind].chunks[self.position(stage, pass.chunk) as usize].pass(pass.kind, self.splits())
@@ -168,14 +169,14 @@ impl Job<'_> {
         self.costs[kind].chunks[at].pass_mut(pass.kind, splits)
     }
 
-    /// Whether a chunk's gradients are complete with this pass, and have to be reduced.
+    /// Counts down the passes of a chunk. Returns whether its gradients are now complete and must be reduced.
     fn owes_less(&mut self, number: u32, chunk: u32) -> bool {
         let owed = &mut self.processes[number as usize].owed[chunk as usize];
         *owed -= 1;
         *owed == 0 && self.buckets > 0
     }
 
-    /// Gradients are complete bucket by bucket while a pass runs, behind the output layer.
+    /// Schedules the completion of buckets during a pass, after the output layer.
     fn buckets_within(&mut self, number: u32, chunk: u32, length: Time, head: f64, queue: &mut EventQueue<Event>) {
         let each = self.buckets / self.chunks;
         for bucket in 0..each {
@@ -186,7 +187,7 @@ impl Job<'_> {
         }
     }
 
-    /// Whether a pass may begin: the task that it had to wait for, or [`NONE`] for none.
+    /// Returns the task that a pass had to wait for ([`NONE`] if none), or `None` if it may not begin yet.
     fn ready(&self, number: u32, stage: u32, pass: Pass) -> Option<u32> {
         let process = &self.processes[number as usize];
         let slot = (pass.micro * self.chunks + pass.chunk) as usize;
@@ -204,8 +205,8 @@ impl Job<'_> {
         }
     }
 
-    /// How a pass differs from that of even hardware that never waits. A stage that was idle has had its launches done
-    /// meanwhile.
+    /// Returns how a pass differs from a pass on uniform hardware that never waits. While a stage is idle, the host
+    /// launches kernels ahead.
     fn uneven(&mut self, number: u32, pass: Pass, kernels: f64, idle: f64) -> Uneven {
         let kind = self.processes[number as usize].kind;
         let launched = idle.min(self.costs[kind].host_share * kernels);
@@ -225,7 +226,8 @@ impl Job<'_> {
         Uneven { pace, stretch, launched }
     }
 
-    /// A pass's last kernel is over; it ends once its last weights have come, and what it sends itself is sent.
+    /// Handles the end of the last kernel of a pass. The pass ends when its last weights have arrived and its own
+    /// transfers are sent.
     pub(super) fn pass_over(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         let process = &mut self.processes[number as usize];
@@ -274,7 +276,7 @@ impl Job<'_> {
         }
     }
 
-    /// A process whose passes are over, and whose streams are empty, waits for the optimizer.
+    /// If a process has no passes left and its streams are empty, it waits for the optimizer.
     pub(super) fn leave_if_drained(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let process = &mut self.processes[number as usize];
         let over =
@@ -287,7 +289,7 @@ impl Job<'_> {
         }
     }
 
-    /// Sends what a pass has computed to the stage that continues with it.
+    /// Sends the output of a pass to the next stage.
     fn hand_on(&mut self, number: u32, stage: u32, pass: Pass, queue: &mut EventQueue<Event>) {
         let at = self.position(stage, pass.chunk);
         let backward = pass.kind == PassKind::Backward;
@@ -316,7 +318,7 @@ impl Job<'_> {
         }
     }
 
-    /// Sends the first of what a process has to send.
+    /// Starts the first transfer in the queue of a process.
     fn begin_transfer(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let process = &self.processes[number as usize];
         let Some(&transfer) = process.transfers.first() else { return };
@@ -357,7 +359,7 @@ impl Job<'_> {
         self.take(transfer, task, queue);
     }
 
-    /// A stage has what it needs for a pass.
+    /// Delivers the input of a pass to its stage.
     fn take(&mut self, transfer: Transfer, task: u32, queue: &mut EventQueue<Event>) {
         let receiver = &mut self.processes[transfer.to as usize];
         let list = if transfer.backward { &mut receiver.gradients } else { &mut receiver.inputs };
@@ -366,26 +368,28 @@ impl Job<'_> {
     }
 }
 
-/// Cells of the table of [`Jitter`], and how many at each end are left to the formula, which is too steep there.
+/// Number of cells of the table of [`Jitter`]. In the first and last [`STEEP`] cells the function is too steep, so the
+/// formula is used.
 const CELLS: usize = 512;
 const STEEP: usize = 24;
 
-/// How ranks' times differ: log-normal with mean 1. The slowest of several is drawn through the distribution of their
-/// maximum, by inversion: a power, a quantile and an exponential, which a pass pays for that is no more than two events.
-/// So they are looked up in a table, cubic between its places, whose error is below 1e-7 of the deviation.
+/// Distribution of the times of ranks: log-normal with mean 1. The slowest of several ranks is drawn from the
+/// distribution of their maximum by inversion. This takes a power, a quantile and an exponential, which is expensive
+/// compared with the two events of a pass. The values are therefore looked up in a table with cubic interpolation,
+/// whose error is below 1e-7 of the deviation.
 #[derive(Debug, Clone)]
 pub(super) struct Jitter {
     /// Standard deviation of the logarithm, and half its square.
     deviation: f64,
     half_variance: f64,
-    /// One over the ranks that wait for each other.
+    /// One over the number of ranks that wait for each other.
     share: f64,
-    /// The slowest, and how it rises over a cell, from place [`STEEP`] on.
+    /// Value and slope per cell at the edge of each cell, from cell [`STEEP`] on.
     table: Vec<(f64, f64)>,
 }
 
 impl Jitter {
-    /// Of a coefficient of variation.
+    /// Creates the distribution with coefficient of variation `cv`.
     pub(super) fn new(cv: f64, ranks: u32) -> Jitter {
         let variance = math::ln_1p(cv * cv);
         let mut jitter = Jitter {
@@ -401,7 +405,7 @@ impl Jitter {
         jitter
     }
 
-    /// The slowest of the ranks' times where `u` of all are faster: one draw through the distribution of their maximum.
+    /// Slowest time of the ranks at quantile `u` of the distribution of their maximum.
     fn slowest(&self, u: f64) -> f64 {
         let at = u * CELLS as f64;
         let below = at as usize;
@@ -414,13 +418,13 @@ impl Jitter {
         from + t * (rise + t * (3.0 * over - 2.0 * rise - then + t * (rise + then - 2.0 * over)))
     }
 
-    /// The slowest by its formula, and the normal quantile that it is made of.
+    /// The slowest time by the formula, and the normal quantile used for it.
     fn exact(&self, u: f64) -> (f64, f64) {
         let z = normal_quantile(math::powf(u, self.share).min(1.0 - 1e-16));
         (math::exp(self.deviation * z - self.half_variance), z)
     }
 
-    /// The slowest, and how it rises over a cell: the quantile rises by one over the density.
+    /// The slowest time, and its slope per cell: the derivative of the quantile is one over the density.
     fn place(&self, u: f64) -> (f64, f64) {
         let (value, z) = self.exact(u);
         let density = math::exp(-0.5 * z * z) / std::f64::consts::TAU.sqrt();

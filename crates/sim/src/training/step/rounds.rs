@@ -1,5 +1,5 @@
-//! Steps begin and end: all stages together, behind one optimizer, or each for itself, where the schedule lets a stage continue
-//! behind an optimizer of its own (arXiv 2401.10241, section 4).
+//! Beginning and end of steps: for all stages together, after a common optimizer step, or per stage, if the schedule
+//! lets each stage continue after its own optimizer step (arXiv 2401.10241, section 4).
 #![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
 
 use super::{Bucket, Event, Item, Job, NONE, Waited, recorded};
@@ -7,27 +7,27 @@ use crate::kernel::{EventQueue, Time};
 use crate::training::input::{StreamKind, Task, TaskKind};
 use std::ops::Range;
 
-/// How far a stage is.
+/// Progress of a stage.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Round {
-    /// Steps that it has finished.
+    /// Number of steps that it has finished.
     pub(super) step: u32,
-    /// Processes with passes, and the group with collectives, before its optimizer.
+    /// Number of processes with passes left, plus one if its group has collectives left, before the optimizer can run.
     left: u32,
-    /// When its last optimizer ended, and the task that tells it.
+    /// When its last optimizer step ended, and the task of that step.
     pub(super) ended: Time,
     optimizer: u32,
-    /// Whether it waits for the next step's data.
+    /// Whether it waits for the data of the next step.
     waits: bool,
 }
 
 impl Job<'_> {
-    /// Whether every stage continues behind an optimizer of its own.
+    /// Whether every stage continues after its own optimizer step.
     fn apart(&self) -> bool {
         self.input.system.schedule.own_optimizers() && self.stages > 1
     }
 
-    /// Stages that begin and end a step with this one.
+    /// Range of stages that begin and end a step together with `stage`.
     fn together(&self, stage: u32) -> Range<u32> {
         if self.apart() { stage..stage + 1 } else { 0..self.stages }
     }
@@ -40,7 +40,7 @@ impl Job<'_> {
         }
     }
 
-    /// Begins the next step of some stages, if its data are there.
+    /// Begins the next step of some stages, if its data are loaded.
     fn begin_step(&mut self, stages: Range<u32>, queue: &mut EventQueue<Event>) {
         let step = self.rounds[stages.start as usize].step;
         if step >= self.input.steps {
@@ -51,7 +51,7 @@ impl Job<'_> {
             return;
         }
         if step >= self.requested && self.input.loading > 0.0 {
-            // The loader gets the next step's data ready meanwhile.
+            // The loader prepares the data of the next step in the meantime.
             self.requested = step + 1;
             queue.after(Time::from_seconds(self.input.loading), Event::Loaded);
         }
@@ -76,7 +76,7 @@ impl Job<'_> {
         }
     }
 
-    /// A stage has everything before it.
+    /// Resets a stage for a new step.
     fn clear(&mut self, stage: u32, gathers: bool, now: Time) {
         let round = &mut self.rounds[stage as usize];
         let loading = now.since(round.ended).seconds();
@@ -94,7 +94,7 @@ impl Job<'_> {
             (process.current_task, process.last_task, process.transfer_task) = (NONE, NONE, NONE);
             process.owed.clear();
             process.owed.resize(self.chunks as usize, owed);
-            // What has come already, from a stage that is a step ahead, stays.
+            // Inputs that have already arrived, from a stage that is a step ahead, are kept.
             process.inputs.make_room(slots);
             process.gradients.make_room(slots);
         }
@@ -110,7 +110,7 @@ impl Job<'_> {
         group.gathered_by.resize(self.chunks as usize, now);
     }
 
-    /// One process or the group less before a stage's optimizer.
+    /// Counts one process, or the group, as finished. Starts the optimizer when none is left.
     pub(super) fn one_less(&mut self, stage: u32, task: u32, queue: &mut EventQueue<Event>) {
         self.rounds[stage as usize].left -= 1;
         let together = self.together(stage);
@@ -144,7 +144,7 @@ impl Job<'_> {
         queue.after(length, Event::OptimizerEnd(stage));
     }
 
-    /// The optimizer of a stage ends, or of all stages up to it.
+    /// Handles the end of the optimizer of a stage, or of all stages up to it.
     pub(super) fn end_optimizer(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
         let together = self.together(stage);
         let now = queue.now();
@@ -159,7 +159,7 @@ impl Job<'_> {
         self.begin_step(together, queue);
     }
 
-    /// All stages have finished a step, the last of them with this optimizer.
+    /// Completes a step that all stages have finished. `optimizer`: the task that ended last.
     fn end_step(&mut self, optimizer: u32, now: Time) {
         self.out.steps.push(now.since(self.step_begin).seconds());
         let before = self.out.critical_path.len();
@@ -175,7 +175,7 @@ impl Job<'_> {
         self.step_begin = now;
     }
 
-    /// Data of one more step are there.
+    /// Handles the arrival of the data of one more step.
     pub(super) fn data_loaded(&mut self, queue: &mut EventQueue<Event>) {
         self.loaded += 1;
         for stage in 0..self.stages {

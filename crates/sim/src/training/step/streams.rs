@@ -1,5 +1,5 @@
-//! Passes task by task: what a pass has queued on the streams of its accelerator runs as soon as its stream is free and what
-//! it waits for is done. Kernels and layer-wise collectives slow each other while both run.
+//! Passes that run task by task: a task queued on a stream of the accelerator runs when its stream is free and its
+//! dependencies are complete. Kernels and layer-wise collectives slow each other while both run.
 #![expect(clippy::indexing_slicing, reason = "processes are numbered by the job, streams by their kinds")]
 
 use super::wires::Message;
@@ -9,90 +9,91 @@ use crate::training::input::{Inner, StreamKind, Task, TaskKind};
 use crate::training::program::{Action, LANES, Lane, Port, Program};
 use std::collections::VecDeque;
 
-/// A task that waits for its turn.
+/// A task waiting on its stream.
 #[derive(Debug, Clone, Copy)]
 struct Queued {
     action: Action,
     seconds: f64,
     port: Port,
-    /// How many tasks of each stream must be done, of all since the step began.
+    /// Number of tasks of each stream that must be complete, counted from the beginning of the step.
     after: [u32; LANES],
     pass: u32,
 }
 
-/// A task under way.
+/// A running task.
 #[derive(Debug, Clone, Copy)]
 struct Running {
     task: Queued,
     begin: Time,
-    /// When what is on its way now was sent, and for how long kernels had run by then.
+    /// When the current part was sent, and total kernel time by then.
     sent: Time,
     computed: f64,
-    /// Seconds on their way now, alone; of what comes after, none.
+    /// Duration of the current part without contention, s; 0 for a final part, which kernels do not slow again.
     size: f64,
 }
 
-/// The streams of a process.
+/// Streams of a process.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Streams {
     queued: [VecDeque<Queued>; LANES],
     running: [Option<Running>; LANES],
     issued: [u32; LANES],
     done: [u32; LANES],
-    /// The kernel's end, what is left of it at full speed since then, and how fast it runs.
+    /// End of the running kernel, its work left at `since` in seconds at full speed, and its current speed.
     ends: Option<Handle>,
     left: f64,
     speed: f64,
     since: Time,
-    /// Seconds in which kernels have run.
+    /// Total time in which kernels have run, s.
     computed: f64,
-    /// The end of a layer-wise collective that has its port to itself, and what is left of it alone since then, at a rate.
+    /// End of a layer-wise collective without a shared port, its work left at `data_since` without contention, and its
+    /// rate.
     data_ends: Option<Handle>,
     data_left: f64,
     data_since: Time,
     data_rate: f64,
-    /// Kernels after which the pass under way is over, and how many it has.
+    /// Number of completed kernels at which the current pass ends, and number of kernels of the pass.
     target: u32,
     kernels: u32,
-    /// Time over the even one of the pass's kernels and of what it sends.
+    /// Factors relative to a uniform pass: of kernels, and of the whole pass.
     pace: f64,
     stretch: f64,
-    /// What of the pass's kernels the host has launched while nothing ran.
+    /// Kernel time of the pass that the host has already launched while the stage was idle.
     launched: f64,
-    /// When the last kernel ended.
+    /// End of the last kernel.
     idle_since: Time,
-    /// The chunk whose buckets the pass completes, and how many it has completed.
+    /// Chunk whose buckets the pass completes, and number of buckets completed.
     pub(super) completes: Option<(u32, u32)>,
 }
 
 impl Streams {
-    /// For a step: nothing queued, nothing done.
+    /// Resets the counters for a new step.
     pub(super) fn clear(&mut self) {
         (self.issued, self.done) = ([0; LANES], [0; LANES]);
         self.completes = None;
     }
 
-    /// Whether nothing runs or waits.
+    /// Whether no task is running or waiting.
     pub(super) fn drained(&self) -> bool {
         self.issued == self.done
     }
 }
 
-/// How a pass differs from the even one.
+/// How a pass differs from a uniform pass.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Uneven {
-    /// Time of its kernels over the even one.
+    /// Factor on the time of its kernels.
     pub(super) pace: f64,
-    /// Time of all it does over the even one.
+    /// Factor on the time of all its tasks.
     pub(super) stretch: f64,
-    /// Seconds that are launched already.
+    /// Seconds of kernels that are already launched.
     pub(super) launched: f64,
 }
 
 const DATA: usize = Lane::Data as usize;
 
 impl Job<'_> {
-    /// Queues a pass's tasks.
+    /// Queues the tasks of a pass.
     pub(super) fn issue(&mut self, number: u32, program: &Program, uneven: Uneven, queue: &mut EventQueue<Event>) {
         let pass = self.processes[number as usize].current_task;
         let streams = &mut self.processes[number as usize].streams;
@@ -103,7 +104,7 @@ impl Job<'_> {
                 for (count, base) in after.iter_mut().zip(&base) {
                     *count = if *count > 0 { *count + base } else { 0 };
                 }
-                // Nothing of a pass begins before its kernels may.
+                // No task of a pass may begin before its kernels may.
                 after[0] = after[0].max(base[0]);
                 let (action, seconds, port) = (item.action, item.seconds, item.port);
                 streams.queued[lane].push_back(Queued { action, seconds, port, after, pass });
@@ -117,7 +118,7 @@ impl Job<'_> {
         self.pump(number, Lane::Compute, queue);
     }
 
-    /// Begins what can begin; `cause` is the stream on which something has just ended.
+    /// Starts tasks that are ready. `cause`: the stream on which a task has just ended.
     fn pump(&mut self, number: u32, cause: Lane, queue: &mut EventQueue<Event>) {
         for lane in Lane::ALL {
             let streams = &mut self.processes[number as usize].streams;
@@ -150,7 +151,7 @@ impl Job<'_> {
         self.retime_data(number, queue);
     }
 
-    /// A layer-wise collective that has its port to itself continues at the rate that kernels leave it.
+    /// Updates the rate of a layer-wise collective without a shared port when kernels start or stop.
     fn retime_data(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         let process = &mut self.processes[number as usize];
@@ -193,8 +194,8 @@ impl Job<'_> {
         self.schedule_kernel(number, queue);
     }
 
-    /// How fast kernels run at present, over their own rate: each collective of fully sharded weights alongside them takes its
-    /// share of the device.
+    /// Current rate of kernels relative to their full rate. Each concurrent collective of fully sharded weights slows
+    /// them.
     fn rate(&self, number: u32) -> f64 {
         let process = &self.processes[number as usize];
         let layered =
@@ -210,7 +211,7 @@ impl Job<'_> {
         streams.ends = Some(queue.after(Time::from_seconds(streams.left / rate), Event::KernelEnd(number)));
     }
 
-    /// The kernel's end is another one: a collective alongside it has begun or ended.
+    /// Reschedules the end of the kernel after a concurrent collective has begun or ended.
     pub(super) fn retime(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         let streams = &mut self.processes[number as usize].streams;
@@ -227,7 +228,7 @@ impl Job<'_> {
         self.schedule_kernel(number, queue);
     }
 
-    /// Seconds in which kernels have run.
+    /// Total time in which kernels have run until `now`, s.
     pub(super) fn computed(&self, number: u32, now: Time) -> f64 {
         let streams = &self.processes[number as usize].streams;
         let under_way = if streams.running[0].is_some() { now.since(streams.since).seconds() } else { 0.0 };
@@ -242,7 +243,7 @@ impl Job<'_> {
         streams.computed += now.since(streams.since).seconds();
         streams.done[0] += 1;
         streams.idle_since = now;
-        // What sharing the device has cost.
+        // Time lost by sharing the device with collectives.
         process.load.exposed_data += (now.since(kernel.begin).seconds() - kernel.size).max(0.0);
         if self.detailed(number) {
             let (begin, end) = (kernel.begin.seconds(), now.seconds());
@@ -256,7 +257,7 @@ impl Job<'_> {
         self.pump(number, Lane::Compute, queue);
     }
 
-    /// Buckets of gradients are complete as the last backward pass's kernels are.
+    /// Completes buckets of gradients as the kernels of the last backward pass end.
     fn complete_buckets(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let each = self.buckets / self.chunks;
         let overlaps = self.input.system.software.overlap_data;
@@ -273,7 +274,8 @@ impl Job<'_> {
         }
     }
 
-    /// A task that was sent has arrived; of collectives that kernels slowed, what they lost is yet to come.
+    /// Handles the end of a task's communication. If kernels have slowed a collective, the delayed part is sent again
+    /// first.
     pub(super) fn end_send(&mut self, number: u32, at: usize, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         let computed = self.computed(number, now);
@@ -304,7 +306,7 @@ impl Job<'_> {
         self.leave_if_drained(number, queue);
     }
 
-    /// Tells a task on a stream other than the kernels'.
+    /// Records a task on a stream other than that of the kernels.
     pub(super) fn record_sent(&mut self, number: u32, lane: Lane, action: Action, pass: u32, [begin, end]: [f64; 2]) {
         let (micro, chunk) = self.out.tasks.get(pass as usize).map_or((0, 0), |task| (task.micro, task.chunk));
         let stream = match lane {
@@ -320,9 +322,10 @@ impl Job<'_> {
     }
 }
 
-/// What a collective that has come to its end has lost to kernels, and is sent after it, and how much of that can be lost
-/// again: it has sent `size` of `all`, kernels ran for `alongside` of the time, and it ran at `rate` while they did. What is
-/// lost of that is sent after it, and so on: a geometric series, sent as one once it is short.
+/// Returns the part of a collective that kernels have delayed, to be sent next, and the size of it that can be delayed
+/// again; `None` if it is negligible. The collective has sent `size` of `all`, kernels ran for share `beside` of that
+/// time, and it ran at `rate` meanwhile. Delayed parts form a geometric series, the rest of which is sent at once when
+/// it is short.
 pub(super) fn lost(size: f64, beside: f64, rate: f64, all: f64) -> Option<(f64, f64)> {
     let lost = size * beside.min(1.0) * (1.0 - rate);
     if lost <= 1e-3 * all {

@@ -1,5 +1,6 @@
-//! What is sent: every stage has a port into the scale-up fabric and one into the network, and what goes through a port at a
-//! time shares it, max-min fair. Sizes are seconds alone, so that a port's capacity is one second a second.
+//! Communication through ports. Every stage has one port into the scale-up fabric and one into the network; concurrent
+//! messages share a port max-min fairly. Sizes are durations without contention, s, so the capacity of a port is one
+//! second per second.
 
 use super::Event;
 use crate::kernel::{EventQueue, Time};
@@ -8,22 +9,22 @@ use crate::network::routing::Route;
 use crate::training::program::{LANES, Port};
 use smallvec::SmallVec;
 
-/// What has been sent.
+/// Identifies a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Message {
-    /// A process's task on a stream, by the stream's place.
+    /// Task of a process on a stream, by the index of the stream.
     Stream(u32, usize),
-    /// A process's transfer to another stage.
+    /// Transfer of a process to another stage.
     Transfer(u32),
-    /// The collective of a stage's data-parallel group.
+    /// Collective of the data-parallel group of a stage.
     Group(u32),
 }
 
-/// Numbers of a sender: its streams, its transfer, its group.
+/// Message numbers per sender: its streams, its transfer, its group.
 const EACH: u32 = LANES as u32 + 2;
 
 impl Message {
-    /// Its number.
+    /// Returns the number of the message.
     pub(super) fn number(self) -> u32 {
         match self {
             Message::Stream(process, lane) => process * EACH + lane as u32,
@@ -32,7 +33,7 @@ impl Message {
         }
     }
 
-    /// Of a number.
+    /// Returns the message with a number.
     pub(super) fn of(number: u32) -> Message {
         let (owner, what) = (number / EACH, number % EACH);
         match what {
@@ -43,7 +44,7 @@ impl Message {
     }
 }
 
-/// Which of a process's cables a port is.
+/// Index of a port among the cables of a process.
 fn place(port: Port) -> Option<u32> {
     match port {
         Port::None => None,
@@ -52,28 +53,28 @@ fn place(port: Port) -> Option<u32> {
     }
 }
 
-/// A cable is two links, out of the process and into it: the first of these.
+/// First of the two links of a cable: out of the process. The next one is into it.
 fn cable(process: u32, place: u32) -> u32 {
     2 * (2 * process + place)
 }
 
-/// The ports of all processes.
+/// Ports of all processes.
 #[derive(Debug, Clone)]
 pub(super) struct Wires {
     flows: Flows,
-    /// The way of what is sent now.
+    /// Route of the current message; reused to avoid allocations.
     way: Route,
 }
 
 impl Wires {
     pub(super) fn new(processes: u32) -> Wires {
-        // A cable each for the link and the network card of every process, two ways.
+        // Two cables per process, one for the link and one for the network card, with two links each.
         let ways = 2 * 2 * processes as usize;
         let way = Route { links: SmallVec::new(), latency: Time::ZERO, bandwidth: 1.0 };
         Wires { flows: Flows::with_bandwidths(std::iter::repeat_n(1.0, ways)).departures_only(), way }
     }
 
-    /// Sends `seconds` from one process to another, out of the one's port and into the other's.
+    /// Sends `seconds` from one process to another, out of the port of one and into that of the other.
     pub(super) fn transfer(&mut self, from: u32, to: u32, port: Port, seconds: f64, queue: &mut EventQueue<Event>) {
         self.way.links.clear();
         if let Some(place) = place(port) {
@@ -82,7 +83,7 @@ impl Wires {
         self.go(port, seconds, Message::Transfer(from), queue);
     }
 
-    /// Sends `seconds` of a collective, through both ways of all its members' ports.
+    /// Sends `seconds` of a collective, through the ports of all its members in both directions.
     pub(super) fn send(
         &mut self,
         members: impl Iterator<Item = u32>,
@@ -107,7 +108,7 @@ impl Wires {
         }
     }
 
-    /// The message that an event ends, if it ends one.
+    /// Returns the message that `event` completes, if any.
     pub(super) fn handle(&mut self, event: NetworkEvent, queue: &mut EventQueue<Event>) -> Option<Message> {
         match self.flows.handle(event, queue) {
             Happened::Left(number) => Some(Message::of(number)),

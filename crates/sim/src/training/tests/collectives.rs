@@ -1,4 +1,4 @@
-//! Transfers and collectives: what hides behind computing, and what shares a port.
+//! Transfers and collectives: overlap with computation, and contention on ports.
 
 use super::*;
 use atlas_core::count::Count;
@@ -23,13 +23,13 @@ fn concurrent_transfers_share_a_port() {
             assert!(long > 2.0 - 1e-6, "{long}");
             shared += 1;
         } else if !beside(transfer, false) {
-            // Alone but for another stage's transfer into the same port.
+            // As without contention, except for another stage's transfer into the same port.
             assert!(long < 2.0 + 1e-6, "{long}");
             alone += 1;
         }
     }
     assert!(alone > 50 && shared >= 3, "{alone} {shared} of {}, {} reduced", o.tasks.len(), data.len());
-    // What is shared costs: the gradients of experts whose own exchanges use the same card.
+    // Sharing has a cost: the gradients of experts share the network card with their all-to-all.
     let own = Costs::of(&expert_parallel(), &Constants::default());
     assert_eq!(own.meets(), super::costs::Meets::Transfers);
 }
@@ -37,7 +37,7 @@ fn concurrent_transfers_share_a_port() {
 #[test]
 fn layer_wise_collectives_overlap_up_to_the_kernels_time() {
     let step = |system: &TrainingInput| (run_of(system).step.mean, even_step(system));
-    // From thin traffic to traffic that is all there is: the closed form's two limits, and what lies between them.
+    // From little traffic to traffic only: both limits of the closed form, and the range between them.
     for nic_bw in [400e9, 100e9, 25e9, 12e9, 6e9, 2e9] {
         let (found, closed) = step(&on_network(nic_bw, sharded()));
         let off = found / closed - 1.0;
@@ -47,7 +47,7 @@ fn layer_wise_collectives_overlap_up_to_the_kernels_time() {
     let open = Software { overlap_data: false, ..Software::default() };
     let (found, closed) = step(&TrainingInput { software: open, ..sharded() });
     assert!((found / closed - 1.0).abs() < 0.02, "{found} {closed}");
-    // Weights are gathered a layer ahead: while the one before computes.
+    // Weights are gathered a layer ahead, while the previous layer computes.
     let o = run_of(&on_network(100e9, sharded()));
     use super::program::Action;
     let gathers = o.tasks.iter().filter(|t| t.kind == TaskKind::Inside(Action::Gather));
@@ -73,14 +73,14 @@ fn gradient_reduction_overlaps_and_slows_kernels() {
 
     assert_eq!((costs.layer_port, costs.data_port), (Port::Link, Port::Nic));
     assert!(costs.reduce > 0.0);
-    // While the reduction hides behind backward passes it costs them what the closed form says.
+    // A reduction that is hidden behind backward passes slows them as in the closed form.
     for nic_bw in [400e9, 100e9, 50e9] {
         let system = on_network(nic_bw, node);
         let off = run_of(&system).step.mean / even_step(&system) - 1.0;
         println!("replicated over nodes, {} GB/s a card: {:+.2} %", nic_bw / 1e9, 100.0 * off);
         assert!(off.abs() < 0.02, "{nic_bw}: {off}");
     }
-    // Reduced layer by layer, each as soon as its gradients are there.
+    // Reduced layer by layer, as soon as gradients are complete.
     let o = run_of(&node);
     assert_eq!(o.tasks.iter().filter(|t| t.kind == TaskKind::Reduce).count(), 32);
 }
@@ -91,7 +91,7 @@ fn weights_are_allocated_throughout_a_step() {
     let eager = Costs::of(&stages, &Constants::default());
     assert!(eager.gather > 0.0 && eager.reduce > 0.0);
     assert!(eager.chunks.iter().all(|chunk| chunk.forward.program.count(Lane::Data) == 0));
-    // A compiled loop over micro-batches gathers in each, and so does software that is said to.
+    // A compiled loop over micro-batches gathers in each of them, and so does software that is declared to.
     let compiled = TrainingInput { software: Software { compiled: true, ..stages.software }, ..stages };
     let every = TrainingInput { reshard: Some(Reshard::EveryMicroBatch), ..stages };
     for system in [compiled, every, TrainingInput { pp: Count::ONE, dp: Count::new(64), ..stages }] {
@@ -100,7 +100,7 @@ fn weights_are_allocated_throughout_a_step() {
     }
     assert!(run_of(&stages).step.mean < run_of(&every).step.mean);
     let single = TrainingInput { reshard: Some(Reshard::OncePerStep), ..sharded() };
-    // Stages wait for each other's collectives besides, where every micro-batch has its own.
+    // If every micro-batch has its own collectives, stages also wait for those of each other.
     for (system, most) in [(stages, 0.05), (every, 0.08), (single, 0.05)] {
         let off = run_of(&system).step.mean / even_step(&system) - 1.0;
         assert!(off.abs() < most, "{:?}: {off}", system.reshard);

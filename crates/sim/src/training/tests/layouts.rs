@@ -1,12 +1,12 @@
-//! Pipelines entered from both ends, layers that predict further tokens, and kinds of context parallelism: the events against
-//! the closed form.
+//! Comparison with the closed form: pipelines entered from both ends, multi-token prediction layers, and kinds of
+//! context parallelism.
 
 use super::super::schedule::orders;
 use super::*;
 use atlas_core::count::Count;
 use atlas_perf::training::ContextExchange;
 
-/// Worst difference between closed form and events over some systems.
+/// Largest difference between closed form and simulation over `systems`.
 fn worst(systems: &[TrainingInput]) -> (f64, String) {
     let off = |system: &TrainingInput| {
         let off = even_step(system) / run_of(system).step.mean - 1.0;

@@ -1,9 +1,10 @@
-//! Uneven stages, few micro-batches: the events against the closed form.
+//! Comparison with the closed form: uneven stages, few micro-batches.
 
 use super::*;
 use atlas_core::count::Count;
 
-/// Llama 3.1 405B in its authors' layout (arXiv 2407.21783, section 3.3.2): one layer a chunk, none in the end chunks.
+/// Llama 3.1 405B in its published layout (arXiv 2407.21783, section 3.3.2): one layer per chunk, none in the end
+/// chunks.
 fn empty_ends() -> TrainingInput {
     let arch = Architecture {
         layers: Count::new(126),
@@ -32,7 +33,7 @@ fn chunks_without_layers_take_only_the_time_of_their_head() {
     assert!(second.forward.seconds > 0.0 && last.forward.head > 0.999 && last.forward.seconds > 0.0);
     let off = run_of(&system).step.mean / even_step(&system) - 1.0;
     assert!(off.abs() < 0.05, "{off}");
-    // The stages between the ends have a layer more than the first one, which has the embedding instead.
+    // The inner stages have one layer more than the first stage, which has the embedding instead.
     let memory = estimate(&system, &Constants::default()).memory;
     assert!(memory.logits == 0.0 && memory.total() > 0.0);
 }
@@ -49,11 +50,12 @@ fn the_stated_layers_of_the_end_stages_are_computed() {
         let off = run_of(&system).step.mean / even_step(&system) - 1.0;
         assert!(off.abs() < 0.05, "{first} {last}: {off}");
     }
-    // A shorter last stage makes up for the output layer.
+    // A shorter last stage compensates for the output layer.
     assert!(run_of(&stated(Count::new(20), Count::new(18))).step.mean < run_of(&pipelined()).step.mean);
 }
 
-/// The last of a few steps: where stages continue without waiting for each other, the first one fills an empty pipeline.
+/// Last of several steps: if stages continue without waiting for each other, only the first step fills an empty
+/// pipeline.
 fn settled_step(system: &TrainingInput) -> f64 {
     let input = Input { steps: 4, recorded: None, ..Input::of(system, &Constants::default()) };
     *simulate(&input, 1, &Progress::new()).unwrap().steps.last().unwrap()
@@ -114,7 +116,7 @@ fn interleaved_schedules_agree_with_the_closed_form() {
         for (pp, vpp) in [(2, 2), (4, 5), (8, 2)] {
             let (pp, vpp) = (Count::new(pp), Count::new(vpp));
             for m in [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 40.0] {
-                // Software refuses these, see `Unsupported`.
+                // Software does not support these, see `Unsupported`.
                 if schedule.splits() && m % pp > 0.0 {
                     continue;
                 }
