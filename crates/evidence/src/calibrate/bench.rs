@@ -1,4 +1,4 @@
-//! What measured rows are compared with.
+//! Context for comparing measured rows with the engines.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -9,38 +9,38 @@ use atlas_config::library::Library;
 use atlas_config::{Target, Workload};
 use atlas_plan::scenario::Scenario;
 
-/// What rows are compared with.
+/// Context for comparing measured rows with the engines.
 #[derive(Debug, Clone)]
 pub struct Bench<'a> {
     /// All documents.
     pub library: &'a Library,
-    /// The target the rows were measured on.
+    /// Target on which the rows were measured.
     pub target: &'a Arc<Target>,
-    /// The workload that fills what rows do not state.
+    /// Workload for settings that rows do not contain.
     pub workload: Option<&'a Arc<Workload>>,
     /// Whether rows that are complete are predicted without the workload.
     pub own_first: bool,
-    /// The scenario of the calibrated model before a row is applied over it.
+    /// Scenario of the calibrated model before the settings of a row are applied.
     pub(super) template: OnceCell<Option<Scenario>>,
-    /// Names by which devices are described apart.
+    /// Identifying parts of the names of accelerators in the catalog.
     pub(super) devices: OnceCell<HashSet<String>>,
 }
 
 impl<'a> Bench<'a> {
-    /// A workload fills what rows do not state.
+    /// Creates a context in which `workload` supplies the settings that rows do not contain.
     #[must_use]
     pub fn new(library: &'a Library, target: &'a Arc<Target>, workload: Option<&'a Arc<Workload>>) -> Bench<'a> {
         Bench { library, target, workload, own_first: false, template: OnceCell::new(), devices: OnceCell::new() }
     }
 
-    /// The same, with rows that are complete predicted without the workload.
+    /// Predicts rows that are complete without the workload.
     #[must_use]
     pub fn own_first(self) -> Bench<'a> {
         Bench { own_first: true, ..self }
     }
 }
 
-/// The catalog's model of a name as logs write it: a path, an owner, a suffix of the format left out.
+/// Finds the catalog model for a name as written in logs. Removes paths, owners and format suffixes.
 pub(super) fn model_of(catalog: &Catalog, name: &str) -> Option<String> {
     let last = name.rsplit('/').next().unwrap_or(name);
     let last = last.rsplit("--").next().unwrap_or(last).to_lowercase();
@@ -50,7 +50,7 @@ pub(super) fn model_of(catalog: &Catalog, name: &str) -> Option<String> {
         if let Ok(model) = catalog.model(&tried) {
             return Some(model.id.clone());
         }
-        // `-fp8`, `-hf`, `-instruct`: what a name ends with is seldom its size.
+        // `-fp8`, `-hf`, `-instruct`: the last part of a name is rarely its size.
         let Some(head) = shorter(&tried) else { break };
         tried = head;
     }

@@ -14,17 +14,17 @@ use atlas_core::plan::Engine;
 pub enum Check {
     /// Rates of different configurations, within 15 %.
     CrossValidation,
-    /// Latency percentiles of production, within 10 %.
+    /// Latency percentiles in production, within 10 %.
     ProductionPercentiles,
     /// Rates of one workload on different numbers of accelerators, within 20 %.
     Scaling,
 }
 
 impl Check {
-    /// All of them.
+    /// All checks.
     pub const ALL: [Check; 3] = [Check::CrossValidation, Check::ProductionPercentiles, Check::Scaling];
 
-    /// Its heading.
+    /// Title for display.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Check {
         }
     }
 
-    /// The largest error that passes (guide, sections 6.1, 3.2 and 6.3).
+    /// Maximum error to pass (guide, sections 6.1, 3.2 and 6.3).
     #[must_use]
     pub fn threshold(self) -> f64 {
         match self {
@@ -44,7 +44,7 @@ impl Check {
         }
     }
 
-    /// What it takes.
+    /// Measurements that it needs, for display.
     #[must_use]
     pub fn needs(self) -> &'static str {
         match self {
@@ -55,37 +55,37 @@ impl Check {
     }
 }
 
-/// A check and the figures it was made on.
+/// A check and the measurements it is based on.
 #[derive(Debug, Clone)]
 pub struct Checked {
-    /// Which.
+    /// The check.
     pub check: Check,
-    /// Figures that it judges.
+    /// Measured metrics that it evaluates.
     pub rows: Vec<Judged>,
 }
 
 impl Checked {
-    /// Those that fail it.
+    /// Measurements that fail the check.
     pub fn failures(&self) -> impl Iterator<Item = &Judged> {
         let threshold = self.check.threshold();
-        // Written so that an error that is no number fails.
+        // Written so that NaN fails.
         self.rows.iter().filter(move |row| !matches!(row.error_before().abs(), error if error < threshold))
     }
 
-    /// Whether it passes; `None` without data.
+    /// Whether the check passes; `None` without data.
     #[must_use]
     pub fn passes(&self) -> Option<bool> {
         (!self.rows.is_empty()).then(|| self.failures().next().is_none())
     }
 
-    /// The largest error, as a share.
+    /// Largest relative error.
     #[must_use]
     pub fn worst(&self) -> Option<f64> {
         let errors = self.rows.iter().map(Judged::error_before);
         errors.max_by(|a, b| a.abs().total_cmp(&b.abs()))
     }
 
-    /// The mean relative error: a bias if it is far from zero.
+    /// Mean relative error: a bias if it is far from zero.
     #[must_use]
     pub fn bias(&self) -> Option<f64> {
         let sum: f64 = self.rows.iter().map(Judged::error_before).sum();
@@ -93,12 +93,12 @@ impl Checked {
     }
 }
 
-/// Makes all checks with one engine's predictions.
+/// Returns all checks for the predictions of one engine.
 #[must_use]
 pub fn checks(rows: &[Observation], judged: &[Judged], engine: Engine) -> Vec<Checked> {
     let own: Vec<&Judged> = judged.iter().filter(|one| one.engine == engine).collect();
     let rate = |one: &Judged| one.figure == Figure::TokensPerSec;
-    // Runs that differ in nothing but their size.
+    // Runs that differ only in size.
     const BUT: [&str; 10] =
         ["num_gpus", "tp", "pp", "dp", "cp", "vpp", "sp", "global_batch", "hardware", "concurrency"];
     let mut sizes: BTreeMap<String, Vec<(u64, &str)>> = BTreeMap::new();
@@ -128,35 +128,35 @@ pub fn checks(rows: &[Observation], judged: &[Judged], engine: Engine) -> Vec<Ch
         .collect()
 }
 
-/// How old a parameter is, and what the guide's calendar requests.
+/// Age of a parameter, and the action that the guide's calendar requires.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Age {
-    /// Its path in the profile.
+    /// Path of the parameter in the profile.
     pub path: String,
-    /// Day it was measured.
+    /// Date of the measurement.
     pub date: Option<String>,
     /// Days since then.
     pub days: Option<i64>,
-    /// What is due.
+    /// Action that is due.
     pub due: Due,
 }
 
-/// What the calendar requests.
+/// Action required by the calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Due {
-    /// Nothing.
+    /// No action.
     Nothing,
-    /// A spot check: a month has passed.
+    /// A spot check: older than a month.
     SpotCheck,
-    /// Calibration anew: a quarter has passed.
+    /// Full recalibration: older than a quarter.
     Recalibration,
-    /// It was never measured, or the date is missing.
+    /// Calibration: never measured, or the date is missing.
     Calibration,
 }
 
 impl Due {
-    /// In words.
+    /// Text for display.
     #[must_use]
     pub fn described(self) -> &'static str {
         match self {
@@ -172,7 +172,7 @@ impl Due {
 const MONTH: i64 = 31;
 const QUARTER: i64 = 92;
 
-/// The guide's calendar (section 7), for what no age tells.
+/// Entries of the guide's calendar (section 7), independent of age.
 pub const CALENDAR: [&str; 4] = [
     "monthly: spot-check B_base, p_node_nominal and one workload",
     "quarterly: calibrate anew",
@@ -180,7 +180,7 @@ pub const CALENDAR: [&str; 4] = [
     "after software updates: measure delta_rho_* and the efficiency factors anew",
 ];
 
-/// The age of every parameter that was calibrated; one entry for the whole where none was.
+/// Returns the age of every calibrated parameter, or a single entry for all if none was calibrated.
 #[must_use]
 pub fn ages(profile: Option<&Profile>, today: &str) -> Vec<Age> {
     let calibration = profile.and_then(|profile| profile.calibration.as_deref());

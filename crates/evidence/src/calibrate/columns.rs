@@ -1,16 +1,15 @@
-//! The names that rows of measurements are read by: settings and figures, with what logs and the calibration guide call
-//! them.
+//! Column names of measured rows: settings and metrics, with their names in logs and in the calibration guide.
 
-/// A column: its name, other names for it, and what it holds.
+/// A known column of measured rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
-    /// Its name.
+    /// Canonical name.
     pub name: &'static str,
-    /// Other names, those of logs and of the calibration guide among them.
+    /// Other names, including those of logs and of the calibration guide.
     pub aliases: &'static [&'static str],
     /// Its meaning, with unit.
     pub help: &'static str,
-    /// Whether it is a measured figure rather than configuration.
+    /// Whether it is a measured metric rather than a setting.
     pub figure: bool,
 }
 
@@ -22,7 +21,7 @@ const fn figure(name: &'static str, aliases: &'static [&'static str], help: &'st
     Column { name, aliases, help, figure: true }
 }
 
-/// Every column that is understood.
+/// All known columns.
 pub const COLUMNS: [Column; 54] = [
     setting("mode", &["kind_of_run"], "training or inference"),
     setting("hardware", &["device", "device_name", "accelerator", "gpu"], "accelerator that it ran on"),
@@ -137,7 +136,7 @@ pub const COLUMNS: [Column; 54] = [
     figure("warmup_steps", &["warmup_dropped", "warmup"], "steps taken off as warm-up"),
 ];
 
-/// A column by its name or another of its names, whatever its case and with `-` or blanks for `_`.
+/// Returns the column with this name or alias, ignoring case and treating `-` and spaces as `_`.
 #[must_use]
 pub fn column(name: &str) -> Option<&'static Column> {
     let name = name.trim().to_lowercase().replace(['-', ' '], "_");

@@ -1,4 +1,4 @@
-//! A calibration as a profile's document.
+//! Formats a calibration as a profile document.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use atlas_config::corrections::{Factor, Quantity};
 use atlas_config::profile::Coefficients;
 use atlas_config::{Corrections, Efficiency};
 
-/// The profile as YAML: coefficients as they are now, and for every parameter found its provenance.
+/// Returns the profile as YAML: the new coefficients, and the provenance of every parameter found.
 #[must_use]
 pub fn profile(outcome: &Outcome, start: &Start, vendor: &str, date: &str) -> String {
     let mut out = String::new();
@@ -49,7 +49,7 @@ pub fn profile(outcome: &Outcome, start: &Start, vendor: &str, date: &str) -> St
     out
 }
 
-/// The profile of a target without measurements: the coefficients of another profile, to be calibrated.
+/// Returns the profile of a target without measurements: the coefficients of another profile, to be calibrated later.
 #[must_use]
 pub fn uncalibrated(target: &str, vendor: &str, base: &str, figures: &Figures) -> String {
     let mut out = String::new();
@@ -70,12 +70,12 @@ fn line(out: &mut String, indent: usize, key: &str, value: &str) {
     let _ = writeln!(out, "{:indent$}{key}: {value}", "");
 }
 
-/// Text quoted for YAML: JSON strings are always valid.
+/// Quotes text for YAML: JSON strings are always valid.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A number that YAML reads back as the same number.
+/// Formats a number such that YAML parses it as the same number.
 fn number(value: f64) -> String {
     let text = format!("{value:?}");
     // YAML 1.2 requires a decimal point before an exponent.
@@ -172,7 +172,7 @@ fn coefficients(out: &mut String, figures: &Figures) {
     section(out, "retries", &[("overhead_threshold", c.overhead_threshold)]);
 }
 
-/// The efficiency section, as profiles and targets take it.
+/// Writes the efficiency section of profiles and targets.
 pub fn efficiency(out: &mut String, efficiency: &Efficiency) {
     let _ = writeln!(out, "efficiency:");
     for (mode, factors) in [("training", efficiency.training), ("serving", efficiency.serving)] {
@@ -185,7 +185,7 @@ pub fn efficiency(out: &mut String, efficiency: &Efficiency) {
     }
 }
 
-/// The corrections section, as profiles take it.
+/// Writes the corrections section of profiles.
 fn corrections(out: &mut String, found: &Corrections) {
     let _ = writeln!(
         out,

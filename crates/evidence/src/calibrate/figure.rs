@@ -1,9 +1,9 @@
-//! Figures that rows state and engines predict.
+//! Metrics that rows contain and engines predict.
 
 use super::observation::Observation;
 use atlas_plan::estimate::{Metric, MetricId};
 
-/// A figure of a row that an engine predicts.
+/// A metric of a row that an engine predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
@@ -19,12 +19,12 @@ pub enum Figure {
     TpotMs,
     /// Power of a node, W.
     NodePowerW,
-    /// Share of the FLOP/s.
+    /// Share of the peak FLOP/s.
     FlopUtilization,
 }
 
 impl Figure {
-    /// All of them.
+    /// All metrics.
     pub const ALL: [Figure; 7] = [
         Figure::TokensPerSec,
         Figure::P50Ms,
@@ -35,7 +35,7 @@ impl Figure {
         Figure::FlopUtilization,
     ];
 
-    /// The metric that predicts it.
+    /// Corresponding metric of the engines.
     #[must_use]
     pub fn metric(self) -> &'static Metric {
         let id = match self {
@@ -50,13 +50,13 @@ impl Figure {
         id.metric()
     }
 
-    /// Its name, that of the metric.
+    /// Name of the metric.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.metric().name
     }
 
-    /// The figure of a row.
+    /// Returns its measured value in a row, if positive.
     #[must_use]
     pub fn measured(self, row: &Observation) -> Option<super::observation::Measured> {
         match self {

@@ -1,5 +1,5 @@
-//! The calibration guide, parameter by parameter. Where the guide's formula and the model's equation differ, the value is
-//! the one with which the model gives back what was measured: the guide's quantity, inverted through the equation.
+//! The calibration guide, parameter by parameter. If the guide's formula differs from the model's equation, the
+//! parameter is the value with which the model reproduces the measured quantity of the guide.
 
 mod communication;
 mod compute;
@@ -15,28 +15,28 @@ use super::parameter::{Figures, Parameter};
 use atlas_config::Mode;
 use atlas_config::profile::Coefficients;
 
-/// State: the rows, the current coefficients, the results and messages.
+/// State of a calibration: rows, current coefficients, results and messages.
 pub(super) struct Guide<'a> {
-    /// What rows are compared with.
+    /// Context for comparing rows with the engines.
     pub bench: &'a Bench<'a>,
-    /// The rows, all of them.
+    /// All rows.
     pub rows: &'a [Observation],
-    /// The current coefficients: later parameters build on earlier ones.
+    /// Current coefficients. Later parameters depend on earlier ones.
     pub figures: Figures,
-    /// What was found.
+    /// Parameters found.
     pub found: Vec<Parameter>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// Parameters that could not be determined, and what they require.
+    /// Parameters that could not be determined, and the measurements they need.
     pub missing: Vec<Missing>,
 }
 
 /// A parameter that the measurements do not determine.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Missing {
-    /// The guide's symbol.
+    /// Symbol in the guide.
     pub symbol: &'static str,
-    /// What it requires.
+    /// Measurements that it needs.
     pub needs: &'static str,
 }
 
@@ -76,12 +76,12 @@ impl<'a> Guide<'a> {
         }
     }
 
-    /// Rows of the target itself, not of a baseline.
+    /// Rows of the target itself, excluding those of a baseline.
     fn own(&self) -> impl Iterator<Item = &'a Observation> + use<'a> {
         self.rows.iter().filter(|row| !is_baseline(row))
     }
 
-    /// The communication overhead that the model has for a row: omega_comm, and what multiplies chi in it.
+    /// Returns the communication overhead of a row in the model: omega_comm, and the multiplier of chi in it.
     fn communication(&self, row: &Observation) -> Option<Communication> {
         let scenario = self.bench.semi_empirical(row, &self.figures.coefficients, &self.figures.fabrics)?;
         let c = &self.figures.coefficients;
@@ -106,10 +106,10 @@ impl<'a> Guide<'a> {
     }
 }
 
-/// What the model has for a row's communication.
+/// Communication of a row in the model.
 #[derive(Debug, Clone, Copy)]
 struct Communication {
-    /// What multiplies chi_base + chi_tp (tp − 1) + chi_pp (pp − 1).
+    /// Multiplier of chi_base + chi_tp (tp − 1) + chi_pp (pp − 1).
     gamma: f64,
     /// omega_comm.
     omega_comm: f64,
@@ -117,12 +117,12 @@ struct Communication {
     pp: f64,
 }
 
-/// Whether a row is of the accelerator that others are compared with.
+/// Whether a row is of the baseline accelerator.
 fn is_baseline(row: &Observation) -> bool {
     row.switch("baseline") == Some(true)
 }
 
-/// A fabric as profiles spell it.
+/// Name of a fabric as spelled in profiles.
 fn fabric_name(word: &str, known: &[(Arc<str>, f64)]) -> Arc<str> {
     let lower = word.to_lowercase();
     let usual = match lower.as_str() {

@@ -1,4 +1,4 @@
-//! Files to rows: measurement YAML, the guide's CSV, JSON, and every log that `atlas ingest` knows.
+//! Reads files into rows: measurement YAML, CSV as in the guide, JSON, and every log format known to `atlas ingest`.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -16,34 +16,34 @@ use atlas_document::parse;
 use atlas_ingest as ingest;
 use atlas_ingest::{Context, IngestError, measurement};
 
-/// The content of a file.
+/// Content of a file.
 #[derive(Debug, Clone, Default)]
 pub struct Gathered {
-    /// Its rows.
+    /// Rows with measurements.
     pub rows: Vec<Observation>,
     /// Warnings: unknown columns, rows without measurements.
     pub notes: Vec<String>,
 }
 
-/// Why a file has no measurements.
+/// Reason why a file yields no measurements.
 #[derive(Debug, thiserror::Error)]
 pub enum GatherError {
-    /// It cannot be read, or its format is unknown.
+    /// The file cannot be read, or its format is unknown.
     #[error(transparent)]
     Ingest(#[from] IngestError),
-    /// It is YAML or CSV, but not of measurements.
+    /// It is YAML or CSV, but without measurements.
     #[error("{0}")]
     Content(String),
 }
 
-/// Maximum size of files other than logs.
+/// Maximum size of files other than logs, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// Reads a file. `context` contains its name and settings that a log does not state; `labels` apply to all of its rows and
-/// take precedence over the file.
+/// Reads a file. `context` contains its name and settings that a log does not contain; `labels` apply to all of its
+/// rows and take precedence over the file.
 ///
 /// # Errors
-/// It cannot be read, or has no measurements.
+/// Returns an error if the file cannot be read or has no measurements.
 pub fn gather(
     mut source: impl Read,
     context: &Context,
@@ -143,7 +143,7 @@ fn csv(name: &str, text: &str) -> Result<Gathered, GatherError> {
     Ok(gathered)
 }
 
-/// Where the cell of that index begins in a line of CSV, from 1.
+/// Column in which cell number `index` of a CSV line begins, from 1.
 fn character(line: &str, index: usize) -> usize {
     let (mut quoted, mut commas) = (false, 0);
     for (at, c) in line.chars().enumerate() {
@@ -159,7 +159,7 @@ fn character(line: &str, index: usize) -> usize {
     line.chars().count() + 1
 }
 
-/// Refuses a file with invalid cells; the error lists all of them.
+/// Returns an error that lists the invalid cells, if there are any.
 fn refuse(problems: Vec<String>) -> Result<(), GatherError> {
     const SHOWN: usize = 12;
     let more = problems.len().saturating_sub(SHOWN);
@@ -173,7 +173,7 @@ fn refuse(problems: Vec<String>) -> Result<(), GatherError> {
     Err(GatherError::Content(text))
 }
 
-/// Lists the unknown columns.
+/// Adds a note that lists the unknown columns.
 fn notes_on_unknown(name: &str, mut unknown: Vec<String>, notes: &mut Vec<String>) {
     sort::ascending(&mut unknown);
     unknown.dedup();
@@ -223,7 +223,7 @@ fn yaml(name: &str, text: &str) -> Result<Gathered, GatherError> {
     Ok(gathered)
 }
 
-/// A document's node as JSON.
+/// Converts a YAML node to JSON.
 pub(super) fn json(node: &Node) -> Value {
     match &node.value {
         Yaml::Null => Value::Null,
@@ -245,7 +245,7 @@ fn logs(source: impl Read, context: &Context) -> Result<Gathered, GatherError> {
     for reading in &ingested.readings {
         let count = reading.runs.len().max(1);
         for (index, mut entry) in entries.by_ref().take(count).enumerate() {
-            // A report reduced to averages has a rate, but not its details.
+            // A report with averages only has a rate, but not its details.
             if let (1, Some(figures)) = (count, entry.get_mut("figures").and_then(Value::as_object_mut)) {
                 for name in ["reported_tokens_per_s", "reported_tokens_per_s_per_gpu"] {
                     if let Some(value) = reading.facts.get(name) {
@@ -262,7 +262,7 @@ fn logs(source: impl Read, context: &Context) -> Result<Gathered, GatherError> {
     Ok(gathered)
 }
 
-/// The rows of one measurement: one, or one for each of its results.
+/// Returns the rows of one measurement: one row, or one per result.
 fn measurements(source: &str, entry: &Value, unknown: &mut Vec<String>) -> Vec<Observation> {
     let kind = entry.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut flat: Map<String, Value> = Map::new();
@@ -318,7 +318,7 @@ fn measurements(source: &str, entry: &Value, unknown: &mut Vec<String>) -> Vec<O
     rows.collect()
 }
 
-/// Lengths of a serving benchmark's requests, from their sums.
+/// Derives the request lengths of a serving benchmark from their sums.
 fn serving(fields: &mut Map<String, Value>) {
     let number = |name: &str| fields.get(name).and_then(Value::as_f64).filter(|value| *value > 0.0);
     let requests = number("successful_requests").or_else(|| number("requests")).or_else(|| number("num_prompts"));
@@ -334,7 +334,7 @@ fn serving(fields: &mut Map<String, Value>) {
     if let (Some(output), false) = (output, fields.contains_key("generate")) {
         fields.insert("generate".to_owned(), output.round().into());
     }
-    // Infinite rates are written as words: then the concurrency, or the number of requests, is the load.
+    // Infinite rates are given as text. In this case the concurrency, or the number of requests, is the load.
     if fields.get("request_rate").is_some_and(|rate| rate.as_f64().is_none()) {
         fields.remove("request_rate");
     }

@@ -1,4 +1,4 @@
-//! Measured and predicted figures before and after a calibration, and the guide's criteria for measurements.
+//! Measured and predicted metrics before and after a calibration, and the guide's criteria for measurements.
 
 use super::bench::Bench;
 use super::figure::Figure;
@@ -12,46 +12,46 @@ use atlas_core::plan::Engine;
 use atlas_plan::scenario::{Corrected, Parts, Scenario};
 use std::sync::Arc;
 
-/// A figure of a row and its predictions.
+/// A measured metric of a row and its predictions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
-    /// The row.
+    /// Source of the row.
     pub source: String,
-    /// The figure.
+    /// The metric.
     pub figure: Figure,
-    /// The engine.
+    /// Engine of the predictions.
     pub engine: Engine,
-    /// What was measured.
+    /// Measured value.
     pub measured: f64,
-    /// Its 95 % interval, if the row states one.
+    /// 95 % interval of the measured value, if the row contains one.
     pub measured_interval: Option<[f64; 2]>,
-    /// Predicted with the numbers in effect.
+    /// Prediction with the current parameters.
     pub before: f64,
-    /// The prediction's own interval.
+    /// Interval of that prediction.
     pub before_interval: Option<[f64; 2]>,
-    /// Predicted with the numbers found.
+    /// Prediction with the new parameters.
     pub after: Option<f64>,
-    /// Accelerators, if the row states them.
+    /// Number of accelerators, if the row contains it.
     pub accelerators: Option<f64>,
     /// Training or inference.
     pub mode: Mode,
 }
 
 impl Judged {
-    /// Predicted over measured, less one.
+    /// Relative error of the prediction with the current parameters.
     #[must_use]
     pub fn error_before(&self) -> f64 {
         self.before / self.measured - 1.0
     }
 
-    /// The same after.
+    /// Relative error of the prediction with the new parameters.
     #[must_use]
     pub fn error_after(&self) -> Option<f64> {
         self.after.map(|after| after / self.measured - 1.0)
     }
 }
 
-/// Evaluates every metric of every row that an engine predicts, with the current and the new parameters.
+/// Predicts every metric of every row that an engine supports, with the current and the new parameters.
 #[must_use]
 pub fn judge(
     bench: &Bench<'_>,
@@ -69,7 +69,7 @@ pub fn judge(
     both(bench, rows, before, after)
 }
 
-/// Evaluates only with the current parameters.
+/// Predicts only with the current parameters.
 #[must_use]
 pub fn judge_standing(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Vec<Judged> {
     let figures = start.figures();
@@ -80,7 +80,7 @@ pub fn judge_standing(bench: &Bench<'_>, rows: &[Observation], start: &Start) ->
     judged
 }
 
-/// The scenario behind what an engine predicts of a row with the numbers in effect.
+/// Returns the scenario with which an engine predicts a row, using the current parameters.
 #[must_use]
 pub fn standing(bench: &Bench<'_>, row: &Observation, engine: Engine, start: &Start) -> Option<Scenario> {
     if engine == Engine::SemiEmpirical {
@@ -91,14 +91,14 @@ pub fn standing(bench: &Bench<'_>, row: &Observation, engine: Engine, start: &St
     Some(with(&found, numbers))
 }
 
-/// A row as the calibrated model sees it.
+/// Scenario of a row for the calibrated model.
 fn calibrated(bench: &Bench<'_>, row: &Observation, figures: &Figures) -> Option<Scenario> {
     let mut scenario = bench.semi_empirical(row, &figures.coefficients, &figures.fabrics)?;
     scenario.node_watts = figures.node_watts.unwrap_or(bench.target.cost.energy_watts_node);
     Some(scenario)
 }
 
-/// Numbers of both engines.
+/// Parameters of both engines.
 #[derive(Clone, Copy)]
 struct Numbers<'a> {
     figures: Option<&'a Figures>,
@@ -106,7 +106,7 @@ struct Numbers<'a> {
     corrections: Option<&'a Arc<Corrections>>,
 }
 
-/// A resolved row with the analytical engine's numbers in effect.
+/// Scenario of a resolved row for the analytical engine, with the given parameters.
 fn with(found: &RowScenario, numbers: Numbers<'_>) -> Scenario {
     let parts = Parts { corrections: numbers.corrections.map(Arc::clone), ..found.parts.clone() };
     Scenario { efficiency: *numbers.efficiency, corrections: Corrected::of(&parts), ..found.scenario.clone() }
@@ -169,10 +169,10 @@ fn semi_empirical(
     after: Option<&Figures>,
 ) -> Vec<Judged> {
     let scenario = |figures: &Figures| calibrated(bench, row, figures);
-    // A row of power at its own load, and one of a single accelerator's best batch, are inputs of the calibration
-    // rather than workloads that the model predicts.
+    // Power at a given utilization, and the best batch of a single accelerator, are inputs of the calibration rather
+    // than workloads that the model predicts.
     let power = row.figure("power_w").is_some() && row.figure("utilization").is_none();
-    // Likewise a latency at a stated rate of computing: the model computes the rate itself.
+    // The same applies to a latency at a given compute rate: the model computes the rate itself.
     let latency = row.mode() == Mode::Inference && row.figure("compute_rate").is_none();
     let figures: Vec<Figure> = [
         (Figure::TokensPerSec, true),
@@ -185,7 +185,7 @@ fn semi_empirical(
     .into_iter()
     .filter_map(|(figure, wanted)| (wanted && figure.measured(row).is_some()).then_some(figure))
     .collect();
-    // Most rows of a campaign hold no figure that the model predicts.
+    // Most rows of a campaign contain no metric that the model predicts.
     if figures.is_empty() {
         return Vec::new();
     }
@@ -200,7 +200,7 @@ fn semi_empirical(
     )
 }
 
-/// Median of the absolute errors of some judged figures, in percent; before and after.
+/// Number of judged metrics, and the median of their absolute errors before and after, in percent.
 #[must_use]
 pub fn median_errors<'a>(judged: impl IntoIterator<Item = &'a Judged>) -> Option<(usize, f64, f64)> {
     let both: Vec<(f64, f64)> =
@@ -210,7 +210,7 @@ pub fn median_errors<'a>(judged: impl IntoIterator<Item = &'a Judged>) -> Option
     (!both.is_empty()).then(|| (both.len(), median(|both| both.0), median(|both| both.1)))
 }
 
-/// What the guide asks of every measurement: a warm-up left out, a spread below 5 %, 100 samples behind a percentile.
+/// Checks the guide's criteria for measurements: warm-up left out, spread below 5 %, 100 samples behind a percentile.
 #[must_use]
 pub fn criteria(rows: &[Observation]) -> Vec<String> {
     let mut warnings = Vec::new();

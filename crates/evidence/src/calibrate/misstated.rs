@@ -1,4 +1,4 @@
-//! Invalid cells: words instead of numbers, negative counts, unknown modes and formats.
+//! Detection of invalid cells: text instead of numbers, negative counts, unknown modes and formats.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::columns::column;
 use super::observation::number;
 use atlas_core::plan::Format;
 
-/// Settings that count something.
+/// Settings that are counts.
 const COUNTS: [&str; 14] = [
     "num_gpus",
     "tp",
@@ -23,11 +23,11 @@ const COUNTS: [&str; 14] = [
     "num_attention_heads",
     "vocab_size",
 ];
-/// Settings that are numbers of some other kind.
+/// Settings that are other numbers.
 const NUMBERS: [&str; 6] =
     ["generate", "concurrency", "request_rate", "message_bytes", "parameters_billion", "zero_stage"];
 
-/// The format that a word names, also as PyTorch and JAX write it: `torch.bfloat16`.
+/// Parses a number format, also as PyTorch and JAX name it: `torch.bfloat16`.
 #[must_use]
 pub fn format(word: &str) -> Option<Format> {
     let word = word.trim().to_lowercase();
@@ -41,7 +41,7 @@ pub fn format(word: &str) -> Option<Format> {
     })
 }
 
-/// Why the value of a column is implausible; `None` if it is plausible or the column is unknown.
+/// Returns why the value of a column is invalid, or `None` if it is valid or the column is unknown.
 #[must_use]
 pub fn misstated(name: &str, value: &Value) -> Option<String> {
     let column = column(name)?;

@@ -1,7 +1,6 @@
-//! From measurements to better numbers: rows of [`intake`] become coefficients of the calibrated model, parameter by
-//! parameter after the calibration guide (`guide`), and corrections of the analytical engine ([`crate::runs`]);
-//! [`judge`] holds both against the rows, before and after. Pure but for [`sources`], which opens files; nothing here
-//! writes any.
+//! Calibration from measurements. Rows of [`intake`] determine coefficients of the calibrated model, parameter by
+//! parameter as in the calibration guide (`guide`), and corrections of the analytical engine ([`crate::runs`]).
+//! [`judge`] compares both with the rows, before and after. Only [`sources`] opens files, and nothing here writes any.
 
 pub mod bench;
 pub mod check;
@@ -41,16 +40,16 @@ use judge::Judged;
 /// The starting point of a calibration.
 #[derive(Debug, Clone, Default)]
 pub struct Start {
-    /// Coefficients in effect, where a profile has any for the target.
+    /// Current coefficients, if a profile has any for the target.
     pub profile: Option<Arc<Profile>>,
-    /// Efficiency factors in effect.
+    /// Current efficiency factors.
     pub efficiency: Efficiency,
-    /// Corrections in effect.
+    /// Current corrections.
     pub corrections: Option<Arc<Corrections>>,
 }
 
 impl Start {
-    /// The numbers in effect for a target: its entry's, else its profile's.
+    /// Returns the current numbers for a target: those of the target itself, or otherwise those of its profile.
     #[must_use]
     pub fn of(library: &Library, target: &Target) -> Start {
         let profile = library.profile_for(target).ok().map(Arc::clone);
@@ -59,7 +58,7 @@ impl Start {
         Start { profile, efficiency: efficiency.unwrap_or_default(), corrections }
     }
 
-    /// The coefficients in effect, where there are any.
+    /// Returns the current coefficients, if there are any.
     #[must_use]
     pub fn figures(&self) -> Option<Figures> {
         let profile = self.profile.as_ref().filter(|profile| profile.calibrated)?;
@@ -68,37 +67,37 @@ impl Start {
     }
 }
 
-/// What calibration found.
+/// Result of a calibration.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// The name of the target.
+    /// Name of the target.
     pub target: String,
-    /// The parameters found, in the guide's order.
+    /// Parameters found, in the order of the guide.
     pub parameters: Vec<Parameter>,
-    /// Coefficients, fabrics and power after them; `None` if there was nothing to start from.
+    /// Coefficients, fabrics and power after the calibration; `None` if there were none to start from.
     pub figures: Option<Figures>,
-    /// Corrections of the analytical engine's figures.
+    /// Corrections of the metrics of the analytical engine.
     pub corrections: Option<Arc<Corrections>>,
-    /// Efficiency factors in effect, which stay as they are.
+    /// Current efficiency factors, which calibration does not change.
     pub efficiency: Efficiency,
-    /// Measurements with predictions, before and after.
+    /// Measurements with predictions before and after the calibration.
     pub judged: Vec<Judged>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// What the measurements do not determine.
+    /// Parameters that the measurements do not determine.
     pub missing: Vec<Missing>,
-    /// Rows that the analytical engine cannot answer, and why.
+    /// Rows that the analytical engine cannot predict, and why.
     pub refused: Vec<(String, String)>,
 }
 
 impl Outcome {
-    /// Whether anything was found.
+    /// Whether nothing was found.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parameters.is_empty() && self.corrections.is_none()
     }
 
-    /// All that was found, the effects of corrections as parameters too.
+    /// Returns all parameters found, including the effects of corrections.
     #[must_use]
     pub fn all(&self) -> Vec<Parameter> {
         let mut all = self.parameters.clone();
@@ -133,7 +132,7 @@ impl Outcome {
     }
 }
 
-/// Corrections without those under which the runs behind them would be predicted worse, and what was left out.
+/// Removes corrections that would make the predictions of their own runs worse. Also returns messages about those.
 fn sound(found: Corrections, runs: &[Run]) -> (Corrections, Vec<String>) {
     let mut kept = Corrections::on(Arc::clone(&found.accelerator), found.runs.clone());
     let mut worse = Vec::new();
@@ -154,10 +153,10 @@ fn sound(found: Corrections, runs: &[Run]) -> (Corrections, Vec<String>) {
     (kept, worse)
 }
 
-/// Calibrates.
+/// Calibrates the target of `bench` with `rows`.
 #[must_use]
 pub fn calibrate(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Outcome {
-    // Rows of other machines do not help.
+    // Rows of other accelerators do not help.
     let (mut own, mut foreign): (Vec<Observation>, Vec<(String, String)>) = (Vec::new(), Vec::new());
     for row in rows {
         match bench.foreign(row).filter(|_| row.switch("baseline") != Some(true)) {

@@ -1,6 +1,5 @@
-//! One measured row: under which configuration, and what was found. Rows come from CSV, measurement YAML and logs; all of
-//! them are flat names with values before they get here, and [`COLUMNS`](super::columns::COLUMNS)
-//! says which names are understood.
+//! A measured row: its configuration and its measurements. Rows come from CSV, measurement YAML and logs, all of which
+//! are flattened to names and values first. [`COLUMNS`](super::columns::COLUMNS) lists the known names.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +9,23 @@ use super::columns::column;
 use crate::validate::columns::{COLUMNS, Place, canonical};
 use atlas_config::Mode;
 
-/// A measured figure: its mean, how it spreads, of how many.
+/// A measured metric: value, spread, and number of values behind it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// The mean (of a log: the median, which a few slow steps do not move).
+    /// The mean; for logs the median, which is robust against a few slow steps.
     pub value: f64,
     /// Sample standard deviation.
     pub std: Option<f64>,
-    /// Values behind it.
+    /// Number of values behind it.
     pub n: Option<f64>,
-    /// Ends of its 95 % interval.
+    /// Bounds of its 95 % interval.
     pub interval: Option<[f64; 2]>,
     /// 95th percentile of the values behind it, and their mean.
     pub p95_and_mean: Option<[f64; 2]>,
 }
 
 impl Measured {
-    /// A bare number.
+    /// A value without a spread.
     #[must_use]
     pub fn bare(value: f64) -> Measured {
         Measured { value, std: None, n: None, interval: None, p95_and_mean: None }
@@ -38,7 +37,7 @@ impl Measured {
         self.std.map(|std| std / self.value.abs()).filter(|cv| cv.is_finite())
     }
 
-    /// The same thing per unit of something else, or that over it: `by / value` turns times into rates.
+    /// Returns `by / value`, which converts times to rates and vice versa.
     #[must_use]
     pub fn inverted(self, by: f64) -> Measured {
         let rate = by / self.value;
@@ -65,29 +64,30 @@ impl Measured {
 /// A measured row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observation {
-    /// The file, and where in it.
+    /// File, and location within it.
     pub source: String,
     /// Training or inference, if the row states it.
     pub mode: Option<Mode>,
-    /// Settings by name of column; numbers as numbers, words as words.
+    /// Settings by column name, as JSON numbers, strings or booleans.
     settings: BTreeMap<&'static str, Value>,
-    /// Figures by name of column.
+    /// Measured metrics by column name.
     figures: BTreeMap<&'static str, Measured>,
-    /// Cells under the columns of measurement tables, as text.
+    /// Cells of columns of measurement tables, as text.
     typed: BTreeMap<&'static str, String>,
-    /// Bus bandwidth by bytes of the message, GB/s.
+    /// Message size in bytes and bus bandwidth in GB/s.
     pub collective: Vec<(f64, f64)>,
-    /// What kind of log it is.
+    /// Kind of log.
     pub kind: String,
-    /// Whether steps of warm-up were left out, where that can be described.
+    /// Whether warm-up steps were left out, if known.
     pub warmup: Option<bool>,
 }
 
-/// Bytes below which a collective measures latency rather than bandwidth: the guide begins at 1 MB.
+/// Smallest message of which the time is dominated by bandwidth rather than latency, in bytes: the guide begins at 1
+/// MB.
 pub const LARGE_MESSAGE: f64 = 1e6;
 
 impl Observation {
-    /// A row from names and values, and the names that are not understood.
+    /// Creates a row from names and values. Also returns the unknown names.
     #[must_use]
     pub fn of<'a>(
         source: impl Into<String>,
@@ -188,7 +188,7 @@ impl Observation {
         self.warmup = self.warmup.or(self.figure("warmup_steps").map(|steps| steps.value > 0.0));
     }
 
-    /// The figure that a standard deviation without a name belongs to.
+    /// The metric to which a standard deviation without a name belongs.
     fn main(&self) -> Option<&'static str> {
         const ORDER: [&str; 7] = [
             "tokens_per_sec",
@@ -202,13 +202,13 @@ impl Observation {
         ORDER.into_iter().find(|name| self.figures.contains_key(name))
     }
 
-    /// A setting as a number.
+    /// Returns a setting as a number.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<f64> {
         self.settings.get(name).and_then(Value::as_f64)
     }
 
-    /// A setting as a word.
+    /// Returns a setting as text.
     #[must_use]
     pub fn word(&self, name: &str) -> Option<String> {
         match self.settings.get(name)? {
@@ -219,7 +219,7 @@ impl Observation {
         }
     }
 
-    /// A setting as a switch.
+    /// Returns a setting as a boolean.
     #[must_use]
     pub fn switch(&self, name: &str) -> Option<bool> {
         match self.settings.get(name)? {
@@ -234,7 +234,7 @@ impl Observation {
         }
     }
 
-    /// Adds a setting of the user, which takes precedence over the file.
+    /// Adds a setting given by the user, which takes precedence over the file.
     pub fn set(&mut self, name: &'static str, value: Value) {
         if name == "mode" {
             self.mode = None;
@@ -248,31 +248,32 @@ impl Observation {
         self.settle();
     }
 
-    /// Cells that are columns of measurement tables, under the names of those.
+    /// Cells that are columns of measurement tables, by column name.
     pub fn typed(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.typed.iter().map(|(name, text)| (*name, text.as_str()))
     }
 
-    /// A figure; `None` unless it is a positive number.
+    /// Returns a measured metric, if the row has it.
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<Measured> {
         self.figures.get(name).copied()
     }
 
-    /// Whether there is any figure at all.
+    /// Whether the row has no measured metrics.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let beside = ["samples", "std", "warmup_steps"];
         self.figures.keys().all(|name| beside.contains(name)) && self.collective.is_empty()
     }
 
-    /// Ranks, 1 by default.
+    /// Degree of parallelism `name`, 1 by default.
     #[must_use]
     pub fn ranks(&self, name: &str) -> f64 {
         self.number(name).filter(|ranks| *ranks >= 1.0).unwrap_or(1.0)
     }
 
-    /// Accelerators in the run: as stated, else the product of the ranks where any is stated.
+    /// Number of accelerators of the run: as given, or otherwise the product of the degrees of parallelism if any is
+    /// given.
     #[must_use]
     pub fn accelerators(&self) -> Option<f64> {
         let stated = self.number("num_gpus").filter(|n| *n >= 1.0);
@@ -281,7 +282,7 @@ impl Observation {
         stated.or_else(|| known.then(|| names.iter().map(|name| self.ranks(name)).product()))
     }
 
-    /// Tokens per second of the whole run.
+    /// Throughput of the whole run, tokens per second.
     #[must_use]
     pub fn throughput(&self) -> Option<Measured> {
         let whole = self.figure("tokens_per_sec");
@@ -293,7 +294,7 @@ impl Observation {
         whole.or_else(each).or_else(counted).filter(|measured| measured.value.is_finite() && measured.value > 0.0)
     }
 
-    /// Training or inference: as stated, else by what was measured.
+    /// Training or inference: as given, or otherwise derived from the measured metrics.
     #[must_use]
     pub fn mode(&self) -> Mode {
         let serves =
@@ -302,40 +303,40 @@ impl Observation {
         self.mode.unwrap_or(if serves { Mode::Inference } else { Mode::Training })
     }
 
-    /// Settings that identify a configuration, except the named ones.
+    /// Settings that identify a configuration, except those named in `but`.
     #[must_use]
     pub fn alike(&self, but: &[&str]) -> String {
         let settings = self.settings.iter().filter(|(name, _)| !but.contains(name));
         let settings = settings.map(|(name, value)| format!("{name}={value};"));
-        // Of the same cells under the names of tables only what the settings have no name for.
+        // Of the cells of measurement tables, only those without a corresponding setting.
         let typed = self.typed.iter().filter(|(name, _)| column(name).is_none() && place(name).is_scenario());
         settings.chain(typed.map(|(name, text)| format!("{name}={text};"))).collect()
     }
 
-    /// All settings, in order of their names.
+    /// All settings, by name.
     pub fn settings(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.settings.iter().map(|(name, value)| (*name, value))
     }
 
-    /// The most telling name of the row: its file without folders, and where in it.
+    /// Short name of the row: its file without directories, and the location within it.
     #[must_use]
     pub fn short(&self) -> &str {
         self.source.rsplit(['/', '\\']).next().unwrap_or(&self.source)
     }
 }
 
-/// The column of measurement tables that a name is one of.
+/// Column of measurement tables with this name, if any.
 pub(super) fn typed(name: &str) -> Option<&'static str> {
     let name = canonical(name);
     COLUMNS.iter().find(|column| column.name == name).map(|column| column.name)
 }
 
-/// Where the value of a column of measurement tables goes.
+/// Destination of the value of a column of measurement tables.
 fn place(name: &str) -> Place {
     COLUMNS.iter().find(|column| column.name == name).map_or(Place::Record, |column| column.place)
 }
 
-/// A number, a word or a switch as text of a cell.
+/// Converts a number, string or boolean to the text of a cell.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
@@ -345,7 +346,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// Which latency a name is of.
+/// Kind of latency that a name denotes.
 fn latency_group(name: &str) -> Option<&'static str> {
     let head = name.split('.').next().unwrap_or(name);
     match head {
@@ -356,7 +357,7 @@ fn latency_group(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The mode that a word names.
+/// Parses a mode.
 pub(super) fn mode(word: &str) -> Option<Mode> {
     match word.trim().to_lowercase().as_str() {
         "training" | "train" | "pretrain" | "finetune" => Some(Mode::Training),
@@ -365,7 +366,7 @@ pub(super) fn mode(word: &str) -> Option<Mode> {
     }
 }
 
-/// A finite number, also where it is written as text.
+/// Returns a finite number, which may also be given as text.
 pub(super) fn number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Number(number) => number.as_f64(),
@@ -375,7 +376,7 @@ pub(super) fn number(value: &Value) -> Option<f64> {
     number.filter(|number| number.is_finite())
 }
 
-/// A figure: a number, or the statistics of a series as `atlas ingest` writes them.
+/// Parses a measured metric: a number, a list, or the statistics of a series as written by `atlas ingest`.
 fn measured(value: &Value) -> Option<Measured> {
     if let Some(map) = value.as_object() {
         let at = |names: &[&str]| names.iter().find_map(|name| map.get(*name).and_then(number));

@@ -1,4 +1,4 @@
-//! A calibrated parameter: the guide's symbol, its place in a profile, what was found, and how.
+//! A calibrated parameter: its symbol in the guide, its path in the profile, its value, and how it was found.
 
 use std::sync::Arc;
 
@@ -6,31 +6,31 @@ use super::observation::Observation;
 use super::statistics::Estimate;
 use atlas_config::profile::Coefficients;
 
-/// A parameter as it was found.
+/// A calibrated parameter.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Parameter {
-    /// The calibration guide's symbol.
+    /// Symbol in the calibration guide.
     pub symbol: String,
-    /// Its path in the profile.
+    /// Path in the profile.
     pub path: String,
-    /// The value found.
+    /// Value found.
     pub value: f64,
     /// Bounds of the 95 % interval, if the data determine one.
     pub interval: Option<[f64; 2]>,
-    /// Measurements behind it.
+    /// Number of measurements behind it.
     pub n: usize,
-    /// Share of the variance explained, where something was fitted.
+    /// Share of the variance explained, if the value was fitted.
     pub r2: Option<f64>,
-    /// The value before.
+    /// Value before the calibration.
     pub before: Option<f64>,
-    /// How it was found.
+    /// Method by which it was found.
     pub method: String,
-    /// Files it was found in.
+    /// Files with the measurements.
     pub sources: Vec<String>,
 }
 
 impl Parameter {
-    /// A parameter from an estimate and the rows behind it.
+    /// Creates a parameter from an estimate and the rows behind it.
     #[must_use]
     pub fn new<'a>(
         slot: &Slot,
@@ -52,12 +52,12 @@ impl Parameter {
     }
 }
 
-/// The files behind rows, each once.
+/// Files of the rows, without duplicates.
 #[must_use]
 pub fn files<'a>(rows: impl IntoIterator<Item = &'a Observation>) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     for row in rows {
-        // What follows the name is a line, a run or a result within it.
+        // The name may be followed by a line, run or result within the file.
         let file = row.source.split(" result ").next().unwrap_or(&row.source);
         let cut = file.rfind([':', '#']).filter(|at| {
             let rest = file.get(at + 1..).unwrap_or_default();
@@ -74,15 +74,15 @@ pub fn files<'a>(rows: impl IntoIterator<Item = &'a Observation>) -> Vec<String>
 /// The location of a parameter among the coefficients.
 #[derive(Debug, Clone, Copy)]
 pub struct Slot {
-    /// The calibration guide's symbol.
+    /// Symbol in the calibration guide.
     pub symbol: &'static str,
-    /// Its path in the profile.
+    /// Path in the profile.
     pub path: &'static str,
-    /// Reads it.
+    /// Returns the value.
     pub get: fn(&Coefficients) -> f64,
-    /// Writes it.
+    /// Sets the value.
     pub set: fn(&mut Coefficients, f64),
-    /// Valid range; outside of it, the measurement must be wrong.
+    /// Valid range; values outside of it indicate a wrong measurement.
     pub range: [f64; 2],
 }
 
@@ -93,7 +93,7 @@ macro_rules! slots {
             pub const $name: Slot =
                 Slot { symbol: $symbol, path: $path, get: |c| c.$field, set: |c, value| c.$field = value, range: [$low, $high] };
         )+
-        /// Every coefficient that can be calibrated.
+        /// All coefficients that can be calibrated.
         pub const SLOTS: &[Slot] = &[$($name),+];
     };
 }
@@ -119,23 +119,23 @@ slots! {
     PHI_UTIL "phi_util" "power.util_fraction" phi_util [0.0, 1.0];
 }
 
-/// Place of p_node_nominal in a profile.
+/// Path of p_node_nominal in a profile.
 pub const NODE_WATTS: &str = "power.node_nominal_w";
-/// Location of the fabric factors in a profile.
+/// Path of the fabric factors in a profile.
 pub const FABRICS: &str = "communication.fabric_factors";
 
-/// What calibration may change of a profile: coefficients, fabrics, power of a node.
+/// Numbers of a profile that calibration may change: coefficients, fabrics, node power.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
     /// The coefficients.
     pub coefficients: Coefficients,
-    /// gamma_fabric by name.
+    /// gamma_fabric by name of the fabric.
     pub fabrics: Vec<(Arc<str>, f64)>,
-    /// p_node_nominal, where it was measured, W.
+    /// p_node_nominal, W, if measured.
     pub node_watts: Option<f64>,
 }
 
-/// What p_node_nominal can be, W.
+/// Valid range of p_node_nominal, W.
 pub const WATTS: [f64; 2] = [1.0, 1e7];
 
 impl Figures {
@@ -148,7 +148,7 @@ impl Figures {
         parameter.value.is_finite() && (low..=high).contains(&parameter.value)
     }
 
-    /// Writes a parameter to its place, and records the previous value.
+    /// Stores a parameter, and records the previous value in it.
     pub fn take(&mut self, mut parameter: Parameter) -> Parameter {
         if let Some(slot) = SLOTS.iter().find(|slot| slot.path == parameter.path) {
             parameter.before = Some((slot.get)(&self.coefficients));

@@ -1,7 +1,7 @@
-//! Which measurements would reduce the uncertainty most: a linear Gaussian design. Every parameter has a variance, from its
-//! calibration or else a prior; the user's metrics depend on the parameters through their sensitivities; a measurement
-//! determines a combination of parameters up to its own error. The next measurement is chosen greedily: it removes the most of
-//! the remaining variance of the metrics.
+//! Selects the measurements that reduce uncertainty the most, by a linear Gaussian design. Every parameter has a
+//! variance, from its calibration or a prior. The user's metrics depend on the parameters through their sensitivities.
+//! A measurement determines a combination of parameters up to its own error. Measurements are chosen greedily: the next
+//! one removes the most of the remaining variance of the metrics.
 
 use atlas_core::math;
 use serde_json::{Value, json};
@@ -20,15 +20,15 @@ use atlas_core::plan::Engine;
 use atlas_plan::engine::answer::corrected::shares;
 use atlas_plan::scenario::Scenario;
 
-/// A measurement that can be taken.
+/// A possible measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measurement {
-    /// Training on one accelerator, over batch sizes and sequence lengths.
+    /// Training on one accelerator, for several batch sizes and sequence lengths.
     BaseThroughput,
-    /// The same model over tensor-parallel degrees.
+    /// The same model at several degrees of tensor parallelism.
     TensorParallel,
-    /// The same model over pipeline stages.
+    /// The same model at several numbers of pipeline stages.
     PipelineParallel,
     /// Collectives over each fabric.
     Fabrics,
@@ -36,18 +36,18 @@ pub enum Measurement {
     CudaGraphs,
     /// With and without GPUDirect RDMA.
     Gpudirect,
-    /// A hundred runs under virtualisation.
+    /// A hundred runs under virtualization.
     Jitter,
-    /// Latency over batch sizes.
+    /// Latency at several batch sizes.
     Latency,
-    /// Latency percentiles of a server under load, and its throughput.
+    /// Latency percentiles and throughput of a server under load.
     Serving,
-    /// Power at rest and under load.
+    /// Power when idle and under load.
     Power,
 }
 
 impl Measurement {
-    /// All of them.
+    /// All measurements.
     pub const ALL: [Measurement; 10] = [
         Measurement::BaseThroughput,
         Measurement::TensorParallel,
@@ -61,7 +61,7 @@ impl Measurement {
         Measurement::Power,
     ];
 
-    /// Its name, of its scripts too.
+    /// Name, also used for its scripts.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl Measurement {
         }
     }
 
-    /// What it determines, in words.
+    /// Parameters that it determines, for display.
     #[must_use]
     pub fn determines(self) -> &'static str {
         match self {
@@ -95,8 +95,9 @@ impl Measurement {
         }
     }
 
-    /// Coefficients that it tells by themselves, with the relative error of the measurement. Origin: the calibration
-    /// guide, section 10 (B_base 2 %, rho_base 3 %, chi_tp 5 %, lat_min 10 %, p95 8 %); others as the nearest of these.
+    /// Coefficients that it determines directly, with the relative error of the measurement. Source: section 10 of the
+    /// calibration guide (B_base 2 %, rho_base 3 %, chi_tp 5 %, lat_min 10 %, p95 8 %); others like the most similar of
+    /// these.
     fn direct(self) -> &'static [(&'static str, f64)] {
         match self {
             Measurement::BaseThroughput => &[
@@ -124,7 +125,7 @@ impl Measurement {
         }
     }
 
-    /// Runs that the analytical engine is compared with, and of which mode.
+    /// Runs with which the analytical engine is compared, and their mode.
     fn runs(self, target_node: f64) -> (Mode, Vec<Value>) {
         let gpt = |tp: f64, pp: f64, batch: f64, seq: f64| {
             json!({
@@ -158,7 +159,7 @@ impl Measurement {
         }
     }
 
-    /// How long it takes on an idle node, minutes.
+    /// Duration on an idle node, minutes.
     #[must_use]
     pub fn minutes(self) -> f64 {
         match self {
@@ -170,11 +171,11 @@ impl Measurement {
     }
 }
 
-/// The model that the serving script serves: small enough for one accelerator, in the catalog.
+/// Model of the serving script: it is in the catalog and fits on one accelerator.
 pub const SERVED: &str = "llama-3.1-8b";
 
-/// Standard deviation of the logarithm of a coefficient that was never calibrated. Origin: the ranges that the guide
-/// expects, read as 95 % intervals; a factor of two either way where it names none.
+/// Standard deviation of the logarithm of a coefficient that was never calibrated. Source: the expected ranges of the
+/// guide, interpreted as 95 % intervals; a factor of two in either direction if it gives none.
 fn unmeasured(path: &str) -> f64 {
     let of = |low: f64, high: f64| math::ln(high / low) / 2.0 / 1.96;
     match path {
@@ -190,31 +191,31 @@ fn unmeasured(path: &str) -> f64 {
     }
 }
 
-/// One measurement in the order of its worth.
+/// A measurement in the plan.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Step {
-    /// Which.
+    /// The measurement.
     pub measurement: Measurement,
-    /// Expected reduction of the figures' variance, as a share of the initial variance.
+    /// Expected reduction of the variance of the metrics, as a share of the initial variance.
     pub reduction: f64,
-    /// Relative standard deviation of the figures that is left after it and all before it.
+    /// Relative standard deviation of the metrics that remains after it and all previous ones.
     pub left: f64,
 }
 
-/// The order of measurements.
+/// Measurements in the recommended order.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Plan {
-    /// Figures whose uncertainty it reduces, with the current relative standard deviation of each.
+    /// Metrics whose uncertainty the plan reduces, with the current relative standard deviation of each.
     pub figures: Vec<(String, f64)>,
-    /// The root mean square of those.
+    /// Root mean square of these standard deviations.
     pub now: f64,
     /// Measurements, most informative first; those without information about the metrics come last.
     pub steps: Vec<Step>,
-    /// Parameters whose calibration is due by the guide's calendar.
+    /// Parameters that are due for calibration by the guide's calendar.
     pub due: Vec<String>,
 }
 
-/// The parameters in a row: coefficients, fabric and power, and the factors of both modes.
+/// Parameters and their covariance: coefficients, fabric and power, then the effects of both modes.
 struct State {
     paths: Vec<&'static str>,
     covariance: Vec<Vec<f64>>,
@@ -253,7 +254,7 @@ impl State {
         let mut covariance: Vec<Vec<f64>> = (0..n)
             .map(|i| (0..n).map(|j| if i == j { variances.get(i).copied().unwrap_or(0.0) } else { 0.0 }).collect())
             .collect();
-        // What runs have described already of the effects that they share with the rest of the machine.
+        // Covariance of the effects that existing runs share with all runs of the machine.
         let found = outcome.and_then(|outcome| outcome.corrections.as_ref()).or(start.corrections.as_ref());
         for (at, (quantity, _)) in effects().into_iter().enumerate() {
             let Some(found) = found.and_then(|found| found.of(quantity)) else { continue };
@@ -279,7 +280,8 @@ impl State {
         self.covariance.iter().zip(slope).map(|(c, s)| s * row(c)).sum()
     }
 
-    /// Learns a combination of the parameters up to an error of this variance.
+    /// Updates the covariance after observing the combination `slope` of the parameters with an error of variance
+    /// `noise`.
     fn learn(&mut self, slope: &[f64], noise: f64) {
         let moved: Vec<f64> =
             self.covariance.iter().map(|row| row.iter().zip(slope).map(|(c, s)| c * s).sum()).collect();
@@ -297,7 +299,7 @@ impl State {
         Some((0..self.paths.len()).map(|i| f64::from(u8::from(i == at))).collect())
     }
 
-    /// How the logarithm of the throughput of a mode follows the effects.
+    /// Gradient of the logarithm of the throughput of a mode with respect to the effects.
     fn factors(&self, mode: Mode, shares: [f64; 4]) -> Vec<f64> {
         let head = self.paths.len() - 2 * EFFECTS + if mode == Mode::Training { 0 } else { EFFECTS };
         let [a, b, c, d] = shares;
@@ -306,15 +308,15 @@ impl State {
     }
 }
 
-/// Effects of a mode: the cluster's, and one for each class of operators.
+/// Number of effects of a mode: that of the cluster, and one for each class of operators.
 const EFFECTS: usize = 5;
 
-/// The effects that runs of a machine share, by the throughput that they are of, with their variances before any run.
+/// Effects shared by all runs on a machine, by throughput metric, with their variances before any run.
 fn effects() -> [(Quantity, Vec<(&'static str, f64)>); 2] {
     [Quantity::Training, Quantity::Serving].map(|quantity| {
         let c = Components::of(quantity);
         let classes = Class::ALL.into_iter().map(Class::name).zip(c.classes);
-        // Of one machine: its accelerator and its software are the cluster's.
+        // For a single machine, the effects of accelerator and software are part of that of the cluster.
         let machine = ("cluster", c.cluster + c.accelerator + c.software);
         (quantity, std::iter::once(machine).chain(classes).collect())
     })
@@ -325,7 +327,7 @@ fn classes(scenario: &Scenario) -> Option<[f64; 4]> {
     atlas_plan::engine::estimate(scenario).detail.as_ref().map(shares)
 }
 
-/// Plans. With an outcome the uncertainties are those that its measurements leave.
+/// Returns the plan. With an `outcome`, it starts from the uncertainty that remains after its measurements.
 #[must_use]
 pub fn plan(bench: &Bench<'_>, start: &Start, outcome: Option<&Outcome>, today: &str) -> Plan {
     let rows = workload_rows(bench);
@@ -376,15 +378,15 @@ pub fn plan(bench: &Bench<'_>, start: &Start, outcome: Option<&Outcome>, today: 
     Plan { figures: described, now: now.max(0.0).sqrt(), steps, due }
 }
 
-/// A combination of parameters, and the variance of the error up to which it is described.
+/// A combination of parameters, and the variance of the error with which it is observed.
 type Reported = (Vec<f64>, f64);
 
-/// What a measurement would determine.
+/// Returns the combinations that a measurement would determine.
 fn shown_by(bench: &Bench<'_>, measurement: Measurement, state: &State) -> Vec<Reported> {
     let direct = measurement.direct().iter().filter_map(|(path, error)| Some((state.unit(path)?, error * error)));
     let mut all: Vec<Reported> = direct.collect();
     let (mode, runs) = measurement.runs(f64::from(bench.target.accelerators_per_node));
-    // The script's own model, whatever workload the user looks at.
+    // The scripts run their own model, independent of the user's workload.
     let bench = Bench::new(bench.library, bench.target, None);
     for run in runs {
         let Some(fields) = run.as_object() else { continue };
@@ -394,14 +396,14 @@ fn shown_by(bench: &Bench<'_>, measurement: Measurement, state: &State) -> Vec<R
         let quantity = if mode == Mode::Training { Quantity::Training } else { Quantity::Serving };
         let c = Components::of(quantity);
         if let Some(shares) = classes(&scenario) {
-            // Effects specific to the script's model do not apply to others.
+            // Effects that are specific to the model of the script do not apply to other models.
             all.push((state.factors(mode, shares), c.residual + c.model));
         }
     }
     all
 }
 
-/// The workload as a row: the named one, else the first of each mode.
+/// Returns the workload as a row: the given one, or otherwise the first of each mode.
 fn workload_rows(bench: &Bench<'_>) -> Vec<Observation> {
     let first = |mode: Mode| bench.library.workloads().iter().find(|workload| workload.shape.mode == mode);
     let workloads = match bench.workload {
@@ -430,7 +432,7 @@ fn workload_rows(bench: &Bench<'_>) -> Vec<Observation> {
     workloads.iter().map(row).collect()
 }
 
-/// Figures of the calibrated model with their sensitivities to its coefficients.
+/// Returns metrics of the calibrated model with their sensitivities to its coefficients.
 fn calibrated_figures(
     bench: &Bench<'_>,
     start: &Start,

@@ -1,4 +1,4 @@
-//! A measured row as a scenario of either engine: what would have been predicted for it.
+//! Measured rows as scenarios of either engine, to predict them.
 
 use atlas_core::count::Count;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use atlas_plan::engine;
 use atlas_plan::scenario::{FABRIC, Parts, Scenario};
 
 impl Bench<'_> {
-    /// The workload under which the calibrated model sees rows.
+    /// Workload of the scenarios of the calibrated model.
     fn stand_in(&self) -> Option<Arc<Workload>> {
         match self.workload {
             Some(workload) => Some(Arc::clone(workload)),
@@ -32,7 +32,7 @@ impl Bench<'_> {
         }
     }
 
-    /// The documents that an engine's prediction of a row is based on.
+    /// Returns the documents on which an engine's prediction of a row is based.
     #[must_use]
     pub fn parts(&self, row: &Observation, engine: Engine) -> Option<Parts> {
         if engine != Engine::SemiEmpirical {
@@ -41,7 +41,7 @@ impl Bench<'_> {
         Parts::of(self.library, self.target, &self.stand_in()?).ok()
     }
 
-    /// The scenario of the calibrated model before a row is applied over it.
+    /// Scenario of the calibrated model before the settings of a row are applied.
     fn template(&self) -> Option<Scenario> {
         let (target, workload) = (Arc::clone(self.target), self.stand_in()?);
         let mut scenario = Scenario::from_files(&Parts {
@@ -60,7 +60,7 @@ impl Bench<'_> {
         Some(scenario)
     }
 
-    /// The device that a row names, if it is in the catalog and not the target's.
+    /// Accelerator that a row names, if it is in the catalog and not that of the target.
     #[must_use]
     pub fn foreign(&self, row: &Observation) -> Option<String> {
         let own = identifying_part(self.target.accelerator.as_deref()?)?;
@@ -76,14 +76,14 @@ impl Bench<'_> {
         (!words.any(|word| word == own)).then_some(named)
     }
 
-    /// Accelerators of a row. If not stated: those of the whole target for a log, one for a row of a table.
+    /// Number of accelerators of a row. If not given: those of the whole target for a log, one for a row of a table.
     #[must_use]
     pub fn accelerators(&self, row: &Observation) -> f64 {
         let silent = if row.kind.is_empty() { 1.0 } else { self.target.accelerators() };
         row.accelerators().unwrap_or(silent)
     }
 
-    /// The row as the calibrated model sees it, with these coefficients. It needs no model and no datasheet.
+    /// Scenario of a row for the calibrated model, with the given coefficients. It needs no model and no datasheet.
     #[must_use]
     pub fn semi_empirical(&self, row: &Observation, c: &Coefficients, fabrics: &[(Arc<str>, f64)]) -> Option<Scenario> {
         let mut scenario = self.template.get_or_init(|| self.template()).clone()?;
@@ -92,7 +92,7 @@ impl Bench<'_> {
         let factor = factor_of(fabrics, &fabric).or_else(|| factor_of(fabrics, FABRIC));
         scenario.fabric_factor = Some(factor.unwrap_or(1.0));
         scenario.fabric = fabric;
-        // Logs state means, which need not be whole.
+        // Logs contain means, which need not be whole.
         let count = |value: f64| Count::floor(value.round()).max(Count::ONE);
         (scenario.accelerators_per_node, scenario.num_nodes) = (count(self.accelerators(row)), Count::ONE);
         scenario.cuda_graphs = row.switch("cuda_graphs").unwrap_or(scenario.cuda_graphs);
@@ -101,7 +101,7 @@ impl Bench<'_> {
         scenario.microbatch = row.number("batch").map_or(scenario.microbatch, count);
         let shape = &mut scenario.base.shape;
         shape.mode = row.mode();
-        // A row without ranks of its own is one of the workload's where the user named one, else of none.
+        // A row without degrees of parallelism has those of the user's workload if there is one, or otherwise 1.
         let rank = |name: &str, of_workload: Count| match (row.number(name), self.workload) {
             (Some(ranks), _) => count(ranks),
             (None, Some(_)) => of_workload,
@@ -121,10 +121,10 @@ impl Bench<'_> {
         Some(scenario)
     }
 
-    /// The row as the analytical engine sees it.
+    /// Scenario of a row for the analytical engine.
     ///
     /// # Errors
-    /// What the row and the files lack for that.
+    /// Returns which information is missing in the row and the files.
     pub fn analytical(&self, row: &Observation) -> Result<Scenario, String> {
         self.resolved(row).map(|found| found.scenario)
     }
@@ -156,13 +156,13 @@ fn workload_of(document: &serde_json::Value) -> Result<Arc<Workload>, Diagnostic
     workload.map(Arc::new).ok_or(problems)
 }
 
-/// The factor of a fabric, whatever its case.
+/// Factor of a fabric, ignoring case.
 #[must_use]
 pub fn factor_of(fabrics: &[(Arc<str>, f64)], name: &str) -> Option<f64> {
     fabrics.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, factor)| *factor)
 }
 
-/// Under which engine a scenario predicts a figure, if it does.
+/// Returns the scenario's prediction of a metric, if its engine predicts it.
 #[must_use]
 pub fn predicted(scenario: &Scenario, figure: Figure) -> Option<f64> {
     let estimate = engine::estimate(scenario);
@@ -179,7 +179,7 @@ pub fn predicted(scenario: &Scenario, figure: Figure) -> Option<f64> {
     (value.is_finite() && value > 0.0).then_some(value)
 }
 
-/// The interval of the prediction, as factors on it, where the engine knows one.
+/// Interval of the prediction as factors on it, if the engine provides one.
 #[must_use]
 pub fn interval(scenario: &Scenario, figure: Figure) -> Option<[f64; 2]> {
     let detail = engine::estimate(scenario).detail?;

@@ -1,5 +1,5 @@
-//! Observations as rows of measurement tables, and so as scenarios: by the one path that every measured row takes. What a
-//! row does not state is filled from the target, and from the workload that the user names.
+//! Converts observations to rows of measurement tables and to scenarios, by the same path as all measured rows. Missing
+//! settings are taken from the target, and from the workload given by the user.
 
 use atlas_core::math;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::validate::table::Row;
 use atlas_config::{Mode, Workload};
 use atlas_perf::efficiency::Factors;
 
-/// The kind of table that a row of a mode belongs to.
+/// Kind of measurement table for a mode.
 const fn kind(mode: Mode) -> MeasurementKind {
     match mode {
         Mode::Training => MeasurementKind::Training,
@@ -25,7 +25,7 @@ const fn kind(mode: Mode) -> MeasurementKind {
     }
 }
 
-/// The cells of an observation under the names of measurement tables.
+/// Cells of an observation by the column names of measurement tables. Also returns whether they specify the model.
 fn cells(
     bench: &Bench<'_>,
     observed: &Observation,
@@ -89,13 +89,13 @@ fn cells(
                 number(name).map(|value| cells.insert(column, value));
             }
         }
-        // Something that every catalog has, for the workload's own model to take the place of.
+        // Placeholder that every catalog contains; the model of the workload replaces it.
         None => drop(cells.insert("model", "llama-3.1-8b".to_owned())),
     }
     (cells, own)
 }
 
-/// Accelerators of a run: as stated, else the product of its layout, else those of the workload.
+/// Number of accelerators of a run: as given, or otherwise the product of its layout, or that of the workload.
 fn accelerators(bench: &Bench<'_>, observed: &Observation, workload: Option<&Workload>) -> f64 {
     observed.accelerators().unwrap_or_else(|| match workload {
         Some(_) => bench.target.accelerators(),
@@ -103,10 +103,10 @@ fn accelerators(bench: &Bench<'_>, observed: &Observation, workload: Option<&Wor
     })
 }
 
-/// The row of an observation, and its scenario.
+/// Returns the row of an observation, and its scenario.
 ///
 /// # Errors
-/// What the observation and the files lack for that.
+/// Returns which information is missing in the observation and the files.
 pub fn resolve(bench: &Bench<'_>, observed: &Observation) -> Result<(Row, RowScenario), String> {
     if bench.target.accelerator.is_none() {
         return Err(format!("target `{}` names no accelerator", bench.target.name));
@@ -138,8 +138,8 @@ pub fn resolve(bench: &Bench<'_>, observed: &Observation) -> Result<(Row, RowSce
     Ok((row, found))
 }
 
-/// The figure that measures speed: throughput; for requests at a given rate, whose throughput is that rate, the
-/// time of an output token.
+/// The metric that measures speed: throughput, or the time per output token if the request rate, and thus the
+/// throughput, is given.
 #[must_use]
 pub fn pace(row: &Observation) -> Option<(Figure, Measured)> {
     let offered = row.number("request_rate").is_some();
@@ -147,7 +147,7 @@ pub fn pace(row: &Observation) -> Option<(Figure, Measured)> {
     figures.iter().find_map(|figure| Some((*figure, figure.measured(row)?)))
 }
 
-/// Variance of the logarithm of a measured figure, from its stated spread.
+/// Variance of the logarithm of a measured value, from its given spread.
 #[must_use]
 pub fn own_variance(measured: &Measured) -> f64 {
     let of_interval = measured.interval.map(|[low, high]| (high - low) / 2.0 / 1.96 / measured.value);
@@ -156,7 +156,7 @@ pub fn own_variance(measured: &Measured) -> f64 {
     sd * sd
 }
 
-/// The figures of an observation that corrections are learned from, with what each is compared with.
+/// Metrics of an observation from which corrections are determined.
 fn figures(observed: &Observation) -> Vec<(Metric, Measured)> {
     let training = observed.mode() == Mode::Training;
     let offered = observed.number("request_rate").is_some();
@@ -169,8 +169,8 @@ fn figures(observed: &Observation) -> Vec<(Metric, Measured)> {
     [throughput, latency(Metric::Tpot, "tpot_ms"), latency(Metric::Ttft, "ttft_ms")].into_iter().flatten().collect()
 }
 
-/// The runs of all rows. Rows of one configuration are one run, since they share what is peculiar to it: their median
-/// counts. Rows that the engine cannot answer come with the reason.
+/// Returns the runs of all rows. Rows of the same configuration form one run, with their median, because they share its
+/// specific effects. Also returns rows that the engine cannot predict, with the reason.
 #[must_use]
 pub fn runs(
     bench: &Bench<'_>,

@@ -1,4 +1,4 @@
-//! Scripts that take the planned measurements: plain shell, and Slurm batch files that run the same shell on a node.
+//! Scripts for the planned measurements: shell scripts, and Slurm batch files that run them on a node.
 
 use super::plan::{Measurement, SERVED, Step};
 use atlas_config::Target;
@@ -9,34 +9,34 @@ use atlas_plan::scenario::Machine;
 /// A file to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// Its name.
+    /// File name.
     pub name: String,
-    /// Its text.
+    /// Content.
     pub text: String,
-    /// Whether it is a program.
+    /// Whether it is executable.
     pub executable: bool,
 }
 
-/// The programs that the shells run.
+/// Programs that the shell scripts run.
 const TRAIN: &str = include_str!("scripts/measure_train.py");
 const POWER: &str = include_str!("scripts/measure_power.py");
 
-/// What the scripts are written for.
+/// Target of the scripts.
 #[derive(Debug, Clone, Copy)]
 pub struct Site<'a> {
     /// The target.
     pub target: &'a Target,
-    /// Its machine, if it is in the catalog.
+    /// Its accelerator, if it is in the catalog.
     pub machine: Option<&'a Machine>,
 }
 
 impl Site<'_> {
-    /// Accelerators of a node.
+    /// Accelerators per node.
     fn gpus(&self) -> u64 {
         self.target.accelerators_per_node.max(Count::ONE).get().into()
     }
 
-    /// Degrees of two, four, eight, that fit in a node.
+    /// Degrees of parallelism (2, 4, 8) that fit in a node.
     fn degrees(&self) -> Vec<u64> {
         [2, 4, 8].into_iter().filter(|degree| *degree <= self.gpus()).collect()
     }
@@ -46,7 +46,7 @@ impl Site<'_> {
     }
 }
 
-/// All files for these measurements, in their order.
+/// Returns all files for the measurements, in their order.
 #[must_use]
 pub fn scripts(site: &Site<'_>, steps: &[Step]) -> Vec<Script> {
     let mut files = Vec::new();
@@ -78,14 +78,15 @@ fn head(measurement: Measurement) -> String {
     )
 }
 
-/// The content of a script; `None` if the target cannot run it.
+/// Content of a script; `None` if the target cannot run it.
 fn body(site: &Site<'_>, measurement: Measurement) -> Option<String> {
     let (gpus, peak) = (site.gpus(), site.peak());
     let peak = if peak > 0.0 { format!(" --peak-tflops {peak:.1}") } else { String::new() };
     let degrees: Vec<String> = site.degrees().iter().map(u64::to_string).collect();
     let degrees = degrees.join(" ");
     Some(match measurement {
-        // The guide's sweep: model sizes, sequence lengths, batch sizes; what does not fit is left out.
+        // The guide's sweep over model sizes, sequence lengths and batch sizes. Configurations that do not fit are
+        // skipped.
         Measurement::BaseThroughput => format!(
             "# Layers and width of GPT-2 XL; of a part of GPT-J and of Llama 7B whose states fit one accelerator.\nfor model in \"48 \
              1600 25\" \"8 4096 16\" \"8 4096 32\"; do\n  read -r layers hidden heads <<<\"$model\"\n  for seq in 512 1024 2048 4096 \
@@ -155,7 +156,7 @@ fn body(site: &Site<'_>, measurement: Measurement) -> Option<String> {
     })
 }
 
-/// A Slurm batch file around a shell.
+/// Slurm batch file that runs a shell script.
 fn batch(site: &Site<'_>, measurement: Measurement, stem: &str) -> String {
     let nodes = if measurement == Measurement::Gpudirect { 2 } else { 1 };
     let gpus = match measurement {

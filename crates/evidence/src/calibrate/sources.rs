@@ -12,13 +12,13 @@ use super::observation::Observation;
 use crate::validate::columns::{COLUMNS as TYPED, canonical};
 use atlas_ingest::{Context, Warmup, files_below};
 
-/// A setting by name, and its value.
+/// Name and value of a setting.
 pub type Label = (&'static str, Value);
 
 /// Reads `NAME=VALUE`, as in `--set` and after a file name.
 ///
 /// # Errors
-/// Unknown setting, with the nearest known one.
+/// Returns an error for an unknown setting, with the most similar known one, and for an invalid value.
 pub fn label(text: &str) -> Result<Label, String> {
     let Some((name, value)) = text.split_once('=') else {
         return Err(format!("\"{text}\": expected NAME=VALUE"));
@@ -54,26 +54,26 @@ pub fn label(text: &str) -> Result<Label, String> {
 pub struct Named {
     /// The path.
     pub path: PathBuf,
-    /// Settings that apply to all of its rows.
+    /// Settings that apply to all rows of the file.
     pub labels: Vec<Label>,
 }
 
-/// What was read.
+/// Rows and messages from reading files.
 #[derive(Debug, Clone, Default)]
 pub struct Found {
-    /// The rows.
+    /// Rows with measurements.
     pub rows: Vec<Observation>,
-    /// What the reader should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
     /// Files without measurements, and why.
     pub problems: Vec<String>,
 }
 
 impl Named {
-    /// Reads an argument.
+    /// Parses a command-line argument.
     ///
     /// # Errors
-    /// A problem with the settings after the path.
+    /// Returns an error for invalid settings after the path.
     pub fn parse(argument: &str) -> Result<Named, String> {
         let whole = Path::new(argument);
         let parts = argument.rsplit_once(':').filter(|(_, rest)| rest.contains('=') && !whole.exists());
@@ -83,7 +83,7 @@ impl Named {
         Ok(Named { path: PathBuf::from(path), labels })
     }
 
-    /// The rows of the file, or of all files in the directory, where files of other kinds are skipped.
+    /// Reads the rows of the file, or of all files in the directory, where files without measurements are skipped.
     #[must_use]
     pub fn read(&self, warmup: Warmup) -> Found {
         let mut found = Found::default();

@@ -1,37 +1,37 @@
-//! Robust estimates with intervals: location, regression on one to three variables with coefficients that cannot be
-//! negative, quantile ratios. Small and deterministic: same data in, same figures out.
+//! Robust estimates with intervals: location, regression on one to three variables with non-negative coefficients,
+//! quantile ratios. Deterministic: the same data give the same results.
 
 use atlas_core::math;
 use atlas_ingest::series::quantile;
 
-/// A value with its 95 % interval, where there is one.
+/// A value with its 95 % interval, if there is one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The value.
+    /// The estimate.
     pub value: f64,
-    /// Ends of the 95 % interval; `None` if it cannot be determined.
+    /// Bounds of the 95 % interval; `None` if it cannot be determined.
     pub interval: Option<[f64; 2]>,
-    /// Measurements behind it.
+    /// Number of measurements behind it.
     pub n: usize,
-    /// Share of the variance explained, where something was fitted.
+    /// Share of the variance explained, if it was fitted.
     pub r2: Option<f64>,
 }
 
 impl Estimate {
-    /// The same in other units.
+    /// Multiplies the estimate by `by`.
     #[must_use]
     pub fn scaled(self, by: f64) -> Estimate {
         let interval = self.interval.map(|[low, high]| [(low * by).min(high * by), (low * by).max(high * by)]);
         Estimate { value: self.value * by, interval, ..self }
     }
 
-    /// Shifted.
+    /// Adds `by` to the estimate.
     #[must_use]
     pub fn plus(self, by: f64) -> Estimate {
         Estimate { value: self.value + by, interval: self.interval.map(|[low, high]| [low + by, high + by]), ..self }
     }
 
-    /// The exponential of an estimate on a logarithmic scale.
+    /// Returns the exponential of an estimate on a logarithmic scale.
     #[must_use]
     pub fn exp(self) -> Estimate {
         Estimate {
@@ -41,14 +41,14 @@ impl Estimate {
         }
     }
 
-    /// Clamped to a lower bound, including the interval.
+    /// Clamps the estimate and its interval to the lower bound `low`.
     #[must_use]
     pub fn at_least(self, low: f64) -> Estimate {
         let interval = self.interval.map(|[a, b]| [a.max(low), b.max(low)]);
         Estimate { value: self.value.max(low), interval, ..self }
     }
 
-    /// The interval widened by errors of its own, independent of it: halves of their widths, in the value's unit.
+    /// Widens the interval by independent errors, given as half widths in the unit of the value.
     #[must_use]
     pub fn widened(self, halves: &[f64]) -> Estimate {
         let interval = self.interval.map(|[low, high]| {
@@ -67,7 +67,8 @@ impl Estimate {
     }
 }
 
-/// The two-sided 95 % quantile of Student's t (Hill 1970, algorithm 396 of the CACM; exact for 1 and 2 degrees).
+/// Two-sided 95 % quantile of Student's t distribution (Hill 1970, algorithm 396 of the CACM; exact for 1 and 2 degrees
+/// of freedom).
 #[must_use]
 pub fn student(df: usize) -> f64 {
     const P: f64 = 0.05;
@@ -103,18 +104,18 @@ pub fn student(df: usize) -> f64 {
     }
 }
 
-/// Standard deviations at which Huber's function becomes linear: 95 % efficient for normal errors.
+/// Multiple of the standard deviation at which Huber's function becomes linear: 95 % efficient for normal errors.
 const HUBER: f64 = 1.345;
-/// Maximum rounds of reweighting; it converges in fewer.
+/// Maximum number of reweighting rounds; it converges in fewer.
 const ROUNDS: usize = 40;
 
-/// The median; NaN for an empty sample.
+/// Median; NaN for an empty sample.
 #[must_use]
 pub fn median(values: &[f64]) -> f64 {
     quantile(&mut values.to_vec(), 0.5)
 }
 
-/// The center of values by Huber's estimator, with its interval. `None` without values; one value has no interval.
+/// Center of `values` by Huber's estimator, with its interval. `None` without values; a single value has no interval.
 #[must_use]
 pub fn location(values: &[f64]) -> Option<Estimate> {
     let rows: Vec<Vec<f64>> = values.iter().map(|_| Vec::new()).collect();
@@ -124,32 +125,32 @@ pub fn location(values: &[f64]) -> Option<Estimate> {
     Some(center)
 }
 
-/// As [`location`], of positive values on their logarithms: the center of factors.
+/// Like [`location`], on the logarithms of positive values: the center of factors.
 #[must_use]
 pub fn factor(values: &[f64]) -> Option<Estimate> {
     let logs: Vec<f64> = values.iter().filter(|value| **value > 0.0).map(|value| math::ln(*value)).collect();
     location(&logs).map(Estimate::exp)
 }
 
-/// A regression: an intercept and slopes.
+/// Result of a regression: an intercept and slopes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
-    /// Intercept, then slopes; what was held at 0 is 0.
+    /// Intercept, then slopes; 0 for excluded coefficients and those held at the bound 0.
     pub beta: Vec<f64>,
-    /// The same without the bound at 0.
+    /// Coefficients without the bound at 0.
     free: Vec<f64>,
-    /// Covariance of the free coefficients, robust.
+    /// Robust covariance of the free coefficients.
     covariance: Vec<Vec<f64>>,
-    /// Degrees of freedom left.
+    /// Remaining degrees of freedom.
     pub df: usize,
     /// Share of the variance explained.
     pub r2: Option<f64>,
-    /// Observations.
+    /// Number of observations.
     pub n: usize,
 }
 
 impl Fit {
-    /// One coefficient with its interval.
+    /// Returns one coefficient with its interval.
     #[must_use]
     pub fn estimate(&self, index: usize) -> Option<Estimate> {
         let value = *self.beta.get(index)?;
@@ -158,13 +159,14 @@ impl Fit {
         let half = student(self.df) * sd;
         let interval = (self.df > 0 && half.is_finite()).then(|| {
             let (low, high) = (free - half, free + half);
-            // A coefficient held at its bound: the interval reaches to where it could have been.
+            // For a coefficient held at its bound, the interval extends to the values it could have had.
             if value == free { [low, high] } else { [low.max(0.0).min(value), high.max(value)] }
         });
         Some(Estimate { value, interval, n: self.n, r2: self.r2 })
     }
 
-    /// A function of the coefficients with its interval by the delta method; `gradient` is taken numerically.
+    /// Returns a function of the coefficients with its interval by the delta method. The gradient is computed
+    /// numerically.
     #[must_use]
     pub fn derived(&self, function: impl Fn(&[f64]) -> f64) -> Option<Estimate> {
         let value = function(&self.beta);
@@ -193,16 +195,16 @@ impl Fit {
     }
 }
 
-/// Regresses `ys` on an intercept and the columns of `xs` by Huber's M-estimator. `wanted` says which coefficients there
-/// are (the first is the intercept); with `nonnegative` none falls below 0 (the best of all active sets). None where the
-/// data cannot tell them apart.
+/// Regresses `ys` on an intercept and the columns of `xs` by Huber's M-estimator. `wanted` selects the coefficients
+/// (the first is the intercept). With `nonnegative`, no coefficient is below 0 (the best of all active sets). Returns
+/// `None` if the data do not determine the coefficients.
 #[must_use]
 pub fn regress(xs: &[Vec<f64>], ys: &[f64], wanted: &[bool], nonnegative: bool) -> Option<Fit> {
     weighted(xs, ys, &vec![1.0; ys.len()], wanted, nonnegative)
 }
 
-/// As [`regress`], of observations whose errors are of different size: each row counts by its `scales`, the inverse of
-/// its error's.
+/// Like [`regress`], for observations with errors of different size. `scales` holds the weight of each row: the inverse
+/// of its error.
 #[must_use]
 pub fn weighted(xs: &[Vec<f64>], ys: &[f64], scales: &[f64], wanted: &[bool], nonnegative: bool) -> Option<Fit> {
     let scaled: Vec<f64> = ys.iter().zip(scales).map(|(y, scale)| y * scale).collect();
@@ -252,7 +254,7 @@ pub fn weighted(xs: &[Vec<f64>], ys: &[f64], scales: &[f64], wanted: &[bool], no
     })
 }
 
-/// Huber's estimate with the columns of `active`: coefficients, weights, scale.
+/// Huber's estimate with the columns `active`: coefficients, weights, scale.
 fn robust(design: &[Vec<f64>], ys: &[f64], active: &[usize]) -> Option<(Vec<f64>, Vec<f64>, f64)> {
     let rows: Vec<Vec<f64>> =
         design.iter().map(|row| active.iter().filter_map(|index| row.get(*index).copied()).collect()).collect();
@@ -280,7 +282,7 @@ fn robust(design: &[Vec<f64>], ys: &[f64], active: &[usize]) -> Option<(Vec<f64>
     Some((beta, weights, scale))
 }
 
-/// The best fit of all in which no coefficient is negative: there are few columns, so every set of them is tried.
+/// Returns the best fit without negative coefficients. There are few columns, so all subsets of them are tried.
 fn active_set(design: &[Vec<f64>], ys: &[f64], k: usize) -> Option<Vec<f64>> {
     let mut best: Option<(f64, Vec<f64>)> = None;
     for set in 0..1_usize << k {
@@ -309,7 +311,7 @@ fn active_set(design: &[Vec<f64>], ys: &[f64], k: usize) -> Option<Vec<f64>> {
     best.map(|(_, beta)| beta)
 }
 
-/// Weighted normal equations.
+/// Matrix of the weighted normal equations.
 fn normal(rows: &[Vec<f64>], weights: &[f64]) -> Vec<Vec<f64>> {
     let k = rows.first().map_or(0, Vec::len);
     (0..k)
@@ -335,7 +337,7 @@ fn solve(rows: &[Vec<f64>], ys: &[f64], weights: &[f64]) -> Option<Vec<f64>> {
     Some(inverse.iter().map(|row| row.iter().zip(&right).map(|(a, b)| a * b).sum()).collect())
 }
 
-/// The covariance of Huber's estimate (Huber 1981, section 7.6, with his correction for few observations).
+/// Covariance of Huber's estimate (Huber 1981, section 7.6, with his correction for few observations).
 fn covariance(design: &[Vec<f64>], ys: &[f64], beta: &[f64], weights: &[f64], scale: f64) -> Option<Vec<Vec<f64>>> {
     let (n, k) = (ys.len() as f64, beta.len() as f64);
     let residuals: Vec<f64> =
@@ -349,7 +351,7 @@ fn covariance(design: &[Vec<f64>], ys: &[f64], beta: &[f64], weights: &[f64], sc
     Some(inverse.into_iter().map(|row| row.into_iter().map(|value| value * variance).collect()).collect())
 }
 
-/// The inverse of a small symmetric matrix by Gauss and Jordan with pivots; `None` if it is singular.
+/// Inverse of a small symmetric matrix by Gauss-Jordan elimination with pivoting; `None` if it is singular.
 #[must_use]
 pub fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     let n = matrix.len();
@@ -384,11 +386,11 @@ pub fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     Some(matrix.into_iter().map(|row| row.into_iter().skip(n).collect()).collect())
 }
 
-/// Resamples of the bootstrap.
+/// Number of bootstrap resamples.
 const RESAMPLES: usize = 999;
 
-/// A statistic of a sample with its 95 % interval by the percentile bootstrap (Efron 1979); the seed is fixed, so that
-/// the same file gives the same interval.
+/// Returns a statistic of a sample with its 95 % interval by the percentile bootstrap (Efron 1979). The seed is fixed,
+/// so that the same file gives the same interval.
 #[must_use]
 pub fn bootstrap(values: &[f64], statistic: impl Fn(&mut Vec<f64>) -> f64) -> Option<Estimate> {
     if values.is_empty() {
@@ -459,7 +461,7 @@ mod tests {
         for n in [4, 8, 30] {
             let covered = (0..1000)
                 .filter(|_| {
-                    // Normal by Box and Muller.
+                    // Normal by the Box-Muller transform.
                     let values: Vec<f64> = (0..n)
                         .map(|_| {
                             let (u, v) = (uniform().max(1e-12), uniform());

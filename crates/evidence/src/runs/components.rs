@@ -1,47 +1,47 @@
-//! How large effects usually are: variances on the logarithm of measured over predicted.
+//! Typical sizes of effects: variances on the logarithm of measured over predicted.
 //!
-//! Meaning: `cluster` is the variance between sources; `accelerator`, `software` and `model` those between accelerators,
-//! software families and models of one source; `classes` those of slopes on the shares of time in compute, memory
-//! traffic, communication and the host; `configuration` that of what a configuration shares with others of much the same
-//! shape, where likeness falls as exp(−`falloff` × distance). These are the variances where the shipped estimate is about
-//! ± 25 % uncertain; elsewhere effects are in proportion to the power `growth` of the uncertainty. `residual` is the variance
-//! of one configuration around all effects.
-//! `reach` is the number of standard deviations within which nine of ten runs of a source lie that the other sources were
+//! `cluster` is the variance between sources. `accelerator`, `software` and `model` are those between accelerators,
+//! software families and models of one source. `classes` are those of slopes on the shares of time in compute, memory
+//! traffic, communication and the host. `configuration` is the variance of the effect that a configuration shares with
+//! others of similar shape; similarity decreases as exp(−`falloff` × distance). These variances apply where the shipped
+//! estimate has an uncertainty of about ± 25 %; elsewhere effects are proportional to the uncertainty to the power of
+//! `growth`. `residual` is the variance of one configuration around all effects. `reach` is the number of standard
+//! deviations within which nine of ten runs of a source lie if it was calibrated without the other sources.
 //! calibrated without.
-//!
-//! Origin: the values under which three runs of a source, or of one accelerator and software of it, predict the rest of it
-//! with the smallest error, over the shipped measurements. `cargo xtask variance-components` estimates them anew and writes
+//! Source: the values with which three runs of a source, or of one accelerator and software of it, predict the rest of
+//! it with the smallest error, over the shipped measurements. `cargo xtask variance-components` estimates them again
+//! and writes this table.
 //! this table.
 
 use atlas_config::corrections::Quantity;
 
-/// Variances of one quantity.
+/// Variance components of one quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Components {
-    /// Between sources.
+    /// Variance between sources.
     pub cluster: f64,
-    /// Between accelerators of a source.
+    /// Variance between accelerators of a source.
     pub accelerator: f64,
-    /// Between software families of a source.
+    /// Variance between software families of a source.
     pub software: f64,
-    /// Between models of a source.
+    /// Variance between models of a source.
     pub model: f64,
-    /// Of the slopes on shares of the time: compute, memory, network, host.
+    /// Variances of the slopes on shares of the time: compute, memory, network, host.
     pub classes: [f64; 4],
-    /// Of what a configuration shares with others like it.
+    /// Variance of the effect that a configuration shares with similar ones.
     pub configuration: f64,
-    /// How fast likeness falls with the distance of two configurations.
+    /// Rate at which similarity decreases with the distance of two configurations.
     pub falloff: f64,
-    /// Of a configuration on its own.
+    /// Variance of a single configuration.
     pub residual: f64,
-    /// Standard deviations to the end of a 90 % interval.
+    /// Number of standard deviations to the bounds of a 90 % interval.
     pub reach: f64,
-    /// The power of the shipped estimate's uncertainty that effects are in proportion to.
+    /// Exponent of the uncertainty of the shipped estimate to which effects are proportional.
     pub growth: f64,
 }
 
 impl Components {
-    /// The shipped table's row of a quantity.
+    /// Returns the components of a quantity from the shipped table.
     #[must_use]
     pub fn of(quantity: Quantity) -> Components {
         match quantity {

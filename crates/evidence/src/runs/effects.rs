@@ -1,5 +1,5 @@
-//! Effects of a cluster on the logarithm of measured over predicted, each with a prior as wide as such
-//! effects usually are.
+//! Effects of a cluster on the logarithm of measured over predicted, each with a prior as wide as such effects usually
+//! are.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,12 @@ use super::Run;
 use super::components::Components;
 use super::matrix::Cholesky;
 
-/// Degrees of freedom of the likelihood (Student's t): a run far from all others weighs little.
+/// Degrees of freedom of the likelihood (Student's t), which gives little weight to a run far from all others.
 const TAILS: f64 = 4.0;
-/// Rounds of reweighting; runs are few and it settles fast.
+/// Number of reweighting rounds. There are few runs, and it converges quickly.
 const ROUNDS: usize = 12;
 
-/// The effects that runs show, with the variance that each has before anything is measured.
+/// Returns the effects of the runs, with the prior variance of each.
 fn factors(runs: &[&Run], c: &Components) -> Vec<(Factor, f64)> {
     let names = |name: fn(&Run) -> &String| sort::filled::<BTreeSet<_>, _>(runs.iter().map(|run| name(run)));
     let mut all = vec![(Factor::Cluster, c.cluster)];
@@ -45,7 +45,8 @@ fn factors(runs: &[&Run], c: &Components) -> Vec<(Factor, f64)> {
     all
 }
 
-/// The correction that runs of one quantity give; `None` without runs, or where such effects do not carry over.
+/// Returns the correction determined by runs of one quantity; `None` without runs, or if no effect has a prior
+/// variance.
 #[must_use]
 pub fn correction(runs: &[&Run], c: &Components) -> Option<Correction> {
     if runs.is_empty() {
@@ -60,7 +61,7 @@ pub fn correction(runs: &[&Run], c: &Components) -> Option<Correction> {
     let weight = |factor: &Factor, one: &Features<'_>| grown(one.uncertainty, c.growth) * factor.weight(one);
     let in_runs: Vec<Vec<f64>> =
         factors.iter().map(|(factor, _)| features.iter().map(|one| weight(factor, one)).collect()).collect();
-    // Prior covariance of every effect with every run, and of the runs among themselves.
+    // Prior covariance of every effect with every run, and between runs.
     let with_runs: Vec<Vec<f64>> = factors
         .iter()
         .zip(&in_runs)
@@ -118,7 +119,7 @@ pub fn correction(runs: &[&Run], c: &Components) -> Option<Correction> {
     })
 }
 
-/// The corrections that runs of one accelerator give, of every quantity that they measured.
+/// Returns the corrections determined by runs on one accelerator, for every quantity that they measured.
 #[must_use]
 pub fn corrections(runs: &[Run], table: impl Fn(Quantity) -> Components) -> Corrections {
     let accelerator = runs.first().map(|run| run.accelerator.as_str()).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What a few runs are worth: every source with enough runs is calibrated with a few of them and judged on the rest, by
-//! variance components that were estimated without it.
+//! Measures the benefit of a few runs: every source with enough runs is calibrated with a few of them and evaluated on
+//! the rest, using variance components that were estimated without it.
 
 use atlas_core::math;
 use std::collections::BTreeMap;
@@ -17,10 +17,10 @@ use crate::calibrate::statistics::median;
 use crate::validate::ValidateError;
 use crate::validate::report::{Stats, stats};
 
-/// Draws of each cluster: which runs happen to be measured first differs.
+/// Number of draws per cluster, which differ in the runs that are used for calibration.
 const DRAWS: u64 = 10;
 
-/// A run predicted before and after calibration, as ln(measured / predicted).
+/// A run predicted before and after calibration; errors as ln(measured / predicted).
 #[derive(Debug, Clone, Copy)]
 struct Judged {
     before: f64,
@@ -30,46 +30,46 @@ struct Judged {
     sd: f64,
 }
 
-/// Errors before and after.
+/// Errors before and after calibration.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
-    /// The cluster; empty for all.
+    /// Name of the cluster; empty for all clusters together.
     pub cluster: String,
-    /// Its runs.
+    /// Number of its runs.
     pub runs: usize,
     /// Errors of the shipped predictions.
     pub before: Stats,
     /// Errors after calibration.
     pub after: Stats,
-    /// Errors where each run is corrected by one factor, the median of all other runs of its cluster: about the best that a
-    /// correction can do that is the same for the whole cluster.
+    /// Errors if each run is corrected by a single factor, the median of all other runs of its cluster. This is about
+    /// the best that a correction can achieve that is the same for the whole cluster.
     pub factor: Stats,
-    /// Share of the measurements inside the shipped 90 % interval.
+    /// Share of the measurements within the shipped 90 % interval.
     pub covered_before: f64,
-    /// Share inside the interval after calibration.
+    /// Share of the measurements within the interval after calibration.
     pub covered_after: f64,
-    /// Median of upper over lower end, shipped.
+    /// Median ratio of upper to lower bound of the shipped interval.
     pub width_before: f64,
-    /// The same after calibration.
+    /// Median ratio of upper to lower bound of the interval after calibration.
     pub width_after: f64,
 }
 
-/// The experiment of one quantity.
+/// Result of the experiment for one quantity.
 #[derive(Debug, Clone, Serialize)]
 pub struct Experiment {
     /// Key of the quantity.
     pub quantity: &'static str,
-    /// What counts as a cluster.
+    /// Definition of a cluster.
     pub cluster: Cluster,
-    /// Runs that each cluster was calibrated with.
+    /// Number of runs with which each cluster was calibrated.
     pub after_runs: usize,
-    /// All judged runs.
+    /// Errors over all evaluated runs.
     pub total: Outcome,
-    /// By cluster.
+    /// Errors by cluster.
     pub clusters: Vec<Outcome>,
 }
 
-/// Judges the rest of a cluster after calibration with some of its runs, draw by draw.
+/// Evaluates the rest of a cluster after calibration with `count` of its runs, for every draw.
 fn judge(runs: &[&Run], count: usize, c: &Components) -> Vec<Judged> {
     let mut all = Vec::new();
     for draw in 1..=DRAWS {
@@ -91,7 +91,7 @@ fn judge(runs: &[&Run], count: usize, c: &Components) -> Vec<Judged> {
     all
 }
 
-/// What remains of each run, as ln(measured / predicted), after the median of the others of its cluster.
+/// Residual of each run as ln(measured / predicted), after correction by the median of the other runs of its cluster.
 fn without_factor(runs: &[&Run]) -> Vec<f64> {
     let logs: Vec<f64> = runs.iter().map(|run| run.log_ratio()).collect();
     let others = |at: usize| -> Vec<f64> {
@@ -106,7 +106,7 @@ fn outcome(cluster: &str, runs: usize, judged: &[(Judged, f64)], remains: &[f64]
         judged.iter().filter(|one| held(one)).count() as f64 / judged.len().max(1) as f64
     };
     let typical = |value: &dyn Fn(&(Judged, f64)) -> f64| median(&judged.iter().map(value).collect::<Vec<f64>>());
-    // What is known of other clusters still holds where it says more.
+    // The shipped interval still holds where it is narrower.
     let after = |one: &(Judged, f64)| {
         let ([low, high], half) = (one.0.interval, one.0.sd * one.1);
         [low.max(-half), high.min(half)]
@@ -124,7 +124,8 @@ fn outcome(cluster: &str, runs: usize, judged: &[(Judged, f64)], remains: &[f64]
     }
 }
 
-/// The weighted quantile of standardized errors that nine of ten lie within; a source counts by the root of its runs.
+/// Returns the weighted 90 % quantile of the standardized errors. A source has the weight of the square root of its
+/// number of runs.
 fn reach<'j>(sources: impl Iterator<Item = &'j Vec<Judged>>) -> f64 {
     let mut all: Vec<(f64, f64)> = Vec::new();
     for judged in sources {
@@ -141,7 +142,7 @@ fn reach<'j>(sources: impl Iterator<Item = &'j Vec<Judged>>) -> f64 {
     at.map_or(1.645, |one| one.0)
 }
 
-/// Sources with enough runs.
+/// Names of sources with at least `least` runs.
 fn judged_sources(runs: &[Run], least: usize) -> Vec<&str> {
     let names = Cluster::Source.group(runs, least).into_values();
     names.filter_map(|runs| runs.first().map(|run| run.source.as_str())).collect()
@@ -150,7 +151,7 @@ fn judged_sources(runs: &[Run], least: usize) -> Vec<&str> {
 /// Estimates the components of a quantity from the shipped measurements.
 ///
 /// # Errors
-/// Measurements that cannot be read.
+/// Returns an error if the measurements cannot be read.
 pub fn components(quantity: Quantity) -> Result<Components, ValidateError> {
     let runs = shipped_runs(quantity)?;
     let sources = Cluster::Source.group(&runs, ENOUGH);
@@ -160,10 +161,11 @@ pub fn components(quantity: Quantity) -> Result<Components, ValidateError> {
     Ok(Components { reach: reach(judged.iter()), ..whole })
 }
 
-/// Runs the experiment by each kind of cluster, every source judged by components that are estimated without it.
+/// Runs the experiment for each kind of cluster. Every source is evaluated with components that were estimated without
+/// it.
 ///
 /// # Errors
-/// Measurements that cannot be read.
+/// Returns an error if the measurements cannot be read.
 pub fn run(quantity: Quantity, kinds: &[Cluster], after_runs: usize) -> Result<Vec<Experiment>, ValidateError> {
     let runs = shipped_runs(quantity)?;
     let names = judged_sources(&runs, ENOUGH);
@@ -173,13 +175,13 @@ pub fn run(quantity: Quantity, kinds: &[Cluster], after_runs: usize) -> Result<V
     Ok(kinds.iter().map(|kind| judged(&runs, quantity, *kind, after_runs, of)).collect())
 }
 
-/// The experiment with the shipped table of components, which has seen the sources: at once, for tests.
+/// Like [`run`], but with the shipped table of components, which was estimated from these sources. Fast, for tests.
 #[must_use]
 pub fn with_table(runs: &[Run], quantity: Quantity, cluster: Cluster, after_runs: usize) -> Experiment {
     judged(runs, quantity, cluster, after_runs, |_| Components::of(quantity))
 }
 
-/// A cluster with its source, how its runs were judged, and what remains after one factor.
+/// A cluster with its source, the evaluation of its runs, and their residuals after correction by one factor.
 struct JudgedCluster<'a> {
     name: &'a str,
     source: &'a str,
@@ -187,7 +189,7 @@ struct JudgedCluster<'a> {
     remains: Vec<f64>,
 }
 
-/// Every cluster, judged by the components that its source is given.
+/// Evaluates every cluster with the components of its source.
 fn judged(
     runs: &[Run],
     quantity: Quantity,
@@ -204,7 +206,7 @@ fn judged(
             Some(JudgedCluster { name, source, judged, remains: without_factor(runs) })
         })
         .collect();
-    // The reach, too, is that of the other sources.
+    // The reach is also estimated from the other sources.
     let with_reach = |one: &JudgedCluster<'_>| -> Vec<(Judged, f64)> {
         let others = clusters.iter().filter(|other| other.source != one.source);
         let reach = reach(others.map(|other| &other.judged));

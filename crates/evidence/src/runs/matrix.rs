@@ -2,14 +2,14 @@
 
 use atlas_core::math;
 
-/// A symmetric positive definite matrix, factored as L·Lᵀ.
+/// Cholesky factor L of a symmetric positive definite matrix L·Lᵀ.
 #[derive(Debug, Clone)]
 pub struct Cholesky {
     rows: Vec<Vec<f64>>,
 }
 
 impl Cholesky {
-    /// Factors a matrix given by its rows; `None` if it is not positive definite.
+    /// Factors a matrix given by its rows. Returns `None` if it is not positive definite.
     #[must_use]
     pub fn of(matrix: &[Vec<f64>]) -> Option<Cholesky> {
         let mut rows: Vec<Vec<f64>> = Vec::with_capacity(matrix.len());

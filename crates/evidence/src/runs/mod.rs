@@ -1,11 +1,11 @@
 //! Calibration from a few runs of one cluster.
 //!
-//! A run is a measured row, resolved to a scenario as every row is. What it says is the logarithm of measured over
-//! predicted. A hierarchical model splits that into effects of the cluster, the accelerator, the software, the model and
-//! the classes of operators that the time goes into, and of the measured configurations themselves ([`effects`]). How
-//! large such effects usually are is estimated from the shipped measurements ([`variance`]) and kept in a table
-//! ([`components`]); so a few runs move a prediction only as far as they can tell. [`experiment`] measures what that is
-//! worth on clusters that the table has not seen.
+//! A run is a measured row, resolved to a scenario like every row. Its observation is the logarithm of measured over
+//! predicted. A hierarchical model splits this into effects of the cluster, the accelerator, the software, the model,
+//! the classes of operators in which the time is spent, and the measured configurations themselves ([`effects`]). The
+//! typical sizes of such effects are estimated from the shipped measurements ([`variance`]) and kept in a table
+//! ([`components`]), so that a few runs change predictions only as far as they are informative. [`experiment`] measures
+//! the benefit on clusters from which the table was not estimated.
 
 pub mod components;
 pub mod effects;
@@ -24,40 +24,40 @@ use crate::validate::case::{self, Metric, RowScenario, measured};
 use crate::validate::table::Row;
 use crate::validate::{MeasurementKind, ValidateError, shipped, table};
 
-/// One measured figure of a run, and its prediction.
+/// A measured metric of a run, and its prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// Its name.
+    /// Identifier of the run.
     pub id: String,
-    /// Who measured it; runs of one source may share effects.
+    /// Publisher of the measurement; runs of one source may share effects.
     pub source: String,
-    /// What was measured.
+    /// Quantity that was measured.
     pub quantity: Quantity,
-    /// Its value.
+    /// Measured value.
     pub measured: f64,
-    /// What the shipped engine predicts.
+    /// Prediction of the shipped engine.
     pub predicted: f64,
-    /// Ends of the prediction's 90 % interval, as logarithms of measured over predicted.
+    /// Bounds of the 90 % interval of the prediction, as logarithms of measured over predicted.
     pub interval: [f64; 2],
-    /// Variance of the logarithm of the measured value, as far as the measurement tells its own spread.
+    /// Variance of the logarithm of the measured value, if the measurement contains its spread.
     pub noise: f64,
-    /// Key of the accelerator.
+    /// Catalog key of the accelerator.
     pub accelerator: String,
-    /// Family of the software.
+    /// Software family.
     pub software: String,
-    /// The model.
+    /// Name of the model.
     pub model: String,
     /// Shares of the time by class of operators.
     pub shares: [f64; 4],
-    /// What was run.
+    /// Shape of the configuration.
     pub shape: Shape,
 }
 
 impl Run {
-    /// The runs that a row states, one for each figure.
+    /// Returns the runs of a row, one for each measured metric.
     ///
     /// # Errors
-    /// Why the row cannot be predicted.
+    /// Returns why the row cannot be predicted.
     pub fn of(row: &Row, kind: MeasurementKind, catalog: &Catalog) -> Result<Vec<Run>, String> {
         if !row.text("excluded").is_empty() {
             return Err(format!("excluded: {}", row.text("excluded")));
@@ -67,10 +67,10 @@ impl Run {
         Run::beside(row, &found, &figures)
     }
 
-    /// The runs of a row that was resolved, with the figures that it states.
+    /// Returns the runs of a resolved row, for the given measured metrics.
     ///
     /// # Errors
-    /// Why there is no prediction.
+    /// Returns why there is no prediction.
     pub fn beside(row: &Row, found: &RowScenario, figures: &[case::Measured]) -> Result<Vec<Run>, String> {
         let mut estimate = Estimate::default();
         engine::estimate_into(&found.scenario, &mut estimate);
@@ -102,7 +102,7 @@ impl Run {
         math::ln(self.measured / self.predicted)
     }
 
-    /// What the run has in common with scenarios.
+    /// Features that the run shares with scenarios.
     #[must_use]
     pub fn features(&self) -> Features<'_> {
         Features {
@@ -116,7 +116,7 @@ impl Run {
     }
 }
 
-/// The quantity that a metric is a figure of.
+/// Quantity to which a metric belongs.
 const fn quantity(metric: Metric) -> Quantity {
     match metric {
         Metric::TrainingRate => Quantity::Training,
@@ -126,11 +126,11 @@ const fn quantity(metric: Metric) -> Quantity {
     }
 }
 
-/// The shipped measurements of a quantity alongside their predictions; rows that cannot be predicted, and those with a value
-/// inferred from their own result, are left out. A measurement that stands twice is taken once.
+/// Returns the shipped measurements of a quantity with their predictions. Rows that cannot be predicted, rows with a
+/// value inferred from their own result, and duplicates are left out.
 ///
 /// # Errors
-/// Measurements that cannot be read.
+/// Returns an error if the measurements cannot be read.
 pub fn shipped_runs(quantity: Quantity) -> Result<Vec<Run>, ValidateError> {
     let kind = match quantity {
         Quantity::Training => MeasurementKind::Training,
@@ -146,7 +146,7 @@ pub fn shipped_runs(quantity: Quantity) -> Result<Vec<Run>, ValidateError> {
         let found = Run::of(&row, kind, &catalog).unwrap_or_default();
         runs.extend(found.into_iter().filter(|run| run.quantity == quantity));
     }
-    // Latencies come from few publishers, who measured many systems: a system counts as a source of its own.
+    // Latencies come from few publishers who measured many systems, so each system counts as a separate source.
     if kind == MeasurementKind::Latency {
         for run in &mut runs {
             run.source = format!("{}, {}, {}", run.source, run.accelerator, run.software);

@@ -1,4 +1,5 @@
-//! Variance components from measurements: those under which a few runs of a cluster predict the rest of it best.
+//! Estimates variance components from measurements: those with which a few runs of a cluster best predict the rest of
+//! it.
 
 use atlas_core::math;
 use std::collections::BTreeMap;
@@ -12,29 +13,29 @@ use super::components::Components;
 use super::effects::correction;
 use crate::calibrate::statistics::median;
 
-/// Minimum runs of a cluster that is judged.
+/// Minimum number of runs of a cluster that is evaluated.
 pub const ENOUGH: usize = 10;
-/// Runs that clusters are calibrated with.
+/// Number of runs with which clusters are calibrated.
 pub const USUAL: usize = 3;
-/// Draws of each cluster: which runs happen to be measured first differs.
+/// Number of draws per cluster, which differ in the runs that are used for calibration.
 const DRAWS: u64 = 8;
-/// Maximum runs of a draw that are predicted: a sweep of a thousand rows has little more information than forty.
+/// Maximum number of predicted runs per draw: a sweep of a thousand rows has little more information than forty.
 const MOST: usize = 40;
-/// Errors beyond this, on the logarithm, count as this: one wild source must not decide.
+/// Errors on the logarithm are clipped at this value, so that a single outlying source does not dominate.
 const CLIP: f64 = 1.0;
-/// Variances of the logarithm below this count as zero.
+/// Variances of the logarithm below this are treated as zero.
 const LEAST: f64 = 1e-5;
-/// Where the search starts.
+/// Initial value of the search.
 const START: f64 = 0.005;
-/// Rounds of the search, each once over all components.
+/// Number of rounds of the search, each over all components.
 const ROUNDS: usize = 20;
-/// Rounds of the search for the components without one source, from those of all.
+/// Number of rounds of the search without one source, which starts from the components of all sources.
 const ROUNDS_WITHOUT: usize = 8;
-/// Cluster, accelerator, software, model, four classes, configuration, falloff, growth.
+/// Number of components: cluster, accelerator, software, model, four classes, configuration, falloff, growth.
 const COUNT: usize = 11;
-/// Minimum runs of one model on one system that count for the residual.
+/// Minimum number of runs of one model on one system that contribute to the residual.
 const SEVERAL: usize = 3;
-/// Places of the classes.
+/// Indices of the classes.
 const CLASSES: std::ops::Range<usize> = 4..8;
 
 /// What runs of one cluster are.
@@ -55,7 +56,7 @@ impl Cluster {
         }
     }
 
-    /// Runs by cluster, where there are at least this many.
+    /// Groups runs by cluster; clusters with fewer than `least` runs are left out.
     #[must_use]
     pub fn group(self, runs: &[Run], least: usize) -> BTreeMap<String, Vec<&Run>> {
         let mut clusters: BTreeMap<String, Vec<&Run>> = BTreeMap::new();
@@ -67,16 +68,16 @@ impl Cluster {
     }
 }
 
-/// Runs in a pseudorandom order that depends only on their names and a number.
+/// Sorts runs in a pseudorandom order that depends only on their names and on `draw`.
 pub fn shuffle(runs: &mut [&Run], draw: u64) {
     runs.sort_by_cached_key(|run| {
-        // The fingerprint of a fingerprint: names that differ in their last digit only must not stay side by side.
+        // Hashes twice, because names that differ only in their last digit would otherwise stay adjacent.
         let name = fingerprint(format!("{draw}:{}", run.id).as_bytes());
         (fingerprint(&name.to_le_bytes()), run.id.clone())
     });
 }
 
-/// Some runs of a cluster, and others that they predict.
+/// Runs of a cluster for calibration, and others to predict.
 struct Draw<'r> {
     source: &'r str,
     own: Vec<&'r Run>,
@@ -89,7 +90,7 @@ fn draws(runs: &[Run]) -> Vec<Draw<'_>> {
     for cluster in [Cluster::Source, Cluster::System] {
         for runs in cluster.group(runs, ENOUGH).into_values() {
             let Some(first) = runs.first() else { continue };
-            // A source of one system is a cluster once.
+            // A source with a single system is only one cluster.
             if !seen.insert((first.source.as_str(), first.id.as_str(), runs.len())) {
                 continue;
             }
@@ -105,7 +106,8 @@ fn draws(runs: &[Run]) -> Vec<Draw<'_>> {
     all
 }
 
-/// Mean error of the rest of all clusters; a cluster counts by the root of its runs.
+/// Mean error over the rest of all clusters. A cluster has the weight of the square root of its number of predicted
+/// runs.
 fn loss(draws: &[&Draw<'_>], c: &Components) -> f64 {
     let (mut sum, mut weights) = (0.0, 0.0);
     for draw in draws {
@@ -140,7 +142,8 @@ fn components(logs: &[f64; COUNT], classes: bool, residual: f64) -> Components {
     }
 }
 
-/// The components with the smallest loss: a search along one logarithm at a time, from `logs` with steps of `step`.
+/// Finds the components with the smallest loss by coordinate search on logarithms, starting at `logs` with steps of
+/// `step`.
 fn search(
     draws: &[&Draw<'_>],
     of: impl Fn(&[f64; COUNT]) -> Components,
@@ -174,7 +177,7 @@ fn search(
     logs
 }
 
-/// Variance of runs of one model on one system around their median: from the median absolute deviation.
+/// Variance of runs of one model on one system around their median, from the median absolute deviation.
 fn residual(runs: &[Run], without: Option<&str>) -> f64 {
     let mut systems: BTreeMap<[&str; 4], Vec<f64>> = BTreeMap::new();
     for run in runs.iter().filter(|run| Some(run.source.as_str()) != without) {
@@ -188,19 +191,19 @@ fn residual(runs: &[Run], without: Option<&str>) -> f64 {
     (1.4826 * median(&deviations)).powi(2).max(LEAST)
 }
 
-/// Whether errors of a quantity may depend on the shares of the time: the shares are those of an output token, which say
-/// nothing of the first.
+/// Whether errors of a quantity may depend on the shares of time. For TTFT they may not, because the shares are those
+/// of an output token.
 fn has_classes(quantity: Quantity) -> bool {
     quantity != Quantity::Ttft
 }
 
-/// Components of all runs of a quantity, and of all but those of each source that `held_out` names.
+/// Returns the components of all runs of a quantity, and those without each source in `held_out`.
 #[must_use]
 pub fn estimate(quantity: Quantity, runs: &[Run], held_out: &[&str]) -> (Components, Vec<Components>) {
     let draws = draws(runs);
     let classes = has_classes(quantity);
     let mut start = [math::ln(START); COUNT];
-    // Likeness falls by half over a factor of two in one number; effects grow as the root of the uncertainty.
+    // Similarity halves at a factor of two in one number; effects grow with the square root of the uncertainty.
     let [.., falloff, growth] = &mut start;
     (*falloff, *growth) = (0.0, math::ln(0.5));
     let all: Vec<&Draw<'_>> = draws.iter().collect();

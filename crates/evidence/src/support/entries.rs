@@ -1,4 +1,4 @@
-//! The rows of the index: what was measured where, and what the shipped constants predict there.
+//! Generates the index of evidence: measured rows and their predictions with the shipped constants.
 
 use atlas_catalog::Catalog;
 use atlas_plan::search::Gauge;
@@ -8,11 +8,11 @@ use crate::validate::accuracy::Figure;
 use crate::validate::case::{Metric, regime};
 use crate::validate::{Judge, MeasurementKind, Method, ValidateError, shipped, table};
 
-/// The index as CSV: a line for every figure of every shipped row that is counted, without rows that rest on inferred
-/// values and without copies.
+/// Returns the index as CSV, with one line per metric of every shipped row that counts. Rows with inferred values and
+/// copies are left out.
 ///
 /// # Errors
-/// Shipped tables that are damaged.
+/// Returns an error if shipped tables are damaged.
 pub fn csv() -> Result<String, ValidateError> {
     let catalog = Catalog::built_in();
     let mut writer = csv::Writer::from_writer(Vec::new());
@@ -30,7 +30,7 @@ pub fn csv() -> Result<String, ValidateError> {
             let Ok((found, verdicts)) = judge.judged(row) else { continue };
             let Some(mut key) = Key::of(&found.parts, &found.scenario) else { continue };
             if catalog.model(row.text("model")).is_err() {
-                // A model of the row's own, by the name that its source uses.
+                // For a model defined in the row, the name used by its source.
                 let names = [row.text("model_name"), row.text("model")];
                 key.name_model(names.into_iter().find(|name| !name.is_empty()).unwrap_or_default());
             }

@@ -1,7 +1,7 @@
-//! The properties that determine the similarity of two scenarios, and their distance.
+//! Properties that determine the similarity of two scenarios, and their distance.
 //!
-//! The distance of two scenarios is the sum of the points of their fields: a fixed number where a word differs, and so
-//! many points for every doubling where a number does. [`FIELDS`] is the whole definition.
+//! The distance of two scenarios is the sum of the points of their fields: a fixed number if a text differs, and a
+//! number per factor of two if a number differs. [`FIELDS`] is the complete definition.
 
 use atlas_config::Mode;
 use atlas_core::math;
@@ -11,23 +11,23 @@ use atlas_plan::scenario::{Parts, Scenario};
 use crate::validate::case::Input;
 use crate::validate::family;
 
-/// How a field adds to the distance.
+/// Contribution of a field to the distance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Points {
-    /// So many where the words differ.
+    /// Points if the texts differ.
     Differs(f64),
-    /// So many for every doubling between the numbers.
+    /// Points per factor of two between the numbers.
     Doubling(f64),
 }
 
-/// A field that scenarios are compared by.
+/// A field by which scenarios are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Field {
-    /// Its name, as a column of `workload/measurements/evidence.csv`.
+    /// Name, which is also a column of `workload/measurements/evidence.csv`.
     pub name: &'static str,
     /// Its contribution to the distance.
     pub points: Points,
-    /// What it is.
+    /// Description of the field.
     pub help: &'static str,
 }
 
@@ -60,21 +60,21 @@ pub const FIELDS: [Field; 15] = [
     ),
 ];
 
-/// Distance beyond which a measured row says little about a scenario: another generation of the same vendor (2 points)
-/// and two points more.
+/// Distance beyond which a measured row is hardly informative about a scenario: another generation of the same vendor
+/// (2 points) plus two points.
 pub const COMPARABLE: f64 = 4.0;
 
-/// A word or a number of a key.
+/// Text or number of a key.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// A word.
+    /// A text.
     Word(String),
-    /// A number, where the field applies.
+    /// A number, if the field applies.
     Number(Option<f64>),
 }
 
 impl Value {
-    /// As a cell of the index: numbers with five significant digits.
+    /// Returns the value as a cell of the index: numbers with five significant digits.
     #[must_use]
     pub fn cell(&self) -> String {
         match self {
@@ -83,7 +83,7 @@ impl Value {
         }
     }
 
-    /// Points between this value and a cell of the index, which is `other` where it is a number.
+    /// Returns the points between this value and a cell of the index. `other` is the cell as a number, if it is one.
     #[must_use]
     pub fn distance(&self, points: Points, cell: &str, other: Option<f64>) -> f64 {
         match (self, points) {
@@ -100,20 +100,20 @@ impl Value {
     }
 }
 
-/// Numbers below this are equal, such as lengths of zero.
+/// Numbers below this are treated as equal, such as lengths of zero.
 const LEAST: f64 = 1e-3;
-/// Doublings that the rounding of the index makes.
+/// Difference in powers of two that rounding in the index can cause.
 const ROUNDING: f64 = 1e-4;
 
-/// A figure of the index without the digits that 32 bits add to it.
+/// Rounds a value of the index, which removes the digits added by its 32-bit representation.
 pub(super) fn figure(figure: f64) -> f64 {
     rounded(figure, FIGURE_DIGITS).parse().unwrap_or(figure)
 }
 
-/// Significant digits of figures in the index.
+/// Significant digits of measured and predicted values in the index.
 pub(super) const FIGURE_DIGITS: usize = 6;
 
-/// A number with this many significant digits, as short as possible.
+/// Formats a number with the given number of significant digits, as short as possible.
 #[must_use]
 pub(super) fn rounded(value: f64, digits: usize) -> String {
     let text = format!("{value:.*e}", digits.saturating_sub(1));
@@ -123,14 +123,14 @@ pub(super) fn rounded(value: f64, digits: usize) -> String {
 /// The properties that determine the similarity of two scenarios.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Key {
-    /// The values of [`FIELDS`].
+    /// Values of [`FIELDS`].
     pub values: [Value; FIELDS.len()],
-    /// The input of the engine.
+    /// Input of the engine.
     pub input: Input,
 }
 
 impl Key {
-    /// The key of a scenario; `None` if its accelerator or model is not known.
+    /// Returns the key of a scenario, or `None` if its accelerator or model is not known.
     #[must_use]
     pub fn of(parts: &Parts, scenario: &Scenario) -> Option<Key> {
         let sheet = parts.accelerator.as_ref()?;
@@ -168,7 +168,7 @@ impl Key {
         Some(Key { values, input })
     }
 
-    /// Gives the model another name.
+    /// Replaces the name of the model.
     pub(super) fn name_model(&mut self, name: &str) {
         for (field, value) in FIELDS.iter().zip(&mut self.values) {
             if field.name == "model" {
@@ -177,7 +177,7 @@ impl Key {
         }
     }
 
-    /// The value of a field as a cell of the index.
+    /// Returns the value of a field as a cell of the index.
     #[must_use]
     pub fn cell(&self, name: &str) -> String {
         FIELDS
@@ -188,7 +188,7 @@ impl Key {
     }
 }
 
-/// The kind of a load, and how much of it: sequences in flight, or requests per second.
+/// Returns the kind of a load and its size: concurrent sequences, or requests per second.
 fn offered(load: Load) -> (&'static str, Option<f64>) {
     let finite = |value: f64| Some(value).filter(|value| value.is_finite());
     match load {

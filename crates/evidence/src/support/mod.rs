@@ -1,9 +1,9 @@
-//! The measured rows behind an answer: how many there are for this accelerator, software, format and regime, and the
-//! nearest one with our error there.
+//! Measured rows that support an estimate: their number for the accelerator, software, format and regime, and the
+//! nearest row with the prediction error there.
 //!
-//! The rows are in an index that the build embeds ([`atlas_catalog::evidence`]); [`csv()`] generates it. The distance
-//! between scenarios is defined by [`FIELDS`]: since it is a sum over fields of few distinct values, the points of every
-//! value are computed once, and a row costs one addition per field.
+//! The rows are in an index that is embedded in the binary ([`atlas_catalog::evidence`]); [`csv()`] generates it.
+//! [`FIELDS`] defines the distance between scenarios. It is a sum over fields with few distinct values, so the points
+//! of every value are computed once, and a row takes one addition per field.
 
 mod entries;
 mod key;
@@ -24,37 +24,37 @@ use crate::validate::accuracy::Figure;
 use crate::validate::case::{Metric, regime};
 use crate::validate::family;
 
-/// Measured rows and who published them.
+/// Number of measured rows and of their sources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Count {
-    /// What they have in common: `vllm`, `fp8`, `closed loop` ...
+    /// Property that the rows share: `vllm`, `fp8`, `closed loop` ...
     pub of: String,
-    /// Rows.
+    /// Number of rows.
     pub rows: usize,
-    /// Sources.
+    /// Number of sources.
     pub sources: usize,
 }
 
-/// The evidence for one figure of an answer.
+/// Evidence for one metric of an estimate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Support {
-    /// The figure.
+    /// The metric.
     pub figure: Figure,
     /// Rows on this accelerator.
     pub accelerator: Count,
-    /// Rows of this family of software.
+    /// Rows with this software family.
     pub software: Count,
-    /// Rows with weights in this format.
+    /// Rows with weights in this number format.
     pub format: Count,
-    /// Rows of this kind of run.
+    /// Rows in this regime.
     pub regime: Count,
-    /// Rows that have all of these in common.
+    /// Rows that share all of these properties.
     pub all: Count,
-    /// The nearest row, if there is any of this figure.
+    /// Nearest row, if there is any with this metric.
     pub nearest: Option<Nearest>,
 }
 
-/// The id of a measured row. Ids lie compressed, so that one is read only where it is shown.
+/// Id of a measured row. Ids are stored compressed, so they are only decoded for display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowId(usize);
 
@@ -73,19 +73,19 @@ impl Serialize for RowId {
 /// A measured row near a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Nearest {
-    /// Its id, as `atlas validate --row` takes it.
+    /// Id, as accepted by `atlas validate --row`.
     pub id: RowId,
-    /// Who published it.
+    /// Publisher.
     pub source: &'static str,
-    /// How far it is from the scenario, in points.
+    /// Distance from the scenario, in points.
     pub distance: f64,
-    /// Whether it is near enough to be evidence.
+    /// Whether the row is close enough to be evidence.
     pub comparable: bool,
-    /// The fields by which it differs, with their values there.
+    /// Fields in which it differs.
     pub differs: Vec<Difference>,
     /// Accelerator.
     pub accelerator: &'static str,
-    /// Accelerators of the run.
+    /// Number of accelerators of the run.
     pub accelerators: &'static str,
     /// Model.
     pub model: &'static str,
@@ -93,37 +93,37 @@ pub struct Nearest {
     pub software: String,
     /// Number format of the weights.
     pub format: &'static str,
-    /// What was measured there: `output_tokens_per_sec_total`, `ttft_ms` ...
+    /// Measured metric: `output_tokens_per_sec_total`, `ttft_ms` ...
     pub metric: &'static str,
-    /// Its value.
+    /// Measured value.
     pub measured: f64,
-    /// What the analytical engine predicts there.
+    /// Prediction of the analytical engine for the row.
     pub predicted: f64,
-    /// Lower end of the 90 % interval there.
+    /// Lower bound of its 90 % interval.
     pub lower: f64,
-    /// Upper end.
+    /// Upper bound of its 90 % interval.
     pub upper: f64,
-    /// Predicted over measured, less one.
+    /// Relative error: predicted over measured, less one.
     pub error: f64,
-    /// Whether the measurement is inside the interval.
+    /// Whether the measured value is within the interval.
     pub inside: bool,
 }
 
-/// A field by which a row differs.
+/// A field in which a row differs from the scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
-    /// Its name.
+    /// Name of the field.
     pub field: &'static str,
-    /// In the scenario.
+    /// Value in the scenario.
     pub here: String,
-    /// In the row.
+    /// Value in the row.
     pub there: &'static str,
-    /// Points that it adds to the distance.
+    /// Contribution to the distance.
     pub points: f64,
 }
 
 impl Support {
-    /// In one line: how many rows are similar, and our error at the nearest one.
+    /// Summary in one line: number of similar rows, and the error at the nearest one.
     #[must_use]
     pub fn line(&self) -> String {
         let rows = |count: &Count| {
@@ -154,8 +154,8 @@ impl Nearest {
     }
 }
 
-/// The evidence for an answer, throughput first; empty if no measured row can bear on it, because the accelerator or
-/// the model is not in the catalog, or because the engine does not reason from them.
+/// Returns the evidence for an estimate, throughput first. It is empty if the accelerator or the model is not in the
+/// catalog, or if the engine does not derive its estimates from them.
 #[must_use]
 pub fn of(parts: &Parts, scenario: &Scenario) -> Vec<Support> {
     if !scenario.engine.reasons() {
@@ -170,7 +170,7 @@ pub fn of(parts: &Parts, scenario: &Scenario) -> Vec<Support> {
     figures.iter().filter_map(|figure| search.support(*figure)).collect()
 }
 
-/// The measured figure that bears most on a metric: the latency that it is about, else the throughput.
+/// Measured metric that is most relevant for a metric: the corresponding latency, or otherwise throughput.
 #[must_use]
 pub fn figure(metric: MetricId, mode: Mode) -> Figure {
     match (mode, metric) {
@@ -181,7 +181,7 @@ pub fn figure(metric: MetricId, mode: Mode) -> Figure {
     }
 }
 
-/// The evidence for throughput alone.
+/// Returns the evidence for throughput only.
 #[must_use]
 pub fn throughput(parts: &Parts, scenario: &Scenario) -> Option<Support> {
     if !scenario.engine.reasons() {
@@ -197,8 +197,8 @@ fn index() -> Option<&'static Index> {
     INDEX.get_or_init(Index::shipped).as_ref()
 }
 
-/// For every field the distinct values of its column as numbers, where they are. Read once: a keystroke in the interface needs
-/// the evidence of another scenario.
+/// Distinct values of the column of every field as numbers, if they are numbers. Parsed only once, because the
+/// interface searches evidence on every key press.
 fn numbers(index: &Index) -> &'static [Vec<Option<f64>>] {
     static NUMBERS: OnceLock<Vec<Vec<Option<f64>>>> = OnceLock::new();
     NUMBERS.get_or_init(|| {
@@ -210,7 +210,7 @@ fn numbers(index: &Index) -> &'static [Vec<Option<f64>>] {
     })
 }
 
-/// The rows of each value of the column `figure`.
+/// Rows for each value of the column `figure`.
 fn rows_of_figures(index: &Index) -> &'static [Vec<u16>] {
     static ROWS: OnceLock<Vec<Vec<u16>>> = OnceLock::new();
     ROWS.get_or_init(|| {
@@ -229,7 +229,7 @@ fn rows_of_figures(index: &Index) -> &'static [Vec<u16>] {
 struct Search<'k> {
     index: &'static Index,
     key: &'k Key,
-    /// For every field its column, and the points of each of its values.
+    /// For every field, its column and the points of each of its values.
     points: Vec<(&'static Column, Vec<f64>)>,
 }
 
@@ -243,8 +243,8 @@ impl<'k> Search<'k> {
         Search { index, key, points: points.collect() }
     }
 
-    /// The first of the rows that are nearest, with its distance. Field by field rather than row by row: that is a loop
-    /// without a branch.
+    /// Returns the first of the nearest rows, with its distance. Iterates over fields in the outer loop, so that the
+    /// inner loop has no branches.
     fn least(&self, rows: &[u16]) -> Option<(usize, f64)> {
         let mut distances = vec![0.0; rows.len()];
         for (column, points) in &self.points {
@@ -326,7 +326,7 @@ impl<'k> Search<'k> {
     }
 }
 
-/// Rows and their sources.
+/// Counts rows and their sources.
 struct Tally {
     rows: usize,
     sources: Vec<bool>,
@@ -349,7 +349,7 @@ impl Tally {
     }
 }
 
-/// Rows that have a value of a column in common.
+/// Counts rows that have a value of a column in common.
 struct Common {
     column: &'static Column,
     code: Option<usize>,
@@ -358,7 +358,7 @@ struct Common {
 }
 
 impl Common {
-    /// Counts a row if it has the value, and whether it does.
+    /// Counts a row if it has the value. Returns whether it has.
     fn count(&mut self, row: usize, source: usize) -> bool {
         let alike = Some(self.column.code(row)) == self.code;
         if alike {
@@ -397,7 +397,7 @@ mod tests {
         let index = index().unwrap();
         let rows: Vec<u16> = (0..u16::try_from(index.rows).unwrap()).collect();
         for row in (0..index.rows).step_by(index.rows / 7) {
-            // Points that are the distance of codes: fields of one byte and of two.
+            // The points are the difference of the codes, for fields of one byte and of two bytes.
             let points = index.columns.iter().filter(|column| column.values.len() > 1).map(|column| {
                 let own = column.code(row);
                 let points = (0..column.values.len()).map(|code| 0.37 * code.abs_diff(own) as f64);

@@ -1,4 +1,4 @@
-//! How far estimates are from measurements, by group: what the documentation publishes.
+//! Accuracy of estimates by group of rows, as published in the documentation.
 
 use atlas_core::math;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,13 +13,13 @@ use atlas_core::sort;
 use atlas_perf::interval::Release;
 use atlas_plan::search::Gauge;
 
-/// A figure whose accuracy is published.
+/// A metric for which accuracy is published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Figure {
-    /// Throughput of training.
+    /// Training throughput.
     Training,
-    /// Throughput of serving.
+    /// Serving throughput.
     Serving,
     /// Time per output token.
     Tpot,
@@ -28,7 +28,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// All of them.
+    /// All metrics.
     pub const ALL: [Figure; 4] = [Figure::Training, Figure::Serving, Figure::Tpot, Figure::Ttft];
 
     /// `training`, `serving`, `tpot`, `ttft`.
@@ -42,7 +42,7 @@ impl Figure {
         }
     }
 
-    /// As tables call it.
+    /// Title in tables.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl Figure {
         }
     }
 
-    /// The figure that a metric of a row belongs to.
+    /// Returns the metric to which a metric of a row belongs.
     #[must_use]
     pub const fn of(metric: Metric) -> Figure {
         match metric {
@@ -64,18 +64,18 @@ impl Figure {
         }
     }
 
-    /// Whether a verdict is about it.
+    /// Whether a verdict is about this metric.
     fn judged_by(self, verdict: &Verdict) -> bool {
         Metric::named(verdict.metric).is_some_and(|metric| Figure::of(metric) == self)
     }
 }
 
-/// What a group of rows is put together by.
+/// Criterion by which rows are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// Who published them.
+    /// Publisher.
     Source,
-    /// Family of the software.
+    /// Software family.
     Software,
     /// Accelerator.
     Accelerator,
@@ -84,10 +84,10 @@ pub enum Group {
 }
 
 impl Group {
-    /// All of them.
+    /// All criteria.
     pub const ALL: [Group; 4] = [Group::Source, Group::Software, Group::Accelerator, Group::Format];
 
-    /// As headings name it.
+    /// Name in headings.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ impl Group {
         }
     }
 
-    /// The group that a verdict belongs to.
+    /// Returns the group to which a verdict belongs.
     #[must_use]
     pub fn of(self, verdict: &Verdict) -> &str {
         match self {
@@ -110,27 +110,27 @@ impl Group {
     }
 }
 
-/// How far the estimates of a group of rows are off.
+/// Accuracy of the estimates for a group of rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Accuracy {
-    /// Rows.
+    /// Number of rows.
     pub rows: usize,
-    /// Who published them.
+    /// Number of publishers.
     pub sources: usize,
     /// Median of |predicted / measured − 1|.
     pub median: f64,
-    /// Its 90th percentile.
+    /// 90th percentile of |predicted / measured − 1|.
     pub p90: f64,
     /// Geometric mean of predicted / measured.
     pub bias: f64,
-    /// Share of the measurements inside their 90 % interval.
+    /// Share of the measured values within their 90 % interval.
     pub covered: f64,
-    /// Median of upper over lower end of the interval.
+    /// Median ratio of upper to lower bound of the interval.
     pub width: f64,
 }
 
 impl Accuracy {
-    /// Of these rows; `None` if none of them is counted.
+    /// Computes the accuracy for a set of verdicts; `None` if none of them counts.
     #[must_use]
     pub fn of<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> Option<Accuracy> {
         let rows: Vec<(&Verdict, f64)> =
@@ -160,37 +160,37 @@ impl Accuracy {
     }
 }
 
-/// Predicted over measured, of a row that is counted: predicted, and no copy of another.
+/// Predicted over measured, if the row counts: it has a prediction and is not a copy.
 fn ratio(verdict: &Verdict) -> Option<f64> {
     let error = verdict.error().filter(|_| verdict.copy_of.is_none())?;
     Some(error + 1.0).filter(|ratio| *ratio > 0.0)
 }
 
-/// The verdicts on one figure.
+/// Verdicts on one metric.
 #[derive(Debug, Clone)]
 pub struct Judged {
-    /// The figure.
+    /// The metric.
     pub figure: Figure,
-    /// One for every row that states it, and for every row that cannot be predicted.
+    /// One verdict for every row with this metric, and for every row that cannot be predicted.
     pub verdicts: Vec<Verdict>,
-    /// The same with the releases withheld that rows state.
+    /// Verdicts with the software releases of the rows withheld.
     pub without_release: Vec<Verdict>,
 }
 
 impl Judged {
-    /// Over all rows, or over those without inferred values.
+    /// Accuracy over all rows, or over those without inferred values.
     #[must_use]
     pub fn total(&self, with_inferred: bool) -> Option<Accuracy> {
         Accuracy::of(self.verdicts.iter().filter(|verdict| with_inferred || !verdict.inferred))
     }
 
-    /// Over rows without inferred values, with the releases withheld that they state.
+    /// Accuracy over rows without inferred values, with their software releases withheld.
     #[must_use]
     pub fn total_without_release(&self) -> Option<Accuracy> {
         Accuracy::of(self.without_release.iter().filter(|verdict| !verdict.inferred))
     }
 
-    /// By group, in the order of their names: rows without inferred values, and all rows.
+    /// Accuracy by group, sorted by name: rows without inferred values, and all rows.
     #[must_use]
     pub fn by(&self, group: Group) -> Vec<(&str, Option<Accuracy>, Accuracy)> {
         let mut groups: BTreeMap<&str, Vec<&Verdict>> = BTreeMap::new();
@@ -208,10 +208,10 @@ impl Judged {
     }
 }
 
-/// All shipped rows judged by the one path, by figure.
+/// Evaluates all shipped rows, by metric.
 ///
 /// # Errors
-/// Shipped tables that are damaged.
+/// Returns an error if shipped tables are damaged.
 pub fn judged() -> Result<Vec<Judged>, ValidateError> {
     let mut all = Vec::new();
     let mut without_release = Vec::new();

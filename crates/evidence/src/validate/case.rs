@@ -1,4 +1,4 @@
-//! A measured row resolved to a scenario, with the figures that it states.
+//! A measured row resolved to a scenario, with its measured metrics.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use super::MeasurementKind;
 use super::documents::Documents;
 use super::table::Row;
 
-/// Which published figure a case is judged on.
+/// Published metric on which a case is evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
-    /// Tokens per second and accelerator of a training run.
+    /// Tokens per second per accelerator of a training run.
     TrainingRate,
     /// Generated tokens per second.
     OutputRate,
@@ -35,17 +35,17 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// All of them.
+    /// All metrics.
     pub const ALL: [Metric; 6] =
         [Metric::TrainingRate, Metric::OutputRate, Metric::TotalRate, Metric::RequestRate, Metric::Ttft, Metric::Tpot];
 
-    /// The metric of that name.
+    /// Returns the metric with a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Metric> {
         Metric::ALL.into_iter().find(|metric| metric.name() == name)
     }
 
-    /// As verdicts name it.
+    /// Name in verdicts.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,30 +65,30 @@ impl Metric {
     }
 }
 
-/// The resolved scenario of a row.
+/// Resolved scenario of a row.
 #[derive(Debug, Clone)]
 pub struct RowScenario {
-    /// The documents behind it.
+    /// Documents of the row.
     pub documents: Documents,
     /// Target, workload, accelerator and model.
     pub parts: Parts,
-    /// What engines answer.
+    /// Scenario for the engines.
     pub scenario: Scenario,
 }
 
 impl RowScenario {
-    /// Resolves a row by the same code as any document that a user writes.
+    /// Resolves a row with the same code as documents written by users.
     ///
     /// # Errors
-    /// Everything that keeps the row from being a scenario.
+    /// Returns everything that prevents the row from being resolved.
     pub fn of(row: &Row, kind: MeasurementKind, catalog: &Catalog) -> Result<RowScenario, String> {
         RowScenario::resolve(Documents::of(row, kind, catalog)?, catalog)
     }
 
-    /// Resolves documents by the same code as any that a user writes.
+    /// Resolves documents with the same code as those written by users.
     ///
     /// # Errors
-    /// Everything that keeps them from being a scenario.
+    /// Returns everything that prevents them from being resolved.
     pub fn resolve(documents: Documents, catalog: &Catalog) -> Result<RowScenario, String> {
         let target = decode(&documents.target, "target", Target::decode)?;
         let workload = decode(&documents.workload, "workload", Workload::decode)?;
@@ -107,27 +107,27 @@ impl RowScenario {
         Ok(RowScenario { documents, parts, scenario })
     }
 
-    /// The same scenario without the release of its software, so that the newest known one is assumed.
+    /// Resolves the same row without its software release, so that the newest known release is assumed.
     ///
     /// # Errors
-    /// Everything that keeps it from being a scenario then.
+    /// Returns everything that prevents it from being resolved.
     pub fn without_release(&self, catalog: &Catalog) -> Result<RowScenario, String> {
         RowScenario::resolve(self.documents.clone().without_release(), catalog)
     }
 
-    /// Whether the row states the release of its software.
+    /// Whether the row specifies the release of its software.
     #[must_use]
     pub fn release(&self) -> Release {
         Release::assumed_if(self.scenario.in_force.release_assumed)
     }
 
-    /// The engine input of a training run.
+    /// Returns the engine input of a training run.
     #[must_use]
     pub fn training(&self) -> Option<TrainingInput> {
         answer::training::input(&self.scenario, &self.scenario.base)
     }
 
-    /// The engine input of a deployment.
+    /// Returns the engine input of a deployment.
     #[must_use]
     pub fn serving(&self) -> Option<ServingInput> {
         answer::serving::input(&self.scenario, &self.scenario.base)
@@ -138,7 +138,7 @@ fn joined(problems: &Diagnostics) -> String {
     problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>().join("; ")
 }
 
-/// Decodes a document given as JSON, as `atlas run --batch` does.
+/// Decodes a document given as JSON, like `atlas run --batch`.
 fn decode<T>(
     value: &Value,
     kind: &str,
@@ -158,19 +158,19 @@ fn decode<T>(
     }
 }
 
-/// A figure that a row states.
+/// A measured metric of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// Which.
+    /// The metric.
     pub metric: Metric,
     /// Its value, per second or in milliseconds.
     pub value: f64,
 }
 
-/// The figures that a row is judged on.
+/// Returns the measured metrics on which a row is evaluated.
 ///
 /// # Errors
-/// That it states none.
+/// Returns an error if the row has none.
 pub fn measured(row: &Row, kind: MeasurementKind, case: &RowScenario) -> Result<Vec<Measured>, String> {
     let of = |metric, value| Measured { metric, value };
     match kind {
@@ -199,7 +199,7 @@ pub fn measured(row: &Row, kind: MeasurementKind, case: &RowScenario) -> Result<
     }
 }
 
-/// Tokens per second and accelerator, as stated or as step time, TFLOP/s or MFU imply.
+/// Tokens per second per accelerator: as given, or derived from step time, TFLOP/s or MFU.
 fn training_rate(row: &Row, case: &RowScenario) -> Result<f64, String> {
     if let Some(rate) = row.positive("tokens_per_sec_per_accel") {
         return Ok(rate);
@@ -214,12 +214,12 @@ fn training_rate(row: &Row, case: &RowScenario) -> Result<f64, String> {
     }
     let mfu = row.positive("mfu").ok_or("no throughput is stated")?;
     let dies = case.scenario.machine.map_or(1.0, |machine| machine.dies);
-    // A share; above one it is a percentage.
+    // A fraction; values above one are percentages.
     let mfu = if mfu > 1.0 { mfu / 100.0 } else { mfu };
     Ok(mfu * input.accelerator.peak(input.precision) * dies / per_token)
 }
 
-/// The figure of an estimate that a metric names, with the ends of its 90 % interval: value, lower, upper.
+/// Returns an estimate's value of a metric, with the lower and upper bound of its 90 % interval.
 #[must_use]
 pub fn predicted(estimate: &Estimate, metric: Metric, accelerators: f64) -> Option<[f64; 3]> {
     let detail = estimate.detail.as_ref()?;
@@ -236,7 +236,7 @@ pub fn predicted(estimate: &Estimate, metric: Metric, accelerators: f64) -> Opti
     (value.is_finite() && value > 0.0).then_some([value, value * interval.low, value * interval.high])
 }
 
-/// The engine input of a case.
+/// Engine input of a case.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Input {
     /// A training run.
@@ -246,13 +246,13 @@ pub enum Input {
 }
 
 impl Input {
-    /// The input of a resolved row.
+    /// Returns the input of a resolved row.
     #[must_use]
     pub fn of(found: &RowScenario) -> Option<Input> {
         Input::of_scenario(&found.scenario)
     }
 
-    /// The input of a scenario; `None` if machine or model is not known.
+    /// Returns the input of a scenario, or `None` if accelerator or model is not known.
     #[must_use]
     pub fn of_scenario(scenario: &Scenario) -> Option<Input> {
         match scenario.mode() {
@@ -262,51 +262,51 @@ impl Input {
     }
 }
 
-/// One measured figure with everything that fits and intervals need.
+/// A measured metric with all data needed by fits and intervals.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The row.
+    /// Id of the row.
     pub id: String,
-    /// Who published it.
+    /// Publisher.
     pub source: String,
-    /// The accelerator, as the catalog names it.
+    /// Accelerator, as given in the row.
     pub accelerator: String,
-    /// The model, as the row names it.
+    /// Model, as given in the row.
     pub model: String,
     /// Software and release in effect.
     pub software: String,
-    /// The tool that measured it, if stated.
+    /// Benchmark client that measured it, if given.
     pub harness: String,
-    /// Kind of run, within which errors are similar.
+    /// Regime, within which errors are similar.
     pub regime: &'static str,
-    /// The figure.
+    /// The metric.
     pub metric: Metric,
-    /// Its measured value, per second or in milliseconds.
+    /// Measured value, per second or in milliseconds.
     pub measured: f64,
-    /// The input of the engine.
+    /// Input of the engine.
     pub input: Input,
-    /// Whether the row states the release of its software.
+    /// Whether the row specifies the release of its software.
     pub release: Release,
-    /// The input of the engine without it, under the newest known release.
+    /// Input of the engine with the newest known release instead.
     pub without_release: Input,
     /// Devices of the input per accelerator of the row.
     pub devices: f64,
-    /// Whether a value was inferred from the row's own result.
+    /// Whether a value was inferred from the result of the row itself.
     pub inferred: bool,
-    /// Memory of the first device that the row states, bytes.
+    /// Measured peak memory of the first device, bytes.
     pub memory: Option<f64>,
 }
 
 impl Case {
-    /// The cases of a row.
+    /// Returns the cases of a row.
     ///
     /// # Errors
-    /// Why the row cannot be predicted.
+    /// Returns why the row cannot be predicted.
     pub fn of(row: &Row, kind: MeasurementKind, catalog: &Catalog) -> Result<Vec<Case>, String> {
         let found = super::usable(row, kind, catalog)?;
         let input = Input::of(&found).ok_or("the model or the accelerator is not known")?;
         let release = found.release();
-        // Where the newest release does not run the row, no user could have assumed it.
+        // If the newest release cannot run the row, no user could have assumed it.
         let newest = match release {
             Release::Stated => found.without_release(catalog).ok().and_then(|newest| Input::of(&newest)),
             Release::Assumed => None,
@@ -333,7 +333,7 @@ impl Case {
         Ok(measured(row, kind, &found)?.iter().map(case).collect())
     }
 
-    /// The input of a training run.
+    /// Returns the input of a training run.
     #[must_use]
     pub fn training(&self) -> Option<&TrainingInput> {
         match &self.input {
@@ -342,7 +342,7 @@ impl Case {
         }
     }
 
-    /// The input of a deployment.
+    /// Returns the input of a deployment.
     #[must_use]
     pub fn serving(&self) -> Option<&ServingInput> {
         match &self.input {
@@ -351,7 +351,7 @@ impl Case {
         }
     }
 
-    /// Factors on the prediction that contain the measurement in nine cases of ten.
+    /// Factors on the prediction between which the measured value lies in nine of ten cases.
     #[must_use]
     pub fn interval(&self, release: Release) -> Factors {
         match (&self.input, self.metric) {
@@ -363,7 +363,7 @@ impl Case {
     }
 }
 
-/// The kind of run, within which errors are similar.
+/// Regime of a case, within which errors are similar.
 #[must_use]
 pub fn regime(input: &Input, metric: Metric) -> &'static str {
     let regime = match input {

@@ -1,27 +1,27 @@
-//! Columns of measurement tables: each is a field of a scenario document, a figure, or bookkeeping.
+//! Columns of measurement tables: each is a field of a scenario document, a measured metric, or bookkeeping.
 //!
-//! A column that a knob writes too takes help and unit from the registry of knobs.
+//! A column that corresponds to a knob takes its help and unit from the registry of knobs.
 
 use atlas_plan::knob::{Home, Knob, Spec, ValueType};
 
-/// Where the value of a column goes.
+/// Destination of the value of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Identification and bookkeeping; never part of the scenario.
     Record,
-    /// A measured figure.
+    /// A measured metric.
     Figure,
-    /// Read by the conversion itself: counts of accelerators, model, load.
+    /// Handled by the conversion itself: counts of accelerators, model, load.
     Special,
     /// A number in the target document.
     Target(&'static [&'static str]),
     /// A number in the workload document.
     Number(&'static [&'static str]),
-    /// A word or number format in the workload document.
+    /// A text or number format in the workload document.
     Word(&'static [&'static str]),
     /// `true` or `false` in the workload document.
     Flag(&'static [&'static str]),
-    /// A number in the architecture, where the row defines the model itself.
+    /// A number in the architecture, if the row defines the model itself.
     Architecture(&'static [&'static str]),
     /// `true` or `false` in the architecture.
     ArchitectureFlag(&'static [&'static str]),
@@ -35,16 +35,16 @@ impl Place {
     }
 }
 
-/// The values that a column accepts; a cell may be blank.
+/// Values that a column accepts. A cell may be blank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
     /// Any text.
     Text,
     /// A whole number of at least one; 0 is treated as blank.
     Count,
-    /// A finite number above zero; 0 is treated as blank, except in a measured figure.
+    /// A finite number above zero; 0 is treated as blank, except for a measured metric.
     Positive,
-    /// A number above zero and at most one.
+    /// A number above zero and up to one.
     Share,
     /// `true` or `false`.
     Flag,
@@ -52,22 +52,22 @@ pub enum Takes {
     Words(&'static [&'static str]),
 }
 
-/// One column.
+/// A column of a measurement table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// Canonical name.
     pub name: &'static str,
-    /// Other names under which it is found.
+    /// Alternative names.
     pub aliases: &'static [&'static str],
-    /// The destination of its value.
+    /// Destination of its values.
     pub place: Place,
-    /// The type of its cells.
+    /// Values that it accepts.
     pub takes: Takes,
-    /// One line of help, if no knob has it.
+    /// Help text, if not that of a knob.
     help: &'static str,
-    /// Unit, if no knob has it.
+    /// Unit, if not that of a knob.
     unit: &'static str,
-    /// The field of the table that it states.
+    /// Corresponding knob.
     knob: Option<Knob>,
 }
 
@@ -75,7 +75,7 @@ const fn column(name: &'static str, aliases: &'static [&'static str], place: Pla
     Column { name, aliases, place, takes, help: "", unit: "", knob: None }
 }
 
-/// A column that states a field of the table: its place, what it takes, its unit and its help are the field's.
+/// Creates a column for a knob, with the destination, accepted values, unit and help of the knob.
 const fn field(name: &'static str, aliases: &'static [&'static str], knob: Knob) -> Column {
     let spec = knob.spec();
     let path = match spec.home {
@@ -115,30 +115,30 @@ impl Column {
         Column { knob: Some(knob), ..self }
     }
 
-    /// The field of the table that it states.
+    /// Specification of the corresponding knob.
     #[must_use]
     pub fn knob(&self) -> Option<&'static Spec> {
         self.knob.map(Knob::spec)
     }
 
-    /// One line of help.
+    /// Help text in one line.
     #[must_use]
     pub fn help_text(&self) -> &'static str {
         if self.help.is_empty() { self.knob().map_or("", |spec| spec.help) } else { self.help }
     }
 
-    /// Its unit, or an empty string.
+    /// Unit, or an empty string.
     #[must_use]
     pub fn unit_text(&self) -> &'static str {
         if self.unit.is_empty() { self.knob().map_or("", |spec| spec.unit) } else { self.unit }
     }
 
-    /// What was expected in place of an invalid cell.
+    /// Returns what the column accepts if `text` is invalid, or `None` if it is valid.
     #[must_use]
     pub fn expected(&self, text: &str) -> Option<String> {
         let number = text.parse::<f64>().ok();
         let figure = self.place == Place::Figure;
-        // A size of zero states nothing; so does a request rate without bound.
+        // A size of zero, or an infinite request rate, counts as not given.
         let nothing = !figure && self.name != "num_accelerators" && number == Some(0.0);
         let endless = self.name == "request_rate" && number == Some(f64::INFINITY);
         if text.is_empty() || nothing || endless {
@@ -159,7 +159,7 @@ impl Column {
 }
 
 impl Takes {
-    /// In words: `a whole number of at least 1`.
+    /// Description for diagnostics: `a whole number of at least 1`.
     #[must_use]
     pub fn describe(self) -> String {
         match self {
@@ -363,7 +363,7 @@ pub const COLUMNS: &[Column] = &[
         .unit("ms"),
 ];
 
-/// The name under which this program reads a column.
+/// Returns the canonical name of a column.
 #[must_use]
 pub fn canonical(name: &str) -> &str {
     let name = name.trim();

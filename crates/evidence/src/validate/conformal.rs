@@ -1,9 +1,10 @@
-//! 90 % prediction intervals from the errors on groups that the fit did not see.
+//! 90 % prediction intervals from the errors on groups that the fit has not seen.
 //!
 //! The next measurement comes from a new source, so the source is the unit of sampling, not the row (hierarchical
-//! conformal prediction: Dunn, Wasserman and Ramdas, JASA 2022). Residuals come from fits without the source (jackknife+:
-//! Barber et al., Annals of Statistics 49, 2021). A source counts by the square root of its rows: between every source
-//! alike, which lets a handful of rows decide, and every row alike, which lets one sweep decide.
+//! conformal prediction: Dunn, Wasserman and Ramdas, JASA 2022). Residuals come from fits without the source
+//! (jackknife+: Barber et al., Annals of Statistics 49, 2021). The weight of a source is the square root of its number
+//! of rows. This is a compromise between equal weights of sources, with which a handful of rows dominates, and equal
+//! weights of rows, with which a single sweep dominates.
 
 use atlas_core::math;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,24 +14,25 @@ use super::unit::unit_name;
 use atlas_core::sort;
 use atlas_perf::interval::Factors;
 
-/// Minimum sources from which a regime's interval is taken; below, all regimes of the figure together give it.
+/// Minimum number of sources for an interval of a regime. With fewer, the interval comes from all regimes of the
+/// metric.
 const ENOUGH: usize = 5;
 
-/// An error on a row that the fit did not see.
+/// Error on a row that the fit has not seen.
 #[derive(Debug, Clone, Copy)]
 pub struct Residual<'a> {
-    /// The kind of run.
+    /// Regime of the row.
     pub regime: &'static str,
-    /// The figure; regimes with few sources borrow from others of the same figure.
+    /// The metric. Regimes with few sources use the residuals of others with the same metric.
     pub figure: &'static str,
-    /// The source or model that was left out.
+    /// Source or model that was left out.
     pub unit: &'a str,
     /// ln(predicted / measured).
     pub error: f64,
 }
 
 impl<'a> Residual<'a> {
-    /// The residual of a case.
+    /// Creates the residual of a case.
     #[must_use]
     pub fn of(case: &'a Case, error: f64) -> Residual<'a> {
         let figure = if case.metric.is_latency() || case.training().is_some() { case.metric.name() } else { "serving" };
@@ -38,8 +40,8 @@ impl<'a> Residual<'a> {
     }
 }
 
-/// Factors on a prediction between which the measurement lies in nine cases of ten, from the residuals of all sources
-/// but `without`.
+/// Returns the factors on a prediction between which the measured value lies in nine of ten cases, from the residuals
+/// of all units except `without`.
 #[must_use]
 pub fn factors(residuals: &[Residual<'_>], regime: &str, figure: &str, without: Option<&str>) -> Factors {
     let others = || residuals.iter().filter(|r| r.figure == figure && without != Some(r.unit));
@@ -58,8 +60,9 @@ pub fn factors(residuals: &[Residual<'_>], regime: &str, figure: &str, without: 
     Factors { low: math::exp(low).min(1.0), high: math::exp(high).max(1.0) }
 }
 
-/// Ends of the shortest interval that holds a share of the weight of sorted values. Errors are skewed: what rows leave
-/// unsaid mostly makes runs slower, so equal tails would spend width where few measurements lie.
+/// Bounds of the shortest interval that contains a share of the weight of sorted values. Errors are skewed: details
+/// that rows do not contain mostly make runs slower, so equal tails would make the interval wider where few
+/// measurements lie.
 fn shortest(sorted: &[(f64, f64)], share: f64) -> (f64, f64) {
     let need = share * sorted.iter().map(|one| one.1).sum::<f64>() * (1.0 - 1e-12);
     let mut best = (0.0, 0.0);

@@ -1,4 +1,4 @@
-//! A measured row as the documents that a user would write for it.
+//! Converts a measured row to the documents that a user would write for it.
 
 use atlas_catalog::{Accelerator, Catalog};
 use serde_json::{Map, Value, json};
@@ -7,25 +7,25 @@ use super::MeasurementKind;
 use super::columns::{COLUMNS, Place};
 use super::table::Row;
 
-/// Target and workload of a row, as JSON documents of the form that files and `atlas run --batch` take.
+/// Target and workload of a row, as JSON documents like those in files and for `atlas run --batch`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Documents {
-    /// The hardware.
+    /// Target document.
     pub target: Value,
-    /// The model and how it ran.
+    /// Workload document.
     pub workload: Value,
-    /// Accelerators of the run.
+    /// Number of accelerators of the run.
     pub accelerators: f64,
 }
 
 impl Documents {
-    /// The line that `atlas run --batch` takes.
+    /// Returns the line for `atlas run --batch`.
     #[must_use]
     pub fn line(&self, id: &str) -> Value {
         json!({ "id": id, "target": self.target, "workload": self.workload, "knobs": { "engine": "analytical" } })
     }
 
-    /// The documents without the release of the software.
+    /// Removes the release from the software.
     #[must_use]
     pub fn without_release(mut self) -> Documents {
         if let Some(Value::String(software)) = self.workload.get_mut("software") {
@@ -34,13 +34,13 @@ impl Documents {
         self
     }
 
-    /// These documents applied over others: what they state wins, and what they do not state is as there. `model`: whether
-    /// they state the model, rather than what was filled in for it.
+    /// Applies these documents over others: their values take precedence, and missing values come from `target` and
+    /// `workload`. `model`: whether these documents define the model themselves, rather than by a placeholder.
     #[must_use]
     pub fn over(mut self, target: Value, workload: Value, model: bool) -> Documents {
         let mut base = workload;
         if let Value::Object(base) = &mut base {
-            // A run is one workload, without the day around it.
+            // A run is a single workload without the phases of a day.
             for key in ["phases", "schedule"] {
                 base.remove(key);
             }
@@ -49,7 +49,7 @@ impl Documents {
             if let Some(loser) = loser {
                 defines.iter().for_each(|key| drop(loser.remove(*key)));
             }
-            // Replicas follow from the accelerators of the run.
+            // The number of replicas follows from the accelerators of the run.
             if let Some(Value::Object(parallelism)) = base.get_mut("parallelism") {
                 parallelism.remove("dp");
             }
@@ -64,17 +64,17 @@ impl Documents {
         Documents { target: own, workload: base, accelerators: self.accelerators }
     }
 
-    /// The documents of a row.
+    /// Converts a row to documents.
     ///
     /// # Errors
-    /// What the row does not state and no default replaces.
+    /// Returns which required values are missing in the row.
     pub fn of(row: &Row, kind: MeasurementKind, catalog: &Catalog) -> Result<Documents, String> {
         let mut workload = Map::new();
         let mut target = Map::new();
         let mut architecture = Map::new();
         for column in COLUMNS {
             let text = row.text(column.name);
-            // A size of zero, or a rate without a bound, states nothing.
+            // A size of zero, or an infinite rate, counts as not given.
             let nothing = text.is_empty() || row.number(column.name) == Some(0.0) || text.eq_ignore_ascii_case("inf");
             if nothing {
                 continue;
@@ -99,7 +99,7 @@ impl Documents {
     }
 }
 
-/// Lays a document over another, mapping by mapping.
+/// Merges a document over another, recursively for mappings.
 fn lay(base: &mut Value, over: Value) {
     match (base, over) {
         (Value::Object(base), Value::Object(over)) => {
@@ -111,7 +111,7 @@ fn lay(base: &mut Value, over: Value) {
     }
 }
 
-/// Sets the value at a path, making the mappings on the way.
+/// Sets the value at a path, creating mappings as needed.
 fn set(map: &mut Map<String, Value>, path: &[&str], value: Value) {
     let Some((last, parents)) = path.split_last() else { return };
     let mut at = map;
@@ -125,7 +125,7 @@ fn set(map: &mut Map<String, Value>, path: &[&str], value: Value) {
     at.insert((*last).to_owned(), value);
 }
 
-/// A number, as an integer if it is whole.
+/// Returns a number as JSON, as an integer if it is whole.
 fn number(row: &Row, column: &str) -> Result<Value, String> {
     let value = row
         .number(column)
@@ -137,7 +137,7 @@ fn flag(row: &Row, column: &str) -> Result<bool, String> {
     row.flag(column).ok_or_else(|| format!("{column}: found \"{}\", expected true or false", row.text(column)))
 }
 
-/// Accelerators of the run: as stated, or the product of the layout.
+/// Number of accelerators of the run: as given, or the product of the layout.
 fn accelerators(row: &Row, kind: MeasurementKind) -> Result<f64, String> {
     if let Some(stated) = row.positive("num_accelerators") {
         return Ok(stated);
@@ -157,13 +157,14 @@ fn accelerators(row: &Row, kind: MeasurementKind) -> Result<f64, String> {
     Ok(of("tp") * of("pp") * of("attention_dp") * of("dp"))
 }
 
-/// Nodes of the run and accelerators of one: as stated, else eight, or sixteen at most where a link joins them.
+/// Number of nodes of the run, and accelerators per node: as given, or otherwise eight, or up to sixteen if they share
+/// a scale-up link.
 fn nodes(row: &Row, sheet: &Accelerator, accelerators: f64) -> (f64, f64) {
     let joined = sheet.scale_up.as_ref().and_then(|link| link.domain_size).map_or(0.0, f64::from);
     let usual = if joined <= 16.0 { joined.max(8.0) } else { 8.0 };
     let most = row.positive("accelerators_per_node").unwrap_or(usual).min(accelerators).max(1.0);
     let mut per_node = most.floor();
-    // Pools state their sizes and leave the rest of a node idle; elsewhere replicas would fill it.
+    // Pools have explicit sizes and leave the rest of a node idle; otherwise, replicas would fill it.
     if row.positive("decode_workers").is_some() {
         return ((accelerators / per_node).ceil(), per_node);
     }
@@ -217,7 +218,7 @@ fn describe_model(
     let known = (!stated.is_empty()).then(|| catalog.model(stated).ok()).flatten();
     if let Some(model) = known {
         workload.insert("model".to_owned(), json!(model.id));
-        // Cells of a model of the catalog say what differs from it.
+        // Cells of a catalog model contain only what differs from it.
         for (path, name) in [
             (&["hidden_size"][..], "hidden_size"),
             (&["n_layers"], "n_layers"),
@@ -242,7 +243,7 @@ fn describe_model(
     if !architecture.contains_key("n_layers") || !architecture.contains_key("hidden_size") {
         return Err(format!("model \"{stated}\" is not in the catalog, and its architecture is not stated"));
     }
-    // What a GPT has where the row is silent: heads of 128, a plain MLP four times as wide as the hidden size.
+    // Defaults for missing cells as in GPT: heads of 128, a plain MLP four times as wide as the hidden size.
     let hidden = row.positive("hidden_size").unwrap_or(1.0);
     let heads = row.positive("n_heads").unwrap_or((hidden / 128.0).round().max(1.0));
     let ffn = row.positive("ffn_hidden_size").unwrap_or(4.0 * hidden);
@@ -271,8 +272,8 @@ fn describe_model(
     Ok(())
 }
 
-/// The load of a row that does not name it. What is measured without a concurrency or a request rate is the rate at which a
-/// backlog is served; a concurrency that is also the largest batch is a static batch.
+/// Returns the load of a row that does not give one. Without concurrency and request rate, the measurement is the rate
+/// at which a backlog is served. A concurrency that equals the largest batch is a static batch.
 fn unstated_load(row: &Row) -> Option<&'static str> {
     if !row.text("load").is_empty() {
         return None;
@@ -326,11 +327,11 @@ fn describe_run(row: &Row, kind: MeasurementKind, workload: &mut Map<String, Val
     if let Some(dp) = row.positive("dp") {
         set(workload, &["parallelism", "dp"], json!(dp as i64));
     }
-    // Averages of requests in flight, as sources measure them, are no whole numbers.
+    // The average number of concurrent requests, as measured by sources, is not always whole.
     if let Some(average) = row.positive("concurrency").filter(|average| average.fract() != 0.0) {
         set(workload, &["serving", "concurrency"], json!(average.round().max(1.0) as i64));
     }
-    // Both pools or none: a deployment that is not split has no workers of either.
+    // Both pools or none: a deployment without disaggregation has no workers of either.
     let split = row.positive("prefill_workers").is_some() && row.positive("decode_workers").is_some();
     if let Some(Value::Object(serving)) = workload.get_mut("serving").filter(|_| !split) {
         serving.remove("pools");

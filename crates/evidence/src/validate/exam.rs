@@ -1,4 +1,4 @@
-//! Sources that no fit sees: an exam that shows how an estimate fares on what was never looked at.
+//! Sources that are excluded from all fits, to evaluate estimates on unseen data.
 
 /// Whether a source belongs to the exam: one in five, by a hash of its name.
 #[must_use]

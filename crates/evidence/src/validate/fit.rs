@@ -1,4 +1,4 @@
-//! Fits the constants of hardware, training and serving together, by robust least squares on logarithmic errors.
+//! Fits the constants of hardware, training and serving together, by robust least squares of logarithmic errors.
 
 use super::case::{Case, Input, Metric};
 use super::least_squares::{self, Loss, Settings, Weighed};
@@ -9,22 +9,25 @@ use atlas_perf::serving::ServingEstimate;
 use atlas_perf::{serving, training};
 use std::collections::BTreeMap;
 
-/// Training: error at which the loss turns from quadratic to linear, so that rows that state too little do not decide.
+/// Training: error at which the loss turns from quadratic to linear, so that rows with too little information do not
+/// dominate.
 const TRAINING: Loss = Loss::PseudoHuber { scale: 0.05 };
-/// Serving: error at which the loss turns from quadratic to logarithmic; published rows contain untuned runs that no
+/// Serving: error at which the loss turns from quadratic to logarithmic. Published rows include untuned runs that no
 /// constant should follow.
 const SERVING: Loss = Loss::Cauchy { scale: 0.15 };
-/// Pull towards the literature: the loss of moving every constant by a quarter of its range.
+/// Regularization towards literature values: the loss of moving a constant by a quarter of its range.
 const PULL: f64 = 0.01;
-/// A promised throughput that is not reached, or a latency that is exceeded, harms a plan more than one that is
-/// surpassed, and what a fit sees is tuned more often than what it meets.
+/// Factor on errors of latencies that are too optimistic. A throughput that is not reached, or a latency that is
+/// exceeded, is worse for a plan than one that is surpassed. In addition, published runs are tuned more often than
+/// those of users.
 const OPTIMISM_OF_LATENCIES: f64 = 1.25;
-/// The same for throughput.
+/// Factor on errors of throughput that are too optimistic.
 const OPTIMISM_OF_RATES: f64 = 2.0;
-/// Power of a source's rows that it counts with (for latencies, of a model's), so that neither one big sweep nor a handful of rows decides.
+/// A source (for latencies, a model) has a total weight of its number of rows to this power, so that neither a large
+/// sweep nor a handful of rows dominates.
 const SOURCE_POWER: f64 = 0.5;
 
-/// The figure that a case's column states.
+/// Value of the case's metric in an estimate.
 fn figure(case: &Case, e: &ServingEstimate) -> f64 {
     match case.metric {
         Metric::OutputRate | Metric::TrainingRate => e.output_tokens_per_sec,
@@ -35,13 +38,13 @@ fn figure(case: &Case, e: &ServingEstimate) -> f64 {
     }
 }
 
-/// What the closed form predicts for a case, in the unit of its measurement.
+/// Prediction of the closed form for a case, in the unit of its measurement.
 #[must_use]
 pub fn predicted(case: &Case, c: &Constants) -> f64 {
     predicted_from(case, &case.input, c)
 }
 
-/// The same for another input.
+/// Like [`predicted`], for another input.
 fn predicted_from(case: &Case, input: &Input, c: &Constants) -> f64 {
     match input {
         Input::Training(input) => training::estimate(input, c).tokens_per_second_per_accelerator * case.devices,
@@ -49,13 +52,13 @@ fn predicted_from(case: &Case, input: &Input, c: &Constants) -> f64 {
     }
 }
 
-/// ln(predicted / measured), kept finite.
+/// ln(predicted / measured), limited to finite values.
 #[must_use]
 pub fn log_error(case: &Case, c: &Constants) -> f64 {
     log_ratio(predicted(case, c), case.measured)
 }
 
-/// The same under the newest release, as for a user who states none.
+/// Like [`log_error`], but with the newest release, as for a user who does not specify one.
 #[must_use]
 pub fn log_error_without_release(case: &Case, c: &Constants) -> f64 {
     log_ratio(predicted_from(case, &case.without_release, c), case.measured)
@@ -66,8 +69,8 @@ fn log_ratio(predicted: f64, measured: f64) -> f64 {
     if error.is_finite() { error.clamp(-5.0, 5.0) } else { 5.0 }
 }
 
-/// What a fit makes small. For serving this is predicted / measured - 1, so that twice too fast counts twice what twice
-/// too slow does.
+/// Error that the fit minimizes. For serving this is predicted / measured - 1, so that a prediction twice as fast has
+/// twice the error of one twice as slow.
 fn judged_error(case: &Case, c: &Constants) -> f64 {
     let log = log_error(case, c);
     if case.metric == Metric::TrainingRate {
@@ -81,12 +84,12 @@ fn judged_error(case: &Case, c: &Constants) -> f64 {
     }
 }
 
-/// Whether a case is judged only: no constant describes the scans of hybrid models in training.
+/// Whether a case is evaluated but not fitted: no constant describes the scans of hybrid models in training.
 fn judged_only(case: &Case) -> bool {
     case.training().is_some_and(|input| input.arch.linear.is_some())
 }
 
-/// Weight of a figure relative to a throughput: one file holds many repeats of the same sweep.
+/// Weight of a metric relative to a throughput: one file contains many repetitions of the same sweep.
 const fn weight_of(case: &Case) -> f64 {
     match case.metric {
         Metric::Tpot => 1.5,
@@ -95,7 +98,8 @@ const fn weight_of(case: &Case) -> f64 {
     }
 }
 
-/// How much every case counts. Training counts twice in all what serving does: its rows state more, so that it decides on hardware.
+/// Weights of all cases. Training has twice the total weight of serving: its rows contain more information, so it
+/// determines the hardware constants.
 fn weighed(cases: &[&Case]) -> Vec<Weighed> {
     let training = |case: &Case| case.metric == Metric::TrainingRate;
     let mut rows: BTreeMap<(bool, &str), f64> = BTreeMap::new();
@@ -115,7 +119,8 @@ fn weighed(cases: &[&Case]) -> Vec<Weighed> {
     cases.iter().map(weighed).collect()
 }
 
-/// The constants that fit the cases best. Every fit starts from values of the literature, so that folds are independent.
+/// Returns the constants that best fit the cases. Every fit starts from literature values, so that folds are
+/// independent.
 #[must_use]
 pub fn fit(cases: &[&Case]) -> Constants {
     let prior = Constants::literature();

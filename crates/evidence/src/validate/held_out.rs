@@ -7,8 +7,8 @@ use atlas_core::cores::on_all_cores;
 use atlas_perf::constants::Constants;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whether a case may train the fold that leaves this unit out: it is no part of it, and no measurement of the same
-/// campaign in another table.
+/// Whether a case may be used to fit the fold without the unit `left_out`: it is neither part of it, nor a measurement
+/// of the same campaign in another table.
 fn trains(case: &Case, left_out: Unit<'_>, campaigns: &BTreeSet<&str>) -> bool {
     if unit(case) == left_out {
         return false;
@@ -17,16 +17,16 @@ fn trains(case: &Case, left_out: Unit<'_>, campaigns: &BTreeSet<&str>) -> bool {
     !(other_table && !case.harness.is_empty() && campaigns.contains(case.harness.as_str()))
 }
 
-/// ln(predicted / measured) of a case under constants that have not seen it.
+/// ln(predicted / measured) of a case with constants that were fitted without it.
 #[derive(Debug, Clone, Copy)]
 pub struct Errors {
-    /// As the row states its software.
+    /// With the software release given in the row.
     pub as_stated: f64,
-    /// Under the newest release.
+    /// With the newest release.
     pub without_release: f64,
 }
 
-/// Fits constants without each unit, and gives the errors of every case under those that have not seen it.
+/// Fits constants without each unit, and returns the errors of every case with those fitted without it.
 #[must_use]
 pub fn residuals(cases: &[Case]) -> Vec<Errors> {
     let units: Vec<Unit<'_>> = cases.iter().map(unit).collect::<BTreeSet<_>>().into_iter().collect();
@@ -55,5 +55,5 @@ pub fn residuals(cases: &[Case]) -> Vec<Errors> {
     cases.iter().map(errors).collect()
 }
 
-/// Harnesses whose results are one campaign, regardless of the publisher; others are tools that anyone runs.
+/// Harnesses whose results form one campaign, regardless of the publisher. Others are tools that anyone can run.
 const CAMPAIGNS: [&str; 1] = ["inferencemax"];

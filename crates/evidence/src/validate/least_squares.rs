@@ -1,20 +1,20 @@
-//! Constants fitted to measurements: Levenberg–Marquardt on a robust loss of logarithmic errors, with a weak pull towards
-//! where they started. Deterministic: no randomness, same rows in, same constants out.
+//! Fits constants to measurements: Levenberg–Marquardt on a robust loss of logarithmic errors, with a weak
+//! regularization towards the initial values. Deterministic: the same rows give the same constants.
 
 use atlas_core::math;
 use atlas_perf::constants::Field;
 
-/// A loss that grows slower than a square for large errors.
+/// A loss that grows more slowly than a square for large errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Loss {
     /// `sqrt(1 + (e/s)²) − 1`: linear for large errors (pseudo-Huber).
     PseudoHuber {
-        /// Error at which it turns from quadratic to its tail.
+        /// Error at which the loss turns from quadratic to linear.
         scale: f64,
     },
     /// `ln(1 + (e/s)²)`: logarithmic for large errors (Cauchy).
     Cauchy {
-        /// Error at which it turns from quadratic to its tail.
+        /// Error at which the loss turns from quadratic to logarithmic.
         scale: f64,
     },
 }
@@ -27,7 +27,7 @@ impl Loss {
         }
     }
 
-    /// The loss's derivative over the error: what an error weighs in the normal equations.
+    /// Derivative of the loss over the error: the weight of an error in the normal equations.
     fn weight(self, error: f64) -> f64 {
         match self {
             Loss::PseudoHuber { scale } => 1.0 / (scale * scale * ((error / scale).powi(2) + 1.0).sqrt()),
@@ -36,37 +36,37 @@ impl Loss {
     }
 }
 
-/// What a row counts.
+/// Weight and loss of a row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Weighed {
-    /// Its weight.
+    /// Weight of the row.
     pub(super) weight: f64,
-    /// Its loss.
+    /// Loss of the row.
     pub(super) loss: Loss,
-    /// Rows of one group depend on the same constants.
+    /// Group of the row. Rows of one group depend on the same constants.
     pub(super) group: usize,
 }
 
-/// How strongly a fit is held and when it ends.
+/// Regularization and termination of a fit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Settings {
-    /// Loss of moving every constant by a quarter of its range.
+    /// Loss of moving a constant by a quarter of its range.
     pub(super) pull: f64,
-    /// Smallest relative gain of a round after which another follows.
+    /// Minimum relative improvement in a round for another round to follow.
     pub(super) gain: f64,
-    /// Maximum rounds.
+    /// Maximum number of rounds.
     pub(super) rounds: usize,
 }
 
 impl Settings {
-    /// What a unit of coordinate weighs in the pull: a constant's range counts the same for all.
+    /// Weight of a unit of the coordinate in the regularization, such that the range of every constant counts the same.
     fn stiffness<T>(&self, f: &Field<T>) -> f64 {
         let range = if f.low > 0.0 { math::ln(f.high / f.low) } else { 1.0 };
         self.pull / (0.25 * range).powi(2)
     }
 }
 
-/// A constant on the scale of the fit: logarithmic if it is positive, else its share of the range.
+/// Converts a constant to the scale of the fit: its logarithm if it is positive, otherwise its position in the range.
 fn coordinate<T>(f: &Field<T>, v: f64) -> f64 {
     if f.low > 0.0 { math::ln(v) } else { (v - f.low) / (f.high - f.low) }
 }
@@ -84,7 +84,7 @@ fn constants<T: Copy>(fields: &[&Field<T>], base: &T, x: &[f64]) -> T {
     c
 }
 
-/// Solves the symmetric system in place by Gaussian elimination; rows are `[a | b]`.
+/// Solves the symmetric system in place by Gaussian elimination. Rows are `[a | b]`.
 fn solve(rows: &mut [Vec<f64>]) -> Vec<f64> {
     let n = rows.len();
     for i in 0..n {
@@ -109,8 +109,8 @@ fn solve(rows: &mut [Vec<f64>]) -> Vec<f64> {
     x
 }
 
-/// The constants that make the errors smallest, from `prior`, which is also where the pull leads; only those marked as
-/// fitted move. `error` is that of a row.
+/// Returns the constants with the smallest errors. The fit starts from `prior`, towards which it is also regularized,
+/// and changes only fields marked as fitted. `error` returns the error of a row.
 pub(super) fn fit<T: Copy>(
     all: &[Field<T>],
     prior: &T,
@@ -130,7 +130,7 @@ pub(super) fn fit<T: Copy>(
         };
         rows.iter().enumerate().map(of).collect()
     };
-    // Groups that each constant changes; all, until the first derivatives are known.
+    // Groups of rows that each constant affects; all groups until the first derivatives are known.
     let groups = rows.iter().map(|row| row.group + 1).max().unwrap_or(0);
     let mut changed = vec![vec![true; groups]; fields.len()];
     let loss = |errors: &[f64], x: &[f64]| -> f64 {
@@ -147,7 +147,7 @@ pub(super) fn fit<T: Copy>(
             .iter()
             .enumerate()
             .map(|(j, f)| {
-                // Step inwards from an upper bound, so that the difference is never zero for lack of room.
+                // Step inwards from an upper bound, so that clamping does not make the difference zero.
                 let h = if value(f, x.get(j).copied().unwrap_or(0.0) + 0.01) >= f.high { -0.01 } else { 0.01 };
                 let mut moved = x.clone();
                 if let Some(v) = moved.get_mut(j) {

@@ -1,10 +1,10 @@
-//! The engines compared with published measurements.
+//! Validation of the engines with published measurements.
 //!
-//! A row of a measurement table becomes target and workload documents ([`documents`]), is resolved to a scenario by the
-//! code that resolves what users write ([`case`]), and is answered by the engine facade. [`judge`] puts the figure and its
-//! interval alongside what was measured. [`fit`] fits the constants,
-//! [`held_out`] does so with one source left out at a time, and from its errors [`conformal`] takes the intervals. Sources
-//! of the [`exam`] are left out of all of it.
+//! A row of a measurement table is converted to target and workload documents ([`documents`]), resolved to a scenario
+//! by the same code as documents of users ([`case`]), and estimated by the engine facade. [`judge`] compares the
+//! estimate and its interval with the measured value. [`fit`] fits the constants, [`held_out`] does so with one source
+//! left out at a time, and [`conformal`] derives the intervals from these errors. Sources of the [`exam`] are excluded
+//! from all of this.
 
 pub mod accuracy;
 pub mod case;
@@ -39,16 +39,16 @@ pub use table::BadCell;
 use table::Row;
 use verdict::Verdict;
 
-/// Why measurements cannot be judged.
+/// Reason why measurements cannot be evaluated.
 #[derive(Debug, thiserror::Error)]
 pub enum ValidateError {
-    /// The columns are those of no kind of measurements.
+    /// The columns match no kind of measurements.
     #[error(
         "the first line names the columns of no kind of measurements: training has `seq_len` and `accelerator`, \
          inference `input_len` and `engine`, latency `silicon_ttft_ms`; found \"{0}\""
     )]
     Columns(String),
-    /// The header names a column twice.
+    /// The header contains a column twice.
     #[error("line 1: duplicate column `{column}` in the header, at positions {first} and {again}; remove one of them")]
     Twice {
         /// The column.
@@ -58,10 +58,10 @@ pub enum ValidateError {
         /// Position of the repetition.
         again: usize,
     },
-    /// The file is no CSV.
+    /// The file is not valid CSV.
     #[error("not CSV: {0}")]
     Csv(#[from] csv::Error),
-    /// The shipped measurements cannot be inflated.
+    /// The shipped measurements cannot be decompressed.
     #[error("the shipped measurements are damaged: {0}")]
     Shipped(#[from] std::io::Error),
 }
@@ -78,7 +78,7 @@ pub enum MeasurementKind {
 }
 
 impl MeasurementKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [MeasurementKind; 3] =
         [MeasurementKind::Training, MeasurementKind::Inference, MeasurementKind::Latency];
 
@@ -92,7 +92,7 @@ impl MeasurementKind {
         }
     }
 
-    /// A heading.
+    /// Heading for display.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -102,7 +102,7 @@ impl MeasurementKind {
         }
     }
 
-    /// The kind of a file, by its columns.
+    /// Determines the kind of a file from its columns.
     pub fn of(text: &str) -> Result<MeasurementKind, ValidateError> {
         let head = text.lines().next().unwrap_or_default();
         let has = |column: &str| head.split(',').any(|name| columns::canonical(name) == column);
@@ -111,7 +111,7 @@ impl MeasurementKind {
         if has("seq_len") && has("accelerator") {
             return Ok(MeasurementKind::Training);
         }
-        // Serving tables share their columns: one without any throughput is one of latencies.
+        // Serving tables share their columns: one without any throughput is a table of latencies.
         let rates = table::read(text)?.iter().any(|row| RATES.iter().any(|rate| row.positive(rate).is_some()));
         if has("input_len") && rates {
             Ok(MeasurementKind::Inference)
@@ -123,7 +123,7 @@ impl MeasurementKind {
     }
 }
 
-/// The measurements of a kind that ship in the binary.
+/// Returns the measurements of a kind that are embedded in the binary.
 pub fn shipped(kind: MeasurementKind) -> Result<String, ValidateError> {
     Ok(match kind {
         MeasurementKind::Training => measurements::training()?,
@@ -132,20 +132,21 @@ pub fn shipped(kind: MeasurementKind) -> Result<String, ValidateError> {
     })
 }
 
-/// Judges every row of a measurement file with the shipped constants.
+/// Evaluates every row of a measurement file with the shipped constants.
 ///
 /// # Errors
-/// A file that is no CSV.
+/// Returns an error if the file is not valid CSV.
 pub fn judge(kind: MeasurementKind, text: &str) -> Result<Vec<Verdict>, ValidateError> {
     judge_by(kind, text, Method::default(), &Gauge::default())
 }
 
-/// How rows are judged.
+/// How rows are evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Method {
-    /// The closed form, or the events, which take minutes on all cores.
+    /// Engine of the predictions. The simulation takes minutes on all cores.
     pub engine: Engine,
-    /// [`Release::Assumed`] withholds the releases that rows state, so that they are predicted as for users who state none.
+    /// [`Release::Assumed`] withholds the releases given in rows, so that they are predicted as for users who give
+    /// none.
     pub release: Release,
 }
 
@@ -155,10 +156,10 @@ impl Default for Method {
     }
 }
 
-/// As [`judge`], by another method.
+/// Like [`judge`], with another method.
 ///
 /// # Errors
-/// As [`judge`].
+/// Returns the same errors as [`judge`].
 pub fn judge_by(
     kind: MeasurementKind,
     text: &str,
@@ -176,7 +177,7 @@ pub fn judge_by(
     let counted = |(row, copy_of): &(&Row, Option<&Row>)| {
         let mut verdicts = judge.row(row);
         if gauge.cancelled() {
-            // A simulation that was cut short has no result.
+            // A cancelled simulation has no result.
             return Vec::new();
         }
         for verdict in &mut verdicts {
@@ -191,18 +192,18 @@ pub fn judge_by(
     Ok(rows.iter().take_while(|_| !gauge.cancelled()).flat_map(counted).collect())
 }
 
-/// Cells of a table that hold something else than their columns take. Rows with such cells are not predicted.
+/// Returns the cells of a table that their columns do not accept. Rows with such cells are not predicted.
 ///
 /// # Errors
-/// A file that is no CSV.
+/// Returns an error if the file is not valid CSV.
 pub fn bad_cells(text: &str) -> Result<Vec<BadCell>, ValidateError> {
     Ok(table::read(text)?.iter().filter(|row| row.text("excluded").is_empty()).flat_map(Row::bad_cells).collect())
 }
 
-/// The scenarios of all rows that have one, as lines for `atlas run --batch`, and the number of all rows.
+/// Returns the scenarios of all usable rows, as lines for `atlas run --batch`, and the total number of rows.
 ///
 /// # Errors
-/// A file that is no CSV.
+/// Returns an error if the file is not valid CSV.
 pub fn scenarios(kind: MeasurementKind, text: &str) -> Result<(Vec<serde_json::Value>, usize), ValidateError> {
     let catalog = Catalog::built_in();
     let rows = table::read(text)?;
@@ -214,18 +215,18 @@ pub fn scenarios(kind: MeasurementKind, text: &str) -> Result<(Vec<serde_json::V
     Ok((rows.iter().filter_map(stated).collect(), rows.len()))
 }
 
-/// Judges the rows of a table.
+/// Evaluates the rows of a table.
 #[derive(Clone, Copy)]
 pub(crate) struct Judge<'a> {
     pub(crate) kind: MeasurementKind,
     pub(crate) catalog: &'a Catalog,
     pub(crate) method: Method,
-    /// Ends the simulations.
+    /// Progress, and cancellation of the simulations.
     pub(crate) gauge: &'a Gauge,
 }
 
 impl Judge<'_> {
-    /// One verdict for every figure that a row states, or one with the reason why the row cannot be predicted.
+    /// Returns one verdict for every measured metric of a row, or verdicts with the reason why it cannot be predicted.
     fn row(self, row: &Row) -> Vec<Verdict> {
         self.judged(row).map(|(_, verdicts)| verdicts).unwrap_or_else(|reason| {
             let metrics: &[&'static str] = match self.kind {
@@ -237,7 +238,7 @@ impl Judge<'_> {
         })
     }
 
-    /// The scenario of a row, and one verdict for every figure that it states.
+    /// Returns the scenario of a row, and one verdict for every measured metric.
     pub(crate) fn judged(self, row: &Row) -> Result<(RowScenario, Vec<Verdict>), String> {
         let mut found = usable(row, self.kind, self.catalog)?;
         let figures = measured(row, self.kind, &found)?;
@@ -276,13 +277,13 @@ impl Judge<'_> {
     }
 }
 
-/// The family of software and release: `vllm` of `vllm@0.11.0`.
+/// Software family without the release: `vllm` for `vllm@0.11.0`.
 #[must_use]
 pub fn family(software: &str) -> &str {
     software.split('@').next().unwrap_or(software)
 }
 
-/// The scenario of a row that is a usable measurement.
+/// Resolves a row, unless it is excluded or has invalid cells.
 fn usable(row: &Row, kind: MeasurementKind, catalog: &Catalog) -> Result<RowScenario, String> {
     if !row.text("excluded").is_empty() {
         return Err(format!("excluded: {}", row.text("excluded")));

@@ -1,4 +1,4 @@
-//! The constants refitted: on all sources but those of the exam, and with one source left out at a time.
+//! Refits the constants: on all sources except those of the exam, and with one source left out at a time.
 
 use atlas_core::math;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,81 +14,81 @@ use atlas_perf::constants::Constants;
 use atlas_perf::interval::{Factors, Release};
 use serde::Serialize;
 
-/// Fitted constants, and their errors on rows that the fit did not see.
+/// Fitted constants, and their errors on rows that the fit has not seen.
 #[derive(Debug, Clone, Serialize)]
 pub struct Refit {
-    /// Every constant.
+    /// All constants.
     pub constants: Vec<Constant>,
-    /// Errors on rows that the fit behind them did not see.
+    /// Errors on rows that the respective fit has not seen.
     pub judged: Vec<Judged>,
-    /// Intervals that follow from those errors.
+    /// Intervals derived from these errors.
     pub bands: Vec<Band>,
-    /// The errors themselves.
+    /// Error of every row.
     pub held_out: Vec<HeldOut>,
 }
 
-/// A constant, shipped and fitted.
+/// A constant with its shipped and fitted value.
 #[derive(Debug, Clone, Serialize)]
 pub struct Constant {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// Its unit.
+    /// Unit.
     pub unit: &'static str,
-    /// The value in use.
+    /// Shipped value.
     pub shipped: f64,
-    /// The value that this fit finds; `None` if it is fixed.
+    /// Fitted value; `None` if the constant is fixed.
     pub fitted: Option<f64>,
 }
 
-/// Errors by group and over all.
+/// Errors by group and in total.
 #[derive(Debug, Clone, Serialize)]
 pub struct Judged {
-    /// What was left out.
+    /// Metric, and what was left out.
     pub title: &'static str,
-    /// By group.
+    /// Errors by group.
     pub groups: BTreeMap<String, Stats>,
-    /// Of all rows.
+    /// Errors over all rows.
     pub all: Stats,
-    /// Share of the rows within the interval that the other sources need: of rows that state a release, and of all rows
-    /// as if none did.
+    /// Share of the rows within the interval derived from the other units: of rows that give a release, and of all rows
+    /// with their releases withheld.
     pub inside: [f64; 2],
 }
 
-/// The 90 % interval of a regime: factors on a prediction between which the measurement lies.
+/// The 90 % interval of a regime: factors on a prediction between which the measured value lies.
 #[derive(Debug, Clone, Serialize)]
 pub struct Band {
     /// The regime.
     pub regime: &'static str,
-    /// Whether the release of the software is stated.
+    /// Whether the release of the software is given.
     pub release: Release,
-    /// Rows of it.
+    /// Number of its rows.
     pub rows: usize,
-    /// Sources of it; models, for latencies.
+    /// Number of its sources, or of its models for latencies.
     pub sources: usize,
-    /// The factors in use.
+    /// Shipped factors.
     pub shipped: Factors,
-    /// The spread that the errors here need.
+    /// Factors derived from these errors.
     pub found: Factors,
-    /// Share of the rows within what the other sources' errors need.
+    /// Share of the rows within the interval derived from the other units.
     pub covered: f64,
 }
 
-/// A row, and the error of a fit that did not see its source.
+/// A row, and its error with constants fitted without its source.
 #[derive(Debug, Clone, Serialize)]
 pub struct HeldOut {
-    /// The row.
+    /// Id of the row.
     pub id: String,
-    /// The figure.
+    /// The metric.
     pub metric: &'static str,
-    /// The source or model that was left out.
+    /// Source or model that was left out.
     pub without: String,
-    /// The kind of run.
+    /// Regime of the row.
     pub regime: &'static str,
     /// ln(predicted / measured).
     pub log_error: f64,
 }
 
-/// What errors are judged by: a title and the metrics that belong to it.
+/// Groups of metrics for which errors are reported, with their titles.
 const FIGURES: [(&str, &[Metric]); 4] = [
     ("training tokens/s, source left out", &[Metric::TrainingRate]),
     ("serving throughput, source left out", &[Metric::OutputRate, Metric::TotalRate, Metric::RequestRate]),
@@ -96,7 +96,8 @@ const FIGURES: [(&str, &[Metric]); 4] = [
     ("TTFT, model left out", &[Metric::Ttft]),
 ];
 
-/// The cases of all shipped tables that rest on no inferred value, of the exam or of all other sources.
+/// Cases of all shipped tables without inferred values: those of the exam if `examined`, otherwise those of all other
+/// sources.
 fn cases(examined: bool) -> Result<Vec<Case>, ValidateError> {
     let catalog = Catalog::built_in();
     let mut all = Vec::new();
@@ -111,10 +112,10 @@ fn cases(examined: bool) -> Result<Vec<Case>, ValidateError> {
     Ok(all)
 }
 
-/// Errors of the shipped constants on the sources of the exam: totals only.
+/// Returns the errors of the shipped constants on the sources of the exam, as totals only.
 ///
 /// # Errors
-/// Shipped measurements that cannot be read.
+/// Returns an error if shipped measurements cannot be read.
 pub fn exam() -> Result<Vec<(&'static str, Stats)>, ValidateError> {
     let cases = cases(true)?;
     let c = Constants::default();
@@ -128,7 +129,7 @@ pub fn exam() -> Result<Vec<(&'static str, Stats)>, ValidateError> {
 /// Fits the constants of hardware, training and serving together.
 ///
 /// # Errors
-/// Shipped measurements that cannot be read.
+/// Returns an error if shipped measurements cannot be read.
 pub fn refit() -> Result<Refit, ValidateError> {
     let cases = cases(false)?;
     let fitted = fit::fit(&cases.iter().collect::<Vec<_>>());
@@ -172,7 +173,7 @@ pub fn refit() -> Result<Refit, ValidateError> {
     })
 }
 
-/// The residuals of the cases: of rows that state a release, or of all rows as if none of them did.
+/// Residuals of the cases: of rows that give a release, or of all rows with their releases withheld.
 fn residuals<'a>(cases: &'a [Case], errors: &[Errors], release: Release) -> Vec<(&'a Case, Residual<'a>)> {
     let error = |error: &Errors| match release {
         Release::Stated => error.as_stated,
@@ -183,7 +184,7 @@ fn residuals<'a>(cases: &'a [Case], errors: &[Errors], release: Release) -> Vec<
     some.map(|(case, e)| (case, Residual::of(case, error(e)))).collect()
 }
 
-/// Whether each case lies within the interval of its regime, computed from the sources other than its own.
+/// Whether each case is within the interval of its regime, computed from the units other than its own.
 fn inside<'a>(cases: &'a [Case], errors: &[Errors], release: Release) -> Vec<(&'a Case, bool)> {
     let (cases, residuals): (Vec<&Case>, Vec<Residual<'_>>) = residuals(cases, errors, release).into_iter().unzip();
     let mut known: BTreeMap<(&str, &str, &str), Factors> = BTreeMap::new();

@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use atlas_core::sort;
 
-/// Median, 90th percentile and bias of relative errors, in percent.
+/// Statistics of relative errors.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
 pub struct Stats {
     /// Number of rows.
     pub n: usize,
-    /// Median size, percent.
+    /// Median of absolute errors, percent.
     pub median: f64,
-    /// 90th percentile of the size, percent.
+    /// 90th percentile of absolute errors, percent.
     pub p90: f64,
-    /// Mean size, percent.
+    /// Mean of absolute errors, percent.
     pub mean: f64,
-    /// Median signed error.
+    /// Median of signed errors, percent.
     pub bias: f64,
 }
 
-/// Linear-interpolated quantile of sorted values.
+/// Quantile of sorted values, by linear interpolation.
 pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     let at = q * (sorted.len().saturating_sub(1)) as f64;
     let low = sorted.get(at.floor() as usize).copied().unwrap_or(f64::NAN);
@@ -27,7 +27,7 @@ pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     low + (at - at.floor()) * (high - low)
 }
 
-/// Statistics of predicted / measured - 1.
+/// Statistics of `errors`, given as predicted / measured - 1.
 pub fn stats(errors: &[f64]) -> Stats {
     let mut signed: Vec<f64> = errors.iter().map(|e| 100.0 * e).collect();
     sort::numbers(&mut signed);
@@ -42,7 +42,7 @@ pub fn stats(errors: &[f64]) -> Stats {
     }
 }
 
-/// Errors grouped under a key.
+/// Statistics of errors grouped by a key.
 pub fn grouped<'a>(rows: impl Iterator<Item = (&'a str, f64)>) -> BTreeMap<String, Stats> {
     let mut by: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for (k, e) in rows {
@@ -51,7 +51,7 @@ pub fn grouped<'a>(rows: impl Iterator<Item = (&'a str, f64)>) -> BTreeMap<Strin
     by.into_iter().map(|(k, v)| (k, stats(&v))).collect()
 }
 
-/// Mean of the groups' medians, percent.
+/// Mean of the medians of groups, percent.
 pub fn mean_of_medians<K>(groups: &BTreeMap<K, Stats>) -> f64 {
     groups.values().map(|stats| stats.median).sum::<f64>() / groups.len().max(1) as f64
 }

@@ -1,11 +1,11 @@
-//! Predicted against measured, as a picture in characters and as SVG, both axes logarithmic.
+//! Scatter plots of predicted over measured values, as text and as SVG, with logarithmic axes.
 
 use atlas_core::math;
 use std::fmt::Write as _;
 
 use super::verdict::Verdict;
 
-/// Points that can be drawn: both values positive.
+/// Points that can be drawn: those with two positive values.
 fn points(verdicts: &[Verdict]) -> Vec<(f64, f64)> {
     let pairs = verdicts.iter().filter_map(|verdict| Some((verdict.measured?, verdict.predicted?)));
     pairs
@@ -14,7 +14,7 @@ fn points(verdicts: &[Verdict]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// The whole decades that hold all points.
+/// Range of whole decades that contains all points.
 fn decades(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let all = || points.iter().flat_map(|(m, p)| [*m, *p]);
     let low = all().fold(f64::INFINITY, f64::min).floor();
@@ -22,7 +22,7 @@ fn decades(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     (low < high).then_some((low, high))
 }
 
-/// A picture of `columns` × `rows` characters: the more points in a cell, the darker; the diagonal is where predicted
+/// Returns a plot of `columns` × `rows` characters. Cells with more points are darker; on the diagonal, predicted
 /// equals measured. Empty if there is nothing to draw.
 #[must_use]
 pub fn text(verdicts: &[Verdict], columns: usize, rows: usize) -> String {
@@ -70,7 +70,7 @@ pub fn text(verdicts: &[Verdict], columns: usize, rows: usize) -> String {
     out
 }
 
-/// The same as a self-contained SVG.
+/// Returns the plot as a self-contained SVG.
 #[must_use]
 pub fn svg(verdicts: &[Verdict], title: &str) -> String {
     const SIDE: f64 = 560.0;

@@ -1,4 +1,5 @@
-//! One row described step by step: what it states, how it was read, where the predicted time goes, and what was measured.
+//! Step-by-step explanation of one row: its cells, how they were interpreted, the breakdown of the predicted time, and
+//! the measurement.
 
 use super::case::{Case, Input};
 use super::table::{self, Row};
@@ -17,24 +18,24 @@ use atlas_plan::engine::answer::event as simulated;
 use atlas_plan::estimate::Breakdown;
 use atlas_plan::search::Gauge;
 
-/// A row's story.
+/// Explanation of a row.
 #[derive(Debug, Clone)]
 pub struct Story {
     /// Cells that are not blank, by column.
     pub states: Vec<(String, String)>,
-    /// The input of the engine, and the steps of its answer.
+    /// Input of the engine, and the steps of its estimate.
     pub steps: Vec<(&'static str, String)>,
-    /// Predicted time by cause, s: of a step, or of one output token of a replica.
+    /// Breakdown of the predicted time, s: of a step, or of one output token of a replica.
     pub time: Option<Breakdown>,
-    /// Predicted and measured, or why not.
+    /// Predicted and measured values, or why there is no prediction.
     pub verdicts: Vec<Verdict>,
 }
 
-/// The story of the row with that id, as `engine` predicts it: the closed form, or the events. `None` if there is no
-/// such row.
+/// Explains the row with `id` as predicted by `engine`, the closed form or the simulation. Returns `None` if there is
+/// no such row.
 ///
 /// # Errors
-/// A file that is no CSV.
+/// Returns an error if the file is not valid CSV.
 pub fn story(kind: MeasurementKind, text: &str, id: &str, engine: Engine) -> Result<Option<Story>, ValidateError> {
     let catalog = Catalog::built_in();
     let gauge = Gauge::default();
@@ -115,7 +116,7 @@ fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Reported {
     (steps, time)
 }
 
-/// What a stack's age or the device costs beyond its runtime's usual steps, in words.
+/// Describes inefficiencies that an old stack or the device adds to the usual steps of the runtime.
 fn immature(i: &ServingInput) -> String {
     let said = [
         (!i.tuned_products, "products not tuned for few rows"),

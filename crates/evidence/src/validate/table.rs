@@ -1,4 +1,4 @@
-//! A CSV file as rows of named cells.
+//! Parses CSV files into rows of named cells.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use atlas_legacy::measurements::{self, ConvertError, Prose};
 use super::ValidateError;
 use super::columns::{COLUMNS, Column, Place, canonical};
 
-/// One row; cells are looked up by column name.
+/// A row whose cells are accessed by column name.
 #[derive(Debug, Clone)]
 pub struct Row {
     columns: Arc<HashMap<String, usize>>,
@@ -24,20 +24,20 @@ pub struct Row {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{field}: {column}: found \"{found}\", expected {expected}")]
 pub struct BadCell {
-    /// Line of the file on which its row begins, from 1.
+    /// Line of the file on which the row begins, from 1.
     pub line: u64,
-    /// Which cell of the row it is, from 1.
+    /// Index of the cell in the row, from 1.
     pub field: usize,
-    /// The column.
+    /// Column of the cell.
     pub column: &'static str,
-    /// Its text.
+    /// Text of the cell.
     pub found: String,
-    /// What should.
+    /// What the column accepts.
     pub expected: String,
 }
 
 impl Row {
-    /// A row of cells by the names of their columns.
+    /// Creates a row from column names and cells.
     #[must_use]
     pub fn of<'c>(cells: impl IntoIterator<Item = (&'c str, &'c str)>) -> Row {
         let (names, cells): (Vec<&str>, Vec<&str>) = cells.into_iter().unzip();
@@ -45,20 +45,20 @@ impl Row {
         Row { columns: Arc::new(columns), cells: cells.into_iter().collect(), line: 1 }
     }
 
-    /// The trimmed text of a cell; empty if the column is missing.
+    /// Returns the trimmed text of a cell, or an empty string if the column is missing.
     #[must_use]
     pub fn text(&self, column: &str) -> &str {
         self.columns.get(column).and_then(|&at| self.cells.get(at)).unwrap_or("").trim()
     }
 
-    /// Every column with its cell, in the order of the file.
+    /// Returns all columns with their cells, in the order of the file.
     pub fn cells(&self) -> impl Iterator<Item = (&str, &str)> {
         let mut columns: Vec<(&str, usize)> = self.columns.iter().map(|(name, at)| (name.as_str(), *at)).collect();
         sort::by_key(&mut columns, |(_, at)| *at);
         columns.into_iter().map(|(name, at)| (name, self.cells.get(at).unwrap_or_default().trim()))
     }
 
-    /// Cells that their columns do not accept.
+    /// Returns the cells that their columns do not accept.
     pub fn bad_cells(&self) -> impl Iterator<Item = BadCell> {
         COLUMNS.iter().filter_map(|column| {
             let found = self.text(column.name);
@@ -68,7 +68,7 @@ impl Row {
         })
     }
 
-    /// Scenario and figures as stated, the same for two rows that state the same: numbers are compared as numbers.
+    /// Scenario and measurements in a normalized form that is equal for equal rows: numbers are compared as numbers.
     #[must_use]
     pub fn statement(&self) -> String {
         let states = |column: &&Column| column.place != Place::Record;
@@ -79,19 +79,19 @@ impl Row {
         COLUMNS.iter().filter(states).map(cell).collect::<Vec<_>>().join("\n")
     }
 
-    /// The cell as a finite number.
+    /// Returns the cell as a finite number.
     #[must_use]
     pub fn number(&self, column: &str) -> Option<f64> {
         self.text(column).parse().ok().filter(|x: &f64| x.is_finite())
     }
 
-    /// The cell as a positive number.
+    /// Returns the cell as a positive number.
     #[must_use]
     pub fn positive(&self, column: &str) -> Option<f64> {
         self.number(column).filter(|x| *x > 0.0)
     }
 
-    /// The cell as yes or no.
+    /// Returns the cell as a boolean.
     #[must_use]
     pub fn flag(&self, column: &str) -> Option<bool> {
         match self.text(column).to_ascii_lowercase().as_str() {
@@ -102,19 +102,20 @@ impl Row {
     }
 }
 
-/// Reads all rows of CSV text with a header. A table with the columns of version 0.1 is converted on the way, without its
+/// Reads all rows of CSV text with a header. Tables with the columns of version 0.1 are converted, ignoring their
 /// prose.
 ///
 /// # Errors
-/// Text that is not CSV, or a header that names a column twice.
+/// Returns an error if the text is not valid CSV, or if the header contains a column twice.
 pub fn read(text: &str) -> Result<Vec<Row>, ValidateError> {
     typed_rows(&typed(text)?)
 }
 
-/// The text of a typed table: as it is, or converted without its prose from the columns of version 0.1.
+/// Returns the text of a table with the current columns: unchanged, or converted from the columns of version 0.1
+/// without its prose.
 ///
 /// # Errors
-/// Old columns that are those of no kind of measurements, or text that is not CSV.
+/// Returns an error if old columns match no kind of measurements, or if the text is not valid CSV.
 pub fn typed(text: &str) -> Result<Cow<'_, str>, ValidateError> {
     if !measurements::is_old(text) {
         return Ok(Cow::Borrowed(text));
@@ -138,7 +139,7 @@ fn typed_rows(text: &str) -> Result<Vec<Row>, ValidateError> {
             return Err(ValidateError::Twice { column: name.to_owned(), first: first + 1, again: at + 1 });
         }
     }
-    // A column under its own name wins over one under an alias.
+    // A column under its canonical name takes precedence over one under an alias.
     for (at, name) in headers.iter().enumerate() {
         names.entry(canonical(name).to_string()).or_insert(at);
     }
@@ -151,8 +152,8 @@ fn typed_rows(text: &str) -> Result<Vec<Row>, ValidateError> {
     reader.records().map(row).collect()
 }
 
-/// For every row the first row that states the same scenario with the same figures, if it is not the first itself.
-/// Excluded rows are not counted.
+/// Returns for every row the first earlier row with the same scenario and measurements, if there is one. Excluded rows
+/// are ignored.
 #[must_use]
 pub fn copies(rows: &[Row]) -> Vec<Option<&Row>> {
     let mut first: HashMap<String, &Row> = HashMap::new();

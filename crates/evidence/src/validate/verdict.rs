@@ -1,4 +1,4 @@
-//! The result of validation for every row: predicted, measured and interval, or why there is no prediction.
+//! Result of the validation of a row: predicted and measured value with interval, or why there is no prediction.
 
 use std::collections::BTreeMap;
 
@@ -8,43 +8,43 @@ use serde::Serialize;
 use super::report::{Stats, stats};
 use super::table::Row;
 
-/// One row of measurements, judged on one metric.
+/// A measured row evaluated on one metric.
 #[derive(Debug, Clone, Serialize)]
 pub struct Verdict {
-    /// The row's id.
+    /// Id of the row.
     pub id: String,
-    /// Which figure is judged: `tokens_per_sec_per_accel`, `ttft_ms` …
+    /// Evaluated metric: `tokens_per_sec_per_accel`, `ttft_ms` …
     pub metric: &'static str,
-    /// Who published it.
+    /// Publisher.
     pub source: String,
-    /// The accelerator it ran on.
+    /// Accelerator.
     pub accelerator: String,
-    /// The kind of run, within which errors are similar.
+    /// Regime, within which errors are similar.
     pub regime: &'static str,
-    /// Family of the software in effect.
+    /// Software family in effect.
     pub software: String,
     /// Number format of the weights.
     pub format: &'static str,
-    /// What was measured.
+    /// Measured value.
     pub measured: Option<f64>,
-    /// The prediction of the analytical engine.
+    /// Prediction of the engine.
     pub predicted: Option<f64>,
-    /// Lower end of the 90 % prediction interval.
+    /// Lower bound of the 90 % prediction interval.
     pub lower: Option<f64>,
-    /// Upper end of the 90 % prediction interval.
+    /// Upper bound of the 90 % prediction interval.
     pub upper: Option<f64>,
-    /// Whether a value of the scenario was inferred from the row's own result.
+    /// Whether a value of the scenario was inferred from the result of the row itself.
     pub inferred: bool,
-    /// The row before it that states the same scenario and the same figures; such a row is judged but not counted.
+    /// Id of an earlier row with the same scenario and measured values. Such a copy is evaluated but not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_of: Option<String>,
-    /// Why there is no prediction.
+    /// Reason why there is no prediction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 impl Verdict {
-    /// The verdict on a row that cannot be predicted.
+    /// Creates the verdict for a row that cannot be predicted.
     #[must_use]
     pub fn refused(row: &Row, metric: &'static str, reason: &str) -> Verdict {
         Verdict {
@@ -65,14 +65,14 @@ impl Verdict {
         }
     }
 
-    /// Predicted over measured, less one.
+    /// Relative error: predicted over measured, less one.
     #[must_use]
     pub fn error(&self) -> Option<f64> {
         let (measured, predicted) = (self.measured?, self.predicted?);
         (measured > 0.0 && predicted.is_finite()).then(|| predicted / measured - 1.0)
     }
 
-    /// Whether the measurement is inside the interval.
+    /// Whether the measured value is within the interval.
     #[must_use]
     pub fn covered(&self) -> Option<bool> {
         let (measured, lower, upper) = (self.measured?, self.lower?, self.upper?);
@@ -80,12 +80,12 @@ impl Verdict {
     }
 }
 
-/// Rows that are counted: a row that repeats one before it is not.
+/// Rows that count: all except copies of earlier rows.
 fn counted(verdicts: &[Verdict]) -> impl Iterator<Item = &Verdict> {
     verdicts.iter().filter(|verdict| verdict.copy_of.is_none())
 }
 
-/// Errors by a key, in the order of the key.
+/// Errors grouped by a key, in the order of the keys.
 #[must_use]
 pub fn by<'v>(verdicts: &'v [Verdict], key: impl Fn(&'v Verdict) -> &'v str) -> BTreeMap<&'v str, Stats> {
     let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
@@ -103,7 +103,7 @@ pub fn overall(verdicts: &[Verdict]) -> Stats {
     stats(&counted(verdicts).filter_map(Verdict::error).collect::<Vec<_>>())
 }
 
-/// Share of measurements inside their interval, and how many have one.
+/// Share of measured values within their interval, and number of rows with an interval.
 #[must_use]
 pub fn coverage(verdicts: &[Verdict]) -> (f64, usize) {
     let inside: Vec<bool> = counted(verdicts).filter_map(Verdict::covered).collect();

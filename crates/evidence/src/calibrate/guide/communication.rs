@@ -12,7 +12,7 @@ use atlas_config::Mode;
 use atlas_core::sort;
 use atlas_ingest::series::quantile;
 
-/// Runs that the guide wants behind a 95th percentile of run times.
+/// Number of runs that the guide requires for a 95th percentile of run times.
 const RUNS: usize = 100;
 
 /// One point of the regression.
@@ -20,16 +20,16 @@ struct Point<'a> {
     row: &'a Observation,
     tp: f64,
     pp: f64,
-    /// Overhead over omega and gamma: in units of chi.
+    /// Overhead over omega and gamma, in units of chi.
     overhead: f64,
-    /// What multiplies chi in the time lost: omega and gamma; 1 if the overhead itself was counted.
+    /// Multiplier of chi in the relative time lost: omega and gamma; 1 if a profiler measured the overhead itself.
     weight: f64,
-    /// Half the relative width of what the overhead is relative to: an error that all points of it share.
+    /// Half the relative width of the reference of the overhead: an error that all points with this reference share.
     shared: f64,
 }
 
 impl<'a> Guide<'a> {
-    /// chi: overhead regressed on tp − 1 and pp − 1, no coefficient below zero.
+    /// chi: non-negative regression of the overhead on tp − 1 and pp − 1.
     pub(super) fn intensity(&mut self) {
         let needs = "step times or tokens/s at tp and pp of 1 and of several more, same model and batch";
         let omega = self.c().omega;
@@ -55,7 +55,7 @@ impl<'a> Guide<'a> {
         let wanted = [true, tp > 1, pp > 1];
         let xs: Vec<Vec<f64>> = points.iter().map(|point| vec![point.tp - 1.0, point.pp - 1.0]).collect();
         let ys: Vec<f64> = points.iter().map(|point| point.overhead).collect();
-        // Times are off by a share of themselves, and so is what is lost over nothing lost.
+        // The error of a time is proportional to it, and so is that of the overhead plus one.
         let scale = |point: &Point<'a>| 1.0 / (1.0 + point.weight * point.overhead.max(0.0));
         let scales: Vec<f64> = points.iter().map(scale).collect();
         let Some(fit) = weighted(&xs, &ys, &scales, &wanted, true) else {
@@ -66,7 +66,7 @@ impl<'a> Guide<'a> {
             match fit.estimate(index).filter(|_| wanted.get(index) == Some(&true)) {
                 Some(found) => {
                     let rows = points.iter().map(|point| point.row).chain(references.iter().copied());
-                    // The run without parallelism has an error of its own, which shifts all points together.
+                    // The reference run without parallelism has its own error, which shifts all points together.
                     let shared = points.iter().map(|point| point.shared).fold(0.0, f64::max);
                     let weight = points.first().map_or(1.0, |point| point.weight);
                     let shift = if index == 0 { found.value + 1.0 / weight } else { found.value };
@@ -83,14 +83,15 @@ impl<'a> Guide<'a> {
         }
     }
 
-    /// Accelerator-seconds of a token; of a step where tokens are not known.
+    /// Accelerator-seconds per token, or per step if tokens are not known.
     fn cost(&self, row: &Observation) -> Option<f64> {
         let per_token = row.throughput().map(|rate| self.bench.accelerators(row) / rate.value);
         let per_step = || row.figure("step_time_s").map(|time| time.value);
         per_token.or_else(per_step).filter(|cost| cost.is_finite() && *cost > 0.0)
     }
 
-    /// Overheads as the rows state them, or over the run of their group without parallelism.
+    /// Returns the overheads given in rows, or relative to the run of their group without parallelism, and the
+    /// reference rows.
     fn overheads(&self, omega: f64) -> (Vec<Point<'a>>, Vec<&'a Observation>) {
         const BUT: [&str; 7] = ["tp", "pp", "dp", "num_gpus", "vpp", "sp", "global_batch"];
         let mut points = Vec::new();
@@ -100,7 +101,7 @@ impl<'a> Guide<'a> {
             let Some(known) = self.communication(row) else { continue };
             if let Some(stated) = row.figure("overhead") {
                 if stated.value.is_finite() && stated.value >= 0.0 && known.tp * known.pp > 1.0 {
-                    // Counted by a profiler it is omega_comm itself; only in time does it show weighted by omega.
+                    // An overhead measured by a profiler is omega_comm itself; omega weights it only in times.
                     let overhead = stated.value / known.gamma;
                     points.push(Point { row, tp: known.tp, pp: known.pp, overhead, weight: 1.0, shared: 0.0 });
                 }
@@ -128,7 +129,7 @@ impl<'a> Guide<'a> {
         (points, references)
     }
 
-    /// Without a run free of parallelism: what tp and pp add, relative to each other, with chi_base as is.
+    /// Without a run free of parallelism: increments by tp and pp relative to each other, with chi_base unchanged.
     fn relative_intensity(&mut self, omega: f64) -> bool {
         const BUT: [&str; 7] = ["tp", "pp", "dp", "num_gpus", "vpp", "sp", "global_batch"];
         let mut groups: BTreeMap<String, Vec<(&'a Observation, f64, super::Communication)>> = BTreeMap::new();
@@ -149,7 +150,7 @@ impl<'a> Guide<'a> {
             return false;
         }
         let xs: Vec<Vec<f64>> = rows.iter().map(|(.., known)| vec![known.tp - 1.0, known.pp - 1.0]).collect();
-        // In units of the cheapest, so that the numbers are near 1.
+        // In units of the lowest cost, so that the numbers are near 1.
         let least = rows.iter().map(|(_, cost, _)| *cost).fold(f64::INFINITY, f64::min);
         let ys: Vec<f64> = rows.iter().map(|(_, cost, _)| cost / least).collect();
         let Some(fit) = regress(&xs, &ys, &wanted, true) else { return false };
@@ -172,7 +173,7 @@ impl<'a> Guide<'a> {
         true
     }
 
-    /// gamma_fabric: bandwidth over InfiniBand's, message by message.
+    /// gamma_fabric: bandwidth of InfiniBand over that of the fabric, by message size.
     pub(super) fn fabrics(&mut self) {
         let known = self.figures.fabrics.clone();
         let mut by_fabric: BTreeMap<Arc<str>, Vec<(&'a Observation, f64, f64)>> = BTreeMap::new();
@@ -215,7 +216,7 @@ impl<'a> Guide<'a> {
                 }
             }
             if ratios.is_empty() {
-                // No message of the same size: the best of each.
+                // No message of the same size: compare the best bandwidth of each fabric.
                 let best = |rows: &[(&Observation, f64, f64)]| rows.iter().map(|(.., rate)| *rate).fold(0.0, f64::max);
                 if best(rows) > 0.0 {
                     ratios.push(best(&base) / best(rows));

@@ -10,16 +10,16 @@ use crate::calibrate::predict::predicted;
 use crate::calibrate::statistics::{Estimate, factor, location};
 use atlas_config::Mode;
 
-/// Least busy share of the accelerator at which a configuration counts as stable (guide, section 1.1, step 3).
+/// Minimum utilization of the accelerator at which a configuration counts as stable (guide, section 1.1, step 3).
 const BUSY: f64 = 0.7;
-/// Largest coefficient of variation of a stable configuration (guide, section 1.1, validation criteria).
+/// Maximum coefficient of variation of a stable configuration (guide, section 1.1, validation criteria).
 const STABLE: f64 = 0.05;
-/// The guide's interval of B_base for a single run without a stated spread (section 10).
+/// Half width of the guide's interval of B_base, relative, for a single run without a given spread (section 10).
 const USUAL_WIDTH: f64 = 0.05;
-/// Name of the rows of one configuration, their rates, and the rows.
+/// Rows by configuration.
 type Configurations<'a> = BTreeMap<String, Vec<&'a Observation>>;
 
-/// A configuration's rate.
+/// Rate of a configuration.
 struct Candidate<'a> {
     rate: Estimate,
     cv: Option<f64>,
@@ -48,7 +48,7 @@ impl Candidate<'_> {
         Some(Candidate { rate, cv: spread.or(single.and_then(|single| single.variation())), busy, rows: rows.to_vec() })
     }
 
-    /// The size of its model, as far as its rows state it.
+    /// Size of its model, as far as its rows contain it.
     fn size(&self) -> String {
         let figure = |name: &str, unit: &str| {
             let value = self.rows.first().and_then(|row| row.number(name))?;
@@ -68,7 +68,7 @@ impl Candidate<'_> {
     }
 }
 
-/// The best stable rate of every model size.
+/// Best stable rate of every model size.
 fn by_size(candidates: &[Candidate<'_>]) -> Vec<(String, f64)> {
     let mut found: BTreeMap<String, f64> = BTreeMap::new();
     for one in candidates.iter().filter(|one| one.stable()) {
@@ -79,9 +79,9 @@ fn by_size(candidates: &[Candidate<'_>]) -> Vec<(String, f64)> {
 }
 
 impl<'a> Guide<'a> {
-    /// B_base: the best configuration on one accelerator that is busy and steady.
+    /// B_base: rate of the best stable configuration on one accelerator.
     pub(super) fn base_throughput(&mut self) {
-        // Where a baseline accelerator is measured, f_vendor is relative to it, and so B_base is its rate.
+        // If a baseline accelerator was measured, f_vendor is relative to it, so B_base is its rate.
         let baseline = self.rows.iter().any(is_baseline);
         let mut groups: Configurations<'a> = BTreeMap::new();
         let flagged =
@@ -119,7 +119,7 @@ impl<'a> Guide<'a> {
         let method = format!("best of {stable} stable configurations of {tried}{over} on one accelerator");
         let parameter = Parameter::new(&B_BASE, chosen.rate, method, chosen.rows.iter().copied());
         let (row, value) = (chosen.rows.first().copied(), chosen.rate.value);
-        // Rates of other lengths are compared with those of the same model.
+        // Rates of other sequence lengths are compared for the same model only.
         let same: Vec<&Candidate<'a>> = candidates.iter().filter(|one| one.size() == chosen.size()).collect();
         self.range_over_sequences(&same, value);
         self.range_over_sizes(&sizes);
@@ -129,7 +129,7 @@ impl<'a> Guide<'a> {
         }
     }
 
-    /// The guide wants rates of different sequence lengths within 30 % of each other.
+    /// Checks that rates of different sequence lengths are within 30 % of each other, as the guide requires.
     fn range_over_sequences(&mut self, candidates: &[&Candidate<'a>], best: f64) {
         let mut by_length: BTreeMap<u64, f64> = BTreeMap::new();
         for one in candidates.iter().filter(|one| one.stable()) {
@@ -145,8 +145,8 @@ impl<'a> Guide<'a> {
         }
     }
 
-    /// B_base is one rate, and models of other sizes have others: it says which, so that the coefficient is taken for the
-    /// size that is planned.
+    /// B_base is a single rate, but models of other sizes have other rates. Lists them, so that the coefficient is
+    /// determined for the planned model size.
     fn range_over_sizes(&mut self, sizes: &[(String, f64)]) {
         let rates = || sizes.iter().map(|(_, rate)| *rate);
         let (Some(least), Some(most)) = (rates().reduce(f64::min), rates().reduce(f64::max)) else { return };
@@ -161,7 +161,8 @@ impl<'a> Guide<'a> {
         }
     }
 
-    /// The guide's cross-check with theory: within 20 % of what the analytical engine derives from the datasheet.
+    /// The guide's cross-check with theory: within 20 % of the rate that the analytical engine derives from the
+    /// datasheet.
     fn theory(&mut self, row: &Observation, value: f64) {
         let Ok(scenario) = self.bench.analytical(row) else { return };
         let Some(theory) = predicted(&scenario, Figure::TokensPerSec) else { return };
@@ -220,7 +221,7 @@ impl<'a> Guide<'a> {
         self.take(Parameter::new(&RHO_BASE, rho, method, rows));
     }
 
-    /// Share of the peak FLOP/s that a row achieves, and half the width of its interval if the row states it.
+    /// Share of the peak FLOP/s that a row achieves, and half the width of its interval if the row contains it.
     pub(super) fn achieved(&self, row: &Observation) -> Option<(f64, Option<f64>)> {
         let half = |std: Option<f64>, n: Option<f64>| Some(1.96 * std? / n?.max(1.0).sqrt());
         if let Some(share) = row.figure("flop_utilization").filter(|share| share.value > 0.0) {
@@ -240,8 +241,8 @@ impl<'a> Guide<'a> {
         None
     }
 
-    /// f_vendor: the guide's ratio to a baseline accelerator where one was measured, else what makes the model give back
-    /// the rates measured.
+    /// f_vendor: the guide's ratio to a baseline accelerator if one was measured, or otherwise the value with which the
+    /// model reproduces the measured rates.
     pub(super) fn vendor_factors(&mut self) {
         for (mode, slot) in [(Mode::Training, F_TRAINING), (Mode::Inference, F_INFERENCE)] {
             if !self.ratio_to_baseline(mode, &slot) {
@@ -286,7 +287,7 @@ impl<'a> Guide<'a> {
         }
         let mut used = many;
         if used.is_empty() {
-            // A sweep over batch sizes on one accelerator: what counts is its best, as for B_base.
+            // In a sweep over batch sizes on one accelerator, the best rate is used, as for B_base.
             used = few.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).into_iter().collect();
         }
         let factors: Vec<f64> = used.iter().map(|(_, factor, _)| *factor).collect();
@@ -301,7 +302,7 @@ impl<'a> Guide<'a> {
             found.interval =
                 Some([1.0 - width.unwrap_or(USUAL_WIDTH), 1.0 + width.unwrap_or(USUAL_WIDTH)].map(|by| value * by));
         }
-        // What it closes is uncertain, too: utilization and base rate multiply it.
+        // The quantities that the factor compensates are uncertain as well: utilization and base rate multiply it.
         let halves: Vec<f64> = ["compute.base_tokens_per_accel", "utilization.base"]
             .iter()
             .filter_map(|path| self.found.iter().find(|one| one.path == *path))

@@ -11,7 +11,7 @@ use atlas_config::Mode;
 use atlas_core::sort;
 use atlas_ingest::series::quantile;
 
-/// Requests that the guide wants behind a percentile.
+/// Number of requests that the guide requires for a percentile.
 const REQUESTS: f64 = 100.0;
 
 /// Median latency, ms.
@@ -21,7 +21,7 @@ fn typical(row: &Observation) -> Option<f64> {
 }
 
 impl<'a> Guide<'a> {
-    /// lat_min and lat_base_coeff: max(lat_min, c / rate), the point where one turns into the other found by trying all.
+    /// lat_min and lat_base_coeff: max(lat_min, c / rate). The transition between both is found by trying all splits.
     pub(super) fn latency(&mut self) {
         let mut points: Vec<(f64, f64, &'a Observation)> = Vec::new();
         let mut smallest: Vec<(f64, &'a Observation)> = Vec::new();
@@ -56,7 +56,7 @@ impl<'a> Guide<'a> {
         }
         let least: Vec<f64> = smallest.iter().map(|(latency, _)| *latency).collect();
         if !least.is_empty() {
-            // The smallest model, one token: the minimum itself, as the guide takes it.
+            // Smallest model, one token: the minimum itself, as in the guide.
             let value = least.iter().copied().fold(f64::INFINITY, f64::min);
             let spread = bootstrap(&least, |sample| sample.iter().copied().fold(f64::INFINITY, f64::min));
             let interval = spread.and_then(|spread| spread.interval);
@@ -73,8 +73,8 @@ impl<'a> Guide<'a> {
         }
     }
 
-    /// Tokens per second that one accelerator computes: as stated, else the throughput with what communication takes and
-    /// with the prompts, of which serving counts only what is generated.
+    /// Tokens per second that one accelerator computes: as given, or otherwise derived from the throughput by adding
+    /// the communication time and the prompts. Serving throughput counts only generated tokens.
     fn compute_rate(&self, row: &Observation) -> Option<f64> {
         if let Some(stated) = row.figure("compute_rate") {
             return (stated.value > 0.0).then_some(stated.value);
@@ -86,7 +86,7 @@ impl<'a> Guide<'a> {
         Some(rate * all * communication)
     }
 
-    /// Tail multipliers: percentiles over the median, less what the model's tail factor adds.
+    /// Tail multipliers: percentiles over the median, without the contribution of the model's tail factor.
     pub(super) fn tails(&mut self) {
         for (slot, name, q) in [(M95, "p95_ms", 0.95), (M99, "p99_ms", 0.99)] {
             let mut found: Vec<(f64, f64, &'a Observation)> = Vec::new();
@@ -111,7 +111,7 @@ impl<'a> Guide<'a> {
             if unknown > 0 {
                 self.warn(format!("{}: {unknown} rows do not say how many requests they stand for", slot.symbol));
             }
-            // Rows of few requests are not used for tails if there are rows of more.
+            // Rows with few requests are not used for tails if there are rows with more.
             let enough: Vec<&(f64, f64, &Observation)> = found.iter().filter(|(_, n, _)| *n >= REQUESTS).collect();
             let used: Vec<&(f64, f64, &Observation)> = if enough.is_empty() { found.iter().collect() } else { enough };
             let ratios: Vec<f64> = used.iter().map(|(ratio, ..)| *ratio).collect();
@@ -127,7 +127,7 @@ impl<'a> Guide<'a> {
         self.first_token();
     }
 
-    /// What the model multiplies tails by, alongside the multiplier.
+    /// Factor by which the model multiplies tails in addition to the multiplier.
     fn widening(&self, row: &Observation) -> f64 {
         let sriov = row.word("virt").is_some_and(|virt| virt.eq_ignore_ascii_case("sriov"));
         let c = self.c();
@@ -135,7 +135,7 @@ impl<'a> Guide<'a> {
         1.0 + c.tail_comm * communication + if sriov { c.tail_sriov } else { 0.0 }
     }
 
-    /// Single latencies, a row each: percentiles of all of one configuration.
+    /// Rows with the latency of a single request each: percentiles over all rows of one configuration.
     fn tail_of_requests(&mut self, slot: &crate::calibrate::parameter::Slot, q: f64) -> bool {
         let mut groups: BTreeMap<String, Vec<(f64, &'a Observation)>> = BTreeMap::new();
         for row in self.own() {
@@ -160,7 +160,7 @@ impl<'a> Guide<'a> {
         true
     }
 
-    /// TTFT over the median latency: not in the guide, but measured alongside it.
+    /// TTFT over the median latency: not in the guide, but measured together with it.
     fn first_token(&mut self) {
         let rows = self.own().filter_map(|row| {
             let share = row.figure("ttft_ms")?.value / row.figure("p50_ms")?.value;
@@ -175,8 +175,9 @@ impl<'a> Guide<'a> {
     }
 }
 
-/// The 95 % interval of a ratio of percentiles of n requests: latencies are about log-normal, of which the spread
-/// follows from the ratio itself; a quantile's variance is q (1 − q) / (n f²) with the density f there.
+/// 95 % interval of the ratio of a percentile to the median, for n requests. Latencies are approximately log-normal, so
+/// their spread follows from the ratio itself. The variance of a quantile is q (1 − q) / (n f²) with the density f at
+/// the quantile.
 fn of_a_percentile(ratio: f64, n: f64, q: f64) -> Option<[f64; 2]> {
     let z: f64 = if q > 0.97 { 2.326 } else { 1.645 };
     if n < 2.0 || ratio <= 1.0 {
@@ -190,7 +191,7 @@ fn of_a_percentile(ratio: f64, n: f64, q: f64) -> Option<[f64; 2]> {
     Some([ratio * math::exp(-half), ratio * math::exp(half)])
 }
 
-/// How many of the slowest points follow c / rate: the split with the least absolute error on logarithms.
+/// Number of slowest points that follow c / rate: the split with the smallest absolute error on logarithms.
 fn split(points: &[(f64, f64, &Observation)]) -> usize {
     let loss = |split: usize| -> f64 {
         let (slow, fast) = points.split_at(split.min(points.len()));
@@ -201,7 +202,7 @@ fn split(points: &[(f64, f64, &Observation)]) -> usize {
         off(slow.iter().map(|(rate, latency, _)| math::ln(rate * latency)).collect())
             + off(fast.iter().map(|(_, latency, _)| math::ln(*latency)).collect())
     };
-    // Two lines of one point each fit anything; so each part is empty or has two points, where there are enough.
+    // Two lines through one point each fit anything, so each part is empty or has two points, if there are enough.
     let n = points.len();
     let sensible = (0..=n).filter(|split| n < 4 || (*split != 1 && *split + 1 != n));
     sensible.min_by(|a, b| loss(*a).total_cmp(&loss(*b)).then(b.cmp(a))).unwrap_or(n)

@@ -15,7 +15,7 @@ impl<'a> Guide<'a> {
         self.bonus();
     }
 
-    /// Pairs of rows that are identical but for the switch: the difference of their utilization.
+    /// Difference in utilization within pairs of rows that are identical except for the switch.
     fn pairs(&mut self, slot: &Slot, switch: &'static str) {
         let on: Vec<&'a Observation> = self.own().filter(|row| row.switch(switch) == Some(true)).collect();
         let off: Vec<&'a Observation> = self.own().filter(|row| row.switch(switch) == Some(false)).collect();
@@ -59,7 +59,7 @@ impl<'a> Guide<'a> {
         self.take(Parameter::new(slot, found, method, rows));
     }
 
-    /// The gain of utilization of one run over another, and half the width of its interval if the rows state it.
+    /// Gain in utilization of one run over another, and half the width of its interval if the rows contain it.
     fn gain(&self, with: &Observation, without: &Observation) -> Option<(f64, Option<f64>)> {
         for name in ["flop_utilization", "utilization"] {
             if let (Some(a), Some(b)) = (with.figure(name), without.figure(name)) {
@@ -69,7 +69,7 @@ impl<'a> Guide<'a> {
             }
         }
         let (a, b) = (with.throughput()?.value, without.throughput()?.value);
-        // The run without is at rho_base, so that this is the difference over the rate at full utilization.
+        // The run without the switch has utilization rho_base, so this is the difference in units of full utilization.
         Some((self.c().rho_base * (a / b - 1.0), None))
     }
 

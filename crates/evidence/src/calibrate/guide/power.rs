@@ -6,7 +6,8 @@ use crate::calibrate::parameter::{NODE_WATTS, PHI_IDLE, PHI_UTIL, Parameter, Slo
 use crate::calibrate::statistics::{Estimate, Fit, location, regress};
 
 impl<'a> Guide<'a> {
-    /// Power of a node as a line over utilization: its end is the nominal power, its shares are the fractions.
+    /// Fits the power of a node as a line over utilization. Its value at full utilization is the nominal power;
+    /// intercept and slope over it are the fractions.
     pub(super) fn power(&mut self) {
         let curve = |figure: &'static str, guide: &Guide<'a>| {
             let points = guide.own().filter_map(|row| {
@@ -70,7 +71,7 @@ impl<'a> Guide<'a> {
         }
     }
 
-    /// The guide's nominal power where no utilization is known: the power under full load.
+    /// Nominal power by the guide if no utilization is known: the power under full load.
     fn largest(&mut self, points: &[(Option<f64>, f64, &'a Observation)]) {
         let most = points.iter().map(|(_, watts, _)| *watts).fold(0.0, f64::max);
         let near: Vec<f64> = points.iter().map(|(_, watts, _)| *watts).filter(|watts| *watts > 0.95 * most).collect();
@@ -81,7 +82,7 @@ impl<'a> Guide<'a> {
     }
 }
 
-/// A share of the power, from intercept and slope.
+/// Computes a share of the power from intercept and slope.
 type Share = fn(&[f64]) -> f64;
 
 fn nominal_watts<'a>(found: Estimate, method: &str, rows: impl IntoIterator<Item = &'a Observation>) -> Parameter {
@@ -98,7 +99,7 @@ fn nominal_watts<'a>(found: Estimate, method: &str, rows: impl IntoIterator<Item
     }
 }
 
-/// The line through power over utilization, neither end of it negative.
+/// Fits power over utilization with a line that is not negative at either end.
 fn line(points: &[(f64, f64, &Observation)]) -> Option<Fit> {
     let spread = points.iter().map(|(busy, ..)| *busy).fold(0.0, f64::max)
         - points.iter().map(|(busy, ..)| *busy).fold(1.0, f64::min);
