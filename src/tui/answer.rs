@@ -37,7 +37,7 @@ pub struct Answer {
     evidence: OnceLock<Option<Support>>,
     /// Caveats of the estimate, computed when first shown.
     notes: OnceLock<Vec<String>>,
-    /// What would improve it by the closed form, worked out when first shown.
+    /// Advice from the closed-form model, computed when first shown.
     advice: OnceLock<Arc<[Advice]>>,
 }
 
@@ -71,7 +71,8 @@ impl Answer {
         Some(format!("evidence: {}", self.support()?.line()))
     }
 
-    /// The same in few words: how many rows were measured, and our error at the nearest one if it is similar.
+    /// Like [`Answer::evidence`], but short: the number of measured rows, and our error at the nearest row if it is
+    /// similar.
     #[must_use]
     pub fn evidence_in_brief(&self) -> Option<String> {
         let support = self.support()?;
@@ -93,7 +94,7 @@ impl Answer {
         self.notes.get_or_init(|| look_up().unwrap_or_default())
     }
 
-    /// What would improve it.
+    /// Changes that would improve the scenario.
     #[must_use]
     pub fn advice(&self) -> &[Advice] {
         self.advice.get_or_init(|| match (&self.scenario, &self.parts, &self.outcome) {
@@ -104,14 +105,15 @@ impl Answer {
         })
     }
 
-    /// Replaces the estimate by that of a simulation.
+    /// Replaces the estimate with the result of the simulation.
     pub(super) fn simulated(&mut self, estimate: Estimate) {
         self.outcome = Ok(estimate);
         self.pending = false;
         self.notes = OnceLock::new();
     }
 
-    /// Evaluates a setup within microseconds; a simulation is replaced by its analytical estimate.
+    /// Evaluates a setup within microseconds. If its engine simulates, the outcome is the analytical estimate, marked
+    /// as pending.
     #[must_use]
     pub fn of(library: &Library, setup: &Setup) -> Answer {
         let mut answer = Answer::nothing();
@@ -166,13 +168,13 @@ impl Answer {
         Some(digits::shown(metric, self.scenario.as_ref()?, self.outcome.as_ref().ok()?))
     }
 
-    /// Details beyond the figures, from engines that model hardware.
+    /// Details beyond the metrics, from engines that model hardware.
     #[must_use]
     pub fn detail(&self) -> Option<&Detail> {
         self.outcome.as_ref().ok()?.detail.as_ref()
     }
 
-    /// Whether the scenario can run, as far as the engine knows.
+    /// Whether the scenario can run: it has an estimate, and the engine's verdict, if there is one, is that it fits.
     #[must_use]
     pub fn fits(&self) -> bool {
         self.outcome.is_ok() && self.detail().is_none_or(|detail| detail.verdict.fits())

@@ -50,7 +50,7 @@ use atlas_report::document::DocumentFormat;
 pub use snapshot::Snapshot;
 pub use types::{Change, Edit, Flash, Headline, PANES, Status, Subject, Tour, title};
 
-/// Results of former setups that are kept.
+/// Maximum number of results of earlier setups that are kept.
 const RECENT: usize = 32;
 
 /// The complete state.
@@ -82,7 +82,7 @@ pub struct App {
     pub points: Vec<Named>,
     /// Points of the history, computed when first shown.
     trail: OnceCell<Vec<Point>>,
-    /// The points before the last change: most of them are among the present ones.
+    /// Points of the history before the last change; those that have not changed are reused.
     former: Vec<Point>,
     /// States to undo to, oldest first.
     pub past: Vec<Snapshot>,
@@ -102,19 +102,19 @@ pub struct App {
     pub edit: Option<Edit>,
     /// The prompt at the bottom of the screen.
     pub prompt: Option<Prompt>,
-    /// The mode of the next key, after the first key of two.
+    /// The mode that handles the next key, after the first key of a two-key sequence.
     pub after: Option<super::keymap::Mode>,
     /// How the tables are filtered and sorted.
     pub tables: Tables,
     /// The selected knob.
     pub knob: Knob,
-    /// The selected figure of results and comparison.
+    /// The selected metric of results and comparison.
     pub figure: &'static Metric,
-    /// The selected headline, if the cursor is above the figures.
+    /// The selected headline, if the cursor is above the metrics.
     pub above: Option<Headline>,
-    /// Groups of figures whose folding differs from the default for the screen size.
+    /// Groups of metrics whose folding differs from the default for the screen size.
     pub folds: Vec<Section>,
-    /// What the explanation shows instead of the current scenario.
+    /// The subject of the explanation, if it is not the current scenario.
     pub subject: Option<Arc<Subject>>,
     /// Scroll positions of targets, workloads, knobs and results.
     pub scroll: [usize; 4],
@@ -126,7 +126,7 @@ pub struct App {
     pub toggled: BTreeSet<String>,
     /// Selected column of the comparison.
     pub column: usize,
-    /// The metric that sorts the comparison, best first; file order if unset.
+    /// The metric by which the comparison is sorted, best first; file order if unset.
     pub order: Option<&'static Metric>,
     /// The metrics that the comparison shows.
     pub chosen: Chosen,
@@ -134,9 +134,9 @@ pub struct App {
     pub tall: bool,
     /// The status line.
     pub status: Option<Status>,
-    /// A shipped file that the next `e` copies here and opens.
+    /// A shipped file and a line in it: the next `e` copies the file into the working directory and opens it.
     pub offer: Option<(PathBuf, u32)>,
-    /// Serial number of statuses and flashes, so that an old timer cannot end a new one.
+    /// Serial number of statuses and flashes, so that the timer of an old one cannot clear a new one.
     pub serial: u64,
     /// Entries that just changed on disk.
     pub flash: Flash,
@@ -176,7 +176,7 @@ pub struct App {
     pub export_kind: DocumentFormat,
     /// The scenario on the screen.
     pub answer: Answer,
-    /// Results of the setups before, the latest last: going back to one costs nothing.
+    /// Results of recent setups, the latest last, so that returning to one needs no computation.
     recent: Vec<Answer>,
     /// The baseline of deltas.
     pub baseline: Answer,
@@ -308,7 +308,7 @@ impl App {
         self.recompute_columns();
     }
 
-    /// Drops the results of the files' former content.
+    /// Drops all results computed from the previous content of the files.
     pub(super) fn forget_answers(&mut self) {
         self.recent.clear();
         self.trail = OnceCell::new();
@@ -316,16 +316,16 @@ impl App {
         self.answer = Answer::nothing();
     }
 
-    /// The metric under the cursor of the results.
+    /// The selected metric if it applies and is shown, else the first metric of the results.
     #[must_use]
     pub fn figure_here(&self) -> Option<&'static Metric> {
-        // A figure that the filter hides from the results can still be explained from other views.
+        // A metric that the filter hides from the results can still be explained from other views.
         let elsewhere = |metric: &&Metric| self.view != View::Main || self.asks_for_figure(metric);
         let here = self.answer.metrics().filter(elsewhere).find(|metric| *metric == self.figure);
         here.or_else(|| self.figures().next())
     }
 
-    /// The selected headline above the figures, if any.
+    /// The selected headline above the metrics, if any.
     #[must_use]
     pub fn headline(&self) -> Option<Headline> {
         self.above.filter(|_| self.answer.detail().is_some())
@@ -361,7 +361,7 @@ impl App {
         self.last_change = Some(change);
     }
 
-    /// Computes the points of the history anew when they are next shown, but for those that stay as they are.
+    /// Invalidates the points of the history. They are recomputed when next shown; unchanged ones are reused.
     fn forget_trail(&mut self) {
         if let Some(points) = self.trail.take() {
             self.former = points;

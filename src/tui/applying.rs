@@ -1,4 +1,5 @@
-//! Applies a selection or a search result to the scenario: for a search, the fewest overrides that lead there, as one undo step.
+//! Applies a selection or a search result to the scenario. A search result becomes the fewest overrides that produce
+//! it, as one undo step.
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use atlas_plan::engine::at_once;
 use atlas_plan::knob::Knob;
 use atlas_plan::scenario::{Parts, Scenario};
 
-/// A scenario for searches, which evaluate it thousands of times: engines that simulate are replaced by the analytical one.
-/// `None` if target and workload make no scenario.
+/// Resolves a scenario for searches, which evaluate it thousands of times. An engine that simulates is replaced by the
+/// analytical one. Returns `None` if the target and the workload do not form a valid scenario.
 #[must_use]
 pub(super) fn resolve(library: &Library, target: &str, before: &Setup) -> Option<(Parts, Scenario)> {
     let parts = Parts::find(library, target, &before.workload).ok()?;
@@ -20,12 +21,13 @@ pub(super) fn resolve(library: &Library, target: &str, before: &Setup) -> Option
     Some((parts, at_once(&scenario)))
 }
 
-/// The setup that leads to `to`. The search began at `from`, which has the workload and knobs of `before`.
+/// The setup whose scenario is `to`, the result of a search that started at `from`. `from` was resolved from the
+/// workload and the overrides of `before`.
 #[must_use]
 pub(super) fn setup(before: &Setup, from: &Scenario, to: &Scenario, parts: &Parts) -> Setup {
     let mut overrides = before.overrides.clone();
     let files = Scenario::from_files(parts);
-    // A default layout, and a global batch derived from the layout, stay derived.
+    // A layout and a global batch size that are derived in both scenarios stay derived.
     let follows = |knob: Knob| match knob {
         Knob::Tp => from.base.plan.tp.is_none() && to.base.plan.tp.is_none(),
         Knob::Pp => from.base.plan.pp.is_none() && to.base.plan.pp.is_none(),

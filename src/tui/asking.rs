@@ -61,7 +61,8 @@ pub(super) fn ask(app: &mut App, question: &Question, effects: &mut Vec<Effect>)
     note(app, format!("{}; u undoes it", words.join(", ")), effects);
 }
 
-/// The workload of the current model in the other mode, if the question asks for it.
+/// The workload of the current model in the mode that the question names, if it differs from the current mode. Falls
+/// back to the first workload of that mode.
 fn of_mode(app: &App, question: &Question) -> Option<Arc<str>> {
     let mode = question.mode?;
     let here = app.answer.workload.as_ref()?;

@@ -1,4 +1,4 @@
-//! Byte budgets of frames on the shipped catalog: unlike time, bytes are the same on every machine.
+//! Byte budgets of frames drawn from the shipped catalog. Unlike times, byte counts are the same on every machine.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use ratatui::buffer::Buffer;
@@ -46,7 +46,8 @@ fn a_frame_stays_within_its_budget() {
     }
 }
 
-/// Bytes of a step down a list in the leanest of the other programs measured at 120x40 (bottom 0.15.0).
+/// Bytes that one step down a list takes in the most economical of the other programs measured, at 120x40 (bottom
+/// 0.15.0).
 const LEANEST_ELSEWHERE: usize = 186;
 
 #[test]

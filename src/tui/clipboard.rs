@@ -38,7 +38,8 @@ pub fn osc52(text: &str, between: Between) -> Vec<u8> {
     let plain = format!("\x1b]52;c;{}\x07", base64(text.as_bytes()));
     match between {
         Between::Nothing => plain.into_bytes(),
-        // Both: tmux handles the first with `set-clipboard on` and passes on the second with `allow-passthrough on`.
+        // Sends both forms: tmux handles the first with `set-clipboard on` and passes on the second with
+        // `allow-passthrough on`.
         Between::Tmux => format!("{plain}\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")).into_bytes(),
         Between::Screen => {
             plain.as_bytes().chunks(SCREEN_PIECE).flat_map(|piece| [b"\x1bP", piece, b"\x1b\\"].concat()).collect()
@@ -46,7 +47,7 @@ pub fn osc52(text: &str, between: Between) -> Vec<u8> {
     }
 }
 
-/// RFC 4648, section 4.
+/// Encodes bytes as base64 (RFC 4648, section 4).
 pub(super) fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);

@@ -33,7 +33,7 @@ pub(super) fn hide(app: &mut App, effects: &mut Vec<Effect>) {
     note(app, format!("hid {}; = chooses metrics (an empty list shows all)", hidden.label), effects);
 }
 
-/// Moves the metric under the cursor among the others.
+/// Moves the metric under the cursor by `by` positions.
 pub(super) fn shift(app: &mut App, by: i32) {
     let mut shown: Vec<&'static Metric> = compare::metrics(app).collect();
     let at = compare::metric_index(app);
@@ -99,11 +99,12 @@ impl App {
         let Some(metric) = self.order else { return };
         let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
         let key = |answer: &Answer| answer.value(metric).map_or(f64::INFINITY, |value| sign * value);
-        // A scenario that does not fit cannot reach its figure.
+        // A scenario that does not fit sorts last, because it cannot reach its estimated value.
         sort::by(&mut self.columns, |(_, a), (_, b)| b.fits().cmp(&a.fits()).then(key(a).total_cmp(&key(b))));
     }
 
-    /// The reference of the comparison: the baseline's target if it has a column, else the selected one, else the first.
+    /// The reference of the comparison: the column of the baseline's target if there is one, else that of the selected
+    /// target, else the first.
     #[must_use]
     pub fn reference_column(&self) -> usize {
         let of = |name: &Arc<str>| self.columns.iter().position(|(column, _)| column == name);

@@ -1,5 +1,5 @@
-//! What `y` and `Y` copy: the item under the cursor, or its whole table as tab-separated values
-//! (other views as drawn).
+//! Copies the item under the cursor (`y`), or its whole table as tab-separated values (`Y`). Other views are copied as
+//! drawn.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

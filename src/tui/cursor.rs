@@ -1,4 +1,4 @@
-//! Up and down: the cursor of every list, table and chart.
+//! Moves the cursor of every list, table and chart.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use atlas_plan::estimate::Metric;
 
 /// Moves the cursor or scrolls in a mode.
 pub(super) fn move_cursor(app: &mut App, mode: Mode, movement: Movement) {
-    // The height of a pane matters to pages only.
+    // Only page movements depend on the height of a pane.
     let areas = if let Movement::Page(_) = movement { layout::areas(app) } else { Areas::default() };
     match mode {
         Mode::Targets => {
@@ -82,7 +82,8 @@ pub(super) fn move_cursor(app: &mut App, mode: Mode, movement: Movement) {
         }
         Mode::Commanding => {
             if let Some(Overlay::Palette(Palette { matches, cursor, trouble, .. })) = &mut app.overlay {
-                // Without matches the reason scrolls; it has fewer lines than words.
+                // Without matches, the error message scrolls. Its number of words is an upper bound on its number of
+                // lines.
                 let rows = match trouble {
                     Some(trouble) if matches.is_empty() => trouble.split_whitespace().count(),
                     _ => matches.len(),
@@ -121,7 +122,7 @@ pub(super) fn move_cursor(app: &mut App, mode: Mode, movement: Movement) {
     }
 }
 
-/// Moves through the results: the headlines first, then the figures.
+/// Moves through the results: the headlines first, then the metrics.
 fn move_in_pane(app: &mut App, movement: &Movement, page: usize) {
     const ABOVE: [Headline; 2] = [Headline::Verdict, Headline::Limits];
     let above = if app.answer.detail().is_some() { ABOVE.len() } else { 0 };
@@ -130,7 +131,7 @@ fn move_in_pane(app: &mut App, movement: &Movement, page: usize) {
     let figure = app.figures().position(|metric| Some(metric) == here).unwrap_or_default();
     let row = app.headline().and_then(|line| ABOVE.iter().position(|known| *known == line));
     let next = movement.from(row.unwrap_or(above + figure), above + figures, page);
-    // Moving to the first goes to the first headline.
+    // `To(0)` goes to the first metric, and from there or from a headline to the first headline.
     let next = if matches!(movement, Movement::To(0)) && row.is_none() && figure > 0 { above } else { next };
     match next.checked_sub(above) {
         None => app.above = ABOVE.get(next).copied(),
@@ -144,7 +145,7 @@ fn move_in_pane(app: &mut App, movement: &Movement, page: usize) {
     view::results::reveal(app);
 }
 
-/// Moves from figure to figure; after the last, scrolls to the notes.
+/// Moves from metric to metric. A step past either end scrolls the pane, to show the notes.
 pub(super) fn move_in_results(app: &mut App, movement: &Movement, page: usize) {
     let metrics: Vec<&'static Metric> = app.figures().collect();
     let here = app.figure_here();

@@ -1,5 +1,5 @@
-//! `&`: the accelerators of this machine and its cluster as targets. Commands run once the user agrees, and the file is
-//! written once the user has seen it.
+//! `&`: detects the accelerators of this machine and its cluster as targets. Commands run only after the user has
+//! confirmed, and the file is written only after it was shown.
 
 pub mod state;
 
@@ -25,7 +25,7 @@ use super::write_back::{Rewrite, WritePlan};
 use crate::cli::detect::{PROGRAMS, entries};
 use atlas_config::library::Library;
 
-/// What the first start says, where there is neither a session nor a file of the user.
+/// Status message of the first start, when there is neither a saved session nor a file of the user.
 pub(super) const OFFER: &str =
     "press & to detect the accelerators of this machine and cluster; it asks before running commands";
 
@@ -58,7 +58,7 @@ pub(super) fn scroll(app: &mut App, movement: &Movement) {
     app.panels.detect.scroll = scroll;
 }
 
-/// Starts the commands.
+/// Starts the commands, unless they are already running.
 pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     let state = &mut app.panels.detect;
     if state.found.progress().is_none() {
@@ -68,7 +68,8 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Shows the file that the answer makes, or the reason if it makes none. A dialog that was closed meanwhile stays closed.
+/// Shows the file with the detected targets for confirmation, or the reason if there are none. Does nothing if the
+/// dialog has been closed.
 pub(super) fn arrived(app: &mut App, serial: u64, found: Arc<Found>, effects: &mut Vec<Effect>) {
     if !app.panels.detect.found.arrived(serial, Arc::clone(&found)) || app.overlay != Some(Overlay::Detect) {
         return;
@@ -88,7 +89,7 @@ pub(super) fn arrived(app: &mut App, serial: u64, found: Arc<Found>, effects: &m
     note(app, format!("found {count}; Enter writes the file"), effects);
 }
 
-/// Takes why the commands did not run.
+/// Closes the dialog and shows why the detection failed.
 pub(super) fn failed(app: &mut App, serial: u64, trouble: &str) {
     if app.panels.detect.found.failed(serial, trouble) && app.overlay == Some(Overlay::Detect) {
         app.overlay = None;
@@ -96,7 +97,7 @@ pub(super) fn failed(app: &mut App, serial: u64, trouble: &str) {
     }
 }
 
-/// What happens on Enter.
+/// Text of the dialog: which commands Enter runs.
 #[must_use]
 pub fn explained() -> String {
     format!(
@@ -144,7 +145,7 @@ mod tests {
         Arc::new(Found { text, targets, open: vec!["accelerators of this machine: no tool reports one".to_owned()] })
     }
 
-    /// The dialog after Enter, with this answer.
+    /// The application after Enter in the dialog and this answer.
     fn answered(answer: Arc<Found>) -> Hands {
         let mut hands = Hands::new();
         hands.keys("&<Enter>");

@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthChar as _;
 use crate::tui::graphics::Chart;
 use crate::tui::theme::{Glyphs, Role, Theme};
 
-/// A buffer with theme and characters to draw with.
+/// A buffer, with the theme and the characters for drawing.
 pub struct Canvas<'a> {
     buffer: &'a mut Buffer,
     theme: Option<&'a Theme>,
@@ -20,11 +20,11 @@ pub struct Canvas<'a> {
     charts: Option<Vec<Chart>>,
 }
 
-/// The color of curves in a theme that states none.
+/// Color of curves if the theme defines none.
 const GRAY: [u8; 3] = [0x80; 3];
 
 impl<'a> Canvas<'a> {
-    /// Draws with a theme; curves as images where the terminal takes them.
+    /// Creates a canvas. With `images`, curves are drawn as images instead of braille characters.
     pub fn new(buffer: &'a mut Buffer, theme: Option<&'a Theme>, glyphs: &'a Glyphs, images: bool) -> Canvas<'a> {
         Canvas { buffer, theme, glyphs, charts: images.then(Vec::new) }
     }
@@ -35,7 +35,7 @@ impl<'a> Canvas<'a> {
         self.charts.is_some()
     }
 
-    /// Draws curves as an image instead of their braille.
+    /// Draws a chart as an image: erases the braille characters in its area and queues the chart.
     pub fn image(&mut self, chart: Chart) {
         let area = chart.area.intersection(self.buffer.area);
         for at in area.positions() {
@@ -75,12 +75,12 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// The same with a column of room on either side.
+    /// Like [`paragraph`](Canvas::paragraph), with a margin of one column on either side.
     pub fn message(&mut self, area: Rect, text: &str, style: Style) {
         self.paragraph(area.inner(Margin::new(1, 0)), text, style);
     }
 
-    /// Writes text into `width` columns from `x`, cut with an ellipsis; returns the column behind it.
+    /// Writes text into `width` columns from `x`, truncated with an ellipsis. Returns the column after it.
     pub fn text(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) -> u16 {
         let area = self.buffer.area;
         if y < area.y || y >= area.bottom() || x >= area.right() || width == 0 {
@@ -117,14 +117,14 @@ impl<'a> Canvas<'a> {
         shown.is_some_and(|symbol| symbol == " " || symbol == self.glyphs.shades[1])
     }
 
-    /// Lays a style over a row's cells, keeping what they show.
+    /// Applies a style to the cells of an area without changing their symbols.
     pub fn tint(&mut self, area: Rect, style: Style) {
         if style != Style::default() {
             cells::tint(self.buffer, area, style);
         }
     }
 
-    /// Repeats the bars of a row on the next line, without their labels.
+    /// Copies the bars of `row`, without their labels, to line `below`.
     pub fn repeat(&mut self, row: Rect, below: u16) {
         for x in row.left()..row.right() {
             let Some(cell) = self.buffer.cell((x, row.y)) else { continue };
@@ -145,7 +145,7 @@ impl<'a> Canvas<'a> {
         cells::clear(self.buffer, area, style);
     }
 
-    /// A frame with a title on the left and a remark on the right of its upper edge. Returns what is inside.
+    /// Draws a frame with a title on the left and a remark on the right of its upper edge. Returns the area inside.
     pub fn frame(&mut self, area: Rect, title: &str, remark: &str, focused: bool) -> Rect {
         if area.width < 2 || area.height < 2 {
             return Rect::default();
@@ -187,7 +187,7 @@ impl<'a> Canvas<'a> {
         inner
     }
 
-    /// A bar over a part of a track: from one share of its width to another, in eighths of a cell.
+    /// Draws a bar over part of a track, from share `from` to share `to` of its width, rounded to eighths of a cell.
     pub fn segment(&mut self, track: Rect, (from, to): (f64, f64), style: Style) {
         let width = usize::from(track.width);
         let eighth = |share: f64| (share.clamp(0.0, 1.0) * width as f64 * 8.0).round() as usize;
@@ -195,13 +195,13 @@ impl<'a> Canvas<'a> {
             return;
         }
         let begin = eighth(from).min(width * 8 - 1);
-        // Whatever is there can be seen.
+        // A segment is at least an eighth of a cell wide, so that it is visible.
         let end = eighth(to).max(begin + 1);
         for cell in begin / 8..end.div_ceil(8) {
             let (first, last) = (begin.max(cell * 8) - cell * 8, end.min(cell * 8 + 8) - cell * 8);
             let x = track.x + u16::try_from(cell).unwrap_or_default();
             let (glyph, style) = match (first, last) {
-                // A cell that is filled at its right is one filled at its left, reversed.
+                // The glyphs fill cells from the left. A cell filled from the right is drawn in reverse video.
                 (1.., 8) if !self.glyphs.is_ascii() => (first, style.add_modifier(Modifier::REVERSED)),
                 _ => (last - first, style),
             };
@@ -210,7 +210,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// A mark at a share of a track's width, where nothing else stands.
+    /// Draws a mark at share `at` of a track's width if that cell is empty.
     pub fn mark(&mut self, track: Rect, at: f64, style: Style) {
         let last = track.width.saturating_sub(1);
         let column = (at.clamp(0.0, 1.0) * f64::from(track.width)).round() as u16;
@@ -221,7 +221,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Marks on the right edge of a frame that there is more above or below.
+    /// Draws arrows on the right edge of a frame if there is more content above or below.
     pub fn more(&mut self, area: Rect, above: bool, below: bool) {
         if area.width < 2 || area.height < 3 {
             return;
@@ -238,7 +238,8 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Text with the cell under the cursor reversed: the terminal's own cursor stays hidden, which saves bytes.
+    /// Draws an input line with the cell under the cursor reversed. The terminal's own cursor stays hidden, which saves
+    /// bytes.
     pub fn typed(&mut self, x: u16, y: u16, width: u16, line: &crate::tui::line::Line, style: Style) {
         let skip = (line.cursor() + 1).saturating_sub(usize::from(width));
         let shown: String = line.text().chars().skip(skip).collect();
@@ -253,7 +254,7 @@ impl<'a> Canvas<'a> {
     }
 }
 
-/// Text in ASCII: what the program itself writes has an equivalent, anything else becomes `?`.
+/// Converts text to ASCII. Characters that the program itself writes have equivalents; all others become `?`.
 #[must_use]
 pub fn ascii(text: &str) -> std::borrow::Cow<'_, str> {
     if text.is_ascii() {
@@ -262,7 +263,7 @@ pub fn ascii(text: &str) -> std::borrow::Cow<'_, str> {
     let mut plain = String::with_capacity(text.len() + 8);
     for c in text.chars() {
         match c {
-            // As the command line writes it.
+            // As in the output of the command line.
             '→' => plain.push_str("->"),
             '×' => plain.push('x'),
             '–' | '—' | '−' => plain.push('-'),
@@ -277,8 +278,8 @@ pub fn ascii(text: &str) -> std::borrow::Cow<'_, str> {
     plain.into()
 }
 
-/// Text in `width` columns, most important parts first: parts behind the last separator that fits are left out, and where
-/// not even the first part fits, it is cut between words.
+/// Shortens text to `width` columns. The most important parts come first: parts after the last separator that fits are
+/// dropped. If not even the first part fits, it is cut between words.
 #[must_use]
 pub fn whole(text: &str, width: usize, ellipsis: &str) -> String {
     if text.width() <= width {
@@ -299,7 +300,7 @@ pub fn whole(text: &str, width: usize, ellipsis: &str) -> String {
     }
 }
 
-/// A name in `width` columns, shortened in the middle: the ends of names tell them apart.
+/// Shortens a name in the middle to `width` columns, because names differ at their ends.
 #[must_use]
 pub fn middle(name: &str, width: usize, ellipsis: &str) -> String {
     if name.width() <= width {
@@ -315,7 +316,7 @@ pub fn middle(name: &str, width: usize, ellipsis: &str) -> String {
     format!("{head}{ellipsis}{tail}")
 }
 
-/// Cuts text to `width` columns; what is cut ends in an ellipsis.
+/// Truncates text to `width` columns. Truncated text ends in an ellipsis.
 #[must_use]
 pub fn fit(text: &str, width: usize, ellipsis: &str) -> String {
     if text.width() <= width {
@@ -336,7 +337,7 @@ pub fn fit(text: &str, width: usize, ellipsis: &str) -> String {
     out
 }
 
-/// Breaks text into lines of at most `width` columns, at spaces where it can.
+/// Breaks text into lines of at most `width` columns, at spaces where possible.
 #[must_use]
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);

@@ -34,7 +34,7 @@ pub(super) fn step(app: &mut App, by: i32) {
     }
 }
 
-/// Toggles the knob, or takes its next choice; a number is typed instead.
+/// Toggles the knob or selects its next choice. For a number, starts editing instead.
 pub(super) fn toggle(app: &mut App) {
     let knob = app.knob_here();
     let Some(now) = value(app, knob) else { return };
@@ -42,7 +42,7 @@ pub(super) fn toggle(app: &mut App) {
         (Setting::Toggle(on), _) => Setting::Toggle(!on),
         (Setting::Choice(_), ValueType::Choice(_) | ValueType::Fabric) => {
             let up = knob.step(&now, 1, app.answer.fabrics());
-            // Past the last choice comes the first.
+            // After the last choice, wraps around to the first.
             if up == now { knob.step(&now, -i32::from(i16::MAX), app.answer.fabrics()) } else { up }
         }
         _ => return begin_edit(app),
@@ -51,7 +51,7 @@ pub(super) fn toggle(app: &mut App) {
     app.set_knob(knob, next);
 }
 
-/// Reset the knob to the value in the file.
+/// Resets the knob to the value in the file.
 pub(super) fn reset(app: &mut App, effects: &mut Vec<Effect>) {
     let knob = app.knob_here();
     if app.now.setup.overrides.contains_key(&knob) {
@@ -63,7 +63,7 @@ pub(super) fn reset(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Reset all knobs.
+/// Resets all knobs.
 pub(super) fn reset_all(app: &mut App, effects: &mut Vec<Effect>) {
     if app.now.setup.overrides.is_empty() {
         note(app, "all knobs already have the saved values", effects);
@@ -74,14 +74,14 @@ pub(super) fn reset_all(app: &mut App, effects: &mut Vec<Effect>) {
     app.recompute();
 }
 
-/// Opens the value for typing.
+/// Starts editing the value of the knob under the cursor.
 pub(super) fn begin_edit(app: &mut App) {
     let knob = app.knob_here();
     let Some(now) = value(app, knob) else { return };
     app.edit = Some(Edit { knob, line: Line::selected(now.to_string()), before: app.now.setup.clone(), error: None });
 }
 
-/// Changes the text being typed; every key that leaves a valid value updates the scenario.
+/// Changes the text being typed. Whenever it is a valid value, the scenario is updated.
 pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(edit) = &mut app.edit else { return };
     let before = edit.line.text().to_owned();

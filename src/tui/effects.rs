@@ -81,7 +81,7 @@ pub(super) fn write_view(app: &App, dialog: Box<Export>) -> Message {
     }
 }
 
-/// Writes the files after the change was shown, each only if it has not changed since.
+/// Writes the files of a change that was shown, each only if it has not changed on disk since.
 pub(super) fn rewrite(plan: &WritePlan) -> Message {
     for file in &plan.files {
         let path = file.path.display();
@@ -128,13 +128,13 @@ pub(super) fn edit(path: &Path, line: u32) -> Result<()> {
     let chosen = chosen.unwrap_or_else(|| "vi".to_owned());
     let program = chosen.split_whitespace().next().unwrap_or("vi");
     let stem = Path::new(program).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    // Through the shell, as git does it: the variable may hold quotes and arguments of its own.
+    // Runs through the shell, as git does, because the variable may contain quotes and arguments.
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!("{chosen} \"$@\"")).arg(program);
     match stem.as_str() {
         "code" | "codium" | "cursor" => command.arg("--goto").arg(format!("{}:{line}", path.display())),
         "subl" | "hx" | "helix" | "zed" => command.arg(format!("{}:{line}", path.display())),
-        // vi, emacs, nano and most others understand this.
+        // vi, emacs, nano and most others accept this form.
         _ => command.arg(format!("+{line}")).arg(path),
     };
     let status = command.status().map_err(|error| eyre!("cannot start {program}: {error}; set EDITOR"))?;

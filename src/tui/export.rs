@@ -1,5 +1,5 @@
-//! `x`: exports the view to a file. A dialog asks for format and name; an existing file is
-//! replaced only after confirmation.
+//! `x`: exports the view to a file. A dialog requests format and name. An existing file is replaced only after
+//! confirmation.
 
 pub mod state;
 
@@ -14,7 +14,7 @@ use super::status::fail;
 
 pub use content::document;
 
-/// The name without characters that file systems or shells treat specially.
+/// Replaces characters that file systems or shells treat specially, and truncates the name to 60 characters.
 fn plain(name: &str) -> String {
     let kept = name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' });
     kept.take(60).collect()
@@ -72,7 +72,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The file could not be written or exists: the dialog opens again with the reason.
+/// Reopens the dialog after the file could not be written or already exists, and shows the reason.
 pub(super) fn refused(app: &mut App, mut export: Export, why: String, exists: bool) {
     export.error = Some(why);
     export.overwrite = exists;

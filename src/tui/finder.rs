@@ -13,7 +13,7 @@ use atlas_core::sort;
 use atlas_plan::knob::KNOBS;
 
 impl Place {
-    /// Its name.
+    /// Name of the target, workload, knob or metric.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -23,7 +23,7 @@ impl Place {
         }
     }
 
-    /// What it is.
+    /// Kind of place, as text.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Place {
     }
 }
 
-/// Opens the finder with everything in it.
+/// Opens the finder with the complete list.
 pub(super) fn open(app: &mut App) {
     let finder = Finder { matches: matches(app, ""), ..Finder::default() };
     app.overlay = Some(Overlay::Finder(finder));
@@ -84,7 +84,7 @@ pub(super) fn go(app: &mut App, place: &Place) {
             app.pane = Pane::Workloads;
             applying::select_workload(app, Arc::clone(name));
         }
-        // In the sweep, a knob that is found becomes the axis.
+        // In the sweep, the selected knob becomes the horizontal axis.
         Some(Place::Knob(knob)) if app.view == View::Sweep => sweeping::choose(app, Some(*knob), app.sweeping.against),
         Some(Place::Knob(knob)) => {
             app.pane = Pane::Knobs;

@@ -1,5 +1,5 @@
-//! The Pareto frontier of two figures over layouts and load, for the
-//! selected and marked targets. It is recomputed after every edit.
+//! The Pareto frontier of two metrics over layouts and load, for the selected and marked targets. It is recomputed
+//! after every edit.
 
 pub mod state;
 
@@ -48,7 +48,7 @@ impl Job for Work {
     }
 }
 
-/// The pairs of figures that apply to the current scenario.
+/// The pairs of metrics that apply to the current scenario.
 #[must_use]
 pub fn pairs(app: &App) -> Vec<&'static Pair> {
     app.answer.scenario.as_ref().map(|scenario| Pair::of(scenario).collect()).unwrap_or_default()
@@ -75,7 +75,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     });
 }
 
-/// The point under the cursor.
+/// Indices of the curve and of the point under the cursor.
 #[must_use]
 pub fn cursor(app: &App, front: &Front) -> (usize, usize) {
     let curve = app.trading.curve.min(front.curves.len().saturating_sub(1));
@@ -101,7 +101,7 @@ pub(super) fn go(app: &mut App, (along, across): (i32, i32)) {
     app.trading.point = if across == 0 { Some(point.saturating_add_signed(along as isize).min(to)) } else { None };
 }
 
-/// The next pair of figures, or the one before.
+/// Selects the next or previous pair of metrics.
 pub(super) fn next_pair(app: &mut App, by: i32) {
     let count = pairs(app).len().max(1) as i64;
     let now = pairs(app).iter().position(|known| Some(*known) == pair(app)).unwrap_or_default() as i64;

@@ -1,4 +1,4 @@
-//! Goal seek: which single change brings a figure to a wanted value, and which makes it that of a marked target.
+//! Goal seek: finds the single changes that bring a metric to a wanted value or to the value of a marked target.
 
 pub mod state;
 
@@ -22,7 +22,7 @@ use atlas_plan::search::goal::{Goal, Way};
 use atlas_plan::search::sensitivity::Lever;
 use atlas_plan::search::{Condition, goal_seek};
 
-/// Opens the dialog on the figure under the cursor.
+/// Opens the dialog on the metric under the cursor.
 pub(super) fn open(app: &mut App) {
     let Some(metric) = app.figure_here() else { return };
     let Some(value) = app.answer.value(metric) else { return fail(app, "no estimate to start from") };
@@ -76,10 +76,10 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Rows of the list that are shown at most.
+/// Maximum number of rows of the list that are shown.
 const ROWS: u16 = 14;
 
-/// A row of the list as text: what is changed, from what to what, and the resulting figure.
+/// A row of the list as text: what is changed, from what to what, and the resulting value of the metric.
 struct Shown {
     name: &'static str,
     change: String,
@@ -104,7 +104,7 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) {
     let longest = |text: fn(&Shown) -> &str| {
         u16::try_from(list.iter().map(|row| text(row).width()).max().unwrap_or_default()).unwrap_or(u16::MAX)
     };
-    // A change that does not fit beside its name stands below it.
+    // If a change does not fit beside its name, changes are shown below the names.
     let names = longest(|row| row.name);
     let needed = names.saturating_add(longest(|row| &row.change)).saturating_add(longest(|row| &row.figure));
     let each = if needed.saturating_add(8) <= width { 1 } else { 2 };
@@ -147,7 +147,7 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) {
     canvas.more(area, skip > 0, skip + room < list.len());
 }
 
-/// What the list is of.
+/// Introduction to the list of changes.
 fn lead(metric: &Metric, goal: &Goal) -> String {
     let now = metric.brief(goal.now);
     match (goal.ways.is_empty(), goal.nearest.is_some()) {
@@ -157,7 +157,7 @@ fn lead(metric: &Metric, goal: &Goal) -> String {
     }
 }
 
-/// A change in words, with the resulting figure.
+/// A change in words, with the resulting value of the metric.
 #[must_use]
 pub fn described(app: &App, metric: &Metric, (way, flip): (&Way, Option<&Flip>)) -> String {
     let after = flip.map_or_else(String::new, |flip| format!(", {}", flip.text()));
@@ -233,7 +233,7 @@ mod tests {
     fn a_request_that_generates_nothing_is_no_way_to_a_short_one() {
         let mut hands = serving();
         hands.app.figure = MetricId::P50Ms.metric();
-        // Shorter than the fewest tokens that are tried take.
+        // Shorter than a request with the smallest number of output tokens that is tried.
         hands.keys("=200ms");
         let Some(Overlay::Goal(seek)) = &hands.app.overlay else { panic!("{}", hands.text()) };
         assert_eq!(seek.metric.name, "p50_ms");

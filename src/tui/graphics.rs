@@ -1,8 +1,9 @@
-//! Curves of charts as images, in terminals that show images by the kitty graphics protocol.
+//! Draws the curves of charts as images in terminals that support the kitty graphics protocol.
 //!
-//! Only the environment says whether a terminal does: asking it costs a round trip, and a late answer is read as keys.
-//! Axes, labels, bounds and cursors stay text; the image lies below it and has the curves alone. It is sent again only
-//! when they change: an image that is covered or left is hidden, and shown again without its pixels.
+//! Support is determined from environment variables only: a query to the terminal takes a round trip, and a late reply
+//! would be read as key presses. Axes, labels, bounds and cursors stay text; the image lies below the text and shows
+//! only the curves. Its pixels are sent again only when the curves change: an image that is covered, or whose view is
+//! closed, is hidden and later shown again by a short command.
 
 use std::fmt::Write as _;
 
@@ -12,26 +13,27 @@ use super::clipboard::{Between, base64};
 use super::color::ColorDepth;
 use atlas_report::chart::sheet::Sheet;
 
-/// Images that terminals display.
+/// Image protocol of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Graphics {
     /// None: curves are braille.
     #[default]
     Off,
-    /// Those of the kitty graphics protocol.
+    /// The kitty graphics protocol.
     Kitty,
 }
 
-/// The variable that overrides what the rest of the environment says.
+/// Environment variable that overrides the detection.
 const VARIABLE: &str = "ATLAS_GRAPHICS";
 
 impl Graphics {
-    /// What the environment says, through `lookup` so that it can be tested: `ATLAS_GRAPHICS=off|kitty`, else the name of
-    /// the terminal. Never without colors, and never inside tmux or screen, which do not pass images on.
+    /// Detects the protocol from the environment: `ATLAS_GRAPHICS=off|kitty`, else the name of the terminal. Images are
+    /// never used without colors, nor inside tmux or screen, which do not pass them on. The environment is read through
+    /// `lookup`, so that it can be tested.
     ///
     /// # Errors
     ///
-    /// If `ATLAS_GRAPHICS` has another value, or asks for what cannot be had.
+    /// If `ATLAS_GRAPHICS` has another value, or is `kitty` where images are not possible.
     pub fn detect(lookup: impl Fn(&str) -> Option<String>) -> Result<Graphics, String> {
         let value = |name: &str| lookup(name).unwrap_or_default();
         let (term, wanted) = (value("TERM"), value(VARIABLE));
@@ -53,7 +55,7 @@ impl Graphics {
     }
 }
 
-/// A place in a chart, as shares of its width and height, from the lower left.
+/// A position in a chart, as fractions of its width and height from the lower left corner.
 pub type Place = (f64, f64);
 
 /// How the points of a curve are drawn.
@@ -61,7 +63,7 @@ pub type Place = (f64, f64);
 pub enum Shape {
     /// Joined by a line.
     Line,
-    /// As bars of this width, for values that are words.
+    /// As bars of this width, a fraction of the chart's, for values that are words.
     Bars(f64),
 }
 
@@ -76,7 +78,7 @@ pub struct Curve {
     pub color: [u8; 3],
 }
 
-/// The curves of a chart, and the cells that they lie below.
+/// The curves of a chart, and the cells below which they are drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
     /// The cells.
@@ -85,22 +87,22 @@ pub struct Chart {
     pub curves: Vec<Curve>,
 }
 
-/// Maximum pixels of an image. A finer one is scaled by the terminal.
+/// Maximum number of pixels of an image. A larger chart is rendered at this size and scaled up by the terminal.
 const MOST_PIXELS: f64 = 1.0e6;
-/// Pixels of a cell where the line discipline does not say.
+/// Size of a cell in pixels if the terminal device does not report it.
 const USUAL_CELL: Size = Size { width: 10, height: 20 };
-/// Points of a line up to which each is marked.
+/// Maximum number of points of a line for which each point is marked.
 const MARKED: usize = 40;
 
 impl Chart {
-    /// The image as PNG, of cells that have this many pixels.
+    /// Renders the image as PNG. `cell` is the size of a cell in pixels.
     fn paint(&self, cell: Size) -> Option<Vec<u8>> {
         let full = [self.area.width * cell.width, self.area.height * cell.height].map(f64::from);
         let scale = (MOST_PIXELS / (full[0] * full[1])).sqrt().min(1.0);
         let [width, height] = full.map(|side| (side * scale).floor().max(1.0));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most `MOST_PIXELS`")]
         let mut sheet = Sheet::clear(width as usize, height as usize);
-        // As thick as a dot of braille is wide.
+        // Lines are as thick as a braille dot is wide.
         let half = (width / f64::from(self.area.width) / 8.0).max(0.75);
         let at = |(x, y): Place| {
             (
@@ -120,7 +122,7 @@ impl Chart {
                             sheet.line(at(*from), at(*to), half, curve.color);
                         }
                     }
-                    // Where there are several, letters mark their points.
+                    // With several curves, letters mark the points instead.
                     let marked = self.curves.len() == 1 && curve.points.len() <= MARKED;
                     let radius = if marked { 2.5 * half } else { half };
                     for point in curve.points.iter().flatten().filter(|point| inside(point)) {
@@ -139,16 +141,16 @@ impl Chart {
     }
 }
 
-/// The most images on the screen at a time; charts beyond are not sent.
+/// Maximum number of images on the screen. Further charts are not sent.
 const MOST: usize = 4;
-/// The id of the first image; the others follow. Other programs number from 1 on.
+/// Id of the first image; the others follow. Other programs number theirs from 1.
 const FIRST_ID: usize = 0x0061_746c;
 /// Bytes of base64 in one command of the protocol.
 const PIECE: usize = 4096;
 
 /// The command that deletes an image and its data.
 fn delete(out: &mut String, index: usize) {
-    // `q=2`: no answer, which would be read as keys.
+    // `q=2` suppresses the reply, which would be read as key presses.
     let _ = write!(out, "\x1b_Ga=d,d=I,i={},q=2\x1b\\", FIRST_ID + index);
 }
 
@@ -160,25 +162,25 @@ pub fn deletion() -> String {
     out
 }
 
-/// An image that the terminal has.
+/// An image stored in the terminal.
 #[derive(Debug)]
 struct Sent {
     chart: Chart,
     shown: bool,
 }
 
-/// The images that a terminal has, by their place among the ids. One that is covered by a dialog or left for another view
-/// is hidden: the terminal keeps its pixels, and a short command shows it again.
+/// The images stored in a terminal, by id. One that is covered by a dialog, or whose view was left, is hidden: the
+/// terminal keeps its pixels, and a short command shows it again.
 #[derive(Debug, Default)]
 pub struct Images {
     sent: [Option<Sent>; MOST],
-    /// The place that the next image takes if all are taken.
+    /// Slot from which a hidden image to replace is searched if no slot is free.
     next: usize,
 }
 
 impl Images {
-    /// The bytes that make a terminal show the images of these charts, or those that it shows already if absent.
-    /// `cleared` says that a full repaint has removed all of them.
+    /// Returns the bytes that make the terminal show exactly the images of these charts; without `charts`, those that
+    /// it shows now. `cleared` states that a full repaint has removed all images.
     pub fn show(&mut self, charts: Option<Vec<Chart>>, cleared: bool, cell: Option<Size>) -> Vec<u8> {
         let shown = || self.sent.iter().flatten().filter(|sent| sent.shown).map(|sent| sent.chart.clone());
         let mut wanted = charts.unwrap_or_else(|| shown().collect());
@@ -221,7 +223,8 @@ impl Images {
         out.into_bytes()
     }
 
-    /// A place that is free, else one whose image is hidden, the oldest first. There is one: no more are shown than places.
+    /// A free slot, else one whose image is hidden, the oldest first. There is always one, because at most `MOST`
+    /// images are shown.
     fn place(&mut self) -> usize {
         let turn = (self.next..self.next + MOST).map(|place| place % MOST);
         let of = |place: usize| self.sent.get(place).and_then(Option::as_ref);
@@ -233,19 +236,19 @@ impl Images {
     }
 }
 
-/// The keys that place an image of these cells below the text, without an answer and without moving the cursor.
+/// The control keys of a command that places an image below the text, without a reply and without moving the cursor.
 fn keys(chart: &Chart, index: usize) -> String {
     let Rect { width, height, .. } = chart.area;
     format!("i={},p=1,c={width},r={height},z=-1,C=1,q=2", FIRST_ID + index)
 }
 
-/// Shows an image that the terminal has. The cursor is put back where it was.
+/// Shows an image stored in the terminal and restores the cursor position.
 fn again(out: &mut String, chart: &Chart, index: usize) {
     let Rect { x, y, .. } = chart.area;
     let _ = write!(out, "\x1b7\x1b[{};{}H\x1b_Ga=p,{}\x1b\\\x1b8", y + 1, x + 1, keys(chart, index));
 }
 
-/// The commands that send an image and place it below the cells of its chart. The cursor is put back where it was.
+/// The commands that send an image and place it below the cells of its chart. They restore the cursor position.
 fn place(chart: &Chart, index: usize, cell: Size) -> Option<String> {
     let Rect { x, y, .. } = chart.area;
     if chart.area.is_empty() {

@@ -123,7 +123,7 @@ pub fn words(app: &App, before: &Setup, after: &Setup) -> String {
     difference(app, &of(before), &of(after))
 }
 
-/// Maximum changes that are listed individually.
+/// Maximum number of changes that are listed individually.
 const NAMED: usize = 3;
 
 /// The changes from one state to another, in words.

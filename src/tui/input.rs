@@ -1,10 +1,11 @@
 //! Turns bytes from the terminal into crossterm events.
 //!
-//! crossterm reads the terminal itself, with a blocking read inside its parser: half a mouse report holds the whole
-//! program until the rest comes, a terminal that has gone makes it spin, bytes beyond the first kilobyte of a burst
-//! wait for the next key, and an arrow key that a slow link delivers in two packets becomes Esc, `[` and `A`. So the
-//! bytes are read by [`Waiter`](super::wait::Waiter), which waits for everything at once, and only taken apart here,
-//! with a deadline for sequences that never end. The events are crossterm's, and mean what crossterm's do.
+//! crossterm's own reader blocks inside its parser: an incomplete mouse report blocks the whole program until the rest
+//! arrives, a terminal that has disconnected makes it spin, bytes beyond the first kilobyte of a burst are not
+//! delivered until the next key press, and an arrow key that arrives in two packets over a slow link becomes Esc, `[`
+//! and `A`. Therefore [`Waiter`](super::wait::Waiter) reads the bytes, waiting for all event sources at once, and this
+//! module only parses them, with a timeout for incomplete sequences. The events have the types and the meaning of
+//! crossterm's.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,13 +15,13 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, Mou
 const ESC: u8 = 0x1b;
 /// How long to wait for the rest of a sequence after Esc. Delays above about 50 ms are noticeable.
 const ESC_PATIENCE: Duration = Duration::from_millis(25);
-/// How long to wait for the rest of a sequence that has certainly begun.
+/// How long to wait for the rest of any other incomplete sequence.
 const SEQUENCE_PATIENCE: Duration = Duration::from_millis(250);
-/// How long a paste may pause.
+/// Maximum pause within a paste.
 const PASTE_PATIENCE: Duration = Duration::from_secs(1);
 /// Longest sequence to wait for; real ones are under thirty bytes.
 const LONGEST_SEQUENCE: usize = 256;
-/// More pasted text than any field takes.
+/// Maximum number of bytes kept of a paste, more than any field accepts.
 const LONGEST_PASTE: usize = 64 * 1024;
 const PASTE_END: &[u8] = b"\x1b[201~";
 /// Ctrl-C: terminals never send it within a paste, so it ends one whose end mark was lost.
@@ -37,7 +38,7 @@ pub struct Input {
 
 /// The result of parsing the front of the buffer.
 enum Front {
-    /// An event of that many bytes; `None` for sequences that are ignored.
+    /// Number of bytes, and their event; `None` for sequences that are ignored.
     Bytes(usize, Option<Event>),
     /// The start mark of a bracketed paste, with its length.
     Paste(usize),
@@ -63,7 +64,7 @@ impl Input {
         !self.events.is_empty()
     }
 
-    /// How long to wait for more bytes before [`give_up`](Input::give_up); `None` when nothing is half read.
+    /// How long to wait for more bytes before [`give_up`](Input::give_up); `None` if no sequence is incomplete.
     #[must_use]
     pub fn patience(&self) -> Option<Duration> {
         match (&self.paste, self.bytes.as_slice()) {
@@ -80,8 +81,9 @@ impl Input {
         self.paste.is_some()
     }
 
-    /// Ends an incomplete sequence: a lone Esc is the key, an unfinished paste is the text so far, and half
-    /// a sequence is dropped, because its bytes would be taken for keys.
+    /// Ends an incomplete sequence. A lone Esc is the Esc key, Esc and one byte are an Alt combination, and a paste
+    /// ends with the text so far. Any other incomplete sequence is dropped, because its bytes would be taken for key
+    /// presses.
     pub fn give_up(&mut self) {
         if let Some(text) = self.paste.take() {
             self.events.push_back(pasted(&text));
@@ -129,7 +131,7 @@ impl Input {
             }
         }
         self.bytes.drain(..done);
-        // Search only new bytes for the end mark, which may have begun in the old ones.
+        // Keep only the bytes that may be the beginning of the end mark, so that the others are not searched again.
         if let Some(text) = &mut self.paste {
             let keep = self.bytes.len().min(PASTE_END.len() - 1);
             let taken = self.bytes.drain(..self.bytes.len() - keep);
@@ -138,8 +140,8 @@ impl Input {
     }
 }
 
-/// Moves the text up to the end mark, or to Ctrl-C, to `text`; how many bytes that used, or `None` while neither has come.
-/// Ctrl-C is left to be read as a key.
+/// Appends the bytes before the end mark or Ctrl-C to `text`. Returns the number of bytes consumed, or `None` if
+/// neither has arrived. Ctrl-C is not consumed, so that it is read as a key press.
 fn take_paste(text: &mut Vec<u8>, rest: &[u8]) -> Option<usize> {
     let mark = rest.windows(PASTE_END.len()).position(|window| window == PASTE_END);
     let interrupt = rest.iter().position(|byte| *byte == INTERRUPT);
@@ -159,18 +161,18 @@ fn key(code: KeyCode, modifiers: KeyModifiers) -> Event {
     Event::Key(KeyEvent::new(code, modifiers))
 }
 
-/// Takes the front of `bytes`, which are not empty, apart.
+/// Parses the front of `bytes`, which must not be empty.
 fn front(bytes: &[u8]) -> Front {
     match bytes {
         [ESC] | [] => Front::Incomplete,
-        // Two in a row: the first is the key, the second may begin something.
+        // Of two in a row, the first is the Esc key; the second may begin a sequence.
         [ESC, ESC, ..] => Front::Bytes(1, Some(key(KeyCode::Esc, KeyModifiers::NONE))),
         [ESC, b'[', rest @ ..] => csi(rest),
         [ESC, b'O', rest @ ..] => match rest {
             [] => Front::Incomplete,
             [code, ..] => Front::Bytes(3, letter_key(*code).map(|code| key(code, KeyModifiers::NONE))),
         },
-        // Answers to queries of other programs are dropped.
+        // Replies to queries of other programs are dropped.
         [ESC, b']', b'0'..=b'9', ..] | [ESC, b'P', b'0'..=b'9' | b'$' | b'>' | b'!' | b'+', ..] => string_end(bytes),
         [ESC, rest @ ..] => match plain(rest) {
             Front::Bytes(count, Some(Event::Key(KeyEvent { code, modifiers, .. }))) => {
@@ -183,7 +185,7 @@ fn front(bytes: &[u8]) -> Front {
     }
 }
 
-/// Everything up to BEL or ST.
+/// Skips a string sequence, which ends with BEL or ST.
 fn string_end(bytes: &[u8]) -> Front {
     let bell = bytes.iter().position(|byte| *byte == 0x07).map(|at| at + 1);
     let terminator = bytes.windows(2).position(|pair| pair == b"\x1b\\").map(|at| at + 2);
@@ -218,7 +220,7 @@ fn character(bytes: &[u8]) -> Front {
     };
     match bytes.get(..length).map(std::str::from_utf8) {
         Some(Ok(text)) => Front::Bytes(length, text.chars().next().map(character_key)),
-        // Not UTF-8: the byte is dropped, what follows may be good.
+        // Invalid UTF-8: only the first byte is dropped, because the following ones may be valid.
         Some(Err(_)) => Front::Bytes(1, None),
         None if bytes.iter().skip(1).all(|byte| (0x80..=0xbf).contains(byte)) => Front::Incomplete,
         None => Front::Bytes(1, None),
@@ -230,7 +232,7 @@ fn character_key(c: char) -> Event {
     key(KeyCode::Char(c), shift)
 }
 
-/// What follows `ESC [`.
+/// Parses what follows `ESC [`.
 fn csi(rest: &[u8]) -> Front {
     // The Linux console's F1 to F5.
     if let [b'[', tail @ ..] = rest {
@@ -248,7 +250,7 @@ fn csi(rest: &[u8]) -> Front {
         // Another sequence begins before this one ended: drop the first.
         ESC => Front::Bytes(used - 1, None),
         b'~' if parameters == b"200" => Front::Paste(used),
-        // Mouse reports of the oldest kind, which are never asked for, carry three more bytes.
+        // Mouse reports in the legacy encoding, which this program never enables, carry three more bytes.
         b'M' if parameters.is_empty() => {
             if end.len() < 4 {
                 Front::Incomplete
@@ -278,7 +280,8 @@ fn control_sequence(parameters: &[u8], code: u8) -> Option<Event> {
         b'~' if numbers.first == 27 => character_code(numbers.third)?,
         b'~' => numbered_key(numbers.first)?,
         b'u' => character_code(numbers.first)?,
-        // Also the answer to a cursor position query, which has no leading 1 and which this program never sends.
+        // The reply to a cursor position query also ends in `R`. This program never sends that query; a reply is
+        // ignored unless its first parameter is 1.
         b'R' if numbers.first == 1 => KeyCode::F(3),
         b'R' => return None,
         letter => letter_key(letter)?,
@@ -286,11 +289,11 @@ fn control_sequence(parameters: &[u8], code: u8) -> Option<Event> {
     Some(Event::Key(KeyEvent::new_with_kind(code, modifiers, kind)))
 }
 
-/// The numbers of a control sequence as far as keys use them.
+/// The numbers of a control sequence that key presses use.
 struct Numbers {
     first: u32,
     second: u32,
-    /// What follows the second after a colon: press, repeat or release.
+    /// Subparameter of the second number: press, repeat or release.
     event: u32,
     third: u32,
 }

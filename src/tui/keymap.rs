@@ -1,6 +1,6 @@
 //! Maps keys to actions, per mode, in one table. The footer, the help and the documentation are generated from it.
 //!
-//! * [`Mode`] – where the bindings of keys differ
+//! * [`Mode`] – the state that determines which keys are bound
 //! * [`BINDINGS`] – the table
 
 mod bindings;
@@ -42,7 +42,7 @@ pub enum Action {
     ResetAll,
     /// Mark the target for comparison.
     Mark,
-    /// Mark it, and go to the next one.
+    /// Mark the target, and go to the next one.
     MarkNext,
     /// Set the baseline to this scenario.
     Baseline,
@@ -50,33 +50,33 @@ pub enum Action {
     ClearBaseline,
     /// Show a view, or the overview if it is shown already.
     Show(View),
-    /// Sort the comparison by the row under the cursor, or in the files' order again.
+    /// Sort the comparison by the row under the cursor, or in file order again.
     Sort,
-    /// Sort the comparison by the targets' names, or as before.
+    /// Sort the comparison by the targets' names, or restore the previous order.
     SortByName,
     /// Hide the metric under the cursor from the comparison.
     HideMetric,
-    /// Move it among the others.
+    /// Move the metric under the cursor by this many positions.
     ShiftMetric(i32),
     /// Type the metrics of the comparison.
     ChooseMetrics,
     /// Fold or unfold what is under the cursor.
     Fold,
-    /// The next or last knob across.
+    /// Select the next or previous knob of the horizontal axis.
     Across(i32),
-    /// The next or last knob up.
+    /// Select the next or previous knob of the vertical axis.
     Against(i32),
-    /// The next or last figure.
+    /// Select the next or previous metric.
     Figure(i32),
-    /// Look for the best knobs.
+    /// Search for the best knobs.
     Search,
-    /// To the next scenario, or to the one before.
+    /// Go to the next or previous tab.
     Tab(i32),
-    /// To the scenario at this place, from 0.
+    /// Go to the tab at this index, from 0.
     TabAt(u8),
-    /// Another tab with the same scenario.
+    /// Open another tab with the same scenario.
     DuplicateTab,
-    /// Another tab with the values in the files.
+    /// Open another tab with the values in the files.
     NewTab,
     /// Give the tab a name.
     RenameTab,
@@ -96,7 +96,7 @@ pub enum Action {
     Find,
     /// Find a command.
     Palette,
-    /// Copy the figure or row under the cursor.
+    /// Copy the metric or row under the cursor.
     Copy,
     /// Copy the whole table.
     CopyAll,
@@ -104,11 +104,11 @@ pub enum Action {
     WriteBack,
     /// All keys.
     Help,
-    /// Type the wanted value of a figure.
+    /// Type the wanted value of a metric.
     Goal,
-    /// Ask in words.
+    /// Open the assistant.
     Assistant,
-    /// Find the accelerators of this machine and its cluster.
+    /// Detect the accelerators of this machine and its cluster.
     Detect,
     /// Unmark all targets.
     UnmarkAll,
@@ -152,7 +152,7 @@ pub enum Action {
     Accept,
     /// The tour's next step.
     NextStep,
-    /// The tour's last step again.
+    /// Go back to the tour's previous step.
     PreviousStep,
     /// Quit.
     Quit,
@@ -167,7 +167,7 @@ pub fn lookup(mode: Mode, key: &KeyEvent) -> Option<Action> {
     let both = mode.first_key().map(|first| format!("{first}{name}"));
     let bound = |row: &&Binding| row.keys.iter().any(|known| *known == name || both.as_deref() == Some(*known));
     let row = rows(mode).find(bound)?;
-    // One row binds nine keys: the position of the key is the tab.
+    // One row binds the keys of all nine tabs. The position of the key in the row is the index of the tab.
     let place = row.keys.iter().position(|known| *known == name).and_then(|place| u8::try_from(place).ok());
     Some(match row.action {
         Action::TabAt(_) => Action::TabAt(place.unwrap_or_default()),
@@ -180,10 +180,10 @@ pub fn rows(mode: Mode) -> impl Iterator<Item = &'static Binding> {
     BINDINGS.iter().filter(move |row| row.modes.contains(&mode))
 }
 
-/// The key that stands for an action where one alone is named: its number where it has one, else its letter.
+/// The key shown for an action where only one is shown: preferably a digit, else a single character.
 #[must_use]
 pub fn key_of(action: Action) -> &'static str {
-    // Called many times per frame, by few actions.
+    // Called many times per frame, for few actions.
     static KEYS: OnceLock<Vec<(Action, &'static str)>> = OnceLock::new();
     let keys = KEYS.get_or_init(|| {
         let mut keys: Vec<(Action, &'static str)> = Vec::new();
@@ -224,7 +224,7 @@ pub fn is_number(key: &str) -> bool {
     key.len() == 1 && key.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The name the table gives a key; `None` for keys nothing can be bound to.
+/// Name of a key in the table; `None` for keys that cannot be bound.
 #[must_use]
 pub fn name_of(key: &KeyEvent) -> Option<String> {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -301,8 +301,8 @@ mod tests {
         assert_eq!(keys, ["H", "W", "K", "V", "C", "vs", "!", "vm", "vd", "vj", "vh", "vl", "@", "#"]);
     }
 
-    /// Letters with a meaning in both cases: the actions of the lower and of the upper case, and how they are related. A
-    /// letter whose two meanings have nothing in common loses one of them to `v`, `t`, a sign or the command line.
+    /// Letters bound in both cases: the actions of the lower and of the upper case, and how they are related. If two
+    /// actions are unrelated, one of them is moved to a `v` or `t` sequence, a punctuation key or the command line.
     const PAIRS: &[(&[Action], &[Action], &str)] = &[
         (&[Action::Show(View::Advice)], &[Action::Assistant], "recommendations: tested changes, or answers in words"),
         (&[Action::Baseline], &[Action::ClearBaseline], "the baseline: this scenario, or the saved values"),

@@ -1,5 +1,5 @@
-//! Computes the layout by arithmetic: the library's layout solver is slow and, with many flexible parts, does
-//! not always return.
+//! Computes the layout arithmetically. ratatui's layout solver is slow and, with many flexible parts, does not always
+//! return.
 //!
 //! ```text
 //!   80–109 columns         110–173                    174 and more
@@ -15,27 +15,27 @@ use ratatui::layout::Rect;
 
 use super::app::{App, PANES, Pane, View};
 
-/// Minimum columns that hold a useful screen.
+/// Minimum number of columns of a usable screen.
 pub const MIN_COLUMNS: u16 = 40;
-/// Minimum rows that hold a useful screen.
+/// Minimum number of rows of a usable screen.
 pub const MIN_ROWS: u16 = 8;
-/// Minimum columns and rows of a screen with all panes; on smaller ones the focused pane has all the room.
+/// Minimum columns and rows of a screen with all panes. Smaller screens show only the focused pane.
 const PANES_FROM: (u16, u16) = (80, 16);
-/// Minimum rows of a body that has room for the key figures above its one pane.
+/// Minimum number of rows of the body for a summary line above a single pane.
 const SUMMARY_FROM: u16 = 6;
-/// Minimum rows of a screen that shows the strip of views.
+/// Minimum number of rows of a screen that shows the strip of views.
 const TABS_FROM: u16 = 20;
-/// Rows of the caption while a tour plays, its frame included.
+/// Number of rows of the caption during a tour, including its frame.
 const CAPTION_ROWS: u16 = 9;
 
-/// The rectangles of the screen. A pane without room is empty.
+/// The rectangles of the screen. The rectangle of a part that is not shown is empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Areas {
     /// The first line.
     pub header: Rect,
-    /// The strip of scenarios, where there are several.
+    /// The strip of scenarios, if there are several.
     pub scenarios: Rect,
-    /// The strip of views, where there is room.
+    /// The strip of views, if there is room.
     pub tabs: Rect,
     /// Everything between header and footer, except a tour's caption.
     pub body: Rect,
@@ -47,7 +47,7 @@ pub struct Areas {
     pub knobs: Rect,
     /// The results.
     pub results: Rect,
-    /// Verdict and key figures in one line, where one pane is shown and it is not the results.
+    /// Verdict and key metrics in one line, if a single pane is shown and it is not the results.
     pub summary: Rect,
     /// The breakdown beside the results, if there is room.
     pub breakdown: Rect,
@@ -57,7 +57,7 @@ pub struct Areas {
     pub history: Rect,
     /// The outlook beside the results, if there is room.
     pub outlook: Rect,
-    /// The phases beside or below the results, where there is room.
+    /// The phases beside or below the results, if there is room.
     pub phases: Rect,
     /// A tour's caption.
     pub caption: Rect,
@@ -86,7 +86,7 @@ pub fn fits(size: (u16, u16)) -> bool {
     size.0 >= MIN_COLUMNS && size.1 >= MIN_ROWS
 }
 
-/// Rows of knobs and their headings.
+/// Number of rows of the knobs and their headings.
 #[must_use]
 pub fn knob_rows(app: &App) -> usize {
     let mut groups: Vec<_> = app.knobs().map(|spec| spec.group).collect();
@@ -98,7 +98,7 @@ pub fn knob_rows(app: &App) -> usize {
     knobs + groups.len()
 }
 
-/// The rectangles for the present state.
+/// The rectangles for the current state.
 #[must_use]
 pub fn areas(app: &App) -> Areas {
     let (columns, rows) = app.size;
@@ -109,7 +109,7 @@ pub fn areas(app: &App) -> Areas {
     let tabs = u16::from(rows >= TABS_FROM);
     let scenarios = u16::from(app.tabs.count() > 1);
     let above = 1 + scenarios + tabs;
-    // A description of two lines takes one from a view. The overview keeps its panes where they are.
+    // A second line of the description takes a row from a full-screen view. In the overview, the panes do not move.
     let described = u16::from(app.tall && (app.view != View::Main || app.tour.is_some()));
     let body = Rect::new(0, above, columns, (rows - 2 - caption - above).saturating_sub(described));
     let mut areas = Areas {
@@ -139,7 +139,7 @@ pub fn areas(app: &App) -> Areas {
         }
     } else if columns < 110 {
         let left = 29 + (columns - 80) / 3;
-        // The knobs need the most; the lists scroll.
+        // The knobs need the most rows; the lists scroll.
         let targets = targets.clamp(3, (height / 4).max(3)).min(height);
         let workloads = workloads.clamp(3, (height / 5).max(3)).min(height - targets);
         areas.targets = at(0, 0, left, targets);
@@ -166,24 +166,24 @@ pub fn areas(app: &App) -> Areas {
     areas
 }
 
-/// Rows that the phases want.
+/// Number of rows that the phases need.
 fn phase_rows(app: &App) -> u16 {
     let phases = app.answer.workload.as_ref().map_or(0, |workload| workload.phases.len());
     if phases == 0 { 0 } else { u16::try_from(phases + 5).unwrap_or(u16::MAX) }
 }
 
-/// Takes rows off the bottom of an area; an empty one where they are not there.
+/// Splits `rows` rows off the bottom of an area. Returns an empty area if there are fewer.
 fn take(from: &mut Rect, rows: u16) -> Rect {
     let rows = if rows <= from.height { rows } else { 0 };
     from.height -= rows;
     Rect { y: from.bottom(), height: rows, ..*from }
 }
 
-/// Rows of the advice pane below the results: three, in a frame.
+/// Rows of the advice pane below the results: three lines and a frame.
 const ADVICE_ROWS: u16 = 5;
 /// Rows of the history pane.
 pub const HISTORY_ROWS: u16 = 6;
-/// Minimum rows of results that leave room for an advice pane.
+/// Rows that must remain for the results, if they need that many, before history and advice get panes.
 const RESULTS_ROWS: u16 = 20;
 
 /// Divides the lower part of the results among history, advice and phases, as far as they fit.
@@ -206,16 +206,16 @@ fn below(app: &App, areas: &mut Areas) {
     }
 }
 
-/// Minimum columns of a screen that has a column beside the results: what that one needs for its figures, 40, and
-/// the others.
+/// Minimum number of columns of a screen with a column of panes beside the results: the other columns, and the 40 that
+/// this one needs for its contents.
 pub(super) const BESIDE_FROM: u16 = 174;
-/// Minimum rows of the playbook's pane beside the results: three of two lines each, in a frame.
+/// Minimum number of rows of the advice pane beside the results: three entries of two lines each, and a frame.
 const ADVICE_ROWS_BESIDE: u16 = 8;
 
-/// Minimum rows of a chart that can be read, its axes and frame among them.
+/// Minimum number of rows of a readable chart, including axes and frame.
 const OUTLOOK_ROWS: u16 = 12;
 
-/// The column beside the results: where time and memory go, the playbook, a chart, the phases.
+/// Divides the column beside the results among breakdown, advice, chart, history and phases.
 fn beside(app: &App, areas: &mut Areas, mut column: Rect) {
     if app.answer.detail().is_none() {
         areas.phases = column;
@@ -226,7 +226,7 @@ fn beside(app: &App, areas: &mut Areas, mut column: Rect) {
     areas.history = take(&mut column, if edited { HISTORY_ROWS } else { 0 });
     let parts = u16::try_from(super::view::breakdown::blocks::pane_rows(app) + 2).unwrap_or(u16::MAX);
     let spare = column.height.saturating_sub(parts).max(ADVICE_ROWS_BESIDE);
-    // The playbook has the room to itself, unless there is enough for the chart as well.
+    // The advice gets all spare rows, unless there are enough for the chart as well.
     let chart = if spare >= ADVICE_ROWS_BESIDE + OUTLOOK_ROWS { spare - ADVICE_ROWS_BESIDE } else { 0 };
     areas.outlook = take(&mut column, chart);
     let advice = spare - chart;
@@ -234,19 +234,19 @@ fn beside(app: &App, areas: &mut Areas, mut column: Rect) {
     areas.breakdown = column;
 }
 
-/// What is inside a frame.
+/// The area inside a frame.
 #[must_use]
 pub fn inner(area: Rect) -> Rect {
     Rect::new(area.x + 1, area.y + 1, area.width.saturating_sub(2), area.height.saturating_sub(2))
 }
 
-/// Rows inside a frame.
+/// Number of rows inside a frame.
 #[must_use]
 pub fn inner_rows(area: Rect) -> usize {
     usize::from(area.height.saturating_sub(2))
 }
 
-/// The pane at a place, with its rectangle.
+/// The pane at a screen position, with its rectangle.
 #[must_use]
 pub fn pane_at(areas: &Areas, column: u16, row: u16) -> Option<(Pane, Rect)> {
     let panes = PANES.into_iter().map(|pane| (pane, areas.pane(pane)));

@@ -2,10 +2,10 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Longest text that can be typed.
+/// Maximum length of the text, in characters.
 const MAX_CHARS: usize = 240;
 
-/// The text and where the cursor stands, in characters.
+/// The text, and the position of the cursor in characters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Line {
     text: String,
@@ -15,7 +15,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Starts with a text, the cursor behind it.
+    /// Creates an input with a text and the cursor at its end.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Line {
         let text = text.into();
@@ -23,7 +23,7 @@ impl Line {
         Line { text, cursor, selected: false }
     }
 
-    /// Starts with a text that is selected as a whole.
+    /// Creates an input whose whole text is selected.
     #[must_use]
     pub fn selected(text: impl Into<String>) -> Line {
         Line { selected: true, ..Line::new(text) }
@@ -51,7 +51,7 @@ impl Line {
         self.text.char_indices().nth(at).map_or(self.text.len(), |(byte, _)| byte)
     }
 
-    /// Inserts text at the cursor without control characters.
+    /// Inserts text at the cursor, without its control characters.
     pub fn insert(&mut self, text: &str) {
         if std::mem::take(&mut self.selected) {
             self.text.clear();

@@ -15,7 +15,7 @@ use atlas_config::library::Library;
 use atlas_config::watch::FileWatch;
 use atlas_document::{Diagnostics, Sources};
 
-/// Reads everything again.
+/// Reads all files again.
 pub(super) fn reload(options: &Options, depth: ColorDepth, before: &Library) -> (Arc<Library>, Message) {
     let library = Arc::new(Library::load(&options.sources, Some(before)));
     let mut problems = problems_of(&library);
@@ -36,7 +36,7 @@ fn here(sources: &Sources) -> Option<&'static Path> {
     sources.working_dir.then_some(Path::new("."))
 }
 
-/// Every file and directory whose change matters.
+/// Every file and directory to watch for changes.
 pub(super) fn watched(options: &Options, library: Option<&Library>) -> Vec<PathBuf> {
     let sources = &options.sources;
     let mut paths = sources.watched();
@@ -48,14 +48,14 @@ pub(super) fn watched(options: &Options, library: Option<&Library>) -> Vec<PathB
     paths
 }
 
-/// Where profiles of targets are looked up.
+/// The directory of profiles of targets.
 pub(super) fn profiles(options: &Options) -> PathBuf {
     let sources = &options.sources;
     let folder = sources.hardware.clone().filter(|path| path.is_dir());
     folder.unwrap_or_else(|| sources.layers().last().map_or_else(PathBuf::new, |layer| layer.join("profiles")))
 }
 
-/// Watches the configs of models as well, if they changed.
+/// Updates the watched paths if the set of model config files has changed.
 pub(super) fn watch_configs(watch: &FileWatch, options: &Options, library: &Library, known: &[PathBuf]) {
     if library.configs() != known {
         watch.set_paths(&watched(options, Some(library)));
@@ -69,7 +69,7 @@ mod tests {
     use crate::tui::testing::Hands;
     use atlas_document::Sources;
 
-    /// What `atlas check` calls an error is no file without problems in the interface.
+    /// An error reported by `atlas check` is also listed as a problem in the interface.
     #[test]
     fn a_target_with_an_unknown_accelerator_is_listed_under_problems() {
         let dir = tempfile::tempdir().unwrap();

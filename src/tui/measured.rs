@@ -1,5 +1,4 @@
-//! Measured rows beside predictions, and a proposed calibration until
-//! the user accepts or discards it.
+//! Measured rows beside predictions, and a proposed calibration until the user accepts or discards it.
 
 pub mod state;
 
@@ -21,10 +20,11 @@ use atlas_evidence::calibrate::predict::Figure;
 use atlas_evidence::calibrate::{Bench, Start};
 use atlas_plan::engine;
 
-/// Maximum rows that are evaluated at once; more take too long between two keys.
+/// Maximum number of rows that are evaluated. More would delay the response to a key press too long.
 const MOST: usize = 2_000;
 
-/// Rows beside predictions: with the proposal's numbers too where there is one.
+/// Measured rows with their predictions. If there is a proposal, they include the predictions of the proposed
+/// calibration.
 #[must_use]
 pub fn judged(app: &App) -> &[Judged] {
     if let Some(proposal) = &app.measured.proposal {
@@ -39,7 +39,7 @@ pub fn judged(app: &App) -> &[Judged] {
     })
 }
 
-/// How many rows no engine predicts, and why the first is not predicted.
+/// Number of rows without a prediction, and the reason for the first of them.
 #[must_use]
 pub fn unanswered(app: &App) -> Option<(usize, String)> {
     let target = app.answer.target.as_ref()?;
@@ -84,8 +84,7 @@ pub(super) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
     note(app, text, effects);
 }
 
-/// Explains the prediction under the cursor, or has the proposal written that the cursor stands on; where there is
-/// neither, calibrates.
+/// Explains the prediction in `row`. Without a row, writes the proposal, or calibrates if there is none.
 pub(super) fn accept(app: &mut App, row: Option<Judged>, effects: &mut Vec<Effect>) {
     match (row, app.measured.proposal.clone()) {
         (Some(row), _) => match subject(app, &row) {
@@ -101,7 +100,7 @@ pub(super) fn accept(app: &mut App, row: Option<Judged>, effects: &mut Vec<Effec
     }
 }
 
-/// What was predicted for a row, as something to be explained: with the numbers in effect.
+/// The prediction for a row as the subject of an explanation, computed with the parameters in effect.
 fn subject(app: &App, judged: &Judged) -> Option<Subject> {
     let target = app.answer.target.as_ref()?;
     let row = app.measured.rows.iter().find(|row| row.source == judged.source)?;
@@ -109,7 +108,7 @@ fn subject(app: &App, judged: &Judged) -> Option<Subject> {
     let scenario = standing(&bench, row, judged.engine, &Start::of(&app.library, target))?;
     let parts = bench.parts(row, judged.engine)?;
     let measured = units::significant(judged.measured, 4);
-    // The figure that is explained is a mean; where the measured one is not, it says so.
+    // The explained metric is a mean. The name says so if the measured value is a median.
     let median = if judged.figure == Figure::TpotMs { ", the median" } else { "" };
     let name = format!("{}, measured {measured}{median}", row.short());
     Some(Subject { name, estimate: engine::estimate(&scenario), scenario, parts })

@@ -1,4 +1,4 @@
-//! Reads measurements on a thread: logs may be large, and the first frame must not wait for them.
+//! Reads measurements on a thread, so that large logs do not delay the first frame.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,13 +11,13 @@ use super::wait::Waker;
 use atlas_evidence::calibrate::sources::Named;
 use atlas_ingest::{Warmup, files_below};
 
-/// The folder of the working directory in which measurements are found by themselves.
+/// Directory, relative to the working directory, that is read if no measurements are given.
 const FOLDER: &str = "measurements";
 
-/// A file as it was when it was read.
+/// Path, size and modification time of every file that was read.
 type Seen = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
-/// Reads all measurements before it returns, where no loop waits for them.
+/// Reads all measurements synchronously, for use without an event loop.
 pub(super) fn at_once(options: &Options) -> Message {
     let (named, mut problems) = named(options);
     let mut rows = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn at_once(options: &Options) -> Message {
     Message::Measured(Arc::new(rows), problems)
 }
 
-/// The files of the flags, else the folder; and what of the flags names none.
+/// The files given by flags, else the default directory, and the errors of invalid flags.
 fn named(options: &Options) -> (Vec<Named>, Vec<String>) {
     let (mut named, mut problems) = (Vec::new(), Vec::new());
     for argument in &options.measured {
@@ -41,12 +41,12 @@ fn named(options: &Options) -> (Vec<Named>, Vec<String>) {
     (named, problems)
 }
 
-/// Whether it was named by the user, or is the folder and exists.
+/// Whether the path was given by the user, or is the default directory and exists.
 fn is_there(one: &Named) -> bool {
     one.path.as_os_str() != FOLDER || one.path.is_dir()
 }
 
-/// Reads measurements on a thread of its own, again whenever they change.
+/// Reads measurements on a separate thread, again whenever they change.
 pub(super) struct Measuring {
     named: Vec<Named>,
     problems: Vec<String>,
@@ -57,14 +57,14 @@ pub(super) struct Measuring {
 }
 
 impl Measuring {
-    /// For the files of the flags, else the folder.
+    /// Creates a reader of the files given by flags, else of the default directory.
     pub(super) fn new(options: &Options, waker: Waker) -> Measuring {
         let (sender, receiver) = channel();
         let (named, problems) = named(options);
         Measuring { named, problems, seen: Arc::default(), sender, receiver, waker }
     }
 
-    /// What to watch.
+    /// Paths to watch for changes.
     pub(super) fn watched(options: &Options) -> Vec<PathBuf> {
         if options.measured.is_empty() {
             return if options.sources.working_dir { vec![PathBuf::from(FOLDER)] } else { Vec::new() };
@@ -72,7 +72,7 @@ impl Measuring {
         options.measured.iter().filter_map(|argument| Named::parse(argument).ok()).map(|named| named.path).collect()
     }
 
-    /// Reads what has changed since the last time and wakes the loop when done.
+    /// Reads the measurements on a thread if they have changed since the last time, and then wakes the event loop.
     pub(super) fn read(&self) {
         let named = self.named.clone();
         let mut problems = self.problems.clone();
@@ -83,7 +83,7 @@ impl Measuring {
         }
         std::thread::spawn(move || {
             let now: Seen = named.iter().flat_map(stand).collect();
-            // If a thread panicked while it held the lock, everything is read again.
+            // The lock is poisoned if a thread panicked while holding it. Measurements are then no longer read.
             let Ok(mut before) = seen.lock() else { return };
             if before.as_ref() == Some(&now) {
                 return;
@@ -102,13 +102,13 @@ impl Measuring {
         });
     }
 
-    /// What was read since the last look.
+    /// Results that have arrived since the last call.
     pub(super) fn done(&self) -> impl Iterator<Item = Message> {
         self.receiver.try_iter()
     }
 }
 
-/// The files behind a name as they are.
+/// Path, size and modification time of the files at a path.
 fn stand(named: &Named) -> Seen {
     let files = files_below(&named.path).unwrap_or_default();
     let of = |path: PathBuf| {

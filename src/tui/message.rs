@@ -1,4 +1,4 @@
-//! Everything that can happen to the application.
+//! Messages to the application, and the effects that it requests.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ use atlas_config::library::Library;
 use atlas_document::Diagnostics;
 use atlas_evidence::calibrate::Observation;
 
-/// Something happened.
+/// An event that the application handles.
 #[derive(Debug, Clone)]
 pub enum Message {
     /// A key was pressed.
     Key(KeyEvent),
     /// Text was pasted.
     Paste(String),
-    /// A click or the wheel.
+    /// A mouse button or the wheel was used.
     Mouse(MouseEvent),
-    /// The terminal has this many columns and rows now.
+    /// The terminal now has this many columns and rows.
     Resize(u16, u16),
     /// The files were read again.
     Reloaded(Arc<Library>, Tours, Vec<Arc<Theme>>, Diagnostics),
-    /// Measurements were read: rows, and what could not be read.
+    /// Measurements were read: the rows, and errors.
     Measured(Arc<Vec<Observation>>, Vec<String>),
     /// An effect succeeded; the text is for the user.
     Done(String),
@@ -40,37 +40,37 @@ pub enum Message {
     NotExported(Box<Export>, String, bool),
     /// A timer expired.
     Expired(Timer),
-    /// Progress of an order, by its serial number.
+    /// Progress of a work order, by its serial number.
     Progress(u64, Progress),
-    /// The result of an order, by its serial number.
+    /// The result of a work order, by its serial number.
     Worked(u64, Result<Product, String>),
 }
 
-/// What a timer is for.
+/// Purpose of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Timer {
-    /// The line of status, by its serial number: an old timer must not clear a new line.
+    /// Clears the status line with this serial number. An old timer must not clear a new line.
     Status(u64),
-    /// The highlight of entries that changed on disk.
+    /// Ends the highlight of entries that changed on disk, by serial number.
     Flash(u64),
-    /// The outlook is asked, by its serial number.
+    /// Starts the query of the outlook, by serial number.
     Outlook(u64),
-    /// A watched log is looked at again, by how often that was done.
+    /// Reads a watched log again, by the number of earlier reads.
     Watch(u64),
-    /// Idle nodes are asked for again, by how often that was done.
+    /// Queries idle nodes again, by the number of earlier queries.
     Idle(u64),
-    /// The tour continues by itself, from the step with this index.
+    /// Advances the tour automatically, from the step with this index.
     Auto(usize),
 }
 
 /// Requests of [`super::update`] to the runtime: everything with side effects.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Leave.
+    /// End the program.
     Quit,
-    /// Give the shell its terminal until `fg`.
+    /// Suspend the program until `fg`.
     Suspend,
-    /// Paint every cell again.
+    /// Redraw every cell.
     Repaint,
     /// Read the files again.
     Reload,
@@ -83,34 +83,35 @@ pub enum Effect {
         /// The line, from 1.
         line: u32,
     },
-    /// Write a shipped file into the working directory, if it does not exist there yet, and open it as [`Effect::Edit`] does.
+    /// Write a shipped file into the working directory, if it does not exist there yet, and open it as [`Effect::Edit`]
+    /// does.
     Adopt {
-        /// Its path, the same here as among the shipped files.
+        /// Path of the shipped file, and of its copy relative to the working directory.
         path: PathBuf,
         /// The line, from 1.
         line: u32,
     },
-    /// Put a text on the clipboard; the words say what it is.
+    /// Copy a text to the clipboard.
     Copy {
         /// The text.
         text: String,
-        /// What it is.
+        /// Description of the text for the status line.
         what: String,
     },
-    /// Write the view on the screen as the dialog says.
+    /// Export the current view as chosen in the dialog.
     Export(Box<Export>),
-    /// Write files that were looked at.
+    /// Write files whose changes the user has reviewed.
     WriteBack(Arc<WritePlan>),
     /// Write the profile that was proposed.
     WriteProfile(Arc<Proposal>),
-    /// Send a message after a while.
+    /// Send [`Message::Expired`] after a delay.
     After {
-        /// How long, ms.
+        /// Delay, ms.
         ms: u64,
-        /// What for.
+        /// Purpose.
         timer: Timer,
     },
-    /// Bracketed paste is wanted, or no longer.
+    /// Turn bracketed paste on or off.
     Paste(bool),
     /// Run long work on a thread; see [`super::work`].
     Work(Order),
@@ -121,10 +122,10 @@ pub enum Effect {
 /// A record to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Saving {
-    /// Under which directory.
+    /// Directory.
     pub dir: PathBuf,
     /// Name of the file.
     pub name: String,
-    /// Its text.
+    /// Contents of the file.
     pub json: String,
 }

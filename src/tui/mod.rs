@@ -1,7 +1,7 @@
-//! The terminal interface in the Elm architecture: [`app`] is the state, [`message`] the events, [`mod@update`] a pure function
-//! from state and event to the next state, [`view`] draws a state. Only [`runtime`] and the modules below it have side effects:
-//! [`terminal`] sets up and restores the terminal, [`wait`] waits for events, [`painter`] sends changed cells.
-//! Long computations are [`work`] on threads.
+//! The terminal interface in the Elm architecture: [`app`] is the state, [`message`] the events, [`mod@update`] a pure
+//! function from state and event to the next state, and [`view`] draws a state. Only [`runtime`] and the modules below
+//! it have side effects: [`terminal`] sets up and restores the terminal, [`wait`] waits for events, [`painter`] sends
+//! changed cells. Long computations run on threads; see [`work`].
 
 pub mod answer;
 pub mod app;
@@ -82,23 +82,23 @@ use atlas_document::Sources;
 /// How the interface is started.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Where the documents come from.
+    /// Sources of the documents.
     pub sources: Sources,
-    /// The theme by name; the first where unset.
+    /// Name of the theme. If unset, that of the session or the one that suits the terminal.
     pub theme: Option<String>,
-    /// Show ASCII only.
+    /// Use only ASCII characters.
     pub ascii: bool,
-    /// Take clicks and the wheel.
+    /// Handle clicks and the wheel.
     pub mouse: bool,
     /// Poll for changed files at this interval instead of using kernel events.
     pub poll: Option<Duration>,
-    /// The tour to begin with.
+    /// Name of the tour to start with.
     pub demo: Option<String>,
     /// Advance the tour automatically after this time.
     pub demo_auto: Option<Duration>,
-    /// The target to begin with.
+    /// Name of the target to start with.
     pub target: Option<String>,
-    /// The workload to begin with.
+    /// Name of the workload to start with.
     pub workload: Option<String>,
     /// Directory for records.
     pub out: PathBuf,
@@ -108,6 +108,6 @@ pub struct Options {
     pub measured: Vec<String>,
     /// Logs of a job, or the number of a job of Slurm, to watch.
     pub watch: Vec<String>,
-    /// The view to begin with; the overview if unset.
+    /// The view to start with; the overview if unset.
     pub view: Option<View>,
 }

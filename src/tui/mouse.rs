@@ -48,7 +48,7 @@ fn wheel(app: &mut App, mode: Mode, event: MouseEvent, by: i32, effects: &mut Ve
 fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>) {
     match mode {
         Mode::Touring => return act(app, mode, Action::NextStep, effects),
-        // A click beside a value being typed keeps it; beside a box, closes the box.
+        // A click outside a value being typed accepts the value; a click outside a dialog closes the dialog.
         Mode::Editing | Mode::Bounding => act(app, mode, Action::Accept, effects),
         Mode::Prompting => prompt::accept(app),
         Mode::Confirming | Mode::Detecting | Mode::Exporting => return act(app, mode, Action::Escape, effects),
@@ -70,7 +70,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         return scenarios::show(app, place, effects);
     }
     if let Some(action) = view::tabs::tab_at(app, layout::areas(app).tabs, event.column, event.row) {
-        // A click on the view that is shown leaves it there.
+        // A click on the current view does nothing: `Show` would return to the overview.
         if action != Action::Show(app.view) {
             act(app, mode, action, effects);
         }
@@ -81,7 +81,8 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
     }
     if app.view == View::Compare {
         if let Some(metric) = view::compare::metric_at(app, event.column, event.row) {
-            // A click on a heading sorts by it; on the label of a row it selects first.
+            // A click on a heading sorts by it. A click on the label of a row selects it first, and sorts if it was
+            // selected.
             let again = app.figure == metric || view::compare::is_list(app);
             app.figure = metric;
             if again {

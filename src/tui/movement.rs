@@ -8,7 +8,7 @@ pub(super) enum Movement {
 }
 
 impl Movement {
-    /// The row that it leads to from a row, of so many rows with so many on a page.
+    /// The row to which the movement leads from `row`, with `rows` rows in total and `page` rows per page.
     pub(super) fn from(&self, row: usize, rows: usize, page: usize) -> usize {
         let last = rows.saturating_sub(1);
         match self {

@@ -22,7 +22,7 @@ use atlas_plan::search::optimize::{Candidate, Problem, freed, usual_conditions};
 use atlas_plan::search::{Condition, Gauge, optimize};
 use atlas_report::optimum::defaults;
 
-/// Objectives in words with their metrics; the first that applies is the default.
+/// Names of objectives and their metrics. The first that applies is the default.
 const OBJECTIVES: [(&str, &Metric); 7] = [
     ("highest throughput", MetricId::TokensPerSec.metric()),
     ("lowest cost per token", MetricId::DollarPer1mTokens.metric()),
@@ -65,7 +65,8 @@ impl Job for Work {
             let setup = applying::setup(&self.before, &self.from, &candidate.scenario, &self.parts);
             (setup, Candidate::of(candidate.scenario.clone(), &self.from))
         });
-        // The scenario itself stands above them, as what they are compared with.
+        // The scenario itself is shown above the candidates as their reference, so candidates without changes are
+        // dropped, except the best.
         let differs = |(nth, (_, candidate)): &(usize, (Setup, Candidate))| *nth == 0 || !candidate.changes.is_empty();
         let candidates = candidates.enumerate().filter(differs).map(|(_, candidate)| candidate).collect();
         let warnings = optimum.warnings(&problem);
@@ -74,7 +75,7 @@ impl Job for Work {
     }
 }
 
-/// The search that a question asks for.
+/// The search problem of a question.
 pub(super) fn problem<'p>(start: &'p Scenario, parts: &'p Parts, question: &Question) -> Problem<'p> {
     let mut problem = Problem::of(start, parts, question.objective);
     problem.conditions.clone_from(&question.conditions);
@@ -87,13 +88,13 @@ pub(super) fn problem<'p>(start: &'p Scenario, parts: &'p Parts, question: &Ques
 pub enum Row {
     /// The objective.
     Objective,
-    /// A bound on a metric; whether from below.
+    /// A bound on a metric, and whether it is a lower bound.
     Bound(&'static Metric, bool),
     /// Whether accelerators may stay idle.
     Idle,
-    /// Begins the search.
+    /// Starts the search.
     Search,
-    /// What was found, from the best on.
+    /// A candidate that was found, by rank from the best.
     Candidate(usize),
 }
 
@@ -112,7 +113,7 @@ pub fn objective(app: &App) -> Option<(&'static str, &'static Metric)> {
     all.get(app.seeking.objective).or(all.first()).copied()
 }
 
-/// The rows of the form, then those of the answer.
+/// The rows of the form, then those of the results.
 #[must_use]
 pub fn rows(app: &App) -> Vec<Row> {
     let Some(scenario) = &app.answer.scenario else { return Vec::new() };
@@ -140,7 +141,7 @@ pub fn here(app: &App) -> Row {
     rows(app).get(app.view_row).copied().unwrap_or(Row::Objective)
 }
 
-/// What was found, where it is of the target and workload on the screen.
+/// The result of the search, if it belongs to the current target and workload.
 #[must_use]
 pub fn shown(app: &App) -> Option<&Found> {
     let found = app.queries.optimum.answer().map(AsRef::as_ref)?;
@@ -148,13 +149,13 @@ pub fn shown(app: &App) -> Option<&Found> {
     (of == (&app.now.setup.target, &app.now.setup.workload)).then_some(found)
 }
 
-/// Whether the scenario was edited since.
+/// Whether the scenario has been edited since the search.
 #[must_use]
 pub fn is_stale(app: &App) -> bool {
     app.queries.optimum.question().is_some_and(|question| question.generation != app.generation)
 }
 
-/// An edit stops a search under way; nothing else does but Esc.
+/// Stops a running search after an edit. Otherwise only Esc stops it.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let generation = app.generation;
     let overtaken = app.queries.optimum.current().is_some_and(|question| question.generation != generation);
@@ -184,7 +185,7 @@ pub(super) fn settle(app: &mut App, effects: &mut Vec<Effect>) {
     note(app, text, effects);
 }
 
-/// What Enter does on the row under the cursor.
+/// Handles Enter on the row under the cursor.
 pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     match here(app) {
         Row::Objective => step(app, 1),
@@ -203,7 +204,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Arrow keys: the next objective, or toggle a yes-or-no setting.
+/// Handles the arrow keys: selects the next or previous objective, or toggles a setting.
 pub(super) fn step(app: &mut App, by: i32) {
     match here(app) {
         Row::Objective => {
@@ -217,14 +218,14 @@ pub(super) fn step(app: &mut App, by: i32) {
     }
 }
 
-/// Removes a bound, a default one too.
+/// Removes the bound under the cursor, even a default one.
 pub(super) fn clear(app: &mut App) {
     if let Row::Bound(metric, _) = here(app) {
         app.seeking.bounds.insert(metric.id, None);
     }
 }
 
-/// Updates the text.
+/// Updates the text of the bound.
 pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     if let Some((line, error)) = &mut app.seeking.typing {
         change(line);
@@ -251,7 +252,7 @@ pub(super) fn accept_bound(app: &mut App) {
     }
 }
 
-/// Begins a search in a view that was opened without one, with the bounds that are there.
+/// Starts a search with the current bounds if the view is opened without results.
 pub(super) fn opened(app: &mut App, effects: &mut Vec<Effect>) {
     let searched = shown(app).is_some() || app.queries.optimum.progress().is_some();
     if app.view == View::Optimum && app.answer.outcome.is_ok() && !searched {
@@ -275,13 +276,13 @@ pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
         let (from, parts) = from.zip(parts).ok_or("no scenario to start from")?;
         Ok(Arc::new(Work { before, from: at_once(&from), parts, question: question.clone() }))
     });
-    // Nothing is searched again for the same question: its answer is shown.
+    // If the same question has been answered already, its answer is shown without a new search.
     let to = if app.queries.optimum.is_fresh() { Row::Candidate(0) } else { Row::Search };
     let place = |wanted: Row| rows(app).iter().position(|row| *row == wanted);
     app.view_row = place(to).or_else(|| place(Row::Search)).unwrap_or_default();
 }
 
-/// The question that the form states.
+/// The question as stated by the form.
 fn question(app: &App, objective: &'static Metric) -> Question {
     let own: Vec<(MetricId, Option<Condition>)> = (rows(app).into_iter())
         .filter_map(|row| match row {
@@ -306,7 +307,7 @@ pub fn size(app: &App) -> Option<u128> {
     Some(problem(&start, parts, &question(app, metric)).space.size())
 }
 
-/// In serving, whether no bound limits the waiting time of requests.
+/// Whether the workload is serving and neither TTFT nor the P99 latency is bounded.
 #[must_use]
 pub fn unbounded(app: &App) -> bool {
     let serves = app.answer.scenario.as_ref().is_some_and(|scenario| scenario.mode() == Mode::Inference);

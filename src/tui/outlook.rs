@@ -1,8 +1,8 @@
-//! The outlook: where a wide overview has room for it, the figure under the results' cursor over the knob that was changed
-//! last, for the selected target and the marked ones, as the sweep answers it.
+//! The outlook: a chart in wide overviews that shows the selected metric of the results over the knob that was changed
+//! last, for the selected and marked targets. It is computed as a sweep.
 //!
-//! It is computed shortly after the last edit or the first frame, so that neither keys nor the start wait for it; held keys
-//! start one computation.
+//! It is computed shortly after the last edit or the first frame, so that it delays neither key presses nor the start.
+//! A held key causes only one computation.
 
 pub mod state;
 
@@ -16,13 +16,13 @@ use super::sweeping::{self, Question};
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
 
-/// How long the scenario must be unchanged.
+/// How long the scenario must be unchanged before the outlook is computed.
 const PAUSE_MS: u64 = 100;
 
-/// What the pane shows, where there is one: the figure over the knob that was changed last; while none was, over the load
-/// or the layout.
+/// The query of the pane, if it is shown: the selected metric over the knob that was changed last, else over the knob
+/// of the sweep, the concurrency or the TP degree.
 fn question(app: &App) -> Option<(Question, &'static Metric)> {
-    // Most screens are too narrow, which is known before the rest of the layout.
+    // Most screens are too narrow. Checking that first saves computing the layout.
     if app.view != View::Main || app.size.0 < layout::BESIDE_FROM || layout::areas(app).outlook.height == 0 {
         return None;
     }

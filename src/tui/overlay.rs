@@ -23,13 +23,13 @@ pub enum Overlay {
     Finder(Finder),
     /// Fuzzy search among commands.
     Palette(Palette),
-    /// A wanted value, and what reaches it.
+    /// Goal seek: a wanted value, and the changes that reach it.
     Goal(GoalSeek),
     /// A new entry.
     Form(Form),
     /// The export dialog.
     Export(Export),
-    /// Questions in words, and their answers.
+    /// The assistant: questions in words, and their answers.
     Assistant,
     /// The dialog before accelerators are detected.
     Detect,
@@ -56,11 +56,11 @@ pub enum Place {
     Workload(Arc<str>),
     /// A knob.
     Knob(Knob),
-    /// A figure of the results.
+    /// A metric of the results.
     Figure(&'static Metric),
 }
 
-/// The palette: what is typed, and the commands that match, best first.
+/// The palette: the typed text, and the matching commands, best first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Palette {
     /// The text.
@@ -73,7 +73,7 @@ pub struct Palette {
     pub trouble: Option<String>,
 }
 
-/// The finder: what is typed, and what matches it, best first.
+/// The finder: the typed text, and its matches, best first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Finder {
     /// The text.

@@ -1,4 +1,4 @@
-//! The command line: commands with their keys, figures, tours and questions, ranked by likely intent.
+//! The command line: commands with their keys, metrics, tours and questions, ranked by likely intent.
 
 mod meant;
 pub mod state;
@@ -20,7 +20,7 @@ use atlas_plan::estimate::MetricId;
 use atlas_plan::knob::KNOBS;
 use atlas_plan::search::figure;
 
-/// Other words for actions.
+/// Synonyms for actions.
 const ALSO: [(Action, &str); 35] = [
     (Action::Help, "help keys manual"),
     (Action::Quit, "quit exit"),
@@ -59,7 +59,7 @@ const ALSO: [(Action, &str); 35] = [
     (Action::Demos, "tours demos"),
 ];
 
-/// Opens the palette with everything in it.
+/// Opens the palette with the complete list.
 pub(super) fn open(app: &mut App) {
     let palette = Palette { matches: matches(app, "").0, ..Palette::default() };
     app.overlay = Some(Overlay::Palette(palette));
@@ -77,7 +77,8 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     app.overlay = Some(Overlay::Palette(palette));
 }
 
-/// Runs the command under the cursor; returns the action of one that does what a key does below.
+/// Runs the command under the cursor. If the command stands for a key of the mode below the palette, returns its action
+/// for the caller to perform.
 #[must_use]
 pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) -> Option<Action> {
     let Some(Overlay::Palette(palette)) = app.overlay.take() else { return None };
@@ -116,7 +117,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) -> Option<Action>
     None
 }
 
-/// Every command of the mode below, then themes and tours.
+/// Every command of the mode below the palette, then points of the history, sweeps, themes and tours.
 pub(super) fn commands(app: &App) -> Vec<Command> {
     let mut seen = HashSet::new();
     let mut all: Vec<Command> = keymap::rows(app.mode_below())
@@ -164,7 +165,7 @@ pub(super) fn commands(app: &App) -> Vec<Command> {
     all
 }
 
-/// Other words for a command.
+/// Synonyms for a command.
 fn also(command: &Command) -> String {
     match command.deed {
         Deed::Action(action) => {
@@ -180,7 +181,7 @@ fn also(command: &Command) -> String {
     }
 }
 
-/// How well a command matches, smaller is better; `None` if a word does not match.
+/// Rank of a command for the typed words, smaller is better; `None` if a word does not match.
 fn tier(command: &Command, words: &[String]) -> Option<(u8, usize)> {
     let text = command.text.to_lowercase();
     let (name, help) = text.split_once(": ").unwrap_or((&text, ""));
@@ -205,13 +206,13 @@ fn tier(command: &Command, words: &[String]) -> Option<(u8, usize)> {
     Some((tier, 10 * kind + usize::from(!help.is_empty())))
 }
 
-/// Whether the letters of a word stand in a text in this order, the first at its beginning: `brk` in `breakdown`.
+/// Whether `word` is a subsequence of `text` that starts with the same letter, such as `brk` of `breakdown`.
 fn is_inside(word: &str, text: &str) -> bool {
     let mut rest = text.chars();
     word.chars().next() == text.chars().next() && word.chars().all(|c| rest.any(|other| other == c))
 }
 
-/// A question in words as a row.
+/// A typed question as a row of the palette.
 fn row_of(question: Question) -> Option<Command> {
     let lead = match question.intent() {
         Intent::Nothing => return None,
@@ -223,7 +224,7 @@ fn row_of(question: Question) -> Option<Command> {
     Some(Command { text, keys: &["Enter"], deed: Deed::Ask(Arc::new(question)) })
 }
 
-/// A question for the assistant: the text after `ask`, or a question that is no command.
+/// A question for the assistant: the text after `ask`, or a question that is not a command.
 fn in_words(typed: &str, nothing_else: bool) -> Option<String> {
     let typed = typed.trim();
     let behind = typed.strip_prefix("ask ").or_else(|| typed.strip_prefix("ask:")).map(meant::bare);
@@ -232,7 +233,7 @@ fn in_words(typed: &str, nothing_else: bool) -> Option<String> {
     behind.or_else(question).filter(|question| !question.is_empty()).map(str::to_owned)
 }
 
-/// What matches, best first, or why nothing does.
+/// The matches, best first, or the reason why there are none.
 fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
     let mut all = commands(app);
     // `set tp 8` is an alias of `tp 8`.
@@ -268,12 +269,12 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
         let text = format!("ask: {question}");
         matches.insert(0, Command { text, keys: &["Enter"], deed: Deed::Question(question) });
     }
-    // A figure that this scenario does not have: what merely mentions it is not what was meant.
+    // The text names a metric that does not apply to this scenario. Commands that merely mention it are dropped.
     let silent = figure::named(typed).filter(|metric| !named && !app.answer.metrics().any(|known| known == *metric));
     if silent.is_some() {
         matches.clear();
     }
-    // A workload or a target that there is not: the names that there are help more.
+    // For an unknown workload or target, the error with the known names is more helpful than other commands.
     let misnamed = matches!(parsed, Err(Trouble::NoWorkload { .. } | Trouble::NoTarget { .. }));
     if silent.is_none() && !misnamed && matches.is_empty() {
         let all = all.into_iter().map(|command| (also(&command), command)).map(|(also, command)| (command, also));
@@ -324,7 +325,8 @@ mod tests {
         assert!(rows("mfu").first().is_some_and(|row| row.starts_with("MFU PaLM: explain")), "{:?}", rows("mfu"));
     }
 
-    /// What users type is seldom the name of a command. Each line leads to what it is about within its first three rows.
+    /// Users seldom type the exact name of a command. Each text leads to a relevant command within the first three
+    /// rows.
     #[test]
     fn lines_in_other_words_lead_to_what_they_are_about() {
         let expected = [
@@ -385,7 +387,7 @@ mod tests {
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
-    /// A question that is understood but for a misspelled word is corrected rather than replaced by something else.
+    /// A question with a misspelled word gets an error that names the word, not other commands.
     #[test]
     fn a_misspelled_question_names_the_word() {
         let mut hands = Hands::new();

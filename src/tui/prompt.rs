@@ -1,4 +1,5 @@
-//! A line typed at the foot of the screen: a tab's name, a table's filter, the metrics of the comparison.
+//! The prompt at the bottom of the screen, for the name of a tab or point, the filter of a table, or the metrics of the
+//! comparison.
 
 pub mod state;
 
@@ -8,7 +9,7 @@ use super::app::App;
 use super::line::Line;
 use super::{comparison, history, scenarios, tables};
 
-/// Changes what is typed; a filter and the metrics follow every key.
+/// Changes the text. Filters and metrics are applied after every key press.
 pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(prompt) = &mut app.prompt else { return };
     let before = prompt.line.text().to_owned();
@@ -33,7 +34,7 @@ pub(super) fn accept(app: &mut App) {
     match prompt.purpose {
         Purpose::TabName => scenarios::set_name(app, prompt.line.text()),
         Purpose::PointName => history::set_name(app, prompt.line.text()),
-        // It is applied already; an invalid text stays to be corrected.
+        // Already applied while typing. An invalid text stays, so that it can be corrected.
         Purpose::Filter | Purpose::Metrics if prompt.error.is_some() => app.prompt = Some(prompt),
         Purpose::Filter => tables::settle(app),
         Purpose::Metrics => {}

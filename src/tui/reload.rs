@@ -1,4 +1,4 @@
-//! New content of the files: what the user has done stays wherever its names survive.
+//! Applies new content of the files. The user's state is kept for all names that still exist.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use atlas_document::{Diagnostics, Severity};
 use atlas_plan::estimate::METRICS;
 use atlas_plan::knob::Knob;
 
-/// How long changed entries stand out.
+/// How long changed entries are highlighted.
 const FLASH_MS: u64 = 1_500;
 
-/// New content of the files: names are kept where they survive, and what changed stands out for a moment.
+/// Applies new content of the files: keeps names that still exist, and highlights changed entries for a moment.
 pub(super) fn reloaded(
     app: &mut App,
     library: Arc<Library>,
@@ -57,7 +57,7 @@ pub(super) fn reloaded(
     app.problems = problems;
     adopt_first_where_empty(app);
     app.recompute();
-    // What the files say now is no longer turned away from them.
+    // Remove overrides that equal the new values in the files.
     if let Some(files) = &app.answer.files {
         let overrides = &mut app.now.setup.overrides;
         overrides.retain(|knob, setting| files.get(*knob) != *setting);
@@ -91,7 +91,7 @@ pub(super) fn reloaded(
     }
 }
 
-/// What to say where the target or the workload of the scenario was in the files and is not any more.
+/// Error message if the target or the workload of the scenario has been removed from the files.
 fn gone(app: &App, library: &Library) -> Option<String> {
     let Setup { target, workload, .. } = &app.now.setup;
     let says = |kind: &str, name: &str, file: &str, pane: &str| {
@@ -104,7 +104,7 @@ fn gone(app: &App, library: &Library) -> Option<String> {
     Some(says("workload", workload, &old.origin.file, "W"))
 }
 
-/// The entries that changed, and the knobs and figures on the screen that are others than before.
+/// The entries that changed, and the knobs and metrics whose values differ from those shown before.
 fn flash(app: &App, shown: &Answer, changed: &[Arc<str>]) -> Flash {
     let setting = |answer: &Answer, knob: Knob| answer.scenario.as_ref().map(|scenario| scenario.get(knob));
     Flash {
@@ -114,7 +114,7 @@ fn flash(app: &App, shown: &Answer, changed: &[Arc<str>]) -> Flash {
     }
 }
 
-/// The theme in effect stays, by its name.
+/// Replaces the themes. The current theme stays selected, by name.
 pub(super) fn adopt_themes(app: &mut App, themes: Vec<Arc<Theme>>) {
     if themes.is_empty() {
         return;
@@ -124,7 +124,7 @@ pub(super) fn adopt_themes(app: &mut App, themes: Vec<Arc<Theme>>) {
     app.themes = themes;
 }
 
-/// Selects the first entries where nothing was ever selected: the files were empty before.
+/// Selects the first target and workload if none has been selected, because the files were empty before.
 fn adopt_first_where_empty(app: &mut App) {
     let Setup { target, workload, .. } = &mut app.now.setup;
     if target.is_empty()

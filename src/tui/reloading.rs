@@ -1,4 +1,4 @@
-//! Reads changed files on a thread, so that large or slow files never delay a key.
+//! Reads changed files on a thread, so that large or slow files never delay the response to a key press.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) struct Loaded {
     pub(super) messages: Vec<Message>,
 }
 
-/// A request under way.
+/// A request in progress.
 struct Request {
     /// Message to deliver after the new content, such as the report of the write that caused it.
     then: Vec<Message>,
@@ -49,7 +49,7 @@ pub(super) struct Reloading {
 }
 
 impl Reloading {
-    /// A reader that has read nothing yet; `waker` wakes the thread that receives the answers.
+    /// Creates a reader that has not read anything yet. `waker` wakes the thread that receives the answers.
     pub(super) fn new(options: &Arc<Options>, depth: ColorDepth, waker: Waker) -> Reloading {
         let (sender, receiver) = channel();
         let options = Arc::clone(options);
@@ -109,9 +109,9 @@ impl Reloading {
     }
 }
 
-/// Frees a library on a thread: freeing a large one takes a while.
+/// Drops a library on a thread, because dropping a large one takes a while.
 pub(super) fn free(library: Arc<Library>) {
-    // If no thread can be started, the library is freed here.
+    // If no thread can be started, the library is dropped here.
     let _ = thread::Builder::new().name("free".to_owned()).spawn(move || drop(library));
 }
 

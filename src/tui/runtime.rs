@@ -33,7 +33,7 @@ use atlas_config::watch::{FileWatch, WatchMode};
 /// How long after the last key the session is saved, and how long saving may be delayed while keys keep coming.
 const KEEP_AFTER: Duration = Duration::from_secs(2);
 const KEEP_WITHIN: Duration = Duration::from_secs(20);
-/// How long keys are handled before signals are looked at and a frame is drawn.
+/// Maximum time for which events are handled before signals are checked and a frame is drawn.
 const LONGEST_BURST: Duration = Duration::from_millis(100);
 
 /// Runs the interface until the user leaves it.
@@ -124,7 +124,7 @@ fn message(event: Event) -> Option<Message> {
 /// State of the loop that is not part of the application.
 struct Session {
     options: Arc<Options>,
-    /// Where the session is kept.
+    /// Storage of the session.
     store: Store,
     /// The theme that suits the terminal.
     suited: &'static str,
@@ -140,7 +140,7 @@ struct Session {
 }
 
 impl Session {
-    /// Applies the flags at the start. `refused` is a complaint about the environment.
+    /// Restores the session and applies the flags. `refused` is an error about the environment.
     fn start(&mut self, app: &mut App, refused: Option<String>) -> Vec<Effect> {
         let mut effects = Vec::new();
         let mut complaints = Vec::from_iter(refused);
@@ -192,7 +192,7 @@ impl Session {
         } else if !lost.is_empty() {
             status::note(app, format!("session: {}", lost.join("; ")), &mut effects);
         } else if self.is_first(app) {
-            // It stays until the next key.
+            // Without a timer, the note stays until the next key press.
             status::note(app, detecting::OFFER, &mut Vec::new());
         }
         super::work::follow(app, &mut effects);
@@ -236,7 +236,7 @@ impl Session {
         while !self.quit && !wakes.must_end() {
             screen.draw(|picture, empty| view::redraw(app, picture, empty)).wrap_err("the terminal is gone")?;
             app.stale = Stale::Nothing;
-            // The first frame does not wait for these.
+            // Done after the first frame, so as not to delay it.
             self.take_tours(app);
             if let Err(error) = watch.start() {
                 status::fail(app, format!("files are not watched for changes: {error}; press r to reload them"));
@@ -258,7 +258,7 @@ impl Session {
                 let size = terminal::size();
                 messages.push(Message::Resize(size.width, size.height));
             }
-            // Handle all pending events before drawing one frame, unless a signal would wait too long for its answer.
+            // Handle all pending events before drawing one frame, unless that would delay the response to a signal.
             let until = Instant::now() + LONGEST_BURST;
             let mut touched = !messages.is_empty();
             while let Some(event) = waiter.next_event() {
@@ -314,8 +314,8 @@ impl Session {
         self.keep = Some(((now + KEEP_AFTER).min(since + KEEP_WITHIN), since));
     }
 
-    /// Saves the session when due, so that little is lost however the program ends. Called after the
-    /// frame and once after a burst of keys, so that an idle program is not woken again.
+    /// Saves the session when due, so that little is lost if the program ends unexpectedly. Called after drawing a
+    /// frame, and only once after a burst of key presses, so that an idle program is not woken.
     fn keep_session(&mut self, app: &mut App) {
         if self.keep.is_some_and(|(at, _)| at <= Instant::now()) {
             self.keep = None;
@@ -329,7 +329,7 @@ impl Session {
         }
     }
 
-    /// How long the loop may sleep.
+    /// Maximum time for which the loop may sleep.
     fn patience(&self) -> Option<Duration> {
         let timers = self.timers.iter().map(|(at, _)| at.saturating_duration_since(Instant::now()));
         let keep = self.keep.map(|(at, _)| at.saturating_duration_since(Instant::now()));

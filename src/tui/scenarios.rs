@@ -20,7 +20,7 @@ use atlas_plan::knob::Overrides;
 const LONGEST: usize = 28;
 
 impl App {
-    /// Label of the tab at an index.
+    /// The snapshot of the tab at an index.
     #[must_use]
     pub fn tab_snapshot(&self, place: usize) -> Option<&Snapshot> {
         if place == self.tabs.current { Some(&self.now) } else { self.tabs.list.get(place).map(|tab| &tab.now) }
@@ -51,7 +51,7 @@ impl App {
         label
     }
 
-    /// The setup of the pinned tab, unless it is the current one. A tour has its own baseline.
+    /// The setup of the pinned tab; `None` during a tour, which has its own baseline.
     #[must_use]
     pub fn pinned_setup(&self) -> Option<&Setup> {
         let place = self.tabs.pinned().filter(|_| self.tour.is_none())?;
@@ -91,7 +91,7 @@ impl App {
         }
     }
 
-    /// Restores view and cursors, with the cursor of the comparison on the selected target.
+    /// Restores view and cursors, and recomputes the scenario.
     pub(super) fn arrive(&mut self, place: Place) {
         self.go_to(place);
         self.recompute();
@@ -122,7 +122,7 @@ impl App {
     }
 
     fn parked(&self, tab: &Tab) -> Tab {
-        // During a tour, the state that it will restore.
+        // During a tour, store the state that the tour will restore.
         let (now, place) = match &self.tour {
             Some(tour) => (tour.before.clone(), tour.place.clone()),
             None => (self.now.clone(), self.place()),
@@ -185,7 +185,7 @@ pub(super) fn show(app: &mut App, place: usize, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Shows the next tab, or the one before.
+/// Shows the next or previous tab.
 pub(super) fn step(app: &mut App, by: i32, effects: &mut Vec<Effect>) {
     let tabs = app.tabs.list.len();
     if tabs == 1 {
@@ -285,8 +285,8 @@ pub(super) fn unpin(app: &mut App) -> bool {
     pinned
 }
 
-/// Replaces the current scenario and returns it: with the pin and the name of the tab, if the step
-/// between the two changed them.
+/// Replaces the current snapshot with `other` and returns the former one. The pin and the name of the tab are exchanged
+/// too if the undo step changed them.
 pub(super) fn exchange(app: &mut App, mut other: Snapshot) -> Snapshot {
     let pinned = other.pinned.take().map(|pinned| std::mem::replace(&mut app.tabs.pinned, pinned));
     let tab = app.tabs.list.get_mut(app.tabs.current);
@@ -315,7 +315,7 @@ pub(super) fn set_name(app: &mut App, name: &str) {
     app.past.last_mut().into_iter().for_each(|step| step.name = before.clone());
 }
 
-/// Shows the difference to the next tab, or to the one before.
+/// Shows the difference to the next or previous tab.
 pub(super) fn diff_against(app: &mut App, by: i32) {
     let places: Vec<usize> = (0..app.tabs.list.len()).filter(|place| *place != app.tabs.current).collect();
     let Some(here) = app.diff_place().and_then(|place| places.iter().position(|other| *other == place)) else { return };

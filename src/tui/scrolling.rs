@@ -1,4 +1,4 @@
-//! Scrolls lists and views so that what is selected can be seen.
+//! Scrolls lists and views so that the selected item is visible.
 
 use ratatui::layout::Rect;
 
@@ -6,7 +6,7 @@ use super::app::{App, PANES, Pane, View};
 use super::layout::{areas, fits, inner, inner_rows, knob_rows};
 use super::stale::Stale;
 
-/// Moves what is stale so that what is selected can be seen.
+/// Scrolls the stale parts so that the selected items are visible.
 pub(super) fn follow(app: &mut App) {
     if !fits(app.size) || matches!(app.stale, Stale::Nothing | Stale::Outlook) {
         return;
@@ -23,11 +23,11 @@ pub(super) fn follow(app: &mut App) {
     }
 }
 
-/// Moves a pane's list.
+/// Scrolls the list of a pane.
 fn follow_pane(app: &mut App, pane: Pane, area: Rect) {
-    // Rows that do not scroll.
+    // Number of rows that do not scroll.
     let mut above = 0;
-    // The first row that must be seen, the last, and how many there are.
+    // Index into `scroll`, the first and last rows that must be visible, and the total number of rows.
     let (place, first, last, total) = match pane {
         Pane::Targets => {
             let row = app.target_row().unwrap_or_default();
@@ -38,7 +38,8 @@ fn follow_pane(app: &mut App, pane: Pane, area: Rect) {
             (1, row, row, app.workloads().count())
         }
         Pane::Knobs => {
-            // A group's heading, or its name in its place, stands above each knob that is shown.
+            // If knobs are grouped, the first visible row shows a group name, so the row above the knob must be visible
+            // too.
             let row = super::view::knobs::row_of(app, app.knob_here());
             (2, row.saturating_sub(usize::from(app.knobs_are_grouped())), row, knob_rows(app))
         }
@@ -55,13 +56,13 @@ fn follow_pane(app: &mut App, pane: Pane, area: Rect) {
     }
 }
 
-/// Moves a full-screen view so that the row under its cursor can be seen.
+/// Scrolls a full-screen view so that the row under its cursor is visible.
 fn follow_view(app: &mut App, page: usize) {
     let rows = super::view::rows(app);
     if let View::Panel(panel) = app.view
         && !super::panels::has_cursor(app, panel)
     {
-        // Text without a cursor: the row is the first line that is seen.
+        // Text without a cursor: the row is the first visible line.
         app.view_row = app.view_row.min(rows.saturating_sub(page));
         app.view_scroll = app.view_row;
         return;
@@ -76,7 +77,7 @@ fn follow_view(app: &mut App, page: usize) {
             View::Panel(panel) => super::panels::page(app, panel, page),
             _ => page,
         };
-        // Of what is longer than the page, the first line is seen.
+        // If the item is longer than the page, its first line is visible.
         app.view_scroll = app.view_scroll.max((last + 1).saturating_sub(page)).min(first);
     }
 }

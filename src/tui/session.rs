@@ -1,5 +1,5 @@
-//! The session: tabs with their knobs, view, selection, order and theme, as a document that the next
-//! start reads. Names that the files no longer have are reported and do not fail.
+//! The session: tabs with their knobs, view, selection, order and theme, as a document that the next start reads. Names
+//! that no longer exist in the files are reported and are not errors.
 
 pub mod directory;
 pub mod store;
@@ -41,13 +41,13 @@ pub struct Document {
     /// The pinned tab.
     #[serde(skip_serializing_if = "Option::is_none")]
     pinned: Option<usize>,
-    /// The metric that orders the comparison.
+    /// The metric by which the comparison is sorted.
     #[serde(skip_serializing_if = "Option::is_none")]
     order: Option<String>,
     /// Sort orders of lists, by list name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     sorted: BTreeMap<String, String>,
-    /// Groups of figures that are folded or unfolded by hand.
+    /// Groups of metrics that are folded or unfolded by hand.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     folds: Vec<String>,
     /// Named points of the history.
@@ -78,10 +78,10 @@ struct TabDocument {
     figure: String,
     row: usize,
     column: usize,
-    /// The knobs that were chosen for the sweep: across, and up.
+    /// Knobs chosen for the sweep: horizontal axis, vertical axis.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sweep: Vec<String>,
-    /// The pair of figures of the frontier.
+    /// Index of the pair of metrics of the frontier.
     #[serde(skip_serializing_if = "is_first")]
     frontier: usize,
 }
@@ -90,7 +90,7 @@ fn is_first(place: &usize) -> bool {
     *place == 0
 }
 
-/// The document of a scenario.
+/// The document of a setup.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct SetupDocument {
@@ -170,7 +170,7 @@ fn sort_named(name: &str) -> Option<Sort> {
     }
 }
 
-/// The knobs that were chosen for a sweep.
+/// Names of the knobs chosen for a sweep.
 fn chosen(sweeping: &Sweeping) -> Vec<String> {
     let across = sweeping.across.into_iter();
     // A vertical axis alone is not saved, because the horizontal one follows the cursor.
@@ -180,7 +180,7 @@ fn chosen(sweeping: &Sweeping) -> Vec<String> {
         .collect()
 }
 
-/// The session of a state. `suited` is the default theme for the terminal.
+/// Returns the session of the current state. `suited` is the default theme for the terminal.
 #[must_use]
 pub fn capture(app: &App, suited: &str) -> Document {
     let tabs = app.all_tabs().map(|tab| TabDocument {
@@ -223,7 +223,7 @@ pub fn capture(app: &App, suited: &str) -> Document {
 pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
     let mut problems = Vec::new();
     if let Some(name) = &document.theme {
-        // Version 0.1 spelled it so.
+        // Spelling of version 0.1.
         let name = if name == "colour-blind" { "color-blind" } else { name };
         match app.themes.iter().position(|theme| theme.name() == name) {
             Some(index) => app.theme = index,
@@ -249,7 +249,8 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
     let mut tabs = Vec::new();
     for (index, tab) in document.tabs.iter().enumerate() {
         let mut setup = tab.setup.read(&mut problems);
-        // A missing name may return with the next change of the files; only the screen must not be empty.
+        // Missing names are kept, because they may return with the next change of the files. Only the current tab falls
+        // back, so that the screen is not empty.
         if index == document.current {
             let library = &app.library;
             let gone = [
@@ -286,8 +287,8 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
     problems
 }
 
-/// Shows the target and workload that flags name, else what the session left. `first` is the setup of a new session, which
-/// completes a flag that stands alone. Returns a message for each unknown name.
+/// Shows the target and workload given by flags, else the state of the session. `first` is the setup of a new session;
+/// it provides the target or the workload if only one flag is given. Returns a message for each unknown name.
 pub fn select(app: &mut App, first: Setup, target: &Option<String>, workload: &Option<String>) -> Vec<String> {
     if target.is_none() && workload.is_none() {
         app.recompute();
@@ -311,7 +312,8 @@ fn unknown_name(kind: &str, name: &str, problem: Diagnostic) -> String {
     problem.help.map_or(problem.message, |near| format!("no {kind} `{name}`; {near}"))
 }
 
-/// Shows a scenario: on the current tab if it is the only one and unchanged, else on a new tab.
+/// Shows a scenario: on a tab that has it unchanged, else on the current tab if that is the only one, unchanged and
+/// unnamed, else on a new tab.
 fn show(app: &mut App, setup: Setup) {
     let untouched = |snapshot: &Snapshot| snapshot.setup.overrides.is_empty() && snapshot.baseline.is_none();
     let same = (0..app.tabs.count())
@@ -332,7 +334,7 @@ impl Document {
     /// Reads a session.
     ///
     /// # Errors
-    /// Why it is invalid, in words.
+    /// Returns the reason why the document is not a valid session of a supported version.
     pub fn parse(text: &str) -> Result<Document, Unreadable> {
         let broken = |error: serde_json::Error| Unreadable::Broken(error.to_string());
         // Read the version first: newer documents may have other fields.
@@ -358,10 +360,10 @@ impl Document {
 /// Why a session cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// A later release wrote it.
+    /// It was written by a later release.
     #[error("it has version {0}, but this program supports only versions up to {VERSION}")]
     Newer(u32),
-    /// It is damaged, or something else.
+    /// It is damaged or not a session.
     #[error("{0}")]
     Broken(String),
 }

@@ -7,7 +7,7 @@ use super::status::note;
 use super::{frontier, optimum, race, sweeping, view};
 use atlas_plan::estimate::Metric;
 
-/// The figure of the point under the cursor of a chart or search, if the point is the current scenario.
+/// The metric of the point under the cursor of a chart or search, if the point is the current scenario.
 pub(super) fn standing(app: &App, mode: Mode) -> Option<&'static Metric> {
     let (setup, metric) = match mode {
         Mode::Sweep => {
@@ -28,7 +28,7 @@ pub(super) fn standing(app: &App, mode: Mode) -> Option<&'static Metric> {
     (setup == app.now.setup).then_some(metric)
 }
 
-/// Explains the selected figure or headline of the results.
+/// Explains the selected metric or headline of the results.
 pub(super) fn explain_results(app: &mut App, effects: &mut Vec<Effect>) {
     let above = app.headline().and_then(|line| view::results::headline(app, line));
     match above {
@@ -38,7 +38,7 @@ pub(super) fn explain_results(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Explains the figure of a cell, if it has an equation.
+/// Explains the metric of a cell, if it has an equation.
 pub(super) fn explain_metric(app: &mut App, metric: Option<&'static Metric>, effects: &mut Vec<Effect>) {
     match metric.filter(|metric| app.answer.metrics().any(|known| known == *metric)) {
         Some(metric) => {
@@ -49,12 +49,12 @@ pub(super) fn explain_metric(app: &mut App, metric: Option<&'static Metric>, eff
     }
 }
 
-/// Explains the figure under the cursor; Esc returns.
+/// Explains the metric under the cursor; Esc returns.
 pub(super) fn explain(app: &mut App) {
     open_from_here(app, View::Explain);
 }
 
-/// Views that Esc goes back through.
+/// Maximum number of views to which Esc returns.
 const MOST_BACK: usize = 64;
 
 /// Shows another view; Esc returns.
@@ -94,7 +94,7 @@ pub(super) fn show(app: &mut App, view: View) {
     }
 }
 
-/// Shows another view of the layout under the cursor of the race; Esc comes back.
+/// Shows another view of the layout under the cursor of the race; Esc returns.
 pub(super) fn open_from_race(app: &mut App, view: View, effects: &mut Vec<Effect>) {
     if race::here(app).and_then(race::Entry::setup).is_some_and(|setup| *setup != app.now.setup) {
         race::apply(app, effects);

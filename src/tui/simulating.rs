@@ -1,5 +1,5 @@
-//! Simulations: a scenario whose engine simulates gets its analytical estimate at once, marked as such, and
-//! the simulation when a worker has finished. Results are cached, so that going back and forth is free.
+//! Simulations: a scenario whose engine simulates gets its analytical estimate immediately, marked as pending, and the
+//! simulation when a worker has finished. Results are cached, so that returning to a scenario needs no new simulation.
 
 pub mod state;
 
@@ -73,7 +73,7 @@ impl App {
         answer
     }
 
-    /// Replaces the analytical estimate by a cached simulation.
+    /// Replaces a pending analytical estimate with the cached simulation, if there is one.
     pub(super) fn replace(&self, answer: &mut Answer) {
         let Some(scenario) = answer.scenario.as_ref().filter(|_| answer.pending) else { return };
         if let Some(run) = self.known.of(&event::unpriced(scenario.clone())) {
@@ -98,7 +98,8 @@ impl App {
     }
 }
 
-/// Asks for the simulation that an answer waits for or the timeline shows, and for the scaling chart where it is shown.
+/// Starts the simulation that an answer waits for or the timeline shows, and the computation of the scaling chart if it
+/// is shown.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let wanted = (app.answer.pending || app.view == View::Timeline).then(|| app.simulated_scenario()).flatten();
     let unknown = wanted.clone().filter(|scenario| app.known.of(scenario).is_none());

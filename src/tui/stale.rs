@@ -11,7 +11,7 @@ use crate::demo::View;
 use crate::tui::app::App;
 
 impl Stale {
-    /// What an action in a mode can change.
+    /// The parts of the screen that an action in a mode can change.
     #[must_use]
     pub fn after(action: Action, mode: Mode) -> Stale {
         if !matches!(action, Action::Move(_) | Action::Page(_) | Action::First | Action::Last) {
@@ -31,12 +31,12 @@ impl Stale {
             | Mode::Measurements
             | Mode::Panel(_)
             | Mode::Breakdown => Stale::View,
-            // Their cursors change the scenario, or are in overlays.
+            // The cursors of the other modes change the scenario or are in overlays.
             _ => Stale::All,
         }
     }
 
-    /// What a message can change that is no key; keys are judged by their action.
+    /// The parts of the screen that a message can change. For key presses, [`Stale::after`] determines them.
     #[must_use]
     pub(super) fn by(message: &Message, app: &App) -> Stale {
         let overview = app.view == View::Main && app.overlay.is_none() && app.tour.is_none();

@@ -1,4 +1,4 @@
-//! The status line: notes, which go by themselves, and errors, which stay until Esc.
+//! The status line: notes, which disappear after a while, and errors, which stay until Esc.
 
 use super::app::{App, Status};
 use super::message::{Effect, Timer};

@@ -1,5 +1,5 @@
-//! The sweep: one or two knobs over values around the current one, and the selected figure of the
-//! results at each of them, for the selected and marked targets. It is recomputed after every edit.
+//! The sweep: values of the selected metric of the results over one or two knobs around their current values, for the
+//! selected and marked targets. It is recomputed after every edit.
 
 pub mod state;
 
@@ -21,7 +21,7 @@ use atlas_plan::search::optimize::{Candidate, freed};
 use atlas_plan::search::sweep::Sweep;
 use atlas_plan::search::{Axis, Gauge, Space, around};
 
-/// Steps of a real number along a curve, and along each side of a heat map.
+/// Number of steps of a real number along a curve, and (`STEPS_EACH`) along each side of a heat map.
 const STEPS: u32 = 32;
 const STEPS_EACH: u32 = 10;
 
@@ -68,7 +68,7 @@ pub fn against(app: &App) -> Option<Knob> {
     app.sweeping.against.filter(|knob| Some(*knob) != across(app) && can_be_swept(app, *knob))
 }
 
-/// The scenario of the sweep: replicas are derived from the layout, as in every search.
+/// The scenario at which the sweep starts. If the layout is swept, replicas are derived from it, as in every search.
 fn start(scenario: &Scenario, swept: &[Knob], parts: &Parts) -> Scenario {
     let layout = |knob: &Knob| matches!(knob, Knob::Tp | Knob::Pp | Knob::Cp | Knob::NumNodes);
     if swept.iter().any(layout) { freed(scenario, &|knob| swept.contains(&knob), parts) } else { scenario.clone() }
@@ -88,7 +88,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     (app.queries.sweep, app.queries.serial) = (query, serial);
 }
 
-/// The sweep; with `at_once`, analytically even if the engine simulates.
+/// Builds the job of a sweep. With `at_once`, it is computed analytically even if the engine simulates.
 pub(super) fn order(
     app: &App,
     question: &Question,
@@ -117,7 +117,7 @@ pub(super) fn order(
     Ok(Arc::new(Work { sweep: Sweep { contenders, space, conditions: Vec::new() }, names, metric }))
 }
 
-/// Keeps the cursor on what has arrived.
+/// Limits the cursor to the curves that have arrived.
 pub(super) fn settle(app: &mut App) {
     let Some(curves) = app.queries.sweep.answer() else { return };
     let last = (curves.across.values.len().saturating_sub(1), curves.rows().saturating_sub(1));
@@ -126,7 +126,7 @@ pub(super) fn settle(app: &mut App) {
     app.sweeping.cursor = app.sweeping.cursor.map(|(column, row)| (column.min(last.0), row.min(last.1)));
 }
 
-/// The point under the cursor, at first the scenario's.
+/// Column and row of the point under the cursor, initially of the scenario.
 #[must_use]
 pub fn cursor(app: &App, curves: &Curves) -> (usize, usize) {
     let here = curves.curves.first().and_then(|(_, grid)| grid.here).map(|point| curves.place(point));
@@ -145,8 +145,8 @@ pub(super) fn go(app: &mut App, (across, up): (i32, i32)) {
     app.sweeping.cursor = Some((to(column, across, curves.across.values.len()), to(row, up, curves.rows())));
 }
 
-/// The full result of the point under the cursor: the target, its setup, and
-/// the candidate. `None` if the point is not possible.
+/// The setup of the point under the cursor, and the candidate with its full result. `None` if the point is not
+/// possible.
 #[must_use]
 pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
     let curve = if curves.against.is_some() { 0 } else { app.sweeping.curve };
@@ -176,7 +176,7 @@ pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     app.sweeping.curve = 0;
 }
 
-/// The next knob across, or the one before.
+/// Selects the next or previous knob of the horizontal axis.
 pub(super) fn turn_across(app: &mut App, by: i32) {
     let all = knobs(app);
     let at = across(app).and_then(|knob| all.iter().position(|known| *known == knob)).unwrap_or_default();
@@ -184,7 +184,7 @@ pub(super) fn turn_across(app: &mut App, by: i32) {
     choose(app, all.get(to as usize).copied(), app.sweeping.against);
 }
 
-/// Knobs for the vertical axis. Engines are not compared on one color scale.
+/// Knobs for the vertical axis. Engines are excluded, because they are not compared on one color scale.
 #[must_use]
 pub fn seconds(app: &App) -> Vec<Knob> {
     let own = across(app);
@@ -193,7 +193,7 @@ pub fn seconds(app: &App) -> Vec<Knob> {
     all
 }
 
-/// The next or the previous knob; `None` beyond the ends.
+/// Selects the next or previous knob of the vertical axis, with none between the last and the first.
 pub(super) fn turn_against(app: &mut App, by: i32) {
     let own = across(app);
     let all: Vec<Option<Knob>> = std::iter::once(None).chain(seconds(app).into_iter().map(Some)).collect();

@@ -84,7 +84,7 @@ pub(super) fn settle(app: &mut App) {
     }
 }
 
-/// Clears the filter of the focused table. Returns whether it hid rows.
+/// Clears the filter of the focused table. Returns whether there was one.
 pub(super) fn clear_filter(app: &mut App) -> bool {
     let filtered = here(app).is_some_and(|table| app.tables.filters.contains_key(&table));
     if filtered {
@@ -111,7 +111,8 @@ pub(super) fn sort(app: &mut App, effects: &mut Vec<Effect>) {
     note(app, format!("sorted {}", words(table, next)), effects);
 }
 
-/// By the column under the cursor, the largest first; then the smallest first; then as in the file.
+/// Cycles through the sort orders of the column under the cursor: largest first, smallest first, file order. Without a
+/// column, toggles between name and file order.
 fn by_column(app: &App, now: Sort) -> Sort {
     let Some(title) = super::view::schedule::column_here(app) else {
         return if now == Sort::Name { Sort::Natural } else { Sort::Name };
@@ -144,15 +145,15 @@ fn words(table: Table, sort: Sort) -> String {
     }
 }
 
-/// A figure as a sort key: less is better, and scenarios that cannot run come last.
+/// The value of a metric as a sort key: smaller is better, and scenarios that cannot run come last.
 fn rank(metric: &Metric, answer: &Answer) -> (bool, f64) {
     let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
     (!answer.fits(), answer.value(metric).map_or(f64::INFINITY, |value| sign * value))
 }
 
 impl App {
-    /// Computes which targets and workloads are shown, and in which order. Call it when a filter, an order, the files or
-    /// the scenario change.
+    /// Computes which targets and workloads are shown, and in which order. Call it when a filter, a sort order, the
+    /// files or the scenario change.
     pub(super) fn arrange_tables(&mut self) {
         self.tables.targets = targets(self);
         self.tables.workloads = workloads(self);

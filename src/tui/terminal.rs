@@ -1,7 +1,7 @@
-//! The terminal as a resource: set up, restored on every exit, lent to other programs, set up again.
+//! Sets up the terminal, restores it on every exit, and hands it to other programs and back.
 //!
-//! Nothing here queries the terminal: every answer would cost a round trip over SSH, and a late one is read as
-//! keys by the next program. Size and modes come from the line discipline, everything else from the environment.
+//! The terminal is never queried: every reply would take a round trip over SSH, and a late one would be read as key
+//! presses by the next program. Size and modes come from the line discipline, everything else from the environment.
 
 mod guard;
 
@@ -28,24 +28,25 @@ use crate::tui::painter::Painter;
 
 /// The alternate screen; the cursor is hidden by the first frame.
 const ENTER: &[u8] = b"\x1b[?1049h";
-/// Clicks and the wheel, with coordinates that fit any width. No motion (1002, 1003): it would flood a slow link.
+/// Enables reports of clicks and the wheel, with coordinates of any size. Motion (1002, 1003) would flood a slow link.
 const MOUSE_ON: &[u8] = b"\x1b[?1000h\x1b[?1006h";
 const MOUSE_OFF: &[u8] = b"\x1b[?1006l\x1b[?1000l";
 const PASTE_ON: &[u8] = b"\x1b[?2004h";
 const PASTE_OFF: &[u8] = b"\x1b[?2004l";
-/// Undoes everything that may be on, in whatever state the last frame was cut off: the synchronized update, colors,
-/// mouse, paste, the hidden cursor, the alternate screen. The bottom line is for terminals without the latter, where
-/// the prompt would otherwise come in the middle of the picture; all others put the cursor back where it was.
+/// Resets every mode that may be set, even if the last frame was cut off: the synchronized update, colors, mouse,
+/// paste, the hidden cursor, the alternate screen. The move to the bottom line is for terminals without an alternate
+/// screen, where the shell prompt would otherwise appear in the middle of the picture; all others restore the cursor
+/// position.
 const LEAVE: &str = "\x1b[?2026l\x1b[m\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[999;1H\x1b[?1049l";
 
-/// More cells than any screen has: a size that a broken line discipline reports must not exhaust the memory.
+/// Maximum size, larger than any screen. A wrong size reported by the line discipline must not exhaust the memory.
 const LARGEST: Size = Size { width: 1000, height: 500 };
 /// The size of a terminal that does not report one.
 const USUAL: Size = Size { width: 80, height: 24 };
 
-/// The modes to restore, and the terminal that has them.
+/// The terminal and its modes to restore.
 static SAVED: Mutex<Option<(OwnedFd, Termios)>> = Mutex::new(None);
-/// Restores the terminal when this process cannot.
+/// Restores the terminal if this process cannot.
 static GUARD: Mutex<Option<Guard>> = Mutex::new(None);
 /// Whether [`ENTER`] has been sent.
 static ENTERED: AtomicBool = AtomicBool::new(false);
@@ -56,7 +57,7 @@ static DRAWING: Mutex<Option<ThreadId>> = Mutex::new(None);
 /// Message of a panic on another thread.
 static BACKGROUND_PANIC: Mutex<Option<String>> = Mutex::new(None);
 
-/// What leaves the screen. Images are deleted first; other terminals are sent nothing about them.
+/// The sequence that leaves the screen. If images are enabled, they are deleted first.
 fn leaving() -> String {
     let images = if IMAGES.load(Ordering::Acquire) { graphics::deletion() } else { String::new() };
     images + LEAVE
@@ -66,11 +67,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The terminal's input: standard input, or `/dev/tty` where that is something else (`… | atlas`).
+/// The terminal's input: standard input, or `/dev/tty` if that is not a terminal (`… | atlas`).
 ///
 /// # Errors
 ///
-/// When there is no terminal at all.
+/// If there is no terminal.
 pub fn input() -> io::Result<File> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
@@ -79,7 +80,8 @@ pub fn input() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open("/dev/tty")
 }
 
-/// The terminal's size: what standard output's line discipline says, else `COLUMNS` and `LINES`, else 80×24.
+/// The terminal's size: as reported by the line discipline of standard output or input, else `COLUMNS` and `LINES`,
+/// else 80×24.
 #[must_use]
 pub fn size() -> Size {
     let known = tcgetwinsize(io::stdout()).or_else(|_| tcgetwinsize(io::stdin())).ok();
@@ -93,7 +95,7 @@ pub fn size() -> Size {
     }
 }
 
-/// Pixels of a cell, where the line discipline knows the size of the window in pixels.
+/// Size of a cell in pixels, if the line discipline reports the size of the window in pixels.
 fn cell_size() -> Option<Size> {
     let size = tcgetwinsize(io::stdout()).ok()?;
     let side = |pixels: u16, cells: u16| pixels.checked_div(cells).filter(|side| (2..=64).contains(side));
@@ -104,7 +106,7 @@ fn cell_size() -> Option<Size> {
 /// on every exit: the end, an error, a panic, a signal. Errors are ignored, since nothing could be done about them.
 pub fn restore() {
     if ENTERED.swap(false, Ordering::AcqRel) {
-        // Not through `Stdout`: another thread may hold its lock, and a panic must not wait for it.
+        // Does not use `Stdout`: another thread may hold its lock, and a panic must not wait for it.
         let _ = TtyOut::new().and_then(|mut out| out.write_all(leaving().as_bytes()));
     }
     if let Some((tty, modes)) = lock(&SAVED).take() {
@@ -119,8 +121,8 @@ pub fn restore() {
 /// Makes panics restore the terminal before they are printed. Call it after `color_eyre::install()`, whose hook it
 /// keeps and calls.
 ///
-/// Where panics unwind, one on another thread while the screen is up must not touch the screen, as the program continues:
-/// its message is kept for [`background_panic`]. Release builds abort on any panic.
+/// If panics unwind, the program continues after a panic on another thread. While the screen is set up, such a panic
+/// does not touch the screen, and its message is kept for [`background_panic`]. Release builds abort on any panic.
 pub fn install_panic_hook() {
     let tell = panic::take_hook();
     panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
@@ -135,15 +137,16 @@ pub fn install_panic_hook() {
     }));
 }
 
-/// Message of the last panic on a thread other than the drawing one, once.
+/// Takes the message of the last panic on a thread other than the drawing one.
 pub fn background_panic() -> Option<String> {
     lock(&BACKGROUND_PANIC).take()
 }
 
-/// The screen: views draw on a buffer, and the [`Painter`] writes the changed cells. It also manages the terminal's modes.
+/// The screen: views draw on a buffer, and the [`Painter`] writes the changed cells. It also manages the terminal's
+/// modes.
 #[derive(Debug)]
 pub struct Screen {
-    /// The frame, drawn again each time on the same cells.
+    /// The frame. Each frame is drawn over the previous one.
     picture: Buffer,
     painter: Painter<TtyOut>,
     graphics: Graphics,
@@ -152,7 +155,7 @@ pub struct Screen {
     paste: bool,
     /// Whether the terminal is set up.
     taken: bool,
-    /// Whether the bytes that enter wait for the first frame, to share its write.
+    /// Whether the bytes that enter the screen are queued, to be sent in the write of the first frame.
     entering: bool,
 }
 
@@ -191,7 +194,7 @@ impl Screen {
             if let Some((tty, modes)) = &*saved {
                 let mut guard = lock(&GUARD);
                 if guard.is_none() {
-                    // A machine may have no shell.
+                    // The guard cannot be started on a machine without a shell.
                     *guard = Guard::start(tty.as_fd(), io::stdout().as_fd(), &leaving(), modes).ok();
                 }
                 if let Some(guard) = &mut *guard {
@@ -217,9 +220,10 @@ impl Screen {
         Ok(())
     }
 
-    /// Draws one frame: one write, or none where nothing changed. `view` finds the picture drawn last, or an empty one
-    /// where the terminal has another size by now, and returns the parts that it drew. Returns the number of bytes sent.
-    /// Nothing is drawn while the terminal is not set up: a suspended program that is asked to end has no screen.
+    /// Draws one frame with one write, or none if nothing changed. `view` receives the previous picture, or an empty
+    /// one and `true` if the size of the terminal has changed, and returns the parts that it drew. Returns the number
+    /// of bytes sent. Draws nothing while the terminal is not set up, such as when a suspended program receives a
+    /// signal to end.
     ///
     /// # Errors
     ///
@@ -247,12 +251,12 @@ impl Screen {
         self.painter.paint_parts(&self.picture, &parts, None)
     }
 
-    /// Makes the next frame a full one, for Ctrl-L: something else may have written to the terminal.
+    /// Makes the next frame a full one, for Ctrl-L, because another program may have written to the terminal.
     pub fn repaint(&mut self) {
         self.painter.forget();
     }
 
-    /// Turns clicks and wheel on or off, with the next frame.
+    /// Turns reports of clicks and the wheel on or off, with the next frame.
     pub fn set_mouse(&mut self, on: bool) {
         if self.mouse != on {
             self.mouse = on;
@@ -260,7 +264,7 @@ impl Screen {
         }
     }
 
-    /// Turns bracketed paste on or off, with the next frame: wanted while a text field is open, so that a pasted
+    /// Turns bracketed paste on or off, with the next frame. It is on while a text field is open, so that a pasted
     /// letter is text and never a command.
     pub fn set_paste(&mut self, on: bool) {
         if self.paste != on {
@@ -269,18 +273,18 @@ impl Screen {
         }
     }
 
-    /// Sends bytes that are no part of the picture with the next frame.
+    /// Sends bytes that are not part of the picture with the next frame.
     pub fn send(&mut self, bytes: &[u8]) {
         self.painter.writer_mut().push_ahead(bytes);
     }
 
-    /// The most colors to send, from the next frame on, which is a full one.
+    /// Sets the color depth. The next frame is a full one.
     pub fn set_depth(&mut self, depth: ColorDepth) {
         self.painter.set_depth(depth);
         self.painter.forget();
     }
 
-    /// Whether to show everything outside ASCII as `?`, for a locale that cannot show it.
+    /// Sets whether everything outside ASCII is shown as `?`, for a locale that cannot show it.
     pub fn set_ascii(&mut self, ascii: bool) {
         self.painter.set_ascii(ascii);
     }
@@ -299,8 +303,8 @@ impl Screen {
         restore();
     }
 
-    /// Sets up the terminal again after [`leave`](Screen::leave), or after a stop that came from
-    /// elsewhere (SIGCONT). The next frame is a full one.
+    /// Sets up the terminal again after [`leave`](Screen::leave), or after a stop caused from outside (SIGCONT). The
+    /// next frame is a full one.
     ///
     /// # Errors
     ///
@@ -309,13 +313,13 @@ impl Screen {
         self.take()
     }
 
-    /// Ctrl-Z: restores the terminal, stops the whole process group (a parent such as `cargo run` too, or the shell
-    /// would wait for it), and sets the terminal up again when continued. If nothing could continue the process, as after
-    /// `ssh -t host atlas`, the kernel does not stop us, and this returns at once.
+    /// Handles Ctrl-Z: restores the terminal, stops the whole process group (including a parent such as `cargo run`,
+    /// for which the shell would otherwise wait), and sets the terminal up again when continued. If nothing could
+    /// continue the process, as after `ssh -t host atlas`, the kernel does not stop it, and this returns immediately.
     ///
     /// # Errors
     ///
-    /// When the terminal cannot be set up again.
+    /// If the terminal cannot be set up again.
     pub fn suspend(&mut self, signals: &Signals) -> io::Result<()> {
         self.leave();
         // This cannot fail: a process may always signal its own group.
@@ -323,13 +327,13 @@ impl Screen {
         self.back(signals)
     }
 
-    /// Lends the terminal to `run`, such as `$EDITOR`, and sets it up again afterwards. Keys
-    /// that the other program did not read are dropped, and its Ctrl-C does not affect this program. Call
+    /// Hands the terminal to `run`, such as `$EDITOR`, and sets it up again afterwards. Keys that the other program did
+    /// not read are dropped, and its Ctrl-C does not affect this program. Call
     /// [`Waiter::discard_input`](super::wait::Waiter::discard_input) afterwards.
     ///
     /// # Errors
     ///
-    /// When the terminal cannot be set up again.
+    /// If the terminal cannot be set up again.
     pub fn yield_to<T>(&mut self, signals: &Signals, run: impl FnOnce() -> T) -> io::Result<T> {
         self.leave();
         let result = run();
@@ -343,8 +347,8 @@ impl Screen {
 
     fn back(&mut self, signals: &Signals) -> io::Result<()> {
         signals.forget_continued();
-        // `kill %1` sends SIGTERM, then continues us in the background, where touching the terminal would stop us
-        // again before we could end.
+        // `kill %1` sends SIGTERM, then continues the process in the background, where using the terminal would stop it
+        // again before it could end.
         if signals.terminating().is_some() { Ok(()) } else { self.take() }
     }
 }
@@ -355,7 +359,7 @@ impl Drop for Screen {
     }
 }
 
-/// Unbuffered standard output: no buffer that splits a frame, no lock that a panic could wait for.
+/// Unbuffered standard output: no buffer splits a frame, and a panic need not wait for a lock.
 #[derive(Debug)]
 struct TtyOut(OwnedFd);
 

@@ -1,4 +1,4 @@
-//! A terminal interface without a terminal, for tests: keys in, state and pictures out.
+//! Runs the interface without a terminal, for tests: takes keys, and returns state and screen text.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../../tests/it/common/keys.rs"]
@@ -47,14 +47,14 @@ impl Hands {
         self
     }
 
-    /// Does what was ordered, as the workers would, until nothing is.
+    /// Performs the ordered work, as the workers would, until none is left.
     pub(super) fn work(&mut self) -> &mut Hands {
         loop {
             let (orders, others) =
                 std::mem::take(&mut self.effects).into_iter().partition(|effect| matches!(effect, Effect::Work(_)));
             self.effects = others;
             let orders: Vec<Effect> = orders;
-            // What waits for a pause has one.
+            // Expire the timers that wait for a pause.
             let outlook = |effect: &Effect| match effect {
                 Effect::After { timer: timer @ Timer::Outlook(_), .. } => Some(*timer),
                 _ => None,

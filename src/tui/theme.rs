@@ -1,8 +1,8 @@
-//! How the screen looks: a style for every role, from a YAML file.
+//! Themes: a style for every role of a part of the screen, read from a YAML file.
 //!
-//! Views know roles, never colors. A theme is read once for the depth of the terminal at hand, so that drawing looks
-//! styles up and nothing else. Backgrounds are painted for selections and flashes only: every painted cell costs bytes
-//! on every frame, and the user's own background is the one they can read on.
+//! Views use roles, never colors. A theme is read once for the color depth of the terminal, so that drawing only looks
+//! up styles. Backgrounds are painted for selections and flashes only, because every painted cell costs bytes on every
+//! frame, and text is always readable on the user's own background.
 
 mod file;
 mod glyphs;
@@ -21,8 +21,8 @@ use atlas_core::sort;
 use atlas_document::sources::read_text;
 use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Position, Severity};
 
-/// Declares the roles once: documentation, variant, name in a theme, and the role whose style stands in where a theme
-/// says nothing.
+/// Declares the roles: documentation, variant, name in a theme, and the role whose style is used if a theme defines
+/// none.
 macro_rules! roles {
     ($($(#[$doc:meta])* $role:ident = $name:literal < $parent:expr,)*) => {
         /// The role of a part of the screen.
@@ -41,7 +41,7 @@ macro_rules! roles {
                 match self { $(Role::$role => $name,)* }
             }
 
-            /// The role whose style stands in where a theme does not apply to this one. It is declared before.
+            /// The role whose style is used if a theme defines none for this one. It is declared earlier.
             #[must_use]
             pub const fn parent(self) -> Option<Role> {
                 match self { $(Role::$role => $parent,)* }
@@ -71,7 +71,7 @@ roles! {
     Selection = "selection" < None,
     /// The selected row of other panes.
     SelectionDim = "selection-dim" < None,
-    /// Figures.
+    /// Values of metrics and fields.
     Value = "value" < Some(Role::Text),
     /// A changed knob.
     Changed = "changed" < Some(Role::Accent),
@@ -87,7 +87,7 @@ roles! {
     Warn = "warn" < Some(Role::Bad),
     /// Errors.
     Error = "error" < Some(Role::Bad),
-    /// The best figure of a row.
+    /// The best value of a row.
     Best = "best" < Some(Role::Good),
     /// The baseline or reference.
     Baseline = "baseline" < Some(Role::Dim),
@@ -97,7 +97,7 @@ roles! {
     Key = "key" < Some(Role::Accent),
     /// What keys do, in the footer.
     Hint = "hint" < Some(Role::Dim),
-    /// The header line's name of the program.
+    /// Name of the program in the header line.
     Brand = "brand" < Some(Role::Accent),
     /// First color of bars and series.
     Bar1 = "bar-1" < Some(Role::Accent),
@@ -114,7 +114,7 @@ roles! {
 }
 
 impl Role {
-    /// The role of that name; underscores are as good as hyphens.
+    /// Returns the role with this name. Underscores are accepted in place of hyphens.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Role> {
         let name = name.replace('_', "-");
@@ -127,9 +127,9 @@ impl Role {
 pub struct Themes;
 
 impl Themes {
-    /// Loads every theme for a terminal of that depth: the shipped ones, then those in `themes/` under the user's
-    /// configuration directory, which take the place of shipped ones of the same name. A theme that breaks is
-    /// complained about; one of the same name from the layer below stays in effect. There is always at least one.
+    /// Loads every theme for this color depth: the shipped ones, then those in `themes/` under the user's configuration
+    /// directory, which replace earlier ones of the same name. An invalid theme is reported, and an earlier one of the
+    /// same name stays in effect. Returns at least one theme.
     #[must_use]
     pub fn load(config_dir: Option<&Path>, depth: ColorDepth) -> (Vec<Arc<Theme>>, Diagnostics) {
         let mut themes = Vec::new();
@@ -158,7 +158,7 @@ impl Themes {
         (themes, problems)
     }
 
-    /// The directories that themes are read from, whether they exist or not: what to watch for changes.
+    /// The directories from which themes are read, to be watched for changes. They need not exist.
     #[must_use]
     pub fn watched(config_dir: Option<&Path>) -> Vec<PathBuf> {
         config_dir.map(|dir| dir.join("themes")).into_iter().collect()
@@ -171,16 +171,16 @@ pub struct Theme {
     name: String,
     description: String,
     order: u32,
-    /// By [`Role`], in the order of [`Role::ALL`]; of what ships, once the first is asked for: one theme is looked at,
-    /// the others are names in a list.
+    /// By [`Role`], in the order of [`Role::ALL`]. Those of shipped themes are read when first used, because most
+    /// shipped themes are only listed by name.
     styles: OnceLock<Vec<Style>>,
-    /// What ships, and the depth that it is for.
+    /// The document of a shipped theme, and the color depth for which to read it.
     shipped: Option<(&'static Document, ColorDepth)>,
 }
 
 impl Theme {
-    /// Reads one theme for a terminal of that depth. Complaints go to `diagnostics`; `None` if one of them is an
-    /// error. `known` are themes that it may extend.
+    /// Reads one theme for this color depth. Adds problems to `diagnostics`; returns `None` if one of them is an error.
+    /// `known` are the themes that it may extend.
     pub fn read(
         file: &Arc<str>,
         text: &Text,
@@ -191,7 +191,7 @@ impl Theme {
         file::read(file, text, depth, known, diagnostics)
     }
 
-    /// A theme that ships, which is known to be sound; `None` if it has no name.
+    /// A shipped theme, which needs no validation; `None` if it has no name.
     fn shipped(document: &'static Document, depth: ColorDepth) -> Option<Theme> {
         let [name, description, order] = document.part().values(["name", "description", "order"]);
         let text = |node: Option<Node>| node.as_ref().and_then(Node::text).map(str::to_owned);
@@ -201,7 +201,7 @@ impl Theme {
         Some(Theme { name: text(name)?, description, order, styles: OnceLock::new(), shipped: Some((document, depth)) })
     }
 
-    /// A theme of attributes alone, which needs no file and shows on every terminal.
+    /// A theme that uses only attributes. It needs no file and works on every terminal.
     #[must_use]
     pub fn plain() -> Theme {
         let style = |role: &Role| Style::new().add_modifier(plain(*role));
@@ -214,8 +214,8 @@ impl Theme {
         }
     }
 
-    /// The name of the theme that suits the terminal's background, as far as the environment tells it (`COLORFGBG`,
-    /// which some terminals set: `15;0`); `dark` where it does not.
+    /// The name of the theme that suits the background of the terminal according to `COLORFGBG`, which some terminals
+    /// set (`15;0`); `dark` if it is not set.
     #[must_use]
     pub fn suited(lookup: impl Fn(&str) -> Option<String>) -> &'static str {
         let background = lookup("COLORFGBG").and_then(|value| value.rsplit(';').next()?.trim().parse::<u8>().ok());

@@ -18,7 +18,7 @@ pub fn picture(app: &App) -> Picture {
     if all.contains(&app.timeline.picture) { app.timeline.picture } else { all[0] }
 }
 
-/// The next picture, or the one before.
+/// Selects another chart.
 pub(super) fn next_chart(app: &mut App) {
     let mode = app.answer.scenario.as_ref().map_or(Mode::Training, |scenario| scenario.mode());
     let here = picture(app);
@@ -26,15 +26,14 @@ pub(super) fn next_chart(app: &mut App) {
     app.timeline.picture = other.unwrap_or(here);
 }
 
-/// Loads the run of the current scenario. Until it arrives the last one stays if it is of the same
-/// kind.
+/// Shows the run of the current scenario. Until it arrives, the previous one stays.
 pub(super) fn settle(app: &mut App) {
     if let Some(run) = app.run_here().map(Arc::clone) {
         app.timeline.look_at(Some(run));
     }
 }
 
-/// To the task before or after in the lane.
+/// Moves by tasks within the lane.
 pub(super) fn along(app: &mut App, by: i32) {
     let timeline = &mut app.timeline;
     let last = timeline.lanes.get(timeline.lane).map_or(0, |lane| lane.tasks.len().saturating_sub(1));
@@ -42,7 +41,7 @@ pub(super) fn along(app: &mut App, by: i32) {
     timeline.follow();
 }
 
-/// To another lane, at about the same time.
+/// Moves to another lane, to the task at about the same time.
 pub(super) fn across(app: &mut App, by: i32) {
     let timeline = &mut app.timeline;
     let middle = |task: &Task| 0.5 * (task.begin + task.end);
@@ -59,7 +58,7 @@ pub(super) fn across(app: &mut App, by: i32) {
     timeline.follow();
 }
 
-/// To the first or the last task of the lane.
+/// Moves to the first or the last task of the lane.
 pub(super) fn to_end(app: &mut App, last: bool) {
     along(app, if last { i32::MAX } else { -i32::MAX });
 }
@@ -83,7 +82,7 @@ pub(super) fn pan(app: &mut App, by: i32) {
     app.timeline.show(from + 0.8 * f64::from(by) * (to - from), to - from);
 }
 
-/// To the task that the one under the cursor waited for.
+/// Moves to the task that the one under the cursor waited for.
 pub(super) fn cause(app: &mut App) {
     let timeline = &mut app.timeline;
     let after = timeline.here().and_then(|here| timeline.task(here)).and_then(|task| task.after);

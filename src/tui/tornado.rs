@@ -1,5 +1,5 @@
-//! The sensitivity of the figure under the cursor of the results: every knob a step, every hardware number ten percent up
-//! and down. It follows every edit.
+//! The sensitivity of the selected metric of the results: the effect of changing every knob by one step, and every
+//! hardware parameter by ten percent, up and down. It is recomputed after every edit.
 
 pub mod state;
 
@@ -32,7 +32,7 @@ impl Job for Work {
     fn run(&self, _: &Gauge) -> Result<Product, String> {
         // Some hundred estimates take too little time for progress.
         let mut found = sensitivity(&self.scenario, &self.parts, self.metric);
-        // A step from nothing switches something on, and more nodes are another purchase: neither is a small change.
+        // Listed last, because they are not small changes: a step from zero, which enables a feature, and more nodes.
         sort::by_key(&mut found.swings, |swing| swing.from == "0" || swing.lever == Lever::Knob(Knob::NumNodes));
         Ok(Product::Tornado(Arc::new(found)))
     }
@@ -51,13 +51,13 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     });
 }
 
-/// The tornado on the screen; none of a scenario that cannot run, whose figures mean nothing.
+/// The tornado on the screen; `None` for a scenario that cannot run, whose metrics are meaningless.
 #[must_use]
 pub fn shown(app: &App) -> Option<&Tornado> {
     app.queries.tornado.answer().filter(|_| app.answer.fits()).map(AsRef::as_ref)
 }
 
-/// Symbols of a hardware figure in derivations; the first that occurs is used.
+/// Symbols of a hardware parameter in explanations. The first that occurs is used.
 fn inputs(hardware: Hardware) -> &'static [&'static str] {
     match hardware {
         Hardware::PeakFlops => &["peak"],
@@ -70,7 +70,8 @@ fn inputs(hardware: Hardware) -> &'static [&'static str] {
     }
 }
 
-/// Sweeps over the lever under the cursor where it is a knob; of a number of the hardware, explains the figure down to it.
+/// Sweeps over the lever under the cursor if it is a knob. For a hardware parameter, opens the explanation of the
+/// metric and reveals the parameter in it.
 pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
     let lever = shown(app).and_then(|tornado| tornado.swings.get(app.view_row)).map(|swing| swing.lever);
     match lever {

@@ -18,8 +18,8 @@ pub(super) fn begin(app: &mut App, demo: Arc<Demo>, auto_ms: Option<u64>, effect
     show(app, effects);
 }
 
-/// The tour on what the user wrote: the selected target and workload if they are the user's own, else the first ones that
-/// are, else those of the script.
+/// Returns the tour with the user's own target and workload: the selected ones if they are the user's own, else the
+/// first own ones, else those of the script.
 fn on_own_files(app: &App, demo: &Demo) -> Arc<Demo> {
     let setup = &app.now.setup;
     let targets = app.library.target_list();
@@ -37,7 +37,7 @@ fn on_own_files(app: &App, demo: &Demo) -> Arc<Demo> {
     })
 }
 
-/// One step forward or back; stops at the ends.
+/// Moves forward or back by this many steps; stops at the ends.
 pub(super) fn go(app: &mut App, by: isize, effects: &mut Vec<Effect>) {
     let Some(tour) = &mut app.tour else { return };
     let next = tour.step.saturating_add_signed(by);
@@ -112,7 +112,7 @@ mod tests {
     use crate::tui::testing::Hands;
     use atlas_document::Sources;
 
-    /// The tour of the user own files, played.
+    /// Starts the tour of the user's own files.
     fn played(sources: &Sources) -> Hands {
         let mut hands = Hands::of(sources);
         hands.app.demos = crate::demo::Demos::load(None, None).0.into();

@@ -1,4 +1,5 @@
-//! The update function: state and message in, new state and effects out. No I/O and no clock, so that tests can type keys and inspect the state.
+//! The update function: changes the state for a message and returns effects. It uses no I/O and no clock, so that tests
+//! can send keys and inspect the state.
 //!
 //! * this file – messages and keys
 //! * `act` – what an action does
@@ -69,7 +70,7 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
     effects
 }
 
-/// The second key of two; any key without a meaning there cancels.
+/// Handles the second key of a two-key sequence. A key that is not bound cancels the sequence.
 fn press_second(app: &mut App, after: Mode, key: &KeyEvent, effects: &mut Vec<Effect>) {
     app.after = None;
     app.stale = Stale::All;

@@ -1,8 +1,8 @@
 //! A single wait for all event sources.
 //!
-//! Keys, signals, changed files and finished computations all end in one `poll(2)`: the terminal is one descriptor,
-//! everything else writes a byte into a socket pair. No tick, no input thread: an idle program is not woken at all, and
-//! a closed terminal is detected instead of being read forever.
+//! Keys, signals, changed files and finished computations are awaited by one `poll(2)`: the terminal is one descriptor,
+//! and everything else writes a byte into a socket pair. There is no tick and no input thread, so an idle program is
+//! never woken, and a closed terminal is detected instead of being read forever.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -28,27 +28,27 @@ const LONGEST_READ: usize = 64 * 1024;
 /// How long a paste may take before its end mark is considered lost.
 const LONGEST_PASTE: Duration = Duration::from_secs(10);
 
-/// Signals that end the program, each after the terminal has been given back: those that a user, a terminal or a batch
-/// system sends, and all others that would end it by default. Faults of the program itself (SIGSEGV, SIGILL, SIGFPE)
-/// cannot be caught without leaving safe Rust; an abort can only where it comes from outside.
+/// Signals that end the program after the terminal has been restored: those that a user, a terminal or a batch system
+/// sends, and all others that end a program by default. Faults of the program itself (SIGSEGV, SIGILL, SIGFPE) cannot
+/// be handled in safe Rust. SIGABRT can be handled only if another process sends it.
 const ENDING: [i32; 16] = [
     SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ, SIGIO, SIGABRT,
     SIGBUS, SIGSYS, SIGTRAP,
 ];
 
-/// Why [`Waiter::wait`] returned. Several reasons may hold at once; none hold when the time was up.
+/// Reasons why [`Waiter::wait`] returned. Several may apply at once; none applies after a timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wakes {
-    /// There are events to take with [`Waiter::next_event`].
+    /// Events are available from [`Waiter::next_event`].
     pub input: bool,
-    /// The terminal has another size (SIGWINCH).
+    /// The size of the terminal has changed (SIGWINCH).
     pub resized: bool,
-    /// The process was continued after a stop that was not our own doing (SIGCONT): the terminal may have been used
-    /// by others meanwhile, so [`Screen::resume`](super::terminal::Screen::resume) is due.
+    /// The process was continued (SIGCONT) after a stop that it did not cause itself. Other programs may have used the
+    /// terminal, so the caller has to call [`Screen::resume`](super::terminal::Screen::resume).
     pub continued: bool,
-    /// A [`Waker`] was used: look at the channels behind it.
+    /// A [`Waker`] was used: its channels have to be read.
     pub woken: bool,
-    /// The number of a signal that asks the program to end.
+    /// The number of a signal that ends the program.
     pub terminate: Option<i32>,
     /// The terminal is closed; the program must end.
     pub hangup: bool,
@@ -70,7 +70,8 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// Makes [`Waiter::wait`] return with [`Wakes::woken`]. What was put into a channel before is seen after.
+    /// Makes [`Waiter::wait`] return with [`Wakes::woken`]. Everything sent to a channel before this call is visible
+    /// then.
     pub fn wake(&self) {
         if !self.woken.swap(true, Ordering::AcqRel) {
             // A full pipe already wakes the reader, and a closed one has no reader.
@@ -88,7 +89,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// The last signal that asked the program to end, if one has come.
+    /// The last signal that ends the program, if one has arrived.
     #[must_use]
     pub fn terminating(&self) -> Option<i32> {
         i32::try_from(self.terminate.load(Ordering::Acquire)).ok().filter(|signal| *signal != 0)
@@ -111,10 +112,10 @@ impl Signals {
 
 /// Waits for the terminal, signals and [`Waker`]s.
 ///
-/// SIGTSTP is left to its default on purpose. Ctrl-Z arrives as a key, because the terminal is raw; while `$EDITOR` has
-/// the terminal, its Ctrl-Z must stop this process too or the shell never gets its prompt back; and the kernel knows
-/// better whether anything can continue a stopped process. A stop that comes from elsewhere is
-/// repaired when SIGCONT ends it.
+/// SIGTSTP keeps its default action. Ctrl-Z arrives as a key, because the terminal is in raw mode. While `$EDITOR` has
+/// the terminal, its Ctrl-Z must stop this process too, or the shell does not get the terminal back. The kernel also
+/// detects whether anything can continue a stopped process. After a stop caused from outside, the terminal is set up
+/// again on SIGCONT.
 #[derive(Debug)]
 pub struct Waiter {
     tty: File,
@@ -123,20 +124,20 @@ pub struct Waiter {
     signals: Signals,
     registered: Vec<SigId>,
     input: Input,
-    /// When an incomplete sequence is given up.
+    /// Time at which an incomplete sequence is given up.
     deadline: Option<Instant>,
-    /// When a paste began that has not ended.
+    /// Time at which the unfinished paste began.
     pasting: Option<Instant>,
     hangup: bool,
 }
 
 impl Waiter {
-    /// Waits for `tty`, which is read and not closed for others; see
-    /// [`terminal::input`](super::terminal::input). Signals are caught from here on until the waiter is dropped.
+    /// Creates a waiter that reads `tty`, a descriptor of its own; see [`terminal::input`](super::terminal::input).
+    /// Signals are handled from now on until the waiter is dropped.
     ///
     /// # Errors
     ///
-    /// When the socket pair cannot be made or a handler cannot be set.
+    /// If the socket pair cannot be created or a signal handler cannot be installed.
     pub fn new(tty: File) -> io::Result<Waiter> {
         let (pipe, other) = UnixStream::pair()?;
         pipe.set_nonblocking(true)?;
@@ -154,7 +155,7 @@ impl Waiter {
             pasting: None,
             hangup: false,
         };
-        // Handlers run in the order they are set: the flag stands before the byte arrives.
+        // Handlers run in the order of registration, so that the flag is set before the byte arrives.
         let mut keep = |id: io::Result<SigId>| id.map(|id| waiter.registered.push(id));
         for (signal, flag) in [(SIGWINCH, &signals.resized), (SIGCONT, &signals.continued)] {
             keep(signal_hook::flag::register(signal, Arc::clone(flag)))?;
@@ -169,29 +170,28 @@ impl Waiter {
         Ok(waiter)
     }
 
-    /// What other threads wake this one with.
+    /// A handle with which other threads wake this one.
     #[must_use]
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// The signals that have come.
+    /// A handle to the signals that have arrived.
     #[must_use]
     pub fn signals(&self) -> Signals {
         self.signals.clone()
     }
 
-    /// Sleeps until an event arrives, forever if no time is given. An incomplete key sequence also wakes it, once it has
-    /// waited long enough.
+    /// Waits until an event arrives or the timeout expires; forever without a timeout. An incomplete key sequence also
+    /// ends the wait when its own timeout expires.
     ///
     /// # Errors
     ///
-    /// When the system refuses to wait, which it has no reason to. A terminal that has gone is no error but
-    /// [`Wakes::hangup`].
+    /// If `poll(2)` fails, which is not expected. A closed terminal is not an error but sets [`Wakes::hangup`].
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<Wakes> {
         let until = timeout.map(|timeout| Instant::now() + timeout);
         loop {
-            // The rest of an incomplete sequence may not have been read yet while earlier events wait.
+            // While events are pending, the terminal is not read, so an incomplete sequence must not be given up.
             let ready = self.input.is_ready();
             let pending = ready || self.hangup;
             let now = Instant::now();
@@ -216,7 +216,7 @@ impl Waiter {
         }
     }
 
-    /// The next key, click or paste, if one has come. Never waits.
+    /// The next key, mouse event or paste, if there is one. Never blocks.
     pub fn next_event(&mut self) -> Option<Event> {
         self.input.pop()
     }
@@ -233,12 +233,12 @@ impl Waiter {
             tv_nsec: timeout.subsec_nanos().into(),
         });
         let mut fds = [PollFd::new(&self.pipe, PollFlags::IN), PollFd::new(&self.tty, PollFlags::IN)];
-        // A terminal that has gone stays readable for ever; asking about it again would only spin. Where keys arrive faster
-        // than they are handled, they stay in the terminal, which tells the writer to wait.
+        // A closed terminal stays readable forever, so polling it again would spin. If keys arrive faster than they are
+        // handled, they stay in the terminal's buffer, which makes the writer wait.
         let sources = if self.hangup || self.input.is_ready() { 1 } else { 2 };
         match poll(fds.get_mut(..sources).unwrap_or_default(), timeout.as_ref()) {
             Ok(_) => {}
-            // A signal: its byte is in the pipe, or another handler took it.
+            // A signal: its byte is in the pipe, or another handler received it.
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -257,7 +257,7 @@ impl Waiter {
         while matches!((&self.pipe).read(&mut bytes), Ok(count) if count > 0) {}
     }
 
-    /// Reads while there is something to read; never blocks, as each read follows a poll that promised bytes.
+    /// Reads while bytes are available. Never blocks, because each read follows a successful poll.
     fn read_tty(&mut self) -> io::Result<()> {
         let mut bytes = [0; 4096];
         let mut total = 0;
@@ -272,7 +272,7 @@ impl Waiter {
                     self.input.feed(bytes.get(..count).unwrap_or_default());
                 }
                 Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => break,
-                // EIO is what a terminal answers whose other side has gone; any other error ends it as well.
+                // Reading a terminal whose other side is closed returns EIO. Any other error is handled likewise.
                 Err(_) => {
                     self.hangup = true;
                     break;
@@ -287,7 +287,7 @@ impl Waiter {
     }
 }
 
-/// Whether a read would return at once, with bytes, an end or an error.
+/// Whether a read would return immediately, with bytes, the end of the file or an error.
 fn is_readable(fd: &impl AsFd) -> io::Result<bool> {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     match poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&now)) {
@@ -317,7 +317,8 @@ mod tests {
 
     use super::*;
 
-    /// Signals go to the whole process: a test that raises one must not run beside another that waits.
+    /// Signals are delivered to the whole process, so a test that raises one must not run in parallel with one that
+    /// waits.
     static ALONE: Mutex<()> = Mutex::new(());
 
     /// A waiter on one end of a socket pair instead of a terminal, and the other end.

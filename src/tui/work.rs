@@ -1,23 +1,23 @@
-//! Background work: results that take too long to compute between two keys.
+//! Background work: computations that take too long to run between two key presses.
 //!
-//! The update function never computes for long. A view [asks](Query::ask) with a question as plain data, and
+//! The update function must not compute for long. A view [asks](Query::ask) a question, which is plain data, and
 //! [`mod@super::update`] turns a new question into an [`Effect::Work`]. The runtime's workers (`workers.rs`) run the
 //! [`Job`] on a thread, report its [`Progress`] while it runs, and send the result as
 //! [`Message::Worked`](super::message::Message::Worked).
 //!
-//! * **An answer belongs to its question.** Questions hold [`App::generation`], which every change of the scenario counts
-//!   up, so that asking again after an edit cancels the work under way and orders new work; what comes from a cancelled
-//!   order carries a serial number that is not awaited, and is dropped. Until the new answer is there the old one can be shown
-//!   ([`Query::is_fresh`] tells).
-//! * **Esc stops.** A question that was stopped is not asked again until it is another, or [`Query::forget`] was called.
-//! * **Short work shows in the same frame.** The runtime waits some milliseconds for new work before it draws, so
-//!   that a curve of some hundred points follows an edit in one frame.
+//! * **An answer belongs to its question.** Questions contain [`App::generation`], which every change of the scenario
+//!   increments, so that asking again after an edit cancels the running work and orders new work. Results of a
+//!   cancelled order have a serial number that is not awaited, and are dropped. Until the new answer arrives, the old
+//!   one can be shown; [`Query::is_fresh`] distinguishes them.
+//! * **Esc stops.** A stopped question is not asked again until it changes or [`Query::forget`] is called.
+//! * **Short work shows in the same frame.** The runtime waits a few milliseconds for new work before it draws, so that
+//!   a curve of a few hundred points follows an edit in one frame.
 //! * **No wake-ups when idle.** The runtime polls progress only while something runs.
 //!
-//! To plug in another engine or view: a struct that holds what is to be done and is a [`Job`]; a variant of [`Product`] for
-//! what comes out; a [`Query`] in [`Queries`] with a type for its question; a line in `arrived`; and a call of
-//! [`Query::ask`] in `follow`, or where the user asks for it. A job calls nothing but pure functions, and gives its gauge
-//! to the engine or looks at `Gauge::cancelled` itself.
+//! To add another engine or view: a struct with the inputs that implements [`Job`]; a variant of [`Product`] for the
+//! result; a [`Query`] in [`Queries`] with a type for its question; a line in `arrived`; and a call of [`Query::ask`]
+//! in `follow`, or where the user requests it. A job calls only pure functions, and passes its gauge to the engine or
+//! checks `Gauge::cancelled` itself.
 
 mod ask;
 pub mod job;
@@ -40,7 +40,7 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
     let queries = &mut app.queries;
     match product {
         Ok(Product::Sweep(curves)) => {
-            // Only the one that ordered it accepts it.
+            // Only the query that ordered it accepts it.
             queries.outlook.arrived(serial, Arc::clone(&curves));
             if queries.sweep.arrived(serial, curves) {
                 sweeping::settle(app);
@@ -119,7 +119,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     panels::follow(app, effects);
 }
 
-/// Stops running work of the current view.
+/// Stops running work of the current view. Returns whether any was running.
 pub(super) fn stop(app: &mut App, effects: &mut Vec<Effect>) -> bool {
     let queries = &mut app.queries;
     match app.view {
@@ -128,7 +128,7 @@ pub(super) fn stop(app: &mut App, effects: &mut Vec<Effect>) -> bool {
         View::Sensitivity => queries.tornado.stop(effects),
         View::Optimum => queries.optimum.stop(effects),
         View::Race => queries.race.stop(effects),
-        // The scenario's own simulation runs under any view. Both: `||` would leave the other running.
+        // The simulation of the scenario runs in any view. Both are stopped: `||` would leave the second one running.
         _ => [queries.simulation.stop(effects), queries.scaling.stop(effects)].contains(&true),
     }
 }

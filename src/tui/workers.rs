@@ -13,13 +13,13 @@ use super::work::job::{Order, Product};
 use super::work::query::Progress;
 use atlas_plan::search::Gauge;
 
-/// How long a frame waits for work that was just ordered: half of the time that a key may take.
+/// How long a frame waits for work that was just ordered: half of the time budget of a key press.
 const GRACE: Duration = Duration::from_millis(8);
 /// Interval of progress reports: short enough to look alive, long enough for slow connections.
 const TELL: Duration = Duration::from_millis(125);
 
-/// Lowers the priority of workers and of threads that they start, so that keys come first. Where threads have no
-/// priority of their own, the scheduler decides.
+/// Lowers the priority of this worker and of the threads that it starts, so that key presses are handled first. Does
+/// nothing on systems where threads have no priority of their own.
 fn step_back() {
     #[cfg(target_os = "linux")]
     {
@@ -32,7 +32,7 @@ fn step_back() {
     }
 }
 
-/// An order under way.
+/// A running order.
 struct Running {
     serial: u64,
     gauge: Arc<Gauge>,
@@ -52,7 +52,7 @@ pub(super) struct Workers {
 }
 
 impl Workers {
-    /// No workers yet; `waker` wakes the thread that receives the messages.
+    /// Creates an instance without running orders. `waker` wakes the thread that receives the messages.
     pub(super) fn new(waker: Waker) -> Workers {
         let (sender, receiver) = channel();
         Workers { running: Vec::new(), sender, receiver, waker, grace: None }

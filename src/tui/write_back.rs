@@ -70,8 +70,8 @@ fn plan(app: &App) -> Result<WritePlan, Refusal> {
     Ok(plan)
 }
 
-/// Where a workload keeps the knob: plans write the micro-batch beside the global one, and the layout of replicas that only
-/// decode may stand apart.
+/// Path of a knob in the document of a workload. Plans contain the micro-batch beside the global batch, and may contain
+/// the layout of decode-only replicas separately.
 fn place(knob: Knob, path: &'static [&'static str], document: &Node) -> &'static [&'static str] {
     const MICRO: &[&str] = &["batch", "micro"];
     if knob == Knob::Microbatch && document.at_path(MICRO).is_some() {
@@ -83,7 +83,7 @@ fn place(knob: Knob, path: &'static [&'static str], document: &Node) -> &'static
     }
 }
 
-/// The file's rewrite, begun if it was not.
+/// The rewrite of a file, created if there is none yet.
 fn rewrite<'p>(app: &App, files: &'p mut Vec<Rewrite>, origin: &Origin) -> Result<&'p mut Rewrite, Refusal> {
     if let Some(path) = origin.file.strip_prefix(Origin::BUILT_IN) {
         return Err(Refusal::BuiltIn(PathBuf::from(path), origin.at.line.max(1)));
@@ -101,7 +101,7 @@ fn rewrite<'p>(app: &App, files: &'p mut Vec<Rewrite>, origin: &Origin) -> Resul
     files.get_mut(index).ok_or_else(|| String::new().into())
 }
 
-/// A setting as a file writes it.
+/// A setting in YAML syntax.
 fn yaml(setting: &Setting) -> String {
     match setting {
         Setting::Toggle(on) => on.to_string(),
@@ -113,7 +113,7 @@ fn document(text: &str) -> Option<Node> {
     parse(&"file".into(), text, &mut Diagnostics::new())
 }
 
-/// The entry of that name, wherever the document holds it.
+/// Finds the entry with this name anywhere in the document.
 fn entry<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
     if node.get("name").and_then(Node::text) == Some(name) {
         return Some(node);
@@ -143,7 +143,7 @@ fn set(text: &str, name: &str, path: &[&str], value: &str) -> Option<String> {
         changed.replace_range(begin..begin + scalar(text.get(begin..)?)?, value);
         return Some(changed).filter(|changed| sound(changed) == Some(true));
     }
-    // Below the last key, or above it where its text continues over several lines.
+    // Try below the last key, then above it: text of several lines may continue below the last key.
     [Side::Below, Side::Above].into_iter().find_map(|side| {
         let (at, put) = put_in(text, node, lack, value, side)?;
         let mut changed = text.to_owned();
@@ -152,7 +152,7 @@ fn set(text: &str, name: &str, path: &[&str], value: &str) -> Option<String> {
     })
 }
 
-/// Where a new key stands beside the last one.
+/// Position of a new key relative to the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Below,
@@ -175,7 +175,7 @@ fn same_but(before: &Node, after: &Node, old: &Node, new: &Node, path: &[&str]) 
     others(before, old) == others(after, new) && rest(old) == rest(new)
 }
 
-/// A node without its positions.
+/// Serializes a node without its positions.
 fn plain(node: &Node) -> String {
     serde_json::to_string(node).unwrap_or_default()
 }
@@ -207,14 +207,14 @@ fn put_in(text: &str, node: &Node, lack: &[&str], value: &str, side: Side) -> Op
     Some((end, format!("{}{}{put}{}", newline.0, " ".repeat(indent), newline.1)))
 }
 
-/// The last line on which anything of a node begins.
+/// The last line on which a part of a node begins.
 fn last_line(node: &Node) -> u32 {
     let items = node.items().unwrap_or_default().iter().map(last_line);
     let values = node.entries().unwrap_or_default().iter().map(|e| e.key_at.line.max(last_line(&e.value)));
     items.chain(values).fold(node.at.line, u32::max)
 }
 
-/// The byte at a line and a column of characters, both from 1.
+/// Byte offset of a line and a column, both counted from 1, with columns in characters.
 fn offset(text: &str, line: u32, column: u32) -> Option<usize> {
     let mut start = 0;
     for _ in 1..line {
@@ -225,7 +225,7 @@ fn offset(text: &str, line: u32, column: u32) -> Option<usize> {
     rest.char_indices().map(|(at, _)| at).chain([rest.len()]).nth(skip).map(|at| start + at)
 }
 
-/// Bytes of the scalar that a text begins with.
+/// Length in bytes of the scalar at the beginning of a text.
 fn scalar(text: &str) -> Option<usize> {
     let first = text.chars().next()?;
     if first == '"' || first == '\'' {

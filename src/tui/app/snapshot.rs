@@ -31,12 +31,12 @@ impl Snapshot {
     }
 }
 
-/// Maximum undo steps of a scenario, and the most memory that they may take in total.
+/// Maximum number of undo steps of a scenario. Their total memory is limited by `MOST_STEP_BYTES`.
 pub(in crate::tui) const MOST_STEPS: usize = 1000;
 
 const MOST_STEP_BYTES: usize = 512 << 10;
 
-/// Drops the oldest steps beyond these limits; the latest is kept whatever its size.
+/// Drops the oldest steps beyond these limits. The latest is always kept.
 pub(in crate::tui) fn forget_oldest(past: &mut Vec<Snapshot>) {
     let (mut steps, mut bytes) = (0, 0);
     for snapshot in past.iter().rev() {

@@ -13,7 +13,7 @@ use atlas_plan::estimate::{Estimate, MetricId};
 use atlas_plan::knob::Knob;
 use atlas_plan::scenario::{Parts, Scenario};
 
-/// The panes in the order Tab goes.
+/// The panes, in the order in which Tab moves the focus.
 pub const PANES: [Pane; 4] = [Pane::Targets, Pane::Workloads, Pane::Knobs, Pane::Results];
 
 /// A pane's title.
@@ -30,7 +30,7 @@ pub fn title(pane: Pane) -> &'static str {
 /// The value being edited.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edit {
-    /// Of which knob.
+    /// The knob.
     pub knob: Knob,
     /// The text.
     pub line: Line,
@@ -77,11 +77,11 @@ pub struct Flash {
     pub entries: BTreeSet<Arc<str>>,
     /// Knobs whose value changed.
     pub knobs: BTreeSet<Knob>,
-    /// Metrics, by name, whose value changed.
+    /// Metrics whose value changed.
     pub metrics: BTreeSet<MetricId>,
 }
 
-/// A headline above the figures of the results, which can be explained too.
+/// A headline above the metrics of the results, which can be explained too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Headline {
     /// Whether it can run.
@@ -97,7 +97,7 @@ pub struct Subject {
     pub name: String,
     /// The scenario.
     pub scenario: Scenario,
-    /// Where its numbers come from.
+    /// Target, workload, profile and catalog entries of the scenario.
     pub parts: Parts,
     /// The estimate.
     pub estimate: Estimate,
@@ -116,7 +116,7 @@ pub enum Change {
     Single,
 }
 
-/// What has to be drawn.
+/// The parts of the screen that have to be redrawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stale {
     /// Everything.
@@ -133,7 +133,7 @@ pub enum Stale {
 }
 
 impl Stale {
-    /// What has to be drawn after both.
+    /// The parts that have to be redrawn after both.
     #[must_use]
     pub fn and(self, other: Stale) -> Stale {
         match (self, other) {

@@ -9,7 +9,7 @@ use atlas_assistant::offline::{self, Context};
 use atlas_config::library::Library;
 use atlas_plan::search::Gauge;
 
-/// The question with all that it is answered from.
+/// A question, with everything needed to answer it.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) library: Arc<Library>,

@@ -1,5 +1,5 @@
-//! The assistant: questions in words over the screen, answered by the engines on a thread of their own. A question behind
-//! `!` goes to the endpoint that the user configured; behind `!!` it shows what would be sent.
+//! The assistant: a pane for questions in words, which the engines answer on a separate thread. A question that starts
+//! with `!` is sent to the endpoint that the user configured; with `!!`, the request is shown instead of being sent.
 //!
 //! * this file – the state, and what keys do to it
 //! * `job` – the work
@@ -27,8 +27,8 @@ use super::message::Effect;
 use super::status::{fail, note};
 use crate::demo::Setup;
 
-/// Questions that are kept, and bytes of what the endpoint answered to them: every frame lays them out. The last is kept
-/// whatever its size.
+/// Maximum number of turns that are kept, and (`KEPT_BYTES`) their maximum size, because every frame lays them out. The
+/// last turn is always kept.
 const KEPT: usize = 100;
 const KEPT_BYTES: usize = 128 << 10;
 
@@ -37,7 +37,7 @@ pub(super) fn open(app: &mut App) {
     app.overlay = Some(Overlay::Assistant);
 }
 
-/// Opens the pane and asks.
+/// Opens the pane and asks a question.
 pub(super) fn ask(app: &mut App, text: &str) {
     open(app);
     let text = text.trim();
@@ -58,7 +58,7 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     change(&mut app.assistant.line);
 }
 
-/// Asks what is typed; with nothing typed, applies the change that the last answer proposes.
+/// Asks the typed question. If nothing is typed, applies the change that the last answer proposes.
 pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     let text = app.assistant.line.text().trim().to_owned();
     if !text.is_empty() {
@@ -77,7 +77,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     applying::take(app, setup, effects);
 }
 
-/// The question before or after the one in the line.
+/// Puts the previous or next question into the input line.
 pub(super) fn recall(app: &mut App, by: i32) {
     let conversation = &mut app.assistant;
     let last = conversation.turns.len();
@@ -95,7 +95,7 @@ pub(super) fn scroll(app: &mut App, by: i32) {
         app.assistant.scroll.min(last).saturating_add_signed(by as isize * rows.max(1) as isize).min(last);
 }
 
-/// Puts the last answer on the clipboard, with the commands that reproduce it.
+/// Copies the last answer, with the commands that reproduce it, to the clipboard.
 pub(super) fn copy(app: &mut App, effects: &mut Vec<Effect>) {
     let last = app.assistant.turns.last().map(|turn| match &turn.answer {
         Ok(reply) => format!("{}\n\n{}", turn.question, reply.text(100)),
@@ -107,7 +107,7 @@ pub(super) fn copy(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Stops the answer under way; else closes the pane.
+/// Stops the running answer, or closes the pane if there is none.
 pub(super) fn escape(app: &mut App, effects: &mut Vec<Effect>) {
     if app.queries.assistant.stop(effects) {
         if let Some(question) = app.assistant.pending.take() {
@@ -127,13 +127,13 @@ pub fn pending(app: &App) -> Option<&str> {
     app.assistant.pending.as_ref().map(|question| question.text.as_str())
 }
 
-/// Orders the answer to the question.
+/// Orders the answer to the pending question.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(question) = app.assistant.pending.clone() else { return };
     if app.queries.assistant.current() == Some(&question) {
         return;
     }
-    // What an answer that was stopped still sends goes nowhere.
+    // Text that a stopped answer still sends goes to the previous buffer, which is no longer shown.
     app.assistant.live = online::Live::default();
     app.assistant.arriving.clear();
     let (library, flags) = (Arc::clone(&app.library), app.assistant.flags.clone());
@@ -151,14 +151,14 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     queries.assistant.ask(question, &mut queries.serial, effects, |_| Ok(Arc::new(work)));
 }
 
-/// Takes what has arrived of an answer under way.
+/// Takes over the part of the running answer that has arrived.
 pub(super) fn streamed(app: &mut App) {
     if app.assistant.pending.is_some() {
         app.assistant.arriving = app.assistant.live.text();
     }
 }
 
-/// Takes the answer that arrived.
+/// Adds the answer that arrived to the conversation.
 pub(super) fn settle(app: &mut App) {
     let Some(question) = app.assistant.pending.clone() else { return };
     let answer = match (app.queries.assistant.question() == Some(&question), app.queries.assistant.answer()) {
@@ -176,7 +176,7 @@ pub(super) fn settle(app: &mut App) {
     turn(app, Turn { question: question.text, answer });
 }
 
-/// Adds a turn; its first line becomes the first that is shown.
+/// Adds a turn and scrolls to its first line.
 fn turn(app: &mut App, turn: Turn) {
     let turns = &mut app.assistant.turns;
     turns.push(turn);

@@ -1,5 +1,5 @@
-//! Questions to the endpoint that the user configured: what arrives is shown as it arrives, figures that no tool computed
-//! are listed, and nothing is sent before it was asked for.
+//! Questions to the endpoint that the user configured. The answer is shown as it arrives, numbers that no tool computed
+//! are listed, and nothing is sent without a question of the user.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,22 +7,22 @@ use atlas_assistant::endpoint::{Conversation, Event, Settings, Toolbox, ask, req
 use atlas_assistant::offline::Context;
 use atlas_plan::search::Gauge;
 
-/// A question to the endpoint and its answer.
+/// The conversation with the endpoint.
 pub type Talk = Arc<Conversation>;
 
-/// An answer of the endpoint, or what it would be asked.
+/// An answer of the endpoint, or the preview of a request to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
     /// The answer, or the request.
     pub answer: String,
-    /// Calls of tools, attempts, and where the figures come from.
+    /// Calls of tools, and where the numbers come from.
     pub remarks: Vec<String>,
     /// The conversation with this answer; `None` if nothing was sent.
     pub talk: Option<Talk>,
 }
 
 impl Said {
-    /// As text.
+    /// The answer and its remarks as text.
     #[must_use]
     pub fn text(&self) -> String {
         let remarks: String = self.remarks.iter().map(|remark| format!("\n{remark}")).collect();
@@ -30,7 +30,7 @@ impl Said {
     }
 }
 
-/// What arrives of an answer, shared with the thread that receives it.
+/// The part of an answer that has arrived, shared with the thread that receives it.
 #[derive(Debug, Clone, Default)]
 pub struct Live(Arc<Mutex<String>>);
 
@@ -41,7 +41,7 @@ impl PartialEq for Live {
 }
 
 impl Live {
-    /// What has arrived.
+    /// The text that has arrived.
     #[must_use]
     pub fn text(&self) -> String {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -52,7 +52,7 @@ impl Live {
     }
 }
 
-/// All that an endpoint is asked with.
+/// The endpoint, the conversation so far, and the buffer for the answer.
 #[derive(Debug, Clone)]
 pub(super) struct Endpoint {
     pub(super) talk: Option<Talk>,
@@ -61,7 +61,7 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Shows what would be sent.
+    /// Returns the request that would be sent.
     pub(super) fn preview(&self, question: &str, context: &Context<'_>) -> Result<Said, String> {
         let (settings, mut talk) = self.begin(context)?;
         talk.question(question);
@@ -69,7 +69,7 @@ impl Endpoint {
         Ok(Said { answer, remarks: vec!["nothing was sent; use ! instead of !! to send it".to_owned()], talk: None })
     }
 
-    /// Asks.
+    /// Sends the question and returns the answer.
     pub(super) fn ask(&self, question: &str, context: &Context<'_>, gauge: &Gauge) -> Result<Said, String> {
         let (settings, mut talk) = self.begin(context)?;
         talk.question(question);
@@ -100,7 +100,7 @@ impl Endpoint {
             Some(settings) => settings.clone(),
             None => Settings::load().map_err(|error| error.to_string())?,
         };
-        // The endpoint keeps hearing of the scenario that the user looks at.
+        // Tell the endpoint which scenario is the current one.
         let talk = match &self.talk {
             Some(talk) => talk.about(context),
             None => Conversation::begin(&settings.model, context),

@@ -17,7 +17,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Bytes of its texts; what the engines answer is short.
+    /// Size of the texts in bytes. Answers of the engines are short and not counted.
     pub(super) fn bytes(&self) -> usize {
         let answer = match &self.answer {
             Ok(Answer::Endpoint(said)) => said.answer.len() + said.remarks.iter().map(String::len).sum::<usize>(),
@@ -28,17 +28,17 @@ impl Turn {
     }
 }
 
-/// What came of a question.
+/// The answer to a question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// The engines computed it.
+    /// Computed by the engines.
     Computed(Arc<Reply>),
-    /// The endpoint gave it, or would be asked so.
+    /// Given by the endpoint, or the preview of a request to it.
     Endpoint(Arc<online::Said>),
 }
 
 impl Answer {
-    /// As text of this width.
+    /// The answer as text of this width.
     #[must_use]
     pub fn text(&self, width: usize) -> String {
         match self {
@@ -60,24 +60,24 @@ impl Answer {
 /// A question to the workers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// Counts questions: the same one can be asked again.
+    /// Serial number, so that the same question can be asked again.
     pub(in crate::tui) serial: u64,
     /// As it was typed.
     pub text: String,
-    /// The scenario that it is about where it does not say.
+    /// The scenario to which the question refers if it names none.
     pub setup: Setup,
 }
 
 /// The conversation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conversation {
-    /// What was asked and answered, oldest first.
+    /// The questions and answers, oldest first.
     pub turns: Vec<Turn>,
     /// The text.
     pub line: Line,
     /// First line of the conversation that is shown.
     pub scroll: usize,
-    /// The earlier question that is in the line: its place among the turns.
+    /// Index of the turn whose question is in the input line.
     pub(in crate::tui) recalled: Option<usize>,
     /// Flags that commands need to find the same files.
     pub flags: Vec<String>,
@@ -86,10 +86,10 @@ pub struct Conversation {
     pub(in crate::tui) serial: u64,
     /// The conversation with the endpoint, so that the next question continues it.
     pub talk: Option<online::Talk>,
-    /// The endpoint; read from the environment and its file where this is empty.
+    /// Settings of the endpoint; read from the environment and its file if unset.
     pub settings: Option<Settings>,
-    /// What arrives of an answer under way.
+    /// The text of the running answer as it arrives.
     pub(in crate::tui) live: online::Live,
-    /// As much of it as is shown.
+    /// The part of it that is shown.
     pub arriving: String,
 }

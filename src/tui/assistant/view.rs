@@ -1,4 +1,4 @@
-//! The picture of the assistant: the conversation, and the line that is typed below it.
+//! Draws the assistant: the conversation, and the input line below it.
 
 use ratatui::layout::Rect;
 
@@ -16,7 +16,7 @@ pub(super) struct Row {
     role: Role,
 }
 
-/// Columns that it takes at most.
+/// Maximum number of columns.
 const WIDEST: u16 = 110;
 
 fn area(app: &App) -> Rect {
@@ -26,7 +26,7 @@ fn area(app: &App) -> Rect {
     Rect::new((columns - width) / 2, (rows - height) / 2, width, height)
 }
 
-/// Lines of the conversation that fit.
+/// Number of lines of the conversation that fit.
 pub(super) fn room(app: &App) -> usize {
     usize::from(area(app).height.saturating_sub(4))
 }
@@ -52,7 +52,7 @@ fn turn_rows(turn: &Turn, width: usize) -> Vec<Row> {
         }
         Err(refusal) => {
             let lines = refusal.lines().flat_map(|line| {
-                // What is indented are examples, a line each.
+                // Indented lines are examples, which are not wrapped.
                 if line.starts_with(' ') { vec![line.to_owned()] } else { wrap(line, width) }
             });
             rows.extend(lines.map(|text| Row { text: escape::terminal(&text).into_owned(), role: Role::Warn }));
@@ -62,7 +62,7 @@ fn turn_rows(turn: &Turn, width: usize) -> Vec<Row> {
     rows
 }
 
-/// Text of the endpoint: escaped before anything else is done with it, and wrapped.
+/// Formats text of the endpoint: escapes it before anything else, then wraps it.
 fn foreign(text: &str, width: usize, role: Role) -> Vec<Row> {
     let lines = text.trim_end().lines().flat_map(|line| wrap(&escape::terminal(line), width));
     lines.map(|text| Row { text, role }).collect()
@@ -92,7 +92,7 @@ pub(super) fn lines(app: &App) -> Vec<Row> {
     rows
 }
 
-/// The first line of the last turn.
+/// Index of the first line of the last turn.
 pub(super) fn last_turn(app: &App) -> usize {
     let width = usize::from(area(app).width.saturating_sub(4));
     let before = app.assistant.turns.len().saturating_sub(1);

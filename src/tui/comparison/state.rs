@@ -1,4 +1,4 @@
-//! Which metrics and knobs the comparison shows.
+//! The metrics that the comparison shows.
 
 use atlas_config::Mode;
 use atlas_plan::estimate::Metric;

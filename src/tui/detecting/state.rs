@@ -17,7 +17,7 @@ pub struct State {
 pub struct Found {
     /// The targets as YAML.
     pub text: String,
-    /// How many there are.
+    /// Number of targets.
     pub targets: usize,
     /// What could not be determined, and why.
     pub open: Vec<String>,

@@ -1,4 +1,4 @@
-//! What each view has to say in a file.
+//! Contents of exported documents, by view.
 
 mod measurements;
 mod search;
@@ -16,11 +16,11 @@ use atlas_report::study::{Block, Cell, Entry, Grid, Study};
 use atlas_report::table::Align;
 use atlas_report::{explanation, tornado};
 
-/// Depth to which a derivation is described, and the width of its lines.
+/// Depth to which an explanation is rendered, and the width of its lines.
 const DERIVATION: (usize, usize) = (12, 110);
 
-/// The view on the screen as a document; `None` if there is nothing in it. `made` is the time, which a pure function
-/// does not know.
+/// The current view as a document; `None` if it is empty. `made` is the current time, which is passed in so that the
+/// function is pure.
 #[must_use]
 pub fn document(app: &App, made: &str) -> Option<Document> {
     let setup = &app.now.setup;
@@ -82,7 +82,7 @@ fn titled(title: String, blocks: Vec<Block>, rows: Grid) -> Document {
     Document { title, blocks, rows }
 }
 
-/// The answer as the screen has it: a simulation that is not there yet is left to the closed form that replaces it.
+/// The answer as shown on the screen. If its simulation is pending, the entry has the closed-form scenario.
 fn entry(answer: &Answer, setup: &Setup) -> Option<Entry> {
     let (scenario, estimate) = (answer.scenario.as_ref()?, answer.outcome.as_ref().ok()?);
     estimate.finite().ok()?;
@@ -95,7 +95,7 @@ fn entry(answer: &Answer, setup: &Setup) -> Option<Entry> {
     })
 }
 
-/// A study without entries, made by the command that makes it again.
+/// A study without entries, with the command that reproduces it.
 fn empty(app: &App, made: &str) -> Study {
     let setup = &app.now.setup;
     let mut command = "atlas report".to_owned();
@@ -111,7 +111,7 @@ fn empty(app: &App, made: &str) -> Study {
     Study { made: made.to_owned(), command, entries: Vec::new(), failed: Vec::new() }
 }
 
-/// The scenario in full, beside what its deltas are against.
+/// The full report of the scenario, beside the reference of its deltas.
 fn report(app: &App, made: &str) -> Option<Document> {
     let setup = &app.now.setup;
     let mut study = Study { entries: vec![entry(&app.answer, setup)?], ..empty(app, made) };
@@ -138,7 +138,7 @@ fn comparison(app: &App, made: &str) -> Option<Document> {
     (!study.entries.is_empty()).then(|| of_study(&study))
 }
 
-/// A study as a document; its rows are the figures of each target.
+/// A study as a document; its rows are the metrics of each target.
 fn of_study(study: &Study) -> Document {
     let names = ["target", "metric", "value", "low", "high", "unit", "fits"];
     let head = names.into_iter().map(|name| (name.to_owned(), Align::Left)).collect();

@@ -15,7 +15,7 @@ pub struct Export {
     pub line: Line,
     /// Why the file cannot be written.
     pub error: Option<String>,
-    /// The file exists and the user was warned: Enter replaces it.
+    /// Whether the file exists and the user has been warned, so that Enter replaces it.
     pub overwrite: bool,
 }
 

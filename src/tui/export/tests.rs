@@ -35,7 +35,7 @@ fn the_dialog_proposes_a_name_and_its_ending_follows_the_format() {
     assert!(dialog(&h).line.text().ends_with("_compare.html"));
     h.keys("<Up><Up>");
     assert_eq!(dialog(&h).kind(), DocumentFormat::Svg, "round to the last: a comparison is charted");
-    // Letters are the name's, not commands.
+    // Letters are typed into the name, not run as commands.
     h.keys("qx");
     assert!(dialog(&h).line.text().ends_with("svgqx"));
     h.keys("<Esc>");
@@ -50,7 +50,7 @@ fn a_file_that_is_there_is_written_over_only_when_that_is_said() {
     assert!(!export.overwrite);
     update(&mut h.app, Message::NotExported(export, "it is there".to_owned(), true));
     assert!(h.text().contains("it is there"));
-    // Another name asks anew.
+    // Another name requires another confirmation.
     h.keys("2");
     assert!(!dialog(&h).overwrite);
     h.keys("<BS><Enter>");

@@ -1,4 +1,4 @@
-//! The entry of a form as commented YAML, and the problems with it: what the files' own reader says.
+//! The entry of a form as commented YAML, and the problems that the reader of the files finds in it.
 
 use super::yaml::{decoded, yaml};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(super) fn begin(app: &App, kind: EntryKind) -> Vec<(Key, String)> {
     }
 }
 
-/// The entry.
+/// The entry as YAML.
 pub(super) fn text(app: &App, form: &Form) -> String {
     let quoted = |key: Key| yaml(form.value(key));
     let plain = |key: Key| form.value(key);
@@ -99,7 +99,7 @@ pub(super) fn text(app: &App, form: &Form) -> String {
     }
 }
 
-/// What is wrong with the entry, in a line.
+/// The first problem of the entry, in one line.
 pub(super) fn trouble(app: &App, form: &Form) -> Option<String> {
     let name = form.value(Key::Name);
     let library = &app.library;
@@ -129,7 +129,7 @@ pub(super) fn trouble(app: &App, form: &Form) -> Option<String> {
     if problems.has_errors() {
         return first(&problems);
     }
-    // What the entry names has to be there.
+    // The names in the entry must exist.
     let (target, workload) = found?;
     Parts::of(library, &target, &workload).err().and_then(|problems| first(&problems))
 }

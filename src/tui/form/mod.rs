@@ -1,10 +1,10 @@
-//! Forms for new entries: a target, a workload, a price or a profile, field by field, with the catalog's names to choose from and the errors
-//! that the files' own reader finds. Nothing is written before the change was shown.
+//! Forms for new entries: targets, workloads, prices and profiles. Fields offer the names of the catalog and show the
+//! errors that the reader of the files finds. Nothing is written before the change has been shown.
 //!
 //! * this file – the state, and what keys do to it
 //! * `entry` – the entry as commented YAML, and the problems with it
-//! * `offer`, `profile` – the same of prices and profiles
-//! * `view` – the picture
+//! * `offer`, `profile` – the same for prices and profiles
+//! * `view` – drawing
 
 pub mod state;
 
@@ -29,7 +29,7 @@ use atlas_core::plan::PriceBasis;
 use atlas_document::Origin;
 
 impl Key {
-    /// Its label.
+    /// Label of the field.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl Key {
         }
     }
 
-    /// The names that can be chosen.
+    /// The names from which the user can choose.
     fn choices(self, app: &App) -> Vec<String> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         match self {
@@ -82,13 +82,13 @@ impl Key {
     }
 }
 
-/// Opens the form for a new entry that begins as a copy of the selected one.
+/// Opens the form for a new entry, filled from the selected one.
 pub(super) fn open(app: &mut App, kind: EntryKind) {
     let fields = entry::begin(app, kind);
     begin(app, kind, fields);
 }
 
-/// Opens the form for a workload of another model than the selected one's.
+/// Opens the form for a workload with a model other than the selected one's.
 pub(super) fn open_for(app: &mut App, model: &str, tp: f64) {
     let mut fields = entry::begin(app, EntryKind::Workload);
     for (key, text) in &mut fields {
@@ -110,7 +110,7 @@ fn begin(app: &mut App, kind: EntryKind, fields: Vec<(Key, String)>) {
     app.overlay = Some(Overlay::Form(form));
 }
 
-/// Changes what is typed; the problems with the entry follows every key.
+/// Changes the text, and checks the entry after every key press.
 pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(Overlay::Form(mut form)) = app.overlay.take() else { return };
     let cursor = form.cursor;
@@ -121,7 +121,7 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     app.overlay = Some(Overlay::Form(form));
 }
 
-/// Works out what matches and what is wrong.
+/// Updates the matching names and the problem of the entry.
 fn check(app: &App, form: &mut Form) {
     form.matches = form.fields.get(form.cursor).map(|field| matches(app, field)).unwrap_or_default();
     form.trouble = entry::trouble(app, form);
@@ -136,7 +136,8 @@ fn matches(app: &App, field: &Field) -> Vec<String> {
     all.into_iter().filter(known).collect()
 }
 
-/// To another field. One whose text is part of a name of the catalog takes the first that matches.
+/// Moves to another field. If the text of the current field is part of a name of the catalog, it becomes the first
+/// matching name.
 pub(super) fn go(app: &mut App, by: i32) {
     let Some(Overlay::Form(mut form)) = app.overlay.take() else { return };
     complete(app, &mut form);
@@ -157,7 +158,7 @@ fn complete(app: &App, form: &mut Form) {
     }
 }
 
-/// The next field; on the last, the change to the file is shown.
+/// Moves to the next field; on the last one, shows the change to the file.
 pub(super) fn accept(app: &mut App) {
     let at_end = matches!(&app.overlay, Some(Overlay::Form(form)) if form.cursor + 1 >= form.fields.len());
     if !at_end {
@@ -182,7 +183,7 @@ pub(super) fn accept(app: &mut App) {
     app.overlay = Some(Overlay::WriteBack { plan: Arc::new(plan), scroll: 0 });
 }
 
-/// The file that gets the entry: the selected entry's own, else the usual one of the working directory.
+/// The file for the entry: that of the selected entry if it is the user's own, else the default one.
 fn file(app: &App, form: &Form) -> PathBuf {
     let (origin, name) = match form.kind {
         EntryKind::Profile => return app.profiles.join(format!("{}.yaml", profile::stem(form))),

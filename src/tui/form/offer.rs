@@ -1,4 +1,4 @@
-//! An offer of the price book: what an instance costs by the hour.
+//! An offer of the price book: the hourly price of an instance.
 
 use super::yaml::{decoded, yaml};
 use super::{Form, Key};
@@ -19,7 +19,7 @@ pub(super) fn begin(app: &App) -> Vec<(Key, String)> {
         (Key::Hourly, number(of.map(|target| target.cost.hourly_usd))),
         (Key::Basis, PriceBasis::OnDemand.name().to_owned()),
         (Key::Region, String::new()),
-        // Only the user knows when it was read.
+        // Only the user knows when the price was read.
         (Key::Date, String::new()),
         (Key::Source, String::new()),
     ]
@@ -45,12 +45,12 @@ pub(super) fn text(form: &Form) -> String {
     )
 }
 
-/// A date as text: a year alone would be read as a number.
+/// A date as a quoted string. A year alone would otherwise be parsed as a number.
 fn quoted(date: &str) -> String {
     serde_json::Value::from(date).to_string()
 }
 
-/// What is wrong with the offer, in a line.
+/// The first problem of the offer, in one line.
 pub(super) fn trouble(app: &App, form: &Form) -> Option<String> {
     if form.value(Key::Provider).is_empty() {
         return Some("provider: type a name".to_owned());

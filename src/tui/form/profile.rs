@@ -1,4 +1,4 @@
-//! A profile of a target: the efficiency factors of the analytical engine, where they are known without a calibration.
+//! A profile of a target: the efficiency factors of the analytical engine, if they are known without a calibration.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) fn begin(app: &App) -> Vec<(Key, String)> {
     first.chain(of(Key::Training, factors.training.all())).chain(of(Key::Serving, factors.serving.all())).collect()
 }
 
-/// The profile.
+/// The profile as YAML.
 pub(super) fn text(form: &Form) -> String {
     let factors = |key: fn(usize) -> Key| {
         let all = Factors::NAMES.iter().enumerate().map(|(at, name)| format!("{name}: {}", form.value(key(at))));
@@ -41,7 +41,7 @@ pub(super) fn stem(form: &Form) -> String {
     stem_for(form.value(Key::Target))
 }
 
-/// What is wrong with the profile, in a line.
+/// The first problem of the profile, in one line.
 pub(super) fn trouble(app: &App, form: &Form) -> Option<String> {
     let target = form.value(Key::Target);
     if let Err(problem) = app.library.target(target) {

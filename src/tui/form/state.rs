@@ -1,8 +1,8 @@
-//! Forms: their fields, and what is typed.
+//! State of forms.
 
 use crate::tui::line::Line;
 
-/// What is made.
+/// What a form creates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     /// An entry of `targets.yaml`.
@@ -15,30 +15,30 @@ pub enum EntryKind {
     Profile,
 }
 
-/// What a field is.
+/// The meaning of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
     /// The name of the entry.
     Name,
     /// A key of the catalog of accelerators.
     Accelerator,
-    /// Accelerators of a node.
+    /// Accelerators per node.
     PerNode,
     /// Nodes.
     Nodes,
-    /// Gigabits a second of an accelerator's network.
+    /// Network bandwidth per accelerator, Gbit/s.
     Network,
-    /// Dollars an hour for a node.
+    /// Price of a node, dollars per hour.
     Price,
-    /// Watts of a node.
+    /// Power of a node, W.
     Watts,
-    /// Power of the building over that of the machines.
+    /// Power usage effectiveness: power of the facility divided by that of the machines.
     Pue,
     /// Training or inference.
     Mode,
     /// A key of the catalog of models, or the path of a `config.json`.
     Model,
-    /// Prompt tokens; the sequence's length in training.
+    /// Prompt tokens; in training, the sequence length.
     Prompt,
     /// Generated tokens.
     Generate,
@@ -46,34 +46,34 @@ pub enum Key {
     Precision,
     /// Tensor-parallel ranks.
     Tp,
-    /// Requests in flight in serving, sequences of a step in training.
+    /// Concurrent requests in serving, sequences per step in training.
     Batch,
-    /// Who rents an instance out.
+    /// Provider of an instance.
     Provider,
-    /// Accelerators of an instance.
+    /// Accelerators per instance.
     Count,
-    /// Dollars an hour for an instance.
+    /// Price of an instance, dollars per hour.
     Hourly,
     /// Kind of price.
     Basis,
-    /// Where a price holds.
+    /// Region in which a price applies.
     Region,
-    /// When a price was read.
+    /// Date on which a price was read.
     Date,
-    /// Where a price was read.
+    /// Source of a price.
     Source,
     /// The target of a profile.
     Target,
-    /// An efficiency factor in training, by its place.
+    /// An efficiency factor in training, by index.
     Training(usize),
-    /// An efficiency factor in serving, by its place.
+    /// An efficiency factor in serving, by index.
     Serving(usize),
 }
 
 /// A field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// What it is.
+    /// Its meaning.
     pub key: Key,
     /// The text.
     pub line: Line,
@@ -82,20 +82,20 @@ pub struct Field {
 /// A form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
-    /// What is made.
+    /// What the form creates.
     pub kind: EntryKind,
     /// The fields.
     pub fields: Vec<Field>,
-    /// The field under the cursor.
+    /// Index of the field under the cursor.
     pub cursor: usize,
-    /// Names that match what is typed in it.
+    /// Names that match the text of that field.
     pub matches: Vec<String>,
-    /// What is wrong.
+    /// The first problem of the entry.
     pub trouble: Option<String>,
 }
 
 impl Form {
-    /// What is typed in a field.
+    /// The trimmed text of a field.
     #[must_use]
     pub fn value(&self, key: Key) -> &str {
         self.fields.iter().find(|field| field.key == key).map_or("", |field| field.line.text().trim())

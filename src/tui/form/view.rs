@@ -1,4 +1,4 @@
-//! The picture of a form.
+//! Draws a form.
 
 use ratatui::layout::Rect;
 
@@ -7,9 +7,9 @@ use crate::tui::app::App;
 use crate::tui::draw::{Canvas, wrap};
 use crate::tui::theme::Role;
 
-/// Columns of a label.
+/// Width of the labels, in columns.
 const LABEL: u16 = 24;
-/// Rows of names to choose from, and of what is wrong.
+/// Maximum number of rows for matching names, and (`TROUBLE`) for the problem.
 const MATCHES: u16 = 6;
 const TROUBLE: u16 = 3;
 
@@ -32,7 +32,7 @@ pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, form: &Form) {
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
     let label = LABEL.min(inner.width / 2);
     let mut y = inner.y;
-    // On a small screen the fields scroll, so that what is wrong is always seen.
+    // On a small screen the fields scroll, so that the problem is always visible.
     let seen = form.fields.len().min(usize::from(inner.height.saturating_sub(2))).max(1);
     let scroll = (form.cursor + 1).saturating_sub(seen);
     for (at, field) in form.fields.iter().enumerate().skip(scroll).take(seen) {
@@ -51,7 +51,7 @@ pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, form: &Form) {
     }
     y += 1;
     let (good, bad) = (canvas.role(Role::Good), canvas.role(Role::Error));
-    // A field that is yet to be typed is not wrong.
+    // An empty field is not shown as an error.
     let blank = form.fields.get(form.cursor).is_some_and(|field| field.line.text().is_empty());
     let (said, style) = match &form.trouble {
         Some(trouble) if blank => (format!("{} {trouble}", canvas.glyphs.cross), dim),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use atlas_document::parse::parse;
 use atlas_document::{Diagnostics, Node};
 
-/// A text as a YAML scalar: quoted where it could be read as something else.
+/// A text as a YAML scalar, quoted if it could be parsed as something else.
 pub(super) fn yaml(text: &str) -> String {
     let word = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
@@ -13,7 +13,7 @@ pub(super) fn yaml(text: &str) -> String {
     if word && !special { text.to_owned() } else { serde_json::Value::from(text).to_string() }
 }
 
-/// The one entry of a text.
+/// Decodes the first entry of a text.
 pub(super) fn decoded<T>(
     text: &str,
     decode: fn(&Arc<str>, &Node, &mut Diagnostics) -> Option<T>,

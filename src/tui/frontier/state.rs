@@ -1,4 +1,4 @@
-//! State of the Pareto view: what is traded, and the frontiers.
+//! State of the frontier view: the pair of metrics, and the frontiers.
 
 use crate::demo::Setup;
 use atlas_plan::estimate::Metric;
@@ -9,11 +9,11 @@ use std::sync::Arc;
 /// Settings of the view.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trading {
-    /// Index of the pair of figures among those that apply.
+    /// Index of the pair of metrics among those that apply.
     pub pair: usize,
-    /// The curve under the cursor.
+    /// Index of the curve under the cursor.
     pub curve: usize,
-    /// The point under the cursor; if unset, the one nearest to the scenario.
+    /// Index of the point under the cursor; if unset, the point nearest to the scenario.
     pub point: Option<usize>,
 }
 
@@ -22,7 +22,7 @@ pub struct Trading {
 pub struct Question {
     /// Generation of the scenario.
     pub generation: u64,
-    /// The pair of figures.
+    /// The pair of metrics.
     pub pair: &'static Pair,
     /// The targets, the selected one first.
     pub targets: Vec<Arc<str>>,
@@ -40,11 +40,11 @@ pub struct Curve {
 /// The answer: a curve for each target.
 #[derive(Debug, Clone)]
 pub struct Front {
-    /// The pair of figures.
+    /// The pair of metrics.
     pub pair: &'static Pair,
-    /// The figure of the horizontal axis.
+    /// The metric of the horizontal axis.
     pub across: &'static Metric,
-    /// The figure of the vertical axis.
+    /// The metric of the vertical axis.
     pub up: &'static Metric,
     /// The curves; targets that cannot run the workload have none.
     pub curves: Vec<Curve>,

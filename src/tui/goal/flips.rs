@@ -1,4 +1,4 @@
-//! Where rankings flip: the change of this target that makes its figure that of a marked one.
+//! Ranking flips: the changes of this target with which its metric equals that of a marked target.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use atlas_plan::search::condition::fits;
 use atlas_plan::search::goal_seek;
 use atlas_plan::search::sensitivity::Lever;
 
-/// Marked targets that are looked at.
+/// Maximum number of marked targets that are considered.
 const MOST: usize = 8;
 
-/// The points at which a figure of this target becomes that of each marked one at the same settings: by the price if that
-/// does it, else by the first knob or number of the hardware that does.
+/// Finds, for each marked target, the change of this target with which its metric equals that of the marked one at the
+/// same settings: the price if that suffices, else the first knob or hardware parameter that does.
 #[must_use]
 pub(super) fn flips(app: &App, metric: &'static Metric) -> Vec<Flip> {
     let (Some(scenario), Some(parts)) = (&app.answer.scenario, &app.answer.parts) else { return Vec::new() };
@@ -76,7 +76,7 @@ mod tests {
             assert!(hands.text().contains(&flip.text()), "{}", hands.text());
             hands.keys(&"<Down>".repeat(at)).keys("<Enter>");
             let (parts, other) = resolve(&hands.app.library, &flip.rival, &hands.app.now.setup).unwrap();
-            // The price is this target's own, so that the other one keeps the price of its files.
+            // The changed price applies to this target only; the other one keeps the price of its files.
             let files = atlas_plan::scenario::Scenario::from_files(&parts);
             let mut other = other.clone();
             other.set(Knob::HourlyUsd, &files.get(Knob::HourlyUsd), &parts).unwrap();

@@ -9,20 +9,20 @@ use std::sync::Arc;
 /// The dialog.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GoalSeek {
-    /// The figure.
+    /// The metric.
     pub metric: &'static Metric,
     /// The wanted value being typed.
     pub line: Line,
     /// The changes that reach it, or why the text is not a value.
     pub found: Result<Goal, String>,
-    /// Where this target and the marked ones change places.
+    /// Changes at which this target and a marked one swap ranks.
     pub flips: Vec<Flip>,
     /// The row under the cursor.
     pub cursor: usize,
 }
 
 impl GoalSeek {
-    /// The rows of the list: what reaches the value, then where rankings flip.
+    /// The rows of the list: the changes that reach the value, then the ranking flips.
     #[must_use]
     pub fn rows(&self) -> Vec<(&Way, Option<&Flip>)> {
         let ways = self.found.iter().flat_map(|goal| goal.ways.iter().chain(&goal.nearest)).map(|way| (way, None));
@@ -30,19 +30,19 @@ impl GoalSeek {
     }
 }
 
-/// The point at which this target and a marked one change places.
+/// The change at which this target and a marked one swap ranks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flip {
     /// The marked target.
     pub rival: Arc<str>,
-    /// Whether this target becomes the better one there; otherwise it no longer is.
+    /// Whether this target becomes the better one; otherwise it becomes the worse one.
     pub passes: bool,
     /// The change of this target.
     pub way: Way,
 }
 
 impl Flip {
-    /// What happens there.
+    /// Describes the flip.
     #[must_use]
     pub fn text(&self) -> String {
         if self.passes { format!("passes {}", self.rival) } else { format!("falls behind {}", self.rival) }

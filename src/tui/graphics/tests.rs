@@ -59,7 +59,7 @@ fn chart() -> Chart {
     Chart { area: Rect::new(4, 2, 20, 5), curves: vec![curve] }
 }
 
-/// The keys of each command of the protocol, and the data of all together.
+/// The control keys of each command of the protocol, and the concatenated data.
 fn commands(bytes: &[u8]) -> (Vec<String>, String) {
     let text = std::str::from_utf8(bytes).unwrap();
     let all = text.split("\x1b_G").skip(1).map(|rest| rest.split_once("\x1b\\").unwrap().0);
@@ -68,7 +68,7 @@ fn commands(bytes: &[u8]) -> (Vec<String>, String) {
     (keys.into_iter().map(str::to_owned).collect(), data.concat())
 }
 
-/// The bytes that base64 stands for.
+/// Decodes base64.
 fn decoded(text: &str) -> Vec<u8> {
     let sextet = |byte: u8| (0..64).find(|n| base64(&[n << 2]).as_bytes()[0] == byte).unwrap();
     let bits = |group: &[u8]| {
@@ -115,7 +115,7 @@ fn bytes_are_sent_only_when_a_chart_changes_or_the_screen_was_cleared() {
     assert!(placed(&again) && deleted(&again), "a cleared screen has lost its images");
     let gone = images.show(Some(Vec::new()), false, None);
     assert!(hidden(&gone) && !placed(&gone));
-    // What is shown again needs no pixels.
+    // An image that is shown again is sent without its pixels.
     let back = images.show(Some(vec![chart()]), false, None);
     assert_eq!(commands(&back).0, ["a=p,i=6386796,p=1,c=20,r=5,z=-1,C=1,q=2"]);
     // Another chart has an image of its own, until all are taken.
@@ -153,7 +153,7 @@ fn a_long_image_is_sent_in_pieces_that_the_protocol_allows() {
     assert!(info.width * info.height <= 1_000_000, "{}x{}", info.width, info.height);
 }
 
-/// The application in such a terminal, in a view.
+/// The application in a terminal with these graphics, after these keys.
 fn shown(graphics: Graphics, keys: &str) -> Hands {
     let mut hands = Hands::of(&Sources::built_in());
     hands.app.graphics = graphics;

@@ -5,18 +5,18 @@ use atlas_plan::estimate::METRICS;
 use atlas_plan::estimate::Metric;
 use std::sync::Arc;
 
-/// A scenario on the way.
+/// A scenario of the history.
 #[derive(Debug, Clone)]
 pub struct Point {
-    /// Steps of redo that lead there; negative for undo.
+    /// Number of redo steps that lead to it; negative for undo.
     pub step: i32,
     /// The scenario.
     pub setup: Setup,
     /// Whether it can run.
     pub fits: bool,
-    /// Whether no simulation will change its figures.
+    /// Whether its metrics are final, because no simulation is pending.
     pub(in crate::tui) settled: bool,
-    /// Its figures, in the order of [`METRICS`].
+    /// Values of its metrics, in the order of [`METRICS`].
     pub(in crate::tui) values: Vec<Option<f64>>,
 }
 

@@ -1,18 +1,18 @@
-//! The edits of a scenario as a row of points, each with its figures: what undo and redo move along.
+//! The history: the edits of a scenario as a sequence of points with their metrics. Undo and redo move along it.
 
 use super::state::Point;
 
 use crate::tui::app::{App, Setup, Snapshot};
 use atlas_plan::estimate::METRICS;
 
-/// Maximum points on either side of the scenario.
+/// Maximum number of points on either side of the current scenario.
 const MOST: usize = 60;
-/// Maximum points that are named.
+/// Maximum number of named points.
 pub const MOST_NAMED: usize = 64;
 
 impl App {
-    /// The points, oldest first: one for each scenario that differs from the one before. Figures of `former` points are
-    /// taken over.
+    /// The points, oldest first: one for each scenario that differs from the one before. Values of unchanged points are
+    /// taken from `former`.
     #[must_use]
     pub(in crate::tui) fn points_of_history(&self, former: &[Point]) -> Vec<Point> {
         points(self, former)
@@ -27,7 +27,7 @@ fn points(app: &App, former: &[Point]) -> Vec<Point> {
     let mut all: Vec<(i32, &Snapshot)> = Vec::new();
     for (step, snapshot) in past.into_iter().rev().chain([(0, &app.now)]).chain(future) {
         match all.last_mut() {
-            // Marks and names change no figure; the scenario on the screen stands for its equals.
+            // Marks and names do not change metrics, so equal neighbors are merged; the current scenario keeps step 0.
             Some((last, known)) if known.setup == snapshot.setup => {
                 if *last != 0 {
                     *last = step;

@@ -8,19 +8,19 @@ use crate::tui::panels::state::Panel::{Fits, History, Launch, Releases, Watch};
 /// A row of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Binding {
-    /// The modes it holds in.
+    /// The modes in which it applies.
     pub modes: &'static [Mode],
     /// The keys, as the help writes them: `j`, `Ctrl-R`, `Shift-Tab`, `→`; `vd` is `d` after `v`.
     pub keys: &'static [&'static str],
-    /// What they do.
+    /// Their action.
     pub action: Action,
     /// One line for the help.
     pub help: &'static str,
-    /// A word for the footer, where it is worth a place there.
+    /// Short text for the footer, if it is shown there.
     pub hint: Option<&'static str>,
 }
 
-/// Modes, those of all views among them.
+/// A list of modes, including those of all views.
 macro_rules! and_views {
     ($($before:ident),*; $($after:ident),*) => {
         &[
@@ -33,11 +33,11 @@ macro_rules! and_views {
 const PANES: &[Mode] = &[Targets, Workloads, Knobs, Results];
 const VIEWS: &[Mode] = and_views!(;);
 const SCREENS: &[Mode] = and_views!(Targets, Workloads, Knobs, Results;);
-/// What works on every screen and is listed after `v` or `t`, too.
+/// Modes of actions that work on every screen and are also listed after `v` or `t`.
 const AFTER_V: &[Mode] = and_views!(Targets, Workloads, Knobs, Results; AfterV);
 const AFTER_T: &[Mode] = and_views!(Targets, Workloads, Knobs, Results; AfterT);
 const LISTS: &[Mode] = and_views!(Targets, Workloads, Knobs, Results; Helping, Choosing, Confirming, Detecting);
-/// Views whose rows a filter can choose among; there the finder has another key than in [`FINDS`].
+/// Views whose rows can be filtered. The finder has another key there than in [`FINDS`].
 const TABLES: &[Mode] = &[Compare, Advice, Problems, Schedule, Panel(History), Panel(Fits)];
 const FINDS: &[Mode] = &[
     Targets,

@@ -1,8 +1,8 @@
-//! A mode: where the bindings of keys differ.
+//! A mode: the state that determines which keys are bound.
 
 use crate::tui::panels::state::Panel;
 
-/// A mode: where the bindings of keys differ.
+/// A mode: the state that determines which keys are bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// The list of targets has the focus.
@@ -19,53 +19,53 @@ pub enum Mode {
     Asking,
     /// The side-by-side comparison.
     Compare,
-    /// Where time and memory go.
+    /// The breakdown of time and memory.
     Breakdown,
-    /// A figure over one or two knobs.
+    /// A metric over one or two knobs.
     Sweep,
-    /// Pareto frontier between two figures.
+    /// The Pareto frontier of two metrics.
     Frontier,
-    /// What matters most.
+    /// The sensitivity to knobs and hardware parameters.
     Sensitivity,
     /// A goal, constraints, and the best knobs.
     Optimum,
     /// A bound is being typed.
     Bounding,
-    /// What happens when.
+    /// The timeline of a simulation.
     Timeline,
     /// Advice.
     Advice,
-    /// Where a figure comes from.
+    /// The equations and inputs of a metric.
     Explain,
     /// The table of phases.
     Schedule,
     /// Problems in files.
     Problems,
-    /// How two scenarios differ.
+    /// The differences between two scenarios.
     Diff,
-    /// A line is being typed at the foot of the screen.
+    /// A line is being typed at the bottom of the screen.
     Prompting,
     /// Measured rows beside predictions.
     Measurements,
     /// A job, the history, or files.
     Panel(Panel),
-    /// The view is on its way to a file.
+    /// The export dialog is open.
     Exporting,
-    /// Filling a form in.
+    /// A form is being filled in.
     Filling,
     /// A value is being typed.
     Editing,
     /// A wanted value is being typed.
     Seeking,
-    /// A question in words is being typed.
+    /// A question to the assistant is being typed.
     Conversing,
-    /// Detection waits for the user to agree.
+    /// The detection awaits the user's confirmation.
     Detecting,
     /// The finder is open.
     Finding,
     /// The palette of commands is open.
     Commanding,
-    /// A change to a file is shown before it is made.
+    /// A change to a file awaits confirmation.
     Confirming,
     /// The help is open.
     Helping,
@@ -75,7 +75,7 @@ pub enum Mode {
     Touring,
     /// `v` was pressed: the next key chooses a view.
     AfterV,
-    /// `t` was pressed: the next key does something with tabs.
+    /// `t` was pressed: the next key chooses a command for tabs.
     AfterT,
 }
 
@@ -167,7 +167,7 @@ impl Mode {
         }
     }
 
-    /// The key that was pressed before, if the mode is that of a second key.
+    /// The first key of the sequence, if the mode handles the second one.
     #[must_use]
     pub fn first_key(self) -> Option<&'static str> {
         match self {
@@ -177,7 +177,7 @@ impl Mode {
         }
     }
 
-    /// Whether keys type text here, so that only those with a modifier or a name are commands.
+    /// Whether keys type text in this mode, so that only keys with a modifier or a name are commands.
     #[must_use]
     pub fn types(self) -> bool {
         matches!(

@@ -1,4 +1,4 @@
-//! State of the measurements: the rows, and a proposed correction.
+//! State of the measurements: the rows, and a proposed calibration.
 
 use atlas_evidence::calibrate::Observation;
 use atlas_evidence::calibrate::Outcome;
@@ -8,14 +8,14 @@ use std::cell::OnceCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What was read, and what follows from it.
+/// The measurements that were read, and the results derived from them.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
     /// The rows.
     pub rows: Arc<Vec<Observation>>,
-    /// What could not be read.
+    /// Errors found while reading.
     pub problems: Vec<String>,
-    /// Rows beside predictions of the scenario's target, computed when they are looked at.
+    /// Rows with predictions for the scenario's target, computed when first needed.
     pub(in crate::tui) judged: OnceCell<Vec<Judged>>,
     /// A proposed calibration.
     pub proposal: Option<Arc<Proposal>>,
@@ -24,15 +24,15 @@ pub struct Measured {
 /// A proposed calibration.
 #[derive(Debug, Clone)]
 pub struct Proposal {
-    /// What was found.
+    /// The outcome of the calibration.
     pub outcome: Outcome,
     /// The profile that it started from.
     pub start: Start,
     /// Vendor of the target.
     pub vendor: String,
-    /// Where it would be written.
+    /// Path of the profile to be written.
     pub path: PathBuf,
-    /// Whether a profile exists there.
+    /// Whether a profile at that path is replaced.
     pub replaces: bool,
 }
 
@@ -43,7 +43,7 @@ impl PartialEq for Proposal {
 }
 
 impl Measured {
-    /// New content of the files.
+    /// Replaces the measurements by newly read ones.
     pub fn read(&mut self, rows: Arc<Vec<Observation>>, problems: Vec<String>) {
         (self.rows, self.problems) = (rows, problems);
         self.stale();

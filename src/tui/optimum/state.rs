@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct Seeking {
     /// Index of the objective among those that apply.
     pub objective: usize,
-    /// The user's own bounds by their metric, `None` if a default was removed. Defaults hold otherwise.
+    /// Bounds set by the user, by metric; `None` if the user removed the default. Other metrics have their defaults.
     pub bounds: BTreeMap<MetricId, Option<Condition>>,
     /// Whether accelerators may stay idle.
     pub idle: bool,
@@ -21,7 +21,7 @@ pub struct Seeking {
     pub typing: Option<(Line, Option<String>)>,
 }
 
-/// A question to the workers.
+/// The query of the view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     /// Generation of the scenario.
@@ -36,17 +36,17 @@ pub struct Question {
     pub idle: bool,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Debug, Clone)]
 pub struct Found {
     /// The answer of the search.
     pub optimum: Optimum,
-    /// The best and its runners-up, each with the setup that leads there.
+    /// The best candidate and its runners-up, each with its setup.
     pub candidates: Vec<(Setup, Candidate)>,
-    /// Side effects of the best candidate that were not asked about.
+    /// Warnings about side effects of the best candidate.
     pub warnings: Vec<String>,
     /// The default bounds that were kept or dropped, in words.
     pub defaults: String,
-    /// Of which target and workload.
+    /// The setup at which the search started.
     pub of: Setup,
 }

@@ -1,15 +1,15 @@
-//! State of the curve beside the results.
+//! State of the outlook.
 
 use crate::tui::sweeping::state::Question;
 use atlas_plan::knob::Knob;
 
-/// The question to ask.
+/// State of the outlook.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outlook {
     /// The knob that was changed last.
     pub changed: Option<Knob>,
-    /// The question to ask when the timer ends.
+    /// The query to start when the timer expires.
     pub(in crate::tui) wanted: Option<Question>,
-    /// Counts timers: only the last one asks.
+    /// Serial number of the last timer. Only this one starts a query.
     pub(in crate::tui) serial: u64,
 }

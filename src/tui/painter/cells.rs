@@ -1,13 +1,13 @@
-//! Writes text into cells.
+//! Writes text into the cells of a buffer.
 
 use ratatui::buffer::{Buffer, Cell, CellWidth};
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 
-/// How many columns a text takes.
+/// Display width of text.
 pub trait TextWidth {
-    /// Columns on the screen.
+    /// Number of columns.
     fn width(&self) -> usize;
 }
 
@@ -19,12 +19,12 @@ impl TextWidth for str {
     }
 }
 
-/// Whether a text is printable ASCII: a byte a column.
+/// Whether the text is printable ASCII, so that each byte takes one column.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// How many columns a symbol takes.
+/// Number of columns of a symbol.
 pub(crate) fn width_of(symbol: &str) -> u16 {
     match symbol.as_bytes() {
         // Nearly all are printable ASCII, and of the rest most are lines and blocks: U+2500 to U+25BF.
@@ -33,8 +33,9 @@ pub(crate) fn width_of(symbol: &str) -> u16 {
     }
 }
 
-/// Writes a text that fits and needs no segmentation: printable ASCII, a byte a cell, or one narrow character. That is
-/// nearly all there is on a screen. Returns how many cells were written; `None` if it is no such text, and nothing was.
+/// Writes text that fits and needs no segmentation: printable ASCII, or a single narrow character. Nearly all text on a
+/// screen is of this kind. Returns the number of cells written, or `None` if the text is of another kind and nothing
+/// was written.
 #[inline(never)]
 pub fn write(buffer: &mut Buffer, (x, y): (u16, u16), width: u16, text: &str, style: Style) -> Option<u16> {
     let area = buffer.area;
@@ -69,8 +70,9 @@ pub fn write(buffer: &mut Buffer, (x, y): (u16, u16), width: u16, text: &str, st
     u16::try_from(count).ok()
 }
 
-/// Whether a character takes one column and joins no other: printable ASCII, Latin letters and signs, dashes and quotes,
-/// arrows, mathematical operators, lines, blocks, plain shapes and braille. A test compares them with the Unicode rules.
+/// Whether a character takes one column and does not combine with its neighbors: printable ASCII, Latin letters and
+/// signs, dashes and quotes, arrows, mathematical operators, lines, blocks, plain shapes and braille. A test compares
+/// this with the Unicode rules.
 fn is_simple(c: char) -> bool {
     matches!(c,
         ' '..='~'
@@ -80,7 +82,7 @@ fn is_simple(c: char) -> bool {
         | '\u{2200}'..='\u{22ff}' | '\u{2500}'..='\u{25a9}' | '\u{2800}'..='\u{28ff}')
 }
 
-/// One narrow symbol in every cell of an area.
+/// Fills every cell of an area with a narrow symbol.
 #[inline(never)]
 pub fn fill(buffer: &mut Buffer, area: Rect, symbol: &str, style: Style) {
     for row in rows(buffer, area) {
@@ -90,21 +92,21 @@ pub fn fill(buffer: &mut Buffer, area: Rect, symbol: &str, style: Style) {
     }
 }
 
-/// Empties an area, and gives it a style.
+/// Clears an area and sets its style.
 #[inline(never)]
 pub fn clear(buffer: &mut Buffer, area: Rect, style: Style) {
     let mut blank = Cell::EMPTY;
     blank.set_style(style);
     for row in rows(buffer, area) {
         for cell in row {
-            // Quicker than a clone, which is prepared for long symbols.
+            // Faster than a clone, which must handle long symbols.
             *cell = Cell::EMPTY;
             (cell.fg, cell.bg, cell.modifier) = (blank.fg, blank.bg, blank.modifier);
         }
     }
 }
 
-/// Patches the style of an area and keeps its symbols.
+/// Patches the style of an area without changing its symbols.
 #[inline(never)]
 pub fn tint(buffer: &mut Buffer, area: Rect, style: Style) {
     for row in rows(buffer, area) {
@@ -126,7 +128,7 @@ fn rows(buffer: &mut Buffer, area: Rect) -> impl Iterator<Item = &mut [Cell]> {
     lines.filter_map(move |line| line.get_mut(columns.clone()))
 }
 
-/// Whether two cells look the same; the first shows this symbol. Most of the style of a blank is invisible.
+/// Whether two cells look the same; `symbol` is that of `a`. Most of the style of a blank is invisible.
 #[inline(always)]
 pub(crate) fn looks_same(a: &Cell, symbol: &str, b: &Cell) -> bool {
     if !same_color(a.bg, b.bg) || !same_symbol(symbol, b.symbol()) {
@@ -141,7 +143,7 @@ pub(crate) fn looks_same(a: &Cell, symbol: &str, b: &Cell) -> bool {
         && (!a.modifier.intersects(ON_BLANK) || a.fg == b.fg)
 }
 
-/// Compares colors. Most are unset or 24-bit, and calling the derived comparison for those is slow.
+/// Compares colors. Most are unset or 24-bit; the derived comparison is slow for those.
 #[inline(always)]
 fn same_color(a: Color, b: Color) -> bool {
     match (a, b) {
@@ -151,7 +153,7 @@ fn same_color(a: Color, b: Color) -> bool {
     }
 }
 
-/// Compares symbols. Nearly all are one byte, for which a call to compare memory would be slow.
+/// Compares symbols. Nearly all are one byte, for which a call to `memcmp` is slow.
 #[inline(always)]
 fn same_symbol(a: &str, b: &str) -> bool {
     match (a.as_bytes(), b.as_bytes()) {
@@ -167,7 +169,7 @@ pub(crate) const ON_BLANK: Modifier = Modifier::REVERSED
     .union(Modifier::RAPID_BLINK)
     .union(Modifier::CROSSED_OUT);
 
-/// Whether a cell looks like one that was just erased.
+/// Whether a cell looks as if it had just been erased.
 pub(crate) fn is_erased(cell: &Cell) -> bool {
     cell.bg == Color::Reset && cell.symbol() == " " && !cell.modifier.intersects(ON_BLANK)
 }

@@ -1,18 +1,18 @@
-//! How many colors the terminal shows, and the nearest one it has.
+//! Color depth of the terminal, and the nearest color at a given depth.
 //!
-//! The depth comes from the environment alone: asking the terminal costs a round trip over SSH, and a late answer
-//! leaks into the input as garbage.
+//! The depth is derived from the environment only. Querying the terminal costs a round trip over SSH, and a late reply
+//! appears as garbage in the input.
 
 use ratatui::style::Color;
 
-/// How many colors may be sent.
+/// Color depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum ColorDepth {
     /// None: bold, dim, underline and reverse only.
     Mono,
-    /// The terminal's own sixteen.
+    /// The 16 ANSI colors.
     Ansi16,
-    /// The 6×6×6 cube and the gray ramp of xterm besides.
+    /// The 16 ANSI colors, the 6×6×6 cube and the gray ramp of xterm.
     #[default]
     Ansi256,
     /// 24 bits.
@@ -20,9 +20,9 @@ pub enum ColorDepth {
 }
 
 impl ColorDepth {
-    /// The depth that the environment states, through `lookup` so that it can be tested: a non-empty `NO_COLOR` or a terminal
-    /// called `dumb` means none; `COLORTERM=truecolor|24bit` or a `-direct` terminal means 24 bits; otherwise the name
-    /// of the terminal decides.
+    /// Returns the color depth according to the environment variables, which are read through `lookup` so that this can
+    /// be tested. A non-empty `NO_COLOR` or the terminal `dumb` means no colors; `COLORTERM=truecolor|24bit` or a
+    /// `-direct` terminal means 24 bits; otherwise the name of the terminal decides.
     #[must_use]
     pub fn detect(lookup: impl Fn(&str) -> Option<String>) -> ColorDepth {
         let value = |name: &str| lookup(name).unwrap_or_default();
@@ -31,12 +31,12 @@ impl ColorDepth {
         {
             return ColorDepth::Mono;
         }
-        // Without their 24-bit sequences these render garbage whatever COLORTERM was forwarded by ssh.
+        // These terminals have no 24-bit colors and would render garbage, even if ssh has forwarded COLORTERM.
         let own_palette_only = ["linux", "vt", "ansi", "cons", "wsvt", "sun", "xterm-16color"];
         if own_palette_only.iter().any(|name| term.starts_with(name)) {
             return if term.starts_with("vt") { ColorDepth::Mono } else { ColorDepth::Ansi16 };
         }
-        // GNU screen takes the parts of a 24-bit sequence for attributes, and passes COLORTERM on all the same.
+        // GNU screen interprets the parts of a 24-bit sequence as attributes, but still forwards COLORTERM.
         let screen = !value("STY").is_empty() && value("TMUX").is_empty();
         let colorterm = value("COLORTERM").to_ascii_lowercase();
         if screen {
@@ -51,7 +51,7 @@ impl ColorDepth {
         if term.ends_with("-16color") || term.ends_with("-8color") {
             return ColorDepth::Ansi16;
         }
-        // Every terminal program of the last two decades has the cube, also when it only says `xterm` or `screen`.
+        // Every terminal emulator of the last two decades supports the cube, even if TERM is only `xterm` or `screen`.
         ColorDepth::Ansi256
     }
 
@@ -66,8 +66,8 @@ impl ColorDepth {
         }
     }
 
-    /// The nearest color of this depth. Colors of the cube are never mapped to the terminal's own sixteen, whose appearance
-    /// is the user's choice.
+    /// Returns the nearest color at this depth. Colors of the cube are never mapped to the 16 ANSI colors, because
+    /// users can change those.
     #[must_use]
     pub fn nearest(self, color: Color) -> Color {
         match (self, color) {
@@ -84,7 +84,7 @@ impl ColorDepth {
     }
 }
 
-/// The sixteen names with xterm's values, which quantization assumes.
+/// The 16 ANSI color names with xterm's values, which quantization assumes.
 const ANSI: [(&str, Color, [u8; 3]); 16] = [
     ("black", Color::Black, [0, 0, 0]),
     ("red", Color::Red, [205, 0, 0]),
@@ -104,12 +104,12 @@ const ANSI: [(&str, Color, [u8; 3]); 16] = [
     ("bright-white", Color::White, [255, 255, 255]),
 ];
 
-/// Every name that [`parse`] knows, for "did you mean".
+/// Returns all names that [`parse`] accepts, for "did you mean".
 pub fn names() -> impl Iterator<Item = &'static str> {
     ANSI.iter().map(|(name, ..)| *name).chain(["default", "gray", "grey"])
 }
 
-/// A color as a theme writes it: `#rrggbb`, `#rgb`, an ANSI name (`red`, `bright-blue`), `default`, or 0–255.
+/// Parses a color of a theme: `#rrggbb`, `#rgb`, an ANSI name (`red`, `bright-blue`), `default`, or 0–255.
 #[must_use]
 pub fn parse(text: &str) -> Option<Color> {
     let text = text.trim();
@@ -141,7 +141,7 @@ fn parse_hex(hex: &str) -> Option<Color> {
     Some(Color::Rgb(r, g, b))
 }
 
-/// Red, green and blue of a color, with xterm's values for the sixteen names; `None` for the terminal's own.
+/// Returns red, green and blue of a color, with xterm's values for the 16 ANSI colors; `None` for the default color.
 #[must_use]
 pub fn rgb(color: Color) -> Option<[u8; 3]> {
     match color {
@@ -152,7 +152,7 @@ pub fn rgb(color: Color) -> Option<[u8; 3]> {
     }
 }
 
-/// The values of the cube (steps 0, 95, 135, 175, 215, 255) and of the ramp, which are the same in all terminals.
+/// Returns the color of an index. Cube (steps 0, 95, 135, 175, 215, 255) and ramp are the same in all terminals.
 fn indexed_rgb(index: u8) -> [u8; 3] {
     match index {
         0..=15 => ANSI.get(usize::from(index)).map_or([0; 3], |(.., looks)| *looks),
@@ -181,7 +181,7 @@ fn nearest_by<T>(wanted: Lab, candidates: impl Iterator<Item = (T, [u8; 3])>) ->
         .map(|(_, what)| what)
 }
 
-/// Björn Ottosson's Oklab: equal distances look equally different, which RGB distances do not.
+/// Color in Björn Ottosson's Oklab color space, where equal distances look equally different. RGB distances do not.
 #[derive(Clone, Copy)]
 struct Lab([f32; 3]);
 
@@ -236,7 +236,7 @@ mod tests {
             depth(&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), ("NO_COLOR", "1")]),
             ColorDepth::Mono
         );
-        // By the convention an empty NO_COLOR does not count.
+        // By convention, an empty NO_COLOR has no effect.
         assert_eq!(depth(&[("TERM", "xterm-256color"), ("NO_COLOR", "")]), ColorDepth::Ansi256);
     }
 

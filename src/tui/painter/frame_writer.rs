@@ -1,73 +1,75 @@
-//! One frame, one write.
+//! Sends each frame with a single write.
 //!
-//! Over SSH every `write(2)` may become a packet, and a terminal that paints between two of them shows half a frame.
-//! So a frame is collected here first, then sent in one piece, or not at all when it holds nothing. One that a terminal
-//! may read in two is sent between the marks of a synchronized update.
+//! Over SSH every `write(2)` may become a packet, and a terminal that redraws between two packets shows half a frame. A
+//! frame is therefore buffered and sent with one write, or not at all if it is empty. A frame that a terminal may read
+//! in parts is wrapped in a synchronized update.
 
 use std::io::{self, Write};
 
-/// Opens a synchronized update; terminals that do not know the mode ignore it.
+/// Begins a synchronized update. Terminals without support for it ignore the sequence.
 const SYNC_BEGIN: &[u8] = b"\x1b[?2026h";
-/// Closes a synchronized update: the terminal shows the frame now.
+/// Ends a synchronized update: the terminal shows the frame.
 const SYNC_END: &[u8] = b"\x1b[?2026l";
 
-/// Frames of at least this many bytes have the marks. Shorter ones fit into one packet (every path carries 536 bytes of TCP
-/// payload, RFC 9293, section 3.7.1) and into the 4096 bytes that a pseudo-terminal passes on at once.
+/// Frames of at least this many bytes are sent as a synchronized update. Shorter ones fit into one packet (every path
+/// carries 536 bytes of TCP payload, RFC 9293, section 3.7.1) and into the 4096 bytes that a pseudo-terminal passes on
+/// at once.
 const SYNC_FROM: usize = 512;
 
-/// A [`Write`] that collects a frame until [`commit`](FrameWriter::commit) sends it to `W` with one `write_all`.
+/// A [`Write`] that buffers a frame until [`commit`](FrameWriter::commit) sends it to `W` with one `write_all`.
 ///
-/// [`flush`](Write::flush) does nothing on purpose: whoever draws may flush in the middle of a frame, and only the
-/// end of the frame is worth a system call.
+/// [`flush`](Write::flush) does nothing, because drawing code may flush in the middle of a frame. Only the end of a
+/// frame is worth a system call.
 #[derive(Debug)]
 pub struct FrameWriter<W> {
     out: W,
-    /// Bytes that go ahead of the frame, [`SYNC_BEGIN`], and the frame.
+    /// Bytes sent before the frame, [`SYNC_BEGIN`], and the frame.
     bytes: Vec<u8>,
     /// Index of the frame in `bytes`.
     begin: usize,
-    /// Bytes that follow the frame, within its marks.
+    /// Bytes sent after the frame, within the synchronized update.
     behind: Vec<u8>,
     sent: u64,
 }
 
 impl<W: Write> FrameWriter<W> {
-    /// A writer with an empty frame in front of `out`.
+    /// Creates a writer to `out` with an empty frame.
     pub fn new(out: W) -> FrameWriter<W> {
         let mut bytes = Vec::with_capacity(16 * 1024);
         bytes.extend_from_slice(SYNC_BEGIN);
         FrameWriter { out, bytes, begin: SYNC_BEGIN.len(), behind: Vec::new(), sent: 0 }
     }
 
-    /// The frame so far, without the synchronized-update marks.
+    /// Returns the frame so far, without the synchronized-update sequences.
     #[must_use]
     pub fn pending(&self) -> &[u8] {
         self.bytes.get(self.begin..).unwrap_or_default()
     }
 
-    /// The frame, for encoders that append to a vector. They must not change its present content.
+    /// Returns the frame for encoders that append to a vector. They must not change its present content.
     pub(crate) fn frame_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// Sends `bytes` in the same write as the next frame, before its marks: mode switches are no part of the picture.
+    /// Sends `bytes` in the same write as the next frame, before the synchronized update. For mode switches.
     pub fn push_ahead(&mut self, bytes: &[u8]) {
         let place = self.begin - SYNC_BEGIN.len();
         self.bytes.splice(place..place, bytes.iter().copied());
         self.begin += bytes.len();
     }
 
-    /// Sends `bytes` behind the next frame, within its marks: images stand on what the frame has cleared.
+    /// Sends `bytes` after the next frame, within the synchronized update. For images, which are drawn over cells that
+    /// the frame has cleared.
     pub fn push_behind(&mut self, bytes: &[u8]) {
         self.behind.extend_from_slice(bytes);
     }
 
-    /// Sends the frame and starts an empty one; returns how many bytes went out. An empty frame sends nothing.
+    /// Sends the frame and starts an empty one. Returns the number of bytes sent, which is 0 for an empty frame.
     ///
     /// # Errors
     ///
-    /// Errors of the underlying writer. The frame is dropped then too: half of it may have been sent, and the
-    /// caller has to repaint anyway.
+    /// Returns the error of the underlying writer. The frame is then dropped too: part of it may have been sent, and
+    /// the caller has to repaint anyway.
     pub fn commit(&mut self) -> io::Result<usize> {
         self.bytes.append(&mut self.behind);
         if self.pending().len() < SYNC_FROM {
@@ -83,28 +85,28 @@ impl<W: Write> FrameWriter<W> {
         Ok(length)
     }
 
-    /// Drops what was collected and not sent.
+    /// Drops everything that was buffered and not sent.
     pub fn discard(&mut self) {
         self.bytes.clear();
-        // An image may have been large.
+        // Frees the memory of a large image.
         self.behind = Vec::new();
         self.bytes.extend_from_slice(SYNC_BEGIN);
         self.begin = SYNC_BEGIN.len();
     }
 
-    /// All bytes sent so far, for a status line or a test of the budget.
+    /// Total number of bytes sent, for the status line and for tests of the output size.
     #[must_use]
     pub fn bytes_sent(&self) -> u64 {
         self.sent
     }
 
-    /// The inner writer.
+    /// Returns the inner writer.
     #[must_use]
     pub fn get_ref(&self) -> &W {
         &self.out
     }
 
-    /// The inner writer, to write outside of frames.
+    /// Returns the inner writer, for output outside of frames.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out
     }

@@ -1,5 +1,5 @@
-//! Output to the terminal: text into the cells of a buffer ([`cells`]), and the buffer onto the terminal with few bytes
-//! and one write ([`paint`]), in the available colors ([`color`]).
+//! Output to the terminal: writes text into the cells of a buffer ([`cells`]), and the buffer to the terminal with few
+//! bytes and one write ([`paint`]), in the available colors ([`color`]).
 
 pub mod cells;
 pub mod color;

@@ -1,14 +1,15 @@
-//! A ratatui buffer on the terminal, with as few bytes as is reasonable.
+//! Writes a ratatui buffer to the terminal with few bytes.
 //!
-//! ratatui's own backends write each changed cell as it comes: an absolute move where cells are not neighbors,
-//! colors as `38;5;n`, two resets a frame, and cursor commands even when nothing changed. The painter compares the
-//! whole picture with a copy of what the terminal shows. Knowing the cells between two changes it can rewrite them
-//! where that is shorter than a jump, erase the tail of a line with three bytes, leave out changes that cannot be seen,
-//! and send **nothing** when nothing changed. A frame is encoded in two orders, row by row and color by color, and the
-//! shorter is sent: where much changes, jumping to the next text of the same color costs less than changing it. It
-//! never asks the terminal anything; it also has the last word on color depth, so that no theme can send what the
-//! terminal or `NO_COLOR` forbids, and on control characters, so that no text from a file can reach the terminal as a
-//! command.
+//! ratatui's own backends write each changed cell separately: an absolute move where cells are not adjacent, colors as
+//! `38;5;n`, two resets per frame, and cursor commands even if nothing changed. The painter compares the whole picture
+//! with a copy of what the terminal shows. It rewrites the cells between two changes where that is shorter than a jump,
+//! erases the rest of a line with three bytes, leaves out invisible changes, and sends **nothing** if nothing changed.
+//! A frame is encoded in two orders, row by row and color by color, and the shorter encoding is sent: with many
+//! changes, jumping to the next text of the same color takes fewer bytes than changing the color.
+//!
+//! The painter never queries the terminal. It also enforces the color depth, so that no theme can send what the
+//! terminal or `NO_COLOR` forbids, and removes control characters, so that no text from a file can reach the terminal
+//! as a command.
 
 mod encoder;
 
@@ -24,7 +25,7 @@ use crate::tui::painter::frame_writer::FrameWriter;
 use crate::tui::painter::pen::Pen;
 use encoder::{Encoder, Piece, State, Work};
 
-/// From this many changed cells on, the order by colors is tried.
+/// Minimum number of changed cells for which the color-by-color order is tried.
 const FEWEST_GROUPED: usize = 24;
 
 /// Paints whole pictures on a terminal through a [`FrameWriter`].
@@ -33,22 +34,22 @@ pub struct Painter<W> {
     writer: FrameWriter<W>,
     depth: ColorDepth,
     ascii: bool,
-    /// The content of the terminal, before colors are reduced. Cells covered by a wide character have an empty symbol.
+    /// Content of the terminal, before colors are reduced. Cells covered by a wide character have an empty symbol.
     shown: Buffer,
-    /// The terminal's own state, as far as it is known.
+    /// Known state of the terminal.
     state: State,
-    /// The changed columns, row by row. This buffer and those below are kept to avoid allocations.
+    /// Changed columns, row by row. This buffer and those below are kept to avoid allocations.
     changed: Vec<u16>,
     /// Rows with changes, and their range in `changed`.
     rows: Vec<(u16, Range<usize>)>,
-    /// The same cells, or runs of blanks, color by color.
+    /// The changed cells and runs of blanks, color by color.
     grouped: Vec<Piece>,
     /// The frame encoded in the other order.
     other: Vec<u8>,
 }
 
 impl<W: Write> Painter<W> {
-    /// A painter that assumes nothing about the terminal behind `out`.
+    /// Creates a painter for `out` that assumes nothing about the state of the terminal.
     pub fn new(out: W, depth: ColorDepth) -> Painter<W> {
         Painter {
             writer: FrameWriter::new(out),
@@ -63,28 +64,28 @@ impl<W: Write> Painter<W> {
         }
     }
 
-    /// The inner writer, for bytes outside of frames. Pushed mode switches are sent with the next frame.
+    /// Returns the inner writer, for bytes outside of frames. Pushed mode switches are sent with the next frame.
     pub fn writer_mut(&mut self) -> &mut FrameWriter<W> {
         &mut self.writer
     }
 
-    /// The inner writer.
+    /// Returns the inner writer.
     #[must_use]
     pub fn writer(&self) -> &FrameWriter<W> {
         &self.writer
     }
 
-    /// The most colors that may be sent from now on. Takes full effect with the next repaint.
+    /// Sets the color depth. Takes full effect with the next full repaint.
     pub fn set_depth(&mut self, depth: ColorDepth) {
         self.depth = depth;
     }
 
-    /// Whether everything outside ASCII is to be shown as `?`: for a locale that would print it as garbage.
+    /// Sets whether symbols outside ASCII are shown as `?`, for locales that would show them as garbage.
     pub fn set_ascii(&mut self, ascii: bool) {
         self.ascii = ascii;
     }
 
-    /// Drops the known state of the terminal after something else wrote to it. The next frame is painted in full.
+    /// Discards the known state of the terminal after something else wrote to it. The next frame is painted in full.
     pub fn forget(&mut self) {
         self.shown = Buffer::empty(Rect::ZERO);
         self.state = State::default();
@@ -96,17 +97,18 @@ impl<W: Write> Painter<W> {
         self.shown.area != area
     }
 
-    /// Shows `picture` and the cursor with one write, or without one if nothing changed. Returns the number of bytes sent.
+    /// Shows `picture` and the cursor with one write, or without a write if nothing changed. Returns the number of
+    /// bytes sent.
     ///
     /// # Errors
     ///
-    /// Errors of the writer. The next picture is then painted in full.
+    /// Returns the error of the writer. The next picture is then painted in full.
     pub fn paint(&mut self, picture: &Buffer, cursor: Option<Position>) -> io::Result<usize> {
         self.paint_parts(picture, &[picture.area], cursor)
     }
 
-    /// [`Painter::paint`] for a picture that differs from the one before in these parts only: nothing else is compared.
-    /// If the terminal does not show the previous picture, everything is painted.
+    /// Like [`Painter::paint`], for a picture that differs from the previous one only within `parts`; other cells are
+    /// not compared. If the terminal does not show the previous picture, everything is painted.
     ///
     /// # Errors
     ///
@@ -122,11 +124,11 @@ impl<W: Write> Painter<W> {
             state: self.state,
         };
         let whole = self.shown.area != picture.area;
-        // On an empty screen the copy is made after the write, which users wait for. Without wide characters the picture
-        // equals the copy.
+        // On an empty screen the copy is made after the write, to reduce the delay for the user. Without wide
+        // characters the copy equals the picture.
         let late = whole && picture.content.iter().all(|cell| width_of(cell.symbol()) == 1);
         if whole {
-            // A terminal of a new size has reflowed its contents in its own way.
+            // A resized terminal has reflowed its contents in an unknown way.
             self.shown = Buffer::empty(if late { Rect::ZERO } else { picture.area });
             parts = std::slice::from_ref(&picture.area);
             screen.state.at = None;
@@ -188,8 +190,8 @@ impl<W: Write> Painter<W> {
     }
 }
 
-/// Copies a row of the picture, from a column on, into the copy of the terminal, and collects the columns that visibly
-/// change.
+/// Copies a row of the picture, from column `from` on, into the copy of the terminal, and collects the columns that
+/// change visibly.
 #[inline(never)]
 fn take(shown: &mut [Cell], wanted: &[Cell], from: u16, changed: &mut Vec<u16>) {
     let mut covered = 0;
@@ -200,7 +202,7 @@ fn take(shown: &mut [Cell], wanted: &[Cell], from: u16, changed: &mut Vec<u16>) 
             continue;
         }
         let symbol = wanted.symbol();
-        // One byte is one column, and most are.
+        // Most symbols are one byte, which takes one column.
         covered = if symbol.len() == 1 { 0 } else { width_of(symbol).saturating_sub(1) };
         if !looks_same(wanted, symbol, shown) {
             shown.clone_from(wanted);

@@ -1,4 +1,4 @@
-//! The pen: which colors and attributes the terminal writes with, and the shortest way from one to another.
+//! The pen: colors and attributes that the terminal writes with, and the shortest sequence from one pen to another.
 
 use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
@@ -15,7 +15,7 @@ pub(super) struct Pen {
 }
 
 impl Pen {
-    /// The pen that writes `cell` with the least change from this one. A plain blank keeps invisible attributes.
+    /// Returns the pen for `cell` with the least change from this pen. A plain blank keeps invisible attributes.
     pub(super) fn for_cell(self, cell: &Cell, depth: ColorDepth) -> Pen {
         let bg = depth.nearest(cell.bg);
         let plain_blank = cell.symbol() == " " && !cell.modifier.intersects(ON_BLANK);
@@ -39,12 +39,13 @@ impl Pen {
         seen(self) == seen(other) && !self.modifier.intersects(ON_BLANK)
     }
 
-    /// This pen without anything that an erase would paint.
+    /// Returns this pen without anything that an erase would paint.
     pub(super) fn for_erasing(self) -> Pen {
         Pen { fg: self.fg, bg: Color::Reset, modifier: self.modifier.difference(ON_BLANK) }
     }
 
-    /// Writes the sequence that turns this pen into `to`, the shorter of changing what differs and starting over.
+    /// Writes the sequence that changes this pen to `to`: either only the differences or a reset and everything,
+    /// whichever is shorter.
     pub(super) fn change_to(self, to: Pen, out: &mut Vec<u8>) {
         if self == to {
             return;
@@ -69,7 +70,7 @@ impl Pen {
     }
 }
 
-/// A short sequence on the stack: several are built for every change of style and every move of every frame, and only
+/// A short sequence on the stack. Several are built for every change of style and every move of every frame, and only
 /// the shortest is sent.
 pub(super) struct Short<const N: usize = 96> {
     bytes: [u8; N],
@@ -86,7 +87,8 @@ impl<const N: usize> Short<N> {
     }
 
     pub(super) fn byte(&mut self, byte: u8) {
-        // Nine attributes off and on again and two 24-bit colors are 81 bytes, two moves 16: there is always room.
+        // Nine attributes off and on again and two 24-bit colors take 81 bytes, two moves 16: the buffer is always
+        // large enough.
         if let Some(slot) = self.bytes.get_mut(self.length) {
             *slot = byte;
             self.length += 1;
@@ -105,7 +107,7 @@ impl<const N: usize> Short<N> {
         }
     }
 
-    /// One more number of an SGR sequence.
+    /// Appends a number to an SGR sequence.
     fn push(&mut self, number: u8) {
         if self.length > 0 {
             self.byte(b';');
@@ -114,7 +116,7 @@ impl<const N: usize> Short<N> {
     }
 
     fn modifiers(&mut self, from: Modifier, to: Modifier) {
-        // Each "off" code with the attributes that it resets; bold and dim share one, so the other is set again.
+        // Each "off" code with the attributes that it resets. Bold and dim share one, so the other has to be set again.
         const OFF: [(Modifier, u8); 7] = [
             (Modifier::BOLD.union(Modifier::DIM), 22),
             (Modifier::ITALIC, 23),
@@ -149,7 +151,7 @@ impl<const N: usize> Short<N> {
         }
     }
 
-    /// `base` is 30 for the foreground and 40 for the background.
+    /// Appends a change of color. `base` is 30 for the foreground and 40 for the background.
     fn color(&mut self, from: Color, to: Color, base: u8) {
         if from == to {
             return;
@@ -170,7 +172,7 @@ impl<const N: usize> Short<N> {
     }
 }
 
-/// `30`–`37` and `90`–`97`, which are shorter than `38;5;n` and the same colors.
+/// Returns the code `30`–`37` or `90`–`97`, which is shorter than `38;5;n` for the same color.
 fn ansi_code(index: u8, base: u8) -> Option<u8> {
     match index {
         0..=7 => Some(base + index),

@@ -1,35 +1,35 @@
-//! What was probably meant by a line that is neither a command nor a question as it stands: the same without fillers and
-//! unknown words, and the commands that share words with it.
+//! Interprets a line that is neither a command nor a question: as a question without filler words and unknown words,
+//! and as the commands that share words with it.
 
 use super::state::{Command, Deed};
 use atlas_assistant::{Intent, Known, Question, Trouble, parse};
 use atlas_core::sort;
 
-/// Words that say nothing of what is meant.
+/// Filler words, which carry no meaning.
 const FILLERS: [&str; 52] = [
     "a", "about", "an", "and", "are", "at", "be", "by", "can", "could", "do", "does", "for", "from", "give", "go",
     "have", "how", "i", "in", "into", "is", "it", "let", "me", "my", "of", "on", "or", "our", "out", "please",
     "should", "some", "that", "the", "them", "there", "this", "to", "up", "want", "was", "we", "what", "whats",
     "which", "why", "will", "with", "would", "you",
 ];
-/// Words for doing something, which name what is done only together with others.
+/// Verbs that identify a command only together with other words.
 const DOING: [&str; 24] = [
     "change", "choose", "compute", "decrease", "disable", "display", "enable", "get", "increase", "list", "make",
     "open", "pick", "put", "see", "select", "set", "show", "switch", "tell", "turn", "use", "using", "view",
 ];
-/// Endings that do not change what a word is about, longest first.
+/// Suffixes that do not change the topic of a word, longest first.
 const ENDINGS: [&str; 18] = [
     "ations", "ation", "ating", "ated", "ates", "ings", "ions", "ing", "ion", "ate", "ers", "ors", "er", "or", "ed",
     "es", "e", "s",
 ];
-/// Letters that are left of a word without its ending.
+/// Minimum number of letters that remain of a word without its suffix.
 const LEAST: usize = 4;
-/// Commands that are listed.
+/// Maximum number of commands that are listed.
 const MOST: usize = 12;
-/// Unknown words that are passed over.
+/// Maximum number of unknown words that are ignored.
 const PASSED: usize = 4;
 
-/// A word without its ending: `quantized` and `quantization` are about the same.
+/// A word without its suffix: `quantized` and `quantization` have the same topic.
 fn stem(word: &str) -> &str {
     // `gpus` is the plural of a short word.
     let least = |ending: &str| if ending == "s" { LEAST - 1 } else { LEAST };
@@ -42,7 +42,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// The words of a line that say something.
+/// The words of a line without fillers, and without verbs unless there are no other words.
 fn telling(line: &str) -> Vec<String> {
     let lower = line.to_lowercase();
     let all =
@@ -51,18 +51,18 @@ fn telling(line: &str) -> Vec<String> {
     if without.is_empty() { all().collect() } else { without }
 }
 
-/// A line without quotation marks and what ends a sentence.
+/// A line without surrounding quotation marks and punctuation.
 pub(super) fn bare(line: &str) -> &str {
     line.trim().trim_matches(['"', '\'', '“', '”', '?', '!', '.']).trim()
 }
 
-/// What a line asks for without fillers and unknown words.
+/// How a line is understood without fillers and unknown words.
 enum Asked {
-    /// A question, and how many words were unknown.
+    /// A question, and the number of unknown words that were removed.
     Question(Question, usize),
-    /// It is one, but for something that has to be corrected.
+    /// A question with an error that the user has to correct.
     Flawed,
-    /// No question.
+    /// Not a question.
     Nothing,
 }
 
@@ -88,8 +88,8 @@ fn asked(line: &str, known: &Known) -> Asked {
     Asked::Nothing
 }
 
-/// What was probably meant, and the question to be asked in words, last. Nothing where a question is understood but for a
-/// word, which is then worth correcting, and where no word is known.
+/// The likeliest commands and the question understood, followed by the line as a question for the assistant. Empty if
+/// the line is a question with an error that the user has to correct, or if nothing matches its only meaningful word.
 pub(super) fn meant(line: &str, known: &Known, all: Vec<(Command, String)>) -> Vec<Command> {
     let asked = match asked(line, known) {
         Asked::Question(question, passed) => Some((question, passed)),
@@ -107,7 +107,7 @@ pub(super) fn meant(line: &str, known: &Known, all: Vec<(Command, String)>) -> V
         let helps: Vec<&str> = words(help).map(stem).collect();
         let named = |word: &&&str| names.contains(*word);
         let known = stems.iter().filter(|word| named(word) || helps.contains(*word)).count();
-        // Of commands with as many of the words, those that are named so come first.
+        // Among commands with equally many matching words, those with more matches in their names come first.
         (known, stems.iter().filter(named).count())
     };
     let mut scored: Vec<((usize, usize), Command)> =

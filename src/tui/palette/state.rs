@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// What a command does.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Deed {
-    /// What a key does.
+    /// Performs the action of a key.
     Action(Action),
     /// Selects a theme by its index.
     Theme(usize),
@@ -19,11 +19,11 @@ pub enum Deed {
     Tour(usize),
     /// Sweeps over a knob, alone or against another one.
     Sweep(Knob, Option<Knob>),
-    /// Explains a figure.
+    /// Explains a metric.
     Explain(&'static Metric),
     /// Goes to a knob in its pane.
     Knob(Knob),
-    /// Carries out a question in words.
+    /// Applies a typed question.
     Ask(Arc<Question>),
     /// Asks the assistant.
     Question(String),
@@ -32,10 +32,10 @@ pub enum Deed {
 /// A row of the palette.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
-    /// What it does, in words.
+    /// Description of the command.
     pub text: String,
-    /// The keys that do the same.
+    /// The keys with the same effect.
     pub keys: &'static [&'static str],
-    /// What it does.
+    /// Its effect.
     pub deed: Deed,
 }

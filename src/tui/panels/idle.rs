@@ -1,4 +1,4 @@
-//! Idle nodes of targets that `atlas detect` found on this cluster.
+//! Idle nodes of the targets that `atlas detect` found on this cluster.
 
 pub mod state;
 
@@ -18,9 +18,9 @@ use crate::tui::app::App;
 use crate::tui::message::{Effect, Timer};
 use crate::tui::work::job::{Job, Product};
 
-/// Milliseconds between two questions to Slurm.
+/// Milliseconds between two queries to Slurm.
 const ASK_MS: u64 = 30_000;
-/// Time that a command of Slurm may take.
+/// Timeout of a Slurm command.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
@@ -40,10 +40,10 @@ impl Job for Ask {
     }
 }
 
-/// How the descriptions of detected partitions begin.
+/// Prefix of the descriptions of detected partitions.
 const DETECTED: &str = "Slurm partition ";
 
-/// Asks once a target is selected that was detected: elsewhere no command is run.
+/// Queries Slurm once a detected target has been selected. Without one, no command is run.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let description = app.answer.target.as_ref().and_then(|target| target.description.as_deref());
     let detected = description.is_some_and(|text| text.starts_with(DETECTED));
@@ -60,14 +60,14 @@ pub(super) fn arrived(app: &mut App, serial: u64, idle: Arc<Idle>, effects: &mut
     }
 }
 
-/// The time between two questions is over.
+/// Handles the timer: makes the next query due.
 pub fn due(app: &mut App, request: u64) {
     if app.panels.idle.requests == request {
         app.panels.idle.requests += 1;
     }
 }
 
-/// Idle nodes of a target, in words: `2/4 idle`.
+/// Formats the idle nodes of a target: `2/4 idle`.
 #[must_use]
 pub fn of(app: &App, target: &str) -> Option<String> {
     let (idle, total) = app.panels.idle.known.answer()?.get(target)?;

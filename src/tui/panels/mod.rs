@@ -1,8 +1,8 @@
-//! Views of jobs, files and catalogs: a running job against its prediction, the history, the files that launch a scenario,
-//! the releases of its software, and what runs on what.
+//! Panels: a running job against its prediction, the history, the files that launch a scenario, the releases of its
+//! software, and which models fit on which targets.
 //!
-//! Each has a folder of its own, whose `Spec` says what it does; the rest of the interface knows one view,
-//! [`View::Panel`], and one mode of keys.
+//! Each panel has its own directory with a `Spec` of its functions. The rest of the interface has a single view,
+//! [`View::Panel`], and a single key mode for all panels.
 
 pub mod state;
 
@@ -29,7 +29,7 @@ impl Panel {
     /// All panels.
     pub const ALL: [Panel; 5] = [Panel::Watch, Panel::History, Panel::Launch, Panel::Releases, Panel::Fits];
 
-    /// What it does.
+    /// Returns its functions.
     fn spec(self) -> &'static Spec {
         match self {
             Panel::Watch => &watch::SPEC,
@@ -40,56 +40,57 @@ impl Panel {
         }
     }
 
-    /// Its name in sessions.
+    /// Name in sessions.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.spec().name
     }
 
-    /// Its heading in the list of keys.
+    /// Heading in the list of keys.
     #[must_use]
     pub fn title(self) -> &'static str {
         self.spec().title
     }
 }
 
-/// What a panel does. A panel states what it has beyond [`Spec::DEFAULT`].
+/// Functions of a panel. Each panel overrides those of [`Spec::DEFAULT`] that it needs.
 struct Spec {
-    /// Its name in sessions.
+    /// Name in sessions.
     name: &'static str,
-    /// Its heading in the list of keys.
+    /// Heading in the list of keys.
     title: &'static str,
-    /// Its lines.
+    /// Number of rows.
     rows: fn(&App) -> usize,
-    /// Lines above them that do not scroll.
+    /// Number of lines above the rows that do not scroll.
     heading: fn(&App) -> u16,
-    /// Rows that are seen at a time in this many lines; the heading takes some.
+    /// Number of visible rows for this number of lines, of which the heading takes some.
     page: fn(&App, usize) -> usize,
-    /// Whether one of the lines has a cursor; else the lines only scroll.
+    /// Whether there is a cursor on one of the rows; otherwise the rows only scroll.
     has_cursor: fn(&App) -> bool,
     draw: fn(&App, &mut Canvas<'_>, Rect),
-    /// A line about what is under the cursor.
+    /// Information line about the item under the cursor.
     info: fn(&App) -> String,
-    /// The panel as a document, unless a command writes it: `atlas history`, `atlas watch`, `atlas launch`.
+    /// The panel as a document; `None` for those that a command exports: `atlas history`, `atlas watch`, `atlas
+    /// launch`.
     document: fn(&App) -> Option<Document>,
-    /// It is shown.
+    /// Called when the panel is shown.
     opened: fn(&mut App),
-    /// Requests what it needs to be drawn.
+    /// Requests the data needed for drawing.
     follow: fn(&mut App, &mut Vec<Effect>),
-    /// Enter.
+    /// Handles Enter.
     accept: fn(&mut App, &mut Vec<Effect>),
-    /// Goes to what stands to the left or right.
+    /// Moves left or right.
     across: fn(&mut App, i32),
-    /// Marks what is under the cursor.
+    /// Marks the item under the cursor.
     mark: fn(&mut App),
-    /// Shows the figures over time.
+    /// Shows the metric over time.
     trend: fn(&mut App),
-    /// Goes back within the panel; false where there is nothing to go back from.
+    /// Goes back within the panel. Returns `false` if there is nothing to go back to.
     back: fn(&mut App) -> bool,
 }
 
 impl Spec {
-    /// A panel without lines, cursor and keys of its own.
+    /// A panel without rows, cursor and keys.
     const DEFAULT: Spec = Spec {
         name: "",
         title: "",
@@ -110,14 +111,14 @@ impl Spec {
     };
 }
 
-/// Does something with the panel that is shown.
+/// Calls `act` with the panel that is shown, if any.
 pub(super) fn act(app: &mut App, act: impl FnOnce(&mut App, Panel)) {
     if let View::Panel(panel) = app.view {
         act(app, panel);
     }
 }
 
-/// Whether Esc went back within the panel that is shown.
+/// Goes back within the panel that is shown. Returns whether it did.
 pub(super) fn goes_back(app: &mut App) -> bool {
     match app.view {
         View::Panel(panel) => back(app, panel),
@@ -125,7 +126,7 @@ pub(super) fn goes_back(app: &mut App) -> bool {
     }
 }
 
-/// Lines of a panel: its rows are lines.
+/// Returns the number of rows of a panel. Each row is one line.
 #[must_use]
 pub fn rows(app: &App, panel: Panel) -> usize {
     (panel.spec().rows)(app)
@@ -136,67 +137,68 @@ pub fn draw(app: &App, panel: Panel, canvas: &mut Canvas<'_>, area: Rect) {
     (panel.spec().draw)(app, canvas, area);
 }
 
-/// A line about what is under the cursor.
+/// Returns the information line about the item under the cursor.
 #[must_use]
 pub fn info(app: &App, panel: Panel) -> String {
     (panel.spec().info)(app)
 }
 
-/// A panel is shown.
+/// Notifies a panel that it is shown.
 pub(super) fn opened(app: &mut App, panel: Panel) {
     (panel.spec().opened)(app);
 }
 
-/// Does what Enter asks for.
+/// Handles Enter.
 pub(super) fn accept(app: &mut App, panel: Panel, effects: &mut Vec<Effect>) {
     (panel.spec().accept)(app, effects);
 }
 
-/// Goes to what stands to the left or right.
+/// Moves left or right.
 pub(super) fn across(app: &mut App, panel: Panel, by: i32) {
     (panel.spec().across)(app, by);
 }
 
-/// Marks what is under the cursor.
+/// Marks the item under the cursor.
 pub(super) fn mark(app: &mut App, panel: Panel) {
     (panel.spec().mark)(app);
 }
 
-/// Shows the figures over time.
+/// Shows the metric over time.
 pub(super) fn trend(app: &mut App, panel: Panel) {
     (panel.spec().trend)(app);
 }
 
-/// Goes back within the panel; false where there is nothing to go back from.
+/// Goes back within the panel. Returns `false` if there is nothing to go back to.
 pub(super) fn back(app: &mut App, panel: Panel) -> bool {
     (panel.spec().back)(app)
 }
 
-/// Whether one of the lines has a cursor; else the lines only scroll.
+/// Whether there is a cursor on one of the rows; otherwise the rows only scroll.
 #[must_use]
 pub fn has_cursor(app: &App, panel: Panel) -> bool {
     (panel.spec().has_cursor)(app)
 }
 
-/// Lines above a panel's rows that do not scroll.
+/// Returns the number of lines above a panel's rows that do not scroll.
 #[must_use]
 pub fn heading(app: &App, panel: Panel) -> u16 {
     (panel.spec().heading)(app)
 }
 
-/// Rows of a panel that are seen at a time in this many lines.
+/// Returns the number of visible rows of a panel for this number of lines.
 #[must_use]
 pub fn page(app: &App, panel: Panel, lines: usize) -> usize {
     (panel.spec().page)(app, lines)
 }
 
-/// A panel as a document; `None` if commands write it: `atlas history`, `atlas watch`, `atlas launch`.
+/// Returns a panel as a document; `None` for those that a command exports: `atlas history`, `atlas watch`, `atlas
+/// launch`.
 #[must_use]
 pub fn document(app: &App, panel: Panel) -> Option<Document> {
     (panel.spec().document)(app)
 }
 
-/// Requests what the panel that is shown needs to be drawn.
+/// Requests the data needed for drawing the panel that is shown.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     idle::follow(app, effects);
     if let View::Panel(panel) = app.view {
@@ -204,7 +206,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Takes what came of an order.
+/// Stores the result of an order.
 pub(super) fn arrived(app: &mut App, serial: u64, answer: Answer, effects: &mut Vec<Effect>) {
     match answer {
         Answer::Watch(seen) => watch::arrived(app, serial, seen, effects),
@@ -225,7 +227,7 @@ pub(super) fn arrived(app: &mut App, serial: u64, answer: Answer, effects: &mut 
     }
 }
 
-/// Takes why nothing came of an order.
+/// Stores the error of a failed order.
 pub(super) fn failed(app: &mut App, serial: u64, trouble: &str) {
     detecting::failed(app, serial, trouble);
     let panels = &mut app.panels;
@@ -239,9 +241,9 @@ pub(super) fn failed(app: &mut App, serial: u64, trouble: &str) {
     }
 }
 
-/// Breaks lines that are too long for the screen; what continues is indented.
+/// Wraps lines that are too long for the screen. Continuation lines are indented.
 pub(super) fn wrapped(app: &App, lines: Vec<(Role, String)>) -> Vec<(Role, String)> {
-    // The frame and a column of room on either side.
+    // The frame and a column of padding on either side.
     let width = usize::from(app.size.0.saturating_sub(4));
     let broken = |(role, line): (Role, String)| {
         if line.width() <= width {
@@ -255,7 +257,7 @@ pub(super) fn wrapped(app: &App, lines: Vec<(Role, String)>) -> Vec<(Role, Strin
     lines.into_iter().flat_map(broken).collect()
 }
 
-/// Lines of text from the first that is seen, with the cursor where there is one.
+/// Draws lines of text, from the scroll position on.
 pub(super) fn lines(app: &App, canvas: &mut Canvas<'_>, inner: Rect, lines: &[(Role, String)]) {
     for (y, (role, text)) in (inner.y..inner.bottom()).zip(lines.iter().skip(app.view_scroll)) {
         let style = canvas.role(*role);

@@ -1,4 +1,4 @@
-//! State of all panels, and what their work answers.
+//! State of all panels, and results of their jobs.
 
 use super::fits::state as fits;
 use super::history::state as history;
@@ -9,12 +9,12 @@ use super::watch::state as watch;
 use crate::tui::detecting::state as detecting;
 use std::sync::Arc;
 
-/// A view of jobs or files.
+/// A panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Panel {
     /// A running job against its prediction.
     Watch,
-    /// What was predicted, submitted, run and measured.
+    /// The history of predictions, submissions, runs and measurements.
     History,
     /// The files that launch the scenario.
     Launch,
@@ -27,7 +27,7 @@ pub enum Panel {
 /// The state of all panels.
 #[derive(Debug, Clone, Default)]
 pub struct Panels {
-    /// The job that is watched.
+    /// The watched job.
     pub watch: watch::State,
     /// The history.
     pub history: history::State,
@@ -35,7 +35,7 @@ pub struct Panels {
     pub launch: launch::State,
     /// The releases.
     pub releases: releases::State,
-    /// Models on targets.
+    /// The table of models and targets.
     pub fits: fits::State,
     /// Idle nodes of detected targets.
     pub idle: idle::State,
@@ -43,20 +43,20 @@ pub struct Panels {
     pub detect: detecting::State,
 }
 
-/// What the work of a panel answers.
+/// Result of a panel's job.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// What a watch has seen.
+    /// The state of a watched job.
     Watch(Arc<watch::Seen>),
     /// The entries of the history.
     History(Arc<history::Listed>),
     /// The files of a scenario.
     Launch(Arc<launch::Files>),
-    /// Files were written: what to say.
+    /// Message after files were written.
     Written(String),
     /// Idle nodes.
     Idle(Arc<idle::Idle>),
-    /// Models on targets.
+    /// The table of models and targets.
     Fits(Arc<fits::Grid>),
     /// Targets that were detected.
     Detected(Arc<detecting::Found>),

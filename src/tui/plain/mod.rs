@@ -1,8 +1,8 @@
-//! The interface as lines of text, for screen readers, dumb terminals and scripts: commands and questions are read a line
-//! at a time, and what the screen would show is printed one statement a line.
+//! The interface as lines of text, for screen readers, dumb terminals and scripts: reads commands and questions line by
+//! line, and prints the contents of the screen with one statement per line.
 //!
-//! * this file – reading lines and doing what they ask for
-//! * `text` – the views in words
+//! * this file – reading and executing lines
+//! * `text` – the views as text
 
 mod text;
 
@@ -25,16 +25,16 @@ use super::{Options, assistant, draw, effects, loading, measuring, palette, sess
 use atlas_config::library::Library;
 use atlas_plan::search::Gauge;
 
-/// Maximum bytes of a line.
+/// Maximum length of a line, in bytes.
 const LONGEST: u64 = 64 * 1024;
-/// A screen on which nothing is left out.
+/// Size of a screen that shows everything.
 const SIZE: (u16, u16) = (200, 200);
 
 /// Reads lines until the input ends or `quit` is read.
 ///
 /// # Errors
 ///
-/// Where input or output fails.
+/// If input or output fails.
 pub fn run(options: Options) -> Result<()> {
     let mut output = std::io::stdout().lock();
     let mut input = std::io::stdin().lock();
@@ -62,7 +62,7 @@ fn write(output: &mut impl Write, text: &str) -> Result<()> {
     output.write_all(text.as_bytes()).and_then(|()| output.flush()).wrap_err("cannot write the output")
 }
 
-/// The state, and what was said since the last line.
+/// The state, and the messages since the last line.
 struct Plain {
     app: App,
     options: Options,
@@ -86,7 +86,7 @@ impl Plain {
         Plain { app, options, said: Vec::new(), quit: false }
     }
 
-    /// What the flags and the session ask for; returns the first text.
+    /// Restores the session and applies the flags. Returns the first text.
     fn start(&mut self, store: &mut Store) -> String {
         let first = self.app.now.setup.clone();
         store.starts_as(session::capture(&self.app, ""));
@@ -110,7 +110,7 @@ impl Plain {
         self.with_said(&text)
     }
 
-    /// Does what a line asks for; returns what there is to say.
+    /// Executes a line and returns the text to print.
     fn answer(&mut self, line: &str) -> String {
         let before = self.place();
         let mut whole = line.is_empty();
@@ -122,7 +122,7 @@ impl Plain {
             "yes" => self.press(KeyCode::Enter),
             _ if self.app.mode() == Mode::Conversing => {
                 assistant::ask(&mut self.app, line);
-                // The work it asks for.
+                // Any message makes `update` start the work for the question.
                 self.send(Message::Resize(SIZE.0, SIZE.1));
             }
             "next" if self.app.mode() == Mode::Seeking => self.press(KeyCode::Down),
@@ -145,7 +145,7 @@ impl Plain {
         }
         let text = match () {
             () if self.app.mode().types() && self.app.overlay.is_none() => text::typing(&self.app),
-            // What lies over the screen is why the line was typed.
+            // The line refers to the open overlay, so it is printed in full.
             () if whole || self.app.overlay.is_some() || before != self.place() || self.app.view != View::Main => {
                 text::view(&self.app)
             }
@@ -154,13 +154,13 @@ impl Plain {
         self.with_said(&text)
     }
 
-    /// The text to print: the full view after a change of place.
+    /// View, pane, whether an overlay is open, and step of the tour. After a change of these, the full view is printed.
     fn place(&self) -> (View, Pane, bool, Option<usize>) {
         let step = self.app.tour.as_ref().map(|tour| tour.step);
         (self.app.view, self.app.pane, self.app.overlay.is_some(), step)
     }
 
-    /// Does the command or asks the question that a line is.
+    /// Executes a line as a command or a question.
     fn command(&mut self, line: &str) {
         palette::open(&mut self.app);
         palette::typed(&mut self.app, |typed| {
@@ -180,11 +180,11 @@ impl Plain {
             act(&mut self.app, mode, action, &mut effects);
         }
         self.perform(effects);
-        // What a key does besides: work that views ask for.
+        // Any message makes `update` start the work that the view needs.
         self.send(Message::Resize(SIZE.0, SIZE.1));
     }
 
-    /// Puts the cursor on a row, and does what Enter does there.
+    /// Moves the cursor to a row and performs the action of Enter there.
     fn choose(&mut self, row: usize) {
         let mode = self.app.mode();
         let mut effects = Vec::new();
@@ -200,7 +200,7 @@ impl Plain {
         self.send(Message::Resize(SIZE.0, SIZE.1));
     }
 
-    /// Types a line into what is open for typing, instead of what is there.
+    /// Replaces the text of the open input by a line.
     fn type_over(&mut self, line: &str) {
         self.press(KeyCode::End);
         self.send(Message::Key(KeyEvent::new(KeyCode::Char('u'), KeyModifiers::CONTROL)));
@@ -216,7 +216,7 @@ impl Plain {
         self.perform(effects);
     }
 
-    /// Does what was ordered, long work too, until nothing is left.
+    /// Performs effects until none is left, including long work.
     fn perform(&mut self, effects: Vec<Effect>) {
         let mut waiting: VecDeque<Effect> = effects.into();
         while let Some(effect) = waiting.pop_front() {
@@ -241,7 +241,7 @@ impl Plain {
         }
     }
 
-    /// What was said, then a text; a status is said once.
+    /// Prepends the pending messages and the status to a text, and clears both.
     fn with_said(&mut self, text: &str) -> String {
         let status = self
             .app

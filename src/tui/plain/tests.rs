@@ -145,7 +145,7 @@ fn every_task_of_the_interface_can_be_done_in_lines() {
 fn a_change_of_a_share_is_in_points_and_a_range_is_of_the_value_itself() {
     let mut plain = plain();
     let text = plain.answer("");
-    // 169.5 ms times its factors; times 170 they would be 69 to 629.
+    // The range is 169.5 ms times its factors. Computed from the rounded 170 ms, it would be 69 to 629.
     assert!(text.contains("TTFT: 170 ms; 90 % range 68 to 62"), "{text}");
     let text = plain.answer("tp=8");
     assert!(text.contains(" pt compared with"), "{text}");

@@ -1,4 +1,4 @@
-//! Views in words: a statement a line, rows with the number that chooses them.
+//! Views as text: one statement per line, and rows with the number that selects them.
 
 use crate::demo::narration;
 use crate::tui::app::{App, Overlay, Pane, View};
@@ -10,7 +10,7 @@ use crate::tui::{detecting, goal, optimum, race};
 use atlas_plan::estimate::{Metric, digits};
 use atlas_report::study::{Block, Grid};
 
-/// Lines joined, each ended.
+/// Joins lines, each ended by a newline.
 fn lines(all: impl IntoIterator<Item = String>) -> String {
     all.into_iter().map(|line| line + "\n").collect()
 }
@@ -19,7 +19,7 @@ fn numbered(all: impl IntoIterator<Item = String>) -> String {
     lines(all.into_iter().enumerate().map(|(at, line)| format!("{}. {line}", at + 1)))
 }
 
-/// What the screen would show.
+/// The contents of the screen as text.
 pub(super) fn view(app: &App) -> String {
     if let Some(text) = overlay(app) {
         return text;
@@ -59,7 +59,7 @@ fn knobs(app: &App) -> String {
     }))
 }
 
-/// A figure as a statement.
+/// A metric as a statement.
 fn figure(app: &App, metric: &Metric) -> Option<String> {
     let (scenario, estimate) = (app.answer.scenario.as_ref()?, app.answer.outcome.as_ref().ok()?);
     let value = app.answer.value(metric)?;
@@ -89,13 +89,13 @@ fn verdict(app: &App) -> Vec<String> {
     }
 }
 
-/// The scenario, whether it fits and the key figures.
+/// The scenario, whether it fits, and the key metrics.
 pub(super) fn summary(app: &App) -> String {
     let keys = Metric::headlines(app.answer.mode()).filter_map(|metric| figure(app, metric));
     lines(std::iter::once(scenario(app)).chain(verdict(app)).chain(keys))
 }
 
-/// The scenario with all its figures, evidence and caveats.
+/// The scenario with all its metrics, evidence and caveats.
 fn whole(app: &App) -> String {
     let mut section = "";
     let mut out = lines(std::iter::once(scenario(app)).chain(verdict(app)));
@@ -114,7 +114,7 @@ fn whole(app: &App) -> String {
     out
 }
 
-/// The form of the optimizer: a row each, with the number that opens it.
+/// The form of the optimizer: a line for each row, with the number that opens it.
 fn optimum_form(app: &App) -> String {
     use optimum::Row;
     let row = |row: &Row| match row {
@@ -134,7 +134,7 @@ fn optimum_form(app: &App) -> String {
     numbered(optimum::rows(app).iter().map(row))
 }
 
-/// What a tour says.
+/// The text of the current step of a tour.
 fn tour(app: &App) -> String {
     let Some(tour) = &app.tour else { return String::new() };
     let mut out = format!("Tour {}, step {} of {}\n", tour.demo.title, tour.step + 1, tour.demo.steps.len());
@@ -146,7 +146,7 @@ fn tour(app: &App) -> String {
     out + "Type next to continue, or back to leave.\n\n"
 }
 
-/// What lies over the screen, in words.
+/// The open overlay as text.
 fn overlay(app: &App) -> Option<String> {
     Some(match app.overlay.as_ref()? {
         Overlay::Demos { .. } => {
@@ -199,7 +199,7 @@ fn overlay(app: &App) -> Option<String> {
     })
 }
 
-/// What is being typed, where something is.
+/// The request for the value being typed, with its error.
 pub(super) fn typing(app: &App) -> String {
     let error = match (&app.edit, &app.prompt) {
         (Some(edit), _) => edit.error.clone(),
@@ -237,14 +237,14 @@ fn document(app: &App) -> String {
                     format!("{}: {}", series.name, series.points.iter().map(point).collect::<Vec<_>>().join(", "))
                 }));
             }
-            // What it shows stands in a table beside it.
+            // Its values are listed in a table.
             Block::Picture(_) => {}
         }
     }
     out
 }
 
-/// A line without the drawing of a tree, and without columns.
+/// A line without tree lines and column alignment.
 fn undrawn(line: &str) -> String {
     let plain = line.replace(['│', '├', '└', '─'], " ");
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -254,7 +254,7 @@ fn number(value: f64) -> String {
     atlas_core::units::significant(value, 3)
 }
 
-/// A table as a statement a row: each cell behind its heading.
+/// A table with one line per row: each cell after its heading.
 fn table(grid: &Grid) -> String {
     numbered(grid.rows.iter().map(|row| {
         let cells = grid.head.iter().zip(row).filter(|(_, cell)| !cell.text.is_empty());
@@ -265,7 +265,7 @@ fn table(grid: &Grid) -> String {
     }))
 }
 
-/// The commands of the mode.
+/// Lists the commands of the mode.
 pub(super) fn commands(all: &[Command]) -> String {
     let first =
         ["Type a number to choose a row, yes to accept, back to leave, an empty line to repeat the view, keys TEXT to press keys.".to_owned()];

@@ -1,4 +1,4 @@
-//! A line that is asked for, and what it is for.
+//! State of the prompt.
 
 use crate::tui::line::Line;
 
@@ -18,7 +18,7 @@ pub enum Purpose {
 /// A line being typed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
-    /// What for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// The text.
     pub line: Line,

@@ -1,4 +1,4 @@
-//! What came out for a target, and how two of them rank.
+//! Result of a target, and the ranking of results.
 
 use std::sync::Arc;
 
@@ -13,52 +13,52 @@ use atlas_plan::search::figure;
 /// A layout that a search chose.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pick {
-    /// What leads there.
+    /// Setup that leads to the layout.
     pub setup: Setup,
     /// The scenario.
     pub scenario: Scenario,
     /// Its estimate.
     pub estimate: Estimate,
-    /// The measured rows behind the figure that ranks, where rows can bear on it.
+    /// Measured rows that support the ranking metric, if there can be any.
     pub evidence: Option<Support>,
 }
 
 impl Pick {
-    /// A metric's value.
+    /// Returns the value of a metric.
     #[must_use]
     pub fn value(&self, metric: &Metric) -> f64 {
         (metric.get)(&self.estimate, &self.scenario)
     }
 
-    /// The ends between which nine measurements of ten lie, where that is known.
+    /// Returns the interval that contains nine of ten measurements, if known.
     #[must_use]
     pub fn interval(&self, metric: &Metric) -> Option<(f64, f64)> {
         metric.interval(&self.estimate, &self.scenario)
     }
 }
 
-/// What came out for a target.
+/// Result of the search on a target.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// The best that meets all constraints.
+    /// Best layout that meets all constraints.
     Best(Box<Pick>),
-    /// Nothing meets them: what comes nearest, and the constraint that it misses.
+    /// No layout meets the constraints: the layout that comes closest, and the constraint that it violates.
     Miss(Box<Pick>, Condition),
-    /// There is nothing to rank, and why.
+    /// No layout can be ranked, and why.
     Refused(String),
 }
 
-/// A target's result.
+/// Target with its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The target, with its nodes where the question set them.
+    /// Name of the target, with the number of nodes if the question sets it.
     pub name: Arc<str>,
-    /// What came out.
+    /// Result of the search.
     pub outcome: Outcome,
 }
 
 impl Entry {
-    /// Those that meet the constraints come first, then near misses, then the rest.
+    /// Returns the primary sort key: first entries that meet the constraints, then near misses, then the rest.
     #[must_use]
     pub fn class(&self) -> u8 {
         match self.outcome {
@@ -68,7 +68,7 @@ impl Entry {
         }
     }
 
-    /// A number that is the smaller the better within its class.
+    /// Returns the sort key within a class; smaller is better.
     #[must_use]
     pub fn rank(&self, objective: &Metric) -> f64 {
         match &self.outcome {
@@ -78,7 +78,7 @@ impl Entry {
         }
     }
 
-    /// The layout, where there is one.
+    /// Returns the layout, if there is one.
     #[must_use]
     pub fn pick(&self) -> Option<&Pick> {
         match &self.outcome {
@@ -87,14 +87,14 @@ impl Entry {
         }
     }
 
-    /// What leads to the layout.
+    /// Returns the setup of the layout, if there is one.
     #[must_use]
     pub fn setup(&self) -> Option<&Setup> {
         self.pick().map(|pick| &pick.setup)
     }
 }
 
-/// By how much a layout misses a constraint, as a share of the bound.
+/// Returns by how much a layout misses the bound of a constraint, relative to the bound.
 #[must_use]
 pub(super) fn missed_by(pick: &Pick, condition: &Condition) -> f64 {
     match condition {
@@ -103,7 +103,8 @@ pub(super) fn missed_by(pick: &Pick, condition: &Condition) -> f64 {
     }
 }
 
-/// By how much a layout keeps a constraint, as a share of the bound; negative where it does not.
+/// Returns the distance of a layout from the bound of a constraint, relative to the bound. Negative if the bound is
+/// violated.
 #[must_use]
 pub(super) fn margin(pick: &Pick, condition: &Condition) -> Option<f64> {
     let Condition::Figure(metric, relation, bound) = condition else { return None };
@@ -116,7 +117,7 @@ pub(super) fn margin(pick: &Pick, condition: &Condition) -> Option<f64> {
     Some(room / bound.abs().max(1e-12))
 }
 
-/// Whether the intervals of two layouts overlap: which of them is better is not known.
+/// Whether the intervals of two layouts overlap, so that it is uncertain which one is better.
 #[must_use]
 pub(super) fn tied(a: &Pick, b: &Pick, metric: &Metric) -> bool {
     match (a.interval(metric), b.interval(metric)) {

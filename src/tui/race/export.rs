@@ -10,7 +10,7 @@ use atlas_report::document::Document;
 use atlas_report::study::{Block, Cell, Grid};
 use atlas_report::table::Align;
 
-/// The leaderboard with everything that repeats it; `None` before there are results.
+/// Returns the ranking with everything needed to reproduce it; `None` before there are results.
 #[must_use]
 pub fn document(app: &App) -> Option<Document> {
     let rows = ranked(app);

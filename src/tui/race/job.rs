@@ -1,4 +1,4 @@
-//! The searches of a race: one lane after the other, with results reported ten times a second.
+//! Runs the searches of a race, one lane after another. Results are reported ten times per second.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,10 +15,10 @@ use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimize::freed;
 use atlas_plan::search::{Condition, Gauge, Problem, optimize};
 
-/// How long results are collected before they are shown.
+/// How long results are collected before they are reported.
 const BATCH: Duration = Duration::from_millis(100);
 
-/// The lanes that are still to run.
+/// Job that searches the remaining lanes.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) library: Arc<Library>,
@@ -58,7 +58,7 @@ impl Work {
             Parts::find(&self.library, &setup.target, &setup.workload).map_err(|problems| problems.messages())?;
         let resolved = Scenario::resolve(&parts, &setup.overrides).map_err(|error| error.to_string())?;
         let from = atlas_plan::engine::at_once(&resolved);
-        // Engines are not comparable with one another: only the closed form of hardware ranks.
+        // Results of different engines are not comparable: only the analytical hardware model is ranked.
         if !from.engine.reasons() {
             return Err(format!("{} engine: not comparable", from.engine.name()));
         }
@@ -97,7 +97,7 @@ impl Work {
             }
         }
         if nearest.is_none() {
-            // Several are missed at once: the least that the first of them can be.
+            // Several constraints are violated at the same time: minimize the violation of the first one only.
             let first = self.conditions.iter().find(|condition| matches!(condition, Condition::Figure(..)));
             let best = first.and_then(|first| Some((nearest_to(&problem, first, Vec::new(), gauge)?, first)));
             nearest = best.map(|(best, first)| (pick(&best.scenario, best.estimate), first.clone()));
@@ -112,13 +112,13 @@ impl Work {
     }
 }
 
-/// The measured rows behind a figure of a layout.
+/// Returns the measured rows that support the ranking metric of a layout.
 fn evidence(parts: &Parts, scenario: &Scenario, objective: &Metric) -> Option<Support> {
     let figure = support::figure(objective.id, scenario.mode());
     support::of(parts, scenario).into_iter().find(|support| support.figure == figure)
 }
 
-/// What comes nearest to a condition under others, in the same space.
+/// Returns the layout that comes closest to `condition` while meeting `others`, in the same search space.
 fn nearest_to(
     problem: &Problem<'_>,
     condition: &Condition,

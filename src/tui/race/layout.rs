@@ -1,17 +1,17 @@
-//! The layout of a row in words.
+//! Formats the layout of a row.
 
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::Scenario;
 
 use super::Pick;
 
-/// The knobs that make a layout, as they can be typed.
+/// Formats the knobs of a layout in the syntax of the command line.
 #[must_use]
 pub fn layout(pick: &Pick) -> String {
     layout_of(&pick.scenario)
 }
 
-/// The same without what is 1 or follows from the rest, so that a column has room for it: `tp=2 dp=4 users=512`.
+/// Formats the layout briefly for a column, without knobs that are 1 or follow from others: `tp=2 dp=4 users=512`.
 pub(super) fn brief(pick: &Pick) -> String {
     const SHARED: [Knob; 7] = [Knob::Tp, Knob::Pp, Knob::Dp, Knob::Cp, Knob::Ep, Knob::AttentionDp, Knob::Vpp];
     const RUN: [(Knob, &str); 4] = [
@@ -28,7 +28,7 @@ pub(super) fn brief(pick: &Pick) -> String {
     if words.is_empty() { "tp=1".to_owned() } else { words.join(" ") }
 }
 
-/// The knobs of a scenario that make its layout, as they can be typed.
+/// Formats the layout knobs of a scenario in the syntax of the command line.
 #[must_use]
 pub fn layout_of(scenario: &Scenario) -> String {
     const ALWAYS: [Knob; 3] = [Knob::Tp, Knob::Pp, Knob::Dp];

@@ -1,11 +1,12 @@
-//! The race: every target at its best under the same constraints, ranked by one objective while the searches run.
+//! The race: searches for the best layout of each target under the same constraints, and ranks the targets by one
+//! objective while the searches run.
 //!
-//! * this file – the state, and what keys do to it
-//! * `job` – the searches, on a thread of their own
-//! * `entry` – what came out for a target, and how two of them rank
-//! * `layout` – the knobs of a row in words
-//! * `view` – the picture
-//! * `export` – the same as a document
+//! * this file – key handling and updates of the state
+//! * `job` – runs the searches on a worker thread
+//! * `entry` – result of a target, and the ranking of results
+//! * `layout` – formats the knobs of a row
+//! * `view` – drawing
+//! * `export` – the ranking as a document
 
 pub mod state;
 
@@ -34,13 +35,13 @@ use atlas_config::Target;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, Setting};
 
-/// The targets and workloads that a question can name.
+/// Returns the targets and workloads that a question can name.
 #[must_use]
 pub fn known(app: &App) -> Known {
     Known::of(&app.library)
 }
 
-/// The question: as typed, with the default objective where it has none.
+/// Returns the question as typed, with the default objective if it has none.
 #[must_use]
 pub fn question(app: &App) -> Question {
     let usual = Question::usual(app.answer.mode());
@@ -50,13 +51,13 @@ pub fn question(app: &App) -> Question {
     }
 }
 
-/// The metric that ranks.
+/// Returns the metric that targets are ranked by.
 #[must_use]
 pub fn objective(app: &App) -> &'static Metric {
     question(app).objective.unwrap_or(atlas_assistant::Objective::Cheapest).metric(app.answer.mode())
 }
 
-/// The entries, best first.
+/// Returns the entries, best first.
 #[must_use]
 pub fn ranked(app: &App) -> Vec<&Entry> {
     let metric = objective(app);
@@ -66,22 +67,22 @@ pub fn ranked(app: &App) -> Vec<&Entry> {
     all
 }
 
-/// The entry under the cursor.
+/// Returns the entry under the cursor.
 #[must_use]
 pub fn here(app: &App) -> Option<&Entry> {
     ranked(app).get(app.view_row).copied()
 }
 
-/// Whether lanes are still without a result.
+/// Whether some lanes have no result yet.
 #[must_use]
 pub fn is_running(app: &App) -> bool {
     app.race.entries.len() < app.race.lanes.len() && app.queries.race.trouble().is_none()
 }
 
-/// Begins where the view is opened, unless what already exists is of this scenario.
+/// Starts the race when the view is opened, unless its results are those of the current scenario.
 pub(super) fn opened(app: &mut App) {
     let setup = &app.now.setup;
-    // A row that was applied is where its own race continues.
+    // After a row was applied, the race it belongs to is kept.
     let own = app.race.entries.iter().any(|entry| entry.setup() == Some(setup));
     let same = app.race.base.as_ref() == Some(setup) || own;
     if !same || lanes(app).as_ref() != Ok(&app.race.lanes) {
@@ -89,7 +90,7 @@ pub(super) fn opened(app: &mut App) {
     }
 }
 
-/// The lanes of the question: what it names, else what is marked, else all.
+/// Returns the lanes: the targets named in the question, otherwise the marked ones, otherwise all.
 fn lanes(app: &App) -> Result<Vec<Lane>, String> {
     let question = question(app);
     if !question.hardware.is_empty() {
@@ -105,7 +106,7 @@ fn lanes(app: &App) -> Result<Vec<Lane>, String> {
     Ok(all.map(|target| Lane { target: Arc::clone(&target.name), nodes: None }).collect())
 }
 
-/// Begins anew.
+/// Restarts the race.
 pub(super) fn begin(app: &mut App) {
     let lanes = lanes(app);
     let race = &mut app.race;
@@ -119,7 +120,7 @@ pub(super) fn begin(app: &mut App) {
     app.view_row = 0;
 }
 
-/// Asks for the results that are missing while the view is shown.
+/// Requests the missing results while the view is shown.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     if app.view != View::Race {
         if app.queries.race.progress().is_some() {
@@ -144,7 +145,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     queries.race.ask(work.round, &mut queries.serial, effects, |_| Ok(Arc::new(work)));
 }
 
-/// Takes results that arrived; the cursor stays on its target.
+/// Adds results that have arrived. The cursor stays on its target.
 pub(super) fn settle(app: &mut App) {
     let Some(batch) = app.queries.race.answer().cloned() else { return };
     let at = here(app).filter(|_| app.view_row > 0).map(|entry| entry.name.clone());
@@ -162,7 +163,7 @@ pub(super) fn edit(app: &mut App) {
     app.race.typing = Some((Line::new(question(app).to_string()), None));
 }
 
-/// Changes what is typed; the race follows every key that leaves a question.
+/// Changes the typed line. The race restarts after every key press that leaves a valid question.
 pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some((mut line, _)) = app.race.typing.take() else { return };
     change(&mut line);
@@ -186,7 +187,8 @@ fn pose(app: &mut App, question: Question) {
     }
 }
 
-/// Takes what is typed; an empty line is the default question. Returns another question, to be carried out.
+/// Accepts the typed question; an empty line stands for the default question. Returns the question for the caller to
+/// carry out if it has to.
 #[must_use]
 pub(super) fn accept_typed(app: &mut App) -> Option<Question> {
     let (line, _) = app.race.typing.take()?;
@@ -204,7 +206,7 @@ pub(super) fn accept_typed(app: &mut App) -> Option<Question> {
     }
 }
 
-/// Leaves the question as it was.
+/// Cancels typing and restores the previous question.
 pub(super) fn cancel_typed(app: &mut App) {
     app.race.typing = None;
     if app.race.question != app.race.before {
@@ -213,7 +215,7 @@ pub(super) fn cancel_typed(app: &mut App) {
     }
 }
 
-/// Makes the layout under the cursor the scenario.
+/// Applies the layout under the cursor to the scenario.
 pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(entry) = here(app) else { return };
     match (entry.setup().cloned(), &entry.outcome) {
@@ -226,7 +228,7 @@ pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The setup that a lane begins with.
+/// Returns the setup from which the search of a lane starts.
 fn begins_with(base: &Setup, lane: &Lane) -> Setup {
     let mut setup = Setup { target: Arc::clone(&lane.target), ..base.clone() };
     if let Some(nodes) = lane.nodes {

@@ -6,21 +6,21 @@ use crate::tui::line::Line;
 use atlas_assistant::Question;
 use std::sync::Arc;
 
-/// What runs: a target, with another number of nodes where the question says so.
+/// A target to search, optionally with another number of nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lane {
     /// The target.
     pub target: Arc<str>,
-    /// Its nodes, where they are not the target's own.
+    /// Number of nodes, if it differs from the target's own.
     pub nodes: Option<u32>,
 }
 
-/// A request to the workers: which round, and from which lane on.
+/// A request to the workers: the round, and the first lane to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Round {
-    /// Counts questions.
+    /// Number of the round.
     pub serial: u64,
-    /// The first lane that has no result yet.
+    /// Index of the first lane without a result.
     pub from: usize,
 }
 
@@ -29,26 +29,26 @@ pub struct Round {
 pub struct Race {
     /// The typed question; `None` for the default one.
     pub question: Option<Question>,
-    /// The question being typed, and why it is invalid.
+    /// The question being typed, and why it is invalid, if it is.
     pub typing: Option<(Line, Option<String>)>,
-    /// The question before it was typed over: Esc brings it back.
+    /// The question before typing; Esc restores it.
     pub(in crate::tui) before: Option<Question>,
-    /// The scenario whose workload and knobs all lanes begin with.
+    /// The setup whose workload and knobs all lanes start from.
     pub(in crate::tui) base: Option<Setup>,
     /// The lanes, in the order of the files.
     pub lanes: Vec<Lane>,
-    /// What came out so far, in the order of the lanes.
+    /// Results so far, in the order of the lanes.
     pub entries: Vec<Entry>,
-    /// Counts questions.
+    /// Number of the current round.
     pub(in crate::tui) serial: u64,
-    /// Why there is nothing to run.
+    /// Why there are no lanes.
     pub trouble: Option<String>,
 }
 
 /// Results of some lanes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Batch {
-    /// Of which question, from which lane on.
+    /// The round, and the first lane of the results.
     pub round: Round,
     /// The results.
     pub entries: Vec<Entry>,

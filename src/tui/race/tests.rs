@@ -7,7 +7,7 @@ use crate::tui::app::View;
 use crate::tui::testing::Hands;
 use atlas_document::Sources;
 
-/// The shipped catalog, serving 70B on some targets.
+/// Opens the race of serving a 70B model on these targets, with the built-in catalog.
 fn serving(targets: &str) -> Hands {
     let mut hands = Hands::of(&Sources::built_in());
     hands.keys(":serve 70b cheapest tpot under 50ms on ").keys(targets).keys("<Enter>").work();
@@ -18,7 +18,7 @@ fn two() -> Hands {
     serving("h100, mi300x")
 }
 
-/// What leads to each row, best first.
+/// Returns the setup of each row, best first.
 fn layouts(hands: &Hands) -> Vec<Option<Setup>> {
     ranked(&hands.app).into_iter().map(|row| row.setup().cloned()).collect()
 }

@@ -1,4 +1,4 @@
-//! The leaderboard below its constraint bar.
+//! Draws the ranking, with the constraint bar above.
 
 use std::collections::BTreeSet;
 
@@ -19,29 +19,29 @@ use atlas_plan::search::optimize::HEADROOM;
 
 /// Lines above the rows: the constraint bar, the headings and their units.
 pub const HEADING: u16 = 3;
-/// Columns of a rank and the bracket behind it.
+/// Width of a rank and the bracket after it.
 const RANK: u16 = 5;
-/// Fewest columns of a figure with the sign behind it, and of the figure that ranks.
+/// Minimum width of a metric with the sign after it, and of the ranking metric.
 const FIGURE: u16 = 9;
 const OBJECTIVE: u16 = 12;
-/// Fewest and most columns of a name.
+/// Minimum and maximum width of a name.
 const NAME: (u16, u16) = (8, 26);
-/// Columns of a name that it has on the narrowest screen if it needs them.
+/// Width that a name may take on the narrowest screen.
 const NAMED: u16 = 16;
-/// Fewest and most columns of a whisker.
+/// Minimum and maximum width of a whisker.
 const WHISKER: (u16, u16) = (12, 31);
-/// Columns kept free for a layout, and fewest that show one.
+/// Width reserved for a layout, and minimum width at which it is shown.
 const LAYOUT: u16 = 28;
 const LEAST_LAYOUT: u16 = 8;
-/// Columns of the evidence: measured rows, and our error on the nearest.
+/// Width of the evidence: number of measured rows, and the prediction error on the nearest one.
 const EVIDENCE: u16 = 12;
-/// A margin below which a constraint is only just kept.
+/// Margin below which a constraint is marked as barely met.
 const NARROW: f64 = 0.05;
-/// Marks a figure that only just keeps its constraint, and says so.
+/// Marks a metric that barely meets its constraint, and the legend of the mark.
 const JUST: &str = "!";
 const JUST_KEPT: &str = "! within 5 % of a bound";
 
-/// The metrics in columns: what ranks, what is constrained, and the free memory.
+/// Returns the metrics shown in columns: the ranking metric, constrained metrics, and free memory.
 #[must_use]
 pub fn metrics(app: &App) -> Vec<&'static Metric> {
     let mut all = vec![objective(app)];
@@ -49,7 +49,7 @@ pub fn metrics(app: &App) -> Vec<&'static Metric> {
         Condition::Figure(metric, ..) => Some(metric),
         _ => None,
     });
-    // What users wait for is shown whether it is bounded or not.
+    // TTFT is shown whether or not it is constrained.
     let waited = Some(MetricId::TtftMs.metric()).filter(|_| app.answer.mode() == Mode::Inference);
     for metric in constrained.chain(waited).chain([MetricId::Headroom.metric()]) {
         if !all.contains(&metric) {
@@ -59,7 +59,8 @@ pub fn metrics(app: &App) -> Vec<&'static Metric> {
     all
 }
 
-/// Whether something bounds how long users wait, where there are users: throughput and cost are best where they wait long.
+/// Whether TTFT or end-to-end latency is bounded; always true in training. Without a bound, the layouts with the best
+/// throughput and cost have long waiting times.
 fn waits_bounded(app: &App) -> bool {
     const BOUNDING: [&Metric; 5] = [
         MetricId::TtftMs.metric(),
@@ -75,20 +76,20 @@ fn waits_bounded(app: &App) -> bool {
         || question(app).constraints.iter().any(bounds)
 }
 
-/// The heading of a column.
+/// Returns the heading of a column.
 fn heading(metric: &Metric) -> &'static str {
     if metric.id == MetricId::Headroom { "free" } else { metric.label }
 }
 
-/// Columns of a figure: its heading and a gap before it.
+/// Returns the width of a metric: its heading and a gap before it.
 fn width_of(metric: &Metric, least: u16) -> u16 {
     u16::try_from(heading(metric).width() + 2).unwrap_or(least).max(least)
 }
 
-/// Where columns stand.
+/// Positions of the columns.
 struct Columns {
     name: u16,
-    /// First column of the objective and how many it has, then the whisker, then the other figures.
+    /// First column and width of the objective, then the whisker, then the other metrics.
     value: u16,
     objective: u16,
     whisker: (u16, u16),
@@ -97,7 +98,7 @@ struct Columns {
     layout: u16,
 }
 
-/// Columns of the names: as few as tell all of them apart.
+/// Returns the smallest width at which all truncated names are distinct.
 fn name_width(app: &App, inner: Rect, rows: &[&Entry], most: u16) -> u16 {
     let names: BTreeSet<&str> =
         rows.iter().map(|entry| &*entry.name).chain(app.race.lanes.iter().map(|lane| &*lane.target)).collect();
@@ -162,7 +163,7 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark = if just { format!("{remark}; {JUST_KEPT}") } else { remark };
     let workload = &app.now.setup.workload;
     let title = format!("Race {workload}: best layout per target");
-    // What is missing in the question is more important than what the view is.
+    // If the title does not fit, advice about the question has priority over the name of the view.
     let first = remark.split("; ").next().unwrap_or_default();
     let titles = [(title, remark.as_str()), (format!("Race {workload}"), first), ("Race".to_owned(), "")];
     let fits = |(title, remark): &&(String, &str)| title.width() + remark.width() + 10 <= usize::from(area.width);
@@ -207,7 +208,7 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.right(x, top, EVIDENCE, "evidence", heading_style);
         canvas.right(x, top + 1, EVIDENCE, "rows, err", dim);
     }
-    // A few letters of it would say nothing.
+    // A layout truncated to a few characters is useless.
     let layout_width = inner.right().saturating_sub(columns.layout);
     let layout_width = if layout_width < LEAST_LAYOUT { 0 } else { layout_width };
     canvas.text(columns.layout, top, layout_width, "layout", heading_style);
@@ -263,7 +264,7 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < rows.len());
 }
 
-/// The targets that have no result yet, below those that have one.
+/// Draws the targets without a result below the ranked ones.
 fn waiting(app: &App, canvas: &mut Canvas<'_>, columns: &Columns, list: Rect, ranked: usize) {
     if !is_running(app) {
         return;
@@ -280,7 +281,7 @@ fn waiting(app: &App, canvas: &mut Canvas<'_>, columns: &Columns, list: Rect, ra
     }
 }
 
-/// How many targets there are, and how many of them are tied.
+/// Formats the number of targets and how many are tied for first place.
 fn counted(app: &App, all: usize) -> String {
     let targets = if all == 1 { "target" } else { "targets" };
     match ties(&ranked(app), objective(app)) {
@@ -289,7 +290,7 @@ fn counted(app: &App, all: usize) -> String {
     }
 }
 
-/// What the best layout of a target only just keeps: a constraint, or the size of the memory.
+/// Returns what the best layout of a target barely meets: a constraint, or the memory capacity.
 fn just_kept(app: &App, entry: &Entry) -> Option<String> {
     let Outcome::Best(pick) = &entry.outcome else { return None };
     let narrow = |condition: &Condition| margin(pick, condition).is_some_and(|margin| margin < NARROW);
@@ -301,7 +302,7 @@ fn just_kept(app: &App, entry: &Entry) -> Option<String> {
     })
 }
 
-/// The constraint bar.
+/// Draws the constraint bar.
 fn bar(app: &App, canvas: &mut Canvas<'_>, inner: Rect) {
     let (key, input, value) = (canvas.role(Role::Key), canvas.role(Role::Input), canvas.role(Role::Value));
     let hint = if app.race.typing.is_some() { "Enter runs it, Esc cancels" } else { "/ edits" };
@@ -318,7 +319,7 @@ fn bar(app: &App, canvas: &mut Canvas<'_>, inner: Rect) {
     canvas.right(inner.x, inner.y, inner.width.saturating_sub(1), hint, dim);
 }
 
-/// Number of similar measured rows, and our error at the nearest one if it is comparable.
+/// Formats the number of similar measured rows, and the prediction error on the nearest one if it is comparable.
 fn evidence(pick: &Pick) -> (String, Role) {
     let Some(support) = &pick.evidence else { return ("–".to_owned(), Role::Dim) };
     let error = support.nearest.as_ref().filter(|near| near.comparable).map(|near| 100.0 * near.error);
@@ -329,7 +330,7 @@ fn evidence(pick: &Pick) -> (String, Role) {
     }
 }
 
-/// How a figure of a row is shown: as kept, only just kept, or missed.
+/// Returns the role of a metric: met, barely met, or violated.
 fn kept(app: &App, pick: &Pick, metric: &Metric, missed: bool) -> Role {
     let conditions = question(app).constraints;
     let mut of_metric = conditions.iter().filter(|known| matches!(known, Condition::Figure(of, ..) if *of == metric));
@@ -343,7 +344,7 @@ fn kept(app: &App, pick: &Pick, metric: &Metric, missed: bool) -> Role {
     }
 }
 
-/// How many rows, the first included, are tied with the first: their intervals overlap.
+/// Number of rows, including the first, whose interval overlaps that of the first.
 fn ties(rows: &[&Entry], metric: &Metric) -> usize {
     let best = |entry: &&Entry| match &entry.outcome {
         Outcome::Best(pick) => Some(pick.as_ref().clone()),
@@ -353,7 +354,7 @@ fn ties(rows: &[&Entry], metric: &Metric) -> usize {
     rows.iter().take_while(|entry| best(entry).is_some_and(|pick| tied(&first, &pick, metric))).count()
 }
 
-/// The rank, and a bracket along those that are tied with the first.
+/// Draws the rank, and a bracket along the rows that are tied with the first.
 fn rank(app: &App, canvas: &mut Canvas<'_>, (x, y): (u16, u16), index: usize, entry: &Entry, ties: usize) {
     let (text, role) = match entry.outcome {
         Outcome::Best(_) => (format!("{}", index + 1), if index == 0 { Role::Best } else { Role::Text }),
@@ -376,17 +377,17 @@ fn rank(app: &App, canvas: &mut Canvas<'_>, (x, y): (u16, u16), index: usize, en
     }
 }
 
-/// The ends of all whiskers.
+/// Returns the smallest and the largest end of all whiskers.
 fn span(rows: &[&Entry], metric: &Metric) -> Option<(f64, f64)> {
     let ends = rows.iter().filter(|entry| entry.class() == 0).filter_map(|entry| entry.pick()?.interval(metric));
     ends.reduce(|(low, high), (l, h)| (low.min(l), high.max(h))).filter(|(low, high)| *low > 0.0 && high > low)
 }
 
-/// An interval as a line with its figure on it.
+/// Draws an interval as a line with its value on it.
 fn whisker(canvas: &mut Canvas<'_>, track: Rect, span: Option<(f64, f64)>, value: f64, interval: Option<(f64, f64)>) {
     let (Some((least, most)), Some((low, high))) = (span, interval) else { return };
     let last = f64::from(track.width.saturating_sub(1));
-    // Intervals are factors: on a scale of them all are as wide as they are uncertain.
+    // Intervals are multiplicative, so on a logarithmic scale equal uncertainty has equal width.
     let log = |value: f64| value.max(least).ln();
     let place = |value: f64| {
         track.x + ((log(value) - log(least)) / (log(most) - log(least)) * last).round().clamp(0.0, last) as u16
@@ -406,7 +407,7 @@ fn whisker(canvas: &mut Canvas<'_>, track: Rect, span: Option<(f64, f64)>, value
     }
 }
 
-/// The information line.
+/// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     if let Some((_, Some(error))) = &app.race.typing {

@@ -1,4 +1,4 @@
-//! The tabs.
+//! State of the tabs.
 
 use crate::demo::Pane;
 use crate::demo::View;
@@ -11,24 +11,24 @@ use atlas_plan::knob::Knob;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Maximum tabs, limited by the strip and the session file.
+/// Maximum number of tabs, so that the strip and the session file stay small.
 pub const MOST: usize = 32;
 
-/// Closed tabs that can be brought back.
+/// Maximum number of closed tabs that can be reopened.
 pub(in crate::tui) const MOST_CLOSED: usize = 16;
 
-/// A tab with its scenario and its place.
+/// A tab: its scenario, its undo history, and its view and cursors.
 #[derive(Debug, Clone)]
 pub struct Tab {
-    /// Its identity.
+    /// Identifier of the tab.
     pub id: TabId,
     /// Its name, if it has one.
     pub name: Option<Arc<str>>,
-    /// The scenario, its marks and its baseline. Outdated for the current tab, whose state is `App::now`.
+    /// The scenario, its marks and its baseline. Outdated for the current tab, whose state is in `App::now`.
     pub now: Snapshot,
     /// States to undo to, oldest first.
     pub past: Vec<Snapshot>,
-    /// States to redo, the next one last.
+    /// States to redo, next one last.
     pub future: Vec<Snapshot>,
     /// View and cursors.
     pub place: Place,
@@ -39,21 +39,21 @@ pub struct Tab {
 pub struct Place {
     /// The current view.
     pub view: View,
-    /// Where Esc leads from there.
+    /// Views that Esc returns to, each with the row of its cursor.
     pub back: Vec<(View, usize)>,
     /// The focused pane.
     pub pane: Pane,
     /// The knob under the cursor.
     pub knob: Knob,
-    /// The figure under the cursor.
+    /// The metric under the cursor.
     pub figure: &'static Metric,
-    /// First rows shown of the panes.
+    /// First visible row of each pane.
     pub scroll: [usize; 4],
-    /// First row shown of a full-screen view.
+    /// First visible row of a full-screen view.
     pub view_scroll: usize,
     /// The row under the cursor of a full-screen view.
     pub view_row: usize,
-    /// Nodes folded or unfolded.
+    /// Paths of nodes of the explanation that were folded or unfolded.
     pub toggled: BTreeSet<String>,
     /// The column under the cursor of a table that has columns.
     pub column: usize,
@@ -89,7 +89,7 @@ pub struct Tabs {
     pub(in crate::tui) current: usize,
     pub(in crate::tui) closed: Vec<(usize, Tab)>,
     pub(in crate::tui) pinned: Option<TabId>,
-    /// The tab chosen for the difference.
+    /// The tab selected for the difference view.
     pub(in crate::tui) against: Option<TabId>,
     /// The previous tab.
     pub(in crate::tui) before: Option<TabId>,

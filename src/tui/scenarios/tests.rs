@@ -26,7 +26,7 @@ fn a_tab_has_its_own_scenario_history_and_place() {
     assert_ne!(rate(&h.app), first);
     h.keys("[");
     assert_eq!((rate(&h.app), h.app.view), (first, View::Main));
-    // The history is the tab's own.
+    // Each tab has its own undo history.
     h.keys("u");
     assert!(h.app.now.setup.overrides.is_empty());
     h.keys("<C-r>]");
@@ -55,7 +55,7 @@ fn a_closed_tab_comes_back_where_it_was() {
     h.keys("u");
     assert_eq!((h.app.tabs.count(), h.app.tabs.current(), h.app.tab_label(1)), (2, 1, label));
     assert_eq!((&h.app.now, &h.app.past), (&kept, &past));
-    // Once something else was done, undo is about that; the tab comes back by its own key.
+    // After another edit, undo reverts that edit; the tab is reopened with its own key.
     h.keys("tcK<Right>");
     let before = h.app.tabs.count();
     h.keys("u");
@@ -71,7 +71,7 @@ fn deltas_on_every_tab_are_against_the_pinned_one_as_it_is_now() {
     h.keys("Wjj/tp<Enter>Ttp[");
     let pinned = rate(&h.app);
     assert_eq!(h.app.baseline.value(metric), Some(pinned));
-    // The pinned tab is edited: the other's deltas follow.
+    // After an edit of the pinned tab, the differences shown in the other tab change.
     h.keys("]<Right>");
     let edited = rate(&h.app);
     assert_eq!(h.app.baseline.value(metric), Some(edited), "against itself");
@@ -79,12 +79,12 @@ fn deltas_on_every_tab_are_against_the_pinned_one_as_it_is_now() {
     assert_eq!(h.app.baseline.value(metric), Some(edited));
     assert_ne!(edited, pinned);
     assert!(h.text().contains("vs tp="), "named by what tells it apart: {}", h.text());
-    // A baseline chosen otherwise takes its place.
+    // Setting another baseline unpins the tab.
     h.keys("b");
     assert_eq!((h.app.tabs.pinned(), h.app.baseline.value(metric)), (None, Some(rate(&h.app))));
     h.keys("]tp]B");
     assert_eq!(h.app.tabs.pinned(), None);
-    // A pinned tab that is closed pins nothing, and pins again when it comes back.
+    // Closing a pinned tab removes the pin; reopening the tab restores it.
     h.keys("]tptc");
     assert_eq!(h.app.tabs.pinned(), None);
     h.keys("u");
@@ -106,7 +106,7 @@ fn the_difference_is_all_that_differs_and_nothing_else() {
     let change = row("tokens/s");
     assert!((change.contains('▲') && change.contains('+')) || (change.contains('▼') && change.contains('-')), "{text}");
     assert_eq!(tp(&h.app), Setting::Number(16.0));
-    // Against a third, by the arrow keys; targets that differ are described.
+    // The arrow keys select a third tab; differing targets are described.
     h.keys("<Esc>[THj]vd");
     assert!(h.text().contains("8xMI300X"), "{}", h.text());
     let before = h.text();
@@ -130,8 +130,8 @@ fn a_name_is_taken_shown_and_taken_back() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Whatever is done with tabs, there is one on the screen, it can be drawn at every size, and what the others hold
-    /// is what was left there.
+    /// After any sequence of tab operations, there is a current tab, it can be drawn at every size, and the other tabs
+    /// are unchanged.
     #[test]
     fn tabs_never_lose_a_scenario(keys in prop::collection::vec(prop::sample::select(vec![
         "T", "tc", "[", "]", "u", "<C-r>", "<C-t>", "<C-n>", "tp", "vd", "<Right>", "j", "K", "W", "<A-1>", "<A-3>", "b", "B",
@@ -166,7 +166,7 @@ fn a_figure_of_any_table_is_explained_and_esc_comes_back() {
     assert_eq!(h.app.view, View::Explain);
     h.keys("<Esc>");
     assert_eq!(h.app.view, View::Diff);
-    // A heading is no figure.
+    // A heading is not a metric.
     h.keys("g<Enter>");
     assert_eq!(h.app.view, View::Diff);
 }

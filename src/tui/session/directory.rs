@@ -1,8 +1,9 @@
-//! Where state is kept.
+//! Location of the state directory.
 
 use std::path::PathBuf;
 
-/// The user's state directory: `$ATLAS_STATE_DIR`, else the platform's usual place (`$XDG_STATE_HOME` on Linux).
+/// Returns the user's state directory: `$ATLAS_STATE_DIR`, otherwise the platform's usual location (`$XDG_STATE_HOME`
+/// on Linux).
 #[must_use]
 pub fn state_dir() -> Option<PathBuf> {
     if let Some(dir) = std::env::var_os("ATLAS_STATE_DIR").filter(|dir| !dir.is_empty()) {

@@ -1,5 +1,4 @@
-//! Where sessions are kept: one for each working directory in the user's state directory, and those that were given a
-//! name.
+//! Storage of sessions in the user's state directory: one per working directory, and named ones.
 
 use crate::tui::session::directory::state_dir;
 use std::path::{Path, PathBuf};
@@ -13,39 +12,40 @@ use atlas_document::files;
 use atlas_document::fingerprint::fingerprint;
 use atlas_document::sources::read_text;
 
-/// Sessions of directories that are kept; the oldest go first.
+/// Maximum number of sessions of directories that are kept. The oldest are deleted.
 const MOST: usize = 64;
 
-/// Which session a start opens, and leaves.
+/// The session that is loaded at the start and saved at the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Keep {
-    /// None.
+    /// No session.
     #[default]
     Nothing,
-    /// That of the working directory, or the one with this name.
+    /// The session of the working directory, or the one with this name.
     Session {
-        /// Its name, where it has one.
+        /// Name of the session, if it has one.
         name: Option<String>,
-        /// Begin anew all the same; what is left then takes its place.
+        /// Whether to start without loading the session. It is overwritten when the state is saved.
         fresh: bool,
     },
 }
 
-/// A session's file.
+/// The file of a session.
 #[derive(Debug, Default)]
 pub struct Store {
     path: Option<PathBuf>,
     fresh: bool,
-    /// What the file says, as far as is known; nothing is written that it says already.
+    /// Content of the file as far as known. A document that equals it is not written again.
     known: Option<Document>,
-    /// What is being written beside the loop.
+    /// Thread that is writing the session.
     writing: Option<JoinHandle<Result<Written, String>>>,
-    /// What the file said when it was last read or written: if it says something else, another instance wrote it.
+    /// Text of the file when it was last read or written. If the file differs from it, another instance has written the
+    /// file.
     disk: Option<String>,
     notice: Option<String>,
 }
 
-/// A session that was written.
+/// A session after it was written.
 #[derive(Debug)]
 struct Written {
     path: PathBuf,
@@ -53,7 +53,7 @@ struct Written {
 }
 
 impl Store {
-    /// The file of the session that is to be kept, in the user's state directory.
+    /// Returns the store of the session selected by `keep`, in the user's state directory.
     #[must_use]
     pub fn of(keep: &Keep, sources: &Sources) -> Store {
         let Keep::Session { name, fresh } = keep else { return Store::default() };
@@ -67,17 +67,18 @@ impl Store {
         Store { path, fresh: *fresh, ..Store::default() }
     }
 
-    /// A store in a file, for tests.
+    /// Creates a store for the file `path`, for tests.
     #[must_use]
     pub fn at(path: PathBuf) -> Store {
         Store { path: Some(path), ..Store::default() }
     }
 
-    /// What was left there last; `None` if nothing was, or a fresh start was asked for.
+    /// Loads the session. Returns `None` if there is none, or if a fresh start was requested.
     ///
     /// # Errors
-    /// Why the file is no session, in words. One that is damaged is put aside, so that nothing in it is lost; one that
-    /// cannot be read now, or is of a newer version, stays as it is, and nothing is kept in this run.
+    /// A message for the user on why the file cannot be loaded. A damaged file is renamed, so that nothing in it is
+    /// lost. A file that cannot be read, or was written by a newer version, is left unchanged, and the session is not
+    /// saved.
     pub fn load(&mut self) -> Result<Option<Document>, String> {
         let Some(path) = self.path.clone().filter(|path| path.exists()) else { return Ok(None) };
         let stays = "; the file is left unchanged, and this session will not be saved";
@@ -111,29 +112,29 @@ impl Store {
         }
     }
 
-    /// What has to be said about where the session is kept, once.
+    /// Takes the notice about the location of the session, to be shown once.
     pub fn notice(&mut self) -> Option<String> {
         self.notice.take()
     }
 
-    /// Whether this user has never left a session, in this directory or another.
+    /// Whether this user has never saved a session, in this directory or another.
     #[must_use]
     pub fn is_first(&self) -> bool {
         let sessions = self.path.as_deref().and_then(|path| path.ancestors().find(|dir| dir.ends_with("sessions")));
         !self.fresh && sessions.is_some_and(|sessions| !sessions.exists())
     }
 
-    /// What a start without a session looks like: left like this, there is nothing to keep.
+    /// Sets the document of a start without a session. If the state still equals it at the end, nothing is saved.
     pub fn starts_as(&mut self, document: Document) {
         if self.known.is_none() && self.path.as_deref().is_some_and(|path| !path.exists()) {
             self.known = Some(document);
         }
     }
 
-    /// Writes what is left, atomically, unless the file says it already.
+    /// Writes the session atomically, unless the file already contains it.
     ///
     /// # Errors
-    /// Why it cannot be written, in words.
+    /// A message for the user on why the session cannot be written.
     pub fn save(&mut self, document: Document) -> Result<(), String> {
         self.written();
         let Some(path) = self.path.clone().filter(|_| self.known.as_ref() != Some(&document)) else { return Ok(()) };
@@ -143,9 +144,9 @@ impl Store {
         Ok(())
     }
 
-    /// Writes where one is, unless the file says it already, on a thread of its own: the disk may be far, and keys do not
-    /// wait for it. What cannot be written now is tried again with [`Store::save`], which tells why. Answers whether this
-    /// can be left at that; not while something else is still being written.
+    /// Writes the session on a background thread, unless the file already contains it, so that a slow disk does not
+    /// delay key presses. If writing fails, [`Store::save`] retries and reports the error. Returns `false` if the
+    /// previous write is still in progress, in which case the caller has to try again.
     pub fn save_beside(&mut self, document: Document) -> bool {
         if self.writing.as_ref().is_some_and(|writing| !writing.is_finished()) {
             return false;
@@ -162,7 +163,7 @@ impl Store {
         true
     }
 
-    /// Waits for what is being written. What was not is not known to be there.
+    /// Waits for the write in progress. If it failed, the content of the file is unknown.
     fn written(&mut self) {
         match self.writing.take().map(JoinHandle::join) {
             None => {}
@@ -181,8 +182,8 @@ impl Store {
     }
 }
 
-/// Writes a session, beside the file where that does not say what was found there before: another instance has written
-/// it. Of directories' sessions, forgets the oldest.
+/// Writes a session. If the file has changed since `before`, another instance has written it, and the session is
+/// written to a new file, whose path is returned by [`beside`]. Deletes the oldest sessions of directories.
 fn write(path: PathBuf, before: Option<&str>, document: &Document) -> Result<Written, String> {
     let now = read_text(&path).ok();
     let path = if now.is_none() || now.as_deref() == before { path } else { beside(&path) };
@@ -195,29 +196,29 @@ fn write(path: PathBuf, before: Option<&str>, document: &Document) -> Result<Wri
     Ok(Written { path, text })
 }
 
-/// A file for another session of the same name: one that can be asked for by name.
+/// Returns an unused path for a session of the same name that can be loaded by name.
 fn beside(path: &Path) -> PathBuf {
     let dir = path.parent().unwrap_or(Path::new(""));
     let sessions = if dir.ends_with("directories") { dir.parent().unwrap_or(dir) } else { dir };
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    // Of a directory's session without the hash that tells it from others.
+    // The name of a directory's session without its hash.
     let name = if sessions == dir { &*stem } else { stem.rsplit_once('-').map_or(&*stem, |(name, _)| name) };
     let name = if name.is_empty() { "session" } else { name };
     unused(|n| sessions.join(format!("{}.json", numbered(name, n + 1))))
 }
 
-/// The first path of a numbered series that does not exist.
+/// Returns the first path of a numbered series that does not exist.
 fn unused(path: impl Fn(u32) -> PathBuf) -> PathBuf {
     (1..u32::MAX).map(&path).find(|path| std::fs::symlink_metadata(path).is_err()).unwrap_or_else(|| path(u32::MAX))
 }
 
-/// `name`, `name-2`, `name-3` and so on.
+/// Returns `name`, `name-2`, `name-3` and so on.
 fn numbered(name: &str, n: u32) -> String {
     if n < 2 { name.to_owned() } else { format!("{name}-{n}") }
 }
 
-/// The file of a directory's session: its last name, so that people find it, and a hash of all that tells it from others:
-/// the whole path, and the files named on the command line, since another set of files has other names in it.
+/// Returns the file name of a directory's session: the last component of the path, for readability, and a hash of the
+/// whole path and of the files given on the command line, because other files define other names.
 fn directory_name(dir: &Path, sources: &Sources) -> String {
     let given = [&sources.workload_dir, &sources.targets, &sources.workloads, &sources.hardware];
     let mut described = dir.to_string_lossy().into_owned();
@@ -231,7 +232,7 @@ fn directory_name(dir: &Path, sources: &Sources) -> String {
     format!("{plain}-{hash:016x}.json")
 }
 
-/// Forgets the sessions that were left longest ago, beyond what is kept.
+/// Deletes the sessions that were saved longest ago, down to [`MOST`].
 fn prune(dir: &Path) {
     let Ok(entries) = std::fs::read_dir(dir) else { return };
     let mut files: Vec<(SystemTime, PathBuf)> = entries
@@ -242,15 +243,15 @@ fn prune(dir: &Path) {
     sort::ascending(&mut files);
     let excess = files.len().saturating_sub(MOST);
     for (_, path) in files.into_iter().take(excess) {
-        // One that cannot be removed does no harm.
+        // A file that cannot be removed is harmless.
         let _ = std::fs::remove_file(path);
     }
 }
 
-/// A name that a session may have.
+/// Parses the name of a session.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A description of valid names, if this one is invalid.
 pub fn session_name(text: &str) -> Result<String, String> {
     let good = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     if text.is_empty() || text.starts_with('.') || text.chars().count() > 64 || !text.chars().all(good) {

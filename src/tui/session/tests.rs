@@ -23,7 +23,7 @@ fn a_session_comes_back_as_it_was_left() {
     again.keys("]");
     let mut h = h;
     h.keys("]");
-    // Steps of undo are of one run; points that have a name are kept.
+    // Undo steps are not saved; named points are.
     h.app.past.clear();
     h.app.recompute();
     assert_eq!(again.app.now, h.app.now);
@@ -160,7 +160,7 @@ fn nothing_is_written_where_nothing_was_done() {
     let mut store = Store::at(path.clone());
     let found = store.load().unwrap().unwrap();
     assert_eq!(found, capture(&h.app, "dark"));
-    // Back at what a fresh start is: that is where one was, and it is written.
+    // The state of a fresh start is also saved if it is reached by edits.
     h.keys("k");
     store.save(capture(&h.app, "dark")).unwrap();
     assert_eq!(Store::at(path).load().unwrap().unwrap(), capture(&h.app, "dark"));
@@ -173,19 +173,19 @@ fn what_is_asked_for_by_name_wins_and_what_was_left_stays() {
         show(&mut h.app, setup);
         h.app.recompute();
     };
-    // Nothing was done there: it makes way.
+    // The untouched tab is replaced.
     let mut h = Hands::new();
     h.keys("Wj3");
     ask_for(&mut h);
     assert_eq!((h.app.tabs.count(), h.app.view, &*h.app.now.setup.target), (1, View::Main, "8xMI300X"));
-    // Something was: it stays, beside.
+    // A tab with edits is kept, next to the new one.
     let mut h = worked();
     let before = h.app.now.clone();
     ask_for(&mut h);
     assert_eq!((h.app.tabs.count(), h.app.view, &*h.app.now.setup.target), (3, View::Main, "8xMI300X"));
     assert!(h.app.now.setup.overrides.is_empty());
     assert_eq!(h.app.tab_snapshot(0), Some(&before));
-    // Asked for again, it is the same tab.
+    // Asking again selects the same tab.
     h.keys("[");
     ask_for(&mut h);
     assert_eq!((h.app.tabs.count(), h.app.tabs.current()), (3, 1));

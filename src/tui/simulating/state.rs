@@ -1,4 +1,4 @@
-//! Simulations that are done, and the questions they answer.
+//! Cached simulations, and the queries for them.
 
 use atlas_core::count::Count;
 use atlas_plan::engine::answer::event::Run;
@@ -10,7 +10,7 @@ use atlas_plan::scenario::Scenario;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Maximum cached simulations, and the most memory that they may take. The latest is kept whatever its size.
+/// Maximum number of cached simulations. Their memory is limited by `REMEMBERED_BYTES`; the latest is always kept.
 pub(in crate::tui) const REMEMBERED: usize = 24;
 
 pub(in crate::tui) const REMEMBERED_BYTES: usize = 64 << 20;
@@ -20,7 +20,7 @@ pub(in crate::tui) const REMEMBERED_BYTES: usize = 64 << 20;
 pub struct Known(pub(super) VecDeque<(Arc<Scenario>, Arc<Run>)>);
 
 impl Known {
-    /// The simulation of a scenario.
+    /// The cached simulation of a scenario.
     #[must_use]
     pub fn of(&self, scenario: &Scenario) -> Option<&Arc<Run>> {
         self.0.iter().find(|(known, _)| **known == *scenario).map(|(_, run)| run)
@@ -46,15 +46,15 @@ pub type Question = Arc<Scenario>;
 /// Weak scaling: nodes are added at constant work per accelerator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scaling {
-    /// The figure: tokens per second per accelerator.
+    /// The metric: tokens per second per accelerator.
     pub metric: &'static Metric,
-    /// Nodes, and the figure by simulation and analytically; sizes that cannot run are left out.
+    /// Number of nodes, and the metric by simulation and by the analytical engine. Sizes that cannot run are left out.
     pub points: Vec<(f64, f64, f64)>,
-    /// Nodes of the scenario itself.
+    /// Number of nodes of the scenario itself.
     pub here: f64,
 }
 
-/// The question of a scaling chart: the scenario, and what it is made of.
+/// The query of a scaling chart: the scenario and its parts.
 #[derive(Debug, Clone)]
 pub struct Scale {
     pub(in crate::tui) scenario: Arc<Scenario>,
@@ -68,7 +68,8 @@ impl PartialEq for Scale {
 }
 
 impl Scale {
-    /// The scenario on that many nodes, with replicas and batch scaled; `None` if a knob rejects its value.
+    /// The scenario on this many nodes, with replicas and batch scaled; `None` if these would not be whole numbers or a
+    /// knob rejects its value.
     pub(in crate::tui) fn at(&self, nodes: f64) -> Option<Scenario> {
         let mut scenario = (*self.scenario).clone();
         let grown = nodes / scenario.num_nodes.max(Count::ONE);

@@ -6,7 +6,7 @@ use super::Stale;
 use crate::tui::testing::Hands;
 use crate::tui::view::{redraw, view};
 
-/// What makes a screen differ: the walks below start in each of these.
+/// Keys that lead to different screens. The test below starts from each of them.
 const PLACES: &[&str] = &[
     "",
     "<Tab>",
@@ -48,7 +48,7 @@ const PLACES: &[&str] = &[
     "<Tab><Tab><Tab>y",
 ];
 
-/// What was drawn in parts is what would have been drawn as a whole.
+/// Partial redraws produce the same picture as a full redraw.
 #[test]
 fn parts_make_up_the_whole() {
     let mut seen = [false; 3];
@@ -80,7 +80,7 @@ fn parts_make_up_the_whole() {
     assert_eq!(seen, [true; 3]);
 }
 
-/// On a wide screen a change of target draws everything, and the chart that follows draws itself.
+/// On a wide screen, a change of target redraws everything, and the chart that arrives later redraws only itself.
 #[test]
 fn the_outlook_that_arrives_draws_itself_alone() {
     let mut hands = Hands::new();

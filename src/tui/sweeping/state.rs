@@ -1,4 +1,4 @@
-//! State of the sweep: which knobs, and the curves.
+//! State of the sweep: the knobs and the curves.
 
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
@@ -28,7 +28,7 @@ pub struct Question {
     pub across: Knob,
     /// The knob of the vertical axis.
     pub against: Option<Knob>,
-    /// The figure.
+    /// The metric.
     pub metric: &'static Metric,
     /// The targets, the selected one first.
     pub targets: Vec<Arc<str>>,
@@ -41,27 +41,27 @@ pub struct Curves {
     pub across: Axis,
     /// The vertical axis.
     pub against: Option<Axis>,
-    /// The figure.
+    /// The metric.
     pub metric: &'static Metric,
-    /// Targets and their figures; cells are numbered across first where there is one axis, up first where there are two.
+    /// Targets and their values of the metric. In the numbering of cells, the horizontal axis varies fastest.
     pub curves: Vec<(Arc<str>, Grid)>,
 }
 
 impl Curves {
-    /// Values on the vertical axis; 1 without one.
+    /// Number of values on the vertical axis; 1 without one.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.against.as_ref().map_or(1, |axis| axis.values.len())
     }
 
-    /// The number of a point.
+    /// Index of the cell at a column and a row.
     #[must_use]
     pub fn point(&self, (column, row): (usize, usize)) -> usize {
         // The horizontal axis varies fastest.
         row * self.across.values.len() + column
     }
 
-    /// Coordinates of a point.
+    /// Column and row of a cell.
     #[must_use]
     pub fn place(&self, point: usize) -> (usize, usize) {
         let columns = self.across.values.len().max(1);

@@ -1,4 +1,4 @@
-//! What is asked of rows: words and conditions.
+//! Filters of rows: words and conditions.
 
 use fuzzy_matcher::FuzzyMatcher as _;
 use fuzzy_matcher::skim::SkimMatcherV2;
@@ -7,11 +7,12 @@ use crate::tui::answer::Answer;
 use atlas_plan::estimate::METRICS;
 use atlas_plan::search::Condition;
 
-/// A text in which labels of several words, as the screen shows them, are names: `TTFT p99<2s` is `ttft_p99_ms<2s`.
+/// Replaces labels of several words, as shown on the screen, by the names of their metrics: `TTFT p99<2s` becomes
+/// `ttft_p99_ms<2s`.
 fn with_names(text: &str) -> String {
     let mut out = text.to_owned();
     for metric in METRICS.iter().filter(|metric| metric.label.contains(' ')) {
-        // Labels are ASCII: places in the text and in its lower case are the same.
+        // Labels are ASCII: offsets in the text and in its lower case are the same.
         while let Some(at) = out.to_ascii_lowercase().find(&metric.label.to_ascii_lowercase()) {
             let end = at + metric.label.len();
             let bounds = out.get(end..).is_some_and(|rest| rest.trim_start().starts_with(['<', '>', '=', '!']));
@@ -24,7 +25,7 @@ fn with_names(text: &str) -> String {
     out
 }
 
-/// What a filter asks of a row: every word must be found, every condition hold.
+/// A filter of rows: every word must match and every condition must hold.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Filter {
     pub(super) text: String,
@@ -33,14 +34,14 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Reads a filter: words, and conditions as `--where` takes them: `h100 tpot<50ms fits`.
+    /// Parses a filter: words, and conditions in the syntax of `--where`, such as `h100 tpot<50ms fits`.
     ///
     /// # Errors
-    /// A condition that cannot be meant, in words.
+    /// A message for the user on a condition that is invalid.
     pub fn parse(text: &str) -> Result<Filter, String> {
         let mut filter = Filter { text: text.trim().to_owned(), ..Filter::default() };
         let text = &with_names(text);
-        // A condition is one word, however it is spaced.
+        // Remove spaces around operators, so that a condition is one word.
         let mut tight = String::new();
         for (c, next) in text.chars().zip(text.chars().skip(1).chain([' '])) {
             let sign = |c: char| "<>=!".contains(c);
@@ -70,31 +71,31 @@ impl Filter {
         Ok(filter)
     }
 
-    /// As it was typed.
+    /// Returns the filter as it was typed.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether every word stands in `text` as it was typed, whatever its case.
+    /// Whether `text` contains every word, ignoring case.
     #[must_use]
     pub fn stands_in(&self, text: &str) -> bool {
         let text = text.to_lowercase();
         self.words.iter().all(|word| text.contains(&word.to_lowercase()))
     }
 
-    /// Whether every word is found in `text`, its letters in order.
+    /// Whether every word fuzzy-matches `text`: its letters occur in order.
     pub(super) fn finds(&self, text: &str) -> bool {
         let matcher = SkimMatcherV2::default();
         self.words.iter().all(|word| matcher.fuzzy_match(text, word).is_some())
     }
 
-    /// Whether every condition holds of an answer.
+    /// Whether every condition holds for an answer.
     pub(super) fn holds(&self, answer: &Answer) -> bool {
         let (Some(scenario), Ok(estimate)) = (&answer.scenario, &answer.outcome) else {
             return self.conditions.is_empty();
         };
-        // A figure that does not apply to a scenario is no small one.
+        // A metric that does not apply to the scenario fails every condition, even if its value is 0.
         let says = |condition: &Condition| match condition {
             Condition::Figure(metric, ..) => metric.applies_to(scenario),
             Condition::Fits | Condition::Knob(..) => true,

@@ -1,4 +1,4 @@
-//! The rows of every table, in the order and choice asked for.
+//! The rows of every table, filtered and sorted.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{KNOBS, Knob, Spec};
 
 impl App {
-    /// The targets as the list shows them, each with its place in the files.
+    /// Returns the targets in the order of the list, each with its index in the library.
     pub fn targets(&self) -> impl Iterator<Item = (usize, &Arc<Entry<Target>>)> {
         let all = self.library.target_list();
         let rows = self.tables.targets.as_ref();
@@ -23,7 +23,7 @@ impl App {
         })
     }
 
-    /// The workloads as the list shows them.
+    /// Returns the workloads in the order of the list.
     pub fn workloads(&self) -> impl Iterator<Item = &Arc<Entry<Workload>>> {
         let all = self.library.workload_list();
         let rows = self.tables.workloads.as_ref();
@@ -33,7 +33,7 @@ impl App {
         })
     }
 
-    /// The knobs that change anything in the scenario on the screen, in the order of their pane.
+    /// Returns the knobs that affect the current scenario, in the order of the pane.
     pub fn knobs(&self) -> impl Iterator<Item = &'static Spec> {
         let order = self.tables.knobs.as_ref();
         let heeds = |spec: &&Spec| self.answer.scenario.as_ref().is_none_or(|scenario| scenario.heeds(spec.knob));
@@ -44,7 +44,7 @@ impl App {
         all.filter(heeds).filter(|spec| self.asks_for_knob(spec))
     }
 
-    /// Whether the knobs stand in their groups.
+    /// Whether the knobs are grouped, rather than sorted.
     #[must_use]
     pub fn knobs_are_grouped(&self) -> bool {
         self.tables.knobs.is_none()
@@ -54,13 +54,13 @@ impl App {
     #[must_use]
     pub fn knob_here(&self) -> Knob {
         let grouped = self.knobs_are_grouped();
-        // Where a knob is not there, the one that follows it.
+        // If the knob is not in the list, the one after it.
         let there = |spec: &&Spec| if grouped { spec.knob >= self.knob } else { spec.knob == self.knob };
         let first = || self.knobs().next().filter(|_| !grouped);
         self.knobs().find(there).or_else(first).map_or(self.knob, |spec| spec.knob)
     }
 
-    /// The figures of the results, in the order of their pane.
+    /// Returns the metrics of the results, in the order of the pane.
     pub fn figures(&self) -> impl Iterator<Item = &'static Metric> {
         let grouped = self.figures_are_grouped();
         let applies =
@@ -71,7 +71,7 @@ impl App {
         natural.into_iter().flatten().chain(sorted.into_iter().flatten())
     }
 
-    /// Whether the figures stand in their sections.
+    /// Whether the metrics are grouped by section, rather than sorted.
     #[must_use]
     pub fn figures_are_grouped(&self) -> bool {
         self.tables.sort(Table::Results) == Sort::Natural
@@ -95,7 +95,7 @@ impl App {
         all
     }
 
-    /// The complaints as their table shows them.
+    /// Returns the diagnostics in the order of their table.
     #[must_use]
     pub fn problems_shown(&self) -> Vec<&Diagnostic> {
         let mut all: Vec<&Diagnostic> = self.problems.iter().filter(|problem| self.asks_for_problem(problem)).collect();
@@ -108,13 +108,13 @@ impl App {
         all
     }
 
-    /// Whether a phase of that name is among those asked for.
+    /// Whether a phase with this name matches the filter.
     #[must_use]
     pub fn asks_for_phase(&self, name: &str) -> bool {
         self.tables.filter(Table::Schedule).is_none_or(|filter| filter.finds(name))
     }
 
-    /// Whether a knob is among those asked for.
+    /// Whether a knob matches the filter.
     #[must_use]
     pub fn asks_for_knob(&self, spec: &Spec) -> bool {
         self.tables.filter(Table::Knobs).is_none_or(|filter| {
@@ -124,7 +124,7 @@ impl App {
         })
     }
 
-    /// Whether a figure is among those asked for.
+    /// Whether a metric matches the filter.
     #[must_use]
     pub fn asks_for_figure(&self, metric: &Metric) -> bool {
         self.tables
@@ -132,7 +132,7 @@ impl App {
             .is_none_or(|filter| filter.finds(&format!("{} {} {}", metric.label, metric.name, metric.section.name())))
     }
 
-    /// Whether a target is among the comparison's.
+    /// Whether a target matches the filter of the comparison.
     #[must_use]
     pub fn asks_to_compare(&self, name: &str, answer: &Answer) -> bool {
         self.tables.filter(Table::Compare).is_none_or(|filter| {
@@ -141,7 +141,7 @@ impl App {
         })
     }
 
-    /// How many targets the comparison has without its filter.
+    /// Number of targets of the comparison without its filter.
     #[must_use]
     pub fn columns_of(&self) -> usize {
         match self.now.marks.len() {
@@ -150,13 +150,13 @@ impl App {
         }
     }
 
-    /// Whether a row with this text is among those asked for.
+    /// Whether a row with this text matches the filter of `table`.
     #[must_use]
     pub fn asks_for(&self, table: Table, text: &str) -> bool {
         self.tables.filter(table).is_none_or(|filter| filter.finds(text))
     }
 
-    /// Whether a complaint is among those asked for.
+    /// Whether a diagnostic matches the filter.
     #[must_use]
     pub fn asks_for_problem(&self, problem: &Diagnostic) -> bool {
         self.tables.filter(Table::Problems).is_none_or(|filter| {
@@ -164,7 +164,7 @@ impl App {
         })
     }
 
-    /// The playbook's advice as its table shows it.
+    /// Returns the advice of the playbook in the order of its table.
     #[must_use]
     pub fn advice_shown(&self) -> Vec<&Advice> {
         let mut all: Vec<&Advice> = self.advice().iter().collect();
@@ -179,11 +179,11 @@ impl App {
         all
     }
 
-    /// A table's filter and how many rows it leaves of how many, for its title; nothing where it has none.
+    /// Formats the filter of a table and how many rows match it, for the title; `None` without a filter.
     #[must_use]
     pub fn filter_remark(&self, table: Table, shown: usize, of: usize) -> Option<String> {
         let filter = self.tables.filter(table)?;
-        // The counts first: where there is no room for all, the user knows what they typed.
+        // The counts come first: if the text is cut off, the user still knows the filter.
         Some(format!("{shown} of {of} /{}", filter.text))
     }
 }

@@ -1,4 +1,4 @@
-//! Order and filters of the tables.
+//! Sort orders and filters of the tables.
 
 use super::filter::Filter;
 use atlas_plan::estimate::Metric;
@@ -14,7 +14,7 @@ pub enum Table {
     Workloads,
     /// The knobs.
     Knobs,
-    /// The figures of the results.
+    /// The metrics of the results.
     Results,
     /// The comparison's targets.
     Compare,
@@ -31,20 +31,20 @@ pub enum Table {
 }
 
 impl Table {
-    /// Whether its rows have figures that a condition can test.
+    /// Whether a condition can be evaluated for its rows.
     pub(in crate::tui) fn has_conditions(self) -> bool {
         matches!(self, Table::Targets | Table::Workloads | Table::Knobs | Table::Compare)
     }
 
-    /// Its sort orders, in the order of the key.
+    /// Its sort orders, in the order in which the key cycles through them.
     pub(in crate::tui) fn sorts(self) -> &'static [Sort] {
         match self {
             Table::Targets | Table::Workloads | Table::Advice => &[Sort::Natural, Sort::Name, Sort::Kind],
             Table::Knobs | Table::Results => &[Sort::Natural, Sort::Name, Sort::Value, Sort::Change],
             Table::Problems => &[Sort::Natural, Sort::Kind, Sort::Name, Sort::Value],
-            // That table is sorted by the column under the cursor.
+            // These tables are also sorted by the column under the cursor.
             Table::Compare | Table::Schedule => &[Sort::Natural, Sort::Name],
-            // There the key shows figures over time; models are sorted by size.
+            // In the history the key shows a metric over time; models are sorted by size.
             Table::History | Table::Fits => &[Sort::Natural],
         }
     }
@@ -53,24 +53,24 @@ impl Table {
 /// A sort order.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Sort {
-    /// File order; of advice, the greatest gain first.
+    /// File order; for advice, largest gain first.
     #[default]
     Natural,
     /// By name.
     Name,
-    /// By the second column: accelerators, mode, the changed figure; of problems, severity.
+    /// By the second column: accelerators, mode, or the changed metric; for diagnostics, by severity.
     Kind,
-    /// By value, the largest first; of problems, by message.
+    /// By value, largest first; for diagnostics, by message.
     Value,
-    /// Changed knobs first; figures that changed most first.
+    /// Changed knobs first; metrics by relative change, largest first.
     Change,
-    /// Targets by a figure of the workload, best first.
+    /// Targets by a metric of the workload, best first.
     Figure(&'static Metric),
     /// Phases by a column.
     Column {
         /// Its title.
         title: &'static str,
-        /// Whether the smallest comes first.
+        /// Whether the smallest value comes first.
         ascending: bool,
     },
 }
@@ -80,35 +80,35 @@ pub enum Sort {
 pub struct Tables {
     pub(in crate::tui) filters: HashMap<Table, Filter>,
     pub(in crate::tui) sorts: HashMap<Table, Sort>,
-    /// Indices of the targets to show, unless all are in file order.
+    /// Indices of the targets to show; `None` for all in file order.
     pub(in crate::tui) targets: Option<Vec<usize>>,
-    /// The same of the workloads.
+    /// Indices of the workloads to show; `None` for all in file order.
     pub(in crate::tui) workloads: Option<Vec<usize>>,
-    /// The figure that targets are sorted by, of each, in the files' order.
+    /// Value of the metric that targets are sorted by, for each target in file order.
     pub(in crate::tui) figures: Vec<Option<f64>>,
-    /// The knobs in the order of their pane, if it is not the registry's.
+    /// The knobs in the order of their pane; `None` for the order of the registry.
     pub(in crate::tui) knobs: Option<Vec<Knob>>,
 }
 
 impl Tables {
-    /// The filter of a table.
+    /// Returns the filter of a table.
     #[must_use]
     pub fn filter(&self, table: Table) -> Option<&Filter> {
         self.filters.get(&table)
     }
 
-    /// What a table is sorted by.
+    /// Returns the sort order of a table.
     #[must_use]
     pub fn sort(&self, table: Table) -> Sort {
         self.sorts.get(&table).copied().unwrap_or_default()
     }
 
-    /// Sorts a table.
+    /// Sets the sort order of a table.
     pub fn set_sort(&mut self, table: Table, sort: Sort) {
         self.sorts.insert(table, sort);
     }
 
-    /// The figure shown with a target, if the targets are sorted by one.
+    /// Returns the value shown next to a target, if the targets are sorted by a metric.
     #[must_use]
     pub fn figure_of(&self, index: usize) -> Option<f64> {
         self.figures.get(index).copied().flatten()

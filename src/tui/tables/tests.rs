@@ -30,7 +30,7 @@ fn a_list_shows_what_matches_while_it_is_typed_and_everything_again_after_esc() 
     let found = names(&h);
     assert!(!found.is_empty() && found.len() < all && found.iter().all(|name| name.to_lowercase().contains("mi300")));
     assert!(h.text().contains(&format!("{} of {all} /mi300", found.len())), "{}", h.text());
-    // Esc while typing leaves it as it was; Enter keeps it, and Esc afterwards shows all.
+    // Esc while typing restores the previous filter; Enter keeps the new one, and Esc afterwards clears it.
     h.keys("<Esc>");
     assert_eq!(names(&h).len(), all);
     h.keys("fmi300<Enter>");
@@ -49,14 +49,14 @@ fn conditions_are_of_the_scenario_on_the_screen() {
     h.keys("WjHffits<Enter>");
     let fitting = names(&h);
     assert_eq!(fitting, ["8xMI300X"], "the second workload needs the larger memory");
-    // A figure that says nothing here holds no condition, however small its nothing is.
+    // A metric that does not apply fails every condition, even though its value is 0.
     h.keys("<Esc>ftpot>=0<Enter>");
     assert!(names(&h).is_empty(), "training has no TPOT");
     h.keys("<Esc>ffits<Enter>");
-    // The scenario changes, and with it what fits.
+    // What fits depends on the scenario.
     h.keys("Wk");
     assert_eq!(names(&h).len(), 2);
-    // A condition that cannot be meant is described, and the table stays.
+    // An invalid condition is described, and the table does not change.
     h.keys("Hftpott<5");
     assert!(h.app.prompt.as_ref().unwrap().error.as_ref().unwrap().contains("did you mean"));
     h.keys("<Enter>");
@@ -81,7 +81,7 @@ fn lists_are_sorted_by_each_column_and_by_the_figure_under_the_cursor() {
     let keys: Vec<(bool, f64)> =
         h.app.targets().map(|(_, target)| rank(metric, &on(&h.app, target.get().unwrap()))).collect();
     assert!(keys.is_sorted_by(|a, b| a <= b), "{keys:?}");
-    // The cursor walks the list as it is shown.
+    // The cursor moves in the order of the list.
     let shown = names(&h);
     h.keys("gj");
     assert_eq!(h.app.now.setup.target.as_ref(), shown[1]);
@@ -109,13 +109,13 @@ fn the_comparison_and_the_playbook_are_filtered_and_sorted_too() {
     let word = rules[0].to_owned();
     h.keys("/").keys(&word).keys("<Enter>");
     assert!(h.app.advice_shown().len() < all);
-    // What Enter applies is what is under the cursor of the table as it is shown.
+    // Enter applies the advice under the cursor of the sorted table.
     let wanted = h.app.advice_shown()[0].text.clone();
     h.keys("<Enter>");
     assert!(h.app.status.as_ref().unwrap().text.contains(&wanted));
 }
 
-/// The names in the knobs' pane, from the top.
+/// Returns the names in the pane of knobs, from the top.
 fn knobs(h: &Hands) -> Vec<&'static str> {
     h.app.knobs().map(|spec| spec.name).collect()
 }
@@ -129,7 +129,7 @@ fn knobs_and_figures_are_sorted_by_every_column_and_back() {
     by_name.sort_unstable();
     assert_eq!(knobs(&h), by_name);
     assert!(!h.text().contains(" parallelism "), "sorted knobs have no groups\n{}", h.text());
-    // The cursor stays on its knob, and moves to what is shown next.
+    // The cursor stays on its knob, and moves in the order that is shown.
     let here = h.app.knob_here();
     h.keys("jk");
     assert_eq!(h.app.knob_here(), here);
@@ -146,7 +146,7 @@ fn knobs_and_figures_are_sorted_by_every_column_and_back() {
     h.keys("o/tp<Enter><Right>");
     assert_eq!(knobs(&h).first(), Some(&"tp"), "what is turned comes first");
     h.keys("o");
-    // With tensor-parallel ranks more knobs have an effect.
+    // With TP, more knobs have an effect.
     let first: Vec<&str> = knobs(&h).into_iter().filter(|name| natural.contains(name)).collect();
     assert_eq!(first, natural);
     let names = |h: &Hands| h.app.figures().map(|metric| metric.label.to_lowercase()).collect::<Vec<_>>();
@@ -188,13 +188,13 @@ fn phases_are_sorted_by_the_column_under_the_cursor_found_by_words_and_explained
     assert_eq!(phases(&h), by_rate.iter().rev().cloned().collect::<Vec<_>>(), "smallest first");
     h.keys("o");
     assert_eq!(phases(&h), natural);
-    // A word finds its phases; a condition is refused in words.
+    // A word filters the phases; a condition is rejected with a message.
     h.keys("/").keys(&natural[1]).keys("<Enter>");
     assert_eq!(phases(&h), [natural[1].clone()]);
     h.keys("<Esc>/p99_ms<5ms");
     assert!(h.text().contains("filter these rows by words"), "{}", h.text());
     h.keys("<Esc><Esc>");
-    // Every figure of a phase leads to its equations, and back to where one was.
+    // Enter on a metric of a phase explains it, and Esc returns to the same row.
     h.keys("vsj<Right><Enter>");
     assert_eq!((h.app.view, h.app.figure.name), (View::Explain, "tokens_per_sec"));
     h.keys("<Esc>");

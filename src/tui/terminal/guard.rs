@@ -1,8 +1,8 @@
-//! A process that gives the terminal back where this one cannot: an allocation that fails aborts, and SIGKILL ends a
-//! program before it can write anything.
+//! A process that restores the terminal if this one cannot: a failed allocation aborts, and SIGKILL ends the process
+//! before it can write anything.
 //!
-//! It is a shell that reads a pipe: whether the terminal is taken, one line each time that changes. When the pipe ends
-//! while it is, the shell undoes the modes. Where there is no `sh` or no `stty`, nothing watches.
+//! It is a shell that reads from a pipe, one line for each change, whether the terminal is in use. If the pipe closes
+//! while it is, the shell restores the modes. Without `sh` or `stty` there is no guard.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -12,9 +12,10 @@ use std::process::{ChildStdin, Command, Stdio};
 
 use rustix::termios::{InputModes, LocalModes, OutputModes, Termios};
 
-/// `$1` leaves the screen, `$2` are the modes to set. Its standard error is the terminal, whose modes `stty` changes on
-/// its standard input. Output is processed in every mode but ours: where the shell that started us has the terminal
-/// already, it has set its own modes, and they stay.
+/// `$1` is the sequence that leaves the alternate screen, `$2` are the modes to restore. The standard error of the
+/// script is the terminal, whose modes `stty` changes through its standard input. The modes are restored only if output
+/// processing is off, which is so only in the raw mode of this program: if the parent shell already controls the
+/// terminal, it has set its own modes, which are kept.
 const SCRIPT: &str = r#"
 trap '' HUP TTIN TTOU TSTP
 PATH=$PATH:/usr/bin:/bin
@@ -24,28 +25,29 @@ printf %s "$1"
 case $(stty -a <&2 2>/dev/null) in *-opost*) stty $2 <&2 2>/dev/null ;; esac
 "#;
 
-/// The other end of the pipe.
+/// Write end of the pipe.
 #[derive(Debug)]
 pub(super) struct Guard(ChildStdin);
 
 impl Guard {
-    /// Starts the process. `leave` is what leaves the screen, and `modes` those of the terminal when it was not taken.
+    /// Starts the process. `leave` is the sequence that leaves the alternate screen, and `modes` are the terminal modes
+    /// before this program changed them.
     pub(super) fn start(tty: BorrowedFd<'_>, out: BorrowedFd<'_>, leave: &str, modes: &Termios) -> io::Result<Guard> {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", SCRIPT, "atlas-terminal-guard", leave, &words(modes)]);
         shell.stdin(Stdio::piped()).stdout(out.try_clone_to_owned()?).stderr(tty.try_clone_to_owned()?);
-        // In a group of its own, out of reach of what is sent to ours.
+        // A separate process group does not receive the signals sent to that of this program.
         shell.process_group(0).current_dir("/");
         shell.spawn()?.stdin.map(Guard).ok_or_else(|| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// Says whether the terminal is taken. A guard that has gone hears nothing.
+    /// Tells the guard whether the terminal is in use. Errors are ignored: the guard may have exited.
     pub(super) fn taken(&mut self, taken: bool) {
         let _ = self.0.write_all(if taken { b"yes\n" } else { b"no\n" });
     }
 }
 
-/// The modes that raw mode takes away and that were on, in the words of `stty`.
+/// Returns the `stty` arguments for the modes that raw mode turns off and that were on.
 fn words(modes: &Termios) -> String {
     let input = [
         (InputModes::IGNBRK, "ignbrk"),

@@ -1,5 +1,5 @@
-//! A program in a pseudo-terminal: this very test binary, described by a variable to be [`the_program`]. What counts is the
-//! state in which an emulator, and the line discipline, are left.
+//! Runs a program in a pseudo-terminal: this test binary, which an environment variable turns into [`the_program`]. The
+//! tests check the state in which an emulator and the line discipline are left.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -19,21 +19,21 @@ use crate::tui::wait::Waiter;
 const ROLE: &str = "ATLAS_TEST_PROGRAM";
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Draws all of a picture.
+/// Draws a whole picture.
 fn drawn(widget: impl Widget, picture: &mut Buffer) -> Drawn {
     picture.reset();
     widget.render(picture.area, picture);
     Drawn { parts: vec![picture.area], charts: None }
 }
 
-/// A chart of one line.
+/// Returns a chart with one line.
 fn rising() -> graphics::Chart {
     let points = vec![Some((0.0, 0.0)), Some((1.0, 1.0))];
     let curve = graphics::Curve { points, shape: graphics::Shape::Line, color: [200, 0, 0] };
     graphics::Chart { area: Rect::new(2, 2, 20, 8), curves: vec![curve] }
 }
 
-/// Draws what it knows, and does what its role says at the first key.
+/// Draws a text, and performs its role at the first key press.
 #[test]
 fn the_program() {
     let Ok(role) = env::var(ROLE) else { return };
@@ -70,7 +70,7 @@ fn the_program() {
                 break;
             }
             "suspend" => {
-                // Nothing continues a session leader, so it must resume by itself.
+                // No process continues a session leader, so it must resume by itself.
                 screen.suspend(&waiter.signals()).unwrap();
                 text = "back".to_owned();
             }
@@ -90,12 +90,12 @@ fn the_program() {
 
 struct Program {
     pty: PtyPair,
-    /// Kept, as dropping it types an end of file.
+    /// Kept open, because dropping it sends an end of file.
     keyboard: Box<dyn io::Write + Send>,
     child: Box<dyn Child + Send + Sync>,
     output: Receiver<Vec<u8>>,
     emulator: vt100::Parser,
-    /// All that it has written.
+    /// Everything it has written.
     bytes: Vec<u8>,
     modes: String,
 }
@@ -153,7 +153,7 @@ impl Program {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Where something was last written.
+    /// Offset of the last occurrence of `what` in the output.
     fn written(&self, what: &str) -> Option<usize> {
         self.bytes.windows(what.len()).rposition(|window| window == what.as_bytes())
     }
@@ -167,7 +167,7 @@ impl Program {
         rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
-    /// Waits for the end, and looks at what is left behind.
+    /// Waits for the program to exit, and checks the state of the terminal.
     fn expect_tidy_end(&mut self) {
         let until = Instant::now() + PATIENCE;
         while self.child.try_wait().unwrap().is_none() {

@@ -1,9 +1,9 @@
-//! Themes as they are written.
+//! Theme files.
 //!
 //! ```yaml
 //! name: dusk
-//! extends: dark              # optional: what is not said here is said there
-//! palette:                   # names for colors; a list gives one each for true color, 256 and 16 colors
+//! extends: dark              # optional: base theme for roles that are not set here
+//! palette:                   # named colors; a list gives one each for true color, 256 and 16 colors
 //!   sky: ["#86b3e6", 110, cyan]
 //! roles:
 //!   accent: sky              # a color, or
@@ -30,7 +30,7 @@ const ATTRIBUTES: [(&str, Modifier); 5] = [
     ("reverse", Modifier::REVERSED),
 ];
 
-/// Reads a theme; see [`Theme::read`].
+/// Decodes a theme; see [`Theme::read`].
 pub(super) fn read(
     file: &Arc<str>,
     text: &Text,
@@ -68,7 +68,7 @@ fn document(
         let own = said.iter().find(|(known, _)| known == role).map(|(_, style)| *style);
         let inherited = || match (&base, role.parent()) {
             (Some(base), _) => base.style(*role),
-            // Parents are declared, and so decided, before their children.
+            // Parents are declared before their children, so their styles are already known.
             (None, Some(parent)) => styles.get(parent as usize).copied().unwrap_or_default(),
             (None, None) => Style::new().add_modifier(plain(*role)),
         };
@@ -93,7 +93,7 @@ fn parent(fields: &mut Fields<'_>, known: &[Arc<Theme>]) -> Option<Arc<Theme>> {
     found
 }
 
-/// A name and the colors it stands for, richest first.
+/// A name and its colors, for the highest color depth first.
 type Named = (String, Vec<Color>);
 
 fn palette(fields: &mut Fields<'_>) -> Vec<Named> {
@@ -116,7 +116,7 @@ fn palette(fields: &mut Fields<'_>) -> Vec<Named> {
     palette
 }
 
-/// A color by value or ANSI name; `palette` is for "did you mean" only.
+/// Parses a color by value or ANSI name. `palette` is only used for "did you mean".
 fn plain_color(fields: &mut Fields<'_>, node: &Node, path: &str, palette: &[Named]) -> Option<Color> {
     let written = node.text().map_or_else(|| node.describe(), str::to_owned);
     let color = color::parse(&written);
@@ -171,7 +171,7 @@ impl Context<'_> {
         said
     }
 
-    /// A color, or a mapping of colors and attributes.
+    /// Decodes a color, or a mapping of colors and attributes.
     fn style(&self, fields: &mut Fields<'_>, node: &Node, path: &str) -> Option<Style> {
         if node.entries().is_none() {
             return self.color(fields, node, path).map(|color| Style::new().fg(color));
@@ -190,7 +190,7 @@ impl Context<'_> {
                 style = style.add_modifier(modifier);
             }
         }
-        // Sixteen colors are few, and their looks are the user's: some styles need another idea there.
+        // With 16 colors, which users can change, some styles need a different definition.
         let few = below.node("ansi16").and_then(|node| self.style(&mut below, node, &format!("{path}.ansi16")));
         below.finish();
         Some(few.filter(|_| self.depth == ColorDepth::Ansi16).unwrap_or(style))

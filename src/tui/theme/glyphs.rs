@@ -1,13 +1,13 @@
-//! The characters the screen is made of, and what stands for them where only ASCII can be shown.
+//! Characters that the interface is drawn with, in Unicode and in ASCII.
 
-/// Characters that the terminal can display.
+/// Set of characters that the terminal can display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glyphs {
     /// Frame: horizontal, vertical, top left, top right, bottom left, bottom right.
     pub border: [&'static str; 6],
-    /// The frame that has the focus.
+    /// The focused frame.
     pub border_focused: [&'static str; 6],
-    /// Behind text that was cut.
+    /// After truncated text.
     pub ellipsis: &'static str,
     /// Up, more above.
     pub up: &'static str,
@@ -25,11 +25,11 @@ pub struct Glyphs {
     pub open: &'static str,
     /// Folded.
     pub closed: &'static str,
-    /// Held.
+    /// Condition met.
     pub check: &'static str,
-    /// Did not hold.
+    /// Condition not met.
     pub cross: &'static str,
-    /// Eight heights, from low to full, for small charts.
+    /// Eight heights, from low to full, for sparklines.
     pub levels: [&'static str; 8],
     /// Five densities, from nothing to full, for heat maps and shaded regions.
     pub shades: [&'static str; 5],
@@ -37,8 +37,9 @@ pub struct Glyphs {
 }
 
 impl Glyphs {
-    /// Whether the environment shows only ASCII, through `lookup` so that it can be tested: a locale that is not UTF-8
-    /// (`LC_ALL`, else `LC_CTYPE`, else `LANG`), or a terminal whose font has little else.
+    /// Whether only ASCII can be displayed according to the environment, which is read through `lookup` so that this
+    /// can be tested: the locale is not UTF-8 (`LC_ALL`, otherwise `LC_CTYPE`, otherwise `LANG`), or the font of the
+    /// terminal has few other characters.
     #[must_use]
     pub fn must_be_ascii(lookup: impl Fn(&str) -> Option<String>) -> bool {
         let value = |name: &str| lookup(name).filter(|value| !value.is_empty());
@@ -48,7 +49,7 @@ impl Glyphs {
         !utf8 || matches!(term.as_str(), "" | "linux" | "dumb" | "unknown") || term.starts_with("vt")
     }
 
-    /// Unicode.
+    /// Returns Unicode glyphs.
     #[must_use]
     pub const fn unicode() -> Glyphs {
         Glyphs {
@@ -71,7 +72,7 @@ impl Glyphs {
         }
     }
 
-    /// Plain ASCII.
+    /// Returns ASCII glyphs.
     #[must_use]
     pub const fn ascii() -> Glyphs {
         Glyphs {
@@ -106,7 +107,7 @@ impl Glyphs {
         !self.ascii
     }
 
-    /// The height that stands for `share` (0 to 1) in a small chart.
+    /// Returns the glyph whose height represents `share` (0 to 1) in a sparkline.
     #[must_use]
     pub fn level(&self, share: f64) -> &'static str {
         let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
@@ -115,7 +116,7 @@ impl Glyphs {
         self.levels.get(step).copied().unwrap_or(" ")
     }
 
-    /// The density that stands for `share` (0 to 1); never nothing.
+    /// Returns the glyph whose density represents `share` (0 to 1). Never blank.
     #[must_use]
     pub fn shade(&self, share: f64) -> &'static str {
         let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
@@ -124,7 +125,7 @@ impl Glyphs {
         self.shades.get(step).copied().unwrap_or(" ")
     }
 
-    /// A cell filled from the left by this many eighths.
+    /// Returns a cell filled from the left by this many eighths.
     #[must_use]
     pub fn eighths(&self, filled: usize) -> &'static str {
         if self.ascii {
@@ -133,7 +134,7 @@ impl Glyphs {
         [" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"].get(filled).copied().unwrap_or("█")
     }
 
-    /// A bar of `width` columns filled to `share` (0 to 1), in eighths of a cell; the rest is spaces.
+    /// Returns a bar of `width` columns filled to `share` (0 to 1), in eighths of a cell, padded with spaces.
     #[must_use]
     pub fn bar(&self, share: f64, width: usize) -> String {
         let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
@@ -148,7 +149,7 @@ impl Glyphs {
         format!("{}{part}{}", "█".repeat(full), " ".repeat(width.saturating_sub(used)))
     }
 
-    /// The name of a key as this terminal can show it: arrows become words in ASCII.
+    /// Returns the name of a key as this terminal can display it: arrows become words in ASCII.
     #[must_use]
     pub fn key<'k>(&self, key: &'k str) -> &'k str {
         match key {

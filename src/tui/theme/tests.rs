@@ -51,7 +51,8 @@ fn what_ships_is_what_its_files_say() {
     }
 }
 
-/// What people without red, green or blue cones see of linear light (Machado, Oliveira and Fernandes 2009, severity 1).
+/// Transformation of linear light that simulates vision without red, green or blue cones (Machado, Oliveira and
+/// Fernandes 2009, severity 1).
 const CONES: [(&str, [[f64; 3]; 3]); 3] = [
     ("red", [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
     ("green", [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
@@ -66,7 +67,7 @@ fn linear(color: Color) -> [f64; 3] {
     })
 }
 
-/// CIELAB of linear light under daylight.
+/// Converts linear light to CIELAB under daylight.
 fn lab(light: [f64; 3]) -> [f64; 3] {
     let [r, g, b] = light.map(|c| c.clamp(0.0, 1.0));
     let f = |t: f64| if t > 0.008_856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 };
@@ -82,14 +83,14 @@ fn better_and_worse_differ_for_every_kind_of_color_vision_in_every_theme() {
     for theme in themes.iter().filter(|theme| theme.name() != "ansi-16") {
         let [good, bad] = [Role::Good, Role::Bad].map(|role| linear(theme.style(role).fg.unwrap()));
         for (cones, matrix) in CONES {
-            // A difference of 2 can be seen side by side, one of 10 at a glance.
+            // A difference of 2 is visible side by side, one of 10 at a glance.
             let apart = distance(good, bad, &matrix);
             assert!(apart >= 15.0, "{} without {cones} cones: {apart:.0}", theme.name());
         }
     }
 }
 
-/// How far apart two colors are in CIELAB, for eyes that see light like this.
+/// Distance of two colors in CIELAB, as seen with the cone matrix `eyes`.
 fn distance(a: [f64; 3], b: [f64; 3], eyes: &[[f64; 3]; 3]) -> f64 {
     let seen = |light: [f64; 3]| lab(eyes.map(|row| row.iter().zip(light).map(|(a, b)| a * b).sum()));
     seen(a).iter().zip(seen(b)).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
@@ -101,7 +102,7 @@ const ALL_CONES: (&str, [[f64; 3]; 3]) = ("no", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0
 fn no_two_bars_look_the_same_with_or_without_red_or_green_cones() {
     let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
     let bars = [Role::Bar1, Role::Bar2, Role::Bar3, Role::Bar4, Role::Bar5, Role::Bar6];
-    // The theme of full contrast goes by weight, the one of sixteen colors has what the terminal has.
+    // The high-contrast theme uses weight instead of color, and the 16-color theme has only the colors of the terminal.
     for theme in themes.iter().filter(|theme| !matches!(theme.name(), "high-contrast" | "ansi-16")) {
         let colors = bars.map(|role| linear(theme.style(role).fg.unwrap()));
         for (a, b) in (0..bars.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
@@ -128,7 +129,7 @@ fn a_highlight_does_not_look_like_a_better_value() {
     }
 }
 
-/// The contrast of two colors as WCAG 2 has it: 1 for equal ones, 21 for black on white.
+/// Contrast of two colors according to WCAG 2: 1 for equal colors, 21 for black on white.
 fn contrast(a: Color, b: Color) -> f64 {
     let luminance = |color| {
         let [r, g, b] = linear(color);
@@ -144,7 +145,7 @@ fn every_text_can_be_read_on_the_backgrounds_it_is_meant_for() {
     let both = [Color::Rgb(0, 0, 0), Color::Rgb(255, 255, 255)];
     let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
     for theme in &themes {
-        // A palette for every background has to meet in the middle.
+        // A palette for all backgrounds has to be a compromise.
         let (backgrounds, least): (&[Color], f64) = match theme.name() {
             "dark" => (&dark, 4.5),
             "light" => (&paper, 4.5),
@@ -154,7 +155,7 @@ fn every_text_can_be_read_on_the_backgrounds_it_is_meant_for() {
         };
         for role in Role::ALL {
             let style = theme.style(*role);
-            // Lines and bars are seen, not read.
+            // Lines and bars need less contrast than text.
             let drawn = *role == Role::Border || role.name().starts_with("bar-");
             let least = if drawn { 3.0 } else { least };
             let Some(fg) = style.fg.filter(|fg| matches!(fg, Color::Rgb(..) | Color::Indexed(16..))) else { continue };

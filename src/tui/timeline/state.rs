@@ -1,4 +1,4 @@
-//! State of the timeline: which chart, which lane, which part of the time.
+//! State of the timeline: the chart, the lane, and the visible range of time.
 
 use atlas_config::Mode;
 use atlas_core::sort;
@@ -8,22 +8,22 @@ use atlas_sim::training::StreamKind;
 use atlas_sim::training::Task;
 use std::sync::Arc;
 
-/// What the view shows.
+/// The chart that the view shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Picture {
-    /// Tasks over time, a lane a stream.
+    /// Tasks over time, one lane per stream.
     #[default]
     Tasks,
-    /// Throughput of an accelerator as nodes are added, beside the closed form's.
+    /// Throughput per accelerator as nodes are added, beside that of the closed form.
     Scaling,
-    /// Requests that wait and run, and their memory, over time.
+    /// Waiting and running requests, and their memory, over time.
     Levels,
-    /// The distribution of the latencies.
+    /// The distribution of latencies.
     Latencies,
 }
 
 impl Picture {
-    /// Those of training, and those of serving.
+    /// The charts of a mode.
     pub(in crate::tui) const fn all(mode: Mode) -> [Picture; 2] {
         match mode {
             Mode::Training => [Picture::Tasks, Picture::Scaling],
@@ -32,7 +32,7 @@ impl Picture {
     }
 }
 
-/// One stream of a stage of a replica, and its tasks in order of time.
+/// One stream of a stage of a replica, and its tasks by begin time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lane {
     /// The replica that represents identical ones.
@@ -41,14 +41,14 @@ pub struct Lane {
     pub stage: u32,
     /// The stream.
     pub stream: StreamKind,
-    /// Numbers of its tasks.
+    /// Indices of its tasks.
     pub tasks: Vec<u32>,
 }
 
 /// The view of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
-    /// The picture.
+    /// The chart.
     pub picture: Picture,
     /// The run.
     pub run: Option<Arc<Run>>,
@@ -56,13 +56,13 @@ pub struct Timeline {
     pub lanes: Vec<Lane>,
     /// Beginning and end of the recorded step, s.
     pub span: (f64, f64),
-    /// Beginning and end of what is shown of it.
+    /// Beginning and end of the visible range, s.
     pub window: (f64, f64),
-    /// The lane under the cursor, and the place in it.
+    /// Index of the lane under the cursor.
     pub lane: usize,
-    /// See `lane`.
+    /// Index of the task under the cursor in its lane.
     pub place: usize,
-    /// Whether a task is on the critical path, by its number.
+    /// Whether a task is on the critical path, by its index.
     pub critical: Vec<bool>,
 }
 
@@ -73,19 +73,19 @@ impl Timeline {
         self.run.as_ref()?.training.as_ref()
     }
 
-    /// The number of the task under the cursor.
+    /// The index of the task under the cursor.
     #[must_use]
     pub fn here(&self) -> Option<u32> {
         self.lanes.get(self.lane)?.tasks.get(self.place).copied()
     }
 
-    /// A task by its number.
+    /// A task by its index.
     #[must_use]
     pub fn task(&self, number: u32) -> Option<&Task> {
         self.output()?.tasks.get(number as usize)
     }
 
-    /// Loads a run: its lanes, the whole step, the cursor on the first task.
+    /// Loads a run: computes its lanes, shows the whole step, and puts the cursor on the first task.
     pub(in crate::tui) fn look_at(&mut self, run: Option<Arc<Run>>) {
         let same = match (&self.run, &run) {
             (Some(old), Some(new)) => Arc::ptr_eq(old, new),

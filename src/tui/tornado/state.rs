@@ -1,4 +1,4 @@
-//! The question of the sensitivity view.
+//! The query of the sensitivity view.
 
 use atlas_plan::estimate::Metric;
 
@@ -7,6 +7,6 @@ use atlas_plan::estimate::Metric;
 pub struct Question {
     /// Generation of the scenario.
     pub generation: u64,
-    /// The figure.
+    /// The metric.
     pub metric: &'static Metric,
 }

@@ -1,4 +1,4 @@
-//! What Enter and Esc do in each mode.
+//! Handles Enter and Esc in each mode.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Editing => {
             let Some(edit) = app.edit.take() else { return };
             if let Some(error) = edit.error {
-                // What was last a value stays; what is typed stays open to be mended.
+                // The last valid value stays in effect; the invalid text stays open for correction.
                 app.edit = Some(Edit { error: Some(error), ..edit });
             } else if edit.before != app.now.setup {
                 let after = std::mem::replace(&mut app.now.setup, edit.before);
@@ -47,7 +47,7 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Breakdown => explain_metric(app, view::breakdown::metric_here(app), effects),
         Mode::Problems => files::open_editor(app, effects),
         Mode::Advice => view::advice::apply(app, effects),
-        // A point is taken; where the scenario stands on it already, its figure is explained.
+        // Enter applies a point. If the scenario is already at that point, Enter explains its metric.
         Mode::Sweep | Mode::Frontier | Mode::Optimum if standing(app, mode).is_some() => {
             let metric = standing(app, mode);
             explain_metric(app, metric, effects);

@@ -1,4 +1,4 @@
-//! What an action does.
+//! Performs actions.
 
 use super::{accept, compare, files};
 use crate::tui::app::{App, Change, Overlay, PANES, Pane, View};

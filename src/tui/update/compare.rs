@@ -1,4 +1,4 @@
-//! Keys of the comparison: its cursor, its order, and the targets that are marked for it.
+//! Actions of the comparison: its cursor, its order, and the targets marked for it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::tui::tables::state::{Sort, Table};
 use crate::tui::view;
 use atlas_plan::estimate::Metric;
 
-/// Across the comparison: targets, or metrics where targets are the rows.
+/// Moves across the comparison: over targets, or over metrics if targets are the rows.
 pub(super) fn across(app: &mut App, by: i32) {
     if view::compare::is_list(app) {
         let metrics: Vec<&'static Metric> = view::compare::metrics(app).collect();
@@ -21,26 +21,26 @@ pub(super) fn across(app: &mut App, by: i32) {
     }
 }
 
-/// Orders the comparison by the metric under the cursor, or as the files are where it is ordered by that already.
+/// Sorts the comparison by the metric under the cursor, or by file order if it is already sorted by that metric.
 pub(in crate::tui) fn order(app: &mut App) {
     let metric = view::compare::metrics(app).nth(view::compare::metric_index(app));
     app.order = if app.order == metric { None } else { metric };
     app.tables.set_sort(Table::Compare, Sort::Natural);
     reorder(app);
     if app.order.is_some() {
-        // The winner is what one sorts for.
+        // Move the cursor to the best target.
         (app.column, app.view_scroll) = (0, 0);
     }
 }
 
-/// Orders the comparison by the names of targets, or as it was before.
+/// Toggles sorting the comparison by the names of targets.
 pub(super) fn order_by_name(app: &mut App) {
     let by_name = app.tables.sort(Table::Compare) == Sort::Name;
     app.tables.set_sort(Table::Compare, if by_name { Sort::Natural } else { Sort::Name });
     reorder(app);
 }
 
-/// Orders the comparison anew. The cursor stays on its target.
+/// Sorts the comparison again. The cursor stays on its target.
 fn reorder(app: &mut App) {
     let target = app.columns.get(app.column).map(|(name, _)| Arc::clone(name));
     app.recompute_columns();

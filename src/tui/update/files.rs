@@ -1,4 +1,4 @@
-//! Keys that save a record, and open an entry in the editor.
+//! Actions that save a record, and open an entry in the editor.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) fn save(app: &mut App, effects: &mut Vec<Effect>) {
     let setup = &app.now.setup;
     let track = workload.track.as_deref().unwrap_or("parity");
     let record = Record::new(&setup.target, workload, track, "pre-opt", scenario, &setup.overrides, estimate);
-    // A track that is not stated, and the usual seed, are left out of the name.
+    // A track that is not stated and the seed are left out of the name.
     let long = record.file_name();
     let short = long.strip_suffix(&format!("_{track}_{}.json", record.seed)).map(|name| format!("{name}.json"));
     let name = short.filter(|_| workload.track.is_none()).unwrap_or(long);
@@ -28,7 +28,7 @@ pub(super) fn save(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 pub(super) fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
-    // A built-in file that was offered by the key before, whatever is selected.
+    // The previous key press has offered a built-in file: open a copy of it, whatever is selected.
     if let Some((path, line)) = app.offer.take() {
         return effects.push(Effect::Adopt { path, line });
     }

@@ -1,4 +1,4 @@
-//! The way back: from every place, and of every edit.
+//! Tests of Esc from every place, and of undo for every edit.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::tui::app::{App, Pane, Snapshot, View};
@@ -7,7 +7,7 @@ use crate::tui::message::Message;
 use crate::tui::testing::Hands;
 use crate::tui::update::update;
 
-/// Where one is, and what one has: what a detour must leave alone.
+/// View, mode and scenario, which a detour must not change.
 #[derive(Debug, Clone, PartialEq)]
 struct Here {
     now: Snapshot,
@@ -34,7 +34,7 @@ fn here(app: &App) -> Here {
     }
 }
 
-/// Starts: a pane, with edits made and without, in training and in serving.
+/// Starting points: a pane, with and without edits, in training and in serving.
 const STARTS: &[&str] = &[
     "",
     "W",
@@ -48,7 +48,7 @@ const STARTS: &[&str] = &[
 ];
 /// Views, by their keys.
 const VIEWS: &[&str] = &["2", "3", "4", "5", "6", "7", "8", "9", "0", "vm", "vd", "4n"];
-/// What opens over a view, with something typed or moved in it; Esc closes it.
+/// Keys that open a dialog over a view, and type or move in it; Esc closes it.
 const OVER: &[&str] = &["?", "?j", ":", ":sw", "x", "xabc", "x<Tab>", "S", "tr", "trabc", "d", "dj", "v", "t"];
 
 #[test]
@@ -58,7 +58,7 @@ fn esc_leads_back_to_where_one_came_from() {
         h.app.demos = crate::demo::Demos::load(None, None).0.into();
         h.keys(start).work();
         let first = here(&h.app);
-        // Dialogs over the panes; those that only open there among them.
+        // Dialogs over the panes, including those that only open there.
         let inputs = match first.mode {
             Mode::Knobs => &["/", "/llama", "f", "fxyz", "f:", "<Enter>", "<Enter>99", "<Enter>zzz<Enter>"][..],
             Mode::Targets => &["/", "f", "ftpot<50ms", "ftpot<"],
@@ -70,7 +70,7 @@ fn esc_leads_back_to_where_one_came_from() {
             h.keys("<Esc>").work();
             assert!(opened || *over == "S", "{start:?}: {over:?} opens nothing");
             assert_eq!(here(&h.app), first, "{start:?}, {over:?}");
-            // What it said goes as well.
+            // The message disappears too.
             h.keys("<Esc>").work();
             assert_eq!(here(&h.app), first, "{start:?}, {over:?}, Esc again");
         }
@@ -80,18 +80,18 @@ fn esc_leads_back_to_where_one_came_from() {
             for over in OVER {
                 let (first, rest) = over.split_at(1);
                 h.keys(first).work();
-                // Where there is nothing to write, it says so and opens nothing.
+                // If there is nothing to write, a message is shown and no dialog opens.
                 if h.app.mode() != there.mode {
                     h.keys(rest).work().keys("<Esc>");
                 }
                 h.app.status = None;
                 assert_eq!(here(&h.app), there, "{start:?}, {view:?}, {over:?}");
             }
-            // Moved about, then back.
+            // Move around, then back.
             h.keys("jjk<C-d>g").work().keys("<Esc>").work();
             assert_eq!(here(&h.app), first, "{start:?}, {view:?}");
         }
-        // A tour puts everything back, wherever it was begun.
+        // A tour restores everything, wherever it was started.
         for view in ["", "4", "vd"] {
             h.keys(view).work();
             let there = (here(&h.app), h.app.place());
@@ -116,7 +116,7 @@ fn what_was_opened_from_a_view_leads_back_to_it() {
         let there = (h.app.view, h.app.view_row);
         h.keys(into).work();
         assert_ne!(h.app.view, there.0, "{from:?}");
-        // One further, where a point stands on the scenario.
+        // One level deeper, if a point equals the scenario.
         let deeper = h.app.view;
         if deeper == View::Sweep {
             h.keys("<Enter>").work();
@@ -128,11 +128,11 @@ fn what_was_opened_from_a_view_leads_back_to_it() {
         assert_eq!((h.app.view, h.app.view_row), there, "{from:?}");
         h.keys("<Esc>").work();
         assert_eq!(h.app.view, View::Main, "{from:?}");
-        // Nothing is left of the way.
+        // The stack of views is empty.
         h.keys("<Esc>").work();
         assert_eq!(h.app.view, View::Main, "{from:?}");
     }
-    // The panes end the way, and each tab has its own.
+    // Returning to the panes clears the stack, and each tab has its own.
     for away in ["K", "1", "/tp<Enter>", "T1"] {
         let mut h = Hands::new();
         h.keys("Cj<Enter>").work().keys(away).work();
@@ -144,7 +144,7 @@ fn what_was_opened_from_a_view_leads_back_to_it() {
 
 #[test]
 fn undo_takes_every_edit_back_and_redo_makes_it_again() {
-    // What leads there, and the edit.
+    // Keys that lead to the place, and the edit.
     let edits = [
         ("/microbatch<Enter>", "<Right>"),
         ("/microbatch<Enter>", "<Right><Right><Right><Left>"),
@@ -181,7 +181,7 @@ fn undo_takes_every_edit_back_and_redo_makes_it_again() {
     for (before, edit) in edits {
         let mut h = Hands::new();
         h.keys(before).work();
-        // What groups with the edit was another one.
+        // Prevents grouping with an earlier edit.
         h.app.last_change = None;
         let state = |app: &App| (app.now.clone(), app.tabs.pinned(), app.tab_label(app.tabs.current()));
         let first = state(&h.app);
@@ -200,7 +200,7 @@ fn undo_takes_every_edit_back_and_redo_makes_it_again() {
         assert_eq!(state(&h.app), first, "{before:?}, {edit:?}: undone again");
     }
     assert_eq!(edited, edits.len());
-    // A closed tab comes back with what it held.
+    // A reopened tab has its former content.
     let mut h = Hands::new();
     h.keys("T/microbatch<Enter><Right>").work();
     let first = here(&h.app);
@@ -210,7 +210,7 @@ fn undo_takes_every_edit_back_and_redo_makes_it_again() {
     assert_eq!(here(&h.app), first);
 }
 
-/// What is described at the foot is described in full at every size, and what it covered is there again afterwards.
+/// The message in the last line is shown in full at every size, and what it covered is redrawn afterwards.
 #[test]
 fn what_went_wrong_is_never_cut() {
     let described = |h: &Hands| {
@@ -266,7 +266,7 @@ fn a_difference_that_is_none_says_so() {
     let mut h = Hands::new();
     h.keys("Tvd").work();
     assert!(h.text().contains("Nothing differs from 1 8xH100"), "{}", h.text());
-    // A knob that the closed form does not heed in any figure.
+    // A knob that has no effect on any metric of the analytical model.
     h.keys("/train_tokens<Enter>").work();
     let mut quiet = None;
     for knob in atlas_plan::knob::Knob::all() {

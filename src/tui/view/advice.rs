@@ -1,4 +1,4 @@
-//! Advice: one line, a pane of three, or the full view with reasons.
+//! Draws the advice: one line, a pane with the first items, or the full view with reasons.
 
 use ratatui::layout::Rect;
 
@@ -15,12 +15,12 @@ use atlas_core::units;
 use atlas_plan::advice::Advice;
 use atlas_plan::estimate::Scale;
 
-/// The gain in a few words: `+8.2 %`, `makes it run`.
+/// Formats the gain: `+8.2 %`, `makes it run`.
 fn gain(advice: &Advice) -> String {
     if advice.fixes { "makes it run".to_owned() } else { units::relative(advice.before, advice.after) }
 }
 
-/// The figure that it changes, before and after in one unit: `tokens/s 36.2 → 41.0 ktok/s`.
+/// Formats the metric that it changes, before and after in one unit: `tokens/s 36.2 → 41.0 ktok/s`.
 fn figures(advice: &Advice) -> String {
     let before = Some(advice.before).filter(|_| !advice.fixes);
     let scale = Scale::of(advice.metric, before.into_iter().chain([advice.after]));
@@ -28,12 +28,12 @@ fn figures(advice: &Advice) -> String {
     format!("{} {before}{}", advice.metric.label, scale.with_unit(advice.after))
 }
 
-/// The title, with the figure that the gains are of.
+/// Formats the title with the metric that the gains refer to.
 fn title(advice: Option<&Advice>) -> String {
     advice.map_or_else(|| "Advice".to_owned(), |advice| format!("Advice for {}", advice.metric.label))
 }
 
-/// A line of the full view, with the index of its advice.
+/// A line of the full view.
 enum Line {
     /// The change, with its gain on the first line.
     Head(String),
@@ -43,9 +43,9 @@ enum Line {
     Blank,
 }
 
-/// The lines of one advice in the full view.
+/// Returns the lines of one item of advice in the full view.
 fn lines(advice: &Advice, width: usize) -> Vec<Line> {
-    // The gain takes the end of the line.
+    // The gain is at the end of the first line.
     let head = wrap(&advice.text, width.saturating_sub(usize::from(GAIN)).max(8));
     let line = |(nth, text)| if nth == 0 { Line::Head(text) } else { Line::More(text) };
     let mut lines: Vec<Line> = head.into_iter().enumerate().map(line).collect();
@@ -60,13 +60,13 @@ fn text_width(area: Rect) -> usize {
     usize::from(area.width.saturating_sub(8))
 }
 
-/// How many pieces of advice there are.
+/// Number of rows: one per item of advice, and one for the text shown without advice.
 #[must_use]
 pub fn rows(app: &App) -> usize {
     app.advice_shown().len().max(1)
 }
 
-/// First and last line of a piece of advice in the full view.
+/// Returns the first and the last line of an item of advice in the full view.
 #[must_use]
 pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     let width = text_width(layout::areas(app).body);
@@ -79,14 +79,14 @@ pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     (first, first + own.saturating_sub(2))
 }
 
-/// The advice under the cursor, in words.
+/// Returns the advice under the cursor as text.
 #[must_use]
 pub fn text_here(app: &App) -> Option<String> {
     let advice = app.advice_shown().get(app.view_row).copied()?;
     Some(format!("{}: {} ({}; {})", advice.rule.name, advice.text, gain(advice), figures(advice)))
 }
 
-/// The information line.
+/// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     match app.advice().len() {
@@ -108,7 +108,7 @@ pub fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     note(app, format!("{}; u undoes it", advice.text), effects);
 }
 
-/// Draws the line, the pane, or the full view, depending on the room.
+/// Draws the line, the pane, or the full view, depending on the available space.
 pub fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     if app.view == View::Advice {
         full(app, canvas, area);
@@ -119,7 +119,7 @@ pub fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// The text if there is no advice.
+/// Returns the text shown without advice.
 fn silence(answer: &Answer) -> &'static str {
     if answer.detail().is_none() {
         "the playbook needs the analytical engine: a target with an `accelerator:`"
@@ -130,7 +130,7 @@ fn silence(answer: &Answer) -> &'static str {
     }
 }
 
-/// The gain, right-aligned and colored.
+/// Draws the gain, right-aligned and colored.
 fn draw_gain(canvas: &mut Canvas<'_>, x: u16, y: u16, width: u16, advice: &Advice) {
     let style = canvas.role(if advice.fixes { Role::Best } else { Role::Good });
     canvas.right(x, y, width, &gain(advice), style);
@@ -148,7 +148,7 @@ fn line(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         Some(best) => {
             let end = canvas.text(x, area.y, (area.right() - x).saturating_sub(GAIN + 2), &best.text, text);
             draw_gain(canvas, area.right() - GAIN - 1, area.y, GAIN, best);
-            // What the gain is of, where there is room.
+            // The metric of the gain, if it fits.
             let shown = u16::try_from(gain(best).chars().count()).unwrap_or(GAIN);
             let label = u16::try_from(best.metric.label.chars().count()).unwrap_or(GAIN);
             let at = (area.right() - 1).saturating_sub(shown + 1 + label);
@@ -215,7 +215,7 @@ fn full(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                         let number = format!("{:>2}", row + 1);
                         canvas.text(inner.x + 1, y, 2, &number, dim);
                         let figures = figures(advice);
-                        // The change comes first; figures are shown if there is room.
+                        // The change comes first; values are shown if they fit.
                         let tail = u16::try_from(figures.chars().count()).unwrap_or_default() + 2;
                         let room = inner.width.saturating_sub(GAIN + 7);
                         let needed = u16::try_from(words.chars().count()).unwrap_or(u16::MAX);

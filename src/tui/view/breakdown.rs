@@ -1,4 +1,4 @@
-//! The breakdown of time and memory: bars that each begin where the one above ends, so that they visibly add up.
+//! Draws the breakdown of time and memory. Each bar begins where the one above ends, so that they visibly add up.
 
 pub(in crate::tui) mod blocks;
 
@@ -12,10 +12,10 @@ use crate::tui::layout;
 use crate::tui::theme::Role;
 use atlas_plan::estimate::{Metric, MetricId};
 
-/// Least width of two columns.
+/// Minimum width for two columns.
 const TWO_COLUMNS: u16 = 110;
 
-/// The columns that are drawn side by side: two, or one.
+/// Returns the columns that are drawn side by side: two, or one.
 fn drawn(app: &App, full: bool) -> Vec<Vec<Row>> {
     match blocks(app) {
         Some(both) if full && in_columns(app, layout::areas(app).body) => both.into(),
@@ -24,7 +24,7 @@ fn drawn(app: &App, full: bool) -> Vec<Vec<Row>> {
     }
 }
 
-/// The bars that can be selected, each with its line.
+/// Returns the bars that can be selected, each with its line.
 fn bars(app: &App) -> Vec<(usize, Bar)> {
     let of = |rows: Vec<Row>| {
         rows.into_iter().enumerate().filter_map(|(line, row)| match row {
@@ -35,7 +35,7 @@ fn bars(app: &App) -> Vec<(usize, Bar)> {
     drawn(app, true).into_iter().flat_map(of).collect()
 }
 
-/// The blocks in lines: the title of each with its whole, then its parts.
+/// Formats the blocks as lines: the title of each with its total, then its parts.
 pub(in crate::tui) fn text(app: &App) -> Vec<String> {
     let line = |row: Row| match row {
         Row::Heading(title, whole) | Row::Complaint(title, whole) => {
@@ -54,7 +54,8 @@ pub fn rows(app: &App) -> usize {
     bars(app).len()
 }
 
-/// First and last line of a row; the line above it, which may be a heading, stays visible.
+/// Returns the first and last line of a row. The first is the line above the row, which may be a heading, so that it
+/// stays visible.
 #[must_use]
 pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     let all = bars(app);
@@ -62,7 +63,7 @@ pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     (line.saturating_sub(1), line)
 }
 
-/// The metric whose equations explain the bar under the cursor.
+/// Returns the metric whose equations explain the bar under the cursor.
 #[must_use]
 pub fn metric_here(app: &App) -> Option<&'static Metric> {
     let all = bars(app);
@@ -76,7 +77,7 @@ pub fn metric_here(app: &App) -> Option<&'static Metric> {
     })
 }
 
-/// The information line.
+/// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let all = bars(app);
@@ -92,7 +93,7 @@ pub fn info(app: &App) -> String {
     format!("{}: {amount}{} {of}", bar.label, share(bar.share))
 }
 
-/// Whether one column is too short for all blocks and two have room. One column has longer bars.
+/// Whether to use two columns: all blocks do not fit in one, and there is space for two. Bars are longer in one column.
 fn in_columns(app: &App, body: Rect) -> bool {
     body.width >= TWO_COLUMNS && column(app).len() > layout::inner_rows(body)
 }
@@ -110,7 +111,7 @@ pub fn breakdown(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         return;
     }
     let scroll = if full { app.view_scroll } else { 0 };
-    // The cursor's bar, counted through the columns.
+    // Index of the bar under the cursor, counted across the columns.
     let mut here = Some(app.view_row).filter(|_| full && app.tour.is_none());
     let count = u16::try_from(columns.len()).unwrap_or(1).max(1);
     let width = (inner.width + 3) / count - 3 * u16::from(count > 1);
@@ -150,13 +151,13 @@ fn block(canvas: &mut Canvas<'_>, area: Rect, rows: &[Row], scroll: usize, here:
 const LABEL: u16 = 19;
 const AMOUNT: u16 = 9;
 const SHARE: u16 = 8;
-/// Columns of a change against the baseline, and fewest columns of a block that has them.
+/// Width of a change from the baseline, and minimum width of a block that shows it.
 const CHANGE: u16 = 11;
 const CHANGE_FROM: u16 = 70;
 
 fn bar(canvas: &mut Canvas<'_>, area: Rect, part: &Bar) {
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
-    // A name may use the column of the amount where the row has no amount.
+    // A name may use the column of the amount if the row has no amount.
     let name = LABEL - 1 + if part.amount.is_empty() { AMOUNT } else { 0 };
     canvas.text(area.x + 1, area.y, name, part.label, text);
     let x = area.x + LABEL;
@@ -165,7 +166,7 @@ fn bar(canvas: &mut Canvas<'_>, area: Rect, part: &Bar) {
     let mut x = x + AMOUNT + SHARE + 2;
     if area.width >= CHANGE_FROM {
         if let Some((before, now)) = part.change {
-            // Less of any part is better, as of a step's time.
+            // Less of any part is better, as for step time.
             let like = MetricId::StepTimeMs.metric();
             let (text, style) = super::results::change(canvas, like, before, now);
             canvas.right(x - 1, area.y, CHANGE - 1, &text, style);

@@ -1,4 +1,4 @@
-//! Results of a search as a table: objective, layout and figures of each candidate.
+//! Draws the results of a search as a table: objective, layout and metrics of each candidate.
 
 use ratatui::layout::Rect;
 
@@ -15,12 +15,12 @@ use atlas_plan::search::optimize::Candidate;
 
 /// Lines above the first candidate: headings, units, and the scenario at the start of the search.
 pub(super) const HEADING: u16 = 3;
-/// Columns of the rank, of the objective, of its change and of another figure.
+/// Widths of the rank, the objective, its change, and another metric.
 const RANK: u16 = 5;
 const OBJECTIVE: u16 = 12;
 const CHANGE: u16 = 9;
 const FIGURE: u16 = 8;
-/// Columns of a figure: room for its name.
+/// Returns the width of a metric, which includes its name.
 fn width_of_figure(metric: &Metric) -> u16 {
     FIGURE.max(u16::try_from(label(metric).width() + 2).unwrap_or(FIGURE))
 }
@@ -29,10 +29,10 @@ fn label(metric: &Metric) -> &'static str {
     if metric.id == MetricId::Headroom { "free" } else { metric.label }
 }
 
-/// Number of figures that take precedence over settings if room is short.
+/// Number of metrics that take precedence over settings if space is short.
 const FIGURES_FIRST: usize = 3;
 
-/// The settings that make a layout: shown whether they change or not.
+/// Layout settings, which are shown even if they do not change.
 const LAYOUT: [Knob; 3] = [Knob::Tp, Knob::Pp, Knob::Dp];
 
 /// Short headings of settings with long names.
@@ -51,7 +51,7 @@ fn heading(knob: Knob) -> &'static str {
     SHORT.iter().find(|(known, _)| *known == knob).map_or(knob.name(), |(_, short)| short)
 }
 
-/// The figures beside the objective, most important first.
+/// Returns the metrics next to the objective, most important first.
 fn figures(found: &Found, objective: &Metric) -> Vec<&'static Metric> {
     let start = &found.optimum.start.scenario;
     const SERVING: [&Metric; 5] = [
@@ -75,13 +75,13 @@ fn figures(found: &Found, objective: &Metric) -> Vec<&'static Metric> {
     known.into_iter().filter(|metric| **metric != *objective && metric.applies_to(start)).collect()
 }
 
-/// The settings in columns: those of the layout, then others that a candidate changes.
+/// Returns the settings in columns: those of the layout, then others that a candidate changes.
 fn knobs(found: &Found) -> Vec<Knob> {
     let heeded = LAYOUT.into_iter().filter(|knob| found.optimum.start.scenario.heeds(*knob));
     let mut all: Vec<Knob> = heeded.collect();
     let mut changed: Vec<Knob> =
         found.candidates.iter().flat_map(|(_, candidate)| &candidate.changes).map(|(knob, _)| *knob).collect();
-    // Those of the layout and of the load first: where room is short, they tell candidates apart.
+    // Layout and load come first: if space is short, they distinguish candidates best.
     let leads = |knob: &Knob| matches!(knob, Knob::Cp | Knob::Ep | Knob::Microbatch | Knob::Concurrency);
     sort::by_key(&mut changed, |knob| (!leads(knob), *knob));
     changed.dedup();
@@ -107,7 +107,7 @@ pub(super) fn draw(
         let cells = rows.iter().map(|row| row.scenario.get(knob).to_string().width());
         u16::try_from(cells.chain([heading(knob).width()]).max().unwrap_or_default() + 2).unwrap_or(u16::MAX)
     };
-    // The most important figures first, then settings, then the other figures, as far as they fit.
+    // The most important metrics, then settings, then the other metrics, as far as they fit.
     let mut room = area.width.saturating_sub(RANK + OBJECTIVE + CHANGE);
     let mut take = |wanted: u16| {
         let fits = wanted <= room;

@@ -1,5 +1,5 @@
-//! Comparison of targets: columns are targets and rows metrics or, if not all targets fit, rows are targets and columns
-//! metrics. The best of each metric is marked, with ratios to the reference.
+//! Draws the comparison of targets: columns are targets and rows metrics or, if not all targets fit, rows are targets
+//! and columns metrics. The best value of each metric is marked, with ratios to the reference.
 
 mod list;
 
@@ -21,12 +21,12 @@ use atlas_plan::estimate::standing::{Ranked, Standing, ranked, standings};
 use atlas_plan::estimate::{Better, Metric, MetricId, Scale, Section};
 use atlas_plan::search::methodology::mixed_prices;
 
-/// Columns of a metric's name, and of its unit behind it.
+/// Widths of a metric's name and of its unit.
 const LABEL: u16 = 25;
 const UNIT: u16 = 8;
 const MIN_COLUMN: u16 = 18;
 const MAX_COLUMN: u16 = 30;
-/// Most and fewest columns of a bar beside the numbers.
+/// Maximum and minimum width of a bar next to the numbers.
 const BAR: u16 = 24;
 const LEAST_BAR: u16 = 8;
 
@@ -37,7 +37,7 @@ enum Row {
     Complaint(String),
 }
 
-/// The chosen metrics, or all, without those that are absent or zero in every column.
+/// Returns the chosen metrics, or all, without those that are absent or zero in every column.
 pub fn metrics(app: &App) -> impl Iterator<Item = &'static Metric> {
     let says = |(_, answer): &(Arc<str>, Answer), metric: &Metric| {
         let applies = answer.scenario.as_ref().is_some_and(|scenario| metric.applies_to(scenario));
@@ -51,30 +51,30 @@ pub fn metrics(app: &App) -> impl Iterator<Item = &'static Metric> {
     usual.into_iter().flatten().chain(own)
 }
 
-/// The engine of the reference: only its figures are compared.
+/// Returns the engine of the reference. Only its metrics are compared.
 fn engine(app: &App) -> Option<Engine> {
     let (_, answer) = app.columns.get(app.reference_column())?;
     Some(answer.scenario.as_ref()?.engine)
 }
 
-/// Whether a column's figures come from the same engine as the reference's.
+/// Whether the metrics of a column come from the same engine as those of the reference.
 fn compares(app: &App, answer: &Answer) -> bool {
     let of = answer.scenario.as_ref().map(|scenario| scenario.engine);
     of.is_none() || of == engine(app)
 }
 
-/// The unit and the digits of a metric in all columns.
+/// Returns the unit and the number of digits of a metric for all columns.
 fn scale(app: &App, metric: &Metric) -> Scale {
     Scale::of(metric, app.columns.iter().filter_map(|(_, answer)| answer.value(metric)))
 }
 
-/// The place of the metric under the cursor among them.
+/// Returns the index of the metric under the cursor.
 #[must_use]
 pub fn metric_index(app: &App) -> usize {
     metrics(app).position(|metric| metric == app.figure).unwrap_or_default()
 }
 
-/// Whether the columns are more than fit, so that targets are rows.
+/// Whether the targets do not fit as columns, so that they are rows.
 #[must_use]
 pub fn is_list(app: &App) -> bool {
     let room = layout::areas(app).body.width.saturating_sub(LABEL + 2);
@@ -110,13 +110,13 @@ fn build(app: &App, width: u16) -> Vec<Row> {
     rows
 }
 
-/// Rows of the view, its two heading lines included.
+/// Number of rows, including the two heading lines.
 #[must_use]
 pub fn rows(app: &App) -> usize {
     if is_list(app) { app.columns.len() + 2 } else { build(app, layout::areas(app).body.width).len() + 2 }
 }
 
-/// The line, below the heading lines, of what is under the cursor.
+/// Returns the line of the item under the cursor, counted below the heading lines.
 #[must_use]
 pub fn cursor_line(app: &App) -> usize {
     if is_list(app) {
@@ -125,23 +125,23 @@ pub fn cursor_line(app: &App) -> usize {
     let all = build(app, layout::areas(app).body.width);
     let here = |row: &Row| matches!(row, Row::Figure(metric) if *metric == app.figure);
     let line = all.iter().position(here).unwrap_or_default();
-    // The first is shown with its heading.
+    // The first metric is shown with its heading.
     if line == 1 { 0 } else { line }
 }
 
-/// Width of a target's column.
+/// Returns the width of a target's column.
 fn column_width(app: &App, width: u16) -> u16 {
     let columns = u16::try_from(app.columns.len().max(1)).unwrap_or(u16::MAX);
     (width.saturating_sub(LABEL + 2) / columns).min(MAX_COLUMN + BAR)
 }
 
-/// Columns of the bars in a column of this width.
+/// Returns the width of the bars in a column of this width.
 fn bar_width(width: u16) -> u16 {
     let room = width.saturating_sub(MAX_COLUMN);
     if room >= LEAST_BAR { room } else { 0 }
 }
 
-/// The metric whose heading, or whose row's label, is at a place of the screen.
+/// Returns the metric whose heading or row label is at a screen position.
 #[must_use]
 pub fn metric_at(app: &App, x: u16, y: u16) -> Option<&'static Metric> {
     let body = layout::areas(app).body;
@@ -155,7 +155,7 @@ pub fn metric_at(app: &App, x: u16, y: u16) -> Option<&'static Metric> {
     }
 }
 
-/// The column at a place of the screen: that of the target there.
+/// Returns the index of the target at a screen position.
 #[must_use]
 pub fn column_at(app: &App, x: u16, y: u16) -> Option<usize> {
     let body = layout::areas(app).body;
@@ -167,12 +167,13 @@ pub fn column_at(app: &App, x: u16, y: u16) -> Option<usize> {
     (index < app.columns.len()).then_some(index)
 }
 
-/// The standing of each column in a metric, according to the intervals. Scenarios that do not fit and other engines are not
-/// ranked. Latencies and rates without an interval of their own are known no better than the key figure they follow.
+/// Returns the standing of each column in a metric, according to the intervals. Scenarios that do not fit and other
+/// engines are not ranked. Latencies and rates without their own interval are at least as uncertain as the key metric
+/// they follow.
 fn standing(app: &App, metric: &Metric) -> Vec<Standing> {
     let mut all = standing_alone(app, metric);
     let follows = match (metric.section, app.answer.mode()) {
-        // The memory decides it, not the speed.
+        // Memory limits it, not speed.
         _ if metric.id == MetricId::MaxConcurrency => return all,
         (Section::Latency, Mode::Inference) => MetricId::TpotMs.metric(),
         (Section::Latency, Mode::Training) => MetricId::StepTimeMs.metric(),
@@ -191,7 +192,7 @@ fn standing(app: &App, metric: &Metric) -> Vec<Standing> {
     all
 }
 
-/// The standing of each column by the intervals of this metric.
+/// Returns the standing of each column according to the intervals of this metric.
 fn standing_alone(app: &App, metric: &Metric) -> Vec<Standing> {
     let figure = |answer: &Answer| {
         let (scenario, estimate) = (answer.scenario.as_ref()?, answer.outcome.as_ref().ok()?);
@@ -199,7 +200,7 @@ fn standing_alone(app: &App, metric: &Metric) -> Vec<Standing> {
     };
     let figures: Vec<_> = app.columns.iter().map(|(_, answer)| figure(answer)).collect();
     let mut all = standings(&figures, metric.better);
-    // A best that shows the same three digits as another is not the best on the screen.
+    // If the best value is displayed with the same three digits as another, both are tied.
     let best = all.iter().position(|standing| *standing == Standing::Best).and_then(|best| figures.get(best)?.as_ref());
     if let Some(best) = best.map(|best| best.value) {
         let alike = |figure: &Option<Ranked>| figure.as_ref().is_some_and(|at| is_one(at.value / best));
@@ -211,11 +212,11 @@ fn standing_alone(app: &App, metric: &Metric) -> Vec<Standing> {
     all
 }
 
-/// Marks the best figure, and those that are tied with it.
+/// Marks of the best value, and of those tied with it.
 const BEST: &str = "*";
 const TIED: &str = "=";
 
-/// The mark behind a figure.
+/// Returns the mark after a value.
 fn sign(standing: Option<&Standing>) -> &'static str {
     match standing {
         Some(Standing::Best) => BEST,
@@ -224,20 +225,20 @@ fn sign(standing: Option<&Standing>) -> &'static str {
     }
 }
 
-/// The figure under the cursor with its interval and the evidence behind it.
+/// Describes the value under the cursor with its interval.
 fn under_cursor(app: &App) -> Option<String> {
     let (name, answer) = app.columns.get(app.column)?;
     let metric = metrics(app).nth(metric_index(app))?;
     let (scenario, estimate) = (answer.scenario.as_ref()?, answer.outcome.as_ref().ok()?);
     let value = answer.value(metric)?;
-    // Value and range in the unit of the row.
+    // Value and interval in the unit of the row.
     let scale = scale(app, metric);
     let range = metric.interval(estimate, scenario).filter(|(low, high)| low < high);
     let range = range.map_or_else(String::new, |(low, high)| format!(" ({}, 90 % range)", scale.interval(low, high)));
     Some(format!("{name}: {} {}{range}", metric.label, scale.with_unit(value)))
 }
 
-/// The information line.
+/// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let order = match app.order {
@@ -249,7 +250,7 @@ pub fn info(app: &App) -> String {
         (_, Some(detail)) if !detail.verdict.fits() => Some(format!("{name}: {}", detail.verdict.describe())),
         _ => None,
     });
-    // Until a simulation has run, its closed form is shown.
+    // Until a simulation has run, the analytical estimate is shown.
     let closed =
         if app.columns.iter().any(|(_, answer)| answer.pending) { "~ closed form, not simulated yet; " } else { "" };
     let others = if app.columns.iter().any(|(_, answer)| !compares(app, answer)) {
@@ -282,7 +283,7 @@ pub fn compare(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     if is_list(app) { list::list(app, canvas, area, inner) } else { columns(app, canvas, area, inner) }
 }
 
-/// Breaks a name that is too long for its column at the last separator that fits.
+/// Splits a name that is too long for its column after the last separator that fits.
 fn broken(name: &str, width: usize) -> (&str, &str) {
     if name.width() <= width {
         return (name, "");
@@ -341,7 +342,7 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
                 for (slot, (index, (_, answer))) in slots() {
                     let x = inner.x + LABEL + slot * width;
                     if let Some(value) = answer.value(metric).filter(|_| bar > 0 && most > 0.0) {
-                        // Low and gray, so that numbers stay prominent.
+                        // Thin and gray, so that numbers stay prominent.
                         let filled = (f64::from(bar - 2) * value / most).round().max(0.0) as usize;
                         let text = canvas.glyphs.levels[2].repeat(filled);
                         canvas.text(x + 2, y, bar - 2, &text, canvas.role(Role::Border));
@@ -364,7 +365,7 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(height) < all.len());
 }
 
-/// A right-aligned number with its mark.
+/// Draws a right-aligned number with its mark.
 fn number(canvas: &mut Canvas<'_>, cell: Rect, text: &str, style: Style, sign: &str) {
     let width = cell.width.saturating_sub(1);
     canvas.right(cell.x, cell.y, width, text, style);
@@ -372,7 +373,7 @@ fn number(canvas: &mut Canvas<'_>, cell: Rect, text: &str, style: Style, sign: &
     canvas.text(cell.x + width, cell.y, 1, sign, style);
 }
 
-/// A cell: the value, its mark, and the ratio to the reference.
+/// Draws a cell: the value, its mark, and the ratio to the reference.
 fn value(
     canvas: &mut Canvas<'_>,
     cell: Rect,
@@ -397,16 +398,16 @@ fn value(
     number(canvas, Rect { width: room, ..cell }, &scale.show(value), style, sign);
     if let Some(ratio) = base.filter(|base| *base != 0.0).map(|base| value / base) {
         let text = ratio_text(ratio, ratio_width);
-        // The intervals of tied figures overlap: neither is known to be better.
+        // The intervals of tied values overlap, so it is uncertain which is better.
         let style = if sign == TIED { canvas.role(Role::Dim) } else { ratio_style(canvas, metric.better, ratio) };
         canvas.right(cell.x + room + 1, cell.y, ratio_width, &text, style);
     }
 }
 
-/// Columns of a ratio, where there is room.
+/// Width of a ratio, if there is space.
 const RATIO: u16 = 8;
 
-/// A ratio in its columns: three digits, fewer of what is next to nothing.
+/// Formats a ratio: three digits, or fewer if it is close to zero.
 fn ratio_text(ratio: f64, width: u16) -> String {
     let least = if width >= RATIO { 0.0001 } else { 0.001 };
     let digits = match ratio.abs() {
@@ -417,12 +418,12 @@ fn ratio_text(ratio: f64, width: u16) -> String {
     format!("×{}", units::significant(ratio, digits))
 }
 
-/// Whether the three digits of a ratio are 1.00.
+/// Whether a ratio is 1.00 in three digits.
 fn is_one(ratio: f64) -> bool {
     (ratio - 1.0).abs() < 0.005
 }
 
-/// The style of a ratio: dim if its three digits are 1.00.
+/// Returns the style of a ratio: dim if it is 1.00 in three digits.
 fn ratio_style(canvas: &Canvas<'_>, better: Better, ratio: f64) -> Style {
     if is_one(ratio) {
         return canvas.role(Role::Dim);

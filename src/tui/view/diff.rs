@@ -1,4 +1,4 @@
-//! Two scenarios side by side, and only what differs: target, workload, knobs, and every figure with its change.
+//! Draws the differences between two scenarios: target, workload, knobs, and every metric with its change.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -17,15 +17,15 @@ use atlas_plan::knob::Knob;
 pub enum Row {
     /// A heading.
     Heading(&'static str),
-    /// A setting in words: its name, the other value, this value.
+    /// A setting: its name, the other value, this value.
     Words(String, String, String),
-    /// A figure: the other value, this value.
+    /// A metric: the other value, this value.
     Figure(&'static Metric, Option<f64>, Option<f64>),
     /// A remark.
     Text(Role, String),
 }
 
-/// Everything that differs, and the name of the other side.
+/// Returns the name of the other side, and everything that differs.
 #[must_use]
 pub fn rows_of(app: &App) -> (String, Vec<Row>) {
     let (label, other, setup) = other_side(app);
@@ -90,7 +90,7 @@ pub fn rows_of(app: &App) -> (String, Vec<Row>) {
     (label, rows.into_iter().flat_map(broken).collect())
 }
 
-/// The figure under the cursor.
+/// Returns the metric under the cursor.
 #[must_use]
 pub fn figure_here(app: &App) -> Option<&'static Metric> {
     let all = rows_of(app).1;
@@ -100,13 +100,13 @@ pub fn figure_here(app: &App) -> Option<&'static Metric> {
     }
 }
 
-/// Whether a figure differs, so that there is something to explain.
+/// Whether a metric differs, so that there is one to explain.
 #[must_use]
 pub fn has_figures(app: &App) -> bool {
     rows_of(app).1.iter().any(|row| matches!(row, Row::Figure(..)))
 }
 
-/// A knob with different values, or that applies to one side only.
+/// Returns the row of a knob that differs or that applies to one side only.
 fn differing(knob: Knob, other: &Answer, this: &Answer) -> Option<Row> {
     let value = |answer: &Answer| {
         let scenario = answer.scenario.as_ref()?;
@@ -119,13 +119,13 @@ fn differing(knob: Knob, other: &Answer, this: &Answer) -> Option<Row> {
     (before != after).then(|| Row::Words(name, show(before), show(after)))
 }
 
-/// The rows that can be selected: settings and figures.
+/// Returns the indices of rows that can be selected: settings and metrics.
 fn stops(all: &[Row]) -> Vec<usize> {
     let stands = |row: &Row| matches!(row, Row::Words(..) | Row::Figure(..));
     all.iter().enumerate().filter(|(_, row)| stands(row)).map(|(at, _)| at).collect()
 }
 
-/// How many rows the cursor can select; all rows without a cursor.
+/// Number of rows that can be selected, or of all rows if none can.
 #[must_use]
 pub fn rows(app: &App) -> usize {
     let all = rows_of(app).1;
@@ -133,7 +133,7 @@ pub fn rows(app: &App) -> usize {
     if stops > 0 { stops } else { all.len() }
 }
 
-/// First and last line of a row, with its heading; the line of names does not scroll.
+/// Returns the first and last line of a row, including its heading. The line of names does not scroll.
 #[must_use]
 pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     let all = rows_of(app).1;
@@ -142,7 +142,7 @@ pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     (if matches!(headed, Some(Row::Heading(_))) { line - 1 } else { line }, line + 1)
 }
 
-/// The information line.
+/// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     match app.tabs.count() {
@@ -152,14 +152,14 @@ pub fn info(app: &App) -> String {
     }
 }
 
-/// Most columns of a name, of a side and of a change.
+/// Maximum widths of a name, of a side, and of a change.
 const NAME: (usize, usize) = (18, 24);
 const SIDE: usize = 34;
 const CHANGE: usize = 14;
-/// Columns of a word that is cut only where there is no room for it.
+/// Width that a setting needs at least; longer ones are truncated if space is short.
 const WORD: usize = 12;
 
-/// A figure in as many digits as are known of the scenario's own.
+/// Formats a value with the precision of the scenario's own value.
 fn shown(app: &App, metric: &Metric, value: Option<f64>) -> String {
     let Some(value) = value else { return "–".to_owned() };
     let limited = match (&app.answer.scenario, &app.answer.outcome) {
@@ -169,7 +169,7 @@ fn shown(app: &App, metric: &Metric, value: Option<f64>) -> String {
     if limited { metric.brief(value) } else { metric.show(value) }
 }
 
-/// What stands in the columns of a row.
+/// Content of the columns of a row.
 #[derive(Debug, Default)]
 struct Cells {
     name: String,
@@ -178,7 +178,7 @@ struct Cells {
     change: Option<(String, Style)>,
 }
 
-/// The cells of a setting or a figure.
+/// Returns the cells of a setting or a metric.
 fn cells(app: &App, canvas: &Canvas<'_>, row: &Row) -> Option<Cells> {
     match row {
         Row::Words(what, before, after) => {
@@ -193,14 +193,14 @@ fn cells(app: &App, canvas: &Canvas<'_>, row: &Row) -> Option<Cells> {
     }
 }
 
-/// How wide the columns are. Where they are too narrow, first the points no longer stand below each other, then the other
-/// side is left out: a figure without its first digits is worse than none.
+/// Widths of the columns. If space is short, first the alignment at the decimal point is dropped, then the other side,
+/// because a number without its first digits is misleading.
 #[derive(Debug, Default)]
 struct Columns {
     name: u16,
     side: u16,
     change: u16,
-    /// Columns of the fraction and of the unit behind it, where points are aligned.
+    /// Widths of the fraction and of the unit, if numbers are aligned at the decimal point.
     aligned: Option<(u16, u16)>,
     /// Whether both sides are shown.
     both: bool,
@@ -218,7 +218,7 @@ impl Columns {
                 longest = longest.max(side.width());
                 let (before, behind, of) = super::results::split(side);
                 (whole, unit) = (whole.max(before.width()), unit.max(of.width()));
-                // Small prices have no unit and use its columns for digits.
+                // Small prices have no unit and use its column for digits.
                 let into = if of.is_empty() { &mut bare } else { &mut fraction };
                 *into = behind.width().max(*into);
             }
@@ -251,7 +251,7 @@ impl Columns {
         cut(name, width.saturating_sub(name + change + 2).min(SIDE), change, None, false)
     }
 
-    /// A side of a figure: the points of all stand below each other where there is room.
+    /// Draws one side of a metric, aligned at the decimal point if there is space.
     fn figure(&self, canvas: &mut Canvas<'_>, (x, y): (u16, u16), shown: &str, style: Style) {
         let Some((fraction, unit)) = self.aligned else {
             return canvas.right(x, y, self.side.saturating_sub(1), shown, style);
@@ -265,7 +265,7 @@ impl Columns {
     }
 }
 
-/// The heading of a column, in one word where the column is narrow.
+/// Returns the heading of a column, shortened to one word if the column is narrow.
 fn heading(name: &str, column: u16) -> &str {
     match name {
         _ if name.width() < usize::from(column) => name,

@@ -1,5 +1,5 @@
-//! The explanation of a figure: the tree from the selected figure down to its inputs, one node per
-//! row, with its equation in symbols and in numbers below it while unfolded.
+//! Draws the explanation of a metric: the tree from the metric down to its inputs, one node per row. Unfolded nodes
+//! show their equation in symbols and in numbers.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -14,7 +14,7 @@ use crate::tui::theme::Role;
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::explain::{Term, explain as derive};
 
-/// Depth from which nodes are folded at first.
+/// Depth from which nodes are initially folded.
 const FOLDED_FROM: usize = 2;
 
 /// A visible node.
@@ -25,17 +25,17 @@ struct Node<'t> {
     path: String,
     /// Whether it is unfolded; `None` without children.
     open: Option<bool>,
-    /// Whether it affects its parent outside the equation.
+    /// Whether it affects its parent other than through the equation.
     beside: bool,
 }
 
 impl Node<'_> {
-    /// Columns that it is indented by in a view of this width.
+    /// Returns the indentation in a view of this width.
     fn indent(&self, width: u16) -> u16 {
         u16::try_from(2 * self.depth).unwrap_or_default().min(width / 3)
     }
 
-    /// The lines below the node: its equation, in symbols and in numbers.
+    /// Returns the lines below the node: its equation, in symbols and in numbers.
     fn equation(&self, width: u16) -> Vec<String> {
         let (Some(symbols), Some(numbers), Some(true)) = (self.term.in_symbols(), self.term.in_numbers(), self.open)
         else {
@@ -48,13 +48,13 @@ impl Node<'_> {
         1 + usize::from(below && self.term.origin.is_some()) + self.equation(width).len()
     }
 
-    /// Columns of its symbol and name.
+    /// Returns the width of its indentation, symbol and name.
     fn name(&self) -> usize {
         2 * self.depth + 4 + self.term.symbol.width() + self.term.name.width()
     }
 }
 
-/// Whether origins stand below their nodes: where they do not fit beside the names, and the view has the lines.
+/// Whether origins are shown below their nodes: they do not fit next to the names, and the view has enough lines.
 fn origins_are_below(all: &[Node<'_>], area: Rect) -> bool {
     let inner = layout::inner(area);
     let names = all.iter().map(Node::name).max().unwrap_or_default() + 2;
@@ -65,7 +65,7 @@ fn origins_are_below(all: &[Node<'_>], area: Rect) -> bool {
     inner.width >= ORIGIN_FROM && !beside && lines <= usize::from(inner.height)
 }
 
-/// The tree of the figure under the cursor.
+/// Returns the tree of the metric under the cursor.
 fn tree(app: &App) -> Option<Term> {
     if let Some(subject) = &app.subject {
         return Some(derive(&subject.scenario, &subject.parts, &subject.estimate, app.figure));
@@ -76,7 +76,7 @@ fn tree(app: &App) -> Option<Term> {
     Some(derive(scenario, parts, estimate, app.figure_here()?))
 }
 
-/// The nodes in sight, in order.
+/// Returns the visible nodes, in order.
 fn nodes<'t>(app: &App, root: &'t Term) -> Vec<Node<'t>> {
     let mut all = Vec::new();
     collect(app, root, 0, "0".to_owned(), false, &mut all);
@@ -97,7 +97,7 @@ fn collect<'t>(app: &App, term: &'t Term, depth: usize, path: String, beside: bo
     }
 }
 
-/// Explains the next or previous figure of the same scenario.
+/// Explains the next or previous metric of the same scenario.
 pub(in crate::tui) fn other_figure(app: &mut App, by: i32) {
     let Some(subject) = &app.subject else { return move_in_results(app, &Movement::By(by), 1) };
     let all: Vec<&'static Metric> = METRICS.iter().filter(|metric| metric.applies_to(&subject.scenario)).collect();
@@ -119,7 +119,7 @@ pub(in crate::tui) fn reveal(app: &mut App, symbols: &[&str]) {
     app.view_row = nodes(app, &root).iter().position(|node| node.path == path).unwrap_or_default();
 }
 
-/// The path to the first occurrence of an input below a term.
+/// Returns the path to the first occurrence of an input below a term.
 fn path_to(term: &Term, symbol: &str, path: &str) -> Option<String> {
     if term.symbol == symbol {
         return Some(path.to_owned());
@@ -128,13 +128,13 @@ fn path_to(term: &Term, symbol: &str, path: &str) -> Option<String> {
     below.into_iter().find_map(|(place, child)| path_to(child, symbol, &format!("{path}.{place}")))
 }
 
-/// How many nodes are in sight.
+/// Number of visible nodes.
 #[must_use]
 pub fn rows(app: &App) -> usize {
     tree(app).map_or(1, |root| nodes(app, &root).len())
 }
 
-/// First and last line of a node in sight.
+/// Returns the first and last line of a visible node.
 #[must_use]
 pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     let Some(root) = tree(app) else { return (0, 0) };
@@ -146,7 +146,7 @@ pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     (first, first + all.get(row).map_or(0, |node| lines(node) - 1))
 }
 
-/// The node under the cursor in words, for the clipboard.
+/// Returns the node under the cursor as text, for the clipboard.
 #[must_use]
 pub fn text_here(app: &App) -> Option<String> {
     let root = tree(app)?;
@@ -157,13 +157,13 @@ pub fn text_here(app: &App) -> Option<String> {
     Some(format!("{equation} = {} ({}){origin}", node.term.shown(), node.term.name))
 }
 
-/// The information line: the full text of the row, which may be cut.
+/// Returns the information line: the full text of the row, which may be truncated.
 #[must_use]
 pub fn info(app: &App) -> String {
     let Some(root) = tree(app) else { return String::new() };
     let all = nodes(app, &root);
     let Some(node) = all.get(app.view_row) else { return String::new() };
-    // The figure itself: how much was measured near it, at this setup.
+    // For the metric itself: the measurements near this setup.
     if let Some(evidence) = app.answer.evidence().filter(|_| app.view_row == 0 && app.subject.is_none()) {
         return evidence;
     }
@@ -189,11 +189,11 @@ pub fn fold(app: &mut App) {
     app.view_row = row.unwrap_or(app.view_row);
 }
 
-/// Columns of a number, and of the unit behind it.
+/// Widths of a number and of its unit.
 const VALUE: u16 = 11;
 const UNIT: u16 = 9;
-/// Minimum columns of the view in which names share the room with origins, and fewest columns of an origin; on narrower
-/// screens the line of information has it.
+/// Minimum width of the view for origins next to names, and minimum width of an origin. On narrower screens the
+/// information line shows the origin.
 const ORIGIN_FROM: u16 = 100;
 const LEAST_ORIGIN: u16 = 20;
 
@@ -217,7 +217,7 @@ pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let below = origins_are_below(&all, area);
     let longest = all.iter().map(Node::name).max();
     let longest = u16::try_from(longest.unwrap_or_default() + 2).unwrap_or(u16::MAX);
-    // Origins have what they need of the room, and the half of it at most.
+    // Origins get the width they need, at most half of the space.
     let origins =
         all.iter().filter_map(|node| node.term.origin.as_ref()).map(|origin| origin.to_string().width()).max();
     let origins = u16::try_from(origins.unwrap_or_default() + 1).unwrap_or(u16::MAX).max(LEAST_ORIGIN);
@@ -257,7 +257,7 @@ pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(inner.height) < line);
 }
 
-/// Whether it is open, its symbol, its name.
+/// Draws the fold sign, the symbol and the name.
 fn head(canvas: &mut Canvas<'_>, area: Rect, node: &Node<'_>) {
     let sign = match node.open {
         Some(true) => canvas.glyphs.open,
@@ -274,7 +274,7 @@ fn head(canvas: &mut Canvas<'_>, area: Rect, node: &Node<'_>) {
     }
 }
 
-/// A value, aligned at the decimal point.
+/// Draws a value, aligned at the decimal point.
 fn value(canvas: &mut Canvas<'_>, x: u16, y: u16, shown: &str) {
     let (style, dim) = (canvas.role(Role::Value), canvas.role(Role::Dim));
     let (whole, fraction, unit) = results::split(shown);

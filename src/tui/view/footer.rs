@@ -1,4 +1,4 @@
-//! The last line: the keys that do something here, most useful first.
+//! Draws the last line: the keys that have an effect, most useful first.
 
 use ratatui::layout::Rect;
 
@@ -13,11 +13,11 @@ use crate::tui::theme::Role;
 use crate::tui::timeline::{Picture, picture};
 use crate::tui::{panels, race};
 
-/// Keys in the footer, beside the one for help.
+/// Maximum number of keys in the footer, in addition to the one for help.
 const HINTS: usize = 5;
 
-/// Whether an action would do something now. An empty view offers no keys for rows that it does not have. Moving a cursor
-/// repaints its view alone: what is offered there must not depend on the row.
+/// Whether an action would have an effect now. An empty view offers no keys for rows. The result must not depend on the
+/// row under the cursor, because moving the cursor only repaints the view.
 fn works(app: &App, action: Action) -> bool {
     let row = || optimum::here(app);
     match (app.mode(), action) {
@@ -52,7 +52,7 @@ fn works(app: &App, action: Action) -> bool {
     }
 }
 
-/// What Enter does on this row, where it depends on the row.
+/// Describes what Enter does, if that depends on the row.
 fn hint(app: &App, row: &keymap::Binding) -> Option<&'static str> {
     match (app.mode(), row.action) {
         (Mode::Optimum, Action::Accept) => Some(match optimum::here(app) {
@@ -66,7 +66,7 @@ fn hint(app: &App, row: &keymap::Binding) -> Option<&'static str> {
     }
 }
 
-/// Draws all keys that can follow the first one, over the lines above where one line is too short.
+/// Draws all keys that can follow the first one, over the lines above if one line is too short.
 fn second_keys(app: &App, canvas: &mut Canvas<'_>, area: Rect, first: &str) {
     let (bright, dim) = (canvas.role(Role::Key), canvas.role(Role::Hint));
     let second = |row: &keymap::Binding| row.keys.iter().copied().find_map(keymap::second_key);
@@ -95,7 +95,7 @@ fn second_keys(app: &App, canvas: &mut Canvas<'_>, area: Rect, first: &str) {
     }
 }
 
-/// Draws the keys that stand first in the table of the mode; help always last.
+/// Draws the first keys of the table of the mode; help is always last.
 pub(super) fn footer(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     if let Some(first) = app.mode().first_key() {
         return second_keys(app, canvas, area, first);

@@ -1,4 +1,4 @@
-//! The Pareto frontier of each target between two figures, and the settings of the point under the cursor.
+//! Draws the Pareto frontier of each target for two metrics, and the settings of the point under the cursor.
 
 use ratatui::layout::Rect;
 
@@ -40,7 +40,7 @@ pub fn frontier(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     read(app, front, canvas, reading);
 }
 
-/// The range of a figure. It does not begin at zero if the values are close together.
+/// Returns the range of an axis. It does not start at zero if the values are close together.
 fn spread(label: &str, values: Vec<f64>) -> Option<Range> {
     const NEAR: f64 = 0.5;
     let (axis, range) = range(label, values.iter().copied())?;
@@ -98,7 +98,7 @@ fn plot(app: &App, front: &Front) -> Option<Plot> {
     })
 }
 
-/// A bound of the race's question on one of the two figures.
+/// A bound on one of the two metrics in the question of the race.
 struct Bound {
     across: bool,
     value: f64,
@@ -107,8 +107,8 @@ struct Bound {
     name: String,
 }
 
-/// The bounds of the race's question on the two figures. A time per output token bounds the tokens that a user gets in a
-/// second, too.
+/// Returns the bounds on the two metrics in the question of the race. A bound on TPOT is also a bound on tokens/s per
+/// user.
 fn bounds(app: &App, front: &Front) -> Vec<Bound> {
     let conditions = crate::tui::race::question(app).constraints.into_iter();
     let known = conditions.filter_map(|condition| {
@@ -138,7 +138,7 @@ fn bounds(app: &App, front: &Front) -> Vec<Bound> {
     known.collect()
 }
 
-/// The best value of each curve within the first bound, which is what users open the chart for, in one unit.
+/// Returns the best value of each curve that meets the first bound, in one unit. This is the main use of the chart.
 fn within_bound(app: &App, front: &Front) -> Option<(String, Vec<String>)> {
     let all = bounds(app, front);
     let bound = all.first()?;
@@ -165,11 +165,11 @@ fn within_bound(app: &App, front: &Front) -> Option<(String, Vec<String>)> {
     Some((format!("best {} with {}", free.label, bound.name), shown.collect()))
 }
 
-/// The point under the cursor: its target, its knobs, and its figures against the scenario's.
+/// Draws the point under the cursor: its target, its knobs, and its metrics compared with the scenario's.
 fn read(app: &App, front: &Front, canvas: &mut Canvas<'_>, area: Rect) {
     let (curve, point) = cursor(app, front);
     let best = within_bound(app, front);
-    // The best values name all curves. Where there is no room for both, they are the legend.
+    // The best values also name all curves. If there is no space for both, they replace the legend.
     let crowded = best.as_ref().is_some_and(|(_, values)| usize::from(area.height) < values.len() + 3);
     let names = front.curves.iter().map(|curve| &*curve.target);
     let below = if crowded { Some(area.y) } else { legend(canvas, area, names, curve) };
@@ -218,12 +218,12 @@ fn read(app: &App, front: &Front, canvas: &mut Canvas<'_>, area: Rect) {
             y += 1;
         }
     }
-    // The pair first; then all others.
+    // The two metrics of the chart first; then all others.
     let rest = Rect { y, height: area.bottom().saturating_sub(y), ..area };
     figures(app, candidate, &[front.across, front.up], canvas, rest);
 }
 
-/// The information line.
+/// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let Some(front) = app.queries.frontier.answer() else { return String::new() };

@@ -1,4 +1,5 @@
-//! A heat map: a figure over two knobs as density and number. The best point is marked, impossible ones are crossed out.
+//! Heat map: a metric over two knobs as density and number. The best point is marked, points that cannot run are
+//! crossed out.
 
 use crate::tui::painter::cells::TextWidth as _;
 use atlas_plan::knob::Setting;
@@ -12,7 +13,7 @@ use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::search::Axis;
 use atlas_plan::search::sweep::Cell;
 
-/// Maximum columns and rows of a cell.
+/// Maximum width and height of a cell.
 const WIDEST: u16 = 20;
 const TALLEST: u16 = 5;
 
@@ -21,13 +22,13 @@ pub(super) struct Heat<'c> {
     pub(super) metric: &'static Metric,
     pub(super) across: &'c Axis,
     pub(super) against: &'c Axis,
-    /// Rows one above the other; within a row from the left.
+    /// Cells row by row, from the bottom; within a row from the left.
     pub(super) cells: &'c [Cell],
     pub(super) here: Option<(usize, usize)>,
     pub(super) cursor: (usize, usize),
 }
 
-/// A figure with as few digits as distinguish it; its unit is below the map.
+/// Formats a value briefly, without its unit, which is below the map.
 fn short(metric: &Metric, value: f64) -> String {
     match metric.format {
         Format::Si | Format::Count => {
@@ -44,7 +45,7 @@ fn short(metric: &Metric, value: f64) -> String {
     }
 }
 
-/// The layout of the cells: the first column and row shown, the upper left corner, the size of a cell, and their number.
+/// Layout of the cells: the first column and row shown, the upper left corner, the size of a cell, and their number.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     first: (usize, usize),
@@ -59,14 +60,14 @@ impl Heat<'_> {
         self.cells.get(row * self.across.values.len() + column).copied()
     }
 
-    /// Columns of a cell that has room for its density, its number and a gap.
+    /// Returns the width of a cell with its density, its number and a gap.
     fn numbered(&self) -> u16 {
         let runs = self.cells.iter().filter(|cell| cell.feasible && cell.value.is_finite());
         let widest = runs.map(|cell| short(self.metric, cell.value).width()).max().unwrap_or_default();
         u16::try_from(widest + 2).unwrap_or(WIDEST).clamp(5, WIDEST)
     }
 
-    /// The largest cells that fit; if not all fit, those around the cursor.
+    /// Returns the layout with the largest cells that fit. If not all fit, those around the cursor are shown.
     fn frame(&self, area: Rect) -> Frame {
         let label = self.against.values.iter().map(|value| shown(value).width()).max().unwrap_or_default();
         let margin = u16::try_from(label + 2).unwrap_or(10).min(area.width / 3);
@@ -88,7 +89,7 @@ impl Heat<'_> {
         }
     }
 
-    /// The cell at a place of the screen.
+    /// Returns the cell at a screen position.
     pub(super) fn cell_at(&self, area: Rect, column: u16, row: u16) -> Option<(usize, usize)> {
         let frame = self.frame(area);
         let at = (
@@ -104,7 +105,7 @@ impl Heat<'_> {
         let dim = canvas.role(Role::Dim);
         let frame = self.frame(area);
         if frame.shown.0 == 0 || frame.shown.1 == 0 {
-            // Without its cells, the axes would stand on one another and on what is below.
+            // Without cells, the axes would overlap each other and the text below.
             if area.height > 0 {
                 canvas.text(area.x, area.y, area.width, "enlarge the terminal to see the chart", dim);
             }
@@ -174,7 +175,7 @@ impl Heat<'_> {
             let role = if cell.value == best { Role::Best } else { Role::Bar1 };
             let style = canvas.role(role);
             let shade = canvas.glyphs.shade(share);
-            // Of several lines, one shows the number.
+            // If a cell has several lines, one of them shows the number.
             let rows = if numbered && at.height > 1 { at.height - 1 } else { at.height };
             let columns = if numbered && at.height == 1 { 1 } else { width };
             for y in at.y..at.y + rows {
@@ -204,7 +205,7 @@ impl Heat<'_> {
     }
 }
 
-/// A value with its knob's unit, short.
+/// Formats the value of a knob briefly.
 pub(super) fn shown(setting: &Setting) -> String {
     match setting {
         Setting::Number(value) if *value >= 10_000.0 => units::si(*value).replace(' ', ""),

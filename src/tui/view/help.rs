@@ -1,4 +1,4 @@
-//! All keys, generated from the table of bindings: those of the present mode first, then by topic.
+//! Draws all keys, generated from the table of bindings: those of the current mode first, then by topic.
 
 use ratatui::layout::Rect;
 
@@ -9,15 +9,15 @@ use crate::tui::theme::Role;
 
 enum Row {
     Heading(String),
-    /// A binding, and the first line of what it does.
+    /// A binding, and the first line of its description.
     Key(&'static Binding, String),
-    /// A further line of it.
+    /// A further line of the description.
     More(String),
     Text(String),
     Blank,
 }
 
-/// The topics of keys that work on every screen, in the order of the help.
+/// Topics of keys that work on every screen, in the order of the help.
 const TOPICS: [&str; 7] = [
     "Views",
     "Search and questions",
@@ -28,7 +28,7 @@ const TOPICS: [&str; 7] = [
     "Program",
 ];
 
-/// The topic of a key that works on every screen.
+/// Returns the topic of a key that works on every screen.
 fn topic(action: Action) -> &'static str {
     use Action::*;
     let [views, search, undo, tables, files, moving, program] = TOPICS;
@@ -44,7 +44,7 @@ fn topic(action: Action) -> &'static str {
     }
 }
 
-/// A key that works in all these modes belongs to a topic rather than to a mode.
+/// A key that works in at least this many modes is listed by topic rather than by mode.
 const GENERAL: usize = 4;
 
 fn build(app: &App) -> Vec<Row> {
@@ -103,10 +103,10 @@ pub fn extent(app: &App) -> (usize, usize) {
     (build(app).len(), usize::from(area(app).height.saturating_sub(2)))
 }
 
-/// Columns of keys.
+/// Width of the keys.
 const KEYS: u16 = 18;
 
-/// The keys of a row; of many in a row, the first and the last.
+/// Formats the keys of a row; if there are many, the first and the last.
 fn keys(app: &App, binding: &Binding) -> String {
     const MOST: usize = 4;
     let names: Vec<&str> = binding.keys.iter().map(|key| app.glyphs.key(key)).collect();
@@ -116,7 +116,7 @@ fn keys(app: &App, binding: &Binding) -> String {
     }
 }
 
-/// Draws the box.
+/// Draws the dialog.
 pub fn help(app: &App, canvas: &mut Canvas<'_>) {
     let Some(Overlay::Help { scroll }) = &app.overlay else { return };
     let area = area(app);

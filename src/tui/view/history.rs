@@ -1,4 +1,5 @@
-//! The edits of the scenario as a strip: a small chart of each key figure over the points that undo and redo move along.
+//! Draws the edits of the scenario as a strip: a sparkline of each key metric over the states that undo and redo move
+//! through.
 
 use ratatui::layout::Rect;
 
@@ -11,20 +12,20 @@ use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use atlas_plan::estimate::Metric;
 
-/// Figures that are charted.
+/// Number of metrics shown.
 const FIGURES: usize = 3;
-/// Columns of a figure's name, and of its value.
+/// Widths of a metric's name and of its value.
 const LABEL: u16 = 13;
 const VALUE: u16 = 12;
 
-/// The figures that are charted.
+/// Returns the metrics shown.
 fn figures(app: &App, area: Rect) -> Vec<&'static Metric> {
     let mut all = tiles(app, area.width.saturating_sub(2));
     all.truncate(FIGURES);
     all
 }
 
-/// The points that fit, the current scenario among them, and the first column.
+/// Returns the points that fit, including the current scenario, and the first column.
 fn shown(app: &App, area: Rect) -> (&[Point], u16) {
     let inner = layout::inner(area);
     let first = inner.x + 1 + LABEL + VALUE + 1;
@@ -79,7 +80,7 @@ pub(super) fn history(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     debug_assert!(said.width() > 0, "every point is described");
 }
 
-/// Steps of undo or redo that lead to the point at a place of the screen.
+/// Returns the number of undo or redo steps to the point at a screen position.
 #[must_use]
 pub fn step_at(app: &App, column: u16, row: u16) -> Option<i32> {
     let area = layout::areas(app).history;

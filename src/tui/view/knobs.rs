@@ -1,4 +1,4 @@
-//! The knobs, by group, with where each value comes from: changed here, written in a file, or derived.
+//! Draws the knobs by group, with the source of each value: changed by the user, written in a file, or derived.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -27,13 +27,13 @@ fn rows(app: &App) -> impl Iterator<Item = Row> {
     })
 }
 
-/// The row of a knob.
+/// Returns the row of a knob.
 #[must_use]
 pub fn row_of(app: &App, knob: Knob) -> usize {
     rows(app).position(|row| matches!(row, Row::Knob(spec) if spec.knob == knob)).unwrap_or_default()
 }
 
-/// The knob of a row.
+/// Returns the knob of a row.
 #[must_use]
 pub fn knob_at(app: &App, row: usize) -> Option<Knob> {
     match rows(app).nth(row) {
@@ -42,7 +42,7 @@ pub fn knob_at(app: &App, row: usize) -> Option<Knob> {
     }
 }
 
-/// A setting as the pane shows it.
+/// Formats a setting for the pane.
 #[must_use]
 pub fn show(setting: &Setting) -> String {
     match setting {
@@ -51,7 +51,7 @@ pub fn show(setting: &Setting) -> String {
     }
 }
 
-/// Where the value of a knob comes from.
+/// Source of the value of a knob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// Changed by the user.
@@ -62,7 +62,7 @@ pub enum Source {
     Usual,
 }
 
-/// Where the value of a knob comes from in the scenario on the screen.
+/// Returns the source of the value of a knob in the current scenario.
 #[must_use]
 pub fn source(app: &App, spec: &Spec) -> Source {
     if app.now.setup.overrides.contains_key(&spec.knob) {
@@ -71,7 +71,7 @@ pub fn source(app: &App, spec: &Spec) -> Source {
     let (target, workload) = (app.answer.target.as_ref(), app.answer.workload.as_ref());
     let written = match spec.home {
         Home::Workload(path) => workload.is_some_and(|workload| {
-            // In plans the micro-batch is beside the global batch.
+            // In plans the micro-batch is next to the global batch.
             let also: &[&str] = if spec.knob == Knob::Microbatch { &["batch", "micro"] } else { path };
             let apart = spec.knob.of_decode_pool().is_some_and(|own| workload.document.at_path(own).is_some());
             apart || workload.document.at_path(path).is_some() || workload.document.at_path(also).is_some()
@@ -122,7 +122,7 @@ pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.more(area, scroll > 0, scroll + usize::from(inner.height) < all.len());
 }
 
-/// Columns of the units, and the width of the pane from which units are shown.
+/// Width of the units, and minimum width of the pane for showing them.
 const UNIT: u16 = 8;
 const UNITS_FROM: u16 = 30;
 
@@ -171,24 +171,24 @@ fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bo
     }
 }
 
-/// The value of a knob.
+/// Formats the value of a knob.
 fn shown(answer: &Answer, spec: &Spec) -> String {
     answer.scenario.as_ref().map_or_else(|| "–".to_owned(), |scenario| show(&scenario.get(spec.knob)))
 }
 
-/// How a row is divided.
+/// Layout of a row.
 struct Columns {
-    /// The column where the value ends.
+    /// Column of the end of the value.
     right: u16,
-    /// The unit behind it.
+    /// Unit after the value.
     unit: &'static str,
-    /// Columns of the name.
+    /// Width of the name.
     name: u16,
 }
 
 impl Columns {
-    /// The name on the left; the value right-aligned before the units. Numbers stay in their column, and long names are
-    /// cut before them; a long word moves into the column of units.
+    /// Returns the layout: the name on the left, the value right-aligned before the units. Numbers stay in their
+    /// column, and long names are truncated to make space for them. A long word extends into the column of units.
     fn of(width: u16, spec: &Spec, shown: &str) -> Columns {
         let (name, value) = (width_of(spec.name), width_of(shown));
         let wide = width >= UNITS_FROM;
@@ -204,13 +204,13 @@ impl Columns {
     }
 }
 
-/// The information line for the knob under the cursor.
+/// Returns the information line for the knob under the cursor.
 #[must_use]
 pub fn info(app: &App) -> String {
     let knob = app.knob_here();
     let spec = knob.spec();
     let width = layout::inner(layout::areas(app).pane(Pane::Knobs)).width;
-    // The name in full where its row has no room for it.
+    // The full name if it is truncated in its row.
     let name = match Columns::of(width, spec, &shown(&app.answer, spec)).name < width_of(spec.name) {
         true => format!("{}: ", spec.name),
         false => String::new(),
@@ -227,7 +227,7 @@ pub fn info(app: &App) -> String {
     format!("{name}{}{file}{pinned}", spec.help)
 }
 
-/// The phases whose overrides set this knob's number themselves.
+/// Returns the phases whose overrides set this knob.
 fn pinned_by(answer: &Answer, knob: Knob) -> Vec<&str> {
     let (Some(workload), Some(scenario)) = (&answer.workload, &answer.scenario) else { return Vec::new() };
     let named = workload.phases.iter().zip(&scenario.phases);

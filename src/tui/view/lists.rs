@@ -60,7 +60,7 @@ pub fn targets(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     details(app, canvas, area);
 }
 
-/// A description of the selected target below the list, if there is room.
+/// Draws a description of the selected target below the list, if there is space.
 fn details(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(target) = &app.answer.target else { return };
     let used = u16::try_from(app.library.target_list().len()).unwrap_or(u16::MAX);
@@ -117,7 +117,7 @@ pub fn workloads(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     list(app, canvas, area, Pane::Workloads, app.workload_row(), &remark, rows);
 }
 
-/// The rows of a list that are on the screen, and perhaps a few more.
+/// Returns the range of the visible rows of a list, and possibly a few more.
 fn seen(app: &App, pane: Pane, area: Rect) -> Range<usize> {
     let place = PANES.iter().position(|known| *known == pane).unwrap_or_default();
     let scroll = app.scroll.get(place).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Measured rows beside predictions, with error bars; above them the calibration that is proposed.
+//! Draws measured rows next to predictions, with error bars; above them the proposed calibration.
 
 use ratatui::layout::Rect;
 
@@ -21,15 +21,15 @@ enum Line<'a> {
     Proposal(String),
     ParameterHead,
     Parameter(Parameter),
-    /// The second line of a parameter, where one is not enough.
+    /// The second line of a parameter, if one is not enough.
     ParameterMore(Parameter),
     RowHead,
     Row(&'a Judged),
-    /// The second line of a row, where one is not enough.
+    /// The second line of a row, if one is not enough.
     RowMore(&'a Judged),
 }
 
-/// Columns of the lines.
+/// Returns the width of the lines.
 fn width(app: &App) -> u16 {
     layout::areas(app).body.width.saturating_sub(4)
 }
@@ -67,7 +67,8 @@ fn lines(app: &App) -> Vec<Line<'_>> {
         lines.push(Line::Blank);
     }
     if !rows.is_empty() {
-        // The legacy engine knows a profile's coefficients and no hardware: its errors say nothing beside the others.
+        // The legacy engine uses the coefficients of a profile and no hardware data: its errors are not comparable with
+        // the others.
         let (own, legacy): (Vec<&Judged>, Vec<&Judged>) = rows.iter().partition(|row| row.engine.reasons());
         let two_lines = Cells::of(Rect::new(0, 0, width(app), 1), has_after(app)).two_lines;
         let more = |row| two_lines.then_some(Line::RowMore(row));
@@ -87,7 +88,7 @@ fn lines(app: &App) -> Vec<Line<'_>> {
     broken(app, lines)
 }
 
-/// Lines whose words are longer than the screen is wide, broken.
+/// Wraps lines that are longer than the screen is wide.
 fn broken<'a>(app: &App, lines: Vec<Line<'a>>) -> Vec<Line<'a>> {
     let width = usize::from(width(app)).max(20);
     lines
@@ -119,7 +120,7 @@ fn proposed(proposal: &Proposal, width: u16, lines: &mut Vec<Line<'_>>) {
     lines.push(Line::Blank);
 }
 
-/// The lines that can be selected: those of a proposal, and the predictions.
+/// Returns the indices of lines that can be selected: those of a proposal, and the predictions.
 fn stops(all: &[Line<'_>]) -> Vec<usize> {
     let stands = |line: &Line<'_>| matches!(line, Line::Proposal(_) | Line::Parameter(_) | Line::Row(_));
     all.iter().enumerate().filter(|(_, line)| stands(line)).map(|(at, _)| at).collect()
@@ -133,7 +134,7 @@ pub fn rows(app: &App) -> usize {
     if stops > 0 { stops } else { all.len() }
 }
 
-/// First and last line of a row, with the lines above the first row and below the last.
+/// Returns the first and last line of a row, including the lines above the first row and some below the last.
 #[must_use]
 pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     const BELOW: usize = 4;
@@ -146,7 +147,7 @@ pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     (if row == 0 { 0 } else { line }, last)
 }
 
-/// The prediction under the cursor.
+/// Returns the prediction under the cursor.
 #[must_use]
 pub fn here(app: &App) -> Option<&Judged> {
     let all = lines(app);
@@ -156,7 +157,7 @@ pub fn here(app: &App) -> Option<&Judged> {
     }
 }
 
-/// The information line.
+/// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     match (&app.measured.proposal, app.measured.rows.len()) {
@@ -171,7 +172,7 @@ pub fn info(app: &App) -> String {
     }
 }
 
-/// The view as text.
+/// Returns the view as text.
 #[must_use]
 pub fn text(app: &App) -> String {
     let mut out = String::new();
@@ -221,7 +222,7 @@ pub fn measurements(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         draw(canvas, row, line, &cells);
         let is_more = matches!(line, Line::RowMore(_) | Line::ParameterMore(_));
         if here == Some(at) || is_more && here.is_some_and(|here| here + 1 == at) {
-            // The row, but not its bar: that is wide, and colors tell something there.
+            // Highlight the row, but not its bar, which is wide and uses colors.
             let width = cells.bar.x.saturating_sub(inner.x).min(inner.width);
             canvas.tint(Rect { width, ..row }, canvas.role(Role::Selection));
         }
@@ -262,7 +263,7 @@ fn draw(canvas: &mut Canvas<'_>, area: Rect, line: &Line<'_>, cells: &Cells) {
             }
         }
         Line::ParameterMore(one) => {
-            // One string: it fits, whatever the widths of its parts.
+            // Drawn one after another: they fit, whatever their widths.
             let mut x = area.x + 2;
             for (text, style) in values(canvas, one) {
                 x = canvas.text(x, area.y, area.right().saturating_sub(x), &text, style) + 1;
@@ -296,11 +297,11 @@ fn draw(canvas: &mut Canvas<'_>, area: Rect, line: &Line<'_>, cells: &Cells) {
     }
 }
 
-/// Columns of a parameter's name, and of all of its line.
+/// Widths of a parameter's name and of its whole line.
 const NAME: u16 = 24;
 const PARAMETER: u16 = 78;
 
-/// A parameter's old and new value, and the interval.
+/// Formats a parameter's old and new value, and the interval.
 fn values(canvas: &Canvas<'_>, one: &Parameter) -> [(String, ratatui::style::Style); 4] {
     let shown = |value: f64| units::significant(value, 4);
     let moved = one.before.is_none_or(|before| before != one.value);
@@ -316,7 +317,8 @@ fn values(canvas: &Canvas<'_>, one: &Parameter) -> [(String, ratatui::style::Sty
     ]
 }
 
-/// Texts in columns of these widths, all but the first on the right; the last take what is left.
+/// Draws texts in columns of these widths. All but the first are right-aligned; those without a width take the
+/// remaining space.
 fn columns(
     canvas: &mut Canvas<'_>,
     area: Rect,
@@ -335,8 +337,8 @@ fn columns(
     }
 }
 
-/// Areas of the cells of a row; the bar takes the remaining columns. Without room for the figures beside the run's name, they
-/// take a second line.
+/// Areas of the cells of a row; the bar takes the remaining columns. If there is no space for the values next to the
+/// name of the run, they are on a second line.
 struct Cells {
     two_lines: bool,
     name: Rect,
@@ -349,14 +351,14 @@ struct Cells {
     bar: Rect,
 }
 
-/// Columns of a figure's name, of a value, and of an error.
+/// Widths of a metric's name, of a value, and of an error.
 const FIGURE: u16 = 15;
 const VALUE: u16 = 9;
 const ERROR: u16 = 8;
-/// Columns of an engine's name, which has room beside a name of this width.
+/// Width of an engine's name, and minimum width of the row for showing it.
 const ENGINE: u16 = 14;
 const BESIDE: u16 = 100;
-/// Fewest columns of a run's name, and of a bar.
+/// Minimum width of a run's name, and minimum and maximum width of a bar.
 const LEAST_NAME: u16 = 8;
 const BARS: (u16, u16) = (16, 48);
 
@@ -379,14 +381,14 @@ impl Cells {
         let (name, engine) = (take(name), take(engine));
         let [figure, measured, predicted] = figures.map(&mut take);
         let (error, after) = (take(ERROR), take(if after { ERROR } else { 0 }));
-        // What is left, unless that is too little for a bar.
+        // The remaining space, unless that is too little for a bar.
         let bar = take(BARS.1);
         let bar = if bar.width < BARS.0 { Rect { width: 0, ..bar } } else { bar };
         Cells { two_lines, name, engine, figure, measured, predicted, error, after, bar }
     }
 }
 
-/// A row's figure with its unit.
+/// Returns the metric of a row with its unit.
 fn figure(one: &Judged) -> String {
     let metric = one.figure.metric();
     match metric.axis_unit(1.0).1 {
@@ -396,7 +398,7 @@ fn figure(one: &Judged) -> String {
     }
 }
 
-/// A value of a row's figure; shares as the other views show them.
+/// Formats a value of a row's metric. Fractions are percentages, as in other views.
 fn shown(one: &Judged, value: f64) -> String {
     if one.figure.metric().axis_unit(1.0).1 == "%" { units::percent(value) } else { units::significant(value, 4) }
 }

@@ -48,14 +48,14 @@ use crate::tui::draw::{self, Canvas};
 use crate::tui::keymap::Mode;
 pub use popup::popup_row;
 
-/// A canvas with the theme of the application.
+/// Returns a canvas with the theme of the application.
 fn canvas<'a>(app: &'a App, buffer: &'a mut Buffer) -> Canvas<'a> {
-    // An image would shine through a dialog, whose cells have no background.
+    // Dialogs have no background color, so an image would be visible through them.
     let images = app.graphics == Graphics::Kitty && app.overlay.is_none() && app.glyphs.has_braille();
     Canvas::new(buffer, app.theme().map(AsRef::as_ref), &app.glyphs, images)
 }
 
-/// Rows of the full-screen view that is shown.
+/// Number of rows of the current full-screen view.
 #[must_use]
 pub fn rows(app: &App) -> usize {
     match app.view {
@@ -75,7 +75,8 @@ pub fn rows(app: &App) -> usize {
     }
 }
 
-/// First and last line of the selected row in the current full-screen view; `None` if the view has no cursor.
+/// Returns the first and last line of the selected row in the current full-screen view; `None` if the view has no
+/// cursor.
 #[must_use]
 pub fn cursor_lines(app: &App) -> Option<(usize, usize)> {
     match app.view {
@@ -92,7 +93,7 @@ pub fn lines(app: &App) -> usize {
     last.map_or(rows, |(_, last)| rows.max(last + 1))
 }
 
-/// First and last line of a row of a view whose rows can be pointed at.
+/// Returns the first and last line of a row, for views with selectable rows.
 fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
     match app.view {
         View::Advice => Some(advice::lines_of(app, row)),
@@ -109,7 +110,7 @@ fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// The row of the full-screen view at a line of the screen.
+/// Returns the row of the full-screen view at a line of the screen.
 #[must_use]
 pub fn row_at(app: &App, y: u16) -> Option<usize> {
     let body = layout::areas(app).body;
@@ -123,16 +124,16 @@ pub fn row_at(app: &App, y: u16) -> Option<usize> {
     (0..rows(app)).find(|row| lines_of(app, *row).is_some_and(|(first, last)| (first..=last).contains(&line)))
 }
 
-/// What [`redraw`] has drawn.
+/// Result of [`redraw`].
 #[derive(Debug, Default, PartialEq)]
 pub struct Drawn {
-    /// The parts: the whole, or a pane and the line about what is under the cursor.
+    /// Areas that were drawn: the whole screen, or a part of it and the information line.
     pub parts: Vec<Rect>,
-    /// Curves to be shown as images; `None` if they were not drawn and those on the screen stay.
+    /// Curves to be shown as images. `None` if charts were not redrawn and the images on the screen stay.
     pub charts: Option<Vec<Chart>>,
 }
 
-/// Draws the stale parts of the last frame, or everything on an empty one.
+/// Draws the stale parts of the last frame, or everything if `empty`.
 pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Drawn {
     let areas = layout::areas(app);
     let part = match app.stale {
@@ -159,7 +160,7 @@ pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Drawn {
         _ => body(app, &mut canvas, &areas),
     }
     info(app, &mut canvas, areas.info);
-    // Of the panes of the overview, the outlook alone has a chart.
+    // Of the panes of the overview, only the outlook has a chart.
     let charts = matches!(app.stale, Stale::View | Stale::Outlook).then(|| canvas.into_charts());
     Drawn { parts: vec![part, areas.info], charts }
 }
@@ -171,7 +172,7 @@ pub fn view(app: &App, buffer: &mut Buffer) {
     whole(app, &mut canvas, &layout::areas(app));
 }
 
-/// The whole screen, on a cleared one.
+/// Draws the whole screen, which must have been cleared.
 fn whole(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
     if !layout::fits(app.size) {
         too_small(app, canvas);
@@ -205,7 +206,7 @@ fn whole(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
     }
 }
 
-/// The body between the first and the last lines.
+/// Draws the body between the first and the last lines.
 fn body(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
     match app.view {
         View::Main | View::Help => {
@@ -274,7 +275,7 @@ fn too_small(app: &App, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// The program, the scenario, and what needs attention.
+/// Draws the header: the name of the program, the scenario, and what needs attention.
 fn header(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let brand = canvas.role(Role::Brand);
     let mut x = canvas.text(area.x, area.y, area.width, " atlas ", brand) + 1;
@@ -325,7 +326,7 @@ fn header(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// A note or an error, else information on the item under the cursor.
+/// Returns a note or an error, otherwise information on the item under the cursor.
 fn described(app: &App) -> (Role, Cow<'_, str>) {
     if let Some(prompt) = &app.prompt {
         return (Role::Error, prompt.error.as_deref().unwrap_or_default().into());
@@ -350,7 +351,7 @@ pub fn is_tall(app: &App) -> bool {
 }
 
 fn needs_more(app: &App, text: &str) -> bool {
-    // Most texts are short in bytes already.
+    // Most texts are short enough in bytes, which is cheap to check.
     let wide = text.len() + 2 > usize::from(app.size.0) && text.width() + 2 > usize::from(app.size.0);
     wide || (app.prompt.is_some() && !text.is_empty())
 }
@@ -358,8 +359,8 @@ fn needs_more(app: &App, text: &str) -> bool {
 /// Maximum lines of information; errors may be longer.
 const ABOUT_LINES: usize = 2;
 
-/// The information line. A longer text grows upwards over the body: the remedy, which comes last, is never
-/// cut.
+/// Draws the information line. A longer text extends upward over the body, so that the remedy, which comes last, is
+/// never cut off.
 fn info(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let width = area.width.saturating_sub(2);
     let (role, text) = described(app);

@@ -1,4 +1,4 @@
-//! The optimizer: the form on the left or above, the results on the right or below.
+//! Draws the optimizer: the form on the left or above, the results on the right or below.
 
 use ratatui::layout::Rect;
 
@@ -13,10 +13,10 @@ use atlas_core::units;
 use atlas_plan::search::optimize::Candidate;
 use atlas_report::optimum::{changes, looked};
 
-/// Columns of the form beside the results, and the width of the view from which it is there.
+/// Width of the form next to the results, and minimum width of the view for placing it there.
 const BESIDE: u16 = 44;
 const BESIDE_FROM: u16 = 110;
-/// Columns of a label in the form.
+/// Width of a label in the form.
 const LABEL: u16 = 18;
 
 /// Draws the view.
@@ -45,11 +45,11 @@ pub fn optimum(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// Rows that the results need: the candidates, the active bounds, some figures.
+/// Number of rows that the results need: the candidates, the active bounds, some metrics.
 const ANSWER: u16 = 16;
 
-/// The areas of the form and of the results beside or below it, and how many rows of the form are scrolled away. If both do
-/// not fit below each other, the form scrolls away while a candidate is selected.
+/// Returns the areas of the form and of the results next to or below it, and how many rows of the form are scrolled
+/// away. If both do not fit below each other, the form scrolls away while a candidate is selected.
 fn split(app: &App, inner: Rect) -> (Rect, Rect, u16) {
     let form = u16::try_from(rows(app).iter().filter(|row| !matches!(row, Row::Candidate(_))).count()).unwrap_or(12);
     if inner.width >= BESIDE_FROM {
@@ -108,7 +108,7 @@ fn form(app: &App, canvas: &mut Canvas<'_>, area: Rect, above: u16) {
 
 fn searching(app: &App) -> String {
     match app.queries.optimum.progress() {
-        // The rate and what is left would not fit, and there is a bar.
+        // The rate and the remaining time do not fit, and there is a bar.
         Some(progress) => format!("{:.0} %", 100.0 * progress.share()),
         None => size(app).map_or_else(String::new, |size| {
             #[expect(clippy::cast_precision_loss, reason = "described in four digits")]
@@ -118,7 +118,7 @@ fn searching(app: &App) -> String {
     }
 }
 
-/// The text shown before the first search.
+/// Draws the text shown before the first search.
 fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let dim = canvas.role(Role::Dim);
     let mut text =
@@ -131,7 +131,7 @@ fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.paragraph(area, &text, dim);
 }
 
-/// The candidates, warnings, active bounds, the extent of the search, and the figures of the selected candidate.
+/// Draws the candidates, warnings, active bounds, the extent of the search, and the metrics of the selected candidate.
 fn described(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(question) = app.queries.optimum.question() else { return };
     let metric = question.objective;
@@ -150,7 +150,7 @@ fn described(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
             lines.push((format!("without {what}: {}", metric.brief(at(without))), Role::Text));
         }
     }
-    // The form shows the defaults that were kept.
+    // The form shows the default bounds that were kept; a line is only needed if some were dropped.
     if !found.optimum.dropped.is_empty() {
         lines.push((found.defaults.clone(), Role::Warn));
     }
@@ -179,7 +179,7 @@ fn described(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// The information line.
+/// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     if let Some((_, Some(error))) = &app.seeking.typing {
@@ -201,7 +201,7 @@ pub fn info(app: &App) -> String {
     }
 }
 
-/// The row at a place of the screen.
+/// Returns the row at a screen position.
 #[must_use]
 pub fn row_at(app: &App, column: u16, row: u16) -> Option<usize> {
     let body = layout::areas(app).body;

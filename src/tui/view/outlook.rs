@@ -1,4 +1,4 @@
-//! The outlook: a small chart of the figure over the last changed knob, with the best value.
+//! Draws the outlook: a small chart of the metric over the last changed knob, with the best value.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -15,7 +15,7 @@ use atlas_plan::estimate::Better;
 pub(super) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let query = &app.queries.outlook;
     let Some(curves) = query.answer() else {
-        // The first frame is empty without a remark, which would disappear after a tenth of a second.
+        // The first frame is empty and without a remark, which would disappear after a tenth of a second.
         if query.trouble().is_none() {
             return;
         }
@@ -23,11 +23,11 @@ pub(super) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         return silence(app, query.trouble(), canvas, inner);
     };
     let simulates = app.answer.scenario.as_ref().is_some_and(|scenario| at_once(scenario).engine != scenario.engine);
-    // Simulations are shown in the sweep only, which reports progress.
+    // Only the sweep view runs simulations, because it reports progress.
     let how = if simulates { ", in closed form" } else { "" };
     let title = format!("{} over {}{how}", curves.metric.label, curves.across.knob.name());
     let (at, value) = best(curves).unwrap_or_default();
-    // Whole or not at all.
+    // Never truncated: shortened or left out.
     let room = usize::from(area.width).saturating_sub(title.width() + 10);
     let best =
         [format!("best at {at}: {value}"), format!("best at {at}")].into_iter().find(|text| text.width() <= room);
@@ -43,7 +43,7 @@ pub(super) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     plot(curves, None).draw(canvas, inner);
 }
 
-/// The best point of the scenario's curve; `None` if the curve is flat.
+/// Returns the best point of the scenario's curve; `None` if the curve is flat.
 fn best(curves: &Curves) -> Option<(String, String)> {
     let (_, grid) = curves.curves.first()?;
     let mut runs = grid.cells.iter().enumerate().filter(|(_, cell)| cell.feasible && cell.value.is_finite());

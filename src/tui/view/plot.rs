@@ -1,6 +1,5 @@
-//! Curves over two axes, in braille or as an image below the text: lines, labeled ticks, a cursor, and the scenario's point.
-//! Ranges that cannot run are shaded.
-//! Series differ by color and by letter.
+//! Plots of curves over two axes, in braille or as an image below the text: lines, labeled ticks, a cursor, and the
+//! point of the scenario. Ranges that cannot run are shaded. Series differ by color and by letter.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -13,19 +12,19 @@ use atlas_report::chart::text::{Raster, place};
 
 /// Colors of series, in turn.
 const COLORS: [Role; 6] = [Role::Bar1, Role::Bar2, Role::Bar3, Role::Bar4, Role::Bar5, Role::Bar6];
-/// A series with more points than this has its letter at the last one only.
+/// Series with more points than this only have a letter at the last point.
 const LETTERED: usize = 16;
 
-/// Points of one kind; a point of `None` is a gap.
+/// A series of points; `None` is a gap.
 pub(super) struct Series {
     pub(super) points: Vec<Option<Place>>,
-    /// Its name, drawn at its end if there are several series.
+    /// Name of the series, drawn at its end if there are several series.
     pub(super) name: String,
-    /// How they are drawn.
+    /// How the points are drawn.
     pub(super) shape: Shape,
 }
 
-/// A bound that a line shows, with its name.
+/// A bound drawn as a line, with its name.
 pub(super) struct Limit {
     /// Whether it bounds the horizontal axis; otherwise the vertical one.
     pub(super) across: bool,
@@ -45,7 +44,7 @@ pub(super) struct Plot {
     pub(super) ticks: [Vec<(f64, String)>; 2],
     /// The curves.
     pub(super) series: Vec<Series>,
-    /// Parts of the width where nothing can run.
+    /// Ranges of the horizontal axis where nothing can run.
     pub(super) shaded: Vec<(f64, f64)>,
     /// Earlier points of the scenario.
     pub(super) trail: Vec<Place>,
@@ -57,17 +56,17 @@ pub(super) struct Plot {
     pub(super) cursor: Option<(f64, Option<f64>)>,
 }
 
-/// The color of a series.
+/// Returns the color of a series.
 pub(super) fn color(series: usize) -> Role {
     COLORS.get(series % COLORS.len()).copied().unwrap_or(Role::Bar1)
 }
 
-/// The letter of a series.
+/// Returns the letter of a series.
 pub(super) fn letter(series: usize) -> char {
     char::from_u32(u32::from('a') + (series % 26) as u32).unwrap_or('a')
 }
 
-/// The label of a tick without trailing zeros: `50 s` for `50.00 s`, `0` for `0 ms`.
+/// Formats the label of a tick without trailing zeros: `50 s` for `50.00 s`, `0` for `0 ms`.
 pub(super) fn short(label: &str) -> String {
     let (number, unit) = label.split_once(' ').unwrap_or((label, ""));
     if number.contains('.') && !number.contains('e') {
@@ -78,13 +77,13 @@ pub(super) fn short(label: &str) -> String {
 }
 
 impl Plot {
-    /// Columns to the left of the picture.
+    /// Returns the number of columns to the left of the plot area.
     fn margin(&self) -> u16 {
         let [_, up] = &self.ticks;
         u16::try_from(up.iter().map(|(_, label)| short(label).width()).max().unwrap_or_default() + 1).unwrap_or(1)
     }
 
-    /// The area of the plot without its axes; clicks are relative to it.
+    /// Returns the area of the plot without its axes. Positions of clicks are relative to it.
     pub(super) fn picture(&self, area: Rect) -> Rect {
         let margin = self.margin() + 1;
         Rect {
@@ -95,13 +94,13 @@ impl Plot {
         }
     }
 
-    /// Whether an area has room for it.
+    /// Whether the plot fits in an area.
     pub(super) fn fits(&self, area: Rect) -> bool {
         let picture = self.picture(area);
         picture.width >= 8 && picture.height >= 3
     }
 
-    /// Draws it with its axes: a line above the picture, three below.
+    /// Draws the plot with its axes: one line above the plot area, three below.
     pub(super) fn draw(&self, canvas: &mut Canvas<'_>, area: Rect) {
         let picture = self.picture(area);
         let dim = canvas.role(Role::Dim);
@@ -128,7 +127,7 @@ impl Plot {
         }
     }
 
-    /// Hands the curves over to be drawn as an image. The braille stands until here, so that labels keep clear of it.
+    /// Passes the curves on to be drawn as an image. They have been drawn in braille before, so that labels avoid them.
     fn hand_over(&self, canvas: &mut Canvas<'_>, picture: Rect) {
         // The first series is on top, as in braille.
         let series = self.series.iter().enumerate().rev();
@@ -228,7 +227,7 @@ impl Plot {
         if self.series.len() < 2 {
             return;
         }
-        // A letter at the end of every series, then at its other points, where no other letter stands beside it.
+        // Draw a letter at the end of every series, then at its other points, unless another letter is next to it.
         let cells = |series: &Series| {
             let at = |(across, up): &Place| {
                 let x = picture.x + place(*across, columns) as u16;
@@ -261,7 +260,7 @@ impl Plot {
         }
     }
 
-    /// Lines at bounds, in cells that are free.
+    /// Draws lines at bounds, in blank cells.
     fn limits(&self, canvas: &mut Canvas<'_>, picture: Rect) {
         let style = canvas.role(Role::Warn);
         let [horizontal, vertical, ..] = canvas.glyphs.border;
@@ -281,7 +280,7 @@ impl Plot {
         }
     }
 
-    /// The names of bounds beside their lines, where nothing else stands.
+    /// Draws the names of bounds next to their lines, in blank cells.
     fn limit_names(&self, canvas: &mut Canvas<'_>, picture: Rect) {
         for limit in &self.limits {
             let name = u16::try_from(limit.name.width()).unwrap_or(u16::MAX);
@@ -289,7 +288,7 @@ impl Plot {
             if limit.across {
                 let x = picture.x + place(limit.at, usize::from(picture.width)) as u16;
                 let start = (x + 1).min(last);
-                // At the top, or on the first line that is free beside it.
+                // At the top, or on the first line that is blank next to the bound.
                 let free = |y: &u16| (start..start + name).all(|x| canvas.is_blank(x, *y));
                 if let Some(y) = (picture.top()..picture.bottom()).find(free) {
                     self.label(canvas, (start, y), &limit.name, Role::Warn);
@@ -301,8 +300,8 @@ impl Plot {
         }
     }
 
-    /// The name of each series at its end, or where it last has room on the way there. Series that end together are named in
-    /// the legend only.
+    /// Draws the name of each series at its end, or at the last point with space next to it. Series that end close
+    /// together are only named in the legend.
     fn names(&self, canvas: &mut Canvas<'_>, picture: Rect) {
         if self.series.len() < 2 {
             return;
@@ -315,7 +314,7 @@ impl Plot {
         };
         let together = |one: &Place, other: &Place| {
             let (a, b) = (cell(*one), cell(*other));
-            // The letters cover each other where two ends share a cell or stand beside each other.
+            // The letters overlap if two ends are in the same cell or next to each other.
             let touch = a.1 == b.1 && a.0.abs_diff(b.0) <= 2;
             touch || ((one.0 - other.0).abs() < 0.05 && (one.1 - other.1).abs() < 0.03)
         };
@@ -328,7 +327,7 @@ impl Plot {
                 continue;
             }
             let width = u16::try_from(series.name.width()).unwrap_or(u16::MAX);
-            // Beside a point if there is room, otherwise before it; near the end on a free line.
+            // After a point if there is space, otherwise before it; near the end, also on blank lines above and below.
             let beside = |(x, y): (u16, u16)| [(x + 2, y), (x.saturating_sub(width + 2), y)];
             let (x, y) = cell((across, up));
             let lines = [y, y.saturating_sub(1), y + 1, y.saturating_sub(2), y + 2];

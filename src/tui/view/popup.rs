@@ -1,4 +1,4 @@
-//! Boxes over the screen: the finder, the palette, the list of tours, the diff before writing.
+//! Draws dialogs over the screen: the finder, the palette, the list of tours, the diff before writing.
 
 use ratatui::layout::Rect;
 
@@ -10,7 +10,8 @@ use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::prompt::state::Prompt;
 use crate::tui::theme::Role;
 
-/// The area of an open box. A box whose rows change with the typed text keeps its size; others have the height of their rows.
+/// Returns the area of the open dialog. A dialog whose rows change with the typed text keeps its size; others have the
+/// height of their rows.
 fn area(app: &App) -> Rect {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(70);
@@ -22,13 +23,13 @@ fn area(app: &App) -> Rect {
     Rect::new((columns - width) / 2, (rows - height) / 2, width, height)
 }
 
-/// Rows of a box's list that fit, and the first row shown.
+/// Returns the number of rows of a dialog's list that fit, and the first row shown.
 fn window(app: &App, heading: u16, cursor: usize) -> (u16, usize) {
     let room = area(app).height.saturating_sub(2 + heading);
     (room, (cursor + 1).saturating_sub(usize::from(room)))
 }
 
-/// The row of the open box's list at a place of the screen.
+/// Returns the row of the open dialog's list at a screen position.
 #[must_use]
 pub fn popup_row(app: &App, column: u16, row: u16) -> Option<usize> {
     let area = area(app);
@@ -45,7 +46,7 @@ pub fn popup_row(app: &App, column: u16, row: u16) -> Option<usize> {
     let line = row.checked_sub(area.y + 1 + heading).filter(|line| *line < room)?;
     let row = usize::from(line) + scroll;
     match &app.overlay {
-        // A click on a heading chooses nothing.
+        // A click on a heading has no effect.
         Some(Overlay::Demos { .. }) => match tour_lines(app).get(row)? {
             TourLine::Tour(index, _) => Some(*index),
             TourLine::Heading(_) => Some(usize::MAX),
@@ -80,7 +81,7 @@ pub(super) fn finder(app: &App, canvas: &mut Canvas<'_>, finder: &Finder) {
     }
 }
 
-/// What else can be typed.
+/// Examples of other input.
 const EXAMPLES: &str = "or tp=8, b200, cheapest tpot<50ms on h100,h200, why is TTFT high?";
 
 /// Draws the palette: commands, with their keys at the right.
@@ -142,11 +143,11 @@ pub(super) fn write_back(app: &App, canvas: &mut Canvas<'_>, plan: &WritePlan, s
 enum TourLine<'a> {
     /// The heading of the tours below.
     Heading(&'a str),
-    /// A tour by its place in the list.
+    /// A tour and its index in the list.
     Tour(usize, &'a Demo),
 }
 
-/// The tours, the last ones under their headings.
+/// Returns the tours; those with a section are at the end, under its heading.
 fn tour_lines(app: &App) -> Vec<TourLine<'_>> {
     let mut section = None;
     let mut lines = Vec::new();
@@ -160,7 +161,7 @@ fn tour_lines(app: &App) -> Vec<TourLine<'_>> {
     lines
 }
 
-/// The line of a tour.
+/// Returns the line of a tour.
 fn tour_line(app: &App, tour: usize) -> usize {
     let is = |line: &TourLine<'_>| matches!(line, TourLine::Tour(index, _) if *index == tour);
     tour_lines(app).iter().position(is).unwrap_or_default()
@@ -191,7 +192,7 @@ pub(super) fn demos(app: &App, canvas: &mut Canvas<'_>, cursor: usize) {
     }
 }
 
-/// Draws the line being typed at the foot of the screen.
+/// Draws the prompt in the last line of the screen.
 pub(super) fn prompt(canvas: &mut Canvas<'_>, area: Rect, prompt: &Prompt) {
     let key = canvas.role(Role::Key);
     let x = canvas.text(area.x + 1, area.y, area.width.saturating_sub(2), prompt.lead(), key) + 1;
@@ -200,7 +201,7 @@ pub(super) fn prompt(canvas: &mut Canvas<'_>, area: Rect, prompt: &Prompt) {
     canvas.typed(x, area.y, width, &prompt.line, style);
 }
 
-/// Columns of the key behind the formats, and of the longest of their names.
+/// Width of the key after the formats, and of the longest name of a format.
 const KEY: usize = 4;
 const LONGEST_KIND: u16 = 8;
 
@@ -209,7 +210,7 @@ pub(super) fn export(app: &App, canvas: &mut Canvas<'_>, export: &Export) {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(86);
     let trouble = wrap(export.error.as_deref().unwrap_or_default(), usize::from(width.saturating_sub(4)));
-    // Errors are shown in full; the dialog grows downwards for them.
+    // Errors are shown in full; the dialog grows downward for them.
     let height = 6 + u16::try_from(trouble.len().max(1)).unwrap_or(1);
     let top = rows.saturating_sub(8) / 2;
     let area = Rect::new((columns - width) / 2, top, width, height.min(rows - top));
@@ -219,7 +220,7 @@ pub(super) fn export(app: &App, canvas: &mut Canvas<'_>, export: &Export) {
     canvas.text(inner.x + 1, inner.y + 1, 8, "as", dim);
     let mut x = inner.x + 9;
     let all: usize = export.kinds.iter().map(|kind| kind.name().width() + 3).sum();
-    // Without room for all formats the chosen one stands alone, with its place among them.
+    // If not all formats fit, only the chosen one is shown, with its number.
     let abreast = all + KEY <= usize::from(inner.right().saturating_sub(x));
     if !abreast {
         let text = format!("{} of {}", export.chosen + 1, export.kinds.len());

@@ -1,4 +1,4 @@
-//! Problems in the files, in full.
+//! Draws the diagnostics of the files, in full.
 
 use ratatui::layout::Rect;
 
@@ -22,13 +22,13 @@ fn lines(problem: &Diagnostic, width: u16) -> Vec<(Role, String)> {
     lines
 }
 
-/// How many complaints are shown.
+/// Number of diagnostics shown.
 #[must_use]
 pub fn rows(app: &App) -> usize {
     app.problems_shown().len()
 }
 
-/// First and last line of a complaint.
+/// Returns the first and last line of a diagnostic.
 #[must_use]
 pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     let width = layout::areas(app).body.width;

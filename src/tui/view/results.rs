@@ -1,9 +1,9 @@
-//! The results: a headline that stays, and below it every figure with its interval and its change against the baseline,
-//! in groups that fold.
+//! Draws the results: a headline that does not scroll, and below it every metric with its interval and its change from
+//! the baseline, in groups that can be folded.
 //!
-//! * `headline` – verdict, bottleneck and key figures
-//! * `figure` – a figure as a row
-//! * `change` – changes in words and colors
+//! * `headline` – verdict, bottleneck and key metrics
+//! * `figure` – a metric as a row
+//! * `change` – formats changes, with colors
 
 mod change;
 mod figure;
@@ -27,19 +27,19 @@ pub use headline::{about_headline, headline, refusal, tiles, verdict};
 #[derive(Debug, Clone, PartialEq)]
 enum Row {
     Heading(&'static str),
-    /// A group that is folded, and how many figures it has.
+    /// A folded group, and the number of its metrics.
     Folded(Section, usize),
     Figure(&'static Metric),
     Blank,
     Text(Role, String),
 }
 
-/// Minimum rows of a screen on which no group is folded by itself.
+/// Minimum height of the screen for which no group is folded by default.
 const TALL: u16 = 50;
-/// Minimum rows of a screen on which the first groups are not.
+/// Minimum height of the screen for which the first groups are not folded by default.
 const MEDIUM: u16 = 36;
 
-/// Whether a group of figures is folded.
+/// Whether a group of metrics is folded.
 #[must_use]
 pub fn is_folded(app: &App, section: Section) -> bool {
     let by_itself = match section {
@@ -49,14 +49,14 @@ pub fn is_folded(app: &App, section: Section) -> bool {
     by_itself != app.folds.contains(&section)
 }
 
-/// The group of a figure that can be folded; `None` for key figures.
+/// Returns the group of a metric if it can be folded; `None` for key metrics.
 #[must_use]
 pub fn group(app: &App, metric: &Metric) -> Option<Section> {
     let key = Metric::headlines(app.answer.mode()).any(|headline| headline == metric);
     (!key && folds(app)).then_some(metric.section)
 }
 
-/// Whether figures are in groups that fold. Filtered figures are all shown.
+/// Whether metrics are in groups that can be folded. If a filter is set, all matching metrics are shown.
 fn folds(app: &App) -> bool {
     app.figures_are_grouped() && app.tables.filter(crate::tui::tables::Table::Results).is_none()
 }
@@ -69,7 +69,7 @@ pub(in crate::tui) fn fold(app: &mut App, section: Section) {
     }
 }
 
-/// Folds or unfolds the group of the figure under the cursor, and moves the cursor to a visible figure.
+/// Folds or unfolds the group of the metric under the cursor, and moves the cursor to a visible metric.
 pub(in crate::tui) fn fold_here(app: &mut App) {
     let Some(section) = app.figure_here().and_then(|metric| group(app, metric)) else { return };
     fold(app, section);
@@ -80,7 +80,7 @@ pub(in crate::tui) fn fold_here(app: &mut App) {
     }
 }
 
-/// Unfolds the group of the figure under the cursor.
+/// Unfolds the group of the metric under the cursor.
 pub(in crate::tui) fn reveal(app: &mut App) {
     let group = app.figure_here().and_then(|metric| group(app, metric));
     if let Some(section) = group.filter(|section| is_folded(app, *section)) {
@@ -88,7 +88,7 @@ pub(in crate::tui) fn reveal(app: &mut App) {
     }
 }
 
-/// Rows of the headline and of figures with all groups folded.
+/// Number of rows of the headline and of the metrics with all groups folded.
 #[must_use]
 pub fn figure_rows(app: &App, width: u16) -> usize {
     let folded = |metric: &Metric| group(app, metric).is_some();
@@ -100,8 +100,8 @@ pub fn figure_rows(app: &App, width: u16) -> usize {
     usize::from(headline::height(app, width, u16::MAX)) + 1 + listed + sections.len()
 }
 
-/// Number of rows of the list below the headline, and the row of the cursor; 0 for the first figure, so that its heading
-/// is visible.
+/// Returns the number of rows of the list below the headline, and the row of the cursor. The row is 0 for the first
+/// metric, so that its heading is visible.
 #[must_use]
 pub fn rows_and_cursor(app: &App, width: u16) -> (usize, usize) {
     let here = app.figure_here();
@@ -111,7 +111,7 @@ pub fn rows_and_cursor(app: &App, width: u16) -> (usize, usize) {
     (all.len(), if row == first || app.headline().is_some() { 0 } else { row.unwrap_or_default() })
 }
 
-/// Rows of a pane that the headline takes.
+/// Number of rows of a pane that the headline takes.
 #[must_use]
 pub fn headline_rows(app: &App, inner: Rect) -> u16 {
     headline::height(app, inner.width, inner.height).min(inner.height)
@@ -120,15 +120,15 @@ pub fn headline_rows(app: &App, inner: Rect) -> u16 {
 /// A selectable item of the pane.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Place {
-    /// A line above the figures.
+    /// A line of the headline.
     Above(Headline),
-    /// A figure.
+    /// A metric.
     Figure(&'static Metric),
     /// The heading of a folded group.
     Folded(Section),
 }
 
-/// The item at a place of the screen, inside the pane.
+/// Returns the item at a screen position inside the pane.
 #[must_use]
 pub fn place_at(app: &App, inner: Rect, column: u16, row: u16) -> Option<Place> {
     match headline::at(app, inner, column, row) {
@@ -144,7 +144,7 @@ pub fn place_at(app: &App, inner: Rect, column: u16, row: u16) -> Option<Place> 
     }
 }
 
-/// The list: figures, then caveats.
+/// Returns the rows of the list: metrics, then caveats.
 fn build(app: &App, width: u16) -> Vec<Row> {
     let mut rows = upper(app, width);
     let width = usize::from(width.saturating_sub(2));
@@ -165,7 +165,7 @@ fn build(app: &App, width: u16) -> Vec<Row> {
     rows
 }
 
-/// The rows of the figures, which layout and cursor need for every key.
+/// Returns the rows of the metrics. Layout and cursor need them at every key press.
 fn upper(app: &App, width: u16) -> Vec<Row> {
     let text_width = usize::from(width.saturating_sub(2));
     let mut rows = Vec::new();
@@ -200,7 +200,7 @@ fn upper(app: &App, width: u16) -> Vec<Row> {
     rows
 }
 
-/// The state of the simulation that the closed form replaces.
+/// Describes the state of the simulation while the analytical estimate is shown instead.
 fn pending(app: &App) -> String {
     let query = &app.queries.simulation;
     match (query.progress(), query.trouble()) {
@@ -210,7 +210,7 @@ fn pending(app: &App) -> String {
     }
 }
 
-/// The baseline in words.
+/// Returns the name of the baseline.
 #[must_use]
 pub fn baseline_name(app: &App) -> String {
     if let Some(place) = app.tabs.pinned().filter(|_| app.pinned_setup().is_some()) {
@@ -228,14 +228,14 @@ pub fn baseline_name(app: &App) -> String {
 pub fn results(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let focused = app.pane == Pane::Results && app.view == View::Main && app.tour.is_none();
     let versus = format!("{} vs {}", canvas.glyphs.delta, baseline_name(app));
-    // Until the simulation has run, the closed form is shown, with a remark.
+    // Until the simulation has run, the analytical estimate is shown, with a remark.
     let remark = if app.answer.pending { pending(app) } else { versus };
     let inner = canvas.pane(area, Pane::Results, &remark, focused);
     let taken = headline::draw(app, canvas, inner);
     let inner = Rect { y: inner.y + taken, height: inner.height - taken, ..inner };
     let all = build(app, inner.width);
     let scroll = app.scroll[3].min(all.len().saturating_sub(1));
-    // A margin at the right is the first to go.
+    // If space is short, the right margin is dropped first.
     let width = inner.width.saturating_sub(if inner.width >= 53 { 2 } else { 1 });
     let columns = Columns::fit(width, app.answer.detail().is_some());
     let here = app.figure_here().filter(|_| focused && app.headline().is_none());

@@ -1,4 +1,4 @@
-//! The strip of scenarios, where there are several: key and name of each, the pinned one marked.
+//! Draws the strip of scenarios if there are several: key and name of each, the pinned one marked.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -7,10 +7,10 @@ use crate::tui::app::App;
 use crate::tui::draw::{Canvas, fit};
 use crate::tui::theme::Role;
 
-/// Minimum columns of a tab.
+/// Minimum width of a tab.
 const NARROWEST: usize = 6;
 
-/// First and last column of each tab, and its text. If not all fit, those around the current one are shown.
+/// Returns the first and last column of each tab, and its text. If not all fit, those around the current one are shown.
 fn places(app: &App, area: Rect) -> Vec<(usize, u16, u16, String)> {
     let count = app.tabs.count();
     let room = usize::from(area.width.saturating_sub(2));
@@ -19,7 +19,7 @@ fn places(app: &App, area: Rect) -> Vec<(usize, u16, u16, String)> {
         (0..count)
             .map(|place| {
                 let sign = if pinned == Some(place) { format!("{} ", app.glyphs.mark) } else { String::new() };
-                // Plain numbers are the keys of views.
+                // Digits without Alt are the keys of views.
                 let key = if place < 9 { format!("Alt-{} ", place + 1) } else { String::new() };
                 let text = format!("{sign}{key}{}", app.tab_label(place));
                 (place, fit(&text, limit, app.glyphs.ellipsis))
@@ -48,7 +48,7 @@ fn places(app: &App, area: Rect) -> Vec<(usize, u16, u16, String)> {
     placed
 }
 
-/// The tab at a place of the screen.
+/// Returns the tab at a screen position.
 #[must_use]
 pub fn tab_at(app: &App, area: Rect, column: u16, row: u16) -> Option<usize> {
     let inside = area.contains((column, row).into());

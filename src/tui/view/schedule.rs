@@ -1,4 +1,4 @@
-//! The schedule: phases as rows, figures as columns.
+//! Draws the schedule: phases as rows, metrics as columns.
 
 use ratatui::layout::Rect;
 
@@ -17,18 +17,18 @@ pub const HEADING: u16 = 2;
 struct Column {
     title: &'static str,
     width: u16,
-    /// The mode that has the figure; both if unset.
+    /// Mode in which the column applies; `None` for both.
     only: Option<Mode>,
     shows: Shows,
     get: fn(&Figures) -> Option<f64>,
 }
 
-/// What a column shows.
+/// Content of a column.
 #[derive(Clone, Copy)]
 enum Shows {
-    /// A figure with equations.
+    /// A metric with equations.
     Figure(&'static Metric),
-    /// A count that the file or the layout states, in this unit.
+    /// A count that follows from the file or the layout, in this unit.
     Count(&'static str),
 }
 
@@ -49,7 +49,7 @@ fn queued(figures: &Figures, get: fn(&Queue) -> f64) -> Option<f64> {
 const TRAINS: Option<Mode> = Some(Mode::Training);
 const SERVES: Option<Mode> = Some(Mode::Inference);
 
-/// The most important first: the last ones may need scrolling.
+/// Most important columns first: the last ones may need scrolling.
 const COLUMNS: [Column; 13] = [
     count("time", 7, None, "min", |f| Some(f.minutes)),
     figure("tokens/s", 10, None, MetricId::TokensPerSec.metric(), |f| Some(f.tokens_per_sec)),
@@ -66,7 +66,7 @@ const COLUMNS: [Column; 13] = [
     figure("comm share", 12, None, MetricId::CommComputeRatio.metric(), |f| Some(f.comm_compute_ratio)),
 ];
 
-/// Unit and values of a column, with one number of digits.
+/// Unit and values of a column, all with the same number of digits.
 struct Written {
     unit: String,
     values: Vec<String>,
@@ -87,13 +87,13 @@ fn written(column: &Column, rows: &[(&str, &Figures)]) -> Written {
     }
 }
 
-/// Columns of the mode at hand.
+/// Returns the columns of the current mode.
 fn columns(answer: &Answer) -> Vec<&'static Column> {
     let mode = answer.workload.as_ref().map(|workload| workload.shape.mode);
     COLUMNS.iter().filter(|column| column.only.is_none() || column.only == mode).collect()
 }
 
-/// Phases in the order asked for, by their place in the file.
+/// Returns the filtered and sorted phases, by their index in the file.
 fn shown(app: &App) -> Vec<usize> {
     let (Some(workload), Ok(estimate)) = (&app.answer.workload, &app.answer.outcome) else { return Vec::new() };
     let name = |phase: &usize| workload.phases.get(*phase).map_or("", |phase| &*phase.name);
@@ -126,13 +126,13 @@ fn is_empty(answer: &Answer) -> bool {
     answer.outcome.as_ref().map_or(true, |estimate| estimate.phases.is_empty())
 }
 
-/// The column under the cursor by its title; `None` for the phases' names.
+/// Returns the title of the column under the cursor; `None` for the phases' names.
 #[must_use]
 pub fn column_here(app: &App) -> Option<&'static str> {
     columns(&app.answer).get(app.column.checked_sub(1)?).map(|column| column.title)
 }
 
-/// The metric of the cell under the cursor.
+/// Returns the metric of the cell under the cursor.
 #[must_use]
 pub fn metric_here(app: &App) -> Option<&'static Metric> {
     match columns(&app.answer).get(app.column.checked_sub(1)?)?.shows {
@@ -141,12 +141,12 @@ pub fn metric_here(app: &App) -> Option<&'static Metric> {
     }
 }
 
-/// Moves to another column.
+/// Moves the cursor by `by` columns.
 pub(in crate::tui) fn across(app: &mut App, by: i32) {
     app.column = app.column.saturating_add_signed(by as isize).min(columns(&app.answer).len());
 }
 
-/// The information line.
+/// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     if is_empty(&app.answer) {
@@ -241,7 +241,7 @@ pub fn schedule(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.more(area, scroll > 0, scroll + usize::from(inner.height) < phases.len() + usize::from(HEADING));
 }
 
-/// The columns that fit, the selected one among them, and the index of the first.
+/// Returns the columns that fit, including the selected one, and the index of the first.
 fn visible(app: &App, full: bool, room: u16) -> (Vec<&'static Column>, usize) {
     let all = columns(&app.answer);
     let fits = |from: usize| -> Vec<&'static Column> {

@@ -1,4 +1,4 @@
-//! What small screens have to show: whole figures, inside of their frames.
+//! Tests that small screens show complete values within their frames.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::tui::update::update;
 
 const SIZES: [(u16, u16); 4] = [(40, 12), (60, 18), (80, 24), (120, 40)];
 
-/// The screen after these keys; a blank lets the workers finish.
+/// Returns the application after these keys; at a blank, the workers finish.
 fn screen(size: (u16, u16), keys: &str) -> Hands {
     let mut hands = Hands::of(&Sources::built_in());
     hands.app.size = size;
@@ -31,13 +31,13 @@ fn go(hands: &mut Hands, keys: &str) {
     }
 }
 
-/// The lines of the frame of the view.
+/// Returns the lines inside the frame of the view.
 fn framed(text: &str) -> Vec<&str> {
     let lines = text.lines().skip_while(|line| !line.starts_with('┍')).skip(1);
     lines.take_while(|line| !line.starts_with('└') && !line.starts_with(' ')).collect()
 }
 
-/// A directory with two predictions of the same scenario, and one of another.
+/// Creates a history with two predictions of the same scenario, and one of another.
 fn kept(directory: &std::path::Path) -> Store {
     let store = Store::at(directory);
     for (nth, (target, price, latency)) in [
@@ -142,7 +142,7 @@ fn the_advice_under_the_cursor_shows_its_change_and_gain_at_every_size() {
     }
 }
 
-/// Measured rows of a target that only the legacy engine predicts, and of none.
+/// Returns the screen with measured rows, which only the legacy engine predicts, or no engine.
 fn measured(size: (u16, u16), keys: &str) -> String {
     const CSV: &str = "mode,num_gpus,tp,pp,batch_size,seq_len,tokens_per_second,utilization,mfu\n\
                        training,1,1,1,32,2048,1000,0.95,0.5\ntraining,8,8,1,32,2048,4500,,\ntraining,4,4,1,32,2048,3000,,\n";

@@ -1,5 +1,5 @@
-//! The sweep: a curve for each target over one knob, or a heat map over two, and the figures of the point under the cursor
-//! beside or below it.
+//! Draws the sweep: a curve for each target over one knob, or a heat map over two, and the metrics of the point under
+//! the cursor next to or below it.
 
 use ratatui::layout::Rect;
 
@@ -20,16 +20,16 @@ use atlas_plan::search::optimize::Candidate;
 use atlas_report::chart::Axis;
 use atlas_report::chart::axis::Range;
 
-/// Columns of the reading beside the picture, and fewest columns of a body that has it there.
+/// Width of the details next to the chart, and minimum width of the body for placing them there.
 const BESIDE: u16 = 47;
 const BESIDE_FROM: u16 = 110;
-/// Rows of the reading below the picture.
+/// Number of rows of the details below the chart.
 const BELOW: u16 = 6;
-/// Minimum rows that show a picture above the reading; on fewer the figures have all the room.
+/// Minimum height for showing a chart above the details; with fewer rows only the details are shown.
 const PICTURE_FROM: u16 = 9;
-/// Columns of a figure in the reading.
+/// Width of a metric in the details.
 const FIGURE: u16 = 46;
-/// A spread of values beyond which they are shown by powers of ten.
+/// Ratio of the largest to the smallest value above which the axis is logarithmic.
 const DECADES: f64 = 50.0;
 
 /// Draws the view.
@@ -51,7 +51,7 @@ pub fn sweep(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     read(app, curves, canvas, reading);
 }
 
-/// The progress of the computation, or its error, for the upper edge.
+/// Returns the progress of the computation, or its error, for the upper edge of the frame.
 pub(super) fn remark<Q: Clone + PartialEq, A>(query: &Query<Q, A>) -> String {
     match (query.progress(), query.trouble()) {
         (Some(progress), _) => format!("{}, Esc stops", progress.describe()),
@@ -60,7 +60,7 @@ pub(super) fn remark<Q: Clone + PartialEq, A>(query: &Query<Q, A>) -> String {
     }
 }
 
-/// The text shown if there is no answer.
+/// Draws the text shown if there is no answer.
 pub(super) fn silence(app: &App, trouble: Option<&str>, canvas: &mut Canvas<'_>, area: Rect) {
     let text = match (trouble, &app.answer.outcome) {
         (_, Err(complaint)) => complaint.as_str(),
@@ -78,7 +78,7 @@ fn heading(curves: &Curves) -> String {
     format!("Sweep: {} over {over}", curves.metric.label)
 }
 
-/// The chart, and the panel with the figures of the point under the cursor.
+/// Returns the areas of the chart and of the details of the point under the cursor.
 pub(super) fn split(inner: Rect) -> (Rect, Rect) {
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     if inner.width >= BESIDE_FROM {
@@ -93,12 +93,12 @@ pub(super) fn split(inner: Rect) -> (Rect, Rect) {
     }
 }
 
-/// The position of the value with that index. Values are evenly spaced.
+/// Returns the position of the value with this index, as a fraction of the axis. Values are evenly spaced.
 fn share(at: usize, count: usize) -> f64 {
     (at as f64 + 0.5) / count.max(1) as f64
 }
 
-/// The range for these values: from zero, unless they span orders of magnitude.
+/// Returns the axis and range for these values: from zero, or logarithmic if they span orders of magnitude.
 pub(super) fn range(label: &str, values: impl Iterator<Item = f64> + Clone) -> Option<(Axis, Range)> {
     let finite = values.filter(|value| value.is_finite());
     let low = finite.clone().fold(f64::INFINITY, f64::min);
@@ -108,7 +108,7 @@ pub(super) fn range(label: &str, values: impl Iterator<Item = f64> + Clone) -> O
     Some((axis, range))
 }
 
-/// The factor of an axis for these values of a metric, and its title with the unit.
+/// Returns the factor of an axis for these values of a metric, and its title with the unit.
 pub(super) fn scaled(metric: &Metric, values: impl Iterator<Item = f64>) -> (f64, String) {
     let high = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
     let (factor, unit) = metric.axis_unit(high);
@@ -117,7 +117,7 @@ pub(super) fn scaled(metric: &Metric, values: impl Iterator<Item = f64>) -> (f64
     (factor, if said { metric.label.to_owned() } else { format!("{}, {unit}", metric.label) })
 }
 
-/// The curves, with the cursor at a value of the axis and on a curve.
+/// Returns the plot of the curves, with the cursor at a value of the axis and on a curve.
 pub(super) fn plot(curves: &Curves, cursor: Option<(usize, usize)>) -> Plot {
     let values = &curves.across.values;
     let cells = |curve: usize| curves.curves.get(curve).map_or(&[][..], |(_, grid)| grid.cells.as_slice());
@@ -136,7 +136,7 @@ pub(super) fn plot(curves: &Curves, cursor: Option<(usize, usize)>) -> Plot {
             cursor: cursor.map(|(column, _)| (share(column, values.len()), None)),
         };
     };
-    // Values that are words have bars, side by side for several targets; numbers have lines.
+    // Values that are words are drawn as bars, side by side for several targets; numbers are drawn as lines.
     let words = !matches!(values.first(), Some(Setting::Number(_)));
     let count = curves.curves.len();
     let slot = 0.7 / values.len().max(1) as f64;
@@ -192,7 +192,8 @@ fn heat<'c>(app: &App, curves: &'c Curves) -> Heat<'c> {
     Heat { metric: curves.metric, across: &curves.across, against, cells, here, cursor: sweeping::cursor(app, curves) }
 }
 
-/// The point under the cursor: its target, its knobs, whether it can run, and its figures against the scenario's.
+/// Draws the point under the cursor: its target, its knobs, whether it can run, and its metrics compared with the
+/// scenario's.
 fn read(app: &App, curves: &Curves, canvas: &mut Canvas<'_>, area: Rect) {
     let mut y = area.y;
     let (dim, value) = (canvas.role(Role::Dim), canvas.role(Role::Value));
@@ -233,7 +234,7 @@ fn read(app: &App, curves: &Curves, canvas: &mut Canvas<'_>, area: Rect) {
     figures(app, &candidate, &[curves.metric], canvas, Rect { y, height: area.bottom().saturating_sub(y), ..area });
 }
 
-/// The legend, with the curve under the cursor highlighted. Returns the line below it.
+/// Draws the legend, with the curve under the cursor highlighted. Returns the line below it.
 pub(super) fn legend<'n>(
     canvas: &mut Canvas<'_>,
     area: Rect,
@@ -261,7 +262,7 @@ pub(super) fn legend<'n>(
     (y + 1 < area.bottom()).then_some(y + 1)
 }
 
-/// Figures in as many columns as there is room for, `first` first, with their changes against the scenario.
+/// Draws metrics in as many columns as fit, `first` first, with their changes from the scenario.
 pub(super) fn figures(
     app: &App,
     candidate: &Candidate,
@@ -280,7 +281,7 @@ pub(super) fn figures(
         let now = (metric.get)(&candidate.estimate, &candidate.scenario);
         let (text, value) = (canvas.role(Role::Text), canvas.role(Role::Value));
         canvas.text(x, y, 17, metric.label, text);
-        // Numbers are aligned at the point; units have their own column.
+        // Numbers are aligned at the decimal point; units have their own column.
         let shown = digits::shown(metric, &candidate.scenario, &candidate.estimate);
         let (whole, fraction, unit) = split_number(&shown);
         canvas.right(x + 17, y, 6, whole, value);
@@ -293,7 +294,7 @@ pub(super) fn figures(
     }
 }
 
-/// The information line.
+/// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let Some(curves) = app.queries.sweep.answer() else { return String::new() };
@@ -301,7 +302,7 @@ pub fn info(app: &App) -> String {
     format!("{}: {}", knob.name, knob.help)
 }
 
-/// Moves the cursor to a click.
+/// Moves the cursor to the position of a click. Returns whether the cursor was already there.
 pub(in crate::tui) fn click(app: &mut App, column: u16, row: u16) -> bool {
     let Some(curves) = app.queries.sweep.answer().cloned() else { return false };
     let body = layout::areas(app).body;

@@ -1,4 +1,4 @@
-//! The strip of views below the header, each with the key that shows it.
+//! Draws the strip of views below the header, each with the key that shows it.
 
 use ratatui::layout::Rect;
 
@@ -10,7 +10,7 @@ use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::panels::Panel;
 use crate::tui::theme::Role;
 
-/// The numbered views in their order, then the others: name, short name and action.
+/// The numbered views in order, then the others: name, short name and action.
 const TABS: [(&str, &str, Action); 21] = [
     ("Overview", "Over", Action::Show(View::Main)),
     ("Race", "Race", Action::Show(View::Race)),
@@ -49,13 +49,13 @@ impl Tab {
     }
 }
 
-/// Columns of all tabs with a gap between them.
+/// Returns the width of all tabs with a gap between them.
 fn need(tabs: &[Tab], gap: u16) -> u16 {
     tabs.iter().map(|tab| tab.width().saturating_add(gap)).fold(1, u16::saturating_add)
 }
 
-/// First and last column of each tab. If not all fit, views without a number are left out, then long names are
-/// shortened, that of the current view last, then gaps.
+/// Returns the first and last column of each tab. If not all fit, first views without a number are left out, then long
+/// names are shortened, the current view's last, then gaps.
 fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
     let shown = Action::Show(app.view);
     let empty = |action: Action| match action {
@@ -91,7 +91,7 @@ fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
     if !fits(&tabs, gap) {
         tabs.iter_mut().filter(|tab| !keymap::is_number(tab.key)).for_each(|tab| tab.name = tab.short);
     }
-    // On the narrowest screens a number has to do.
+    // On the narrowest screens only numbers are shown.
     while !fits(&tabs, gap) {
         let Some(last) = tabs.iter_mut().rfind(|tab| tab.action != shown && !tab.name.is_empty()) else { break };
         last.name = "";
@@ -105,7 +105,7 @@ fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
     })
 }
 
-/// The action of a click on the strip.
+/// Returns the action of a click on the strip.
 #[must_use]
 pub fn tab_at(app: &App, area: Rect, column: u16, row: u16) -> Option<Action> {
     if !area.contains((column, row).into()) {

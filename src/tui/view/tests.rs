@@ -1,4 +1,4 @@
-//! What holds on screens of every size.
+//! Tests of invariants on screens of every size.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use atlas_document::Sources;
@@ -11,7 +11,7 @@ use crate::tui::testing::Hands;
 use crate::tui::theme::Glyphs;
 use crate::tui::timeline::{Picture, picture};
 
-/// 70B served on a node of the shipped catalog.
+/// Returns the application with a 70B model served on a node of the built-in catalog.
 fn serving() -> Hands {
     let mut hands = Hands::of(&Sources::built_in());
     hands.keys(":serve 70b on 8xh100<Enter>");
@@ -20,7 +20,7 @@ fn serving() -> Hands {
     hands
 }
 
-/// The sizes that the least screen, the usual ones and everything between have.
+/// Returns sizes from the smallest screen on: steps in between, common sizes, and a large one.
 fn sizes() -> impl Iterator<Item = (u16, u16)> {
     (40..=130).step_by(3).map(|columns| (columns, 12 + columns / 4)).chain([(40, 12), (80, 24), (200, 60)])
 }
@@ -43,7 +43,7 @@ fn at_every_size_no_figure_of_the_difference_loses_a_digit() {
             let mut seen = 0;
             for row in &rows {
                 let Row::Figure(metric, before, Some(after)) = row else { continue };
-                // The label itself, not one that begins with it.
+                // The label itself, not another label that begins with it.
                 let valued = |line: &str| {
                     let rest = line.trim_start_matches(['│', '|', ' ']).strip_prefix(metric.label).map(str::trim_start);
                     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || "$–-".contains(c)))

@@ -1,5 +1,5 @@
-//! The timeline: lanes of tasks, strips of busy resources, and the dependencies of the task under the cursor; curves of a
-//! serving run, and of a training job at growing scale.
+//! Draws the timeline: lanes of tasks, strips of busy resources, and the dependencies of the task under the cursor;
+//! also curves of a serving run, and of a training job at increasing scale.
 
 mod curves;
 mod operators;
@@ -19,12 +19,12 @@ use atlas_sim::training::program::Action;
 use atlas_sim::training::schedule::PassKind;
 use atlas_sim::training::{StreamKind, Task, TaskKind};
 
-/// Columns of the lanes' names.
+/// Width of the names of lanes.
 const NAMES: u16 = 28;
-/// Rows of the reading below the lanes, and of the strips above it.
+/// Number of rows of the details below the lanes, and of the strips above the details.
 const READING: u16 = 3;
 const STRIPS: u16 = 2;
-/// Maximum rows of a strip.
+/// Maximum height of a strip.
 const TALLEST_STRIP: u16 = 6;
 
 /// Draws the view.
@@ -67,7 +67,7 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// A task's color.
+/// Returns the color of a task.
 fn role(kind: TaskKind) -> Role {
     match plain(kind) {
         TaskKind::Pass(PassKind::Forward) => Role::Bar1,
@@ -81,7 +81,8 @@ fn role(kind: TaskKind) -> Role {
     }
 }
 
-/// The kind of a task for legend and color. Gathering and scattering of single layers count as gathering and reducing.
+/// Returns the kind of a task for legend and color. All-gathers and reduce-scatters of single layers count as
+/// all-gather and gradient reduction.
 pub(in crate::tui) fn plain(kind: TaskKind) -> TaskKind {
     match kind {
         TaskKind::Inside(Action::Gather) => TaskKind::Gather,
@@ -91,7 +92,7 @@ pub(in crate::tui) fn plain(kind: TaskKind) -> TaskKind {
     }
 }
 
-/// A task's kind in words, and the letter on its bar.
+/// Returns the name of a kind of task, and the letter on its bar.
 pub(in crate::tui) fn named(kind: TaskKind) -> (&'static str, &'static str) {
     match kind {
         TaskKind::Pass(PassKind::Forward) => ("forward", "F"),
@@ -112,7 +113,7 @@ pub(in crate::tui) fn named(kind: TaskKind) -> (&'static str, &'static str) {
     }
 }
 
-/// Every kind, in the legend's order.
+/// All kinds, in the order of the legend.
 pub(in crate::tui) const KINDS: [TaskKind; 8] = [
     TaskKind::Pass(PassKind::Forward),
     TaskKind::Pass(PassKind::Backward),
@@ -134,7 +135,7 @@ fn stream(kind: StreamKind) -> &'static str {
     }
 }
 
-/// The name of a lane.
+/// Returns the name of a lane.
 pub(in crate::tui) fn lane_name(lane: &Lane) -> String {
     match lane.stream {
         StreamKind::Data => format!("stage {} {}", lane.stage, stream(lane.stream)),
@@ -143,19 +144,19 @@ pub(in crate::tui) fn lane_name(lane: &Lane) -> String {
     }
 }
 
-/// Share of the whole step in which a lane works.
+/// Returns the fraction of the step in which a lane is busy.
 pub(in crate::tui) fn busy_of_step(timeline: &Timeline, lane: &Lane) -> f64 {
     busy(timeline, lane, timeline.span)
 }
 
-/// Share of some time in which a lane works.
+/// Returns the fraction of a time span in which a lane is busy.
 fn busy(timeline: &Timeline, lane: &Lane, (from, to): (f64, f64)) -> f64 {
     let within = |task: &Task| (task.end.min(to) - task.begin.max(from)).max(0.0);
     let sum: f64 = lane.tasks.iter().filter_map(|number| timeline.task(*number)).map(within).sum();
     sum / (to - from).max(1e-12)
 }
 
-/// A task in a few words: `F12 of stage 3, replica 0`.
+/// Describes a task: `forward of micro-batch 12, stage 3, replica 0`.
 pub(in crate::tui) fn described(task: &Task) -> String {
     let (name, _) = named(task.kind);
     let micro = match task.kind {
@@ -176,14 +177,14 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let area = Rect { y: area.y + 1, height: area.height - 1, ..area };
     let lanes = u16::try_from(timeline.lanes.len()).unwrap_or(u16::MAX).max(1);
     let rows = area.height - below - 1;
-    // With spare room, lanes are thicker and have gaps, and the strips are taller.
+    // With spare space, lanes are thicker and have gaps, and the strips are taller.
     let pitch = (rows / lanes).clamp(1, 4);
     let tall = 1 + (rows.saturating_sub(lanes.saturating_mul(pitch)) / STRIPS).min(TALLEST_STRIP - 1);
     let below = READING + 1 + STRIPS * tall;
     let track = |y: u16| Rect::new(area.x + NAMES, y, area.width - NAMES, 1);
     let (from, to) = timeline.window;
     let dim = canvas.role(Role::Dim);
-    // The axis: the visible range, and its share of the step.
+    // The axis with the visible time range.
     let (first, _) = timeline.span;
     let axis = track(area.y);
     let [begin, middle, end] = durations_ms([from, 0.5 * (from + to), to].map(|at| 1e3 * (at - first)));
@@ -223,7 +224,8 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     reading(timeline, canvas, Rect { y: y + STRIPS * tall, height: READING + 1, ..area });
 }
 
-/// What the lanes would show, in figures: the task under the cursor, and how busy each lane is, from the one under the cursor.
+/// Draws the content of the lanes as text: the task under the cursor, and how busy each lane is, from the one under the
+/// cursor on.
 fn shares(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
     let (first, last) = timeline.span;
@@ -248,7 +250,7 @@ fn shares(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// The legend of the kinds that occur, with short names if the long ones do not fit.
+/// Draws the legend of the kinds that occur, with short names if the long ones do not fit.
 fn legend(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let there =
         |kind: &TaskKind| timeline.output().is_some_and(|o| o.tasks.iter().any(|task| plain(task.kind) == *kind));
@@ -260,7 +262,7 @@ fn legend(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let name = if width(|kind| named(kind).0) <= usize::from(area.width) { |kind| named(kind).0 } else { short };
     let mut x = area.x;
     for kind in kinds {
-        // The letter as it stands on the bars.
+        // The letter as on the bars.
         let style = canvas.role(role(kind));
         let sign = style.add_modifier(Modifier::REVERSED);
         x = canvas.text(x, area.y, area.right().saturating_sub(x), named(kind).1, sign) + 1;
@@ -271,7 +273,7 @@ fn legend(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.text(x, area.y, area.right().saturating_sub(x), &text, style);
 }
 
-/// A task's kind in one or two short words.
+/// Returns the name of a kind in one or two short words.
 fn short(kind: TaskKind) -> &'static str {
     match plain(kind) {
         TaskKind::Pass(PassKind::Weights) => "weights",
@@ -282,8 +284,8 @@ fn short(kind: TaskKind) -> &'static str {
     }
 }
 
-/// The bars of a lane. Tasks that share a cell are one letter; others have edges and, if there is room, their name and
-/// micro-batch. The critical path is marked.
+/// Draws the bars of a lane. Tasks that share a cell are drawn as one letter; others have edges and, if it fits, their
+/// name and micro-batch. The critical path is marked.
 fn bars(timeline: &Timeline, lane: &Lane, canvas: &mut Canvas<'_>, track: Rect, here: Option<usize>) {
     let (from, to) = timeline.window;
     let cells = f64::from(track.width) / (to - from).max(1e-12);
@@ -319,7 +321,7 @@ fn bars(timeline: &Timeline, lane: &Lane, canvas: &mut Canvas<'_>, track: Rect, 
         if *critical > 0.5 * all {
             style = style.add_modifier(Modifier::UNDERLINED);
         }
-        // The letter of the kind, reversed where the tasks fill the cell as bars do.
+        // The letter of the kind, reversed if the tasks fill the cell like bars.
         if all > 0.5 {
             style = style.add_modifier(Modifier::REVERSED);
         }
@@ -346,7 +348,7 @@ fn bars(timeline: &Timeline, lane: &Lane, canvas: &mut Canvas<'_>, track: Rect, 
         let fits = |label: &String| usize::from(room) > label.len() + 1;
         let label = [name, brief].into_iter().find(fits).unwrap_or(letter);
         if operators::inside(timeline, *number, canvas, track) {
-            // Its kernels are drawn in its place.
+            // Its operators are drawn instead.
         } else if room as usize > label.len() {
             canvas.text(track.x + begin, track.y, room, &label, kind.add_modifier(Modifier::REVERSED));
         } else {
@@ -371,7 +373,7 @@ fn bars(timeline: &Timeline, lane: &Lane, canvas: &mut Canvas<'_>, track: Rect, 
     }
 }
 
-/// How many of some lanes work at a time, as heights over the shown part.
+/// Draws how many of the lanes selected by `which` are busy, as heights over the visible range.
 fn strip(
     timeline: &Timeline,
     name: &str,
@@ -412,7 +414,7 @@ fn strip(
     }
 }
 
-/// The task under the cursor, its duration, and its dependencies.
+/// Draws the task under the cursor, its duration, and its dependencies.
 fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let Some((number, task)) = timeline.here().and_then(|here| Some((here, timeline.task(here)?))) else { return };
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
@@ -457,7 +459,7 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-/// The information line.
+/// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     match picture(app) {

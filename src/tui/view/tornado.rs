@@ -1,4 +1,4 @@
-//! The tornado: how far each knob and each hardware number moves the figure, the farthest-reaching first.
+//! Draws the tornado chart: how much each knob and each hardware parameter changes the metric, largest effect first.
 
 use ratatui::layout::Rect;
 
@@ -13,16 +13,16 @@ use atlas_core::units;
 use atlas_plan::estimate::Better;
 use atlas_plan::search::sensitivity::{Lever, Outcome, Swing, Tornado};
 
-/// Rows above the first lever, which do not scroll.
+/// Number of rows above the first lever, which do not scroll.
 pub const HEADING: usize = 2;
-/// Columns of a change, and of a bar on a screen that is too narrow for all columns.
+/// Width of a change, and minimum width of a bar; narrower bars are left out.
 const CHANGE: u16 = 11;
 const LEAST_BAR: u16 = 10;
-/// Minimum columns in which the values that levers are moved to are shown, and in which the current ones are.
+/// Minimum width for showing the changed values, and for showing the current values.
 const LEAST_FOR_TO: u16 = 100;
 const LEAST_FOR_FROM: u16 = 68;
 
-/// Columns of the name, of the current value, and of a changed one.
+/// Widths of the name, of the current value, and of a changed one.
 struct Columns {
     name: u16,
     from: u16,
@@ -38,7 +38,7 @@ impl Columns {
         }
     }
 
-    /// The area of the bars, between the columns on both sides; empty if there is no room.
+    /// Returns the area of the bars, between the columns on both sides; empty if there is no space.
     fn track(&self, row: Rect) -> Rect {
         let left = self.name + self.from + self.to + CHANGE + 1;
         let width = row.width.saturating_sub(left + CHANGE + self.to);
@@ -105,7 +105,7 @@ pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(list.height) < tornado.swings.len());
 }
 
-/// Rows that the list of levers has.
+/// Number of rows of the list of levers.
 #[must_use]
 pub fn page(app: &App, rows: usize) -> usize {
     let width = super::layout::areas(app).body.width.saturating_sub(4);
@@ -113,7 +113,7 @@ pub fn page(app: &App, rows: usize) -> usize {
     rows.saturating_sub(HEADING + below)
 }
 
-/// Notes on levers that cannot run, that are unexpected, or that have no effect.
+/// Formats notes on levers that cannot run, that are unexpected, or that have no effect.
 fn notes(tornado: &Tornado, width: u16) -> Vec<String> {
     let mut notes: Vec<String> = tornado.notes.iter().map(|note| (*note).to_owned()).collect();
     let idle: Vec<&str> = tornado.idle.iter().map(|lever| lever.name()).collect();
@@ -137,7 +137,7 @@ fn lever(canvas: &mut Canvas<'_>, row: Rect, tornado: &Tornado, swing: &Swing, r
         let outcome = outcome.as_ref().filter(|outcome| outcome.trouble.is_none())?;
         Some(outcome.value / tornado.value - 1.0).filter(|change| change.is_finite())
     };
-    // Of two moves to the same side the farther one is drawn.
+    // If both changes are in the same direction, the larger one is drawn.
     let moves = [change(&swing.down), change(&swing.up)].map(Option::unwrap_or_default);
     let sides = [moves.into_iter().fold(0.0, f64::min), moves.into_iter().fold(0.0, f64::max)];
     for change in sides.into_iter().filter(|change| *change != 0.0) {
@@ -177,7 +177,7 @@ fn lever(canvas: &mut Canvas<'_>, row: Rect, tornado: &Tornado, swing: &Swing, r
     }
 }
 
-/// The information line: why the lever cannot be changed, or its description.
+/// Returns the information line: why the lever cannot be changed, or its description.
 #[must_use]
 pub fn info(app: &App) -> String {
     let Some(swing) = shown(app).and_then(|tornado| tornado.swings.get(app.view_row)) else { return String::new() };

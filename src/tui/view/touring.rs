@@ -1,4 +1,4 @@
-//! The caption of a tour: narration, progress, and expectations that fail.
+//! Draws the caption of a tour: narration, progress, and failed expectations.
 
 use ratatui::layout::Rect;
 
@@ -28,7 +28,7 @@ pub(super) fn caption(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     if let Some(error) = &tour.error {
         let style = canvas.role(Role::Error);
         let lines = wrap(error, usize::from(width));
-        // Failed expectations are shown in full; the narration is cut for them.
+        // Errors are shown in full; the narration is cut for them.
         y = y.min(inner.bottom().saturating_sub(1 + u16::try_from(lines.len()).unwrap_or(1)).max(inner.y));
         for line in &lines {
             canvas.text(inner.x + 1, y, width, &format!("{line:<pad$}", pad = usize::from(width)), style);
@@ -44,7 +44,7 @@ pub(super) fn caption(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         let style = canvas.role(role);
         let claim = format!("{sign} {claim}");
         let lines = wrap(&claim, usize::from(width));
-        // A long expectation is wrapped if all of it fits, otherwise cut.
+        // A long expectation is wrapped if all of it fits, otherwise truncated.
         if lines.len() < usize::from(inner.bottom() - y) {
             for line in &lines {
                 canvas.text(inner.x + 1, y, width, line, style);

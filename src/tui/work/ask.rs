@@ -1,4 +1,4 @@
-//! Asking: a new question cancels the work on the last one.
+//! Submits the question of a query. A new question cancels the work on the previous one.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::query::{Progress, Query, Stage};
 use crate::tui::message::Effect;
 
 impl<Q: Clone + PartialEq, A> Query<Q, A> {
-    /// Asks a question unless it was asked last. Work on another question is cancelled.
+    /// Submits `question`, unless it is the current one. Work on another question is cancelled.
     pub fn ask(
         &mut self,
         question: Q,
@@ -36,7 +36,7 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
         }
     }
 
-    /// Stops running work.
+    /// Stops running work. Returns whether there was any.
     pub fn stop(&mut self, effects: &mut Vec<Effect>) -> bool {
         self.cancel(effects);
         let running = self.progress().is_some();
@@ -46,7 +46,7 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
         running
     }
 
-    /// Cancels work in progress; asking the same question again starts it anew.
+    /// Cancels work in progress. If there is no fresh answer, submitting the same question again restarts the work.
     pub fn forget(&mut self, effects: &mut Vec<Effect>) {
         self.cancel(effects);
         if !self.is_fresh() {

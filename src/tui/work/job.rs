@@ -1,4 +1,4 @@
-//! Jobs for threads, and what comes out.
+//! Jobs for worker threads, and their results.
 
 use crate::tui::assistant::state as assistant;
 use crate::tui::frontier::state as frontier;
@@ -13,35 +13,35 @@ use atlas_plan::search::sensitivity::Tornado;
 use std::fmt;
 use std::sync::Arc;
 
-/// A computation for a thread, from plain data to plain data.
+/// A computation for a worker thread, from plain data to plain data.
 pub trait Job: fmt::Debug + Send + Sync {
-    /// Runs it. Reports progress to `gauge`, and returns soon once that is cancelled.
+    /// Runs the job. Reports progress to `gauge`, and returns soon after that is cancelled.
     ///
     /// # Errors
-    /// Why there is no answer, in words for the user.
+    /// The reason why there is no answer, as a message for the user.
     fn run(&self, gauge: &Gauge) -> Result<Product, String>;
 }
 
-/// Results of jobs.
+/// Result of a job.
 #[derive(Debug, Clone)]
 pub enum Product {
-    /// Figures over one or two knobs.
+    /// A metric as a function of one or two knobs.
     Sweep(Arc<sweeping::Curves>),
-    /// Pareto frontier between two figures.
+    /// Pareto frontier of two metrics.
     Frontier(Arc<frontier::Front>),
-    /// What matters most.
+    /// Sensitivities.
     Tornado(Arc<Tornado>),
-    /// The best knobs.
+    /// Best knobs found.
     Optimum(Arc<optimum::Found>),
     /// Results of some lanes of a race.
     Race(Arc<race::Batch>),
-    /// An answer in words.
+    /// Reply of the assistant.
     Reply(assistant::Answer),
     /// A simulated scenario.
     Simulation(Arc<Run>),
-    /// A job at growing scale.
+    /// The scenario at increasing scale.
     Scaling(Arc<simulating::Scaling>),
-    /// What a panel asked for.
+    /// Data of a panel.
     Panel(panels::Answer),
 }
 

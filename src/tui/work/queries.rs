@@ -1,4 +1,4 @@
-//! The questions of all views.
+//! Queries of all views.
 
 use super::query::Query;
 use crate::tui::assistant::state as assistant;
@@ -15,24 +15,24 @@ use std::sync::Arc;
 /// All queries.
 #[derive(Debug, Clone, Default)]
 pub struct Queries {
-    /// The last order's serial number.
+    /// Serial number of the last order.
     pub serial: u64,
-    /// Figures over one or two knobs.
+    /// A metric as a function of one or two knobs.
     pub sweep: Query<sweeping::Question, Arc<sweeping::Curves>>,
-    /// The same beside the results.
+    /// The sweep shown next to the results.
     pub outlook: Query<sweeping::Question, Arc<sweeping::Curves>>,
-    /// Pareto frontier between two figures.
+    /// Pareto frontier of two metrics.
     pub frontier: Query<frontier::Question, Arc<frontier::Front>>,
-    /// What matters most.
+    /// Sensitivities.
     pub tornado: Query<tornado::Question, Arc<Tornado>>,
-    /// The best knobs.
+    /// Best knobs found.
     pub optimum: Query<optimum::Question, Arc<optimum::Found>>,
     /// The lanes of the race.
     pub race: Query<race::Round, Arc<race::Batch>>,
     /// The assistant.
     pub assistant: Query<assistant::Question, assistant::Answer>,
-    /// The scenario on the screen, simulated.
+    /// Simulation of the current scenario.
     pub simulation: Query<simulating::Question, Arc<Run>>,
-    /// The same at growing scale.
+    /// Simulation of the current scenario at increasing scale.
     pub scaling: Query<simulating::Scale, Arc<simulating::Scaling>>,
 }

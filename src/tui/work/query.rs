@@ -1,4 +1,4 @@
-//! Questions of views, and their last answers.
+//! Queries of views: the last question and the last answer.
 
 use atlas_core::units;
 
@@ -7,33 +7,33 @@ use atlas_core::units;
 pub struct Progress {
     /// Units of work done.
     pub done: u64,
-    /// Total units; 0 while unknown.
+    /// Total number of units; 0 if unknown.
     pub total: u64,
-    /// Time since it began, s.
+    /// Elapsed time in s.
     pub seconds: f64,
 }
 
 impl Progress {
-    /// The part that is done, 0 to 1.
+    /// Fraction done, 0 to 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         if self.total == 0 { 0.0 } else { (self.done as f64 / self.total as f64).min(1.0) }
     }
 
-    /// Units of work in a second.
+    /// Units of work per second.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.done as f64 / self.seconds.max(1e-3)
     }
 
-    /// Estimated time left, s; `None` before it is known.
+    /// Estimated time left in s; `None` while unknown.
     #[must_use]
     pub fn left(&self) -> Option<f64> {
         let rest = self.total.checked_sub(self.done).filter(|_| self.done > 0 && self.total > 0)?;
         Some(rest as f64 / self.rate())
     }
 
-    /// In words: `43 %, 1.2 M/s, 3 s left`. Numbers keep their width as they grow.
+    /// Formats the progress: `43 %, 1.2 M/s, 3 s left`. Numbers are padded to a constant width.
     #[must_use]
     pub fn describe(&self) -> String {
         if self.done == 0 {
@@ -67,13 +67,13 @@ impl<Q, A> Default for Query<Q, A> {
 }
 
 impl<Q: Clone + PartialEq, A> Query<Q, A> {
-    /// The question asked last.
+    /// Returns the last question.
     #[must_use]
     pub fn current(&self) -> Option<&Q> {
         self.current.as_ref().map(|(question, _)| question)
     }
 
-    /// Progress of the running work.
+    /// Returns the progress of running work.
     #[must_use]
     pub fn progress(&self) -> Option<Progress> {
         match &self.current {
@@ -82,7 +82,7 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
         }
     }
 
-    /// Why the last question has no answer.
+    /// Returns why the last question has no answer.
     #[must_use]
     pub fn trouble(&self) -> Option<&str> {
         match &self.current {
@@ -92,25 +92,25 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
         }
     }
 
-    /// The last answer, whatever was asked since.
+    /// Returns the last answer, even if another question was asked since.
     #[must_use]
     pub fn answer(&self) -> Option<&A> {
         self.answer.as_ref().map(|(_, answer)| answer)
     }
 
-    /// The question that the last answer answers.
+    /// Returns the question of the last answer.
     #[must_use]
     pub fn question(&self) -> Option<&Q> {
         self.answer.as_ref().map(|(question, _)| question)
     }
 
-    /// Whether the last answer answers the last question.
+    /// Whether the last answer is for the last question.
     #[must_use]
     pub fn is_fresh(&self) -> bool {
         matches!(&self.current, Some((_, Stage::Answered)))
     }
 
-    /// Whether this order is running for the query.
+    /// Whether `order` is running for this query.
     pub(in crate::tui) fn awaits(&self, order: u64) -> bool {
         matches!(&self.current, Some((_, Stage::Running { serial, .. })) if *serial == order)
     }

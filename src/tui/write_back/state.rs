@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub struct WritePlan {
     /// Files and their texts.
     pub files: Vec<Rewrite>,
-    /// Knobs that no file holds.
+    /// Knobs that no file contains.
     pub left: Vec<&'static str>,
 }
 
@@ -17,7 +17,7 @@ pub struct WritePlan {
 pub struct Rewrite {
     /// The file.
     pub path: PathBuf,
-    /// Its current text; it is written only if that is unchanged.
+    /// Its current text. The file is written only if it still has this text.
     pub before: String,
     /// Its new text.
     pub after: String,
@@ -40,9 +40,9 @@ impl WritePlan {
     }
 }
 
-/// Removed and added lines, each with the line above. The texts differ by inserted or replaced lines.
+/// Removed and added lines, each with the line above. The texts must differ only by inserted or replaced lines.
 pub(in crate::tui) fn diff(before: &str, after: &str) -> Vec<(Role, String)> {
-    /// Maximum lines that one knob puts in.
+    /// Maximum number of lines that one knob inserts.
     const AHEAD: usize = 4;
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let mut lines = Vec::new();

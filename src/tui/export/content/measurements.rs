@@ -1,5 +1,5 @@
-//! What the measurements have to say in a file: the calibration that is proposed, every figure beside its prediction, and
-//! how far the one is from the other.
+//! The document of the measurements: the proposed calibration, every measured value beside its prediction, and the
+//! errors.
 
 use super::search::charted;
 use super::{left, right, titled};
@@ -78,9 +78,9 @@ fn table(all: &[Judged]) -> Grid {
     Grid { head, rows: rows.collect() }
 }
 
-/// Predictions of a figure over what was measured: on the line they are equal.
+/// Plots the predictions of a metric over the measured values, with the line on which they are equal.
 fn plot(all: &[Judged], figure: Figure) -> Option<Plot> {
-    // Beyond this spread of values axes go by powers of ten.
+    // Ratio of the largest to the smallest value above which axes are logarithmic.
     const DECADES: f64 = 10.0;
     let own = || all.iter().filter(|one| one.figure == figure);
     let highest = own().map(|one| one.measured).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! What the views that search have to say in a file: sweeps, frontiers, the optimizer.
+//! Documents of the views that search: sweeps, frontiers, the optimizer.
 
 use std::sync::Arc;
 
@@ -21,17 +21,17 @@ use atlas_report::optimum::changes;
 use atlas_report::study;
 use atlas_report::study::{Block, Cell, Grid};
 
-/// Width of a laid-out picture, in its own units.
+/// Width of a picture, in its own units.
 pub(super) const WIDTH: f64 = 760.0;
-/// A spread of values beyond which an axis goes by powers of ten.
+/// Ratio of the largest to the smallest value above which an axis is logarithmic.
 const DECADES: f64 = 50.0;
 
-/// A chart beside whose figures stand in a table.
+/// A chart whose values are also listed in a table.
 pub(super) fn charted(plot: &Plot) -> Option<Block> {
     drawing::plot(plot, WIDTH, 420.0).map(Block::Picture)
 }
 
-/// An axis that suits values: by powers of ten where they are of many sizes.
+/// An axis for these values: logarithmic if their magnitudes differ much, else linear.
 pub(super) fn axis(label: String, values: impl Iterator<Item = f64>) -> Axis {
     let (low, high) = values
         .filter(|value| value.is_finite())
@@ -39,17 +39,18 @@ pub(super) fn axis(label: String, values: impl Iterator<Item = f64>) -> Axis {
     if low > 0.0 && high / low > DECADES { Axis::log(label) } else { Axis::linear(label) }
 }
 
-/// What an axis multiplies these values of a metric by, and the axis: the metric's name with the unit that is left.
+/// The factor by which an axis multiplies these values of a metric, and the axis, labeled with the metric's name and
+/// the resulting unit.
 fn scaled(metric: &Metric, values: impl Iterator<Item = f64> + Clone) -> (f64, Axis) {
     let high = values.clone().filter(|value| value.is_finite()).fold(0.0, f64::max);
     let (factor, unit) = metric.axis_unit(high);
-    // A rate's label says its unit.
+    // The label of a rate contains its unit.
     let said = unit.is_empty() || (unit == metric.unit && metric.label.contains('/'));
     let label = if said { metric.label.to_owned() } else { format!("{} ({unit})", metric.label) };
     (factor, axis(label, values.map(|value| factor * value)))
 }
 
-/// The figure over the swept knobs: a chart, and every point of it.
+/// The metric over the swept knobs: a chart, and every point of it.
 pub(super) fn sweep(app: &App, about: &str) -> Option<Document> {
     let curves = app.queries.sweep.answer()?;
     let metric = curves.metric;
@@ -91,7 +92,7 @@ pub(super) fn sweep(app: &App, about: &str) -> Option<Document> {
     Some(titled(format!("{} over {over}: {about}", metric.label), blocks, rows))
 }
 
-/// The best point that can run; none of a figure that is neither better high nor low.
+/// The best point that can run; `None` for a metric of which neither high nor low values are better.
 fn best(metric: &Metric, cells: &[atlas_plan::search::sweep::Cell]) -> Option<usize> {
     let sign = match metric.better {
         Better::Higher => 1.0,
@@ -110,7 +111,7 @@ fn setting(setting: Option<&Setting>) -> Cell {
     }
 }
 
-/// A curve for each target; bars where the values are words.
+/// A curve for each target; bars if the values of the knob are words.
 fn line(curves: &Curves) -> Option<Block> {
     let metric = curves.metric;
     let title = format!("{} over {}", metric.label, curves.across.knob.name());
@@ -199,7 +200,7 @@ fn remark(front: &Front) -> String {
     text
 }
 
-/// Compromises of several targets over two figures, drawn and listed.
+/// Pareto frontiers of several targets over two metrics, as a plot and a table.
 fn compromises<'c>(
     title: &str,
     [across, up]: [&'static Metric; 2],
@@ -217,7 +218,7 @@ fn compromises<'c>(
                 Cell::text(target),
                 Cell::figure(across.show(place.0), place.0),
                 Cell::figure(up.show(place.1), place.1),
-                // What differs from the scenario is not all that it takes to repeat a point.
+                // The changes relative to the scenario do not suffice to reproduce a point.
                 Cell::text(layout_of(&candidate.scenario)),
                 Cell::text(changes(candidate)),
             ]);
@@ -238,7 +239,7 @@ fn compromises<'c>(
     (plot, Grid { head: vec![left("target"), right(across.name), right(up.name), left("layout"), left("knobs")], rows })
 }
 
-/// What was sought and found. Before anything was, what would be sought.
+/// The question and the result of the search; `None` before there is a result.
 pub(super) fn optimum(app: &App, about: &str) -> Option<Document> {
     let found = optimum::shown(app)?;
     let question = app.queries.optimum.question()?;
@@ -248,7 +249,7 @@ pub(super) fn optimum(app: &App, about: &str) -> Option<Document> {
     let value = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
     let mut blocks = study::optimum::blocks(&problem, &found.optimum);
     blocks.extend(found.warnings.iter().map(|warning| Block::Callout(format!("Warning: {warning}."))));
-    // The heading of the first block is the target's, which stands in the title.
+    // The heading of the first block names the target, which the title contains.
     blocks.retain(|block| !matches!(block, Block::Heading(3, _)));
     let named = |(nth, (_, candidate)): (usize, &(crate::demo::Setup, Candidate))| {
         (if nth == 0 { "best".to_owned() } else { (nth + 1).to_string() }, candidate.clone())

@@ -1,5 +1,4 @@
-//! What the timeline has to say in a file: the tasks of a step, a job at growing scale, a serving run over time, its
-//! latencies.
+//! The document of the timeline: the tasks of a step, weak scaling, a serving run over time, or its latencies.
 
 use super::search::{WIDTH, charted};
 use super::{left, right, titled};
@@ -16,12 +15,12 @@ use atlas_report::study::{Block, Cell, Grid};
 use atlas_sim::serving::output::Levels;
 use atlas_sim::serving::{Output as Served, RequestRecord};
 
-/// Points of a distribution's curve.
+/// Number of points of the curve of a distribution.
 const POINTS: usize = 200;
-/// Quantiles that a table tells.
+/// Quantiles listed in a table.
 const QUANTILES: [(&str, f64); 5] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)];
 
-/// The picture that the view shows; `None` while it is being simulated.
+/// The current chart of the timeline; `None` while it is being simulated.
 pub(super) fn document(app: &App, about: &str) -> Option<Document> {
     let served = || app.run_here()?.serving.as_ref();
     match picture(app) {
@@ -186,7 +185,7 @@ fn levels(served: &Served, about: &str) -> Document {
     titled(format!("A run of {about}, simulated"), blocks, rows)
 }
 
-/// A latency's name, how a record has it in seconds, and its limit in ms.
+/// Name of a latency, its getter in seconds, and its limit in ms.
 type Latency = (&'static str, fn(&RequestRecord) -> f64, Option<f64>);
 
 fn latencies(app: &App, served: &Served, about: &str) -> Option<Document> {

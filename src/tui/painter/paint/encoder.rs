@@ -1,4 +1,4 @@
-//! A frame as bytes: which cells are written in which order, with which pen, and how the cursor gets there.
+//! Encodes a frame as bytes: the order of the cells, the pen of each, and the cursor movements.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -10,16 +10,16 @@ use crate::tui::painter::cells::{is_erased, width_of};
 use crate::tui::painter::color::ColorDepth;
 use crate::tui::painter::pen::{Pen, Short};
 
-/// Longest run of unchanged cells that is looked at for rewriting; a jump never costs more bytes than this.
+/// Longest run of unchanged cells considered for rewriting; a jump never takes more bytes than this.
 const LONGEST_GAP: u16 = 5;
-/// From this many changed cells on, erasing to the end of the line pays.
+/// Minimum number of changed cells for which erasing to the end of the line is shorter.
 const SHORTEST_ERASE: usize = 4;
-/// From this many blanks on, erasing them in place and jumping over them pays.
+/// Minimum number of blanks for which erasing them in place and jumping over them is shorter.
 const SHORTEST_BLANK: usize = 10;
-/// The same if nothing is written behind them.
+/// Like [`SHORTEST_BLANK`], if nothing is written after them.
 const SHORTEST_LAST: usize = 5;
 
-/// The known state of the terminal besides its cells; `None` if something else may have changed it.
+/// Known state of the terminal besides its cells. A field is `None` if something else may have changed it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct State {
     pub(super) pen: Option<Pen>,
@@ -27,7 +27,8 @@ pub(super) struct State {
     cursor_shown: Option<bool>,
 }
 
-/// The part of a symbol that may be sent: no control characters, and none that reorder text.
+/// Returns the symbol, or `?` if it contains control characters or characters that reorder text, which must not be
+/// sent.
 pub(super) fn printable(symbol: &str, ascii: bool) -> &str {
     let harmful = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     match symbol.as_bytes() {
@@ -48,11 +49,11 @@ pub(super) struct Piece {
 
 #[derive(Debug, Clone, Copy)]
 enum What {
-    /// So many cells.
+    /// This many cells with text.
     Cells(usize),
-    /// So many blanks.
+    /// This many blanks.
     Blanks(usize),
-    /// All to the end of the line.
+    /// Everything up to the end of the line.
     Tail,
 }
 
@@ -65,7 +66,7 @@ pub(super) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// Each changed row: its number, its cells, the changed columns.
+    /// Returns each changed row: its number, its cells, and the changed columns.
     fn rows(&self) -> impl Iterator<Item = (u16, &'a [Cell], &'a [u16])> {
         self.rows.iter().map(|(y, part)| {
             let changed = self.changed.get(part.clone()).unwrap_or_default();
@@ -79,12 +80,13 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The column from which on a row is blank.
+/// First column of the blank tail of a row.
 fn blank_from(cells: &[Cell]) -> usize {
     cells.len() - cells.iter().rev().take_while(|cell| is_erased(cell)).count()
 }
 
-/// Number of adjacent blanks at the beginning of the columns, if erasing them is shorter than writing them; otherwise 0.
+/// Number of adjacent blanks at the beginning of the columns, if erasing them is shorter than writing them; otherwise
+/// 0.
 fn blanks(cells: &[Cell], columns: &[u16]) -> usize {
     let Some(first) = columns.first() else { return 0 };
     let blank = |(place, x): &(u16, &u16)| {
@@ -95,7 +97,7 @@ fn blanks(cells: &[Cell], columns: &[u16]) -> usize {
     if count >= pays { count } else { 0 }
 }
 
-/// Number of adjacent cells with text in one style at the beginning of the columns; 1 if the first is a blank.
+/// Number of adjacent text cells with the same style at the beginning of the columns; 1 if the first is blank.
 fn alike(cells: &[Cell], columns: &[u16]) -> usize {
     let Some(first) = columns.first() else { return 0 };
     let from = usize::from(*first);
@@ -113,15 +115,15 @@ fn is_space(cell: &Cell) -> bool {
     cell.symbol().as_bytes() == [b' ']
 }
 
-/// Number of changed columns that are written; the others are erased with the tail of the line.
+/// Number of changed columns that are written; the others are erased up to the end of the line.
 fn written(cells: &[Cell], changed: &[u16]) -> usize {
     let blank = blank_from(cells);
     let first = changed.partition_point(|x| usize::from(*x) < blank);
     if changed.len() - first >= SHORTEST_ERASE { first } else { changed.len() }
 }
 
-/// The pen for the first of these changed columns, after `pen`. If the background changes under blanks, it also gets the
-/// attributes of the text behind them: one sequence instead of two.
+/// Returns the pen for the first of these changed columns, following `pen`. If the background changes under blanks, it
+/// also includes the attributes of the text after them, which saves a sequence.
 fn pen_of(pen: Pen, cell: &Cell, cells: &[Cell], columns: &[u16], depth: ColorDepth) -> Pen {
     let own = pen.for_cell(cell, depth);
     if pen.has_background_of(own) || cell.symbol() != " " {
@@ -133,14 +135,14 @@ fn pen_of(pen: Pen, cell: &Cell, cells: &[Cell], columns: &[u16], depth: ColorDe
     text.map(|text| own.for_cell(text, depth)).filter(|text| text.writes_blank(own)).unwrap_or(own)
 }
 
-/// The pen of the first text of a row, if its background is plain.
+/// Returns the pen of the first text of a row, if its background is the default.
 fn first_pen(cells: &[Cell], columns: &[u16], depth: ColorDepth) -> Pen {
     let text = columns.iter().filter_map(|x| cells.get(usize::from(*x))).find(|cell| cell.symbol() != " ");
     let pen = text.map(|text| Pen::default().for_cell(text, depth)).unwrap_or_default();
     if pen.for_erasing() == pen { pen } else { Pen::default() }
 }
 
-/// The terminal while a frame is encoded.
+/// Encoder of a frame, with the state of the terminal.
 pub(super) struct Encoder<'a> {
     pub(super) out: &'a mut Vec<u8>,
     pub(super) depth: ColorDepth,
@@ -173,14 +175,14 @@ impl Encoder<'_> {
         }
     }
 
-    /// Writes everything of one pen, then of the next.
+    /// Writes all changes pen by pen.
     pub(super) fn by_pens(&mut self, work: &Work<'_>, grouped: &mut Vec<Piece>) {
         grouped.clear();
         let mut pens: Vec<Pen> = vec![Pen::default()];
         for (y, cells, changed) in work.rows() {
             let (write, erase) = changed.split_at_checked(written(cells, changed)).unwrap_or((changed, &[]));
             let mut add = |pen: Pen, x: u16, what: What| {
-                // Text and the blanks in it have one pen.
+                // Text and the blanks within it share a pen.
                 if let (Some(Piece { pen: last, at, what: What::Cells(count) }), What::Cells(more)) =
                     (grouped.last_mut(), what)
                     && at.y == y
@@ -196,7 +198,7 @@ impl Encoder<'_> {
                 });
                 grouped.push(Piece { pen: known, at: Position { x, y }, what });
             };
-            // A plain blank is written along with the text of its row before it, or else behind it.
+            // A plain blank is written with the text before it in the row, or else with the text after it.
             let mut pen = first_pen(cells, write, self.depth);
             let mut left = write;
             while let Some((&x, rest)) = left.split_first() {
@@ -209,12 +211,12 @@ impl Encoder<'_> {
                 left = left.get(count.max(1)..).unwrap_or(rest);
             }
             if let Some(&x) = erase.first() {
-                // The tail is erased with it as well, if the pen can.
+                // The tail is erased with the same pen if that leaves no visible attributes.
                 add(if pen.for_erasing() == pen { pen } else { Pen::default() }, x, What::Tail);
             }
         }
-        // Pens on the plain background first: changing between them takes few bytes. The sort is stable, so rows and columns
-        // of a pen stay in order.
+        // Pens with the default background come first, because switching between them takes few bytes. The sort is
+        // stable, so rows and columns of a pen stay in order.
         let plain = |pen: usize| pens.get(pen).is_some_and(|pen| pen.has_background_of(Pen::default()));
         grouped.sort_by_key(|piece| (!plain(piece.pen), piece.pen));
         for piece in grouped.iter() {
@@ -234,7 +236,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// Erases cells from the cursor on without moving it.
+    /// Erases cells at the cursor without moving it.
     fn blank(&mut self, cells: usize) {
         self.set_pen(self.state.pen.unwrap_or_default().for_erasing());
         let mut erase = Short::<16>::new();
@@ -255,11 +257,11 @@ impl Encoder<'_> {
         self.out.extend_from_slice(b"\x1b[K");
     }
 
-    /// Writes that many cells of a row at the cursor with the current pen.
+    /// Writes `count` cells of a row at the cursor with the current pen.
     fn text(&mut self, from: Position, row: &[Cell], count: usize) {
         let begin = usize::from(from.x);
         for (cell, x) in row.get(begin..begin + count).unwrap_or_default().iter().zip(from.x..) {
-            // Behind a symbol of uncertain width the position of the cursor is unknown.
+            // After a symbol of uncertain width the cursor position is unknown.
             self.jump(Position { x, y: from.y });
             self.cell(cell);
         }
@@ -272,8 +274,8 @@ impl Encoder<'_> {
             [byte @ b' '..=b'~'] => self.out.push(*byte),
             _ => self.out.extend_from_slice(printable(symbol, self.ascii).as_bytes()),
         }
-        // Terminals disagree about the width of emoji and of combined characters, and about where the cursor is after
-        // the last column; then the next move is absolute.
+        // Terminals differ in the width of emoji and combined characters, and in the cursor position after the last
+        // column. The next move is then absolute.
         let certain = symbol.len() == 1 || (symbol.chars().nth(1).is_none() && width_of(symbol) == 1);
         self.state.at =
             self.state.at.filter(|at| certain && at.x + 1 < self.width).map(|at| Position { x: at.x + 1, y: at.y });
@@ -320,8 +322,8 @@ impl Encoder<'_> {
         }
     }
 
-    /// Ends a frame: resets the pen, so that output of other programs and resized terminals are not colored, and places the
-    /// cursor.
+    /// Ends a frame: resets the pen, so that it does not color the output of other programs or a resized terminal, and
+    /// places the cursor.
     pub(super) fn finish(&mut self, cursor: Option<Position>, area: Rect) {
         if self.state.pen.is_some_and(|pen| pen != Pen::default()) {
             self.set_pen(Pen::default());
@@ -337,11 +339,11 @@ impl Encoder<'_> {
     }
 }
 
-/// Room for a move down and one to the side.
+/// Buffer for a vertical and a horizontal move.
 type Move = Short<16>;
 
-/// The shortest sequence that brings the cursor from `at` to `to`. No line feeds: they would depend on the output
-/// flags of the line discipline, which are not ours alone.
+/// Returns the shortest sequence that moves the cursor from `at` to `to`. Line feeds are not used: their effect depends
+/// on the output flags of the line discipline, which other programs may change.
 fn jump(at: Option<Position>, to: Position) -> Move {
     let mut absolute = Move::new();
     absolute.byte(0x1b);
@@ -371,7 +373,7 @@ fn jump(at: Option<Position>, to: Position) -> Move {
     if relative.bytes().len() < absolute.bytes().len() { relative } else { absolute }
 }
 
-/// A relative move of `n` cells.
+/// Appends a relative move of `n` cells.
 fn step(out: &mut Move, n: u16, direction: u8) {
     out.byte(0x1b);
     out.byte(b'[');

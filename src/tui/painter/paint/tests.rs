@@ -36,7 +36,7 @@ fn draw(screen: &mut Screen, widget: impl Widget, cursor: Option<(u16, u16)>) ->
     paint(screen, &picture, cursor)
 }
 
-/// Small and repeatable; the tests need variety, not quality.
+/// Small deterministic random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -66,7 +66,7 @@ impl Dice {
         if self.roll(3) == 0 { Style::new() } else { style }
     }
 
-    /// A few edits of what stood before: text, blanks, wide characters, boxes.
+    /// Makes a few random edits: text, blanks, wide characters, boxes.
     fn scribble(&mut self, buffer: &mut Buffer) {
         let area = buffer.area;
         for _ in 0..self.roll(12) {
@@ -112,7 +112,7 @@ fn assert_shows(emulator: &vt100::Parser, buffer: &Buffer, frame: usize) {
             if !blank || modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED) {
                 assert_eq!(shown.fgcolor(), expected(cell.fg), "frame {frame} at {x},{y}: foreground");
             }
-            // The emulator knows bold or dim, not both at once.
+            // The emulator supports bold or dim, but not both at once.
             if !blank && !modifier.contains(Modifier::BOLD | Modifier::DIM) {
                 assert_eq!(shown.bold(), modifier.contains(Modifier::BOLD), "frame {frame} at {x},{y}");
                 assert_eq!(shown.dim(), modifier.contains(Modifier::DIM), "frame {frame} at {x},{y}");
@@ -208,7 +208,7 @@ fn no_text_reaches_the_terminal_as_a_command() {
 
 #[test]
 fn what_was_painted_from_scratch_is_known() {
-    // Copied after the write, and before it: where a symbol covers its neighbor.
+    // The copy is made after the write for the first lines, and before it for the second, which have wide symbols.
     for lines in [["plain ── text", "             "], ["wide 漢 text ", "e\u{301} and more   "]] {
         let picture = Buffer::with_lines(lines);
         let mut painter = Painter::new(Vec::new(), ColorDepth::TrueColor);

@@ -1,4 +1,4 @@
-//! What runs on what, as a document.
+//! The table of models and targets as a document.
 
 use atlas_report::document::Document;
 use atlas_report::study::{self, Block};
@@ -7,7 +7,7 @@ use atlas_report::table::Align;
 use super::{Cell, shown, speed};
 use crate::tui::app::App;
 
-/// The table, as far as the filter keeps it; `None` before it is computed.
+/// Returns the rows that match the filter, or `None` before the table is computed.
 #[must_use]
 pub fn document(app: &App) -> Option<Document> {
     let grid = app.panels.fits.table.answer()?;

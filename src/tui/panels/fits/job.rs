@@ -1,4 +1,5 @@
-//! The table of models and targets, row by row: the model of the scenario first, then those of similar size.
+//! Computes the table of models and targets row by row: first the model of the scenario, then the models closest to it
+//! in size.
 
 use atlas_core::count::Count;
 use atlas_core::sort;
@@ -20,7 +21,7 @@ use crate::demo::Setup;
 use crate::tui::panels::Answer;
 use crate::tui::work::job::{Job, Product};
 
-/// Knobs that the tried layouts set, so that overrides of them are ignored.
+/// Layout knobs. Overrides of these are ignored because the search for a layout sets them.
 pub(super) const LAYOUT: [Knob; 12] = [
     Knob::Tp,
     Knob::Pp,
@@ -36,17 +37,17 @@ pub(super) const LAYOUT: [Knob; 12] = [
     Knob::NumNodes,
 ];
 
-/// How long rows are collected before they are shown: the first few at once, then ten times a second.
+/// How long rows are collected before they are shown: a shorter time for the first rows, then ten times per second.
 const FIRST: Duration = Duration::from_millis(5);
 const BATCH: Duration = Duration::from_millis(100);
 
-/// The rows that are missing from a table.
+/// Job that computes the missing rows of a table.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) library: Arc<Library>,
     pub(super) setup: Setup,
     pub(super) targets: Vec<Arc<str>>,
-    /// The rows so far; empty at the start.
+    /// Rows computed so far; empty at the start.
     pub(super) known: Grid,
 }
 
@@ -68,7 +69,7 @@ impl Job for Work {
             }
             let workload = Arc::new(of_model(base, model));
             let cells: Vec<Cell> = targets.iter().map(|target| self.cell(target, &workload, &overrides)).collect();
-            // A model that no target can run in this way, such as an encoder in serving of text, has no row.
+            // Leave out models that no target can run in this mode, such as an encoder in text serving.
             if cells.iter().any(|cell| !matches!(cell, Cell::Cannot(_))) {
                 let row = Row { model: model.id.as_str().into(), parameters: model.parameters(), cells };
                 let key = |row: &Row| (row.parameters, Arc::clone(&row.model));
@@ -85,7 +86,7 @@ impl Job for Work {
     }
 }
 
-/// All models, the nearest in size to the scenario's own first.
+/// Returns all models: first the scenario's own, then by the ratio of their size to it, closest first.
 fn models(all: &[Arc<Model>], own: Option<&str>) -> Vec<Arc<Model>> {
     let size = all.iter().find(|model| Some(&*model.id) == own).map_or(1.0, |model| model.parameters());
     let distance = |model: &Arc<Model>| (model.parameters() / size).ln().abs();
@@ -97,7 +98,7 @@ fn models(all: &[Arc<Model>], own: Option<&str>) -> Vec<Arc<Model>> {
     models
 }
 
-/// The workload with another model, without the former model's dimensions and layout.
+/// Returns the workload with another model, without the dimensions and the layout of the former model.
 fn of_model(base: &Workload, model: &Model) -> Workload {
     let plan = PlanSpec {
         cp: None,
@@ -133,7 +134,7 @@ fn of_model(base: &Workload, model: &Model) -> Workload {
 }
 
 impl Work {
-    /// The smallest layout that fits, or what is missing.
+    /// Returns the smallest layout that fits, or why there is none.
     fn cell(&self, target: &Arc<Target>, workload: &Arc<Workload>, overrides: &Overrides) -> Cell {
         let parts = match Parts::of(&self.library, target, workload) {
             Ok(parts) => parts,
@@ -185,19 +186,19 @@ impl Work {
     }
 }
 
-/// Tensor-parallel ranks and stages that are tried, the fewest accelerators first: the ranks of a node, then stages over
-/// nodes.
+/// Returns the TP and PP degrees to try, fewest accelerators first. In serving, pipeline stages are only added at the
+/// largest TP degree of a node.
 fn layouts(scenario: &Scenario) -> Vec<(f64, f64)> {
     let dies = scenario.machine.as_ref().map_or(1.0, |machine| machine.dies);
     let powers =
         |most: f64| std::iter::successors(Some(1.0), |value| Some(value * 2.0)).take_while(move |value| *value <= most);
     let all = scenario.accelerators() * dies;
     let node = scenario.accelerators_per_node * dies;
-    // Tensor-parallel ranks beyond eight pay off in no node that has more.
+    // TP within a node, at most 8 in training and 16 in serving.
     let widest = node.min(if scenario.mode() == Mode::Training { 8.0 } else { 16.0 });
     let mut layouts: Vec<(f64, f64)> =
         powers(widest).flat_map(|tp| powers(64.0).map(move |pp| (tp, pp))).filter(|(tp, pp)| tp * pp <= all).collect();
-    // Of the same number of accelerators, the layout with fewer stages answers sooner.
+    // For the same number of accelerators, fewer stages have lower latency.
     sort::by(&mut layouts, |(a_tp, a_pp), (b_tp, b_pp)| {
         (a_tp * a_pp).total_cmp(&(b_tp * b_pp)).then(a_pp.total_cmp(b_pp))
     });

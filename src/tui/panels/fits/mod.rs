@@ -1,12 +1,13 @@
-//! What can be run on what: every model of the catalog on every target, by whether it fits and how fast it would be.
+//! The panel of models and targets: every model of the catalog on every target, whether it fits, and how fast it would
+//! be.
 //!
-//! The workload on the screen says what is run: its lengths, load, formats and software; the model is another one, and the
-//! layout the smallest that fits.
+//! Sequence lengths, load, formats and software are those of the current workload. Only the model differs, and the
+//! layout is the smallest that fits in memory.
 //!
-//! * this file – the state, and what keys do
-//! * `job` – the table, computed on a thread of its own
-//! * `view` – the picture
-//! * `export` – the same as a document
+//! * this file – key handling and updates of the state
+//! * `job` – computes the table on a worker thread
+//! * `view` – drawing
+//! * `export` – the table as a document
 
 pub mod state;
 
@@ -51,7 +52,7 @@ pub(super) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
-/// The figure of a cell: how fast a user reads, or how fast an accelerator trains.
+/// Returns the metric shown in a cell: tokens/s per user in serving, tokens/s per accelerator in training.
 #[must_use]
 pub fn speed(mode: Mode) -> &'static Metric {
     match mode {
@@ -60,14 +61,14 @@ pub fn speed(mode: Mode) -> &'static Metric {
     }
 }
 
-/// The models that the filter keeps.
+/// Returns the rows whose models match the filter.
 #[must_use]
 pub fn shown(app: &App) -> Vec<&Row> {
     let Some(grid) = app.panels.fits.table.answer() else { return Vec::new() };
     grid.rows.iter().filter(|row| app.asks_for(Table::Fits, &row.model)).collect()
 }
 
-/// The target and the model under the cursor, with their cell.
+/// Returns the target and the row under the cursor, and their cell.
 #[must_use]
 pub fn here(app: &App) -> Option<(&Arc<str>, &Row, &Cell)> {
     let grid = app.panels.fits.table.answer()?;
@@ -75,20 +76,20 @@ pub fn here(app: &App) -> Option<(&Arc<str>, &Row, &Cell)> {
     Some((grid.targets.get(app.panels.fits.column)?, row, row.cells.get(app.panels.fits.column)?))
 }
 
-/// The targets asked about: the marked ones, or all where fewer than two are marked.
+/// Returns the targets of the table: the marked ones, or all if fewer than two are marked.
 fn targets(app: &App) -> Vec<Arc<str>> {
     let marked = |target: &&Arc<Target>| app.now.marks.len() < 2 || app.now.marks.contains(&target.name);
     app.library.targets().iter().filter(marked).map(|target| Arc::clone(&target.name)).collect()
 }
 
-/// The cursor begins on the target and the model of the scenario.
+/// Places the cursor on the target and the model of the scenario.
 pub(super) fn opened(app: &mut App) {
     let own = targets(app).iter().position(|name| *name == app.now.setup.target);
     app.panels.fits.column = own.unwrap_or_default();
     settle(app);
 }
 
-/// The row of the scenario's own model.
+/// Returns the row of the scenario's model.
 fn own(app: &App) -> Option<usize> {
     let model = app.answer.parts.as_ref().map(|parts| parts.model_name());
     shown(app).iter().position(|row| Some(&row.model) == model.as_ref())
@@ -99,7 +100,7 @@ fn settle(app: &mut App) {
     center(app);
 }
 
-/// Scrolls so that models smaller and larger than the one under the cursor are seen.
+/// Scrolls so that the row under the cursor is in the middle, with smaller and larger models around it.
 fn center(app: &mut App) {
     let body = layout::areas(app).body;
     let page = layout::inner_rows(body).saturating_sub(usize::from(view::HEADING));
@@ -107,7 +108,7 @@ fn center(app: &mut App) {
     app.view_scroll = app.view_row.saturating_sub(page / 2).min(most);
 }
 
-/// Asks for the table, or for what is missing from it.
+/// Requests the table, or its missing rows.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let targets = targets(app);
     let table = &mut app.panels.fits.table;
@@ -122,7 +123,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     table.ask(question, &mut app.queries.serial, effects, |_| Ok(Arc::new(work())));
 }
 
-/// Takes the table; the cursor stays on its model, and begins on that of the scenario.
+/// Stores the table. The cursor stays on its model; the first time, it is placed on the scenario's model.
 pub(super) fn arrived(app: &mut App, serial: u64, grid: Arc<Grid>) {
     let first = app.panels.fits.table.answer().is_none();
     let at = here(app).map(|(_, row, _)| Arc::clone(&row.model));
@@ -135,7 +136,7 @@ pub(super) fn arrived(app: &mut App, serial: u64, grid: Arc<Grid>) {
     if let Some(at) = at {
         let line = app.view_row.saturating_sub(app.view_scroll);
         app.view_row = shown(app).iter().position(|row| row.model == at).unwrap_or(app.view_row);
-        // On the scenario's own model the cursor has not been moved; elsewhere it stays on its line.
+        // On the scenario's own model the cursor has not been moved; on any other it keeps its line on the screen.
         match own(app) == Some(app.view_row) {
             true => center(app),
             false => app.view_scroll = app.view_row.saturating_sub(line),
@@ -143,14 +144,14 @@ pub(super) fn arrived(app: &mut App, serial: u64, grid: Arc<Grid>) {
     }
 }
 
-/// The next or last target.
+/// Moves the cursor by `by` targets.
 pub(super) fn across(app: &mut App, by: i32) {
     let last = app.panels.fits.table.answer().map_or(0, |grid| grid.targets.len().saturating_sub(1));
     let column = &mut app.panels.fits.column;
     *column = column.saturating_add_signed(by as isize).min(last);
 }
 
-/// Opens what is under the cursor: the target with that layout, and for another model a form for its workload.
+/// Applies the target and layout under the cursor. For another model, opens a form to create its workload.
 pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
     let Some((target, row, cell)) = here(app) else { return };
     let (target, model) = (Arc::clone(target), Arc::clone(&row.model));

@@ -1,4 +1,4 @@
-//! State of the view: what runs where.
+//! State of the panel of models and targets.
 
 use crate::tui::work::query::Query;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 /// The state of the view.
 #[derive(Debug, Clone, Default)]
 pub struct State {
-    /// The table; each answer has more rows than the one before, until it is complete.
+    /// The table. Each answer has more rows than the previous one, until it is complete.
     pub table: Query<Question, Arc<Grid>>,
-    /// The column under the cursor.
+    /// Column of the cursor.
     pub column: usize,
 }
 
-/// What the table is of: the generation of the scenario, and the targets; and how many models it has already.
+/// Key of the table: the generation of the scenario, the targets, and the number of models already tried.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     pub(in crate::tui) generation: u64,
@@ -20,46 +20,46 @@ pub struct Question {
     pub(in crate::tui) done: usize,
 }
 
-/// Models on targets.
+/// Table of models and targets.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Grid {
-    /// How many models have been tried.
+    /// Number of models tried so far.
     pub done: usize,
-    /// How many there are.
+    /// Total number of models.
     pub of: usize,
     /// The targets, in the order of the files.
     pub targets: Vec<Arc<str>>,
-    /// The models that at least one target can run or is too small for, the smallest first.
+    /// Models that at least one target can run or is too small for, smallest first.
     pub rows: Vec<Row>,
 }
 
-/// A model.
+/// Row of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Its key in the catalog.
+    /// Key of the model in the catalog.
     pub model: Arc<str>,
-    /// Its parameters.
+    /// Number of parameters.
     pub parameters: f64,
-    /// A cell a target.
+    /// One cell per target.
     pub cells: Vec<Cell>,
 }
 
-/// A model on a target.
+/// Result of a model on a target.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// It fits.
+    /// The model fits in memory.
     Fits {
-        /// Tensor-parallel ranks and pipeline stages of the smallest layout that does.
+        /// TP and PP degrees of the smallest layout that fits.
         layout: (f64, f64),
-        /// Share of the memory that stays free.
+        /// Fraction of the memory that stays free.
         free: f64,
-        /// The figure of `speed`.
+        /// Value of the metric returned by `speed`.
         speed: f64,
-        /// Price of a million tokens, where there is one.
+        /// Price of a million tokens, if known.
         price: Option<f64>,
     },
-    /// So many bytes are missing on a device of the layout that needs least.
+    /// The model does not fit: bytes missing per device, in the layout that needs the least memory.
     Short(f64),
-    /// It cannot be run, and why.
+    /// The model cannot be run, and why.
     Cannot(String),
 }

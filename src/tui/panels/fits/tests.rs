@@ -10,7 +10,7 @@ use atlas_document::Sources;
 use atlas_plan::knob::Knob;
 use atlas_plan::search::Gauge;
 
-/// Two targets marked, so that the table is small.
+/// Opens the panel with two targets marked, so that the table is small.
 fn opened() -> Hands {
     let mut hands = Hands::of(&Sources::built_in());
     hands.keys("mm#").work();
@@ -36,7 +36,7 @@ fn a_large_model_does_not_fit_where_a_small_one_does() {
     assert!(matches!(largest, Cell::Short(bytes) if bytes > 0.0), "{largest:?}");
 }
 
-/// What is seen first is there first; the rest follows in batches.
+/// The rows that are visible first are computed first; the rest follows in batches.
 #[test]
 fn the_model_of_the_scenario_is_in_the_first_answer() {
     let mut hands = Hands::of(&Sources::built_in());
@@ -54,7 +54,7 @@ fn the_model_of_the_scenario_is_in_the_first_answer() {
     assert!(hands.effects.iter().any(|effect| matches!(effect, Effect::Work(_))), "the rest is asked for");
 }
 
-/// The same layout through the scenario has the same figures.
+/// Evaluating the layout as a scenario gives the same metrics.
 #[test]
 fn enter_on_the_model_of_the_scenario_applies_its_layout_and_the_figures_agree() {
     let mut hands = opened();

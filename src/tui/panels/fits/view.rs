@@ -1,4 +1,4 @@
-//! Models and targets on the screen: speed, and by its color whether it fits.
+//! Draws the table of models and targets: the speed, with a color for whether the model fits.
 
 use atlas_core::units::MEMORY_GB;
 use atlas_plan::estimate::{MetricId, Scale};
@@ -16,26 +16,26 @@ use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
 
 const VIEW: View = View::Panel(Panel::Fits);
-/// Lines above the rows: the targets' names, in two lines; what the figures are stands on the left of the second.
+/// Lines above the rows: the names of the targets in two lines. The second also names the metric, on the left.
 pub const HEADING: u16 = 2;
-/// Fewest and most columns of a target.
+/// Minimum and maximum width of a target's column.
 const COLUMN: (u16, u16) = (13, 26);
-/// Minimum columns of a bar; in less room a single cell stands for it.
+/// Minimum width of a bar. With less space, a single glyph replaces it.
 const LEAST_BAR: u16 = 5;
-/// Columns of a speed; the rest of a target's columns is a bar.
+/// Width of a speed; the rest of a target's column is a bar.
 const SPEED: u16 = 9;
-/// Marks a speed whose memory is nearly full: colors alone do not tell.
+/// Marks a cell whose memory is nearly full, so that the information is not conveyed by color alone.
 const TIGHT_SIGN: &str = "!";
-/// Columns of the parameters behind a model's name.
+/// Width of the number of parameters after a model's name.
 const SIZE: u16 = 8;
 
-/// Rows.
+/// Number of rows.
 #[must_use]
 pub fn rows(app: &App) -> usize {
     shown(app).len()
 }
 
-/// A cell in words.
+/// Describes a cell in words.
 #[must_use]
 pub fn describe(app: &App, cell: &Cell) -> String {
     match cell {
@@ -52,7 +52,7 @@ pub fn describe(app: &App, cell: &Cell) -> String {
     }
 }
 
-/// The information line.
+/// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let legend = format!("bar: memory in use; {TIGHT_SIGN} under {:.0} % free", 100.0 * HEADROOM);
@@ -62,27 +62,27 @@ pub fn info(app: &App) -> String {
     }
 }
 
-/// Columns of the models' names with their parameters.
+/// Returns the width of the names of the models with their numbers of parameters.
 fn names(app: &App) -> u16 {
     let longest = shown(app).iter().map(|row| row.model.width()).max().unwrap_or_default();
     let inner = layout::inner(layout::areas(app).body).width;
     u16::try_from(longest + 2).unwrap_or(u16::MAX).clamp(16, 30).min(inner / 3) + SIZE
 }
 
-/// How many targets have room.
+/// Returns the number of targets that fit on the screen.
 fn fit_targets(app: &App, grid: &Grid) -> usize {
     let inner = layout::inner(layout::areas(app).body).width;
     usize::from(inner.saturating_sub(names(app) + 1) / COLUMN.0).clamp(1, grid.targets.len().max(1))
 }
 
-/// Columns of each target: they share the room.
+/// Returns the width of each target's column. The targets share the available space.
 fn column_width(app: &App, targets: usize) -> u16 {
     let inner = layout::inner(layout::areas(app).body).width;
     let targets = u16::try_from(targets.max(1)).unwrap_or(u16::MAX);
     (inner.saturating_sub(names(app) + 1) / targets).clamp(COLUMN.0, COLUMN.1)
 }
 
-/// The first target that is shown, so that the one under the cursor is.
+/// Returns the first visible target, chosen such that the target under the cursor is visible.
 fn first_target(app: &App, grid: &Grid) -> usize {
     let fits = fit_targets(app, grid);
     (app.panels.fits.column + 1).saturating_sub(fits).min(grid.targets.len().saturating_sub(fits))
@@ -137,7 +137,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         let x = inner.x + names + slot * column_width;
         let style = if index == state.column { canvas.role(Role::TitleFocused) } else { heading };
         let width = column_width - 2;
-        // Speeds with bars stand on the left of their columns.
+        // With bars, speeds are at the left of their columns.
         let title = |canvas: &mut Canvas<'_>, y: u16, text: &str, style: Style| {
             let text = fit(text, usize::from(width), canvas.glyphs.ellipsis);
             match width > SPEED + LEAST_BAR {
@@ -178,7 +178,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(lines) < rows.len());
 }
 
-/// A speed with how full the memory is, or what is missing.
+/// Draws a speed with the memory in use, or what is missing.
 fn draw_cell(canvas: &mut Canvas<'_>, place: Rect, cell: &Cell, scale: &Scale) {
     let (dim, error) = (canvas.role(Role::Dim), canvas.role(Role::Error));
     match cell {
@@ -214,7 +214,7 @@ fn draw_cell(canvas: &mut Canvas<'_>, place: Rect, cell: &Cell, scale: &Scale) {
     }
 }
 
-/// A name in two lines, broken behind its last joint that fits.
+/// Splits a name into two lines after the last `-`, `_` or `.` that fits.
 fn broken(name: &str, width: usize) -> (&str, &str) {
     if name.width() <= width {
         return (name, "");

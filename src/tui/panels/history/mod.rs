@@ -1,4 +1,5 @@
-//! The history: a list with a filter, one entry with its chain, what differs between two, and a figure over time.
+//! The history panel: a list with a filter, an entry with its chain, the differences between two entries, and a metric
+//! over time.
 
 pub mod pages;
 pub mod state;
@@ -19,7 +20,7 @@ use crate::tui::status::{fail, note};
 use crate::tui::tables::state::Table;
 use crate::tui::work::job::{Job, Product};
 
-/// Entries that are read, the newest.
+/// Maximum number of entries read, newest first.
 const MOST: usize = 5000;
 
 /// The panel.
@@ -41,12 +42,12 @@ pub(super) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
-/// Whether the list is shown.
+/// Whether the list page is shown.
 fn is_list(app: &App) -> bool {
     app.panels.history.page == Page::List
 }
 
-/// Lines above the list.
+/// Returns the number of heading lines above the list.
 fn heading(app: &App) -> u16 {
     if is_list(app) { view::HEADING } else { 0 }
 }
@@ -58,27 +59,27 @@ impl Job for Read {
     fn run(&self, _: &Gauge) -> Result<Product, String> {
         let filter = Filter { limit: Some(MOST), ..Filter::default() };
         let (mut entries, problems) = self.0.list(&filter).map_err(|error| error.to_string())?;
-        // Records of thousands of entries would fill the memory, and the view shows none.
+        // The bodies of thousands of entries would take much memory, and the view shows none of them.
         entries.iter_mut().for_each(|entry| entry.body = serde_json::Value::Null);
         Ok(Product::Panel(Answer::History(Arc::new(Listed { entries, damaged: problems.len() }))))
     }
 }
 
-/// The entries that the filter keeps.
+/// Returns the entries that match the filter.
 #[must_use]
 pub fn shown(app: &App) -> Vec<&Entry> {
     let Some(listed) = app.panels.history.listed.answer() else { return Vec::new() };
     listed.entries.iter().filter(|entry| app.asks_for(Table::History, &text(entry))).collect()
 }
 
-/// What the filter looks at.
+/// Returns the text that the filter is matched against.
 fn text(entry: &Entry) -> String {
     let of = |text: &Option<String>| text.clone().unwrap_or_default();
     let names = [of(&entry.target), of(&entry.workload), of(&entry.software), of(&entry.engine)];
     format!("{} {} {} {}", entry.handle(), entry.kind.name(), entry.at.strftime("%Y-%m-%d"), names.join(" "))
 }
 
-/// The entry under the cursor.
+/// Returns the entry under the cursor, or that of the page.
 #[must_use]
 pub fn here(app: &App) -> Option<&Entry> {
     match &app.panels.history.page {
@@ -87,12 +88,12 @@ pub fn here(app: &App) -> Option<&Entry> {
     }
 }
 
-/// The entry of an id.
+/// Returns the entry with this id.
 pub(super) fn entry<'a>(app: &'a App, id: &str) -> Option<&'a Entry> {
     app.panels.history.listed.answer()?.entries.iter().find(|entry| entry.id == id)
 }
 
-/// Reads the files anew whenever the view is opened.
+/// Opens the list. The files are read again each time.
 pub(super) fn opened(app: &mut App) {
     app.panels.history.opened += 1;
     app.panels.history.page = Page::List;
@@ -115,7 +116,8 @@ fn turn_to(app: &mut App, page: Page) {
     (app.view_row, app.view_scroll) = (0, 0);
 }
 
-/// Opens the entry under the cursor, or what differs from the marked one; a submission's job is watched from its page.
+/// Opens the entry under the cursor, or its differences from the marked entry. On the page of a submission, watches its
+/// job.
 pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(entry) = here(app).cloned() else { return };
     let marked = app.panels.history.marked.clone().filter(|marked| *marked != entry.id);
@@ -137,7 +139,7 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Whether a key for an entry does something on the page that is shown.
+/// Whether `action` has an effect on the page that is shown.
 pub(in crate::tui) fn works(app: &App, action: Action) -> bool {
     match (&app.panels.history.page, action) {
         (Page::List, _) | (Page::Entry(_), Action::Sort) => true,
@@ -146,21 +148,21 @@ pub(in crate::tui) fn works(app: &App, action: Action) -> bool {
     }
 }
 
-/// Marks the entry under the cursor to be compared, or unmarks it.
+/// Marks the entry under the cursor for comparison, or unmarks it.
 pub(super) fn mark(app: &mut App) {
     let id = here(app).map(|entry| entry.id.clone());
     let marked = &mut app.panels.history.marked;
     *marked = if *marked == id { None } else { id };
 }
 
-/// Shows the figure of the entry under the cursor over time.
+/// Shows the metric of the entry under the cursor over time.
 pub(super) fn trend(app: &mut App) {
     if let Some(id) = here(app).map(|entry| entry.id.clone()) {
         turn_to(app, Page::Trend(id));
     }
 }
 
-/// Back to the list.
+/// Returns to the list. Returns `false` if the list is already shown.
 pub(super) fn back(app: &mut App) -> bool {
     let was_list = app.panels.history.page == Page::List;
     if !was_list {

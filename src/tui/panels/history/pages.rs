@@ -1,4 +1,5 @@
-//! The pages behind the list as lines of text that fit the width: an entry, what differs between two, a figure over time.
+//! Formats the pages other than the list as lines of text that fit the width: an entry, the differences between two
+//! entries, and a metric over time.
 
 use std::borrow::Cow;
 
@@ -16,13 +17,13 @@ use crate::tui::draw::wrap;
 use crate::tui::painter::cells::TextWidth;
 use crate::tui::theme::Role;
 
-/// A line with its role.
+/// Text of a line with its role.
 pub type Line = (Role, String);
 
-/// Fewest columns in which text is broken beside its name; in less it stands below.
+/// Minimum width for wrapping a value to the right of its name; with less, it goes below the name.
 const BESIDE: usize = 24;
 
-/// The lines of the page that is shown; none of the list.
+/// Returns the lines of the page that is shown. The list has none.
 #[must_use]
 pub fn page(app: &App, width: usize) -> Vec<Line> {
     let Some(listed) = app.panels.history.listed.answer() else { return Vec::new() };
@@ -36,7 +37,7 @@ pub fn page(app: &App, width: usize) -> Vec<Line> {
         }),
         Page::Trend(id) => entry(app, id).map(|entry| {
             let Some((figure, _)) = headline(entry) else { return Vec::new() };
-            // What may be compared: runs and predictions of the same target and workload.
+            // Only entries of the same target and workload are comparable.
             let same = |other: &&Entry| (&other.target, &other.workload) == (&entry.target, &entry.workload);
             let same: Vec<Entry> = all.iter().filter(same).cloned().collect();
             groups(&same, figure).iter().flat_map(|group| trend(group, figure, width)).collect()
@@ -45,8 +46,8 @@ pub fn page(app: &App, width: usize) -> Vec<Line> {
     lines.filter(|lines| !lines.is_empty()).unwrap_or_else(|| vec![(Role::Dim, "nothing to show".to_owned())])
 }
 
-/// A figure's name in words, and values of it in one unit. Tools that measure have figures of their own, with the unit in
-/// the name.
+/// Returns the label of a metric and its values, formatted with a common unit. Metrics of measurement tools are not in
+/// the list of metrics; their unit is derived from the name.
 pub(super) fn figure(name: &str, values: &[f64]) -> (Cow<'static, str>, Vec<String>) {
     if let Some(metric) = Metric::named(name) {
         let shown = match values {
@@ -71,11 +72,11 @@ pub(super) fn figure(name: &str, values: &[f64]) -> (Cow<'static, str>, Vec<Stri
     (stem.replace("_per_", "/").replace('_', " ").into(), values.iter().map(shown).collect())
 }
 
-/// An input's value: a knob's with its unit, a number in the digits that matter.
+/// Formats the value of an input: a knob with its unit, a long number with four significant digits.
 fn input(name: &str, value: &str) -> String {
     let unit = Knob::find(name).map_or("", |knob| knob.spec().unit);
     let number = value.parse::<f64>().ok().filter(|number| number.is_finite() && number.fract() != 0.0);
-    // Longer numbers are computed, not typed: four digits are enough.
+    // Numbers this long were computed, not typed: four digits are enough.
     let shown =
         number.filter(|_| value.len() > 8).map_or_else(|| value.to_owned(), |number| units::significant(number, 4));
     let known = !unit.is_empty() && value.parse::<f64>().is_ok();
@@ -86,7 +87,7 @@ fn heading(text: &str) -> [Line; 2] {
     [(Role::Text, String::new()), (Role::Heading, text.to_owned())]
 }
 
-/// Names with their values, which are broken in their column, or below the name where that is narrow.
+/// Formats names with their values. Values are wrapped in their column, or below the name if that column is narrow.
 fn pairs(pairs: &[(String, String)], width: usize) -> Vec<Line> {
     let longest = pairs.iter().map(|(name, _)| name.width()).max().unwrap_or_default();
     let lead = longest.min(28) + 2;
@@ -107,13 +108,13 @@ fn pairs(pairs: &[(String, String)], width: usize) -> Vec<Line> {
     lines
 }
 
-/// A table's lines if they fit the width.
+/// Returns the lines of a table if they fit the width.
 fn fitting(table: &Table, width: usize) -> Option<Vec<Line>> {
     let lines: Vec<Line> = table.render().lines().map(|line| (Role::Text, line.to_owned())).collect();
     lines.iter().all(|(_, line)| line.width() <= width).then_some(lines)
 }
 
-/// The entries that came from each other.
+/// Formats the chain: entries that resulted from one another.
 fn links(links: &[&Entry], width: usize) -> Vec<Line> {
     if links.len() < 2 {
         return Vec::new();
@@ -184,7 +185,7 @@ fn difference(first: &Entry, second: &Entry, chain: &[&Entry], width: usize) -> 
         rows.iter().for_each(|row| table.row(row.clone()));
     }
     let mut lines = fitting(&table, width).unwrap_or_else(|| {
-        // Each name has a line of its own, with both values below.
+        // Each name is on its own line, with both values below.
         let below = |[name, before, after, change]: &[String; 4]| {
             let values = format!("{before} → {after}  {change}");
             let values =
@@ -223,7 +224,7 @@ fn trend(group: &Group<'_>, name: &str, width: usize) -> Vec<Line> {
         ("change", Align::Right, changes.collect()),
         ("from", Align::Left, of(from)),
     ];
-    // The columns that say least make way.
+    // Drops the least informative columns first.
     let mut order = ["from", "software", "entry"].into_iter();
     loop {
         let mut table = Table::new(columns.iter().map(|(title, align, _)| (*title, *align)));
@@ -236,7 +237,7 @@ fn trend(group: &Group<'_>, name: &str, width: usize) -> Vec<Line> {
                 break;
             }
             (None, Some(least)) => columns.retain(|(title, ..)| *title != least),
-            // Only the date and the values are left: they are broken.
+            // Only the date and the values are left: wrap them.
             (None, None) => {
                 let cells = |row: usize| columns.iter().filter_map(move |(.., cells)| cells.get(row)).cloned();
                 let rows = (0..group.points.len()).map(|row| cells(row).collect::<Vec<_>>().join("  "));

@@ -1,11 +1,11 @@
-//! State of the history: its entries, and which are shown.
+//! State of the history panel.
 
 use crate::tui::work::query::Query;
 use atlas_cluster::history::Entry;
 use atlas_cluster::history::Store;
 use std::sync::Arc;
 
-/// What the view shows.
+/// Page of the history.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Page {
     /// All entries.
@@ -13,34 +13,34 @@ pub enum Page {
     List,
     /// One entry, by its id.
     Entry(String),
-    /// What differs between two.
+    /// The differences between two entries, by their ids.
     Difference(String, String),
-    /// The figure that an entry is known by, over time.
+    /// The headline metric of an entry over time, by the entry's id.
     Trend(String),
 }
 
 /// The state of the view.
 #[derive(Debug, Clone, Default)]
 pub struct State {
-    /// Where the history is; `None` if nothing is kept.
+    /// Storage of the history; `None` if the history is off.
     pub store: Option<Store>,
-    /// What was read, by how often the view was opened.
+    /// Entries that were read, keyed by `opened`.
     pub listed: Query<u64, Arc<Listed>>,
-    /// What is shown.
+    /// Page that is shown.
     pub page: Page,
-    /// The entry that others are compared with, by its id.
+    /// Id of the entry marked for comparison.
     pub marked: Option<String>,
-    /// How often the view was opened.
+    /// Number of times the view was opened.
     pub(in crate::tui) opened: u64,
-    /// The row of the list that a page was opened from.
+    /// Row of the list from which a page was opened.
     pub(in crate::tui) row: usize,
 }
 
-/// What was read.
+/// Result of reading the history.
 #[derive(Debug, Clone, Default)]
 pub struct Listed {
     /// The entries, newest first, without their bodies.
     pub entries: Vec<Entry>,
-    /// Files that are no entries.
+    /// Number of files that could not be read as entries.
     pub damaged: usize,
 }

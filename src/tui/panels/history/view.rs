@@ -1,4 +1,4 @@
-//! The history on the screen.
+//! Draws the history.
 
 use atlas_cluster::history::Entry;
 use ratatui::layout::Rect;
@@ -14,7 +14,7 @@ use crate::tui::theme::Role;
 
 const VIEW: View = View::Panel(Panel::History);
 
-/// Lines of the page.
+/// Number of lines of the page.
 #[must_use]
 pub fn rows(app: &App) -> usize {
     match app.panels.history.page {
@@ -86,12 +86,12 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 
 /// Lines above the entries.
 pub const HEADING: u16 = 1;
-/// The columns but the value, which is aligned to the right.
+/// Titles of the columns, except for the value, which is right-aligned.
 const TITLES: [&str; 7] = ["entry", "date", "kind", "target", "workload", "figure", "software"];
 
 const TITLE_OF_VALUE: &str = "value";
 
-/// The texts of an entry, in the order of [`TITLES`].
+/// Returns the texts of an entry, in the order of [`TITLES`].
 fn texts(entry: &Entry) -> [String; 7] {
     let name = |text: &Option<String>| text.clone().unwrap_or_else(|| "–".to_owned());
     [
@@ -105,7 +105,7 @@ fn texts(entry: &Entry) -> [String; 7] {
     ]
 }
 
-/// The label of the figure that an entry is known by, and its value with unit.
+/// Returns the label of the entry's headline metric, and its value with unit.
 fn figure_of(entry: &Entry) -> (String, String) {
     headline(entry).map_or_else(Default::default, |(name, value)| {
         let (label, shown) = pages::figure(name, &[value]);
@@ -113,20 +113,20 @@ fn figure_of(entry: &Entry) -> (String, String) {
     })
 }
 
-/// First column and width of each cell; those without room have none.
+/// First column and width of each cell; hidden cells have width 0.
 struct Columns {
     texts: [(u16, u16); 7],
     value: (u16, u16),
-    /// What stands above the values.
+    /// Heading of the values.
     title: String,
 }
 
-/// The places in [`TITLES`] of what makes way in a narrow list, the least telling first.
+/// Indices into [`TITLES`] of the columns that are dropped from a narrow list, least informative first.
 const MAKE_WAY: [usize; 4] = [6, 5, 0, 2];
 const DATE: usize = 1;
 const TARGET: usize = 3;
 const WORKLOAD: usize = 4;
-/// Columns that a cut name keeps.
+/// Minimum width of a truncated name.
 const LEAST_NAME: u16 = 8;
 
 impl Columns {
@@ -140,7 +140,7 @@ impl Columns {
             }
         }
         let mut widths = longest.map(|width| columns(width, 30));
-        // Without a column of figures, their name stands above the values where all have the same.
+        // If all entries have the same metric, it is the heading of the values, which helps when its column is dropped.
         let mut figures = all.iter().map(|entry| figure_of(entry).0);
         let first = figures.next().unwrap_or_default();
         let title = if figures.all(|other| other == first) { first } else { TITLE_OF_VALUE.to_owned() };
@@ -154,7 +154,7 @@ impl Columns {
                 *width = 0;
             }
         }
-        // Then the names of workload and target are cut, and where too little would be left of them the date makes way.
+        // Next, the names of workload and target are truncated. If that is not enough, the date is dropped.
         let least: u16 = [WORKLOAD, TARGET]
             .into_iter()
             .filter_map(|place| widths.get(place))
@@ -192,13 +192,13 @@ impl Columns {
     }
 }
 
-/// The lines of a page that is no list.
+/// Returns the lines of a page other than the list.
 fn page(app: &App) -> Vec<pages::Line> {
-    // The frame and a column of room on either side.
+    // The frame and a column of padding on either side.
     pages::page(app, usize::from(app.size.0.saturating_sub(4)))
 }
 
-/// The information line.
+/// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let marked = app.panels.history.marked.is_some();

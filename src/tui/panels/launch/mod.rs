@@ -1,4 +1,4 @@
-//! The files that launch the scenario on the screen, to be looked at and written.
+//! The launch panel: shows and writes the files that launch the current scenario.
 
 pub mod state;
 
@@ -40,7 +40,7 @@ struct Make(Parts, Box<Scenario>, Wrap);
 impl Job for Make {
     fn run(&self, _: &Gauge) -> Result<Product, String> {
         let Make(parts, scenario, wrap) = self;
-        // A simulation would take seconds, and a new one with every change.
+        // A simulation would take seconds, and would run again after every change.
         let scenario = at_once(scenario);
         let made = launch::files(parts, &scenario, &Options { wrap: *wrap, ..Options::default() });
         let files = match made {
@@ -66,7 +66,7 @@ impl Job for Write {
     }
 }
 
-/// Where the files go: beside the records of the scenario.
+/// Returns the directory that the files are written to.
 #[must_use]
 pub fn directory(app: &App) -> PathBuf {
     let name = format!("{}-{}", app.now.setup.workload, app.now.setup.target);
@@ -92,14 +92,14 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     });
 }
 
-/// The next or last wrapping.
+/// Moves by `by` wrappings.
 pub(super) fn wrap(app: &mut App, by: i32) {
     let state = &mut app.panels.launch;
     state.wrap = (state.wrap as i32 + by).rem_euclid(WRAPS.len() as i32) as usize;
     (app.view_row, app.view_scroll) = (0, 0);
 }
 
-/// Writes the files that are shown; none that is there is replaced.
+/// Writes the files that are shown. Existing files are not overwritten.
 pub(super) fn write(app: &mut App, effects: &mut Vec<Effect>) {
     let directory = directory(app);
     let state = &mut app.panels.launch;

@@ -1,4 +1,4 @@
-//! The launch files on the screen.
+//! Draws the launch files.
 
 use ratatui::layout::Rect;
 
@@ -9,13 +9,13 @@ use crate::tui::theme::Role;
 
 const VIEW: View = View::Panel(Panel::Launch);
 
-/// Lines of all files.
+/// Number of lines of all files.
 #[must_use]
 pub fn rows(app: &App) -> usize {
     text(app).len()
 }
 
-/// The information line.
+/// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let directory = super::directory(app);

@@ -7,7 +7,7 @@ use atlas_report::table::Align;
 use super::{Difference, listed, metrics};
 use crate::tui::app::App;
 
-/// Every release with its figures and the traits that it changed; `None` if none is known.
+/// Returns every release with its metrics and the traits that it changed; `None` if no release is known.
 #[must_use]
 pub fn document(app: &App) -> Option<Document> {
     let all = listed(app).filter(|all| !all.rows.is_empty())?;

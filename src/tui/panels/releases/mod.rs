@@ -1,8 +1,9 @@
-//! Every known release of the scenario's software with the figures it would have: what an upgrade brings.
+//! The releases panel: every known release of the scenario's software with the metrics it would have, to show the
+//! effect of an upgrade.
 //!
-//! * this file – the releases computed, and what keys do
-//! * `view` – the picture
-//! * `export` – the same as a document
+//! * this file – computes the releases and handles keys
+//! * `view` – drawing
+//! * `export` – the releases as a document
 
 pub mod state;
 
@@ -44,7 +45,7 @@ pub(super) static SPEC: Spec = Spec {
     ..Spec::DEFAULT
 };
 
-/// The figures that releases are compared by, throughput first.
+/// Returns the metrics that releases are compared by, throughput first.
 pub fn metrics(mode: Mode) -> impl Iterator<Item = &'static Metric> {
     const THROUGHPUT: &Metric = MetricId::TokensPerSec.metric();
     const COST: &Metric = MetricId::DollarPer1mTokens.metric();
@@ -55,19 +56,19 @@ pub fn metrics(mode: Mode) -> impl Iterator<Item = &'static Metric> {
     [THROUGHPUT, second, third, COST].into_iter()
 }
 
-/// What is known of the scenario on the screen.
+/// Returns the releases of the current scenario's software.
 #[must_use]
 pub fn listed(app: &App) -> Option<&Listed> {
     app.panels.releases.listed.as_ref().map(|(_, listed)| listed)
 }
 
-/// The release under the cursor.
+/// Returns the release under the cursor.
 #[must_use]
 pub fn here(app: &App) -> Option<&Row> {
     listed(app)?.rows.get(app.view_row)
 }
 
-/// A trait's value as the engine takes it: what the software's own recipes turn on where they differ.
+/// Returns the value of a trait that the engine uses: the tuned value if the software's own recipes change it.
 fn in_force(row: &TraitRow) -> &str {
     row.tuned.as_deref().unwrap_or(&row.value)
 }
@@ -82,7 +83,7 @@ fn differences(before: &[TraitRow], after: &[TraitRow], kind: SoftwareKind) -> V
     pairs.collect()
 }
 
-/// Works out every release of the software in effect.
+/// Evaluates every release of the current software.
 fn list(app: &App) -> Listed {
     let answer = &app.answer;
     let (Some(scenario), Some(parts)) = (&answer.scenario, &answer.parts) else { return Listed::default() };
@@ -134,7 +135,7 @@ pub(super) fn opened(app: &mut App) {
     app.panels.releases.listed = None;
 }
 
-/// Works out what the scenario on the screen needs; the cursor begins on the release in effect.
+/// Evaluates the releases if the scenario has changed. The cursor starts on the current release.
 pub(super) fn follow(app: &mut App) {
     let fresh = app.panels.releases.listed.as_ref().is_some_and(|(generation, _)| *generation == app.generation);
     if fresh {
@@ -147,7 +148,7 @@ pub(super) fn follow(app: &mut App) {
     app.panels.releases.listed = Some((app.generation, listed));
 }
 
-/// Sets the release under the cursor.
+/// Applies the release under the cursor.
 pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(row) = here(app) else { return fail(app, "this software has no releases to choose from") };
     let spec = Arc::clone(&row.spec);

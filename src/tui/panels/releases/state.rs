@@ -1,53 +1,53 @@
-//! State of the releases: what each states.
+//! State of the releases panel.
 
 use std::sync::Arc;
 
 /// The state of the view.
 #[derive(Debug, Clone, Default)]
 pub struct State {
-    /// The releases of a scenario, by its generation.
+    /// The releases, with the generation of the scenario.
     pub(in crate::tui) listed: Option<(u64, Listed)>,
 }
 
-/// The releases of a family.
+/// The releases of a software family.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Listed {
-    /// What its makers call the family.
+    /// Name of the family as its authors write it.
     pub family: String,
     /// The releases, newest first.
     pub rows: Vec<Row>,
-    /// The place of the release in effect.
+    /// Index of the current release.
     pub current: Option<usize>,
 }
 
 /// A release.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// As the knob takes it: `vllm@0.11.0`.
+    /// Value of the knob: `vllm@0.11.0`.
     pub spec: Arc<str>,
-    /// Its number.
+    /// Version number.
     pub release: String,
-    /// When it came out, as far as known.
+    /// Release date, if known.
     pub date: String,
-    /// The figures of `metrics`, in their order.
+    /// Values of the metrics returned by `metrics`, in that order.
     pub values: Vec<Option<f64>>,
-    /// Why it cannot run the scenario, in a few words.
+    /// Short reason why it cannot run the scenario.
     pub refused: Option<String>,
-    /// Traits that it changed against the release before.
+    /// Traits that it changed compared with the release before.
     pub brought: Vec<Difference>,
-    /// Traits in which it differs from the release in effect.
+    /// Traits in which it differs from the current release.
     pub differs: Vec<Difference>,
 }
 
-/// A trait that two releases have differently.
+/// A trait that differs between two releases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// Its name in documents.
+    /// Name of the trait in files.
     pub name: &'static str,
-    /// Its value in the release that is compared with.
+    /// Its value in the release compared with.
     pub before: String,
     /// Its value in this release.
     pub after: String,
-    /// Where that was read.
+    /// Source of the value in this release.
     pub source: String,
 }

@@ -51,7 +51,7 @@ fn below_the_current_release_stand_the_changes_of_each_with_what_they_did() {
     let (text, change) = (below(&hands.text()), step.brought.first().unwrap());
     assert!(text.contains(&format!("{} → {}", change.before, change.after)), "{text}");
     assert!(text.lines().any(|line| line.contains(&step.release) && line.contains(change.name)), "{text}");
-    // A later step that makes a difference states it beside its release.
+    // A later change with an effect is listed with that effect next to its release.
     let first = |row: &super::Row| row.values.first().copied().flatten().unwrap();
     let pairs = all.rows.iter().zip(all.rows.iter().skip(1)).skip(at);
     let (after, before) = pairs

@@ -1,5 +1,5 @@
-//! The releases on the screen: a row each with its figures, and below what differs in the one under the cursor
-//! and what each release changed.
+//! Draws the releases: a row for each with its metrics; below, how the release under the cursor differs from the
+//! current one, and what each release changed.
 
 use atlas_plan::estimate::{Better, LEAST, Metric, Scale};
 use ratatui::layout::Rect;
@@ -15,39 +15,39 @@ use crate::tui::view::results::change_style;
 const VIEW: View = View::Panel(Panel::Releases);
 /// Lines above the rows: headings and units.
 pub const HEADING: u16 = 2;
-/// Columns of a release, a date, a figure, and a change of throughput.
+/// Widths of a release, a date, a metric, and a change of throughput.
 const RELEASE: u16 = 13;
 const DATE: u16 = 12;
 const FIGURE: u16 = 12;
 const CHANGE: u16 = 10;
-/// Columns of the effect of a release.
+/// Width of the effect of a release.
 const EFFECT: u16 = 8;
-/// Fewest columns in which traits stand beside their release, and fewest of a trait's source.
+/// Minimum width of the panel for traits next to their release, and minimum width of a trait's source.
 const BESIDE: u16 = 76;
 const LEAST_SOURCE: u16 = 12;
-/// Columns of a bar, and fewest of the traits beside it.
+/// Width of a bar, and minimum width of the traits next to it.
 const BAR: u16 = 18;
 const TRAITS: u16 = 24;
 
-/// Rows.
+/// Number of rows.
 #[must_use]
 pub fn rows(app: &App) -> usize {
     listed(app).map_or(0, |listed| listed.rows.len())
 }
 
-/// Rows of the part below: a rule, a heading and the traits.
+/// Height of the lower part: a rule, a heading and the traits.
 fn below(height: u16) -> u16 {
     if height < 12 { 0 } else { (height / 3).clamp(5, 16) }
 }
 
-/// Releases that are seen at a time in this many lines.
+/// Number of visible releases for this number of lines.
 #[must_use]
 pub fn page(lines: usize) -> usize {
     let lines = u16::try_from(lines).unwrap_or(u16::MAX);
     usize::from(lines.saturating_sub(HEADING + below(lines)))
 }
 
-/// The information line.
+/// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     let Some(row) = here(app) else { return "this software has no known releases".to_owned() };
@@ -85,7 +85,7 @@ fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
     let mode = app.answer.mode();
     let (heading, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
     let x = area.x + 2;
-    // The date makes way for the first figure and its change.
+    // The date is dropped if there is no space for it next to the first metric and its change.
     let least = 3 + RELEASE + FIGURE + CHANGE;
     let date = if area.width >= least + DATE { DATE } else { 0 };
     canvas.text(x, area.y, RELEASE, "release", heading);
@@ -104,7 +104,7 @@ fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
         canvas.right(*x, area.y + 1, FIGURE, scale.unit(), dim);
     }
     let after = columns.last().map_or(x, |(x, ..)| x + FIGURE);
-    // Where even that does not fit, the change is left out.
+    // If it still does not fit, the change is left out.
     let change = if after + CHANGE < area.right() { CHANGE } else { 0 };
     canvas.right(after, area.y, change, "change", heading);
     let throughput = columns.first().map_or("", |(_, metric, _)| metric.label);
@@ -168,8 +168,8 @@ fn cursor(app: &App, canvas: &mut Canvas<'_>, (area, y): (Rect, u16), index: usi
     }
 }
 
-/// What differs in the release under the cursor from the one in force; in the room that is left, what it and those before
-/// it changed, each with what that did to the throughput.
+/// Draws the traits in which the release under the cursor differs from the current one. In the remaining space, draws
+/// what this and earlier releases changed, with the effect on throughput.
 fn traits(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
     let Some(row) = here(app) else { return };
     let mut area = area;
@@ -186,7 +186,7 @@ fn traits(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
         .enumerate()
         .skip(app.view_row)
         .flat_map(|(at, row)| {
-            // What a release changed counts together.
+            // The effect is that of all changes of the release together.
             let effect = all.rows.get(at + 1).and_then(|before| effect(before, row));
             row.brought.iter().enumerate().map(move |(place, difference)| {
                 let own = (place == 0).then_some((row.release.as_str(), effect));
@@ -206,24 +206,24 @@ fn count(differences: &[Difference]) -> String {
     if differences.len() == 1 { "1 trait".to_owned() } else { format!("{} traits", differences.len()) }
 }
 
-/// The relative change of the throughput from one release to the next, where both can run.
+/// Returns the relative change of throughput between two releases that can both run.
 fn effect(before: &Row, after: &Row) -> Option<f64> {
     let runs = |row: &Row| row.values.first().copied().flatten().filter(|_| row.refused.is_none());
     Some(runs(after)? / runs(before)? - 1.0)
 }
 
-/// A release, and the effect of what it changed.
+/// A release, and the effect of its changes.
 type Step<'a> = (&'a str, Option<f64>);
 
 /// A trait that changed.
 struct Line<'a> {
     difference: &'a Difference,
-    /// Of the first trait that a release changed its name and the effect of all of them; empty for the others. `None` in a
-    /// list that is not by releases.
+    /// For the first trait that a release changed: its name and the effect of all its changes. Empty for its other
+    /// traits. `None` in a list that is not grouped by release.
     step: Option<Step<'a>>,
 }
 
-/// A rule with a title, and below it traits with their sources. Returns what is left of the area.
+/// Draws a rule with a title, and below it traits with their sources. Returns the remaining area.
 fn list(canvas: &mut Canvas<'_>, area: Rect, title: &str, shown: &[Line<'_>]) -> Rect {
     let (border, heading, dim, value) =
         (canvas.role(Role::Border), canvas.role(Role::Heading), canvas.role(Role::Dim), canvas.role(Role::Value));
@@ -235,7 +235,7 @@ fn list(canvas: &mut Canvas<'_>, area: Rect, title: &str, shown: &[Line<'_>]) ->
     let widest = |of: fn(&Difference) -> &str| seen.iter().map(|line| of(line.difference).width()).max().unwrap_or(0);
     let columns = |width: usize| u16::try_from(width).unwrap_or(u16::MAX);
     let stepped = shown.iter().any(|line| line.step.is_some());
-    // Releases and effects have columns of their own if the traits have room beside them; otherwise lines of their own.
+    // Releases and effects have their own columns if the traits fit next to them; otherwise they have their own lines.
     let steps = if stepped && area.width >= BESIDE { RELEASE - 3 + EFFECT + 2 } else { 0 };
     let first = area.x + 2 + steps;
     let room = area.right().saturating_sub(first + 1);
@@ -243,7 +243,7 @@ fn list(canvas: &mut Canvas<'_>, area: Rect, title: &str, shown: &[Line<'_>]) ->
     let change = columns(2 + widest(|change| &change.before) + arrow.width() + widest(|change| &change.after));
     let name = columns(2 + widest(|change| change.name)).min(room.saturating_sub(change).max(room / 2));
     let change = change.min(room - name);
-    // What stands on each line: a release with its effect, a trait, or both.
+    // Content of each line: a release with its effect, a trait, or both.
     let rows: Vec<(Option<Step<'_>>, Option<&Difference>)> = shown
         .iter()
         .flat_map(|line| match line.step.filter(|(release, _)| !release.is_empty()) {

@@ -1,5 +1,5 @@
-//! A running job against its prediction, as its log grows. Without a submission, the job is compared with the scenario on
-//! the screen.
+//! The watch panel: follows the log of a running job and compares it with its prediction. Without a submission, the job
+//! is compared with the current scenario.
 
 pub mod state;
 
@@ -20,11 +20,11 @@ use crate::tui::app::{App, View};
 use crate::tui::message::{Effect, Timer};
 use crate::tui::work::job::{Job, Product};
 
-/// Milliseconds between two looks at the log.
+/// Milliseconds between two reads of the log.
 const LOOK_MS: u64 = 1000;
-/// Bytes read of a file before the worker looks whether it was stopped: milliseconds of work.
+/// Number of bytes read from a file between checks for cancellation. Reading them takes milliseconds.
 const BYTES_AT_ONCE: u64 = 1 << 20;
-/// Events that are shown, the latest.
+/// Number of events shown; the latest are kept.
 const EVENTS: usize = 6;
 
 /// The panel.
@@ -75,12 +75,12 @@ impl Job for Look {
     }
 }
 
-/// Watches these logs, or this job, from now on.
+/// Starts to watch these logs, or this job.
 pub fn of(app: &mut App, logs: Vec<String>) {
     app.panels.watch = State { logs, look: app.panels.watch.look + 1, ..State::default() };
 }
 
-/// Begins anew.
+/// Restarts the watch.
 pub(super) fn again(app: &mut App, effects: &mut Vec<Effect>) {
     app.panels.watch.seen.forget(effects);
     app.panels.watch.live = None;
@@ -92,7 +92,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     if app.panels.watch.logs.is_empty() {
         return;
     }
-    // Another scenario is another prediction.
+    // Another scenario has another prediction.
     if app.panels.watch.live.as_ref().is_none_or(|(of, _)| *of != generation) {
         let live = Live {
             names: app.panels.watch.logs.clone(),
@@ -108,7 +108,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     state.seen.ask((generation, state.look), &mut app.queries.serial, effects, |_| Ok(job));
 }
 
-/// The prediction of the scenario on the screen.
+/// Returns the prediction of the current scenario.
 fn predicted(app: &App) -> Option<Prediction> {
     let setup = &app.now.setup;
     let parts = atlas_plan::scenario::Parts::find(&app.library, &setup.target, &setup.workload).ok()?;
@@ -116,14 +116,14 @@ fn predicted(app: &App) -> Option<Prediction> {
     plan::prediction(&parts, scenario, estimate, None).ok()
 }
 
-/// Takes what was seen, and looks again after a while.
+/// Stores the result, and schedules the next read of the log.
 pub(super) fn arrived(app: &mut App, serial: u64, seen: Arc<Seen>, effects: &mut Vec<Effect>) {
     if app.panels.watch.seen.arrived(serial, seen) {
         effects.push(Effect::After { ms: LOOK_MS, timer: Timer::Watch(app.panels.watch.look) });
     }
 }
 
-/// The time between two looks is over.
+/// Handles the timer: makes the next read due if the panel is shown.
 pub fn due(app: &mut App, look: u64) {
     let state = &mut app.panels.watch;
     if state.look == look && app.view == View::Panel(Panel::Watch) {
@@ -131,7 +131,7 @@ pub fn due(app: &mut App, look: u64) {
     }
 }
 
-/// Looks at once where the view is opened again.
+/// Reads the log immediately when the panel is opened again.
 pub(super) fn opened(app: &mut App) {
     app.panels.watch.look += 1;
 }

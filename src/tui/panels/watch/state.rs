@@ -1,4 +1,4 @@
-//! State of a watched job.
+//! State of the watch panel.
 
 use crate::cli::watch::feed::Feed;
 use crate::tui::work::query::Query;
@@ -12,37 +12,37 @@ use std::sync::Mutex;
 use std::time::Duration;
 use std::time::Instant;
 
-/// Time that Slurm may take to name the log of a job.
+/// Timeout of the query to Slurm for the log of a job.
 pub(in crate::tui) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The state of the view.
 #[derive(Debug, Clone, Default)]
 pub struct State {
-    /// Logs of one job, or the number of a job of Slurm.
+    /// Log files of one job, or the id of a Slurm job.
     pub logs: Vec<String>,
-    /// What was seen, by scenario and look.
+    /// State of the job, keyed by the generation of the scenario and the number of the read.
     pub seen: Query<(u64, u64), Arc<Seen>>,
     pub(in crate::tui) look: u64,
     pub(in crate::tui) live: Option<(u64, Arc<Live>)>,
 }
 
-/// What was seen of a job.
+/// State of a job according to its logs.
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
-    /// The files.
+    /// Log files.
     pub files: Vec<PathBuf>,
-    /// Everything that is known of the run.
+    /// State of the run.
     pub state: WatchState,
-    /// The last changes.
+    /// Latest changes.
     pub events: Vec<Change>,
 }
 
 /// A change of a watched run.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// The verdict, if that is all the change reports.
+    /// Verdict, if the change reports nothing else.
     pub verdict: Option<Standing>,
-    /// The change in words.
+    /// Description of the change.
     pub text: String,
 }
 
@@ -52,7 +52,7 @@ impl Change {
     }
 }
 
-/// The files that are followed, shared with the worker that reads them.
+/// The logs being followed, shared with the worker that reads them.
 pub(in crate::tui) struct Live {
     pub(in crate::tui) names: Vec<String>,
     pub(in crate::tui) prediction: Option<Prediction>,
@@ -74,7 +74,7 @@ impl fmt::Debug for Live {
 }
 
 impl Live {
-    /// Finds the files. A log that does not exist yet is waited for.
+    /// Finds the log files. A log that does not exist yet is waited for.
     pub(in crate::tui) fn begin(&self) -> Result<Reading, String> {
         let files = match self.names.as_slice() {
             [one] if job::is_id(one) && !std::path::Path::new(one).exists() => {

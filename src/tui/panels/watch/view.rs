@@ -1,4 +1,4 @@
-//! The watch on the screen: measured steps over the band of the prediction, then where the run stands and why.
+//! Draws the watch: a chart of measured steps over the predicted band, then the verdict and its likely cause.
 
 use atlas_cluster::watch::{Point, Standing, WatchState, diagnose::duration, diagnose::durations};
 use atlas_config::Mode;
@@ -11,22 +11,22 @@ use crate::tui::panels::{Panel, lines};
 use crate::tui::theme::Role;
 
 const VIEW: View = View::Panel(Panel::Watch);
-/// Columns of the scale left of the chart.
+/// Width of the scale to the left of the chart.
 const SCALE: u16 = 10;
-/// Minimum lines of a chart.
+/// Minimum height of the chart.
 const LEAST: u16 = 5;
 
-/// What the view says before there is a job.
+/// Text shown when no job is watched.
 const START: &str = "No job is watched. Start with `atlas tui --watch LOG` or `--watch JOBID`, or press vh and then Enter on a \
                      submission in the history.";
 
-/// Lines that can be scrolled: none, all of it is seen.
+/// Number of rows: 0, because the panel does not scroll.
 #[must_use]
 pub fn rows(_: &App) -> usize {
     0
 }
 
-/// The information line.
+/// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
     match app.panels.watch.seen.answer() {
@@ -49,14 +49,14 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.view(area, VIEW, "Watch", remark, app.tour.is_none());
     let text = words(seen, app.answer.mode(), inner.width.saturating_sub(2));
     let wanted = u16::try_from(text.len()).unwrap_or(u16::MAX);
-    // Without a chart the words begin at the top.
+    // Without a chart the text starts at the top.
     let charted = !state.times.points().is_empty();
     let height = inner.height.saturating_sub(wanted).max(LEAST.min(inner.height / 2)) * u16::from(charted);
     chart(state, canvas, Rect { height, ..inner });
     lines(app, canvas, Rect { y: inner.y + height, height: inner.height - height, ..inner }, &text);
 }
 
-/// Where the run stands, what is likely the cause, when it ends, and what changed last.
+/// Formats the verdict, its likely cause, when the run ends, and the latest changes.
 fn words(seen: &Seen, mode: Mode, width: u16) -> Vec<(Role, String)> {
     let state = &seen.state;
     let mut out = Vec::new();
@@ -118,7 +118,7 @@ fn words(seen: &Seen, mode: Mode, width: u16) -> Vec<(Role, String)> {
     out.into_iter().flat_map(|(role, text)| wrap(&text, wide).into_iter().map(move |line| (role, line))).collect()
 }
 
-/// Measured times over the band: every column is the mean of its points.
+/// Draws measured times over the predicted band. Each column is the mean of its points.
 fn chart(state: &WatchState, canvas: &mut Canvas<'_>, area: Rect) {
     let points = state.times.points();
     if area.height < 3 || area.width <= SCALE + 4 || points.is_empty() {
@@ -163,7 +163,7 @@ fn chart(state: &WatchState, canvas: &mut Canvas<'_>, area: Rect) {
     canvas.right(plot.x, plot.bottom(), used.min(plot.width), &last.to_string(), dim);
 }
 
-/// At most this many values: neighboring points are joined.
+/// Returns at most `columns` values, each the mean of neighboring points.
 fn means(points: &[Point], columns: usize) -> Vec<f64> {
     let each = points.len().div_ceil(columns.max(1)).max(1);
     let mean = |points: &[Point]| points.iter().map(|point| point.value).sum::<f64>() / points.len().max(1) as f64;

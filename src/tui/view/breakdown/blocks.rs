@@ -1,4 +1,4 @@
-//! What the breakdown is made of: blocks of bars.
+//! Content of the breakdown: blocks of bars.
 
 use crate::tui::app::App;
 use crate::tui::theme::Role;
@@ -28,20 +28,20 @@ pub(super) enum Row {
     Blank,
 }
 
-/// A part of a whole.
+/// A part of a total.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Bar {
     pub(super) of: Of,
     pub(super) label: &'static str,
     pub(super) amount: String,
-    /// Share of the total, or of the capacity.
+    /// Fraction of the total, or of the capacity.
     pub(super) share: f64,
-    /// Beginning and end of the bar, as shares of its width.
+    /// Beginning and end of the bar, as fractions of its width.
     pub(super) span: (f64, f64),
     pub(super) role: Role,
     /// The value in the baseline and now, if they differ.
     pub(super) change: Option<(f64, f64)>,
-    /// The capacity, as a share of the width.
+    /// The capacity, as a fraction of the width.
     pub(super) mark: Option<f64>,
 }
 
@@ -52,18 +52,19 @@ pub(super) fn color(nth: usize) -> Role {
     COLORS.get(nth % COLORS.len()).copied().unwrap_or(Role::Bar1)
 }
 
-/// The values of a part in the baseline and now, if they differ.
+/// Returns the values of a part in the baseline and now, if they differ.
 pub(super) fn change(before: Option<&Breakdown>, label: &str, now: f64) -> Option<(f64, f64)> {
     let before = before?.part(label);
     ((now - before).abs() > 1e-9 * before.abs()).then_some((before, now))
 }
 
-/// The name of a part on the screen.
+/// Returns the displayed name of a part.
 pub(super) fn shown(part: &'static str) -> &'static str {
     if part == "burst" { "prefill contention" } else { part }
 }
 
-/// The nonzero parts of a time, and the total, in one unit with the same decimals. `ms` is the unit of the parts in ms.
+/// Adds the nonzero parts of a time and their total, in one unit with the same number of decimals. `ms` is the unit of
+/// the parts in ms.
 pub(super) fn time(
     rows: &mut Vec<Row>,
     (of, title): (Of, &'static str),
@@ -92,7 +93,7 @@ pub(super) fn time(
     }
 }
 
-/// Memory of a device: parts, total and upper bound, with the capacity as a mark through all rows.
+/// Adds the memory of a device: parts, total and upper bound, with the capacity as a mark through all rows.
 pub(super) fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Breakdown>) {
     let gb = |bytes: f64| format!("{:.2} GB", bytes / atlas_core::units::MEMORY_GB);
     let total = memory.total();
@@ -156,10 +157,10 @@ pub(super) fn limits(rows: &mut Vec<Row>, detail: &Detail) {
     }
 }
 
-/// All blocks in two columns: time and bottleneck, memory and time to the first token.
+/// Returns all blocks in two columns: time and bottleneck, memory and time to first token.
 pub(super) fn blocks(app: &App) -> Option<[Vec<Row>; 2]> {
     let detail = app.answer.detail()?;
-    // Parts of training and of serving do not compare.
+    // Parts of training and of serving are not comparable.
     let alike = |before: &&Detail| before.training.is_some() == detail.training.is_some();
     let before = app.baseline.detail().filter(alike);
     let (mut left, mut right) = (Vec::new(), Vec::new());
@@ -177,7 +178,7 @@ pub(super) fn blocks(app: &App) -> Option<[Vec<Row>; 2]> {
     Some([left, right])
 }
 
-/// The blocks one below the other: time, memory, the rest.
+/// Returns the blocks in one column: time, memory, the rest.
 pub(super) fn column(app: &App) -> Vec<Row> {
     let Some([mut left, right]) = blocks(app) else { return Vec::new() };
     let rest = left.iter().position(|row| *row == Row::Blank).unwrap_or(left.len());
@@ -188,13 +189,13 @@ pub(super) fn column(app: &App) -> Vec<Row> {
     left
 }
 
-/// A share; small parts are shown as more than zero.
+/// Formats a fraction. Small fractions are shown as `<0.1 %`.
 pub(super) fn share(share: f64) -> String {
     const LEAST: f64 = 0.000_5;
     if share > 0.0 && share < LEAST { "<0.1 %".to_owned() } else { units::percent(share) }
 }
 
-/// Rows of the pane beside the results.
+/// Number of rows of the pane next to the results.
 #[must_use]
 pub(in crate::tui) fn pane_rows(app: &App) -> usize {
     column(app).len()

@@ -1,4 +1,4 @@
-//! The comparison as a list, if not all targets fit side by side: a row for each target, metrics in columns.
+//! Draws the comparison as a list, if not all targets fit side by side: a row for each target, metrics in columns.
 
 use ratatui::layout::Rect;
 
@@ -11,15 +11,15 @@ use crate::tui::theme::Role;
 use atlas_plan::estimate::standing::Standing;
 use atlas_plan::estimate::{Metric, Scale};
 
-/// Columns of a metric.
+/// Width of a metric.
 const LISTED: u16 = 13;
-/// Columns of an interval, and the width of the list from which it is shown: narrower ones show another metric instead.
+/// Width of an interval, and minimum width of the list for showing it. Narrower lists show another metric instead.
 const INTERVAL: u16 = 15;
 const INTERVAL_FROM: u16 = 130;
-/// Metrics that have to fit before the most important one stays in sight whatever is under the cursor.
+/// Minimum number of visible metrics for which the most important one is always visible.
 const PINNED_FROM: usize = 3;
 
-/// The name of a metric as a heading of the list, in one line or two.
+/// Splits the name of a metric into one or two heading lines.
 fn heads(metric: &Metric) -> (&'static str, &'static str) {
     const MOST: usize = 11;
     if metric.label.width() <= MOST {
@@ -31,13 +31,13 @@ fn heads(metric: &Metric) -> (&'static str, &'static str) {
 
 /// The layout of the columns.
 struct Columns {
-    /// Columns of the names.
+    /// Width of the names.
     name: u16,
-    /// The metrics shown, by their places among all.
+    /// Indices of the metrics shown.
     shown: Vec<usize>,
-    /// All metrics.
+    /// Total number of metrics.
     all: usize,
-    /// Columns of the interval of the metric under the cursor.
+    /// Width of the interval of the metric under the cursor.
     interval: u16,
 }
 
@@ -49,14 +49,14 @@ impl Columns {
         let room = inner.width.saturating_sub(name + RATIO + 2 + interval);
         let all = metrics(app).count();
         let fit = usize::from(room / LISTED).clamp(1, all.max(1));
-        // The most important metric stays; the others move so that the one under the cursor is the last.
+        // The most important metric is always visible; the others scroll so that the one under the cursor is the last.
         let pinned = usize::from(fit >= PINNED_FROM);
         let from = (metric_index(app) + 1).saturating_sub(fit).min(all.saturating_sub(fit)) + pinned;
         let shown = (0..pinned).chain(from..from + fit - pinned).filter(|index| *index < all).collect();
         Columns { name, shown, all, interval }
     }
 
-    /// Which metrics are shown, where not all are.
+    /// Formats which metrics are shown, if not all are.
     fn remark(&self) -> String {
         let first = self.shown.get(1).filter(|second| **second > 1).or(self.shown.first());
         match (first, self.shown.last()) {
@@ -68,7 +68,7 @@ impl Columns {
     }
 }
 
-/// The metric whose heading is at a place of the screen.
+/// Returns the metric whose heading is at a screen position.
 pub(super) fn heading_at(app: &App, body: Rect, x: u16, y: u16) -> Option<&'static Metric> {
     let inner = layout::inner(body);
     let columns = Columns::of(app, inner);
@@ -77,7 +77,7 @@ pub(super) fn heading_at(app: &App, body: Rect, x: u16, y: u16) -> Option<&'stat
     columns.shown.get(slot).filter(|_| heading).and_then(|index| metrics(app).nth(*index))
 }
 
-/// Targets as rows.
+/// Draws targets as rows.
 pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
     let all: Vec<&'static Metric> = metrics(app).collect();
     let places = Columns::of(app, inner);
@@ -149,7 +149,7 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
             && let Some(value) = answer.value(metric)
         {
             let ratio = value / base;
-            // The intervals of tied figures overlap: neither is known to be better.
+            // The intervals of tied values overlap, so it is uncertain which is better.
             let tied = here_slot.and_then(|slot| stand.get(slot)?.get(index)) == Some(&Standing::Tied);
             let style = if tied { dim } else { ratio_style(canvas, metric.better, ratio) };
             let text = ratio_text(ratio, RATIO);

@@ -1,4 +1,4 @@
-//! Changes against the baseline, in words and colors.
+//! Formats changes from the baseline, with colors.
 
 use ratatui::style::Style;
 
@@ -6,13 +6,13 @@ use crate::tui::draw::Canvas;
 use crate::tui::theme::{Glyphs, Role};
 use atlas_plan::estimate::{Better, Metric};
 
-/// A change in words: the arrow, the sign, and per cent or points.
+/// Formats a change: an arrow, the sign, and percent or percentage points.
 #[must_use]
 pub fn described(glyphs: &Glyphs, metric: &Metric, before: f64, now: f64) -> String {
     format!("{}{}", if now > before { glyphs.up } else { glyphs.down }, metric.change(before, now))
 }
 
-/// A change in words and color.
+/// Formats a change, and returns it with its style.
 pub(in crate::tui) fn change(canvas: &Canvas<'_>, metric: &Metric, before: f64, now: f64) -> (String, Style) {
     let style = match metric.is_same(before, now) {
         true => canvas.role(Role::Dim),
@@ -21,7 +21,7 @@ pub(in crate::tui) fn change(canvas: &Canvas<'_>, metric: &Metric, before: f64, 
     (described(canvas.glyphs, metric, before, now), style)
 }
 
-/// The style of an improvement or a deterioration; arrow and sign show it without color.
+/// Returns the style of an improvement or a deterioration. Arrow and sign convey it without color.
 pub(in crate::tui) fn change_style(canvas: &Canvas<'_>, better: Better, change: f64) -> Style {
     let role = match (better, change > 0.0) {
         (Better::Higher, true) | (Better::Lower, false) => Role::Good,

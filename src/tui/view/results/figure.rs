@@ -1,4 +1,4 @@
-//! A figure as a row with aligned columns: label, value, unit, interval and change.
+//! Draws a metric as a row with aligned columns: label, value, unit, interval and change.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -10,7 +10,7 @@ use crate::tui::theme::Role;
 use atlas_core::units;
 use atlas_plan::estimate::{Format, Metric, digits};
 
-/// Columns of a figure's row. The decimal point is in the same column of every row.
+/// Columns of the row of a metric. The decimal point is in the same column of every row.
 pub(super) struct Columns {
     label: u16,
     interval: u16,
@@ -21,16 +21,16 @@ pub(super) struct Columns {
 /// Headings of a wide and a narrow interval column, and of the change.
 const INTERVAL: [&str; 2] = ["90 % range", "90 %"];
 const CHANGE: &str = "change";
-/// Columns of two ends of up to five digits: `2300–13000`. A column too narrow for them has relative ends in all rows.
+/// Width of two ends of up to five digits: `2300–13000`. In a narrower column all rows show relative ends.
 const ENDS: usize = 10;
 
-/// Digits and sign before the point; the point and the digits behind it; a space and the unit.
+/// Widths of digits and sign before the decimal point; of the point and the digits after it; of a space and the unit.
 const WHOLE: u16 = 5;
 const FRACTION: u16 = 5;
 const UNIT: u16 = 7;
 
 impl Columns {
-    /// The columns that fit: the relative change first, then the interval, then the absolute change.
+    /// Returns the columns that fit: the relative change has priority, then the interval, then the absolute change.
     pub(super) fn fit(width: u16, intervals: bool) -> Columns {
         let label = match width {
             66.. => 18,
@@ -50,7 +50,7 @@ impl Columns {
     }
 }
 
-/// Draws the headings of the columns beside the first group.
+/// Draws the headings of the columns on the line of the first group.
 pub(super) fn headings(canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, changed: bool) {
     let dim = canvas.role(Role::Dim);
     let x = area.x + columns.label + WHOLE + FRACTION + UNIT;
@@ -64,7 +64,8 @@ pub(super) fn headings(canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, c
     }
 }
 
-/// A number as written by [`Metric::show`] in its three columns: before the point, from the point on, the unit.
+/// Splits a number as written by [`Metric::show`] into its three columns: before the decimal point, from the point on,
+/// the unit.
 pub(in crate::tui) fn split(shown: &str) -> (&str, &str, &str) {
     let (number, unit) = shown.split_once(' ').unwrap_or((shown, ""));
     let at = number.find(['.', 'e']).unwrap_or(number.len());
@@ -72,7 +73,7 @@ pub(in crate::tui) fn split(shown: &str) -> (&str, &str, &str) {
     (whole, fraction, unit)
 }
 
-/// A fraction rounded to its column if it is longer and followed by a unit.
+/// Rounds a fraction to its column if it is longer and followed by a unit.
 fn short(whole: &str, fraction: &str, unit: &str) -> Option<String> {
     let digits = usize::from(FRACTION);
     if fraction.len() <= digits || unit.is_empty() {
@@ -83,14 +84,14 @@ fn short(whole: &str, fraction: &str, unit: &str) -> Option<String> {
     rounded.find('.').and_then(|at| rounded.get(at..)).map(str::to_owned)
 }
 
-/// Draws a figure's row.
+/// Draws the row of a metric.
 pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &Columns, metric: &'static Metric) {
     let now = app.answer.value(metric);
     let shown = app.answer.shown(metric).unwrap_or_else(|| "–".to_owned());
     let role = match () {
         () if app.flash.metrics.contains(&metric.id) => Role::Flash,
         () if app.answer.fits() => Role::Value,
-        // The figures of a scenario that does not fit are dim.
+        // The metrics of a scenario that does not fit in memory are dim.
         () => Role::Dim,
     };
     let (style, dim) = (canvas.role(role), canvas.role(Role::Dim));
@@ -126,7 +127,7 @@ pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &C
     let Some(before) = before.filter(|before| !metric.is_same(*before, now)) else { return };
     let (text, style) = change(canvas, metric, before, now);
     if columns.absolute > 0 {
-        // The change of a share is in points already.
+        // The change of a percentage is already in percentage points.
         let known = app.answer.scenario.as_ref().zip(app.answer.outcome.as_ref().ok());
         if let Some((scenario, estimate)) = known.filter(|_| metric.format != Format::Percent) {
             let text = digits::difference(metric, scenario, estimate, before);
@@ -134,7 +135,8 @@ pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &C
         }
         x += columns.absolute;
     }
-    // A change of ten points or more is a column wider than others. The unit of a share leaves it free, an interval does not.
+    // A change of ten points or more is a column wider than others. It extends to the left, where the short unit of a
+    // percentage leaves space, unless there is an interval column.
     let wide = u16::try_from(text.width()).unwrap_or_default().saturating_sub(columns.relative);
     if wide == 0 || columns.interval > 0 {
         let text = if wide > 0 { text.replace(' ', "") } else { text };
@@ -144,11 +146,11 @@ pub(super) fn figure(app: &App, canvas: &mut Canvas<'_>, area: Rect, columns: &C
     }
 }
 
-/// The 90 % interval in the unit of the shown value, `31.2–41.0`, or relative to it, `-14/+13%`.
+/// Formats the 90 % interval in the unit of the shown value, `31.2–41.0`, or relative to it, `-14/+13%`.
 pub(super) fn interval(answer: &Answer, metric: &Metric, now: f64, room: usize) -> Option<String> {
     let (scenario, estimate) = (answer.scenario.as_ref()?, answer.outcome.as_ref().ok()?);
     let ends = digits::interval(metric, scenario, estimate)?;
-    // The upper end of `0.083–0.149` may have a digit less.
+    // The ends of an interval such as `0.083–0.149` may have one digit less.
     let short = |end: &String| end.parse().map_or_else(|_| end.clone(), |end| units::significant(end, 2));
     let texts = [&ends, &ends.each_ref().map(short)].map(|[low, high]| format!("{low}–{high}"));
     if let Some(text) = texts.into_iter().find(|text| room >= ENDS && text.width() <= room) {

@@ -1,4 +1,4 @@
-//! The headline above the figures: verdict, bottleneck and key figures. It does not scroll.
+//! Draws the headline above the metrics: verdict, bottleneck and key metrics. It does not scroll.
 
 use crate::tui::painter::cells::TextWidth as _;
 use ratatui::layout::Rect;
@@ -12,12 +12,12 @@ use crate::tui::theme::Role;
 use atlas_config::Mode;
 use atlas_plan::estimate::{Detail, Metric, MetricId, Verdict};
 
-/// Minimum columns of a tile.
+/// Minimum width of a tile.
 const TILE: u16 = 13;
-/// Maximum tiles.
+/// Maximum number of tiles.
 const MOST: usize = 5;
 
-/// The figures that have a tile, most important first.
+/// Metrics that have a tile, most important first.
 const TELLING: [(Mode, [&Metric; MOST]); 2] = [
     (
         Mode::Inference,
@@ -41,14 +41,14 @@ const TELLING: [(Mode, [&Metric; MOST]); 2] = [
     ),
 ];
 
-/// How much of the headline fits.
+/// Size of the headline that fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Size {
     /// Verdict, names and values.
     Small,
-    /// The changes, too.
+    /// Also the changes.
     Medium,
-    /// Bottleneck, intervals and evidence, too.
+    /// Also bottleneck, intervals and evidence.
     Large,
 }
 
@@ -67,7 +67,7 @@ impl Size {
 enum Line {
     /// A line that can be explained.
     Above(Headline, Role, String),
-    /// The measured rows behind the throughput.
+    /// The measured rows that support the throughput.
     Evidence,
     /// Names, values, intervals or changes of the tiles.
     Names,
@@ -76,10 +76,10 @@ enum Line {
     Changes,
 }
 
-/// The figures with a tile in a pane of that width, in the order of the list.
+/// Returns the metrics with a tile in a pane of this width, in the order of the list.
 #[must_use]
 pub fn tiles(app: &App, width: u16) -> Vec<&'static Metric> {
-    // Sorted or filtered figures have no tiles.
+    // Sorted metrics have no tiles.
     if !app.figures_are_grouped() {
         return Vec::new();
     }
@@ -100,7 +100,7 @@ fn lines(app: &App, width: u16, rows: u16) -> Vec<Line> {
     if let Some(detail) = app.answer.detail() {
         let (role, forms) = forms(app, detail);
         let most = if size == Size::Large { 2 } else { 1 };
-        // The longest form that fits, so that none ends in the middle.
+        // Use the longest form that fits, so that none is truncated.
         let all = forms.iter().map(|form| wrap(form, text_width));
         let wrapped = all.clone().find(|lines| lines.len() <= most).or_else(|| all.clone().next_back());
         let wrapped = wrapped.unwrap_or_default().into_iter().take(most);
@@ -124,7 +124,8 @@ fn lines(app: &App, width: u16, rows: u16) -> Vec<Line> {
     if size >= Size::Medium {
         lines.push(Line::Changes);
     }
-    // Held keys ask for the height of every scenario on their way: the evidence is looked up only when it is drawn.
+    // While a key is held, the height is computed for every scenario passed; the evidence is only looked up for
+    // drawing.
     if size == Size::Large && app.answer.detail().is_some() {
         lines.push(Line::Evidence);
     }
@@ -137,7 +138,7 @@ pub(super) fn height(app: &App, width: u16, rows: u16) -> u16 {
     u16::try_from(lines(app, width, rows).len()).unwrap_or(u16::MAX)
 }
 
-/// The item at a place inside the pane: a line that can be explained, or the figure of a tile.
+/// Returns the item at a position inside the pane: a line that can be explained, or the metric of a tile.
 #[must_use]
 pub(super) fn at(app: &App, inner: Rect, column: u16, row: u16) -> Option<(Option<Headline>, Option<&'static Metric>)> {
     let line = row.checked_sub(inner.y)?;
@@ -153,7 +154,8 @@ pub(super) fn at(app: &App, inner: Rect, column: u16, row: u16) -> Option<(Optio
     }
 }
 
-/// The columns of each tile with the gap behind it: as wide as its name, and the rest shared out evenly.
+/// Returns the area of each tile with the gap after it: as wide as its name, plus an equal share of the remaining
+/// space.
 fn tile_cells(inner: Rect, tiles: &[&Metric]) -> Vec<Rect> {
     let least = |metric: &Metric| u16::try_from(metric.label.width() + 1).unwrap_or(TILE).max(TILE - 1);
     let wanted: u16 = tiles.iter().map(|metric| least(metric)).sum();
@@ -197,7 +199,7 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, inner: Rect) -> u16 {
                 for (cell, metric) in cells.iter().zip(&tiles) {
                     let cell = Rect { y, width: cell.width.saturating_sub(1), ..*cell };
                     tile(app, canvas, cell, line, metric);
-                    // Only the name is highlighted, so that a step along the figures sends few bytes.
+                    // Only the name is highlighted, so that moving along the metrics sends few bytes.
                     if here == Some(*metric) && *line == Line::Names {
                         canvas.tint(Rect { x: cell.x - 1, width: cell.width + 1, ..cell }, selection);
                     }
@@ -208,7 +210,7 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, inner: Rect) -> u16 {
     u16::try_from(all.len()).unwrap_or(u16::MAX).min(inner.height)
 }
 
-/// Draws verdict and key figures in one line, for screens that show one pane at a time.
+/// Draws verdict and key metrics in one line, for screens that show one pane at a time.
 pub(in crate::tui) fn summary(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(detail) = app.answer.detail() else { return };
     let fits = detail.verdict.fits();
@@ -262,7 +264,7 @@ fn tile(app: &App, canvas: &mut Canvas<'_>, cell: Rect, line: &Line, metric: &'s
     }
 }
 
-/// A value with its unit, unless the label contains the unit: `tok/s/user` is in tok/s.
+/// Formats a value with its unit, unless the label contains the unit: `tok/s/user` is in tok/s.
 fn short(answer: &Answer, metric: &Metric) -> String {
     let shown = answer.shown(metric).unwrap_or_default();
     match shown.split_once(' ') {
@@ -271,7 +273,7 @@ fn short(answer: &Answer, metric: &Metric) -> String {
     }
 }
 
-/// The text of a line above the figures, and the figure whose equations explain it.
+/// Returns the text of a headline line, and the metric whose equations explain it.
 #[must_use]
 pub fn headline(app: &App, headline: Headline) -> Option<(String, Option<&'static Metric>)> {
     let detail = app.answer.detail()?;
@@ -295,7 +297,7 @@ pub fn headline(app: &App, headline: Headline) -> Option<(String, Option<&'stati
     Some((text, metric))
 }
 
-/// The information line for the selected line above the figures.
+/// Returns the information line for the selected line of the headline.
 #[must_use]
 pub fn about_headline(app: &App) -> String {
     let described = app.headline().and_then(|line| headline(app, line));
@@ -305,14 +307,14 @@ pub fn about_headline(app: &App) -> String {
     })
 }
 
-/// Whether it can run, and by how much.
+/// Describes whether the scenario can run, and with what margin.
 #[must_use]
 pub fn verdict(app: &App, detail: &Detail) -> (Role, String) {
     let (role, forms) = forms(app, detail);
     (role, forms.into_iter().next().unwrap_or_default())
 }
 
-/// The same, from all that is known to two or three words.
+/// Returns forms of the verdict, from the longest to one of two or three words.
 fn forms(app: &App, detail: &Detail) -> (Role, Vec<String>) {
     let memory = &detail.memory;
     match detail.verdict {
@@ -333,7 +335,8 @@ fn forms(app: &App, detail: &Detail) -> (Role, Vec<String>) {
     }
 }
 
-/// The color, sign and word of what fits: little free memory is as uncertain as the estimate of it.
+/// Returns the color, sign and word for a scenario that fits. A small amount of free memory is as uncertain as the
+/// estimate.
 fn standing(app: &App, detail: &Detail) -> (Role, &'static str, &'static str) {
     match detail.memory.is_tight() {
         true => (Role::Warn, "!", "fits tightly"),
@@ -341,7 +344,7 @@ fn standing(app: &App, detail: &Detail) -> (Role, &'static str, &'static str) {
     }
 }
 
-/// A negative verdict in two or three words.
+/// Describes a verdict in a few words.
 #[must_use]
 pub fn refusal(verdict: &Verdict) -> &'static str {
     match verdict {

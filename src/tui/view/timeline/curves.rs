@@ -1,4 +1,4 @@
-//! Curves: requests and latencies of a serving run, a training job at growing scale.
+//! Draws curves: requests and latencies of a serving run, and a training job at increasing scale.
 
 use ratatui::layout::Rect;
 
@@ -19,15 +19,15 @@ use atlas_report::chart::axis::Range;
 use atlas_sim::serving::output::Levels;
 use atlas_sim::serving::{Output as Served, RequestRecord};
 
-/// Points of a distribution's curve.
+/// Number of points of a distribution's curve.
 const POINTS: usize = 200;
 
-/// A curve's ticks.
+/// Returns the ticks of an axis.
 fn ticks(range: &Range) -> Vec<(f64, String)> {
     range.ticks().into_iter().map(|(value, label)| (range.share(value), label)).collect()
 }
 
-/// A legend above a plot: letters and names.
+/// Draws a legend above a plot: letters and names.
 fn names(canvas: &mut Canvas<'_>, area: Rect, names: &[&str]) {
     let mut x = area.x;
     for (index, name) in names.iter().enumerate() {
@@ -36,7 +36,7 @@ fn names(canvas: &mut Canvas<'_>, area: Rect, names: &[&str]) {
     }
 }
 
-/// Throughput of an accelerator against nodes, the events' and the closed form's.
+/// Draws throughput per accelerator over the number of nodes, simulated and analytical.
 pub(super) fn scale(scaling: &Scaling, canvas: &mut Canvas<'_>, area: Rect) -> bool {
     let nodes = Axis::log("nodes").range(scaling.points.iter().map(|point| point.0));
     let values = scaling.points.iter().flat_map(|point| [point.1, point.2]);
@@ -67,7 +67,7 @@ pub(super) fn scale(scaling: &Scaling, canvas: &mut Canvas<'_>, area: Rect) -> b
     let least = u16::try_from(scaling.points.len()).unwrap_or(8);
     let below = least.min(area.height / 3);
     let picture = Rect { y: area.y + 1, height: area.height.saturating_sub(2 + below), ..area };
-    // Without room for the chart its figures have all of it.
+    // If the chart does not fit, only its values are shown.
     let (below, charted) = if plot.fits(picture) { (below, true) } else { (least.min(area.height), false) };
     if charted {
         names(canvas, area, &["simulated", "closed form"]);
@@ -95,7 +95,7 @@ pub(super) fn scale(scaling: &Scaling, canvas: &mut Canvas<'_>, area: Rect) -> b
     true
 }
 
-/// Requests that run and wait over time, and the share of memory below.
+/// Draws running and waiting requests over time, and below them the fraction of the KV cache in use.
 pub(super) fn levels(answer: &Answer, served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
     let seconds = served.cell * served.timeline.len() as f64;
     let Some(time) = Axis::linear("time").range([0.0, seconds].into_iter()) else { return false };
@@ -172,23 +172,23 @@ pub(super) fn levels(answer: &Answer, served: &Served, canvas: &mut Canvas<'_>, 
     true
 }
 
-/// Reads a level.
+/// Accessor of a level.
 type Level = fn(&Levels) -> f64;
 
-/// An area in two, the upper one the taller.
+/// Splits an area into two, the upper one taller.
 fn halves(area: Rect) -> [Rect; 2] {
     let upper = area.height * 3 / 5;
     [Rect { height: upper, ..area }, Rect { y: area.y + upper, height: area.height - upper, ..area }]
 }
 
-/// Whose requests are counted: identical replicas are simulated once.
+/// Describes which requests are counted: identical replicas are simulated once.
 fn requests_of(answer: &Answer, served: &Served) -> String {
     let replicas = answer.scenario.as_ref().map_or(1.0, |scenario| f64::from(scenario.base.shape.dp));
     let simulated = served.timeline.iter().map(|levels| levels.replicas).fold(0.0, f64::max).round();
     if simulated < replicas { format!("requests of one of {replicas} replicas") } else { "requests".to_owned() }
 }
 
-/// Ticks of an axis of times, of which one is so many milliseconds, in one unit.
+/// Returns the ticks of a time axis, in one unit. `ms` is the unit of the values in ms.
 fn times(range: &Range, ms: f64) -> Vec<(f64, String)> {
     let ticks = range.ticks();
     let longest = ticks.iter().map(|(value, _)| value.abs()).fold(0.0, f64::max);
@@ -199,16 +199,16 @@ fn times(range: &Range, ms: f64) -> Vec<(f64, String)> {
     ticks.iter().map(|(value, _)| (range.share(*value), label(*value))).collect()
 }
 
-/// A latency: its name in full and in short, the knob of its limit, its value in a record, and the limit in ms.
+/// A latency: its long and short name, the knob of its limit, its value in a record, and the limit in ms.
 type Curve = (&'static str, &'static str, &'static str, fn(&RequestRecord) -> f64, Option<f64>);
 
-/// The figures of the closed form beside the three distributions.
+/// Metrics of the analytical model shown with the three distributions.
 const CLOSED: [&Metric; 3] = [MetricId::TtftMs.metric(), MetricId::TpotMs.metric(), MetricId::P50Ms.metric()];
 
-/// Fewest columns of a distribution with its figures below; in less the figures are a table below all of them.
+/// Minimum width of a distribution with its values below; if narrower, the values are in a table below all of them.
 const LEAST_COLUMNS: u16 = 30;
 
-/// The share of faster requests over time, with a line at the limit if there is one.
+/// Draws the cumulative distribution of each latency, with a line at the limit if there is one.
 pub(super) fn latencies(answer: &Answer, served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
     let Some(scenario) = &answer.scenario else { return false };
     let [ttft, tpot, e2e] = scenario.simulation(&scenario.base).slo_ms;
@@ -292,7 +292,7 @@ pub(super) fn latencies(answer: &Answer, served: &Served, canvas: &mut Canvas<'_
         for (y, (nth, [name, cells @ ..])) in (top..area.bottom()).zip(rows.iter().enumerate()) {
             let style = if nth == 0 { dim } else { text };
             canvas.text(area.x, y, 5, name, dim);
-            // Columns of ten, with room for the last heading.
+            // Columns of ten, with space for the last heading.
             for (place, cell) in (0u16..).zip(cells) {
                 let width = if place == 2 { 11 } else { 9 };
                 canvas.right(
@@ -308,5 +308,5 @@ pub(super) fn latencies(answer: &Answer, served: &Served, canvas: &mut Canvas<'_
     true
 }
 
-/// Lines of the table of latencies: a heading, and one each.
+/// Number of lines of the table of latencies: a heading, and one for each.
 const TABLE: u16 = 4;

@@ -1,4 +1,4 @@
-//! The operators of a pass, drawn if the zoom shows them.
+//! Draws the operators of a pass, if the zoom level shows them.
 
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
@@ -9,10 +9,10 @@ use crate::tui::timeline::Timeline;
 use atlas_sim::training::input::Inner;
 use atlas_sim::training::program::Action;
 
-/// Cells that the widest operator must have for a pass to be drawn as operators.
+/// Minimum width in cells of the widest operator for a pass to be drawn as operators.
 const LEAST: f64 = 4.0;
 
-/// The color of an operator: matrix multiplications, attention, others; recomputation has its own color.
+/// Returns the color of an operator: matrix multiplications, attention, others; recomputation has its own color.
 fn role(action: Action) -> Role {
     use atlas_perf::ops::{OpName, OpName as Name};
     let of = |name: OpName| match name {
@@ -55,7 +55,7 @@ pub(super) fn inside(timeline: &Timeline, number: u32, canvas: &mut Canvas<'_>, 
     true
 }
 
-/// The operator in the middle of the visible range.
+/// Returns the name of the operator in the middle of the visible range.
 pub(super) fn in_the_middle(timeline: &Timeline, number: u32) -> Option<&'static str> {
     let (from, to) = timeline.window;
     let middle = 0.5 * (from + to);
