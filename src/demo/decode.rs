@@ -1,4 +1,4 @@
-//! From YAML to a [`Demo`]: every complaint collected, each at its place.
+//! Decodes YAML into a [`Demo`]. All diagnostics are collected, each with its position.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Position, Severity, 
 use atlas_plan::knob::{Knob, KnobValues as _, ValueType};
 
 impl Demo {
-    /// Reads a script. Complaints go to `diagnostics`; `None` means that one of them is an error.
+    /// Decodes a script. Diagnostics are pushed to `diagnostics`; returns `None` if one of them is an error.
     #[must_use]
     pub fn read(file: &Arc<str>, text: &Text, diagnostics: &mut Diagnostics) -> Option<Demo> {
         let before = diagnostics.errors();
@@ -53,7 +53,7 @@ impl Demo {
     }
 }
 
-/// A list of names that must be there and hold at least one.
+/// Returns the list under `key`, which is required and must not be empty.
 fn names(fields: &mut Fields<'_>, key: &'static str) -> Option<Vec<Arc<str>>> {
     let listed = fields.texts(key);
     if listed.is_empty() {
@@ -63,7 +63,7 @@ fn names(fields: &mut Fields<'_>, key: &'static str) -> Option<Vec<Arc<str>>> {
     Some(listed.into_iter().map(Into::into).collect())
 }
 
-/// White space folded: narration is wrapped anew to the width of the screen.
+/// Folds white space, because narration is wrapped to the width of the screen.
 fn fold(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -79,7 +79,7 @@ impl Reader<'_> {
         self.diagnostics.push(Diagnostic { severity: Severity::Error, file, at, path: path.to_owned(), message, help });
     }
 
-    /// The items of a list; an error if it is not a list, or empty although it must not be.
+    /// Returns the items of a list, or reports an error and returns no items if `node` is not a list.
     fn items<'n>(&mut self, path: &str, node: &'n Node, of: &str) -> &'n [Node] {
         match node.items() {
             Some(items) => items,
@@ -212,7 +212,8 @@ impl Reader<'_> {
         names.iter().map(|name| self.knob(path, name, value.at)).collect()
     }
 
-    /// `set: {knob: value, …}`: one action a knob. What needs no profile is checked at once.
+    /// Decodes `set: {knob: value, …}` into one action per knob. Values that do not depend on the profile are validated
+    /// here.
     fn set(&mut self, path: &str, value: &Node, actions: &mut Vec<Action>) {
         let Some(entries) = value.entries().filter(|entries| !entries.is_empty()) else {
             let message = format!("found {}, expected knobs and their values, as in {{ tp: 4 }}", value.describe());

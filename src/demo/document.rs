@@ -1,4 +1,4 @@
-//! The report of a tour, as Markdown.
+//! Formats the report of a tour as Markdown.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use atlas_plan::record::at;
 use atlas_report::comparison::{Column, Comparison};
 use atlas_report::estimate::phases;
 
-/// What to know about every figure of the calibrated model, whatever the scenario.
+/// Caveats that apply to all metrics of the calibrated model, whatever the scenario.
 const CAVEATS: [&str; 5] = [
     "Tokens/s depend on neither the size of the model, nor its precision, nor the micro-batch; in training not on the \
      sequence length either.",
@@ -27,7 +27,7 @@ const CAVEATS: [&str; 5] = [
     "Use the figures to compare settings, not as absolute predictions.",
 ];
 
-/// Writes the report.
+/// Formats the report.
 pub(super) fn markdown(demo: &Demo, report: &HeadlessReport, now: Timestamp) -> String {
     let mut out = format!("# {}\n\n", inline(&demo.title));
     if let Some(description) = &demo.description {
@@ -53,7 +53,7 @@ fn verdict(passed: bool) -> &'static str {
     if passed { "passed" } else { "FAILED" }
 }
 
-/// Text in one line, with nothing that would open a cell or a heading.
+/// Returns the text on one line, with Markdown escaped.
 fn inline(text: &str) -> String {
     escape::markdown(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
@@ -98,7 +98,7 @@ fn side_by_side(out: &mut String, comparison: &Comparison) {
     }
 }
 
-/// Which target wins by what.
+/// Lists the best target by throughput, by cost and by p99 latency.
 fn best(out: &mut String, comparison: &Comparison) {
     out.push_str("\n## Best by\n\n");
     let lines = comparison.lines();

@@ -1,4 +1,4 @@
-//! Conditions on figures, as the steps of a tour write them.
+//! Conditions on metrics in the steps of a tour.
 //!
 //! ```text
 //! condition := term compare term | term "within" number "%" "of" term
@@ -9,10 +9,11 @@
 //! name      := a metric, or a knob that is a number
 //! ```
 //!
-//! A bare name is the figure on the stage; a target in front asks the same workload and knobs of that target;
-//! `baseline.` asks the baseline, and `baseline` alone asks it for the first figure of the condition. A phase in
-//! brackets asks one phase of the schedule. `==` means equal to one part in 10⁹. Names with other characters than
-//! letters, digits, `_` and `-` stand in double quotes.
+//! A name without a source is evaluated on the current scenario of the tour. With a target as the source, it is
+//! evaluated on that target with the same workload and knobs. `baseline.` evaluates it on the baseline, and `baseline`
+//! alone is the first metric or knob of the condition, evaluated on the baseline. A phase in brackets selects one phase
+//! of the schedule. `==` means equal to within one part in 10⁹. Names with characters other than letters, digits, `_`
+//! and `-` must be in double quotes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,31 +25,31 @@ use atlas_plan::knob::Knob;
 /// A condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expect {
-    /// As it was written.
+    /// Source text.
     pub text: Arc<str>,
-    /// Where it was written.
+    /// Position of the source text.
     pub at: Position,
-    /// What is looked at.
+    /// Left-hand side.
     pub left: Term,
-    /// What it must be.
+    /// Test that the left-hand side must pass.
     pub test: Test,
 }
 
-/// What a term must be.
+/// Test of the left-hand side of a condition.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Test {
-    /// So, compared with another term.
+    /// Comparison with another term.
     Compare(Comparison, Term),
-    /// Near another term.
+    /// Whether the value is close to that of another term.
     Within {
-        /// How near, percent of `of`.
+        /// Largest difference, in percent of `of`.
         percent: f64,
-        /// Near what.
+        /// Reference term.
         of: Term,
     },
 }
 
-/// How two terms compare.
+/// Comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// Below.
@@ -59,7 +60,7 @@ pub enum Comparison {
     Greater,
     /// Above or equal.
     AtLeast,
-    /// Equal to one part in 10⁹.
+    /// Equal to within one part in 10⁹.
     Equal,
 }
 
@@ -72,7 +73,7 @@ impl Comparison {
         ("==", Comparison::Equal),
     ];
 
-    /// Whether `left` and `right` compare so.
+    /// Whether the comparison of `left` with `right` is true.
     #[must_use]
     pub fn holds(self, left: f64, right: f64) -> bool {
         match self {
@@ -92,19 +93,19 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// Factors multiplied and divided, left to right.
+/// Factors multiplied and divided from left to right.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term {
-    /// As it was written.
+    /// Source text.
     pub text: String,
     /// The first factor.
     pub first: Factor,
-    /// The others.
+    /// The remaining factors, each with the operator before it.
     pub rest: Vec<(Operator, Factor)>,
 }
 
 impl Term {
-    /// The number, where the term is nothing else.
+    /// Returns the number if the term is a single number.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         match (&self.first, self.rest.is_empty()) {
@@ -113,7 +114,7 @@ impl Term {
         }
     }
 
-    /// The figure, where the term is nothing else.
+    /// Returns the figure if the term is a single figure.
     #[must_use]
     pub fn figure(&self) -> Option<&Figure> {
         match (&self.first, self.rest.is_empty()) {
@@ -131,7 +132,7 @@ impl Term {
     }
 }
 
-/// How a factor joins those before it.
+/// Operator between two factors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     /// `*`
@@ -140,32 +141,32 @@ pub enum Operator {
     Over,
 }
 
-/// A number or a figure.
+/// A factor of a term.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Factor {
-    /// As written.
+    /// A literal number.
     Number(f64),
-    /// Looked up when the condition is checked.
+    /// Evaluated when the condition is checked.
     Figure(Figure),
-    /// `baseline` alone, until the whole condition is read.
+    /// `baseline` alone. The parser replaces it once the whole condition is parsed.
     SameAtBaseline,
 }
 
-/// A figure of the stage, of another target, or of the baseline.
+/// A metric or knob of the current scenario, of another target, or of the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Whose.
+    /// Setup that it is evaluated on.
     pub source: Source,
-    /// Which.
+    /// Metric or knob.
     pub quantity: Quantity,
-    /// Of which phase; of the whole where unset.
+    /// Phase of the schedule; `None` for the whole workload.
     pub phase: Option<Arc<str>>,
 }
 
-/// Whose figure.
+/// Setup that a figure is evaluated on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// The scenario on the stage.
+    /// The current scenario of the tour.
     Stage,
     /// The same workload and knobs on another target.
     Target(Arc<str>),
@@ -173,20 +174,20 @@ pub enum Source {
     Baseline,
 }
 
-/// Which figure.
+/// Metric or knob that a figure refers to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Quantity {
     /// A metric of the estimate.
     Metric(&'static Metric),
-    /// A knob that is a number.
+    /// A numeric knob.
     Knob(Knob),
 }
 
-/// Why a text is no condition.
+/// Error of parsing a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// What was found and what was expected, and where.
+    /// What was found, what was expected, and where.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub help: Option<String>,
 }

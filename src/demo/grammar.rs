@@ -1,4 +1,4 @@
-//! From the text of a condition to an [`Expect`]: tokens, then one function a rule of the grammar.
+//! Parses the text of a condition into an [`Expect`]: a tokenizer, then one function per rule of the grammar.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ enum Token {
 
 const SIGNS: [&str; 12] = ["<=", ">=", "==", "<", ">", "=", "*", "/", "%", ".", "[", "]"];
 
-/// Reads one condition, written at `at`.
+/// Parses one condition; `at` is its position in the script.
 pub(super) fn read(text: &str, at: Position) -> Result<Expect, Problem> {
     Parser { text, tokens: tokens(text)?, next: 0 }.condition(at)
 }
 
 struct Parser<'t> {
     text: &'t str,
-    /// Tokens with the byte offset they begin at.
+    /// Tokens, each with its byte offset.
     tokens: Vec<(usize, Token)>,
     next: usize,
 }
@@ -240,7 +240,8 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Problem> {
     }
 }
 
-/// Bytes of the number `text` begins with: sign, digits, point, exponent.
+/// Length in bytes of the number at the start of `text`: sign, digits, decimal point and exponent. Letters and `_` are
+/// included so that a malformed number is one token.
 fn number_length(text: &str) -> usize {
     let mut before = ' ';
     let end = text.find(|c: char| {
@@ -253,7 +254,7 @@ fn number_length(text: &str) -> usize {
 }
 
 impl Expect {
-    /// Reads a condition that was written at `at`.
+    /// Parses a condition; `at` is its position in the script.
     pub fn read(text: &str, at: Position) -> Result<Expect, Problem> {
         read(text, at)
     }

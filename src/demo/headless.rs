@@ -1,5 +1,5 @@
-//! A tour without a player: every expectation checked, its scenario run and optimized on every target, records and a
-//! report written.
+//! Runs a tour without the interface: checks every expectation, runs and optimizes the scenario on every target, and
+//! writes records and a report.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,17 +20,17 @@ use atlas_plan::record::{Record, at};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::hill_climb::hill_climb;
 
-/// Directories of one second and name that are tried before giving up.
+/// Maximum number of directory names tried for the same second and tour.
 const DIRECTORIES: u32 = 1000;
 
 impl StepReport {
-    /// Whether every action could be done and every expectation holds.
+    /// Whether every action succeeded and every expectation holds.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.problems.is_empty() && self.outcomes.iter().all(|outcome| outcome.passed)
     }
 
-    /// What went wrong, a line each.
+    /// Errors and failed expectations, one line each.
     pub fn failures(&self) -> impl Iterator<Item = &str> {
         let failed = self.outcomes.iter().filter(|outcome| !outcome.passed).map(|outcome| outcome.text.as_str());
         self.problems.iter().map(String::as_str).chain(failed)
@@ -44,7 +44,7 @@ impl HeadlessReport {
         self.steps.iter().all(StepReport::passed) && self.runs.iter().all(|run| run.run.is_ok())
     }
 
-    /// Expectations that hold, and all of them.
+    /// Number of expectations that hold, and the total number.
     #[must_use]
     pub fn held(&self) -> (usize, usize) {
         let all = || self.steps.iter().flat_map(|step| &step.outcomes);
@@ -62,14 +62,14 @@ impl Run {
         Ok(Run { target, workload, profile, scenario, estimate, found })
     }
 
-    /// The knobs the search changed.
+    /// Returns the knobs that the search changed, with their new values.
     #[must_use]
     pub fn changed(&self) -> Overrides {
         let differs = |knob: &Knob| self.found.scenario.get(*knob) != self.scenario.get(*knob);
         sort::filled(Knob::all().filter(differs).map(|knob| (knob, self.found.scenario.get(knob))))
     }
 
-    /// Writes the records of before and after the search.
+    /// Writes the records from before and after the search.
     fn write(&self, dir: &Path) -> io::Result<[PathBuf; 2]> {
         let track = self.workload.track.as_deref().unwrap_or("parity");
         let record = |label, scenario, overrides, estimate| {
@@ -83,7 +83,7 @@ impl Run {
     }
 }
 
-/// What could not be written.
+/// Error of writing the directory or a file.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {deed} {}: {error}", path.display())]
 pub struct HeadlessError {
@@ -99,11 +99,11 @@ impl HeadlessError {
     }
 }
 
-/// Checks a tour, runs and optimizes its scenario on each of its targets, and writes everything below `out_root`, into
-/// a directory of its own named after `now` and the tour. `progress` is called whenever a target is done.
+/// Checks a tour, runs and optimizes its scenario on each of its targets, and writes the records and the report to a
+/// new directory below `out_root`, named after `now` and the tour. `progress` is called after each target.
 ///
 /// # Errors
-/// Where the directory or a file in it cannot be written. Expectations that fail are no error: they are in the answer.
+/// If the directory or a file in it cannot be written. Failed expectations are part of the returned report.
 pub fn run_headless(
     demo: &Demo,
     library: &Library,
@@ -131,7 +131,7 @@ pub fn run_headless(
     Ok(report)
 }
 
-/// Plays every step and checks what it expects.
+/// Applies the actions of every step and checks its expectations.
 #[must_use]
 pub fn check_steps(demo: &Demo, library: &Library) -> Vec<StepReport> {
     let mut stage = Stage::of(demo);
@@ -144,7 +144,7 @@ pub fn check_steps(demo: &Demo, library: &Library) -> Vec<StepReport> {
     steps.collect()
 }
 
-/// Makes `demo_<timestamp>_<name>`, with a number behind where that is taken: nothing that exists is ever written into.
+/// Creates `demo_<timestamp>_<name>`, with a numeric suffix if that exists. Never writes to an existing directory.
 fn own_directory(out_root: &Path, name: &str, now: Timestamp) -> io::Result<PathBuf> {
     std::fs::create_dir_all(out_root)?;
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' };

@@ -1,12 +1,12 @@
-//! Guided tours: scripts that are also tests.
+//! Guided tours. Their scripts also serve as tests.
 //!
-//! A script ([`script`]) is a YAML file of steps; each has narration, [`Action`]s that set the stage and conditions
-//! ([`expect`]) that the figures on it must meet. [`state`] plays a script without any screen, so that the
-//! terminal's player, `atlas demo --headless` and the tests agree about what a step shows. [`headless`] runs a
-//! script's scenario over its targets and writes records and a report.
+//! A script ([`script`]) is a YAML file of steps. Each step has narration, [`Action`]s that change the scenario or the
+//! view, and conditions ([`expect`]) on the resulting metrics. [`state`] applies a script without an interface; the
+//! tour in the terminal, `atlas demo --headless` and the tests share it, so they agree on the result of a step.
+//! [`headless`] runs the scenario of a script on its targets and writes records and a report.
 //!
-//! Layers, later over earlier by name: what ships in the binary, `demo/` of the user configuration directory,
-//! `demo/` of the working directory.
+//! Scripts are loaded from three places: the binary, `demo/` in the user configuration directory, and `demo/` in the
+//! working directory. A later script replaces an earlier one of the same name.
 
 mod decode;
 mod document;
@@ -34,13 +34,13 @@ use atlas_core::sort;
 use atlas_document::sources::read_text;
 use atlas_document::{Diagnostic, Diagnostics, Origin, Position, Severity};
 
-/// The scripts in effect.
+/// Loader of scripts.
 #[derive(Debug, Clone, Copy)]
 pub struct Demos;
 
 impl Demos {
-    /// Loads every script: the shipped ones, `demo/` under `config_dir`, `demo/` under `working_dir`. A script that
-    /// breaks is complained about; one of the same name from a layer below stays in effect.
+    /// Loads all scripts: the shipped ones, then `demo/` under `config_dir`, then `demo/` under `working_dir`. A script
+    /// with an error is reported and does not replace an earlier script of the same name.
     #[must_use]
     pub fn load(config_dir: Option<&Path>, working_dir: Option<&Path>) -> (Vec<Arc<Demo>>, Diagnostics) {
         let mut demos = Vec::new();
@@ -49,13 +49,13 @@ impl Demos {
             let label = format!("{}{}", Origin::BUILT_IN, document.path).into();
             lay_over(&mut demos, &label, &Text::Shipped(document), &mut problems);
         }
-        // The most useful first; those of a section of their own last.
+        // Sorted by `order`; scripts with a section come last.
         sort::by(&mut demos, |a, b| (a.section.is_some()).cmp(&b.section.is_some()).then(a.order.total_cmp(&b.order)));
         for dir in Demos::watched(config_dir, working_dir) {
             for path in scripts_in(&dir) {
                 let label: Arc<str> = path.display().to_string().into();
                 match read_text(&path).map(Text::from) {
-                    // A copy of what ships is what already exists.
+                    // An unmodified copy of a shipped script is already loaded.
                     Ok(Text::Shipped(_)) => {}
                     Ok(text) => lay_over(&mut demos, &label, &text, &mut problems),
                     Err(message) => problems.push(Diagnostic {
@@ -72,20 +72,20 @@ impl Demos {
         (demos, problems)
     }
 
-    /// The directories that scripts are read from, whether they exist or not: what to watch for changes.
+    /// Returns the directories that scripts are read from, whether or not they exist. These are the ones to watch for
+    /// changes.
     #[must_use]
     pub fn watched(config_dir: Option<&Path>, working_dir: Option<&Path>) -> Vec<PathBuf> {
         [config_dir, working_dir].into_iter().flatten().map(|dir| dir.join("demo")).collect()
     }
 }
 
-/// The scripts in effect for an interface that seldom plays one: where the user has none of their own, those that ship
-/// are decoded on first use.
+/// All scripts, loaded lazily: if the user has no scripts, the shipped ones are decoded on first use.
 #[derive(Debug, Clone, Default)]
 pub struct Tours(OnceLock<Vec<Arc<Demo>>>);
 
 impl Tours {
-    /// As [`Demos::load`].
+    /// Like [`Demos::load`], but defers decoding if there are only shipped scripts.
     #[must_use]
     pub fn load(config_dir: Option<&Path>, working_dir: Option<&Path>) -> (Tours, Diagnostics) {
         if Demos::watched(config_dir, working_dir).iter().all(|dir| scripts_in(dir).is_empty()) {
@@ -110,7 +110,7 @@ impl Deref for Tours {
     }
 }
 
-/// Decodes one script and puts it in the place of the one of its name, or behind all others.
+/// Decodes one script. It replaces the script of the same name, or is appended.
 fn lay_over(demos: &mut Vec<Arc<Demo>>, label: &Arc<str>, text: &Text, problems: &mut Diagnostics) {
     let Some(demo) = Demo::read(label, text, problems) else { return };
     match demos.iter_mut().find(|known| known.name == demo.name) {
@@ -119,7 +119,7 @@ fn lay_over(demos: &mut Vec<Arc<Demo>>, label: &Arc<str>, text: &Text, problems:
     }
 }
 
-/// YAML files of a directory in order of their names; hidden ones are an editor's business.
+/// Returns the YAML files of a directory, sorted by path. Hidden files are skipped: editors create them.
 fn scripts_in(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let yaml = |path: &PathBuf| {

@@ -1,16 +1,17 @@
-//! Live figures in what a tour says: `{tpot_ms}` is the figure on the screen, `{change tpot_ms}` how much less or more it
-//! is than the baseline's. What is said can so never contradict what is shown.
+//! Metrics in the narration of a tour: `{tpot_ms}` is replaced by the value on the screen, and `{change tpot_ms}` by
+//! the relative difference from the baseline. The narration therefore always agrees with the screen.
 
 use atlas_plan::estimate::Metric;
 use atlas_plan::search::figure;
 
-/// The names in braces that no figure has.
+/// Returns the names in braces that are not names of metrics.
 #[must_use]
 pub fn unknown(text: &str) -> Vec<&str> {
     pieces(text).filter_map(|piece| piece.err()).filter(|name| metric(name).is_none()).collect()
 }
 
-/// The text with its figures; `now` and `before` give the values on the screen and of the baseline.
+/// Replaces the names in braces by values. `now` and `before` return the value of a metric on the screen and in the
+/// baseline.
 pub fn described(
     text: &str,
     now: impl Fn(&'static Metric) -> Option<f64>,
@@ -45,7 +46,7 @@ fn shown(
     Some(format!("{:.0} % {}", percent.abs(), if percent < 0.0 { "less" } else { "more" }))
 }
 
-/// Plain text, and names in braces as errors.
+/// Splits the text into plain text (`Ok`) and names in braces (`Err`).
 fn pieces(text: &str) -> impl Iterator<Item = Result<&str, &str>> {
     text.split('{')
         .enumerate()

@@ -1,4 +1,4 @@
-//! What a tour without a player came to.
+//! Report of a tour that was run without the interface.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,31 +9,31 @@ use atlas_plan::estimate::Estimate;
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::hill_climb::Found;
 
-/// What a tour came to.
+/// Report of a tour.
 #[derive(Debug, Clone)]
 pub struct HeadlessReport {
-    /// The directory with the records and the report.
+    /// Directory of the records and the report.
     pub dir: PathBuf,
-    /// Its steps.
+    /// Report of each step.
     pub steps: Vec<StepReport>,
-    /// Its scenario on each of its targets.
+    /// Result of the scenario on each target.
     pub runs: Vec<TargetReport>,
     /// The records and, last, the report; `last_run.json` is a copy of the last record.
     pub files: Vec<PathBuf>,
 }
 
-/// How a step came out.
+/// Report of a step.
 #[derive(Debug, Clone)]
 pub struct StepReport {
     /// Its heading.
     pub title: String,
-    /// Actions that could not be done, and why.
+    /// Error messages of failed actions.
     pub problems: Vec<String>,
-    /// Its expectations.
+    /// Results of its expectations.
     pub outcomes: Vec<Outcome>,
 }
 
-/// The scenario on one target.
+/// Result of the scenario on one target.
 #[derive(Debug, Clone)]
 pub struct TargetReport {
     /// The target's name.
@@ -42,7 +42,7 @@ pub struct TargetReport {
     pub run: Result<Run, String>,
 }
 
-/// The scenario on one target, before and after the search.
+/// The scenario on one target before and after the search.
 #[derive(Debug, Clone)]
 pub struct Run {
     /// The target.
@@ -51,10 +51,10 @@ pub struct Run {
     pub workload: Arc<Workload>,
     /// The profile in effect.
     pub profile: Option<Arc<Profile>>,
-    /// The scenario as the files have it.
+    /// Scenario without overrides.
     pub scenario: Scenario,
     /// Its estimate.
     pub estimate: Estimate,
-    /// What the search found; its figures leave the schedule out.
+    /// Result of the search. Its estimate ignores the schedule.
     pub found: Found,
 }

@@ -1,4 +1,4 @@
-//! The document of a tour: what is said, done and expected, step by step.
+//! Decoded script of a tour: narration, actions and expectations of each step.
 
 use crate::tui::panels::state::Panel;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::expect::Expect;
 use atlas_document::{Origin, Position};
 use atlas_plan::knob::Knob;
 
-/// The latency bound of the optimizer where a script states none, ms: the predecessor system's default.
+/// Default upper bound on p99 latency for the optimizer, in ms. This is the default of the predecessor system.
 pub const SLA_P99_MS: f64 = 100.0;
 
 /// A guided tour.
@@ -15,119 +15,119 @@ pub const SLA_P99_MS: f64 = 100.0;
 pub struct Demo {
     /// Unique name.
     pub name: Arc<str>,
-    /// Its title on screens and reports.
+    /// Title on the screen and in reports.
     pub title: String,
-    /// What it teaches.
+    /// Description of the tour.
     pub description: Option<String>,
-    /// Its place among the tours that ship: the smaller the earlier.
+    /// Sort key among the shipped tours, in ascending order.
     pub order: f64,
-    /// The heading of the tours that stand behind all others, where it is one of those.
+    /// Heading under which the tour is listed. Tours with a section come after all others.
     pub section: Option<String>,
-    /// Whether it is played on the user's own target and workload. Without own files, on those below.
+    /// Whether the tour uses the user's own target and workload. `targets` and `workload` are used if there are none.
     pub own_files: bool,
-    /// The targets its scenario is run over; the first one is on the stage when it begins.
+    /// Targets that the scenario is run on. The first one is selected when the tour starts.
     pub targets: Vec<Arc<str>>,
     /// The workload of its scenario.
     pub workload: Arc<str>,
-    /// Highest p99 the optimizer may choose, ms.
+    /// Upper bound on p99 latency for the optimizer, in ms.
     pub sla_p99_ms: f64,
     /// Its steps, at least one.
     pub steps: Vec<Step>,
-    /// Where it was written.
+    /// File and position of the script.
     pub origin: Origin,
 }
 
 /// One step of a tour.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// Its heading.
+    /// Heading of the step.
     pub title: String,
-    /// The narration, white space folded.
+    /// Narration, with white space folded.
     pub say: String,
-    /// What is done, in order, before it is shown.
+    /// Actions, applied in order before the step is shown.
     pub actions: Vec<Action>,
-    /// What must hold then.
+    /// Conditions that must hold after the actions.
     pub expects: Vec<Expect>,
-    /// Where it was written.
+    /// Position in the script.
     pub at: Position,
 }
 
-/// Something a step does to the stage.
+/// Action of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Puts a target on the stage; knobs that were changed stay changed.
+    /// Selects a target. Changed knobs stay changed.
     SelectTarget(Arc<str>),
-    /// Puts a workload on the stage; knobs that were changed stay changed.
+    /// Selects a workload. Changed knobs stay changed.
     SelectWorkload(Arc<str>),
-    /// Sets a knob. The text is parsed when it is played, since the profile says which fabrics there are.
+    /// Sets a knob. The text is parsed when the action is applied, because the valid fabrics depend on the profile.
     Set(Knob, String),
-    /// Turns knobs back to the files' values.
+    /// Resets knobs to the values from the files.
     Reset(Reset),
-    /// Shows a screen; `Help` lies over the one that is shown, every other view closes it.
+    /// Shows a screen. `Help` is an overlay; any other view closes it.
     View(View),
     /// Marks targets for the comparison.
     Mark(Vec<Arc<str>>),
-    /// Takes marks away.
+    /// Unmarks targets.
     Unmark(Vec<Arc<str>>),
-    /// Makes what is on the stage the baseline.
+    /// Makes the current scenario the baseline.
     SetBaseline,
-    /// Makes the files' values the baseline again.
+    /// Resets the baseline to the values from the files.
     ClearBaseline,
-    /// Moves to a pane of the main screen.
+    /// Focuses a pane of the main screen.
     Focus(Pane),
 }
 
-/// Which knobs go back.
+/// Knobs to reset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reset {
-    /// All of them.
+    /// All knobs.
     All,
-    /// These.
+    /// The listed knobs.
     Knobs(Vec<Knob>),
 }
 
 /// A screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum View {
-    /// The panes.
+    /// The main screen with its panes.
     #[default]
     Main,
-    /// Every target at its best under the same constraints.
+    /// Best layout of each target under the same constraints.
     Race,
-    /// Targets side by side, with the same knobs.
+    /// Targets side by side with the same knobs.
     Compare,
-    /// Where time and memory go.
+    /// Breakdown of time and memory.
     Breakdown,
-    /// A figure over one or two knobs.
+    /// A metric as a function of one or two knobs.
     Sweep,
-    /// The best compromises between two figures.
+    /// Pareto frontier of two metrics.
     Frontier,
-    /// Which knob and which hardware number matter most.
+    /// Sensitivity to knobs and hardware parameters.
     Sensitivity,
-    /// The best knobs for a goal under constraints.
+    /// Best knobs for an objective under constraints.
     Optimum,
-    /// What happens when, as it was simulated.
+    /// Timeline of the simulation.
     Timeline,
-    /// What would make it better.
+    /// Recommended changes.
     Advice,
-    /// Where a figure comes from.
+    /// Derivation of a metric.
     Explain,
     /// The schedule, phase by phase.
     Schedule,
-    /// Complaints about the files.
+    /// Diagnostics about the files.
     Problems,
-    /// How the scenario differs from another tab's, or from the baseline.
+    /// Differences between the scenario and another tab or the baseline.
     Diff,
-    /// Measured rows alongside predictions.
+    /// Measurements alongside predictions.
     Measurements,
-    /// A job, the history, or files.
+    /// A panel, such as the job, the history or the launch files.
     Panel(Panel),
-    /// All keys.
+    /// List of all keys.
     Help,
 }
 
 impl View {
-    /// All of them by the names scripts use.
+    /// All views that scripts can name.
     pub const NAMES: [(&'static str, View); 16] = [
         ("main", View::Main),
         ("race", View::Race),
@@ -147,10 +147,10 @@ impl View {
         ("help", View::Help),
     ];
 
-    /// The name of the one view that scripts, which have a single scenario, do not know.
+    /// Name of [`View::Diff`]. Scripts cannot show this view because they have a single scenario.
     const DIFF: &'static str = "diff";
 
-    /// The view of that name.
+    /// Returns the view called `name`.
     #[must_use]
     pub fn named(name: &str) -> Option<View> {
         let known = View::NAMES.iter().find(|(known, _)| *known == name).map(|(_, view)| *view);
@@ -158,7 +158,7 @@ impl View {
         known.or_else(|| (name == View::DIFF).then_some(View::Diff)).or_else(panel)
     }
 
-    /// Its name, in scripts and elsewhere.
+    /// Name in scripts and sessions.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -173,19 +173,19 @@ impl View {
 /// A pane of the main screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Pane {
-    /// What one can rent or own.
+    /// Targets.
     #[default]
     Targets,
-    /// What it is to do.
+    /// Workloads.
     Workloads,
-    /// What can be changed.
+    /// Knobs.
     Knobs,
-    /// What comes out.
+    /// Metrics of the estimate.
     Results,
 }
 
 impl Pane {
-    /// All of them by the names scripts use.
+    /// All panes by their names in scripts.
     pub const NAMES: [(&'static str, Pane); 4] = [
         ("targets", Pane::Targets),
         ("workloads", Pane::Workloads),

@@ -1,4 +1,4 @@
-//! Playing a script without a screen.
+//! Applies a script without an interface.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,25 +13,25 @@ use atlas_plan::estimate::{Estimate, Queue};
 use atlas_plan::knob::{KnobError, KnobValues as _, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario, ScenarioError};
 
-/// What makes a scenario: names and changed knobs.
+/// Input of a scenario: names of the target and the workload, and changed knobs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Setup {
     /// Name of the target.
     pub target: Arc<str>,
     /// Name of the workload.
     pub workload: Arc<str>,
-    /// Knobs changed from the files' values.
+    /// Knobs that differ from the values in the files.
     pub overrides: Overrides,
 }
 
-/// What a tour has set up so far.
+/// State of a tour after the actions applied so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Stage {
-    /// The scenario on the stage.
+    /// Current scenario.
     pub setup: Setup,
     /// Targets marked for the comparison.
     pub marks: BTreeSet<Arc<str>>,
-    /// What deltas are against; the files' values of the same target and workload where unset.
+    /// Baseline that differences refer to. If `None`, the values from the files for the same target and workload.
     pub baseline: Option<Setup>,
     /// The screen shown.
     pub view: View,
@@ -39,13 +39,13 @@ pub struct Stage {
     pub focus: Pane,
 }
 
-/// Why an action cannot be done or a figure cannot be had.
+/// Error of an action or of evaluating a figure.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DemoError {
-    /// A target, workload or profile that is not there.
+    /// A target, workload or profile does not exist.
     #[error("{0}")]
     Missing(String),
-    /// A knob was refused.
+    /// A knob has an invalid name or value.
     #[error(transparent)]
     Knob(#[from] KnobError),
     /// The scenario cannot be resolved.
@@ -58,7 +58,7 @@ pub enum DemoError {
         workload: Arc<str>,
         /// The phase requested.
         phase: Arc<str>,
-        /// The phases there are.
+        /// The phases that exist.
         known: String,
     },
     /// The metric does not apply to the scenario.
@@ -71,16 +71,16 @@ pub enum DemoError {
     },
 }
 
-/// How a condition came out.
+/// Result of checking a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// Whether it holds.
     pub passed: bool,
-    /// What was compared: `tokens_per_sec 2642 tok/s > 2000`.
+    /// The comparison with its values, such as `tokens_per_sec 2642 tok/s > 2000`.
     pub text: String,
 }
 
-/// A setup looked up and answered.
+/// The scenario of a setup and its estimate.
 struct Answer {
     workload: Arc<Workload>,
     scenario: Scenario,
@@ -102,7 +102,7 @@ impl Setup {
 }
 
 impl Stage {
-    /// The stage a tour begins on: its first target, its workload, the files' values.
+    /// Returns the state before the first step: the first target and the workload of the tour, without overrides.
     #[must_use]
     pub fn of(demo: &Demo) -> Stage {
         let target = demo.targets.first().cloned().unwrap_or_default();
@@ -110,8 +110,8 @@ impl Stage {
         Stage { setup, ..Stage::default() }
     }
 
-    /// The stage after step `step` (from 0), played from the start: how a player goes anywhere, back included.
-    /// Actions that fail are skipped and described.
+    /// Returns the state after step `step` (zero-based), replayed from the start. The interface uses it to move in
+    /// either direction. Failed actions are skipped and their errors returned.
     #[must_use]
     pub fn at_step(demo: &Demo, step: usize, library: &Library) -> (Stage, Vec<DemoError>) {
         let mut stage = Stage::of(demo);
@@ -124,7 +124,7 @@ impl Stage {
         (stage, errors)
     }
 
-    /// Does one action. Where it fails the stage is as it was.
+    /// Applies one action. If it fails, the state is unchanged.
     pub fn apply(&mut self, action: &Action, library: &Library) -> Result<(), DemoError> {
         match action {
             Action::SelectTarget(name) => self.setup.target = existing_target(library, name)?,
@@ -135,7 +135,7 @@ impl Stage {
             Action::Set(knob, text) => {
                 let parts = self.setup.look_up(library)?;
                 let setting = knob.parse(text, parts.fabrics())?;
-                // A value the files have anyway is not changed.
+                // A value equal to that of the files is not an override.
                 if Scenario::from_files(&parts).get(*knob) == setting {
                     self.setup.overrides.remove(knob);
                 } else {
@@ -157,7 +157,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The setup a figure is asked of.
+    /// Returns the setup that a figure is evaluated on.
     fn source(&self, source: &Source) -> Setup {
         match source {
             Source::Stage => self.setup.clone(),
@@ -191,7 +191,7 @@ impl Stage {
         match factor {
             Factor::Number(value) => Ok(*value),
             Factor::Figure(figure) => self.figure(figure, library),
-            // The parser has put a figure in its place.
+            // The parser replaces this by a figure.
             Factor::SameAtBaseline => Ok(f64::NAN),
         }
     }
@@ -214,7 +214,7 @@ fn existing_target(library: &Library, name: &str) -> Result<Arc<str>, DemoError>
 }
 
 impl Answer {
-    /// One phase as an answer of its own: its figures, its queue, and what they cost.
+    /// Returns the answer for one phase: its metrics, queue and cost.
     fn phase(mut self, name: &Arc<str>) -> Result<Answer, DemoError> {
         let index = self.workload.phases.iter().position(|phase| phase.name == *name);
         let shape = index.and_then(|index| self.workload.phases.get(index)).map(|phase| phase.shape);
@@ -225,7 +225,7 @@ impl Answer {
                 if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) };
             return Err(DemoError::Phase { workload: Arc::clone(&self.workload.name), phase: Arc::clone(name), known });
         };
-        // Knobs of the phase are those its overrides pin.
+        // The phase may override some of these knobs.
         self.scenario.base.shape =
             self.scenario.phases.get(index.unwrap_or_default()).map_or(shape, |phase| phase.shape);
         let queue = figures.queue.unwrap_or(Queue { latency: figures.latency, ..Queue::default() });
@@ -244,7 +244,7 @@ impl Answer {
     }
 }
 
-/// Checks one condition on the stage. A figure that cannot be had is a condition that does not hold, and why.
+/// Checks one condition. If a figure cannot be evaluated, the condition fails and the text states why.
 #[must_use]
 pub fn check(expect: &Expect, stage: &Stage, library: &Library) -> Outcome {
     let (right, sign) = match &expect.test {
@@ -256,7 +256,7 @@ pub fn check(expect: &Expect, stage: &Stage, library: &Library) -> Outcome {
         Ok(values) => values,
         Err(error) => return Outcome { passed: false, text: format!("{}: {error}", expect.text) },
     };
-    // What was divided by nothing is no figure, and nothing can be said of it.
+    // Division by zero yields a value that is not finite, and the condition fails.
     let passed = match &expect.test {
         _ if !(left_value.is_finite() && right_value.is_finite()) => false,
         Test::Compare(comparison, _) => comparison.holds(left_value, right_value),
@@ -271,7 +271,7 @@ pub fn check(expect: &Expect, stage: &Stage, library: &Library) -> Outcome {
     }
 }
 
-/// A term with its value; a number is its own name.
+/// Formats a term with its value. A number is shown as written.
 fn described(term: &Term, value: f64) -> String {
     if term.number().is_some() {
         return term.text.clone();
