@@ -1,4 +1,4 @@
-//! Knobs: the fields of [`atlas_core::field`] as values that users type, step through and lay over files.
+//! Parsing and stepping of knob values. The knobs themselves are defined in [`atlas_core::field`].
 
 use atlas_core::math;
 use std::collections::BTreeMap;
@@ -12,27 +12,30 @@ use atlas_core::plan::{Preset, canonical};
 use atlas_document::decode::nearest;
 use atlas_document::{Node, Value};
 
-/// Values of knobs, read from text and documents.
+/// Parses and steps values of knobs.
 pub trait KnobValues: Sized {
-    /// The knob of that name or alias; hyphens count as underscores.
+    /// Returns the knob with a name or alias; hyphens count as underscores.
     ///
     /// # Errors
-    /// No knob has that name; the nearest one that does.
+    ///
+    /// [`KnobError::Unknown`], with the nearest known name if there is one.
     fn named(name: &str) -> Result<Self, KnobError>;
 
-    /// Reads a value as a user types it. `fabrics` are those the profile knows.
+    /// Parses a value as typed by a user. `fabrics` are the fabrics of the profile.
     ///
     /// # Errors
-    /// What the knob takes instead.
+    ///
+    /// [`KnobError::Value`], with the values that the knob accepts.
     fn parse(self, text: &str, fabrics: &[(Arc<str>, f64)]) -> Result<Setting, KnobError>;
 
-    /// Reads a value from a document: a batch line, a record. Text is read as a user types it.
+    /// Reads a value from a document, such as a line of a batch file or a record. Text is parsed like user input.
     ///
     /// # Errors
-    /// What the knob takes instead.
+    ///
+    /// [`KnobError::Value`], with the values that the knob accepts.
     fn read(self, value: &Node, fabrics: &[(Arc<str>, f64)]) -> Result<Setting, KnobError>;
 
-    /// The next value up (`by > 0`) or down, `by.abs()` steps away; stays at the ends.
+    /// Returns the value `by.abs()` steps up (`by > 0`) or down from `from`, clamped to the range of the knob.
     #[must_use]
     fn step(self, from: &Setting, by: i32, fabrics: &[(Arc<str>, f64)]) -> Setting;
 }
@@ -79,7 +82,7 @@ impl KnobValues for Knob {
                     .ok_or_else(|| refuse(format!("one of {}", names())))
             }
             ValueType::Software => match Software::parse(text) {
-                // The release stays open where none is stated.
+                // A specification without a release stays without one.
                 Ok(found) if found.caveat == Some(Caveat::Newest) => {
                     Ok(Setting::Choice(found.family.id.as_str().into()))
                 }
@@ -102,7 +105,7 @@ impl KnobValues for Knob {
             (_, ValueType::Number { bounds, .. }) if value.number().is_some_and(|number| bounds.allow(number)) => {
                 Ok(Setting::Number(value.number().unwrap_or_default()))
             }
-            // Anything else a knob may still understand as text (1 for a toggle) or refuses in its own words.
+            // `parse` accepts other types too (1 for a toggle), or returns the error for this knob.
             _ => self.parse(&value.describe(), fabrics),
         }
     }
@@ -128,7 +131,7 @@ impl KnobValues for Knob {
                         Step::Double => previous_power_of_two(value),
                     };
                 }
-                // Multiples of 0.05 and the like carry binary dust; six decimals are finer than any step.
+                // Remove the binary rounding error of multiples of 0.05 etc.; six decimals are finer than any step.
                 Setting::Number(((value * 1e6).round() / 1e6).clamp(bounds.min, bounds.max))
             }
             (ValueType::Seed, Setting::Seed(now)) => Setting::Seed(now.saturating_add(i128::from(by))),
@@ -137,7 +140,7 @@ impl KnobValues for Knob {
     }
 }
 
-/// The release `by` steps later (or earlier) of the same software; stays at the ends.
+/// Returns the release `by` steps later (or earlier, if negative) of the same software, clamped to the first and last.
 fn neighboring_release(now: &Arc<str>, by: i32) -> Arc<str> {
     let Ok(found) = Software::parse(now) else { return Arc::clone(now) };
     let Some(index) = found.release else { return Arc::clone(now) };
@@ -169,7 +172,7 @@ fn previous_power_of_two(value: f64) -> f64 {
     if value <= 1.0 { 0.0 } else { math::exp2(math::log2(value).ceil() - 1.0) }
 }
 
-/// A number without the unit of its knob: `48` of `$48`, `48 $/h` or `48/h` dollars an hour.
+/// Strips the unit of a knob from a number: `48` for `$48`, `48 $/h` or `48/h` if the unit is dollars per hour.
 fn bare<'t>(text: &'t str, unit: &str) -> &'t str {
     let text = text.strip_suffix(unit).filter(|_| !unit.is_empty()).unwrap_or(text).trim_end();
     match unit.strip_prefix('$') {
@@ -181,7 +184,7 @@ fn bare<'t>(text: &'t str, unit: &str) -> &'t str {
     }
 }
 
-/// Numbers as people type them: `8192`, `8k`, `1.5M`, `15T` tokens, `1_000`, `0.12`.
+/// Parses a number with an optional SI-style suffix and separators: `8192`, `8k`, `1.5M`, `15T`, `1_000`, `0.12`.
 fn parse_number(text: &str) -> Option<f64> {
     let clean = text.replace('_', "");
     let (digits, scale) = match clean.char_indices().next_back() {
@@ -191,23 +194,23 @@ fn parse_number(text: &str) -> Option<f64> {
         Some((at, 'T')) => (clean.get(..at)?, 1e12),
         _ => (clean.as_str(), 1.0),
     };
-    // `inf` and `nan` are numbers to Rust, not to a user.
+    // Rust parses `inf` and `nan` as numbers.
     if !digits.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+')) {
         return None;
     }
     digits.parse::<f64>().ok().map(|value| value * scale).filter(|value| value.is_finite())
 }
 
-/// The value of a knob.
+/// Value of a knob.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Setting {
     /// On or off.
     Toggle(bool),
-    /// A number.
+    /// Numeric value.
     Number(f64),
-    /// A word.
+    /// Name of one of the choices.
     Choice(Arc<str>),
-    /// A seed.
+    /// Random seed.
     Seed(i128),
 }
 
@@ -226,22 +229,22 @@ impl fmt::Display for Setting {
 /// Why a knob cannot be set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KnobError {
-    /// No knob has that name.
+    /// No knob has this name.
     #[error("no knob `{found}`{}", instead(found, *near))]
     Unknown {
-        /// The name given.
+        /// The given name.
         found: String,
-        /// A name that is nearly it.
+        /// The nearest known name, if one is close.
         near: Option<&'static str>,
     },
-    /// The value is not one the knob takes.
+    /// The knob does not accept the value.
     #[error("{knob}: found \"{found}\", expected {expected}")]
     Value {
-        /// The knob.
+        /// Name of the knob.
         knob: &'static str,
-        /// The value given.
+        /// The given value.
         found: String,
-        /// What it takes.
+        /// Description of the accepted values.
         expected: String,
     },
     /// `--set` without `=`.
@@ -249,7 +252,7 @@ pub enum KnobError {
     Assignment(String),
 }
 
-/// What to write instead of a name that no knob has.
+/// Suffix of the error message for an unknown knob name: a hint or the nearest name.
 fn instead(found: &str, near: Option<&str>) -> String {
     match near {
         _ if found.trim().eq_ignore_ascii_case("model") => {
@@ -260,10 +263,10 @@ fn instead(found: &str, near: Option<&str>) -> String {
     }
 }
 
-/// Knobs the user has changed, over what the files say.
+/// Knobs that the user has changed; they take precedence over the files.
 pub type Overrides = BTreeMap<Knob, Setting>;
 
-/// Splits `knob=value`, as `--set` and demos write it. The value is parsed later, when the profile is known.
+/// Splits `knob=value`, the format of `--set` and demos. The value is parsed later, when the profile is available.
 pub fn assignment(text: &str) -> Result<(Knob, String), KnobError> {
     let (name, value) = text.split_once('=').ok_or_else(|| KnobError::Assignment(text.to_owned()))?;
     Ok((Knob::named(name)?, value.trim().to_owned()))

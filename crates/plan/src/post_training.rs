@@ -1,12 +1,14 @@
-//! Post-training steps that are more than an optimizer step: reinforcement learning and preference optimization, composed
-//! of a training scenario and a serving scenario of the same model on the same target.
+//! Estimates of post-training steps that consist of more than an optimizer step (reinforcement learning and preference
+//! optimization), composed of a training scenario and a serving scenario of the same model on the same target.
 //!
-//! * rollout: the serving engine, all requests queued at once, with the group of a prompt sharing its prefix
-//! * scoring: prefill of the serving engine, once for each frozen model (reference, reward)
+//! * rollout: estimated by the serving engine, with all requests queued at the start; the samples of a prompt share its
+//!   prefix
+//! * scoring: a prefill pass by the serving engine for each frozen model (reference, reward)
 //! * training: as many optimizer steps as the sequences fill
-//! * sync: weights gathered from the trainers, and sent over the network where rollouts have nodes of their own
+//! * sync: all-gather of the weights on the trainers, plus a transfer over the network if rollouts have dedicated nodes
 //!
-//! Where both share all nodes, one waits for the other and its states are in host memory meanwhile; that move is left out.
+//! If training and rollout share all nodes, they alternate, and the state of the idle one is in host memory; the time
+//! to move it is not modeled.
 
 use crate::engine::answer::{throttle, training};
 use crate::engine::estimate;
@@ -18,104 +20,104 @@ use atlas_core::count::Count;
 use atlas_core::plan::LoadKind;
 use atlas_perf::collective::{Fabric, Group, all_gather, point_to_point};
 
-/// What a step consists of.
+/// Composition of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepOptions {
-    /// Prompts of a step; pairs of answers under preference optimization.
+    /// Prompts per step; pairs of answers in preference optimization.
     pub prompts: Count,
-    /// Answers that are sampled for each prompt; `None`: the answers are data, two for each prompt.
+    /// Answers sampled per prompt. `None`: the answers are given by the data set, two per prompt.
     pub samples: Option<Count>,
-    /// Frozen models of the same size that read every answer: a reference, a reward model.
+    /// Frozen models of the same size that process every answer: a reference model, a reward model.
     pub scorers: Count,
-    /// Nodes that only roll out; `None`: all nodes alternate between both.
+    /// Nodes dedicated to rollouts. `None`: all nodes alternate between rollout and training.
     pub rollout_nodes: Option<Count>,
-    /// Rollouts of the next step run alongside this step's training, one step behind.
+    /// Whether rollouts of the next step run concurrently with the training of this step (one step off-policy).
     pub asynchronous: bool,
 }
 
-/// A step, in seconds that sum to it.
+/// Times and cost of a step. All times are in seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// Answers.
+    /// Number of answers.
     pub sequences: f64,
-    /// Optimizer steps that they fill.
+    /// Number of optimizer steps.
     pub updates: f64,
-    /// Generating the answers.
+    /// Time to generate the answers.
     pub rollout: f64,
-    /// Of that, the time in which accelerators that have finished wait for the longest answers.
+    /// Part of `rollout` in which accelerators idle while the longest answers finish.
     pub tail: f64,
-    /// Reading them by the frozen models.
+    /// Time of the frozen models to process the answers.
     pub scoring: f64,
-    /// Optimizer steps.
+    /// Time of the optimizer steps.
     pub training: f64,
-    /// Bringing new weights to the rollouts.
+    /// Time to transfer the new weights to the rollout replicas.
     pub sync: f64,
-    /// The whole step; less than the sum where rollouts run alongside training.
+    /// Time of the whole step; less than the sum of the parts if rollouts run concurrently with training.
     pub seconds: f64,
-    /// Share of all accelerators' time in which they wait for another pool, for the longest answers or for weights.
+    /// Share of the total accelerator time spent waiting for the other pool, for the longest answers or for weights.
     pub idle: f64,
-    /// What the step costs, USD.
+    /// Cost of the step, USD.
     pub usd: f64,
-    /// Nodes that train and nodes that roll out; all of them twice where they do both.
+    /// Nodes for training and nodes for rollouts; both are all nodes if they alternate.
     pub nodes: [Count; 2],
-    /// Tokens of prompts and answers that are trained on.
+    /// Tokens of prompts and answers in the training data of the step.
     pub tokens: f64,
 }
 
 impl Step {
-    /// Its parts with their names, in order.
+    /// Parts of the step with their names, in order.
     #[must_use]
     pub fn parts(&self) -> [(&'static str, f64); 4] {
         [("rollout", self.rollout), ("scoring", self.scoring), ("training", self.training), ("weight sync", self.sync)]
     }
 }
 
-/// Why there is no step.
+/// Reason why a step cannot be estimated.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// A scenario that cannot be resolved.
+    /// A scenario cannot be resolved.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// A knob that cannot be set.
+    /// A knob cannot be set.
     #[error(transparent)]
     Knob(#[from] KnobError),
-    /// A workload of the wrong mode.
+    /// A workload has the wrong mode.
     #[error("{workload}: found {found}, expected {expected}")]
     Mode {
-        /// The workload.
+        /// Name of the workload.
         workload: String,
-        /// Its mode.
+        /// Mode of the workload.
         found: &'static str,
-        /// The mode that is needed.
+        /// Required mode.
         expected: &'static str,
     },
-    /// Two models.
+    /// The two workloads have different models.
     #[error("{0} and {1} are of different models: the rollout needs the model that is trained")]
     Models(String, String),
     /// No nodes are left for one of the pools.
     #[error("found {rollout} rollout nodes of {all}, expected from 1 to {}: training needs nodes, too", .all.get().saturating_sub(1))]
     Nodes {
-        /// Nodes for rollouts.
+        /// Nodes requested for rollouts.
         rollout: Count,
         /// Nodes of the target.
         all: Count,
     },
-    /// Settings that exclude each other.
+    /// Contradictory options.
     #[error("{0}")]
     Setting(&'static str),
-    /// One of the two cannot run.
+    /// One of the two scenarios cannot run.
     #[error("{workload} on {nodes} nodes: {why}")]
     CannotRun {
-        /// The workload.
+        /// Name of the workload.
         workload: String,
-        /// Its nodes.
+        /// Nodes of the scenario.
         nodes: Count,
-        /// In words.
+        /// Reason, as text.
         why: String,
     },
 }
 
-/// One of the two scenarios on its nodes.
+/// Resolves one of the two scenarios, on `nodes` nodes if given.
 fn resolved(parts: &Parts, overrides: &Overrides, nodes: Option<Count>, expected: Mode) -> Result<Scenario, Refused> {
     let mut scenario = Scenario::resolve(parts, overrides)?;
     if scenario.mode() != expected {
@@ -129,7 +131,7 @@ fn resolved(parts: &Parts, overrides: &Overrides, nodes: Option<Count>, expected
     Ok(scenario)
 }
 
-/// The answer of a scenario that can run.
+/// Estimates a scenario, or returns an error if it cannot run.
 fn answered(scenario: &Scenario, parts: &Parts) -> Result<Estimate, Refused> {
     let answer = estimate(scenario);
     let verdict = answer.detail.as_ref().map(|detail| detail.verdict);
@@ -144,7 +146,7 @@ fn answered(scenario: &Scenario, parts: &Parts) -> Result<Estimate, Refused> {
     }
 }
 
-/// Answers per second of a deployment under a load.
+/// Requests per second of a deployment under a load of kind `load`, and its estimate.
 fn pace(base: &Scenario, parts: &Parts, load: LoadKind, knobs: &[(Knob, f64)]) -> Result<(f64, Estimate), Refused> {
     let mut scenario = base.clone();
     scenario.set(Knob::Load, &Setting::Choice(load.name().into()), parts)?;
@@ -156,7 +158,7 @@ fn pace(base: &Scenario, parts: &Parts, load: LoadKind, knobs: &[(Knob, f64)]) -
     Ok((rate.max(1e-12), answer))
 }
 
-/// Seconds until the rollouts have the weights of the trainers.
+/// Seconds to transfer the weights from the trainers to the rollout replicas. `apart`: they are on different nodes.
 fn sync(train: &Scenario, rollout: &Scenario, apart: bool) -> f64 {
     let (Some(input), Some(model)) = (training::input(train, &train.base), &rollout.model) else { return 0.0 };
     let constants = throttle::training(train, &input);
@@ -165,14 +167,15 @@ fn sync(train: &Scenario, rollout: &Scenario, apart: bool) -> f64 {
     let ranks = (shape.tp * shape.pp).max(1.0);
     let shard = model.params() * rollout.base.served.formats.dense_bytes / ranks;
     let gathered = all_gather(&fabric, Group::strided(input.accelerators / ranks, ranks, input.domain), shard);
-    // Replicas pass weights on as they come, so that one transfer over the network is what it takes.
+    // Replicas forward weights as they arrive, so the time over the network is that of one transfer.
     gathered + if apart { point_to_point(&fabric, shard, false) } else { 0.0 }
 }
 
-/// A step of this kind.
+/// Estimates a post-training step.
 ///
 /// # Errors
-/// Scenarios that cannot be resolved, fit or belong together.
+///
+/// If a scenario cannot be resolved or cannot run, the workloads do not match, or the options are contradictory.
 pub fn step(
     train: (&Parts, &Overrides),
     rollout: (&Parts, &Overrides),
@@ -199,14 +202,14 @@ pub fn step(
     let mut serve = resolved(rollout_parts, rollout_knobs, Some(rollout_nodes), Mode::Inference)?;
     let length = serve.base.shape.prompt + serve.base.shape.generate;
     if let Some(samples) = options.samples.filter(|_| serve.follows(Knob::PrefixHit)) {
-        // All answers to a prompt but the first find it in the cache.
+        // All answers to a prompt except the first find the prompt in the prefix cache.
         serve.set(Knob::PrefixHit, &Setting::Number((samples - 1.0) / samples), rollout_parts)?;
     }
     let (rolled, rollout_s, tail) = match options.samples {
         None => (None, 0.0, 0.0),
         Some(_) => {
             let (rate, answer) = pace(&serve, rollout_parts, LoadKind::Burst, &[(Knob::RunRequests, sequences)])?;
-            // The same answers, were all of them as long as the mean.
+            // For comparison: the same number of answers, all of mean length.
             let mut even = serve.clone();
             (even.base.plan.serving.generate_spread, even.base.plan.serving.generate_max) = (None, None);
             let (level, _) = pace(&even, rollout_parts, LoadKind::Burst, &[(Knob::RunRequests, sequences)])?;
@@ -223,7 +226,7 @@ pub fn step(
     let updates = (sequences / global).ceil().max(1.0);
     let training_s = updates * optimizer.total.step_time_ms * 1e-3;
 
-    // Frozen models are read by the trainers' nodes, laid out as the rollout is.
+    // The frozen models run on the training nodes, with the layout of the rollout.
     let scoring = if options.scorers > 0.0 {
         let mut reader = resolved(rollout_parts, rollout_knobs, Some(train_nodes), Mode::Inference)?;
         reader.set(Knob::Prompt, &Setting::Number(length), rollout_parts)?;

@@ -1,4 +1,4 @@
-//! Estimates written down with all that made them, in the predecessor system's format.
+//! Serializable records of estimates with all their inputs, in the predecessor system's format.
 
 use std::path::{Path, PathBuf};
 
@@ -14,20 +14,20 @@ use atlas_config::Workload;
 use atlas_core::escape::file_name;
 use atlas_document::{Node, files};
 
-/// A run: who, what, with which knobs, and the answer.
+/// Record of a run: target, workload, knobs in effect and estimate.
 #[derive(Debug, Serialize)]
 pub struct Record<'a> {
-    /// When, RFC 3339, UTC.
+    /// Time of creation, RFC 3339, UTC.
     pub ts: String,
     /// Name of the target.
     pub target: &'a str,
     /// Name of the workload.
     pub workload: &'a str,
-    /// The track it is filed under.
+    /// Track under which the record is filed.
     pub track: &'a str,
-    /// The knobs in effect.
+    /// The predecessor's five knobs, with the values in effect.
     pub knobs: Knobs<'a>,
-    /// The answer.
+    /// The estimate.
     pub record: Body<'a>,
     /// USD per 1000 tokens as the predecessor system counts: one node's cost over the tokens of all nodes.
     pub dollar_per_1k_tokens: Option<f64>,
@@ -35,37 +35,37 @@ pub struct Record<'a> {
     pub dollar_per_1k_tokens_all_nodes: Option<f64>,
     /// `pre-opt` or `post-opt`.
     pub label: &'a str,
-    /// The engine that answered.
+    /// Name of the engine that made the estimate.
     pub engine: &'a str,
-    /// Seed of the noise.
+    /// Random seed of the noise.
     pub seed: i128,
-    /// Knobs beyond the predecessor five that differ from the files, as `--set` takes them.
+    /// Overridden knobs other than the predecessor's five and the seed, as `knob=value` as for `--set`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
-    /// Every figure that screens show, by its name in the registry of metrics.
+    /// Metrics that apply to the scenario, by [`Metric`](crate::estimate::metric::Metric) name.
     pub metrics: Metrics<'a>,
-    /// Corrected figures alongside the shipped ones, where runs of the cluster correct any.
+    /// Estimates calibrated with measurements of the same cluster; empty if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calibrated: Vec<Beside>,
 }
 
-/// The predecessor five knobs.
+/// The five knobs of the predecessor system.
 #[derive(Debug, Clone, Serialize)]
 pub struct Knobs<'a> {
     /// Sequences per device and step.
     pub microbatch: Whole,
-    /// Kernels launched as captured graphs.
+    /// Whether kernels are launched as captured CUDA graphs.
     pub cuda_graphs: bool,
-    /// NICs that read accelerator memory directly.
+    /// Whether NICs read accelerator memory directly.
     pub gpudirect_rdma: bool,
     /// `bare` or `sriov`.
     pub virt: &'a str,
-    /// The fabric between accelerators.
+    /// Name of the fabric between accelerators.
     pub fabric: &'a str,
 }
 
 impl<'a> Knobs<'a> {
-    /// Those in effect in a scenario.
+    /// Knobs in effect in `scenario`.
     #[must_use]
     pub fn of(scenario: &'a Scenario) -> Knobs<'a> {
         Knobs {
@@ -78,12 +78,13 @@ impl<'a> Knobs<'a> {
     }
 }
 
-/// The metrics that say something of a scenario, by name: throughput, latency, cost, ownership, energy, emissions.
+/// Metrics that apply to a scenario, serialized as a map from name to value: throughput, latency, cost, ownership,
+/// energy, emissions. Values that are not available or not finite are null.
 #[derive(Debug, Clone, Copy)]
 pub struct Metrics<'a> {
-    /// The answer.
+    /// The estimate.
     pub estimate: &'a Estimate,
-    /// What it answers.
+    /// The scenario of the estimate.
     pub scenario: &'a Scenario,
 }
 
@@ -99,7 +100,7 @@ impl Serialize for Metrics<'_> {
     }
 }
 
-/// A count, written without a decimal point.
+/// Number that is serialized without a decimal point if it is whole.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Whole(pub f64);
 
@@ -114,7 +115,7 @@ impl Serialize for Whole {
     }
 }
 
-/// Where a real run would have left its logs.
+/// Placeholders for the locations of the logs that a measured run would have.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct Artifacts {
     logs: &'static str,
@@ -138,7 +139,7 @@ impl From<Latency> for Percentiles {
     }
 }
 
-/// The figures every record has, of a phase or of the whole.
+/// Metrics that every record has, of a phase or of the whole run.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct Plain {
     tokens_per_sec: Option<f64>,
@@ -158,7 +159,7 @@ struct Plain {
 }
 
 impl Plain {
-    /// All figures, or only the memory that it would take.
+    /// All metrics if `all`, otherwise only the memory (and the counts, which are always present).
     fn of(f: &Figures, all: bool) -> Plain {
         let held = |value: f64| all.then_some(value);
         Plain {
@@ -180,14 +181,14 @@ impl Plain {
     }
 }
 
-/// `record` of a run: the figures, and with a schedule its queueing and its phases.
+/// `record` of a run: the metrics, and for a workload with a schedule also its queueing metrics and phases.
 #[derive(Debug, Serialize)]
 pub struct Body<'a> {
     #[serde(flatten)]
     plain: Plain,
     #[serde(flatten)]
     schedule: Option<Scheduled<'a>>,
-    /// What an engine that reasons from hardware adds.
+    /// Additional results of engines that model the hardware.
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<Detail>,
 }
@@ -261,7 +262,7 @@ struct QueueAdjusted {
 }
 
 impl<'a> Body<'a> {
-    /// Writes down an estimate of a workload.
+    /// Converts an estimate of a workload into a record body.
     #[must_use]
     pub fn of(estimate: &Estimate, workload: &'a Workload) -> Body<'a> {
         let all = estimate.has_figures();
@@ -276,7 +277,7 @@ impl<'a> Body<'a> {
         let queue = &estimate.queue;
         let phases = workload.phases.iter().zip(&estimate.phases);
         let schedule = Scheduled {
-            // Phases that are not queued count with zero wait and no latency of their own, as in the predecessor records.
+            // Phases without queueing count with zero wait and zero latency, as in the predecessor's records.
             service_latency_ms: estimate.service.into(),
             queue_latency_ms: queue.latency.into(),
             queue_wait_ms: queue.wait.into(),
@@ -337,7 +338,7 @@ impl PhaseBody {
 }
 
 impl<'a> Record<'a> {
-    /// A record of an estimate, dated now. `overrides` are the knobs the user has changed.
+    /// Creates a record of an estimate, dated now. `overrides` are the knobs that the user has changed.
     #[must_use]
     pub fn new(
         target: &'a str,
@@ -366,19 +367,19 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// `<target>_<workload>_<track>_<seed>.json`, names made safe for a file system.
+    /// `<target>_<workload>_<track>_<seed>.json`, with each name sanitized for file systems.
     #[must_use]
     pub fn file_name(&self) -> String {
         format!("{}_{}_{}_{}.json", file_name(self.target), file_name(self.workload), file_name(self.track), self.seed)
     }
 
-    /// `optimized_<target>_<workload>_<seed>.json`.
+    /// `optimized_<target>_<workload>_<seed>.json`, with each name sanitized for file systems.
     #[must_use]
     pub fn optimized_file_name(&self) -> String {
         format!("optimized_{}_{}_{}.json", file_name(self.target), file_name(self.workload), self.seed)
     }
 
-    /// Writes the record under `dir` as `name`, and as `last_run.json` too. Returns the path of the first.
+    /// Writes the record to `dir` as `name` and as `last_run.json`. Returns the path of the former.
     pub fn write(&self, dir: &Path, name: &str) -> std::io::Result<PathBuf> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');
@@ -389,7 +390,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Knobs the record's five do not carry, as `--set` takes them.
+/// Overridden knobs that are not in [`Knobs`] (nor the seed), as `knob=value` as for `--set`.
 fn assignments(overrides: &crate::knob::Overrides) -> Vec<String> {
     const PREDECESSOR: [Knob; 6] =
         [Knob::Microbatch, Knob::CudaGraphs, Knob::GpudirectRdma, Knob::Virt, Knob::Fabric, Knob::Seed];
@@ -397,13 +398,13 @@ fn assignments(overrides: &crate::knob::Overrides) -> Vec<String> {
     further.map(|(knob, setting): (&Knob, &Setting)| format!("{}={setting}", knob.name())).collect()
 }
 
-/// Now, RFC 3339 in UTC to the second.
+/// Current time, RFC 3339 in UTC, without a fraction of a second.
 #[must_use]
 pub fn now() -> String {
     at(jiff::Timestamp::now())
 }
 
-/// A moment, RFC 3339 in UTC to the second: what a timestamp without a fraction is written as.
+/// Formats a timestamp as RFC 3339 in UTC, without a fraction of a second.
 pub fn at(moment: jiff::Timestamp) -> String {
     jiff::Timestamp::from_second(moment.as_second()).unwrap_or(moment).to_string()
 }

@@ -1,4 +1,5 @@
-//! What rules look at: the scenario's numbers by short names, and changes that keep the rest of it consistent.
+//! Input of advice rules: values of the scenario under short names, and helpers for changes that keep the scenario
+//! consistent.
 
 use super::Changes;
 use crate::estimate::{Cause, Detail, Estimate, Verdict};
@@ -11,21 +12,21 @@ use atlas_core::plan::{Format, Recompute, Sharding};
 use atlas_perf::accelerator::{Accelerator, Precision};
 use atlas_perf::arch::Architecture;
 
-/// A scenario and its estimate, as rules look at them.
+/// A scenario and its estimate, as the input of advice rules.
 pub(super) struct Case<'a> {
     /// The scenario.
     pub(super) scenario: &'a Scenario,
-    /// The fabrics that its profile knows.
+    /// Fabrics that the profile is calibrated for.
     pub(super) fabrics: &'a [(std::sync::Arc<str>, f64)],
     /// Its estimate.
     pub(super) estimate: Estimate,
-    /// One device; a default where none is known, which only rules of the calibrated model see.
+    /// The device; a default value if unknown, which only rules of the calibrated model encounter.
     pub(super) device: Accelerator,
-    /// The model; as above.
+    /// The model; a default value if unknown, likewise.
     pub(super) arch: Architecture,
-    /// Devices that the close fabric joins.
+    /// Devices in a scale-up domain.
     pub(super) domain: f64,
-    /// Devices that the target has.
+    /// Devices of the target.
     pub(super) devices: f64,
     pub(super) tp: f64,
     pub(super) pp: f64,
@@ -33,11 +34,11 @@ pub(super) struct Case<'a> {
     pub(super) ep: f64,
     pub(super) dp: f64,
     pub(super) vpp: f64,
-    /// Sequences of a micro-batch.
+    /// Sequences per micro-batch.
     pub(super) micro: f64,
-    /// Sequences of a step.
+    /// Sequences per step.
     pub(super) global: f64,
-    /// Tokens of a sequence.
+    /// Tokens per sequence.
     pub(super) sequence: f64,
     pub(super) sharding: Sharding,
     pub(super) recompute: Recompute,
@@ -75,42 +76,42 @@ impl<'a> Case<'a> {
         self.estimate.detail.as_ref()
     }
 
-    /// Whether memory is what does not fit.
+    /// Whether the scenario does not fit in memory.
     pub(super) fn short_of_memory(&self) -> bool {
         self.detail().is_some_and(|detail| matches!(detail.verdict, Verdict::Memory { .. }))
     }
 
-    /// Devices of a replica.
+    /// Devices per replica.
     pub(super) fn replica(&self) -> f64 {
         self.tp * self.pp * self.scenario.base.groups()
     }
 
-    /// A cause's share of the time.
+    /// Share of the time of a bottleneck.
     pub(super) fn share(&self, cause: Cause) -> f64 {
         self.detail().map_or(0.0, |detail| detail.limits.share(cause))
     }
 
-    /// A part's share of the time.
+    /// Share of the time of a part of the breakdown.
     pub(super) fn part(&self, name: &str) -> f64 {
         self.detail().map_or(0.0, |detail| detail.time.part(name) / detail.time.total().max(1e-12))
     }
 
-    /// Whether the device itself multiplies in a format, at a higher rate than in 16 bit.
+    /// Whether the device supports a format, at a higher rate than 16-bit formats.
     pub(super) fn gains_from(&self, precision: Precision) -> bool {
         self.device.has(precision) && self.device.peak(precision) > 1.01 * self.device.peak(Precision::Bf16)
     }
 
-    /// Requests in flight.
+    /// Concurrent requests.
     pub(super) fn concurrency(&self) -> f64 {
         self.scenario.concurrency(&self.scenario.base)
     }
 
-    /// Whether requests arrive at a rate rather than being kept in flight.
+    /// Whether requests arrive at a given rate (open load) rather than with a given concurrency.
     pub(super) fn open_load(&self) -> bool {
         self.scenario.base.plan.serving.request_rate.is_some()
     }
 
-    /// A number's value in effect.
+    /// Numeric value of a knob in effect.
     pub(super) fn number(&self, knob: Knob) -> f64 {
         match self.scenario.get(knob) {
             Setting::Number(value) => value,
@@ -118,18 +119,18 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Another cut of the model over the same devices: replicas follow, and the batch stays what it was. Nothing where
-    /// the model cannot be cut so.
+    /// Changes to another layout over the same devices. The number of replicas follows, and the batch does not change.
+    /// Empty if the model cannot be split this way.
     pub(super) fn layout(&self, tp: f64, pp: f64, cp: f64) -> Changes {
         self.cut(tp, pp, cp, self.micro)
     }
 
-    /// Another micro-batch, the batch of a step staying what it was.
+    /// Changes to another micro-batch size, with the same global batch.
     pub(super) fn micro(&self, micro: f64) -> Changes {
         self.cut(self.tp, self.pp, self.cp, micro)
     }
 
-    /// As [`Case::layout`], with another micro-batch as well.
+    /// Like [`Case::layout`], and changes the micro-batch size too.
     pub(super) fn cut(&self, tp: f64, pp: f64, cp: f64, micro: f64) -> Changes {
         let mut changes = Changes::new();
         let sound = |ranks: f64| ranks >= 1.0 && ranks.fract() == 0.0;
@@ -145,7 +146,7 @@ impl<'a> Case<'a> {
         if changes.is_empty() {
             return changes;
         }
-        // Every chunk but those at the ends has at least one layer.
+        // Every chunk except the first and last needs at least one layer.
         if pp != self.pp && self.vpp > 1.0 && pp * self.vpp > self.arch.depth() + 2.0 {
             changes.push(number(Knob::Vpp, 1.0));
         }
@@ -163,7 +164,7 @@ impl<'a> Case<'a> {
         changes
     }
 
-    /// Pins what follows from the number of replicas by default: advice compares the same work.
+    /// Pins defaults that depend on the number of replicas, so that the amount of work does not change.
     pub(super) fn keep_load(&self, changes: &mut Changes, dp: f64, micro: f64) {
         let plan = &self.scenario.base.plan;
         match self.scenario.mode() {
@@ -178,27 +179,27 @@ impl<'a> Case<'a> {
     }
 }
 
-/// A number to set a knob to.
+/// Change of a knob to a number.
 pub(super) fn number(knob: Knob, value: f64) -> (Knob, Setting) {
     (knob, Setting::Number(value))
 }
 
-/// A word to set a knob to.
+/// Change of a knob to a word.
 pub(super) fn word(knob: Knob, word: &'static str) -> (Knob, Setting) {
     (knob, Setting::Choice(word.into()))
 }
 
-/// On or off.
+/// Change of a knob to on or off.
 pub(super) fn toggle(knob: Knob, on: bool) -> (Knob, Setting) {
     (knob, Setting::Toggle(on))
 }
 
-/// The largest power of two that is at most `value`.
+/// Largest power of two up to `value`, at least 1.
 pub(super) fn floor_power(value: f64) -> f64 {
     if value < 1.0 { 1.0 } else { math::exp2(math::log2(value).floor()) }
 }
 
-/// The largest whole number up to `most` that divides `of`.
+/// Largest whole number up to `most` that divides `of`.
 pub(super) fn divisor(of: f64, most: f64) -> f64 {
     let mut by = most.min(of).floor().clamp(1.0, 4096.0);
     while by > 1.0 && of % by != 0.0 {

@@ -1,8 +1,8 @@
-//! What cannot run, by how much, and the smallest changes that make it run.
+//! Why a scenario cannot run, and the smallest changes with which it can.
 //!
-//! Each knob that affects the problem has a ladder of values, the nearest to what is set first. A single knob is
-//! tried before two together, and of each only the first rung that runs is offered. Whether memory fits is decided on
-//! its upper bound, as everywhere.
+//! Each knob that affects the problem has a ladder of values, ordered by distance from the current value. Single knobs
+//! are tried before pairs, and only the first value of each that makes the scenario run is returned. Whether it fits in
+//! memory is decided by the upper bound, as everywhere.
 
 use super::case::{Case, toggle, word};
 use super::trial::{Trial, verdict};
@@ -16,23 +16,24 @@ use atlas_core::plan::{PipelineSchedule, Recompute, Sharding};
 use atlas_core::sort;
 use atlas_perf::accelerator::Precision;
 
-/// Maximum estimates that one call of [`fit`] makes.
+/// Maximum number of estimates per call of [`fit`].
 const MOST_TRIALS: usize = 240;
 
-/// Why a scenario cannot run, and what makes it run.
+/// Why a scenario cannot run, and changes with which it can.
 #[derive(Debug, Clone)]
 pub struct Fit {
-    /// What is wrong.
+    /// Verdict.
     pub verdict: Verdict,
-    /// Bytes too much on the fullest device, upper bound; 0 if memory is not what is wrong.
+    /// Bytes by which the upper bound of memory exceeds the capacity of the fullest device; 0 if memory is not the
+    /// problem.
     pub excess_bytes: f64,
-    /// The smallest changes that make it run: of one knob where that is enough, of two else; the least loss of tokens/s
-    /// per accelerator first.
+    /// Smallest changes with which the scenario can run: of one knob if possible, otherwise of two. Ordered by tokens/s
+    /// per accelerator, highest first.
     pub fixes: Vec<Advice>,
 }
 
-/// What does not fit and what makes it fit; `None` if the scenario runs. A simulated scenario is judged by the closed
-/// form of the same physics, as [`super::advise`] does.
+/// Determines why a scenario cannot run and how to fix it; `None` if it runs. A simulated scenario is judged by the
+/// closed form of the same physics, as in [`super::advise`].
 #[must_use]
 pub fn fit(scenario: &Scenario, parts: &Parts, estimate: &Estimate) -> Option<Fit> {
     let found = verdict(estimate);
@@ -56,13 +57,13 @@ pub fn fit(scenario: &Scenario, parts: &Parts, estimate: &Estimate) -> Option<Fi
     Some(Fit { verdict: found, excess_bytes, fixes })
 }
 
-/// Values of one knob, nearest first.
+/// Values of one knob, nearest to the current one first.
 struct Ladder {
     knob: Knob,
     rungs: Vec<Setting>,
 }
 
-/// The changes that make the case run, least loss first.
+/// Finds changes with which the scenario can run, highest throughput per accelerator first.
 pub(super) fn search(trial: &mut Trial<'_>, case: &Case<'_>) -> Vec<Advice> {
     let ladders = ladders(case);
     let mut fixes: Vec<Advice> = Vec::new();
@@ -77,7 +78,7 @@ pub(super) fn search(trial: &mut Trial<'_>, case: &Case<'_>) -> Vec<Advice> {
             }
         }
     }
-    // More nodes give more tokens/s at no merit of theirs: what counts is what an accelerator still does.
+    // Compare throughput per accelerator, since more nodes always yield more tokens/s.
     let per_accelerator = |fix: &Advice| {
         let nodes = fix.changes.iter().find(|(knob, _)| *knob == Knob::NumNodes);
         let count = match nodes {
@@ -90,7 +91,7 @@ pub(super) fn search(trial: &mut Trial<'_>, case: &Case<'_>) -> Vec<Advice> {
     fixes
 }
 
-/// The smallest rungs of two ladders that fit together: both at their ends, then each taken back as far as it goes.
+/// Smallest values of two ladders that fit together: starts from the last of both, then minimizes one after the other.
 fn pair(trial: &mut Trial<'_>, case: &Case<'_>, a: &Ladder, b: &Ladder) -> Option<Advice> {
     let (mut x, y) = (a.rungs.last()?, b.rungs.last()?);
     let mut best = attempt(trial, case, &[(a.knob, x), (b.knob, y)])?;
@@ -109,7 +110,7 @@ fn pair(trial: &mut Trial<'_>, case: &Case<'_>, a: &Ladder, b: &Ladder) -> Optio
     Some(best)
 }
 
-/// Tries rungs together; the replicas and the batch follow as [`Case::cut`] has it.
+/// Tries values together. The replicas and the batch follow as in [`Case::cut`].
 fn attempt(trial: &mut Trial<'_>, case: &Case<'_>, rungs: &[(Knob, &Setting)]) -> Option<Advice> {
     let value = |knob: Knob, now: f64| {
         rungs.iter().find(|(turned, _)| *turned == knob).map_or(now, |(_, setting)| match setting {
@@ -138,19 +139,19 @@ fn attempt(trial: &mut Trial<'_>, case: &Case<'_>, rungs: &[(Knob, &Setting)]) -
     trial.advice(&rules::MAKE_IT_FIT, changes, 0.0)
 }
 
-/// Doublings of a number, up to a bound.
+/// Repeated doublings of a number, up to `most`.
 fn doubled(from: f64, most: f64) -> Vec<Setting> {
     let values = std::iter::successors(Some(2.0 * from), |value| Some(2.0 * value));
     values.take_while(|value| *value <= most).take(6).map(Setting::Number).collect()
 }
 
-/// Halvings of a number, down to 1.
+/// Repeated halvings of a number, down to 1.
 fn halved(from: f64) -> Vec<Setting> {
     let values = std::iter::successors(Some((from / 2.0).floor()), |value| Some((value / 2.0).floor()));
     values.take_while(|value| *value >= 1.0).take(6).map(Setting::Number).collect()
 }
 
-/// Whole numbers near `from` that divide `of`, the nearest first.
+/// Divisors of `of` up to `most`, nearest to `from` first.
 fn divisors(of: f64, from: f64, most: f64) -> Vec<Setting> {
     let mut all: Vec<f64> = Vec::new();
     let mut by = 1.0;
@@ -168,7 +169,7 @@ fn words(knob: Knob, all: &[&'static str]) -> Vec<Setting> {
     all.iter().map(|name| word(knob, name).1).collect()
 }
 
-/// The knobs that affect the problem.
+/// Ladders of the knobs that affect the problem.
 fn ladders(case: &Case<'_>) -> Vec<Ladder> {
     let Some(detail) = case.detail() else { return Vec::new() };
     let all = match (detail.verdict, case.scenario.mode()) {
@@ -231,7 +232,7 @@ fn training_memory(case: &Case<'_>) -> Rungs {
     ]
 }
 
-/// Narrower weights that the device or its kernels can use.
+/// Narrower weight formats that the device or its kernels support.
 fn narrower(case: &Case<'_>) -> Vec<Setting> {
     let mut names: Vec<&'static str> = Vec::new();
     if case.format.name() != "fp8" && case.device.has(Precision::Fp8) {
@@ -271,7 +272,8 @@ fn accelerators(case: &Case<'_>, times: f64) -> Rungs {
     ]
 }
 
-/// Fewer chunks; with stated ends, ends that leave the other stages whole layers.
+/// Fewer chunks, or, for stated layers of the first or last stage, numbers that leave whole layers for the other
+/// stages.
 fn stages(case: &Case<'_>) -> Rungs {
     let (layers, plan) = (case.arch.depth(), &case.scenario.base.plan);
     let end = |knob, stated: Option<Count>, other: Option<Count>| {
@@ -317,7 +319,7 @@ fn indivisible(case: &Case<'_>, what: &str) -> Rungs {
 }
 
 fn overload(case: &Case<'_>, offered: f64, capacity: f64) -> Rungs {
-    // Just below what can be served: at it, the queue would still grow.
+    // Slightly below the capacity: at the capacity, the queue would still grow.
     let served = (0.9 * capacity * 1e3).floor() / 1e3;
     let seqs = case.number(Knob::MaxNumSeqs);
     let enough = (case.scenario.num_nodes * offered / (0.9 * capacity)).ceil().min(1e6);

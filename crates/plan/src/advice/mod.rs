@@ -1,8 +1,8 @@
-//! The playbook: rules of practice, each tried on the current scenario.
+//! Advice: best-practice rules, each tried on the current scenario.
 //!
-//! A rule is a condition under which it has something to propose, one or more knobs to turn, a reason and its source.
-//! What it gains is not claimed but computed: the changed scenario is estimated again, and what does not gain is not
-//! shown. Where the scenario cannot run, only what makes it run is shown ([`fit`]).
+//! A rule consists of a condition, changes of one or more knobs, a reason and its source. The gain is computed, not
+//! claimed: the changed scenario is estimated again, and rules without a gain are omitted. If the scenario cannot run,
+//! only changes that make it run are returned ([`fit`]).
 
 mod case;
 pub mod fit;
@@ -24,18 +24,18 @@ use trial::Trial;
 /// Knobs and the values to set them to.
 pub type Changes = Vec<(Knob, Setting)>;
 
-/// Maximum estimates that one call of [`advise`] makes.
+/// Maximum number of estimates per call of [`advise`].
 pub const MOST_TRIALS: usize = 90;
-/// Least gain that is worth a line: below it lies what any two runs of the same job differ by.
+/// Minimum relative gain to report: smaller gains are within the variation between runs of the same job.
 const LEAST_GAIN: f64 = 0.005;
 
-/// What is to become better.
+/// Objective of the advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Objective {
     /// Tokens per second.
     #[default]
     Throughput,
-    /// Time of a request, p99; of the whole run in training.
+    /// p99 request latency; in training, the duration of the whole run.
     Latency,
     /// Dollars per token.
     Cost,
@@ -48,9 +48,9 @@ pub enum Objective {
 }
 
 impl Objective {
-    /// Its words on the command line and on screens.
+    /// Names on the command line and in the user interface.
     pub const NAMES: [&'static str; 6] = ["throughput", "latency", "cost", "energy", "mfu", "memory"];
-    /// All of them.
+    /// All objectives.
     pub const ALL: [Objective; 6] = [
         Objective::Throughput,
         Objective::Latency,
@@ -60,7 +60,7 @@ impl Objective {
         Objective::Memory,
     ];
 
-    /// Its name.
+    /// Name of the objective.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -73,18 +73,18 @@ impl Objective {
         }
     }
 
-    /// The figure it looks at in a scenario.
+    /// Metric of the objective in a scenario.
     #[must_use]
     pub fn metric(self, scenario: &Scenario) -> &'static Metric {
         match (self, scenario.mode(), scenario.engine) {
             (Objective::Throughput, ..) => MetricId::TokensPerSec.metric(),
             (Objective::Latency, Mode::Inference, _) => MetricId::P99Ms.metric(),
             (Objective::Latency, Mode::Training, Engine::SemiEmpirical) => MetricId::StepTimeMs.metric(),
-            // A step's time would fall with the batch, and nothing would be won.
+            // The step time would decrease with a smaller batch, without any benefit.
             (Objective::Latency, Mode::Training, _) => MetricId::TimeToTrainH.metric(),
             (Objective::Cost, ..) => MetricId::DollarPer1kTokens.metric(),
             (Objective::Energy, ..) => MetricId::JoulesPerToken.metric(),
-            // In serving, and to the legacy engines, it is the share of the peak that does useful work.
+            // In serving, and for the legacy engines, the share of peak FLOP/s spent on useful work.
             (Objective::Mfu, Mode::Training, Engine::Analytical | Engine::Event) => MetricId::Mfu.metric(),
             (Objective::Mfu, ..) => MetricId::FlopUtilization.metric(),
             (Objective::Memory, ..) => MetricId::PeakMemGb.metric(),
@@ -92,74 +92,76 @@ impl Objective {
     }
 }
 
-/// A rule of the trade.
+/// Best-practice rule.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// What it says to do, in a few words.
+    /// Short description of what to do.
     pub name: &'static str,
-    /// Why, in one sentence.
+    /// Reason, in one sentence.
     pub reason: &'static str,
-    /// Its source.
+    /// Source of the rule.
     pub source: &'static str,
-    /// The mode it speaks of; both where unset.
+    /// Mode that the rule applies to; `None`: both.
     mode: Option<Mode>,
-    /// The engine that can tell; any where unset.
+    /// Engine that can estimate the effect; `None`: all.
     engine: Option<Engine>,
-    /// Proposes changes where its condition holds.
+    /// Appends proposed changes if the condition of the rule is met.
     propose: fn(&Case<'_>, &mut Vec<Changes>),
-    /// The least gain for which changes are worth their side effects.
+    /// Minimum gain that justifies the side effects of the changes.
     worth: fn(&Case<'_>, &Changes) -> f64,
 }
 
-/// A rule applied: what to change, and what comes of it.
+/// An applied rule: changes and their effect.
 #[derive(Debug, Clone)]
 pub struct Advice {
-    /// The rule behind it.
+    /// The rule.
     pub rule: &'static Rule,
-    /// What to change, in words: `tp 8 → 4, micro 1 → 2`.
+    /// Description of the changes: `tp 8 → 4, micro 1 → 2`.
     pub text: String,
-    /// The knobs to set, on top of the overrides in effect.
+    /// Knobs to set, in addition to the overrides in effect.
     pub changes: Changes,
-    /// The figure that becomes better.
+    /// Metric of the objective.
     pub metric: &'static Metric,
-    /// The figure now.
+    /// Value of the metric without the changes.
     pub before: f64,
-    /// The figure with the changes.
+    /// Value of the metric with the changes.
     pub after: f64,
-    /// By which share of itself the figure becomes better: 0.18 is 18 % more tokens/s, or 18 % less time.
+    /// Relative improvement of the metric: 0.18 is 18 % more tokens/s, or 18 % less time.
     pub gain: f64,
-    /// Whether a scenario that cannot run can run with it; `gain` compares with what could not run then.
+    /// Whether the changes make a scenario run that cannot run without them. `gain` is then relative to the
+    /// hypothetical estimate.
     pub fixes: bool,
     /// Tokens per second with the changes.
     pub rate: f64,
-    /// Whether it runs with the changes: always so.
+    /// Verdict with the changes: always one that can run.
     pub after_verdict: Verdict,
 }
 
 impl Advice {
-    /// Whether it comes from no rule, but from the search for a smallest change that runs.
+    /// Whether the advice comes from the search of [`fit`] rather than from a rule.
     #[must_use]
     pub fn is_plain_fix(&self) -> bool {
         std::ptr::eq(self.rule, &raw const rules::MAKE_IT_FIT)
     }
 }
 
-/// By which share of `before` the figure becomes better.
+/// Relative improvement of a metric.
 fn gain(metric: &Metric, before: f64, after: f64) -> f64 {
     let change = match metric.better {
         Better::Lower if before.is_infinite() && after.is_finite() => 1.0,
-        // Memory is neither good nor bad, but advice on it aims at less.
+        // Memory has no better direction, but the objective is less memory.
         Better::Lower | Better::Neutral => 1.0 - after / before,
         Better::Higher => after / before - 1.0,
     };
     if change.is_finite() { change } else { 0.0 }
 }
 
-/// What to change, best first: rules tried on the scenario with its estimate. At most [`MOST_TRIALS`] estimates
-/// are made. A schedule is left out: gains are those of the workload as a whole. Where the scenario cannot run, what makes it run comes first and alone, by what is left of the figure.
+/// Tries the rules on a scenario with its estimate and returns the advice, largest gain first. Makes at most
+/// [`MOST_TRIALS`] estimates. The schedule is ignored: gains are those of the workload as a whole. If the scenario
+/// cannot run, returns only changes that make it run, ordered by the remaining value of the metric.
 ///
-/// Where the scenario's engine simulates, the closed form of the same physics judges instead: sixty simulations are no
-/// answer while one looks at a screen, and their chance would hide small gains.
+/// If the scenario's engine simulates, the closed form of the same physics is used instead: sixty simulations take too
+/// long for interactive use, and their random variation would hide small gains.
 #[must_use]
 pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective: Objective) -> Vec<Advice> {
     if scenario.engine.simulates() {
@@ -175,7 +177,7 @@ pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective
         (rule.propose)(&case, &mut proposals);
         let mut best: Option<Advice> = None;
         for changes in proposals.drain(..) {
-            // What an earlier rule said in other words is not tried again.
+            // Skip changes that an earlier rule has already proposed.
             if changes.is_empty() || all.iter().any(|known| known.changes == changes) {
                 continue;
             }
@@ -202,12 +204,12 @@ pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective
     all
 }
 
-/// Of advice in order of its gain, leaves out what makes all changes of better advice, and more; what gains no more worth a
-/// line than a part of its changes; and of advice on the same knobs all but the best. Formats differ in more than speed, so that each is shown, and so is each way to make
-/// a scenario run.
+/// From advice in order of gain, removes advice that contains all changes of a better one; advice that gains less than
+/// [`LEAST_GAIN`] more than one with a part of its changes; and all but the best of those on the same knobs. Exceptions
+/// are formats, which differ in more than speed, and ways to make a scenario run: all of these are kept.
 fn drop_dominated(all: &mut Vec<Advice>) {
     let formats = [Knob::Precision, Knob::Compute, Knob::KvPrecision];
-    // What a part of the changes nearly reaches needs no more of them.
+    // If a part of the changes gains nearly as much, the others are not needed.
     let nearly = |advice: &Advice, part: &Advice| {
         part.changes.len() < advice.changes.len()
             && part.changes.iter().all(|change| advice.changes.contains(change))
@@ -231,7 +233,7 @@ fn drop_dominated(all: &mut Vec<Advice>) {
 }
 
 impl Rule {
-    /// Whether the rule can say anything about the scenario.
+    /// Whether the rule applies to the mode and engine of the scenario.
     fn speaks_of(&self, scenario: &Scenario) -> bool {
         self.mode.is_none_or(|mode| mode == scenario.mode())
             && self.engine.is_none_or(|engine| engine == scenario.engine)

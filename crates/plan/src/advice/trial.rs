@@ -1,4 +1,4 @@
-//! Changes tried: the scenario changed and estimated again.
+//! Trials: estimates of a changed scenario.
 
 use super::{Advice, Changes, LEAST_GAIN, Objective, Rule, gain};
 use crate::engine;
@@ -7,15 +7,15 @@ use crate::scenario::{Parts, Scenario};
 use crate::search::optimize::{TPOT_MS, TTFT_MS};
 use atlas_perf::serving::formats::stored_bytes;
 
-/// A scenario on which changes are tried, one after the other.
+/// A scenario for which changes are tried.
 pub(super) struct Trial<'a> {
     parts: &'a Parts,
-    /// The scenario without its schedule: gains are those of its base.
+    /// Scenario without its schedule: gains are those of the workload as a whole.
     base: Scenario,
     before: Estimate,
     turned: Estimate,
     metric: &'static Metric,
-    /// Estimates that may be made.
+    /// Maximum number of estimates.
     most: usize,
     made: usize,
 }
@@ -36,17 +36,18 @@ impl<'a> Trial<'a> {
         Trial { parts, metric: objective.metric(scenario), base, before, turned, most, made: usize::from(scheduled) }
     }
 
-    /// The estimate without changes.
+    /// Estimate without changes.
     pub(super) fn before(&self) -> Estimate {
         self.before.clone()
     }
 
-    /// Whether the scenario can run as it is.
+    /// Whether the scenario can run without changes.
     pub(super) fn fits(&self) -> bool {
         verdict(&self.before).fits()
     }
 
-    /// The scenario with changes, and its estimate; `None` if a knob refuses or all trials are made.
+    /// Scenario with changes, and its estimate; `None` if a knob cannot be set or has no effect, or the maximum number
+    /// of estimates is reached.
     pub(super) fn turn(&mut self, changes: &Changes) -> Option<(Scenario, &Estimate)> {
         if self.made >= self.most {
             return None;
@@ -63,7 +64,7 @@ impl<'a> Trial<'a> {
         Some((turned, &self.turned))
     }
 
-    /// What a rule's changes gain; `None` if that is less than what they are worth, or they make what runs stop.
+    /// Gain of a rule's changes; `None` if it is less than `worth`, or the changed scenario cannot run.
     pub(super) fn advice(&mut self, rule: &'static Rule, changes: Changes, worth: f64) -> Option<Advice> {
         let metric = self.metric;
         let before = (metric.get)(&self.before, &self.base);
@@ -71,13 +72,14 @@ impl<'a> Trial<'a> {
         let (ran, held) = (self.base.software_supports(&self.base.base), weights_gb(&self.base));
         let served = self.before.detail.and_then(|detail| detail.serving);
         let together = self.base.base.pools().is_none();
-        // What a search would refuse is no advice either, unless the scenario leaves as little free already.
+        // Like a search, reject changes that leave too little free memory, unless the scenario leaves as little
+        // already.
         let spacious = !fixes && !is_tight(&self.before);
         let (scenario, estimate) = self.turn(&changes)?;
         let after = (metric.get)(estimate, &scenario);
         let (rate, after_verdict) = (estimate.total.tokens_per_sec, verdict(estimate));
         let gain = gain(metric, before, after);
-        // What the software cannot run is no advice, unless the scenario requests it already.
+        // Reject changes that the software does not support, unless it does not support the scenario either.
         let supported = scenario.software_supports(&scenario.base) || !ran;
         let runs = after_verdict.fits()
             && supported
@@ -89,13 +91,13 @@ impl<'a> Trial<'a> {
         shown.then_some(Advice { rule, text, changes, metric, before, after, gain, fixes, rate, after_verdict })
     }
 
-    /// Changes in words: `tp 8 → 4, concurrency stays 128`.
+    /// Describes changes: `tp 8 → 4, concurrency stays 128`.
     pub(super) fn words(&self, changes: &Changes) -> String {
         let mut words = String::new();
         for (knob, setting) in changes {
             let comma = if words.is_empty() { "" } else { ", " };
             let (name, now) = (knob.name(), self.base.get(*knob));
-            // What followed from something else, and would follow it, is pinned.
+            // The knob has a derived default that would change, so it is pinned.
             let turned =
                 if now == *setting { format!("{name} stays {now}") } else { format!("{name} {now} → {setting}") };
             words.push_str(&format!("{comma}{turned}"));
@@ -104,27 +106,27 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Weights on a device where nothing but tensor and pipeline parallelism cuts them, GB: as the model's architecture has
-/// them, or as its layers and width do (12 h² a layer, arXiv 2001.08361, section 2.1).
+/// Weights per device if only tensor and pipeline parallelism split them, GB. Parameters are those of the architecture,
+/// otherwise 12 h² per layer (arXiv 2001.08361, section 2.1).
 fn weights_gb(scenario: &Scenario) -> f64 {
     let shape = &scenario.base.shape;
     let params = scenario.model.map_or(12.0 * shape.layers * shape.hidden * shape.hidden, |model| model.params());
     params * stored_bytes(scenario.format(&scenario.base)) / (shape.tp * shape.pp) * 1e-9
 }
 
-/// Whether a cut puts more weights on a device than it holds, where the model gives no verdict.
+/// Whether a layout puts more weights on a device than fit, for engines without a verdict.
 fn crowded(after: &Estimate, before_gb: f64, scenario: &Scenario) -> bool {
     let gb = weights_gb(scenario);
     after.detail.is_none() && gb > before_gb && gb > scenario.memory_gb_per_accel
 }
 
-/// Whether an estimate leaves less memory free than searches do by default.
+/// Whether an estimate leaves less memory free than searches require by default.
 fn is_tight(estimate: &Estimate) -> bool {
     estimate.detail.is_some_and(|detail| detail.memory.is_tight())
 }
 
-/// Whether changes exceed a bound on the first token or on the others, and not only because the scenario exceeded it already.
-/// Bounds are the workload's own; those of a search as well where one pool becomes two, which trades one for the other.
+/// Whether changes violate a bound on TTFT or TPOT and make the latency worse. Bounds are the workload's own, and, if a
+/// common pool is split, which trades one latency for the other, also the defaults of a search.
 fn breaks_a_bound(before: Option<Serving>, together: bool, after: &Estimate, scenario: &Scenario) -> bool {
     let (Some(before), Some(after)) = (before, after.detail.and_then(|detail| detail.serving)) else { return false };
     let split = together && scenario.base.pools().is_some();
@@ -136,7 +138,7 @@ fn breaks_a_bound(before: Option<Serving>, together: bool, after: &Estimate, sce
         || breaks(stated.slo_tpot_ms, TPOT_MS, before.tpot_ms, after.tpot_ms)
 }
 
-/// Whether an estimate says that the scenario runs; engines that do not check say so.
+/// Verdict of an estimate; [`Verdict::Fits`] for engines without one.
 pub(super) fn verdict(estimate: &Estimate) -> Verdict {
     estimate.detail.map(|detail| detail.verdict).unwrap_or_default()
 }

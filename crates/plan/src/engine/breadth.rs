@@ -1,4 +1,4 @@
-//! Networks that are no plain decoder: encoders, encoder-decoders, hybrids, sparse attention, convolutions.
+//! Tests of networks other than plain decoders: encoders, encoder-decoders, hybrids, sparse attention, convolutions.
 
 use crate::engine::datasheet;
 use atlas_catalog::Catalog;
@@ -62,7 +62,7 @@ fn megatrons_closed_form_is_met() {
     };
     let e = estimate(&TrainingInput { recompute: Recompute::Full, ..i }, &c);
     let layers = 24.0 * l * h * h * (1.0 + s / (6.0 * h));
-    // The hardware runs only the half of fused attention that the mask leaves.
+    // Fused attention executes only the unmasked half.
     let skipped = 24.0 * l * h * h * s / (6.0 * h) / 2.0;
     let ratio = e.hfu / e.mfu_causal;
     assert!((ratio / (1.0 + (layers - skipped) / (expected - 3.0 * skipped)) - 1.0).abs() < 0.01, "{ratio}");
@@ -74,7 +74,7 @@ fn an_encoder_sees_the_whole_square_and_predicts_few_positions() {
     assert!(!bert.causal && bert.head == Head::Masked && bert.token_types == 2.0);
     assert!((bert.params() / 335.1e6 - 1.0).abs() < 0.003, "{}", bert.params());
     assert_eq!(bert.mean_context(512.0), 512.0);
-    // 12 h² weights a layer, and 15 % of the vocabulary's.
+    // 12 h² weights per layer, and the output layer for 15 % of the positions.
     let (l, h, s) = (24.0, 1024.0, 512.0);
     let expected = 72.0 * l * h * h * (1.0 + s / (6.0 * h)) + 0.15 * 6.0 * 30522.0 * h;
     assert!((bert.palm_flops_per_token(s, false) / expected - 1.0).abs() < 0.02);
@@ -92,7 +92,7 @@ fn an_encoder_decoder_has_cross_attention_and_a_short_target() {
     let c = Constants::default();
     let (short, long) = (estimate(&i, &c), estimate(&TrainingInput { target_seq: Some(512.0), ..i }, &c));
     assert!(long.step_seconds > 1.3 * short.step_seconds && long.memory.activations > short.memory.activations);
-    // With equal lengths it costs what its weights do, once: each token passes either half.
+    // With equal source and target lengths, each token passes through one half, so 6 FLOPs per weight apply once.
     let equal = t5.flops_per_token(512.0, 512.0, false);
     let attention = 12.0 * t5.layers * t5.q_width() * 512.0 * 3.0;
     assert!((equal / (6.0 * t5.params() + attention) - 1.0).abs() < 0.02, "{equal}");
@@ -106,13 +106,13 @@ fn images_are_the_tokens_of_a_convolutional_network() {
     let e = estimate(&i, &c);
     assert!((e.flops_per_token / (6.0 * 4.09e9) - 1.0).abs() < 0.005, "{}", e.flops_per_token);
     assert!((e.time.total() / e.step_seconds - 1.0).abs() < 1e-12);
-    // Batch norms and additions pass over 11 M activations of two bytes about nine times an image: more than the
-    // convolutions' arithmetic takes at the peak, so that an A100 is bound by its memory.
+    // Batch norms and additions access 11 M two-byte activations about nine times per image. This takes longer than the
+    // convolutions at the peak rate, so an A100 is memory-bound.
     let images = e.tokens_per_second_per_accelerator;
     let traffic_bound = i.accelerator.mem_bw / (11.1e6 * 2.0 * 9.0);
     assert!(images < traffic_bound && images > 0.2 * traffic_bound, "{images} of {traffic_bound}");
     assert!(e.mfu > 0.05 && e.mfu < 0.4, "{}", e.mfu);
-    // Memory grows with the images; weights stay.
+    // Activation memory is proportional to the number of images, weight memory is constant.
     let half = estimate(&TrainingInput { micro: 128.0, ..i }, &c);
     assert!((e.memory.activations / half.memory.activations - 2.0).abs() < 1e-9);
     assert_eq!(e.memory.weights, half.memory.weights);
@@ -128,7 +128,8 @@ fn a_vision_transformer_classifies_one_position() {
     let vit = named("vit-l-16");
     assert!(vit.patch == Some(Count::new(768)) && vit.head == Head::Classes(Count::new(1000)) && !vit.causal);
     assert!((vit.params() / 304.33e6 - 1.0).abs() < 0.003, "{}", vit.params());
-    // 61.6 GFLOPs of a forward pass of ViT-L/16 at 224 pixels, multiply-adds counted as one (arXiv 2010.11929).
+    // A forward pass of ViT-L/16 at 224 pixels takes 61.6 GFLOPs, with a multiply-add counted as one (arXiv
+    // 2010.11929).
     let forward = vit.palm_flops_per_token(197.0, false) * 197.0 / 3.0 / 2.0;
     assert!((forward / 61.6e9 - 1.0).abs() < 0.02, "{forward}");
 }

@@ -1,4 +1,4 @@
-//! What the catalog says of a device or a model, in the numbers this engine reasons with.
+//! Conversion of catalog entries (devices and models) to the inputs of the physics engines.
 
 use atlas_catalog::accelerator::Accelerator as Sheet;
 use atlas_catalog::convolution::Convolutional;
@@ -32,26 +32,27 @@ fn generation(sheet: &Sheet) -> Generation {
     }
 }
 
-/// Whether users can limit the core clock of a device: `nvidia-smi --lock-gpu-clocks`, `amd-smi set --clk-limit sclk` and
-/// `xpu-smi config --frequencyrange` do; the tools of Apple, Google, AWS, Huawei, Gaudi and dataflow machines set none.
+/// Whether users can limit the core clock of a device. `nvidia-smi --lock-gpu-clocks`, `amd-smi set --clk-limit sclk`
+/// and `xpu-smi config --frequencyrange` do; the tools for Apple, Google, AWS, Huawei, Gaudi and dataflow devices do
+/// not.
 #[must_use]
 pub fn clock_can_be_limited(sheet: &Sheet) -> bool {
     matches!(sheet.vendor.as_str(), "NVIDIA" | "AMD") || (sheet.vendor == "Intel" && sheet.generation != "Gaudi")
 }
 
-/// GB/s one way where the catalog leaves the scale-up link blank.
+/// Scale-up bandwidth per direction, GB/s, for datasheets that lack it.
 fn blank_link(vendor: &str) -> f64 {
     match vendor {
-        // NeuronLink-v2: 384 GB/s both ways per chip (AWS Neuron documentation, trn1 architecture).
+        // NeuronLink-v2: 384 GB/s in both directions per chip (AWS Neuron documentation, trn1 architecture).
         "AWS" => 192.0,
         // Xe Link: one 28 GB/s link to each of five peers (Aurora node description).
         "Intel" => 140.0,
-        // PCIe 4.0 x16, half of its 32 GB/s: what peers reach through the host.
+        // Half of the 32 GB/s of PCIe 4.0 x16, for transfers between peers through the host.
         _ => 16.0,
     }
 }
 
-/// A datasheet in SI units.
+/// Converts a datasheet to SI units.
 #[must_use]
 pub fn accelerator(sheet: &Sheet) -> Accelerator {
     let peaks = &sheet.peaks;
@@ -92,7 +93,7 @@ pub fn accelerator(sheet: &Sheet) -> Accelerator {
     }
 }
 
-/// A model of the catalog: a transformer, or a network of convolutions.
+/// Converts a model of the catalog: a transformer or a convolutional network.
 #[must_use]
 pub fn model(model: &Model) -> Architecture {
     match &model.architecture {
@@ -101,13 +102,13 @@ pub fn model(model: &Model) -> Architecture {
     }
 }
 
-/// The encoder of a model that reads images.
+/// Converts the vision encoder of a model.
 #[must_use]
 pub fn encoder(images: &Images) -> Architecture {
     architecture(&images.encoder)
 }
 
-/// A convolutional network of the catalog in the engines' terms.
+/// Converts a convolutional network of the catalog.
 fn residual(network: &Convolutional) -> Residual {
     let mut stages = [Stage::default(); MAX_STAGES];
     for (stage, (&blocks, &width)) in stages.iter_mut().zip(network.blocks.iter().zip(&network.widths)) {
@@ -123,23 +124,23 @@ fn residual(network: &Convolutional) -> Residual {
     }
 }
 
-/// Sums over the layers of a model that is stated layer by layer, for one sample.
+/// Sums over the layers of a model that is described layer by layer, for one sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sums {
-    /// Layers.
+    /// Number of layers.
     pub layers: f64,
-    /// FLOPs of the forward pass; above 0.
+    /// FLOPs of the forward pass; positive.
     pub forward_flops: f64,
     /// FLOPs of the backward pass.
     pub backward_flops: f64,
     /// Parameters.
     pub parameters: f64,
-    /// Elements that the forward pass keeps for the backward pass.
+    /// Number of elements that the forward pass saves for the backward pass.
     pub kept: f64,
 }
 
-/// A model that is known by sums alone. Sums say nothing of shapes: its products run at the rates of ResNet-50's
-/// convolutions, and its traffic is to its activations as ResNet-50's is.
+/// Converts a model that is described only by sums. Since sums contain no shapes, its GEMMs run at the rates of
+/// ResNet-50's convolutions, and its memory traffic has the same ratio to its activations as ResNet-50's.
 #[must_use]
 pub fn of_sums(sums: &Sums) -> Architecture {
     let like = residual(&Convolutional::resnet_50());
@@ -149,13 +150,13 @@ pub fn of_sums(sums: &Sums) -> Architecture {
         forward: sums.forward_flops / flops,
         backward: sums.backward_flops / (2.0 * flops),
         parameters: sums.parameters / like.params(),
-        // A convolution's output is kept, and the activation's.
+        // Both the output of a convolution and that of its activation function are saved.
         activations: sums.kept / (2.0 * like.outputs()),
     };
     convolutional(&Residual { multiples, ..like })
 }
 
-/// A network of convolutions: no transformer's fields count, but widths that sums may be taken of.
+/// Wraps a convolutional network. Transformer fields are zero, except widths that other code reads.
 fn convolutional(network: &Residual) -> Architecture {
     Architecture {
         layers: Count::floor(network.depth()),
@@ -192,7 +193,7 @@ fn linear(t: &Transformer) -> Option<Linear> {
     })
 }
 
-/// A transformer of the catalog.
+/// Converts a transformer of the catalog.
 #[must_use]
 pub fn architecture(t: &Transformer) -> Architecture {
     let attention = t.latent.map_or(Attention::Grouped, |latent| Attention::Latent {
@@ -279,7 +280,7 @@ mod tests {
         assert_eq!(plain.params(), network.parameters());
         assert!((plain.multiply_adds() / network.multiply_adds() - 1.0).abs() < 1e-12);
         assert_eq!(plain.depth(), 53.0);
-        // 11.1 M activations of torchvision's table, batch norms' inputs alone.
+        // 11.1 M activations according to torchvision's table; counts only the inputs of batch norms.
         assert!((plain.outputs() / 11.11e6 - 1.0).abs() < 0.01, "{}", plain.outputs());
     }
 }

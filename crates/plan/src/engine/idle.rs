@@ -1,4 +1,4 @@
-//! Settings of a scenario that have no effect, and why; settings that the software does not have.
+//! Notes on settings that have no effect or that the software does not support.
 
 use crate::knob::Knob;
 use crate::scenario::Scenario;
@@ -8,7 +8,7 @@ use atlas_core::plan::{DraftMethod, Engine, KvTransfer, MoeDispatcher};
 use atlas_perf::serving::reuse::Prompt;
 use atlas_perf::traits::MicroBatchOverlap;
 
-/// Settings that are stated and have no effect, or that the software does not have.
+/// Notes on stated settings that have no effect or that the software does not support.
 pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
     let mut notes: Vec<String> =
         scenario.idle_settings().iter().map(|(why, names)| changes_nothing(names, why)).collect();
@@ -75,7 +75,7 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
     notes
 }
 
-/// That the software does not overlap what a scenario has it overlap.
+/// Note that the software does not support a requested overlap.
 fn overlaps_for_others(scenario: &Scenario) -> Option<String> {
     let (plan, software) = (&scenario.base.plan, &scenario.in_force);
     let stated = scenario.mode() == Mode::Training && plan.switches.overlap_experts == Some(true);
@@ -91,7 +91,7 @@ fn overlaps_for_others(scenario: &Scenario) -> Option<String> {
     Some(format!("{} {how}: the answer is for software that does", software.name))
 }
 
-/// That these settings change nothing.
+/// Formats a note that the settings `names` have no effect.
 fn changes_nothing(names: &[&str], why: &str) -> String {
     let verb = if names.len() == 1 { "has" } else { "have" };
     format!("{} {verb} no effect: {why}", names.join(", "))

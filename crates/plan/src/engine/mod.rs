@@ -1,17 +1,18 @@
 //! Engines: pure functions from a scenario to an estimate. No I/O, no clock, no globals, no allocation on the hot path.
 //!
-//! Two kinds of engine answer: closed forms within microseconds, and [`answer::event`], which runs a simulation for
-//! milliseconds to seconds. [`estimate`] and its variants run the engine that the scenario names, however long it takes.
-//! Interactive and batch callers check [`Engine::simulates`] first, use [`at_once`] for the same physics in closed form, and
-//! run the simulation on a thread with [`answer::event::run`], which reports progress and can be canceled.
+//! There are two kinds of engines: closed forms, which take microseconds, and [`answer::event`], which runs a
+//! simulation for milliseconds to seconds. [`estimate`] and its variants run the engine that the scenario selects,
+//! however long it takes. Interactive and batch callers check [`Engine::simulates`] first, use [`at_once`] for the same
+//! physics in closed form, and run the simulation on a thread with [`answer::event::run`], which reports progress and
+//! can be canceled.
 //!
-//! * [`atlas_perf`] – closed forms: plain inputs to plain answers, without files or scenarios
-//! * [`semi_empirical`] – the predecessor system's calibrated model
-//! * [`benchboard`] – the predecessor dashboard's estimator
-//! * [`atlas_sim`] – the same as it happens: contention, queues, failures
-//! * [`answer`] – a scenario passed to the physics
-//! * [`datasheet`] – what the catalog says of devices and models, in the numbers of the physics
-//! * [`notes`] – what a reader of an engine's numbers must know
+//! * [`atlas_perf`] – closed forms, independent of files and scenarios
+//! * [`semi_empirical`] – the calibrated model of the predecessor system
+//! * [`benchboard`] – the estimator of the predecessor dashboard
+//! * [`atlas_sim`] – event simulation: contention, queues, failures
+//! * [`answer`] – applies the physics engines to a scenario
+//! * [`datasheet`] – converts catalog entries of devices and models to the inputs of the physics engines
+//! * [`notes`] – assumptions and limitations of an estimate
 
 pub mod answer;
 pub mod benchboard;
@@ -28,7 +29,7 @@ use crate::estimate::{Cost, Estimate, Figures};
 use crate::scenario::Scenario;
 use atlas_core::plan::Engine;
 
-/// Answers a scenario by the engine it names.
+/// Estimates a scenario with the engine that it selects.
 #[must_use]
 pub fn estimate(scenario: &Scenario) -> Estimate {
     let mut estimate = Estimate::default();
@@ -36,7 +37,7 @@ pub fn estimate(scenario: &Scenario) -> Estimate {
     estimate
 }
 
-/// Like [`estimate`], into an existing estimate: allocates nothing once its phases have room.
+/// Like [`estimate`], but writes to an existing estimate. Does not allocate once `phases` has the capacity.
 pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
     estimate_with(scenario, None, estimate);
 }
@@ -55,7 +56,7 @@ fn estimate_with(scenario: &Scenario, memo: Option<&mut Memo>, estimate: &mut Es
     }
 }
 
-/// As [`estimate_into`], as if the scenario had no schedule: what searches compare.
+/// Like [`estimate_into`], but ignores the schedule. Searches compare these estimates.
 pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
     match scenario.engine {
         Engine::SemiEmpirical => semi_empirical::estimate_unscheduled_into(scenario, estimate),
@@ -65,13 +66,13 @@ pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
     }
 }
 
-/// The scenario with an engine that answers within microseconds: the closed form if its own engine simulates.
+/// Returns the scenario with an engine that answers within microseconds: the closed form if its own engine simulates.
 #[must_use]
 pub fn at_once(scenario: &Scenario) -> Scenario {
     Scenario { engine: scenario.engine.at_once(), ..scenario.clone() }
 }
 
-/// What figures cost: rental and energy of all nodes over tokens.
+/// Cost of a scenario: rent and energy of all nodes, per hour and per token.
 #[must_use]
 pub fn cost(scenario: &Scenario, figures: &Figures) -> Cost {
     semi_empirical::cost(scenario, figures)

@@ -1,4 +1,4 @@
-//! What a reader of an engine's numbers must know: assumptions and weaknesses that affect the scenario.
+//! Notes on an estimate: assumptions and limitations that affect the scenario.
 
 use super::answer::power::ACCELERATORS_OF_NODE;
 use super::answer::{corrected, throttle};
@@ -32,7 +32,7 @@ pub fn notes(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     }
 }
 
-/// Why more than all of the peak seems to be used.
+/// Explains a FLOP utilization above 100 %.
 fn over_counted(estimate: &Estimate) -> Option<String> {
     let training = estimate.detail.and_then(|detail| detail.training)?;
     (estimate.total.flop_utilization > 1.0).then(|| {
@@ -47,7 +47,7 @@ fn over_counted(estimate: &Estimate) -> Option<String> {
     })
 }
 
-/// What was run, and what a run does not know.
+/// Describes the simulation runs and what they do not model.
 fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     let settings = scenario.simulation(&scenario.base);
     let Some(simulated) = estimate.detail.and_then(|detail| detail.simulated) else {
@@ -122,7 +122,7 @@ fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     notes
 }
 
-/// What runs of the cluster changed, with the shipped figures alongside.
+/// Compares values calibrated with measurements of the cluster with the uncalibrated ones.
 fn corrections(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     let Some(own) = &scenario.corrections else { return Vec::new() };
     let described = corrected::beside(scenario, estimate).into_iter().map(|one| {
@@ -146,7 +146,7 @@ fn corrections(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     described.collect()
 }
 
-/// The first names of a list.
+/// Joins the first names of a list.
 fn few(names: &[String]) -> String {
     const SHOWN: usize = 3;
     let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -156,7 +156,7 @@ fn few(names: &[String]) -> String {
     }
 }
 
-/// That an MFU is above all that was measured on this family of accelerators, or that nothing was.
+/// Note that an MFU exceeds all measurements on this family of accelerators, or that there are none.
 fn beyond_measured(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
     let device = &scenario.machine.as_ref()?.device;
     let mfu = estimate.detail.filter(|_| estimate.runs())?.training?.mfu_causal;
@@ -173,7 +173,7 @@ fn beyond_measured(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
     }
 }
 
-/// What kind of price is paid, where another than the target's was requested.
+/// Note on the price basis, if it is not that of the target.
 fn paid(scenario: &Scenario) -> Option<String> {
     let basis = scenario.terms.basis;
     if let Some(listed) = &scenario.terms.listed {
@@ -194,7 +194,7 @@ fn paid(scenario: &Scenario) -> Option<String> {
     })
 }
 
-/// That half of a tariff is stated.
+/// Note that a time-of-use energy price is stated incompletely.
 fn tariff(scenario: &Scenario) -> Option<&'static str> {
     match (scenario.terms.peak_usd_per_kwh, scenario.terms.peak_hours > 0.0) {
         (Some(_), false) => Some("peak_usd_per_kwh has no effect: set peak_hours"),
@@ -203,7 +203,7 @@ fn tariff(scenario: &Scenario) -> Option<&'static str> {
     }
 }
 
-/// That another 16-bit format replaces the one in the files.
+/// Note that another 16-bit format replaces the requested one.
 fn stands_in(scenario: &Scenario) -> Option<String> {
     let served = &scenario.base.served;
     match (scenario.mode(), served.stands_for) {
@@ -219,7 +219,7 @@ fn stands_in(scenario: &Scenario) -> Option<String> {
     }
 }
 
-/// Which model of the catalog the name of a checkpoint was read as, and which format of the weights it stands for.
+/// Note on the catalog model, and weight format, that a checkpoint name was resolved to.
 fn read_as(scenario: &Scenario) -> Option<String> {
     let (name, id) = scenario.checkpoint.as_ref()?;
     let plan = &scenario.base.plan;
@@ -229,7 +229,7 @@ fn read_as(scenario: &Scenario) -> Option<String> {
     Some(format!("model {name} is read as {id}{format}"))
 }
 
-/// That the target states a memory that the accelerator does not come with.
+/// Note that the accelerator does not exist with the memory size stated by the target.
 fn contradicted_memory(scenario: &Scenario) -> Option<String> {
     let stated = scenario.contradicted_memory_gb?;
     Some(format!(
@@ -239,7 +239,7 @@ fn contradicted_memory(scenario: &Scenario) -> Option<String> {
     ))
 }
 
-/// That requests are held back, since more arrive than may be in flight.
+/// Note that requests are held back because the offered load exceeds the limit on concurrent requests.
 fn held_back(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
     let requested = &scenario.base.plan.serving;
     let stated = matches!(requested.load, Some(LoadKind::Open | LoadKind::Closed)) && requested.concurrency.is_some();
@@ -327,7 +327,7 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     notes
 }
 
-/// What the dashboard's estimator warns of, and what its figures leave out.
+/// Warnings of the dashboard's estimator, and what its results do not include.
 fn dashboard(scenario: &Scenario) -> Vec<String> {
     let input = benchboard::input(scenario, &scenario.base);
     let answer = benchboard::estimator::estimate(&input);

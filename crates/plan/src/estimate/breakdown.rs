@@ -2,11 +2,11 @@
 
 use serde::{Serialize, Serializer};
 
-/// Maximum parts that a breakdown has.
+/// Maximum number of parts of a [`Breakdown`].
 pub const MOST_PARTS: usize = 16;
 
-/// Named parts of a total, in a fixed order. It has a fixed size, so that an estimate allocates nothing, and the names are
-/// static, since every estimate holds three of them.
+/// Named parts of a total, in a fixed order. The array has a fixed size to avoid allocation, and the names are static,
+/// because every estimate contains three breakdowns.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Breakdown {
     names: &'static [&'static str],
@@ -20,7 +20,7 @@ impl Serialize for Breakdown {
 }
 
 impl Breakdown {
-    /// From names, and as many values, [`MOST_PARTS`] at the most.
+    /// Creates a breakdown from `N` names and values; `N` is at most [`MOST_PARTS`].
     #[must_use]
     pub fn of<const N: usize>(names: &'static [&'static str; N], values: [f64; N]) -> Breakdown {
         const { assert!(N <= MOST_PARTS, "a breakdown has no room for so many parts") };
@@ -31,24 +31,24 @@ impl Breakdown {
         Breakdown { names, values: all }
     }
 
-    /// Names and values in order.
+    /// Names and values, in order.
     pub fn parts(&self) -> impl Iterator<Item = (&'static str, f64)> + Clone + use<> {
         self.names.iter().copied().zip(self.values)
     }
 
-    /// The whole.
+    /// Sum of the parts.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.parts().map(|(_, value)| value).sum()
     }
 
-    /// The part of that name; 0 without one.
+    /// Value of the part with this name; 0 if there is none.
     #[must_use]
     pub fn part(&self, name: &str) -> f64 {
         self.parts().filter(|(known, _)| *known == name).map(|(_, value)| value).sum()
     }
 
-    /// Every part times a factor.
+    /// Returns the breakdown with every part multiplied by `factor`.
     #[must_use]
     pub fn scaled(mut self, factor: f64) -> Breakdown {
         for value in &mut self.values {

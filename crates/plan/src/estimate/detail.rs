@@ -1,5 +1,5 @@
-//! What engines that model the hardware add to the figures: breakdowns of time and memory, intervals, figures of training and
-//! serving.
+//! Additional results of engines that model the hardware: breakdowns of time and memory, confidence intervals, metrics
+//! of training and serving.
 
 use atlas_core::math;
 use serde::Serialize;
@@ -12,116 +12,116 @@ use atlas_core::plan::Recompute;
 
 pub use atlas_core::plan_spec::HEADROOM;
 
-/// Everything that the analytical engine knows beyond [`super::Figures`].
+/// Results of an engine that models the hardware, beyond [`super::Figures`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Detail {
-    /// Where the time goes, s: of an optimizer step, or of one output token on a replica.
+    /// Breakdown of the time, s: of an optimizer step, or of one output token on a replica.
     pub time: Breakdown,
-    /// What the fullest device holds.
+    /// Memory use of the fullest device.
     pub memory: MemoryUse,
-    /// What bounds it, as shares of the time.
+    /// Bottlenecks, as shares of the time.
     pub limits: Limits,
-    /// Whether it can run at all.
+    /// Whether the scenario can run.
     pub verdict: Verdict,
-    /// Factors on the throughput within which nine measurements of ten lie.
+    /// Factors on the throughput that span 90 % of measurements.
     pub throughput_interval: Interval,
-    /// What a node draws; `None` for engines that take its nominal power.
+    /// Power of a node; `None` for engines that use its nominal power.
     #[serde(skip_serializing)]
     pub power: Option<NodePower>,
-    /// Figures of training.
+    /// Metrics of training.
     pub training: Option<Training>,
-    /// Figures of serving.
+    /// Metrics of serving.
     pub serving: Option<Serving>,
-    /// What a simulation adds; of engines that simulate only.
+    /// Results of a simulation; only of engines that simulate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulated: Option<Simulated>,
-    /// Corrections by runs of the same cluster that the figures contain.
+    /// Corrections by measurements of the same cluster that are included in the estimate.
     #[serde(skip_serializing)]
     pub adjustments: Option<Adjustments>,
 }
 
-/// Corrections that an answer contains.
+/// Corrections that are included in an estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adjustments {
-    /// Of the throughput.
+    /// Correction of the throughput.
     pub throughput: Option<Adjustment>,
-    /// Of the time per output token.
+    /// Correction of TPOT.
     pub tpot: Option<Adjustment>,
-    /// Of the time to first token.
+    /// Correction of TTFT.
     pub ttft: Option<Adjustment>,
 }
 
-/// Statistics of a simulation, and figures that only a simulation has.
+/// Statistics of a simulation, and metrics that only a simulation yields.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Simulated {
-    /// Seed of the first run; the others count up from it.
+    /// Seed of the first run; the seeds of further runs count up from it.
     pub seed: u64,
-    /// Independent runs. One if nothing is random, since all runs would be equal.
+    /// Number of independent runs; 1 if nothing is random.
     pub replications: u32,
-    /// Half the width of the 90 % confidence interval of the throughput's mean over the runs, as a share of it; 0 if
-    /// nothing is drawn. `None` for a single run of what is drawn, whose spread is not known.
+    /// Half-width of the 90 % confidence interval of the mean throughput over the runs, relative to the mean; 0 if
+    /// nothing is random. `None` for a single run with random variation, whose spread is unknown.
     pub half_width: Option<f64>,
-    /// Events of all runs.
+    /// Number of events of all runs.
     pub events: u64,
-    /// Of training.
+    /// Results of training.
     pub training: Option<SimulatedTraining>,
-    /// Of serving.
+    /// Results of serving.
     pub serving: Option<SimulatedServing>,
 }
 
-/// What a simulation of training sees. Shares are of the wall time.
+/// Results of a simulation of training. Shares are of wall-clock time unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct SimulatedTraining {
-    /// Steps of one run.
+    /// Number of steps of one run.
     pub steps: u32,
-    /// Data-parallel replicas that were simulated and represent the others, which do the same at the same time.
+    /// Number of simulated data-parallel replicas; they represent all replicas, which behave identically.
     pub replicas: u32,
     /// Share of the time that the stages compute.
     pub busy: f64,
-    /// Share of a step that slow nodes and jitter cost.
+    /// Share of a step lost to slow nodes and jitter.
     pub stragglers: f64,
-    /// Share of the wall time that is work that counts: without lost work, restarts and checkpoints.
+    /// Share of wall-clock time spent on useful work, excluding lost work, restarts and checkpoints.
     pub goodput: f64,
     /// Failures per day of the whole job.
     pub failures_per_day: f64,
-    /// Work between two checkpoints, s; `None`: none are taken.
+    /// Working time between two checkpoints, s. `None`: no checkpoints are taken.
     pub checkpoint_interval_s: Option<f64>,
-    /// For which a checkpoint stops the work, s.
+    /// Time for which a checkpoint blocks the work, s.
     pub checkpoint_s: f64,
-    /// From a failure until work continues, s.
+    /// Time from a failure until work continues, s.
     pub restart_s: f64,
-    /// Mean seconds of a step without failures and checkpoints.
+    /// Mean time of a step without failures and checkpoints, s.
     pub step_s: f64,
 }
 
-/// What a simulation of serving sees, means over the runs.
+/// Results of a simulation of serving: means over the runs.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct SimulatedServing {
-    /// Requests that one run counted.
+    /// Requests counted per run.
     pub requests: f64,
-    /// Requests that arrived per second.
+    /// Arrival rate, requests/s.
     pub arrival_rate: f64,
-    /// Share of the requests that kept all limits.
+    /// Share of requests that met all latency limits.
     pub good_share: f64,
-    /// Requests per second that kept all limits.
+    /// Requests per second that met all latency limits.
     pub goodput: f64,
-    /// Requests that waited for a batch, all replicas.
+    /// Mean number of requests waiting for a batch slot, all replicas.
     pub waiting: f64,
-    /// Most that waited at once.
+    /// Largest number of requests waiting at the same time.
     pub most_waiting: f64,
-    /// Share of KV blocks in use.
+    /// Mean share of KV cache blocks in use.
     pub kv: f64,
-    /// Largest share of KV blocks in use.
+    /// Largest share of KV cache blocks in use.
     pub most_kv: f64,
-    /// Sequences preempted for lack of KV blocks, per request.
+    /// Preemptions per request, for lack of KV cache blocks.
     pub preemptions: f64,
-    /// Requests that no replica could ever hold, as a share.
+    /// Share of requests that do not fit on any replica.
     pub rejected: f64,
-    /// Share of the time in which replicas step.
+    /// Share of the time in which replicas execute steps.
     pub busy: f64,
 }
 
-/// Factors on a figure.
+/// Confidence interval of a metric, as factors on its value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     /// Lower factor, at most 1.
@@ -131,19 +131,19 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval around a figure.
+    /// Ends of the interval around `figure`.
     #[must_use]
     pub fn around(self, figure: f64) -> (f64, f64) {
         (self.low * figure, self.high * figure)
     }
 
-    /// The wider half, on the logarithm.
+    /// Larger of the two half-widths of the interval's logarithm.
     #[must_use]
     pub fn half(self) -> f64 {
         math::ln(self.high).max(-math::ln(self.low))
     }
 
-    /// The interval of what falls as this rises: the time of a given work.
+    /// Interval of the reciprocal of the metric, such as the time for a given amount of work.
     #[must_use]
     pub fn inverse(self) -> Interval {
         Interval { low: 1.0 / self.high, high: 1.0 / self.low }
@@ -151,8 +151,8 @@ impl Interval {
 }
 
 impl Interval {
-    /// Wider by what chance adds to a mean over a simulation's runs. Both are factors, and independent: their logarithms
-    /// add up as errors do.
+    /// Returns the interval widened by the statistical error of a simulation's mean. The two errors are independent
+    /// factors, so their logarithms add in quadrature.
     #[must_use]
     pub fn widened(self, simulated: Option<&Simulated>) -> Interval {
         let Some(chance) = simulated.and_then(|simulated| simulated.half_width).filter(|share| *share > 0.0) else {
@@ -166,115 +166,115 @@ impl Interval {
     }
 }
 
-/// Power of a node by what draws it.
+/// Power of a node by consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct NodePower {
-    /// Accelerators, W.
+    /// Power of the accelerators, W.
     pub accelerators: f64,
-    /// Hosts, NICs, switches and fans, W.
+    /// Power of hosts, NICs, switches and fans, W.
     pub around: f64,
 }
 
 impl NodePower {
-    /// The whole node, W.
+    /// Power of the whole node, W.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.accelerators + self.around
     }
 }
 
-/// Bytes on the device that holds most.
+/// Memory use of the fullest device, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MemoryUse {
-    /// By purpose: the point estimate.
+    /// Point estimate, by purpose.
     pub parts: Breakdown,
-    /// Upper bound of the whole, which decides what fits.
+    /// Upper bound of the total; it decides whether the scenario fits.
     pub upper: f64,
-    /// What the device has.
+    /// Capacity of the device.
     pub capacity: f64,
 }
 
 impl MemoryUse {
-    /// The point estimate, bytes.
+    /// Point estimate of the total, bytes.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.parts.total()
     }
 
-    /// Share of the device that stays free, by the upper bound that decides what fits; negative if it does not.
+    /// Share of the memory that stays free according to the upper bound; negative if the scenario does not fit.
     #[must_use]
     pub fn free(&self) -> f64 {
         1.0 - self.upper / self.capacity.max(1.0)
     }
 
-    /// Whether less stays free than a search leaves by default.
+    /// Whether less memory stays free than the default headroom of a search.
     #[must_use]
     pub fn is_tight(&self) -> bool {
         self.free() < HEADROOM
     }
 
-    /// Bytes by which the upper bound exceeds the device; 0 if it fits.
+    /// Bytes by which the upper bound exceeds the capacity; 0 if it fits.
     #[must_use]
     pub fn excess(&self) -> f64 {
         (self.upper - self.capacity).max(0.0)
     }
 }
 
-/// Figures of training.
+/// Metrics of training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Training {
     /// Model FLOPs utilization, PaLM convention (arXiv 2204.02311, appendix B): attention counted in full.
     pub mfu: f64,
-    /// The same with causal attention counted once, as Megatron-Core does since 2025.
+    /// MFU with causal attention counted once, as in Megatron-Core since 2025.
     pub mfu_causal: f64,
-    /// Hardware FLOPs utilization: recomputation counted (arXiv 2205.05198, section 6).
+    /// Hardware FLOPs utilization: includes recomputation (arXiv 2205.05198, section 6).
     pub hfu: f64,
-    /// What is recomputed: the choice where the plan says `auto`.
+    /// Activation recomputation in effect; the selected one if the plan says `auto`.
     pub recompute: Recompute,
-    /// Share of the layers recomputed in full.
+    /// Share of the layers that are fully recomputed.
     pub full_recompute_share: f64,
-    /// Micro-batches that each pipeline processes in a step.
+    /// Micro-batches that each pipeline processes per step.
     pub micro_batches: f64,
-    /// Tokens of a step.
+    /// Tokens per step.
     pub tokens_per_step: f64,
-    /// Tokens of the whole run.
+    /// Tokens of the whole training run.
     pub run_tokens: f64,
 }
 
-/// Figures of serving. Times in ms.
+/// Metrics of serving. Times in ms.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Serving {
-    /// Prompt and generated tokens per second.
+    /// Prompt and output tokens per second.
     pub total_tokens_per_sec: f64,
-    /// Requests finished per second.
+    /// Completed requests per second.
     pub requests_per_sec: f64,
-    /// Generated tokens per second that one user sees.
+    /// Output tokens per second per user.
     pub tokens_per_sec_per_user: f64,
     /// Time to first token: mean, p50, p95, p99.
     pub ttft_ms: [f64; 4],
-    /// Time per output token after the first, over a request's whole answer: mean, p50, p95, p99.
+    /// Time per output token after the first (TPOT), averaged over a request: mean, p50, p95, p99.
     pub tpot_ms: [f64; 4],
-    /// Gap between two successive tokens of a stream: mean, p50, p95, p99.
+    /// Inter-token latency, the gap between two successive tokens of a stream: mean, p50, p95, p99.
     pub itl_ms: [f64; 4],
-    /// Time from request to last token: mean, p50, p95, p99.
+    /// End-to-end latency, from request to last token: mean, p50, p95, p99.
     pub e2e_ms: [f64; 4],
-    /// What the time to first token is made of, ms.
+    /// Breakdown of TTFT, ms.
     pub first_token: Breakdown,
-    /// Sequences running side by side on a replica.
+    /// Sequences per batch of a replica.
     pub batch: f64,
-    /// Sequences that a replica's KV memory holds.
+    /// Sequences that fit in the KV cache of a replica.
     pub max_concurrency: f64,
-    /// Requests per second that could be served at most.
+    /// Maximum requests per second that can be served.
     pub capacity_requests_per_sec: f64,
-    /// Factors on TTFT.
+    /// Confidence interval of TTFT.
     pub ttft_interval: Interval,
-    /// Factors on TPOT.
+    /// Confidence interval of TPOT.
     pub tpot_interval: Interval,
 }
 
 impl Serving {
-    /// Every number of it that can be averaged, put through `change` with its counterpart in `other`. What TTFT is made
-    /// of and the intervals stay.
+    /// Replaces every number that can be averaged by `change` of itself and its counterpart in `other`. The breakdown
+    /// of TTFT and the intervals are left unchanged.
     pub fn combine(&mut self, other: &Serving, change: impl Fn(f64, f64) -> f64) {
         let numbers = |serving: &Serving| {
             [
@@ -311,7 +311,7 @@ impl Serving {
         }
     }
 
-    /// As [`Serving::combine`], without a counterpart.
+    /// Returns a copy with `change` applied to every number that [`Serving::combine`] covers.
     #[must_use]
     pub fn map(&self, change: impl Fn(f64) -> f64) -> Serving {
         let mut changed = *self;

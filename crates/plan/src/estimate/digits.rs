@@ -1,4 +1,4 @@
-//! As many digits as are known: a value and its interval as text.
+//! Formatting of metric values and intervals with as many digits as their confidence intervals justify.
 
 use super::Estimate;
 use super::metric::{BRIEF, Metric, Section};
@@ -7,10 +7,10 @@ use crate::scenario::Scenario;
 use atlas_core::math;
 use atlas_core::units::{self, DIGITS};
 
-/// Half the width of an interval, as a share of the value, from which on a fourth digit means nothing.
+/// Half-width of an interval, relative to the value, above which a fourth digit is not significant.
 const LIMITED: f64 = 0.05;
 
-/// A metric's value as text, in three digits where it is known no better.
+/// Formats a metric's value; with three digits instead of four if [`are_three`].
 #[must_use]
 pub fn shown(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> String {
     metric.show_in((metric.get)(estimate, scenario), digits(metric, scenario, estimate))
@@ -20,8 +20,8 @@ fn digits(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> i32 {
     if are_three(metric, scenario, estimate) { BRIEF } else { DIGITS }
 }
 
-/// Whether a metric's interval is wider than five percent to either side. A latency or throughput without an interval of its
-/// own is known no better than the key figures.
+/// Whether the interval of `metric` is wider than ±5 %. A latency or throughput without an interval of its own counts
+/// as wide if that of any headline metric is.
 #[must_use]
 pub fn are_three(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> bool {
     let wide = |metric: &Metric| {
@@ -33,7 +33,7 @@ pub fn are_three(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> b
     wide(metric).unwrap_or_else(key)
 }
 
-/// A metric's value as the number that [`shown`] writes: what it is divided by, and its decimals.
+/// Divisor and number of decimals that [`shown`] uses for a metric's value.
 fn written(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> (f64, usize) {
     let (value, digits) = ((metric.get)(estimate, scenario), digits(metric, scenario, estimate));
     let text = metric.show_in(value, digits);
@@ -42,7 +42,7 @@ fn written(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> (f64, u
     (metric.format.scale(value, digits), decimals)
 }
 
-/// The ends of a metric's interval in the unit in which [`shown`] writes its value; `None` if it has none.
+/// Ends of a metric's interval in the unit that [`shown`] uses for its value; `None` if it has no interval.
 #[must_use]
 pub fn interval(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<[String; 2]> {
     let (low, high) = metric.interval(estimate, scenario)?;
@@ -53,8 +53,8 @@ pub fn interval(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Op
     Some(ends(low / scale, high / scale, decimals))
 }
 
-/// A metric's change from another value, with its sign, in the unit in which [`shown`] writes the value: no more decimals
-/// than that has, unless the change were nought.
+/// Formats the change of a metric since `before`, with its sign, in the unit that [`shown`] uses for the value. It has
+/// at most as many decimals as the value, unless the change would then be shown as zero.
 #[must_use]
 pub fn difference(metric: &Metric, scenario: &Scenario, estimate: &Estimate, before: f64) -> String {
     let change = (metric.get)(estimate, scenario) - before;
@@ -64,7 +64,8 @@ pub fn difference(metric: &Metric, scenario: &Scenario, estimate: &Estimate, bef
     let order = math::log10(number).floor();
     let text = match order {
         _ if !order.is_finite() => "0".to_owned(),
-        // Hours that became milliseconds: in the unit that suits the change.
+        // The change is orders of magnitude larger than the value (hours became milliseconds): use the unit that suits
+        // the change.
         4.0.. => metric.brief(change.abs()),
         ..-6.0 => units::significant(number, 2),
         _ => {

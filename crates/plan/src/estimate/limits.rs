@@ -1,15 +1,15 @@
-//! What the time is spent waiting for.
+//! Bottlenecks: shares of the time by cause.
 
 use atlas_core::sort;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-/// What time is spent waiting for.
+/// Bottleneck: what time is spent on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
-    /// Matrix units.
+    /// Matrix multiplication units.
     Compute,
-    /// Device memory.
+    /// Device memory bandwidth.
     MemoryBandwidth,
     /// The fabric inside a node or rack.
     IntraNode,
@@ -24,7 +24,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// All causes.
+    /// All causes, in the order of their discriminants.
     pub const ALL: [Cause; 7] = [
         Cause::Compute,
         Cause::MemoryBandwidth,
@@ -35,7 +35,7 @@ impl Cause {
         Cause::Stragglers,
     ];
 
-    /// Its name.
+    /// Name of the cause.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,13 +50,13 @@ impl Cause {
     }
 }
 
-/// Shares of the time by cause; they sum to 1.
+/// Shares of the time by cause. They sum to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
     shares: [f64; Cause::ALL.len()],
-    /// Memory capacity caps the batch: more requests wait than the KV cache can hold.
+    /// Whether memory capacity limits the batch: more requests wait than the KV cache can hold.
     pub memory_capacity: bool,
-    /// The offered load, not the hardware, sets the throughput.
+    /// Whether the offered load, not the hardware, limits the throughput.
     pub load: bool,
 }
 
@@ -75,7 +75,7 @@ impl Serialize for Limits {
 }
 
 impl Limits {
-    /// From seconds by cause.
+    /// Creates the limits from seconds by cause.
     #[must_use]
     pub fn of(seconds: [(Cause, f64); Cause::ALL.len()]) -> Limits {
         let total: f64 = seconds.iter().map(|(_, s)| s).sum();
@@ -88,13 +88,13 @@ impl Limits {
         limits
     }
 
-    /// A cause's share of the time.
+    /// Share of the time of a cause.
     #[must_use]
     pub fn share(&self, cause: Cause) -> f64 {
         self.shares.get(cause as usize).copied().unwrap_or_default()
     }
 
-    /// Causes and shares, the largest first.
+    /// Causes and their shares, largest first.
     #[must_use]
     pub fn ranked(&self) -> [(Cause, f64); Cause::ALL.len()] {
         let mut ranked = Cause::ALL.map(|cause| (cause, self.share(cause)));
@@ -102,20 +102,20 @@ impl Limits {
         ranked
     }
 
-    /// What bounds the scenario.
+    /// The largest bottleneck.
     #[must_use]
     pub fn first(&self) -> Cause {
         self.ranked()[0].0
     }
 
-    /// By how much the largest share would have to shrink, of itself, before the next is as large.
+    /// Fraction by which the largest share would have to shrink to equal the second largest.
     #[must_use]
     pub fn margin(&self) -> f64 {
         let [(_, first), (_, second), ..] = self.ranked();
         if first > 0.0 { 1.0 - second / first } else { 0.0 }
     }
 
-    /// In words: `bound by compute 71 %, then memory bandwidth 27 %`.
+    /// Formats the limits as text: `bound by compute 71 %, then memory bandwidth 27 %`.
     #[must_use]
     pub fn describe(&self) -> String {
         let [(first, share), (second, next), ..] = self.ranked();

@@ -1,4 +1,4 @@
-//! The registry of metrics: every figure of an estimate, described once for panes, tables, demos and reports.
+//! Registry of metrics: describes every metric of an estimate once for panes, tables, demos and reports.
 
 mod table;
 
@@ -15,25 +15,25 @@ use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::units::{self, DIGITS};
 
-/// Which way is better.
+/// Whether larger or smaller values of a metric are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
-    /// More is better.
+    /// Larger is better.
     Higher,
-    /// Less is better.
+    /// Smaller is better.
     Lower,
     /// Neither.
     Neutral,
 }
 
-/// How a metric is written.
+/// How a metric is formatted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// SI prefix, four digits.
     Si,
-    /// Per cent.
+    /// Percentage.
     Percent,
-    /// Dollars.
+    /// US dollars.
     Usd,
     /// A duration given in milliseconds.
     Duration,
@@ -48,19 +48,19 @@ pub enum Format {
 }
 
 impl Format {
-    /// Writes a value without its unit.
+    /// Formats a value without its unit.
     #[must_use]
     pub fn show(self, value: f64) -> String {
         self.show_in(value, DIGITS)
     }
 
-    /// The same in three digits, for values that are known no better.
+    /// Formats a value without its unit in three digits, for values with a wide confidence interval.
     #[must_use]
     pub fn brief(self, value: f64) -> String {
         self.show_in(value, BRIEF)
     }
 
-    /// The same in so many digits.
+    /// Formats a value without its unit in `digits` significant digits.
     pub(super) fn show_in(self, value: f64, digits: i32) -> String {
         match self {
             Format::Si => units::si_in(value, digits),
@@ -76,7 +76,7 @@ impl Format {
         }
     }
 
-    /// What a value is divided by to be the number that [`Format::show_in`] writes.
+    /// Divisor of a value in the output of [`Format::show_in`].
     pub(super) fn scale(self, value: f64, digits: i32) -> f64 {
         match self {
             Format::Si | Format::Usd => units::prefix(value, digits).0,
@@ -91,14 +91,14 @@ impl Format {
     }
 }
 
-/// Significant digits of values that are known no better.
+/// Significant digits of values with a wide confidence interval.
 pub(super) const BRIEF: i32 = 3;
-/// Kilograms from which a mass is in tons.
+/// Kilograms above which a mass is given in tons.
 const TON: f64 = 999.95;
-/// Least change that is shown in digits; smaller ones are negligible.
+/// Smallest relative change that is shown as a number; smaller ones are negligible.
 pub const LEAST: f64 = 0.000_5;
 
-/// When a metric says something.
+/// When a metric is applicable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applies {
     /// Always.
@@ -109,64 +109,64 @@ pub enum Applies {
     Inference,
     /// In inference with a schedule.
     Queueing,
-    /// In training, of engines that know the model.
+    /// In training, for engines that model the hardware.
     AnalyticalTraining,
-    /// In inference, of engines that know the model.
+    /// In inference, for engines that model the hardware.
     AnalyticalServing,
-    /// Of engines that know the model.
+    /// For engines that model the hardware.
     Analytical,
-    /// In training, of engines that simulate.
+    /// In training, for engines that simulate.
     SimulatedTraining,
-    /// In inference, of engines that simulate.
+    /// In inference, for engines that simulate.
     SimulatedServing,
-    /// As [`Applies::Analytical`], where a purchase price is known.
+    /// Like [`Applies::Analytical`], if a purchase price is known.
     Owned,
-    /// As [`Applies::AnalyticalTraining`], where the makers of the model say what they trained it on.
+    /// Like [`Applies::AnalyticalTraining`], if the number of tokens that the model was trained on is published.
     Published,
 }
 
-/// Which measured error applies to a figure.
+/// Which measured error applies to a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// None was measured.
+    /// No error was measured.
     Unknown,
-    /// The throughput's.
+    /// The error of the throughput.
     Throughput,
-    /// The throughput's, upside down: times and prices of a given work.
+    /// The reciprocal of the error of the throughput: for time and cost of a given amount of work.
     Inverse,
-    /// The time to first token's.
+    /// The error of TTFT.
     Ttft,
-    /// The time per output token's.
+    /// The error of TPOT.
     Tpot,
 }
 
-/// The section that shows a metric.
+/// Section of the user interface that shows a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Section {
-    /// How fast.
+    /// Throughput and related rates.
     Throughput,
-    /// How soon.
+    /// Latency.
     Latency,
     /// Cost.
     Cost,
-    /// How hungry.
+    /// Power, energy and emissions.
     Power,
-    /// How full.
+    /// Utilization of compute, memory and network.
     Utilization,
 }
 
 impl Section {
-    /// All of them, in their order.
+    /// All sections in display order.
     pub const ALL: [Section; 5] =
         [Section::Throughput, Section::Latency, Section::Cost, Section::Power, Section::Utilization];
 
-    /// The section of that name.
+    /// The section with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Section> {
         Section::ALL.into_iter().find(|section| section.name() == name)
     }
 
-    /// Its heading.
+    /// Name of the section, used as its heading.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -179,35 +179,35 @@ impl Section {
     }
 }
 
-/// One figure of an estimate, described once for panes, tables, demos and reports.
+/// Description of one metric of an estimate, shared by panes, tables, demos and reports.
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
-    /// What code names it by.
+    /// Identifier in code.
     pub id: MetricId,
-    /// Its name in files, flags and JSON.
+    /// Name in files, flags and JSON.
     pub name: &'static str,
-    /// Its label on screens.
+    /// Label in the user interface.
     pub label: &'static str,
-    /// Its unit, where the format does not write one.
+    /// Unit, if the format does not include one.
     pub unit: &'static str,
-    /// The section that shows it.
+    /// Section that shows the metric.
     pub section: Section,
-    /// Which way is better.
+    /// Whether larger or smaller values are better.
     pub better: Better,
-    /// How it is written.
+    /// How values are formatted.
     pub format: Format,
-    /// When it says something.
+    /// When the metric is applicable.
     pub applies: Applies,
-    /// What is known of its error.
+    /// Which measured error applies.
     pub trust: Trust,
-    /// One line of explanation.
+    /// One-line help text.
     pub help: &'static str,
-    /// Reads it.
+    /// Computes the value from an estimate.
     pub get: fn(&Estimate, &Scenario) -> f64,
 }
 
 impl MetricId {
-    /// What is known of it.
+    /// Description of the metric.
     #[must_use]
     #[expect(clippy::indexing_slicing, reason = "every id has a row of the table")]
     pub const fn metric(self) -> &'static Metric {
@@ -215,7 +215,7 @@ impl MetricId {
     }
 }
 
-/// As its name.
+/// Serializes the metric as its name.
 impl Serialize for MetricId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.metric().name)
@@ -228,7 +228,7 @@ impl PartialEq for Metric {
     }
 }
 
-/// The unit that suits times up to this many milliseconds, and what milliseconds are multiplied by for it.
+/// Unit for axis values up to `high` milliseconds, and the factor that converts milliseconds to it.
 fn time_unit(high: f64) -> (f64, &'static str) {
     const SECOND: f64 = 1e3;
     const MINUTE: f64 = 60.0 * SECOND;
@@ -243,7 +243,7 @@ fn time_unit(high: f64) -> (f64, &'static str) {
     }
 }
 
-/// The figures in which scenarios are compared by default, of training and of serving.
+/// Metrics in which scenarios are compared by default, in training and serving.
 pub const COMPARED: [MetricId; 6] = [
     MetricId::TokensPerSec,
     MetricId::DollarPer1mTokens,
@@ -253,7 +253,7 @@ pub const COMPARED: [MetricId; 6] = [
     MetricId::P99Ms,
 ];
 
-/// What users ask first of serving, in the order in which it is shown.
+/// Headline metrics of serving, in display order.
 const SERVING_FIRST: [&Metric; 7] = [
     MetricId::TpotMs.metric(),
     MetricId::TtftMs.metric(),
@@ -264,7 +264,7 @@ const SERVING_FIRST: [&Metric; 7] = [
     MetricId::MemoryFill.metric(),
 ];
 
-/// The same of training.
+/// Headline metrics of training, in display order.
 const TRAINING_FIRST: [&Metric; 8] = [
     MetricId::TimeToTrainH.metric(),
     MetricId::StepTimeMs.metric(),
@@ -276,7 +276,7 @@ const TRAINING_FIRST: [&Metric; 8] = [
     MetricId::MemoryFill.metric(),
 ];
 
-/// All metrics in their order, worked out once, since every frame lists its figures so.
+/// All metrics in display order. Cached, because every frame lists them.
 struct Ranking {
     headlines: &'static [&'static Metric],
     all: Vec<&'static Metric>,
@@ -299,27 +299,27 @@ impl Ranking {
 }
 
 impl Metric {
-    /// The metrics that answer what users ask first of training or serving, most important first.
+    /// Headline metrics of training or serving, most important first.
     pub fn headlines(mode: Mode) -> impl Iterator<Item = &'static Metric> {
         Ranking::of(mode).headlines.iter().copied()
     }
 
-    /// Every metric, those that answer what users ask first before the others.
+    /// All metrics: headline metrics first, then the others in the order of the table.
     pub fn by_importance(mode: Mode) -> impl Iterator<Item = &'static Metric> {
         Ranking::of(mode).all.iter().copied()
     }
 
-    /// The metric of a name that a user or a file states.
+    /// The metric with this name, if there is one.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Metric> {
         METRICS.iter().find(|metric| metric.name == name)
     }
 
-    /// Whether it says something about this scenario.
+    /// Whether the metric is applicable to `scenario`.
     #[must_use]
     pub fn applies_to(&self, scenario: &Scenario) -> bool {
         let inference = scenario.mode() == Mode::Inference;
-        // The dashboard's estimator answers everything as a training step: it knows no latency.
+        // The dashboard's estimator treats every workload as training and yields no latency.
         let dashboard = scenario.engine == Engine::Benchboard;
         if self.lacks_price(scenario) {
             return false;
@@ -339,14 +339,14 @@ impl Metric {
         }
     }
 
-    /// Whether it is a cost that cannot be computed, and targets cannot be ranked by it, because no price is stated.
+    /// Whether the metric is a cost that cannot be computed, or used to rank targets, because no price is stated.
     #[must_use]
     pub fn lacks_price(&self, scenario: &Scenario) -> bool {
         let unpriced = scenario.engine.reasons() && scenario.usd_node_hour() <= 0.0;
         unpriced && self.section == Section::Cost && self.applies != Applies::Owned
     }
 
-    /// The ends between which nine measurements of ten lie, where that is known.
+    /// Ends of the interval that contains 90 % of measurements, if known.
     #[must_use]
     pub fn interval(&self, estimate: &Estimate, scenario: &Scenario) -> Option<(f64, f64)> {
         let detail = estimate.detail.as_ref().filter(|_| scenario.engine != Engine::Benchboard)?;
@@ -360,7 +360,7 @@ impl Metric {
         factors.map(|factors| factors.around((self.get)(estimate, scenario)))
     }
 
-    /// The unit in which an axis for values up to this one is labeled, and what values are multiplied by for it.
+    /// Unit of an axis for values up to `high`, and the factor by which values are multiplied.
     #[must_use]
     pub fn axis_unit(&self, high: f64) -> (f64, &'static str) {
         match self.format {
@@ -373,19 +373,19 @@ impl Metric {
             Format::Energy => (1e3, "Wh"),
             Format::Mass if high.abs() >= 999.95 => (1e-3, "t"),
             Format::Mass => (1.0, "kg"),
-            // The label says the currency.
+            // The label contains the currency.
             Format::Usd => (1.0, if self.label.contains('$') { "" } else { "USD" }),
             Format::Si | Format::Count => (1.0, self.unit),
         }
     }
 
-    /// Its value with its unit.
+    /// Formats a value with its unit.
     #[must_use]
     pub fn show(&self, value: f64) -> String {
         self.show_in(value, DIGITS)
     }
 
-    /// Its value with its unit in three digits, for values that are known no better.
+    /// Formats a value with its unit in three digits, for values with a wide confidence interval.
     #[must_use]
     pub fn brief(&self, value: f64) -> String {
         self.show_in(value, BRIEF)
@@ -396,14 +396,16 @@ impl Metric {
         if self.unit.is_empty() { text } else { units::with_unit(&text, self.unit) }
     }
 
-    /// Whether a change is too small for digits: below 0.05 points between shares, below 0.05 % otherwise.
+    /// Whether a change is too small to be shown as a number: below 0.05 percentage points for percentages, below 0.05
+    /// % otherwise.
     #[must_use]
     pub fn is_same(&self, before: f64, after: f64) -> bool {
         let whole = if self.format == Format::Percent { 1.0 } else { before.abs() };
         (after - before).abs() < LEAST * whole
     }
 
-    /// A change with its sign: in points between shares, of which a percentage is easily misread, and in per cent otherwise.
+    /// Formats a change with its sign: in percentage points for percentages (a relative change would be ambiguous), in
+    /// percent otherwise.
     #[must_use]
     pub fn change(&self, before: f64, after: f64) -> String {
         match (self.format, self.is_same(before, after)) {

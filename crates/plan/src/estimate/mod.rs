@@ -1,11 +1,11 @@
-//! What every engine answers.
+//! Estimates, the common output of all engines.
 //!
-//! * [`metric`] – the registry that names each figure
-//! * [`breakdown`] – where time and memory go, in parts that sum
-//! * [`standing`] – which is best, as far as intervals tell
-//! * [`detail`] – what only an engine that reasons from hardware can say
-//! * `limits` – what the time is spent waiting for
-//! * `verdict` – whether a scenario can run, and why not
+//! * [`metric`] – registry of metrics
+//! * [`breakdown`] – time and memory in parts that sum to the total
+//! * [`standing`] – ranking of targets, taking confidence intervals into account
+//! * [`detail`] – results that only engines that model the hardware provide
+//! * `limits` – bottlenecks
+//! * `verdict` – whether a scenario can run, and if not, why
 
 pub mod breakdown;
 pub mod detail;
@@ -26,28 +26,29 @@ pub use metric::{Applies, Better, COMPARED, FIGURES, Format, LEAST, METRICS, Met
 pub use scale::Scale;
 pub use verdict::Verdict;
 
-/// The answer to a scenario.
+/// Estimate of a scenario.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Estimate {
-    /// The aggregate over the schedule's phases, or the single answer without a schedule.
+    /// Aggregate over the phases of the schedule, or the single result without a schedule.
     pub total: Figures,
-    /// Per phase; empty without a schedule.
+    /// Results per phase; empty without a schedule.
     pub phases: Vec<Figures>,
-    /// Minutes of all phases.
+    /// Total minutes of all phases.
     pub total_minutes: f64,
-    /// Latency of the service alone, weighted over phases that were queued; zero without a schedule.
+    /// Latency without queueing, weighted over the queued phases; zero without a schedule.
     pub service: Latency,
-    /// Means over the phases of what queueing adds.
+    /// Queueing metrics, averaged over the phases.
     pub queue: Queue,
     /// Cost of all nodes.
     pub cost: Cost,
-    /// What an engine that reasons from hardware adds.
+    /// Results of an engine that models the hardware.
     pub detail: Option<Detail>,
 }
 
 impl Estimate {
-    /// How many times the target's accelerators the layout requests; 1 if there are enough. Figures of a layout that
-    /// requests more are those it would have if there were; shares and prices of one accelerator count what is requested.
+    /// Ratio of accelerators requested by the layout to those of the target, if greater than 1; otherwise 1. Metrics of
+    /// a layout that requests too many are computed as if they existed; utilization and cost per accelerator count the
+    /// requested number.
     #[must_use]
     pub fn shortfall(&self) -> f64 {
         match self.detail.as_ref().map(|detail| &detail.verdict) {
@@ -58,25 +59,27 @@ impl Estimate {
 }
 
 impl Estimate {
-    /// Whether the scenario can run, as far as the engine knows: an overloaded one does, ever later.
+    /// Whether the scenario can run, as far as the engine can tell. An overloaded deployment counts as running.
     #[must_use]
     pub fn runs(&self) -> bool {
         let runs = |verdict: Verdict| verdict.fits() || matches!(verdict, Verdict::Overload { .. });
         self.detail.as_ref().is_none_or(|detail| runs(detail.verdict))
     }
 
-    /// Whether the figures mean anything: not of training in a format that the device cannot multiply. Servers unpack such
-    /// weights, and what lacks kernels, memory or a layout has the figures that it would have, beside the verdict.
+    /// Whether the metrics are meaningful. They are not for training in a format that the device cannot multiply.
+    /// Servers unpack such weights. A scenario that lacks kernels, memory or a valid layout still has hypothetical
+    /// metrics, next to the verdict.
     #[must_use]
     pub fn has_figures(&self) -> bool {
         let refused = |detail: &Detail| detail.training.is_some() && matches!(detail.verdict, Verdict::Format { .. });
         self.detail.as_ref().is_none_or(|detail| !refused(detail))
     }
 
-    /// Whether every figure that records hold is a finite number.
+    /// Checks that every metric in records is finite.
     ///
     /// # Errors
-    /// The names of those that are not.
+    ///
+    /// A message with the names of those that are not.
     pub fn finite(&self) -> Result<(), String> {
         let total = &self.total;
         let figures = [
@@ -90,7 +93,8 @@ impl Estimate {
             (MetricId::NodePowerW, total.node_power_w),
             (MetricId::DollarPer1kTokens, self.cost.usd_per_1k_tokens_parity),
         ];
-        // If more arrives than can be served, waiting has no bound; the verdict says so, or what else keeps it from running.
+        // In an overload the waiting time is unbounded. The verdict reports that, or any other reason why the scenario
+        // cannot run.
         let bounded = self.detail.is_none_or(|detail| detail.verdict.fits());
         let endless = |id: &MetricId| !bounded && matches!(id, MetricId::P99Ms | MetricId::TtftMs);
         let bad = figures.iter().filter(|(id, value)| !value.is_finite() && !endless(id));
@@ -102,32 +106,32 @@ impl Estimate {
     }
 }
 
-/// Figures of a phase or of the whole.
+/// Metrics of a phase or of the whole run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Figures {
-    /// Tokens per second of all accelerators; generated tokens in inference.
+    /// Tokens per second of all accelerators; output tokens in inference.
     pub tokens_per_sec: f64,
-    /// Share of peak FLOP/s that does useful work.
+    /// Share of peak FLOP/s spent on useful work.
     pub flop_utilization: f64,
     /// Share of peak memory bandwidth in use.
     pub hbm_bw_util: f64,
-    /// Share of the time that goes into communication.
+    /// Share of the time spent on communication.
     pub comm_compute_ratio: f64,
     /// Time of one optimizer step, ms; 0 in inference.
     pub step_time_ms: f64,
     /// Latency of a request; 0 in training.
     pub latency: Latency,
-    /// Peak memory of an accelerator, GB; clipped at what it has.
+    /// Peak memory of an accelerator, GB; clipped to its capacity by the semi-empirical engine.
     pub peak_mem_gb: f64,
     /// Power of one node, W.
     pub node_power_w: f64,
-    /// Steps that had to be repeated.
+    /// Number of repeated steps.
     pub retries: u32,
-    /// Runs that failed; the model never predicts one.
+    /// Number of failed runs; the model never predicts any.
     pub failures: u32,
     /// Weight of the phase, minutes.
     pub minutes: f64,
-    /// Queueing, where the phase serves requests.
+    /// Queueing metrics, if the phase serves requests.
     pub queue: Option<Queue>,
 }
 
@@ -144,12 +148,12 @@ pub struct Latency {
     pub ttft: f64,
 }
 
-/// What waiting in line adds.
+/// Queueing metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Queue {
-    /// Arrivals, requests/s.
+    /// Arrival rate, requests/s.
     pub arrival_rate: f64,
-    /// Parallel servers.
+    /// Number of parallel servers.
     pub servers: f64,
     /// Mean service time, ms.
     pub service_mean_ms: f64,
@@ -157,26 +161,27 @@ pub struct Queue {
     pub service_cv: f64,
     /// Coefficient of variation of the arrivals.
     pub arrival_cv: f64,
-    /// Share of the servers' time in use.
+    /// Utilization of the servers.
     pub utilization: f64,
-    /// Service and waiting together.
+    /// Latency including queueing.
     pub latency: Latency,
-    /// Waiting alone.
+    /// Waiting time alone.
     pub wait: Latency,
-    /// Waiting over the whole, at p99.
+    /// Waiting time as a share of latency, at p99.
     pub waiting_fraction_p99: f64,
 }
 
 /// Cost, USD.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cost {
-    /// Rental and energy of all nodes, USD/h.
+    /// Rent and energy of all nodes, USD/h.
     pub usd_per_hour: f64,
-    /// Of which energy, USD/h.
+    /// Energy part of `usd_per_hour`.
     pub energy_usd_per_hour: f64,
-    /// Rental and energy of all nodes per 1000 tokens.
+    /// Rent and energy of all nodes per 1000 tokens.
     pub usd_per_1k_tokens: f64,
-    /// The predecessor system's figure: an hour of ONE node over the tokens of ALL nodes. Equal to
-    /// `usd_per_1k_tokens` for one node, too low by the number of nodes otherwise; kept for comparison with old records.
+    /// Cost per 1000 tokens as computed by the predecessor system: an hour of ONE node over the tokens of ALL nodes.
+    /// Equal to `usd_per_1k_tokens` for one node, otherwise too low by a factor of the number of nodes. Kept for
+    /// comparison with old records.
     pub usd_per_1k_tokens_parity: f64,
 }

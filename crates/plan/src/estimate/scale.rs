@@ -1,10 +1,10 @@
-//! One unit and one number of digits for all values of a table's row or column, so that the eye can rank them.
+//! Common unit and number of decimals for the values of a table row or column, which makes them easy to compare.
 
 use super::metric::{BRIEF, Format, Metric};
 use atlas_core::math;
 use atlas_core::{sort, units};
 
-/// The unit and the decimals in which several values of a metric are written.
+/// Common unit and number of decimals for several values of a metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scale {
     factor: f64,
@@ -12,15 +12,16 @@ pub struct Scale {
     decimals: usize,
 }
 
-/// Times, in milliseconds, from which a unit is used.
+/// Time units and their lengths in milliseconds, longest first; 0 marks the smallest unit.
 const TIMES: [(f64, &str); 5] = [(8.64e7, "d"), (3.6e6, "h"), (6e4, "min"), (1e3, "s"), (0.0, "ms")];
-/// Maximum decimals, and the least value that they show.
+/// Maximum number of decimals; [`SMALLEST`] is the smallest value that is not rounded to zero.
 const DECIMALS: usize = 6;
 const SMALLEST: f64 = 5e-7;
 const PREFIXES: [(f64, &str); 5] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (0.0, "")];
 
 impl Scale {
-    /// The unit that suits the middle one of the values, with three digits for it, or four where that shows two of the smallest.
+    /// Selects the unit that suits the median value and enough decimals for three digits of it, or four if that shows
+    /// two digits of the smallest value.
     #[must_use]
     pub fn of(metric: &Metric, values: impl Iterator<Item = f64>) -> Scale {
         let mut sizes: Vec<f64> = values.map(f64::abs).filter(|value| value.is_finite() && *value > 0.0).collect();
@@ -34,7 +35,7 @@ impl Scale {
             _ => {
                 let order = |value: f64| math::log10(value * factor).floor() as i32;
                 let wanted = (2 - order(middle)).max((1 - order(least)).min(3 - order(middle)));
-                // Where all are below what is written, one zero says so.
+                // If all values would be rounded to zero, show a plain 0.
                 let most = sizes.last().copied().unwrap_or(1.0) * factor;
                 if most < SMALLEST { 0 } else { usize::try_from(wanted).unwrap_or_default().min(DECIMALS) }
             }
@@ -42,11 +43,11 @@ impl Scale {
         Scale { factor, unit, decimals }
     }
 
-    /// The unit that suits a whole, with four digits for it, so that its parts visibly add up.
+    /// Selects the unit and four digits that suit a total, so that its parts visibly add up.
     #[must_use]
     pub fn of_whole(metric: &Metric, whole: f64) -> Scale {
         let (factor, unit) = match metric.format {
-            // Seconds up to some minutes: parts of a minute are hard to read.
+            // Seconds up to a few minutes, because fractions of a minute are hard to read.
             Format::Duration | Format::Hours => {
                 let (factor, unit) = metric.axis_unit(whole.abs());
                 (factor, unit.to_owned())
@@ -59,19 +60,19 @@ impl Scale {
         Scale { factor, unit, decimals }
     }
 
-    /// The unit of all values: `ms`, `k tok/s`, `$`.
+    /// Common unit: `ms`, `k tok/s`, `$`.
     #[must_use]
     pub fn unit(&self) -> &str {
         &self.unit
     }
 
-    /// A value in that unit, without it.
+    /// Formats a value without the unit.
     #[must_use]
     pub fn show(&self, value: f64) -> String {
         format!("{:.*}", self.decimals, value * self.factor)
     }
 
-    /// A value in that unit, without it, in three digits at most.
+    /// Formats a value without the unit, in at most three digits.
     #[must_use]
     pub fn brief(&self, value: f64) -> String {
         let text = self.show(value);
@@ -79,7 +80,7 @@ impl Scale {
         if digits <= 3 { text } else { units::rounded(value * self.factor, BRIEF) }
     }
 
-    /// A value with the unit: `19.5 ms`, `$2.35`.
+    /// Formats a value with the unit: `19.5 ms`, `$2.35`.
     #[must_use]
     pub fn with_unit(&self, value: f64) -> String {
         match self.unit.strip_suffix('$') {
@@ -88,14 +89,14 @@ impl Scale {
         }
     }
 
-    /// An interval in that unit, in as many digits as its width deserves.
+    /// Formats an interval without the unit, with as many digits as its width justifies.
     #[must_use]
     pub fn interval(&self, low: f64, high: f64) -> String {
         let [low, high] = ends(low * self.factor, high * self.factor, self.decimals);
         format!("{low}–{high}")
     }
 
-    /// The same in words, with the unit: `12 to 27 ms`, `$1.2 to $7.0`.
+    /// Formats an interval as text with the unit: `12 to 27 ms`, `$1.2 to $7.0`.
     #[must_use]
     pub fn interval_in_words(&self, low: f64, high: f64) -> String {
         let [low, high] = ends(low * self.factor, high * self.factor, DECIMALS);
@@ -107,8 +108,8 @@ impl Scale {
     }
 }
 
-/// The ends of an interval, in two digits of its width and two of its lower end, with at most so many decimals: what is
-/// known to a factor of two has no third digit.
+/// Formats the ends of an interval with two significant digits of its width and of its lower end, and at most `most`
+/// decimals.
 #[must_use]
 pub fn ends(low: f64, high: f64, most: usize) -> [String; 2] {
     if low == high {
@@ -117,7 +118,7 @@ pub fn ends(low: f64, high: f64, most: usize) -> [String; 2] {
     let order = |value: f64| math::log10(value.abs()).floor();
     let least = [order(high - low), order(low)].into_iter().filter(|order| order.is_finite()).reduce(f64::min);
     let last = least.map_or(0, |order| order as i32 - 1);
-    // Tens and hundreds are rounded, but no decimals: these are left to the formatting.
+    // Only tens and above are rounded here; decimals are rounded by the format string.
     let (step, decimals) = (10_f64.powi(last.max(0)), usize::try_from(-last).unwrap_or_default().min(most));
     let rounded = |end: f64| if last > 0 { (end / step).round() * step } else { end };
     [low, high].map(|end| format!("{:.decimals$}", rounded(end)))

@@ -1,40 +1,40 @@
-//! Which target is best in a metric, as far as the intervals separate them.
+//! Ranking of targets in a metric, as far as their confidence intervals separate them.
 
 use super::{Better, Estimate, Metric, MetricId, Section};
 use crate::scenario::Scenario;
 use atlas_core::plan::Engine;
 
-/// The rank of a target in one metric.
+/// Rank of a target in one metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Standing {
-    /// Behind, alone, without a figure, or of a metric that knows no better.
+    /// Not the best, the only one, all equal, without a value, or of a metric without a better direction.
     #[default]
     Unmarked,
-    /// Better than all others, with an interval that overlaps none.
+    /// Better than all others, with an interval that does not overlap theirs.
     Best,
-    /// No worse than the best, as far as the intervals tell.
+    /// Best, or with an interval that overlaps that of the best.
     Tied,
 }
 
-/// A figure and the ends between which it lies.
+/// Value of a metric with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ranked {
-    /// The figure.
+    /// Value.
     pub value: f64,
-    /// Lower end.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
-/// Whether two engines reason from the same physics, so that their figures can be compared with each other.
+/// Whether the results of two engines are comparable: the engines are the same, or both model the hardware.
 #[must_use]
 pub fn comparable(a: Engine, b: Engine) -> bool {
     a == b || (a.reasons() && b.reasons())
 }
 
-/// Whether the answer has this figure: what cannot run has no rate, no latency and no price of a token, only
-/// what the hardware costs and the memory that it would take.
+/// Whether the estimate has this metric. A scenario that cannot run has no throughput, latency or cost per token, only
+/// the cost of the hardware, its break-even time and the memory it would need.
 #[must_use]
 pub fn holds(metric: &Metric, estimate: &Estimate) -> bool {
     estimate.runs()
@@ -44,8 +44,7 @@ pub fn holds(metric: &Metric, estimate: &Estimate) -> bool {
         )
 }
 
-/// The figure of an answer, if it is achievable: what cannot run has no rate, no latency and no price of
-/// a token, and what has no price costs nothing in particular.
+/// Value of a metric, or `None` if it does not apply, the scenario cannot run, or it is a cost and no price is stated.
 #[must_use]
 pub fn figure(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<f64> {
     let owned = matches!(metric.id, MetricId::UsdPerHourOwned | MetricId::DollarPer1mTokensOwned);
@@ -55,7 +54,7 @@ pub fn figure(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Opti
         .filter(|value| !value.is_nan())
 }
 
-/// The figure with its interval; one without an interval lies where it is.
+/// Value of a metric with its interval; without one, both ends equal the value.
 #[must_use]
 pub fn ranked(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<Ranked> {
     let value = figure(metric, scenario, estimate)?;
@@ -63,7 +62,7 @@ pub fn ranked(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Opti
     Some(Ranked { value, low: low.min(value), high: high.max(value) })
 }
 
-/// The rank of each figure. The best one needs an interval that overlaps no other.
+/// Rank of each value. The best one is marked [`Standing::Best`] only if its interval overlaps no other.
 #[must_use]
 pub fn standings(figures: &[Option<Ranked>], better: Better) -> Vec<Standing> {
     let finite = || figures.iter().flatten().filter(|figure| figure.value.is_finite());
@@ -76,7 +75,7 @@ pub fn standings(figures: &[Option<Ranked>], better: Better) -> Vec<Standing> {
     let (Some(best), true) = (best, finite().count() > 1) else { return vec![Standing::Unmarked; figures.len()] };
     let overlaps = |figure: &Ranked| figure.low <= best.high && best.low <= figure.high;
     let among = finite().filter(|figure| overlaps(figure)).count();
-    // All are equal, so there is no rank.
+    // All values are equal, so there is no ranking.
     if finite().all(|figure| figure.value == best.value) {
         return vec![Standing::Unmarked; figures.len()];
     }

@@ -1,4 +1,4 @@
-//! Whether a scenario can run, and why not.
+//! Whether a scenario can run, and if not, why.
 
 use serde::Serialize;
 
@@ -8,100 +8,100 @@ use atlas_core::units::MEMORY_GB;
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Verdict {
-    /// It can.
+    /// The scenario can run.
     #[default]
     Fits,
-    /// The upper bound of memory exceeds the device.
+    /// The upper bound of memory exceeds the capacity of a device.
     Memory {
         /// Bytes needed on one device.
         needs: f64,
-        /// Bytes it has.
+        /// Capacity of a device, bytes.
         has: f64,
     },
-    /// tp × pp × cp × dp requests more devices than the target has.
+    /// tp × pp × cp × dp exceeds the number of devices of the target.
     Accelerators {
         /// Devices requested.
         needs: f64,
-        /// Devices there are.
+        /// Devices of the target.
         has: f64,
     },
-    /// A number does not divide another as it must.
+    /// A number is not divisible by another as required.
     Indivisible {
-        /// What must be divided: heads, layers, experts, the batch.
+        /// What is divided: heads, layers, experts, the batch.
         what: &'static str,
-        /// How many there are.
+        /// Dividend.
         of: f64,
-        /// By how many.
+        /// Divisor.
         by: f64,
     },
-    /// The layers do not fill the chunks of the pipeline's stages.
+    /// The layers cannot be distributed over the chunks of the pipeline stages.
     Stages {
         /// Layers of the model.
         layers: f64,
-        /// Of which those on the first and last stage are stated to be; `None` if neither is.
+        /// Number of them stated for the first and last stage; `None` if neither is stated.
         stated: Option<f64>,
-        /// Chunks of all stages: pp × vpp.
+        /// Total number of chunks: pp × vpp.
         chunks: f64,
     },
-    /// A pipeline that is entered from both ends needs an even number of stages, one chunk a stage, and an even number of
-    /// micro-batches, two for each stage at least.
+    /// A bidirectional pipeline (DualPipe) requires an even number of stages, one chunk per stage, and an even number
+    /// of micro-batches, at least two per stage.
     TwoWays {
-        /// Micro-batches of a step.
+        /// Micro-batches per step.
         micro_batches: f64,
         /// Pipeline stages.
         stages: f64,
     },
-    /// The accelerator does not multiply in this format.
+    /// The accelerator does not support matrix multiplication in this format.
     Format {
         /// The format.
         format: &'static str,
-        /// A format that it multiplies in, or an empty string.
+        /// A supported format, or an empty string.
         instead: &'static str,
     },
-    /// The software has no kernels for weights of this format on this accelerator.
+    /// The software has no kernels for weights in this format on this accelerator.
     SoftwareFormat {
         /// The format.
         format: &'static str,
-        /// A format that the accelerator multiplies in, or an empty string.
+        /// A format that the accelerator supports, or an empty string.
         instead: &'static str,
     },
-    /// Sequences are longer than the model has positions.
+    /// Sequences exceed the maximum length of the model.
     Context {
-        /// Tokens of a sequence, prompt and output together.
+        /// Tokens of a sequence, prompt and output.
         #[serde(rename = "asked")]
         requested: f64,
-        /// Positions of the model.
+        /// Maximum sequence length of the model.
         most: f64,
     },
-    /// There is nothing to read: the prompt has no token, and in training the whole sequence has none.
+    /// The prompt has no tokens; in training, the sequence has none.
     NoTokens,
-    /// The pool that prefills holds no whole replica, or leaves none to decode.
+    /// The prefill pool is smaller than a replica, or leaves no replica for decoding.
     PrefillPool {
-        /// Accelerators requested.
+        /// Accelerators requested for the prefill pool.
         #[serde(rename = "asked")]
         requested: f64,
-        /// Accelerators of a replica.
+        /// Accelerators per replica.
         replica: f64,
-        /// Replicas in all.
+        /// Total number of replicas.
         replicas: f64,
     },
     /// More requests arrive than the deployment can serve.
     Overload {
-        /// Requests per second that arrive.
+        /// Arrival rate, requests/s.
         offered: f64,
-        /// Requests per second that can be served.
+        /// Maximum rate that can be served, requests/s.
         capacity: f64,
     },
 }
 
 impl Verdict {
-    /// Whether it can run.
+    /// Whether the scenario can run.
     #[must_use]
     pub fn fits(&self) -> bool {
         matches!(self, Verdict::Fits)
     }
 
-    /// The same as [`Verdict::describe`] in a few words.
+    /// Describes the verdict in a few words; see [`Verdict::describe`] for a full sentence.
     #[must_use]
     pub fn brief(&self) -> String {
         match *self {
@@ -119,7 +119,7 @@ impl Verdict {
         }
     }
 
-    /// In words, without advice.
+    /// Describes the verdict as text, without advice.
     #[must_use]
     pub fn describe(&self) -> String {
         match *self {

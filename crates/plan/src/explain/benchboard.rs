@@ -1,4 +1,4 @@
-//! The predecessor dashboard's estimator: its own equations over terms instead of numbers.
+//! Derivations for the predecessor dashboard's estimator: its own equations, evaluated over terms instead of numbers.
 
 use super::expression::Written;
 use super::{Origin, Term, Whole};
@@ -7,7 +7,7 @@ use crate::estimate::MetricId;
 use crate::knob::Knob;
 use atlas_legacy::benchboard::{Input, estimate};
 
-/// The derivation of a figure; `None` for figures that all engines derive in the same way.
+/// Derivation of a metric; `None` for metrics that all engines derive in the same way.
 pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
     let described = Reported { whole, i: input(whole.scenario, &whole.scenario.base) };
     let answer = estimate(&described.input());
@@ -38,7 +38,7 @@ struct Reported<'a> {
 }
 
 impl Reported<'_> {
-    /// The estimator's input, each number as a term with its origin.
+    /// Input of the estimator, with each number as a term with its origin.
     fn input(&self) -> Input<Written> {
         let i = &self.i;
         let scenario = self.whole.scenario;
@@ -85,7 +85,7 @@ impl Reported<'_> {
         }
     }
 
-    /// A number of the workload's `benchboard`, else of the model.
+    /// Value of the workload's `benchboard` field, otherwise of the model.
     fn of_model(&self, symbol: &'static str, name: &'static str, field: &'static str, value: f64) -> Term {
         match self.whole.inputs.in_workload(&["benchboard", field]) {
             Some(place) => Term::input(symbol, name, "", value).from(Origin::File(place)),
@@ -93,7 +93,7 @@ impl Reported<'_> {
         }
     }
 
-    /// A number of the target's `benchboard`, else of the datasheet.
+    /// Value of the target's `benchboard` field, otherwise of the datasheet.
     fn of_hardware(
         &self,
         symbol: &'static str,

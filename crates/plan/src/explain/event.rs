@@ -1,5 +1,5 @@
-//! Figures of a simulation: sums and quotients of what was counted, and the knobs that the runs hang on. What happens in
-//! between has no equation; the timeline shows it.
+//! Derivations of simulated metrics: sums and quotients of counted values, and the knobs that the simulation depends
+//! on. The simulated events have no equation; the timeline shows them.
 
 use super::expression::sum;
 use super::{Origin, Term, Whole, serving, training};
@@ -7,7 +7,8 @@ use crate::estimate::{MetricId, Serving, Simulated, Training};
 use crate::knob::Knob;
 use atlas_config::Mode;
 
-/// The derivation of a figure. Figures that a simulation does not touch – memory, power, prices – are the closed form's.
+/// Derivation of a metric. Metrics that the simulation does not affect (memory, power, prices) are derived by the
+/// closed form.
 pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
     let closed = || match whole.scenario.mode() {
         Mode::Training => training::explain(whole, id, value),
@@ -35,7 +36,7 @@ impl Reported<'_> {
         self.whole.inputs.knob(symbol, knob)
     }
 
-    /// What was counted, and the knobs that it hangs on.
+    /// Counted value, and the knobs that it depends on.
     fn counted(&self, symbol: &'static str, name: &str, unit: &'static str, value: f64, how: &'static str) -> Term {
         let knobs: &[Knob] = match self.whole.scenario.mode() {
             Mode::Training => &[Knob::Seed, Knob::Steps, Knob::Jitter, Knob::SlowNodes, Knob::SlowFactor],
@@ -53,7 +54,7 @@ impl Reported<'_> {
         Term::input(symbol, name.to_owned(), unit, value).from(Origin::Engine(how)).borne(bearing)
     }
 
-    /// Seconds of a step: integrals over what the stages did, mean over stages and steps.
+    /// Step time in seconds: the sum of the stages' integrated times, averaged over stages and steps.
     fn step(&self) -> Term {
         let detail = self.whole.estimate.detail;
         let parts = detail.iter().flat_map(|detail| detail.time.parts()).filter(|(_, seconds)| *seconds != 0.0);

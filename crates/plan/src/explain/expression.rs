@@ -1,4 +1,4 @@
-//! Equations over the terms of a derivation: evaluated, and written with symbols or with numbers.
+//! Equations over the terms of a derivation: evaluation, and formatting with symbols or numbers.
 
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -6,12 +6,12 @@ use super::{Origin, Term};
 use atlas_core::units::significant_short;
 use atlas_legacy::number::Number;
 
-/// The right-hand side of an equation; terms by index.
+/// Right-hand side of an equation. Terms are referred to by index.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expression {
-    /// A child.
+    /// Term, by index.
     Term(usize),
-    /// A number of the equation itself.
+    /// Literal number.
     Number(f64),
     /// a + b + …
     Sum(Vec<Expression>),
@@ -21,15 +21,15 @@ pub enum Expression {
     Product(Vec<Expression>),
     /// a / b
     Quotient(Box<Expression>, Box<Expression>),
-    /// The next whole number.
+    /// Ceiling.
     Ceiling(Box<Expression>),
-    /// The largest.
+    /// Maximum.
     Max(Vec<Expression>),
-    /// The smallest.
+    /// Minimum.
     Min(Vec<Expression>),
 }
 
-/// How strongly an operator binds.
+/// Operator precedence.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Binding {
     Sum,
@@ -38,7 +38,7 @@ enum Binding {
 }
 
 impl Expression {
-    /// Its value, given the children's.
+    /// Evaluates the expression with the values of `terms`.
     #[must_use]
     pub fn value(&self, terms: &[Term]) -> f64 {
         let each = |all: &[Expression]| all.iter().map(|one| one.value(terms)).collect::<Vec<f64>>();
@@ -55,13 +55,13 @@ impl Expression {
         }
     }
 
-    /// In symbols: `D / T`.
+    /// Formats the expression with symbols: `D / T`.
     #[must_use]
     pub fn symbols(&self, terms: &[Term]) -> String {
         self.write(&|index| terms.get(index).map_or_else(|| "?".to_owned(), |term| term.symbol.to_string()))
     }
 
-    /// In numbers: `1048576 / 14.06`.
+    /// Formats the expression with numbers: `1048576 / 14.06`.
     #[must_use]
     pub fn numbers(&self, terms: &[Term]) -> String {
         self.write(&|index| terms.get(index).map_or_else(|| "?".to_owned(), |term| plain(term.value)))
@@ -76,7 +76,7 @@ impl Expression {
     }
 
     fn write(&self, term: &dyn Fn(usize) -> String) -> String {
-        // Parentheses where the inner operator binds less strongly.
+        // Parentheses if the inner operator has a lower precedence.
         let inside = |one: &Expression, least: Binding| {
             let text = one.write(term);
             if one.binding() < least { format!("({text})") } else { text }
@@ -97,7 +97,7 @@ impl Expression {
         }
     }
 
-    /// The same with every child's place moved.
+    /// Replaces term index `i` by `at[i]`.
     fn placed(self, at: &[usize]) -> Expression {
         let all = |terms: Vec<Expression>| terms.into_iter().map(|one| one.placed(at)).collect();
         let boxed = |one: Box<Expression>| Box::new(one.placed(at));
@@ -115,7 +115,7 @@ impl Expression {
     }
 }
 
-/// A number of an equation: short where it is short, else four digits.
+/// Formats a number of an equation: whole numbers in full, others with four digits.
 fn plain(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value.is_infinite() { "∞".to_owned() } else { significant_short(value) };
@@ -127,7 +127,7 @@ fn plain(value: f64) -> String {
     if value.fract() == 0.0 { value.to_string() } else { atlas_core::units::significant(value, 4) }
 }
 
-/// An equation under construction: its terms and the expression over them.
+/// Equation under construction: an expression and its terms.
 #[derive(Debug, Clone)]
 pub struct Written {
     pub(super) terms: Vec<Term>,
@@ -175,7 +175,7 @@ impl Number for Written {
 }
 
 impl Written {
-    /// Merges the terms of equations: a term that occurs in several is listed once.
+    /// Merges the terms of several equations: a term that occurs repeatedly is listed once.
     fn gather(all: Vec<Written>) -> (Vec<Term>, Vec<Expression>) {
         let (mut terms, mut expressions): (Vec<Term>, Vec<Expression>) = (Vec::new(), Vec::new());
         for one in all {
@@ -207,34 +207,34 @@ impl Written {
         }
     }
 
-    /// The value of what is written.
+    /// Evaluates the equation.
     pub(super) fn value(&self) -> f64 {
         self.expression.value(&self.terms)
     }
 }
 
-/// The sum of all.
+/// Sum of all terms.
 pub(super) fn sum(all: impl IntoIterator<Item = Term>) -> Written {
     Written::joined(all.into_iter().map(Written::from).collect(), Expression::Sum)
 }
 
-/// The product of all.
+/// Product of all terms.
 pub(super) fn product(all: impl IntoIterator<Item = Term>) -> Written {
     Written::joined(all.into_iter().map(Written::from).collect(), Expression::Product)
 }
 
-/// The larger of two.
+/// Maximum of two equations.
 pub(super) fn max(a: impl Into<Written>, b: impl Into<Written>) -> Written {
     Written::joined(vec![a.into(), b.into()], Expression::Max)
 }
 
-/// The next whole number.
+/// Ceiling of an equation.
 pub(super) fn ceiling(of: impl Into<Written>) -> Written {
     let Written { terms, expression } = of.into();
     Written { terms, expression: Expression::Ceiling(Box::new(expression)) }
 }
 
-/// The smaller of two.
+/// Minimum of two equations.
 pub(super) fn min(a: impl Into<Written>, b: impl Into<Written>) -> Written {
     Written::joined(vec![a.into(), b.into()], Expression::Min)
 }

@@ -1,8 +1,8 @@
-//! The derivation of a figure: a tree from a metric to its inputs. Each term has its equation in symbols and in numbers, its
+//! Derivation of a metric: a tree from the metric to its inputs. Each term has an equation in symbols and numbers, its
 //! unit, and its origin: file and line, catalog, knob, or a constant with its source.
 //!
-//! Engines return the terms that their figures are sums and products of; this module gives them names, units and origins.
-//! Every equation that is shown gives the engine's figure. A figure without an equation lists what it depends on.
+//! Engines return the terms of which their metrics are sums and products; this module adds names, units and origins.
+//! Every equation that is shown evaluates to the engine's value. A metric without an equation lists what it depends on.
 
 mod benchboard;
 mod event;
@@ -31,34 +31,34 @@ use atlas_document::decode::nearest;
 use expression::sum;
 use origin::Inputs;
 
-/// Relative difference between an equation and the engine's figure that is rounding.
+/// Maximum relative difference between an equation and the engine's value that counts as rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// A term of a derivation.
+/// Term of a derivation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term {
-    /// Its symbol in equations: `T_step`.
+    /// Symbol in equations: `T_step`.
     pub symbol: Cow<'static, str>,
-    /// What it is.
+    /// Description.
     pub name: Cow<'static, str>,
-    /// Its value.
+    /// Numeric value.
     pub value: f64,
-    /// Its value, if the input is a word or a switch.
+    /// Value as text, if the input is a choice or a switch.
     pub word: Option<Arc<str>>,
-    /// Its unit; empty for plain numbers.
+    /// Unit; empty for plain numbers.
     pub unit: &'static str,
-    /// How it follows from [`Term::terms`]; `None` for inputs.
+    /// Equation over [`Term::terms`]; `None` for inputs.
     pub equation: Option<Expression>,
-    /// The terms of the equation.
+    /// Terms of the equation.
     pub terms: Vec<Term>,
-    /// What it depends on beyond the equation: constants and inputs of the engine.
+    /// Further dependencies outside the equation: constants and inputs of the engine.
     pub bearing: Vec<Term>,
-    /// Where an input comes from.
+    /// Origin of an input.
     pub origin: Option<Origin>,
 }
 
 impl Term {
-    /// An input, or a figure that the engine returns.
+    /// Creates an input, or a value that the engine returns.
     pub fn input(
         symbol: impl Into<Cow<'static, str>>,
         name: impl Into<Cow<'static, str>>,
@@ -78,7 +78,7 @@ impl Term {
         }
     }
 
-    /// A term that an equation gives.
+    /// Creates a term whose value is that of an equation.
     pub fn derived(
         symbol: impl Into<Cow<'static, str>>,
         name: impl Into<Cow<'static, str>>,
@@ -90,8 +90,8 @@ impl Term {
         Term { equation: Some(written.expression), terms: written.terms, ..Term::input(symbol, name, unit, value) }
     }
 
-    /// The engine's figure, and the equation behind it. Where the engine computed it in another way, the terms are listed as
-    /// what the figure depends on, without an equation.
+    /// Creates a term with the engine's value and its equation. If the equation does not evaluate to that value, its
+    /// terms are listed as dependencies, without an equation.
     pub fn stated(
         symbol: impl Into<Cow<'static, str>>,
         name: impl Into<Cow<'static, str>>,
@@ -112,31 +112,31 @@ impl Term {
         Term { origin: Some(origin), ..self }
     }
 
-    /// Sets what it depends on beyond the equation.
+    /// Sets the dependencies outside the equation.
     pub fn borne(self, bearing: Vec<Term>) -> Term {
         Term { bearing, ..self }
     }
 
-    /// The equation in symbols: `X = D / T`.
+    /// Formats the equation with symbols: `X = D / T`.
     #[must_use]
     pub fn in_symbols(&self) -> Option<String> {
         let equation = self.equation.as_ref()?;
         Some(format!("{} = {}", self.symbol, equation.symbols(&self.terms)))
     }
 
-    /// The equation in numbers, without its left-hand side: `1048576 / 14.06`.
+    /// Formats the right-hand side of the equation with numbers: `1048576 / 14.06`.
     #[must_use]
     pub fn in_numbers(&self) -> Option<String> {
         Some(self.equation.as_ref()?.numbers(&self.terms))
     }
 
-    /// Value with unit, or the word in effect.
+    /// Formats the value with its unit, or the word in effect.
     #[must_use]
     pub fn shown(&self) -> String {
         self.word.as_ref().map_or_else(|| origin::shown(self.value, self.unit), |word| word.to_string())
     }
 
-    /// This term and all terms of its equation, depth first.
+    /// Returns this term and, recursively, the terms of its equation, depth first.
     pub fn walk(&self) -> Vec<&Term> {
         let mut all = vec![self];
         for term in &self.terms {
@@ -153,7 +153,7 @@ impl Serialize for Term {
         map.serialize_entry("name", &self.name)?;
         match &self.word {
             Some(word) => map.serialize_entry("value", &**word)?,
-            // JSON has no infinities.
+            // JSON cannot represent infinity.
             None => map.serialize_entry("value", &self.value.is_finite().then_some(self.value))?,
         }
         map.serialize_entry("unit", self.unit)?;
@@ -174,15 +174,15 @@ impl Serialize for Term {
     }
 }
 
-/// Why a figure cannot be explained.
+/// Error of a request for a derivation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExplainError {
     /// No metric has that name.
     #[error("no metric `{found}`{}; known metrics: {}", near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")), known.join(", "))]
     Unknown {
-        /// The name given.
+        /// The given name.
         found: String,
-        /// A name that is nearly it.
+        /// The nearest known name, if one is close.
         near: Option<&'static str>,
         /// The metrics that apply to the scenario.
         known: Vec<&'static str>,
@@ -190,25 +190,26 @@ pub enum ExplainError {
     /// The metric does not apply to this scenario.
     #[error("`{metric}` does not apply to {mode} with the {engine} engine; known metrics: {}", known.join(", "))]
     Silent {
-        /// The metric.
+        /// Name of the metric.
         metric: &'static str,
         /// Training or inference.
         mode: &'static str,
-        /// The engine.
+        /// Name of the engine.
         engine: &'static str,
-        /// The metrics that apply.
+        /// Metrics that apply to the scenario.
         known: Vec<&'static str>,
     },
 }
 
-/// The metric of a name, if it applies to the scenario.
+/// Finds a metric by name or label, if it applies to the scenario.
 ///
 /// # Errors
-/// An unknown name, with the nearest known one; a metric of another mode or engine.
+///
+/// If the name is unknown, with the nearest known one, or the metric does not apply to the mode or engine.
 pub fn metric(name: &str, scenario: &Scenario) -> Result<&'static Metric, ExplainError> {
     let wanted = name.trim().replace('-', "_").to_lowercase();
     let known = || METRICS.iter().filter(|metric| metric.applies_to(scenario)).map(|metric| metric.name).collect();
-    // Screens show labels, so labels are accepted as well.
+    // The user interface shows labels, so they are accepted as well.
     let found = METRICS.iter().find(|metric| metric.name == wanted || metric.label.eq_ignore_ascii_case(name.trim()));
     match found {
         Some(metric) if metric.applies_to(scenario) => Ok(metric),
@@ -225,7 +226,7 @@ pub fn metric(name: &str, scenario: &Scenario) -> Result<&'static Metric, Explai
     }
 }
 
-/// The derivation of a metric of an estimate of this scenario.
+/// Derivation of a metric of an estimate of `scenario`.
 #[must_use]
 pub fn explain(scenario: &Scenario, parts: &Parts, estimate: &Estimate, metric: &Metric) -> Term {
     let inputs = Inputs::of(scenario, parts);
@@ -233,7 +234,7 @@ pub fn explain(scenario: &Scenario, parts: &Parts, estimate: &Estimate, metric: 
     derive(&whole, metric)
 }
 
-/// Like [`explain`], with known inputs.
+/// Like [`explain`], for existing [`Inputs`].
 fn derive(whole: &Whole<'_>, metric: &Metric) -> Term {
     let Whole { scenario, estimate, .. } = *whole;
     let value = (metric.get)(estimate, scenario);
@@ -261,7 +262,7 @@ fn derive(whole: &Whole<'_>, metric: &Metric) -> Term {
     described
 }
 
-/// The unit in which the figure of a metric is stored.
+/// Unit in which the value of a metric is stored.
 fn unit(metric: &Metric) -> &'static str {
     use crate::estimate::Format;
     match metric.format {
@@ -274,19 +275,19 @@ fn unit(metric: &Metric) -> &'static str {
     }
 }
 
-/// What derivations read.
+/// Context of a derivation.
 pub struct Whole<'a> {
-    /// The inputs with their origins.
+    /// Inputs with their origins.
     pub inputs: &'a Inputs<'a>,
     /// The resolved scenario.
     pub scenario: &'a Scenario,
-    /// The engine's answer.
+    /// Estimate by the engine.
     pub estimate: &'a Estimate,
-    /// Figures of the whole run.
+    /// Metrics of the whole run.
     pub total: &'a Figures,
 }
 
-/// A figure of a schedule: the mean over its phases, weighted by their minutes.
+/// Metric of a scheduled workload: mean over its phases, weighted by their minutes.
 pub fn mean_over_phases(
     whole: &Whole<'_>,
     value: f64,
@@ -311,7 +312,7 @@ pub fn mean_over_phases(
     Some(Term::stated("mean", "", unit, value, weighted / sum(minutes)))
 }
 
-/// Figures of phases, each answered under its own load by the analytical engine.
+/// Metric of a workload whose phases the analytical engine estimates under their own loads.
 fn scheduled(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
     let get: fn(&Figures) -> f64 = match id {
         MetricId::TokensPerSec => |f| f.tokens_per_sec,

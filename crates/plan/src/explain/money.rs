@@ -1,4 +1,4 @@
-//! Cost, energy and totals, which are the same for all engines.
+//! Derivations of cost, energy and totals, which are the same for all engines.
 
 use super::expression::Written;
 use super::{Origin, Term, Whole, derive};
@@ -8,16 +8,16 @@ use crate::scenario::{HOURS_PER_YEAR, capital_recovery};
 use atlas_core::plan::PriceBasis;
 use atlas_core::units::MEMORY_GB;
 
-/// The derivation of another metric as a term.
+/// Derivation of another metric as a term.
 pub(super) fn of(whole: &Whole<'_>, symbol: &'static str, id: MetricId) -> Term {
     Term { symbol: symbol.into(), ..derive(whole, id.metric()) }
 }
 
-/// The figures that follow from throughput, power and prices; `None` for all others.
+/// Metrics derived from throughput, power and prices; `None` for all others.
 pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
     let rate = || of(whole, "X", MetricId::TokensPerSec);
     let power = || of(whole, "P_node", MetricId::NodePowerW);
-    // A layout that needs more accelerators than there are is computed as if they existed.
+    // A layout that requests more accelerators than exist is estimated as if they existed.
     let nodes = || -> Written {
         let nodes = whole.inputs.knob("nodes", Knob::NumNodes);
         match shortfall(whole) {
@@ -104,14 +104,14 @@ pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Ter
     })
 }
 
-/// Accelerators that the layout requests over those there are, where it requests more.
+/// Ratio of accelerators requested by the layout to available ones, if it requests more.
 fn shortfall(whole: &Whole<'_>) -> Option<Term> {
     let short = whole.estimate.shortfall();
     let term = Term::input("short", "accelerators needed by the layout / available accelerators", "", short);
     (short != 1.0).then(|| term.from(Origin::Engine("tp × pp × cp × dp / accelerators of the target")))
 }
 
-/// What this many accelerators are or cost, were there as many as the layout requests.
+/// Scales `term` from the available accelerators to those that the layout requests.
 fn as_requested(whole: &Whole<'_>, term: Term) -> Written {
     match shortfall(whole) {
         Some(short) => term * short,
@@ -119,7 +119,7 @@ fn as_requested(whole: &Whole<'_>, term: Term) -> Written {
     }
 }
 
-/// Tokens of the run: the knob's, or as many as the model's makers trained on.
+/// Tokens of the run: stated by the knob, or published for the model.
 fn budget(whole: &Whole<'_>, id: MetricId) -> Term {
     if matches!(id, MetricId::TimeToPublishedH | MetricId::UsdToPublished) {
         let tokens = whole.scenario.published_tokens.unwrap_or(0.0);
@@ -128,25 +128,25 @@ fn budget(whole: &Whole<'_>, id: MetricId) -> Term {
     whole.inputs.knob("D_run", Knob::TrainTokens)
 }
 
-/// Energy of this many tokens, the facility's overhead included.
+/// Energy for `tokens` tokens, including PUE.
 fn energy(whole: &Whole<'_>, value: f64, tokens: Written) -> Term {
     let per_joule = of(whole, "tokens_per_J", MetricId::TokensPerJoule);
     let written = tokens / per_joule / 3.6e6 * whole.inputs.knob("PUE", Knob::Pue);
     Term::stated("E", "energy including PUE", "kWh", value, written)
 }
 
-/// Price of a node that is bought.
+/// Purchase price of a node.
 fn purchase(whole: &Whole<'_>) -> Term {
     Term::input("C_node", "purchase price of a node", "USD", whole.scenario.capex_usd_node.unwrap_or(0.0))
         .from(whole.inputs.of_knob(Knob::CapexUsdNode))
 }
 
-/// Share of the time in which what is owned works.
+/// Share of the time in which owned hardware is in use.
 fn worked(whole: &Whole<'_>) -> Term {
     whole.inputs.knob("worked", Knob::Utilization)
 }
 
-/// What buying a node takes.
+/// Initial cost of buying a node.
 fn outlay(whole: &Whole<'_>) -> Term {
     let inputs = whole.inputs;
     let shares = inputs.knob("s_net", Knob::NetworkShare) + inputs.knob("s_spare", Knob::SparesShare) + 1.0;
@@ -158,7 +158,7 @@ fn outlay(whole: &Whole<'_>) -> Term {
     )
 }
 
-/// What running an owned node takes in a year.
+/// Annual cost of running an owned node.
 fn running(whole: &Whole<'_>) -> Term {
     let inputs = whole.inputs;
     let building = inputs.knob("USD_kW", Knob::UsdPerKwMonth) * inputs.node_watts() * (12.0 / 1000.0);
@@ -166,13 +166,13 @@ fn running(whole: &Whole<'_>) -> Term {
     Term::derived("C_site", "colocation and staff per node and year", "USD", all)
 }
 
-/// Energy of all nodes in an hour.
+/// Energy cost of all nodes per hour.
 fn energy_hour(whole: &Whole<'_>) -> Term {
     Term::input("C_energy", "energy cost of all nodes per hour", "USD", whole.estimate.cost.energy_usd_per_hour)
         .from(Origin::Engine("power × PUE × energy price"))
 }
 
-/// An hour of work on nodes that are owned, without energy.
+/// Cost of a productive hour of owned nodes, without energy.
 fn owned_hour(whole: &Whole<'_>) -> Written {
     let years = whole.inputs.knob("years", Knob::AmortizationYears);
     let interest = whole.inputs.knob("r", Knob::CapitalCost);
@@ -191,12 +191,12 @@ fn owned_hour(whole: &Whole<'_>) -> Written {
     year * whole.inputs.knob("nodes", Knob::NumNodes) / hours
 }
 
-/// An hour of work on hardware that is owned.
+/// Cost of a productive hour of owned nodes, including energy.
 fn owned(whole: &Whole<'_>, value: f64) -> Term {
     Term::stated("C_owned", "", "USD", value, owned_hour(whole) + energy_hour(whole))
 }
 
-/// What all nodes cost in an hour, at the kind of price in effect.
+/// Hourly cost of all nodes at the price basis in effect.
 fn hourly(whole: &Whole<'_>) -> Term {
     let (inputs, scenario) = (whole.inputs, whole.scenario);
     let value = whole.estimate.cost.usd_per_hour;
@@ -238,7 +238,7 @@ fn hourly(whole: &Whole<'_>) -> Term {
     Term::stated("C_hour", "rental and energy cost of all nodes per hour", "USD", value, all)
 }
 
-/// Power of a node under the analytical engine: its accelerators, and what is around them.
+/// Power of a node with an engine that models the hardware: accelerators and the rest of the node.
 pub(super) fn node_power(whole: &Whole<'_>, value: f64) -> Term {
     let (scenario, inputs) = (whole.scenario, whole.inputs);
     let Some(power) = whole.estimate.detail.as_ref().and_then(|detail| detail.power) else {
@@ -266,7 +266,7 @@ pub(super) fn node_power(whole: &Whole<'_>, value: f64) -> Term {
     Term::stated("P_node", "", "W", value, accelerators + around)
 }
 
-/// Point estimate of the fullest device: the sum of what it holds.
+/// Point estimate of the memory of the fullest device: the sum of its parts.
 fn held(whole: &Whole<'_>, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
     let memory = &whole.estimate.detail.as_ref()?.memory;
     let parts = memory.parts.parts().map(|(name, bytes)| {
@@ -277,7 +277,7 @@ fn held(whole: &Whole<'_>, of_part: impl Fn(&'static str, Term) -> Term) -> Opti
     Some(Term::stated("M", "point estimate for the fullest device", "bytes", memory.total(), total))
 }
 
-/// Upper bound of the fullest device, and what it has.
+/// Upper bound of the memory of the fullest device, and its capacity.
 fn bounds(whole: &Whole<'_>) -> Option<(Term, Term)> {
     let memory = &whole.estimate.detail.as_ref()?.memory;
     let upper = Term::input("M_upper", "upper bound, which determines whether it fits", "bytes", memory.upper)
@@ -287,7 +287,7 @@ fn bounds(whole: &Whole<'_>) -> Option<(Term, Term)> {
     Some((upper, has))
 }
 
-/// Power of a node and memory of a device, for training and serving; `None` for all other figures.
+/// Power of a node and memory of a device, for training and serving; `None` for all other metrics.
 pub(super) fn hardware(
     whole: &Whole<'_>,
     id: MetricId,
@@ -302,7 +302,7 @@ pub(super) fn hardware(
     }
 }
 
-/// Peak memory of an accelerator: the sum of what its fullest device holds.
+/// Peak memory of an accelerator: the sum of the parts on its fullest device.
 pub(super) fn memory(whole: &Whole<'_>, value: f64, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
     let total = held(whole, of_part)?;
     let (upper, has) = bounds(whole)?;
@@ -317,7 +317,7 @@ pub(super) fn memory(whole: &Whole<'_>, value: f64, of_part: impl Fn(&'static st
     Some(Term::stated("M_GB", "", "GB", value, written).borne(vec![upper, has]))
 }
 
-/// How full the upper bound of memory makes the fullest device.
+/// Upper bound of memory relative to the capacity of the fullest device.
 pub(super) fn memory_fill(whole: &Whole<'_>, value: f64, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
     let (upper, has) = bounds(whole)?;
     let upper = upper.borne(vec![held(whole, of_part)?]);

@@ -1,17 +1,17 @@
-//! The compute of a training step, operator by operator, as the engine timed it.
+//! Computation of a training step, operator by operator, with the times of the engine.
 
 use super::expression::{Written, product, sum};
 use super::{Origin, Term};
 use atlas_perf::ops::{Op, Work};
 use atlas_perf::training::terms::{Class, OperatorTime, Operators};
 
-/// Seconds that a mean layer, or the output layer, spends in operators of a class. `None` without such an operator.
+/// Seconds of an average layer, or of the output layer, in operators of a class. `None` if there are none.
 pub(super) fn passes(symbol: &'static str, name: &'static str, all: &Operators, class: Class) -> Option<Term> {
     let of = all.of.iter().filter(|(_, time)| time.class == class);
     total(symbol, name, of.map(|(share, time)| shared(*share, passes_of(time))))
 }
 
-/// Seconds in which a mean layer runs forward again. `None` if nothing is recomputed.
+/// Seconds of recomputation of an average layer. `None` if nothing is recomputed.
 pub(super) fn recomputed(symbol: &'static str, name: &'static str, all: &Operators) -> Option<Term> {
     let of = all.of.iter().filter(|(_, time)| time.recomputed != 0.0);
     total(symbol, name, of.map(|(share, time)| shared(*share, recomputed_of(time))))
@@ -22,7 +22,7 @@ fn total(symbol: &'static str, name: &'static str, all: impl Iterator<Item = Wri
     Some(Term::derived(symbol, name, "s", written))
 }
 
-/// An operator that only a share of the layers has.
+/// Weights a term by the share of the layers that have the operator.
 fn shared(share: f64, term: Term) -> Written {
     if share == 1.0 {
         return term.into();
@@ -53,7 +53,7 @@ fn recomputed_of(time: &OperatorTime) -> Term {
         .borne(flops(&time.op).into_iter().collect())
 }
 
-/// The forward FLOPs of an operator, where it has any.
+/// Forward FLOPs of an operator, if it has any.
 fn flops(op: &Op) -> Option<Term> {
     let symbol = format!("F_{}", spoken(&format!("{:?}", op.name)).replace(' ', "_"));
     let name = "FLOPs of the forward pass";
@@ -80,7 +80,7 @@ fn flops(op: &Op) -> Option<Term> {
     }
 }
 
-/// `QueryKeyValue` as words: `query key value`.
+/// Splits a camel-case name into words: `query key value` for `QueryKeyValue`.
 fn spoken(name: &str) -> String {
     let mut words = String::new();
     for c in name.chars() {

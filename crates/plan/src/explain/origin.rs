@@ -1,4 +1,4 @@
-//! Where inputs come from.
+//! Origins of inputs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use atlas_perf::accelerator::Generation;
 use atlas_perf::constants::Listed;
 use atlas_perf::efficiency::factor_of;
 
-/// A place in a file.
+/// Location in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The file as the user knows it, and the line.
+    /// File, as shown to the user, and line.
     pub at: atlas_document::Origin,
-    /// The path of the field in its entry: `cost.hourly_usd`.
+    /// Path of the field in its entry: `cost.hourly_usd`.
     pub path: String,
-    /// What the file says it was read from: `train.sbatch:31`.
+    /// Original source according to the file: `train.sbatch:31`.
     pub read_from: Option<Arc<str>>,
 }
 
@@ -41,32 +41,32 @@ impl fmt::Display for Place {
     }
 }
 
-/// Where an input comes from.
+/// Origin of an input.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Origin {
-    /// A file's entry.
+    /// Field of a file.
     File(Place),
-    /// A knob that was changed, over what a file says.
+    /// Changed knob, which may override a field of a file.
     Knob {
-        /// The knob.
+        /// The changed knob.
         knob: Knob,
-        /// What it replaces.
+        /// Overridden field.
         over: Option<Place>,
     },
-    /// An entry of the catalog, and the source it names.
+    /// Catalog entry with its source.
     Catalog {
-        /// The entry.
+        /// Key of the entry.
         id: String,
-        /// Where it is written.
+        /// Location of the entry.
         place: Place,
-        /// Its source.
+        /// Source that the entry cites.
         source: Option<String>,
     },
-    /// A constant of the engine's.
+    /// Constant of the engine.
     Constant(Listed),
-    /// No file states it; what is assumed instead.
+    /// Assumption for a value that no file states.
     Default(&'static str),
-    /// A figure of the engine's that is not taken apart here, and how it is found.
+    /// Value of the engine without a further derivation; the text describes how it is computed.
     Engine(&'static str),
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What a constant is, and where its value comes from.
+/// Description and source of a constant.
 fn described(listed: &Listed) -> (&'static str, &'static str) {
     match listed.origin.split_once("Origin:") {
         Some((what, origin)) => (what.trim().trim_end_matches('.'), origin.trim().trim_end_matches('.')),
@@ -93,7 +93,7 @@ fn described(listed: &Listed) -> (&'static str, &'static str) {
     }
 }
 
-/// A value with its unit, as a reader would write it.
+/// Formats a value with its unit for display.
 pub(super) fn shown(value: f64, unit: &str) -> String {
     match unit {
         "ms" => units::duration_ms(value),
@@ -114,11 +114,11 @@ pub(super) fn shown(value: f64, unit: &str) -> String {
     }
 }
 
-/// The inputs of a scenario, with where each was written.
+/// Inputs of a scenario with their origins.
 pub struct Inputs<'a> {
     scenario: &'a Scenario,
     pub parts: &'a Parts,
-    /// What the files alone say.
+    /// Scenario according to the files, without changed knobs.
     files: Scenario,
 }
 
@@ -135,24 +135,24 @@ impl<'a> Inputs<'a> {
         Some(Place { read_from, ..Place::new(&at, path) })
     }
 
-    /// A field of the target's entry.
+    /// Location of a field of the target.
     pub(super) fn in_target(&self, path: &[&str]) -> Option<Place> {
         Inputs::place(&self.parts.target.origin, &self.parts.target.document, path)
     }
 
-    /// A field of the workload's entry.
+    /// Location of a field of the workload.
     pub(super) fn in_workload(&self, path: &[&str]) -> Option<Place> {
         Inputs::place(&self.parts.workload.origin, &self.parts.workload.document, path)
     }
 
-    /// A field of the target, or what holds where it is silent.
+    /// Origin of a field of the target; `silent` describes the default.
     pub fn target(&self, path: &[&str], silent: &'static str) -> Origin {
         self.in_target(path).map_or(Origin::Default(silent), Origin::File)
     }
 
-    /// Where a knob's value was written.
+    /// Location of the value of a knob in the files.
     fn written(&self, knob: Knob) -> Option<Place> {
-        // A micro-batch may be stated in two places, of which this one wins.
+        // A micro-batch may be stated in two places; this one takes precedence.
         if knob == Knob::Microbatch
             && let Some(place) = self.in_workload(&["batch", "micro"])
         {
@@ -168,7 +168,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Where the value of a knob in effect comes from.
+    /// Origin of the value of a knob in effect.
     pub fn of_knob(&self, knob: Knob) -> Origin {
         let plan = &self.scenario.base.plan;
         let over = self.written(knob);
@@ -202,7 +202,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// A knob as a term. Words and switches count 1 if they are on.
+    /// Converts a knob to a term. Words and active switches have the numeric value 1.
     pub fn knob(&self, symbol: &'static str, knob: Knob) -> Term {
         let setting = self.scenario.get(knob);
         let (value, word): (f64, Option<Arc<str>>) = match &setting {
@@ -215,7 +215,7 @@ impl<'a> Inputs<'a> {
         Term { word, ..Term::input(symbol, knob.spec().help, knob.spec().unit, value).from(self.of_knob(knob)) }
     }
 
-    /// A figure of the accelerator's datasheet, unless the target says it itself at `path`.
+    /// Value of the accelerator's datasheet, unless the target overrides it at `path`.
     pub fn sheet(
         &self,
         symbol: &'static str,
@@ -233,7 +233,7 @@ impl<'a> Inputs<'a> {
         term.from(Origin::Catalog { id: sheet.id.clone(), place, source: sheet.source.clone() })
     }
 
-    /// A figure of the model's architecture.
+    /// Value of the model's architecture.
     pub fn model(
         &self,
         symbol: &'static str,
@@ -254,7 +254,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// A coefficient of the profile, under its name there.
+    /// Coefficient of the profile, under its name in the profile.
     pub fn coefficient(&self, symbol: &'static str, path: &'static str, unit: &'static str, value: f64) -> Term {
         let term = Term::input(symbol, path, unit, value);
         match &self.parts.profile {
@@ -263,7 +263,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The nominal power of a node: the target's, or what its profile measured.
+    /// Nominal power of a node: stated by the target, or measured by its profile.
     pub fn node_watts(&self) -> Term {
         let term = Term::input("P_nominal", "nominal power of a node", "W", self.scenario.node_watts);
         let measured = self.parts.profile.as_ref().filter(|profile| profile.node_watts.is_some());
@@ -273,7 +273,7 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// The efficiency factors, other than 1, that move any of these constants.
+    /// Efficiency factors other than 1 that scale any of the constants `names`.
     pub fn efficiency(&self, names: &[&'static str], serving: bool) -> Vec<Term> {
         let efficiency = &self.scenario.efficiency;
         let factors = if serving { efficiency.serving } else { efficiency.training };
@@ -287,7 +287,7 @@ impl<'a> Inputs<'a> {
             let in_profile = || {
                 let profile = self.parts.profile.as_ref()?;
                 let place = Place::new(&profile.origin, path.join("."));
-                // The day and the number of measurements, where the profile tells them.
+                // Date and number of measurements, if the profile states them.
                 let known = profile.calibration.as_ref().and_then(|all| all.of(&path.join(".")));
                 let described = known.map(|known| {
                     let n = known.n.map_or(String::new(), |n| format!(", n = {n}"));
@@ -311,7 +311,7 @@ impl<'a> Inputs<'a> {
         moved.into_iter().filter_map(term).collect()
     }
 
-    /// Accelerators of the target: those of a node, and the nodes.
+    /// Number of accelerators of the target: accelerators per node times nodes.
     pub fn accelerators(&self) -> Term {
         let of_node =
             Term::input("n_node", "accelerators per node", "", f64::from(self.scenario.accelerators_per_node))
@@ -319,19 +319,19 @@ impl<'a> Inputs<'a> {
         Term::derived("N", "accelerators of the target", "", of_node * self.knob("nodes", Knob::NumNodes))
     }
 
-    /// The name of a phase of the schedule.
+    /// Name of a phase of the schedule.
     pub(super) fn phase_name(&self, index: usize) -> String {
         self.parts.workload.phases.get(index).map_or_else(|| index.to_string(), |phase| phase.name.to_string())
     }
 
-    /// Where the length of a phase is written.
+    /// Origin of the duration of a phase.
     pub(super) fn phase_minutes(&self, _index: usize) -> Origin {
         let place = self.in_workload(&["schedule", "phases"]).or_else(|| self.in_workload(&["schedule"]));
         place.map_or(Origin::Default("the workload's duration"), Origin::File)
     }
 }
 
-/// The constant that says what share of the peak large products sustain.
+/// Name of the constant for the share of the peak rate that large GEMMs sustain.
 pub(super) fn of_products(generation: Generation) -> &'static str {
     match generation {
         Generation::Volta | Generation::Ampere | Generation::Workstation => "gemm_ampere",
@@ -345,7 +345,7 @@ pub(super) fn of_products(generation: Generation) -> &'static str {
     }
 }
 
-/// The constants of a list by name.
+/// Constants by name.
 pub(crate) fn constants(listed: impl Iterator<Item = Listed> + Clone, names: &[&'static str]) -> Vec<Term> {
     debug_assert!(
         names.iter().all(|name| listed.clone().any(|one| one.name == *name)),

@@ -1,4 +1,5 @@
-//! The calibrated model, in the calibration guide's symbols: the engine's own equations over terms instead of numbers.
+//! Derivations for the calibrated model, with the symbols of the calibration guide: the engine's own equations,
+//! evaluated over terms instead of numbers.
 
 use super::expression::{Written, max};
 use super::{Origin, Term, Whole, mean_over_phases, unit};
@@ -10,7 +11,7 @@ use atlas_config::Mode;
 use atlas_legacy::semi_empirical::coefficients::Coefficient;
 use atlas_legacy::semi_empirical::{Answer, Quantity, Source, answer};
 
-/// The derivation of a figure; `None` for figures that the model does not have.
+/// Derivation of a metric; `None` for metrics that the model does not have.
 pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
     let scenario = whole.scenario;
     if scenario.phases.is_empty() {
@@ -34,7 +35,7 @@ pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Ter
     })
 }
 
-/// A figure of a phase; with its queue where there is one.
+/// Value of a metric of a phase, including queueing if any.
 fn read(id: MetricId, figures: &Figures) -> Option<f64> {
     let latency: Latency = figures.queue.map_or(figures.latency, |queue| queue.latency);
     let queued = |get: fn(&Queue) -> f64| figures.queue.as_ref().map_or(0.0, get);
@@ -55,7 +56,7 @@ fn read(id: MetricId, figures: &Figures) -> Option<f64> {
     })
 }
 
-/// One phase, or the whole where there is no schedule.
+/// A phase, or the whole workload if there is no schedule.
 struct Reported<'a> {
     whole: &'a Whole<'a>,
     phase: &'a Phase,
@@ -67,7 +68,7 @@ impl Reported<'_> {
         self.phase.shape.mode == Mode::Inference
     }
 
-    /// A number of the phase: the workload's knob, or the phase's own value of it.
+    /// Parameter of the phase: the phase's own override, otherwise the workload's knob.
     fn shape(&self, symbol: &'static str, knob: Knob, value: f64) -> Term {
         let term = self.whole.inputs.knob(symbol, knob);
         if self.phase.pinned.pins(knob) {
@@ -76,7 +77,7 @@ impl Reported<'_> {
         Term { value, ..term }
     }
 
-    /// Where the schedule is written.
+    /// Origin of the schedule.
     fn of_schedule(&self, otherwise: &'static str) -> Origin {
         self.whole.inputs.in_workload(&["schedule"]).map_or(Origin::Default(otherwise), Origin::File)
     }
@@ -122,7 +123,7 @@ impl Reported<'_> {
         })
     }
 
-    /// The scale of a scheduled phase, where it is not 1.
+    /// Scale of a scheduled phase, if it is not 1.
     fn scale(&self) -> Option<Term> {
         let scale = self.phase.tokens_scale * self.phase.autoscale_factor;
         let name = "tokens_scale times autoscale_factor of the phase";
@@ -205,10 +206,10 @@ impl Source for Reported<'_> {
     }
 }
 
-/// The origin of a number that no file states.
+/// Origin of a value that no file states.
 const SILENT: Origin = Origin::Default("not stated in the files");
 
-/// What a wait depends on.
+/// Dependencies of a queueing time.
 fn queueing(queue: &Queue) -> Vec<Term> {
     let engine = |symbol: &'static str, name: &'static str, unit: &'static str, value: f64| {
         Term::input(symbol, name, unit, value).from(Origin::Engine("of the phase's arrivals and its request profile"))

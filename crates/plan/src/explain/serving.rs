@@ -1,5 +1,5 @@
-//! Serving under the analytical engine: throughput from the turnover of a replica, latencies from their parts. The terms are
-//! those that the engine returns.
+//! Derivations of serving metrics of the analytical engine: throughput from the turnover of a replica, latencies from
+//! their parts. The terms are those that the engine returns.
 
 mod memory;
 mod stated;
@@ -15,7 +15,7 @@ use atlas_perf::accelerator::{Generation, Precision};
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::{Admission, Load, ServingEstimate, ServingInput, Stack, StepInputs};
 
-/// The derivation of a figure; `None` for figures that serving does not have.
+/// Derivation of a metric; `None` for metrics that do not apply to serving.
 pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
     let detail = whole.estimate.detail.as_ref()?;
     let (input, constants, out) = serving::closed(whole.scenario, &whole.scenario.base)?;
@@ -81,7 +81,7 @@ impl Reported<'_> {
     }
 
     fn constants(&self, names: &[&'static str]) -> Vec<Term> {
-        // The constants as they ship, and the target's factors that move them.
+        // Default values of the constants, and the efficiency factors of the target that scale them.
         let mut all = constants(Constants::default().table().collect::<Vec<_>>().into_iter(), names);
         all.extend(self.whole.inputs.efficiency(names, true));
         all
@@ -128,14 +128,14 @@ impl Reported<'_> {
         Term::derived("ISL", "input tokens, including images", "tok", text + images)
     }
 
-    /// Generated tokens; a request gets one at least.
+    /// Output tokens per request, at least one.
     fn output(&self) -> Term {
         let term = self.knob("OSL", Knob::Generate);
         let value = if matches!(self.input.load, Load::PrefillOnly { .. }) { 1.0 } else { term.value.max(1.0) };
         Term { value, ..term }
     }
 
-    /// What an output token costs a replica that serves its whole batch.
+    /// Time per output token of a replica, for its whole batch.
     fn token_time(&self) -> Term {
         let value = self.detail.time.total();
         Term::stated(
@@ -253,7 +253,7 @@ impl Reported<'_> {
             .borne(bearing)
     }
 
-    /// Sequences that run on a replica.
+    /// Number of sequences running on a replica.
     fn batch(&self) -> Term {
         let how = "requests in flight / replicas, capped by max_num_seqs, the token budget of a step and the KV cache; Little's law with a request rate";
         let load = if self.whole.scenario.base.plan.serving.request_rate.is_some() {
@@ -284,8 +284,7 @@ impl Reported<'_> {
             .from(Origin::Engine("from the model, its format and sharding"))
     }
 
-    /// Factors on throughput, time per output token and time to first token by which runs of this cluster correct the
-    /// closed form.
+    /// Corrections of throughput, TPOT and TTFT by measurements of this cluster.
     fn corrections(&self) -> [Option<Term>; 3] {
         let found = self.detail.adjustments;
         let term = |symbol: &'static str, name: &'static str, factor: f64| {

@@ -1,5 +1,5 @@
-//! A training step under the analytical engine: throughput, step time and its parts, operators, memory. The terms are those
-//! that the engine returns.
+//! Derivations of training metrics of the analytical engine: throughput, step time and its parts, operators, memory.
+//! The terms are those that the engine returns.
 
 mod memory;
 
@@ -15,11 +15,11 @@ use atlas_perf::flops::TokenFlops;
 use atlas_perf::training::terms::{Class, Operators};
 use atlas_perf::training::{MicroBatch, TrainingEstimate, TrainingInput, layer, token_flops};
 
-/// Parts of a step that are communication.
+/// Communication parts of a step.
 const COMMUNICATION: [&str; 5] =
     ["tensor parallel", "context parallel", "expert parallel", "pipeline transfer", "data parallel"];
 
-/// The derivation of a figure; `None` for figures that training does not have.
+/// Derivation of a metric; `None` for metrics that do not apply to training.
 pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
     let (input, constants, out) = training::closed(whole.scenario, &whole.scenario.base)?;
     let detail = whole.estimate.detail?;
@@ -72,7 +72,7 @@ struct Reported<'a> {
     input: TrainingInput,
     constants: Constants,
     out: TrainingEstimate,
-    /// Of a mean layer and of the output layer; `None` for convolutional networks.
+    /// Operators of an average layer and of the output layer; `None` for convolutional networks.
     operators: Option<[Operators; 2]>,
 }
 
@@ -82,13 +82,13 @@ impl Reported<'_> {
     }
 
     fn constants(&self, names: &[&'static str]) -> Vec<Term> {
-        // The constants as they ship, and the target's factors that move them.
+        // Default values of the constants, and the efficiency factors of the target that scale them.
         let mut all = constants(Constants::default().table().collect::<Vec<_>>().into_iter(), names);
         all.extend(self.whole.inputs.efficiency(names, false));
         all
     }
 
-    /// Tokens of a step.
+    /// Tokens per step.
     fn tokens(&self) -> Term {
         let value = self.training.tokens_per_step;
         Term::stated("D", "tokens per step", "tok", value, self.knob("global", Knob::Global) * self.sequence())
@@ -102,7 +102,7 @@ impl Reported<'_> {
         Term::derived("s", "tokens per sequence", "tok", prompt + self.knob("generate", Knob::Generate))
     }
 
-    /// Seconds of a step: the sum of its parts.
+    /// Step time in seconds: the sum of its parts.
     fn step(&self) -> Term {
         let seconds = self.whole.total.step_time_ms / 1000.0;
         Term::stated("T", "optimizer step time", "s", seconds, sum(self.parts()))
@@ -114,7 +114,7 @@ impl Reported<'_> {
         parts.map(|(name, seconds)| self.part(name, seconds)).collect()
     }
 
-    /// Micro-batches that a pipeline processes in a step.
+    /// Micro-batches that a pipeline processes per step.
     fn micro_batches(&self) -> Term {
         let value = self.training.micro_batches;
         let written =
@@ -132,7 +132,7 @@ impl Reported<'_> {
         }
     }
 
-    /// What a part is computed from. `None` if the engine returns only its total.
+    /// Terms of a part. `None` if the engine returns only its total.
     fn composed(&self, name: &str) -> Option<Written> {
         if self.is_simulated {
             return None;
@@ -168,7 +168,7 @@ impl Reported<'_> {
         })
     }
 
-    /// Seconds of the operators of a class slowest stage, one micro-batch.
+    /// Seconds of the operators of a class: slowest stage, one micro-batch.
     fn passes(&self, class: Class) -> Option<Written> {
         let [layer, head] = self.operators.as_ref()?;
         let layer = operators::passes("t_layer", "passes of an average layer", layer, class);
@@ -189,14 +189,14 @@ impl Reported<'_> {
         }
     }
 
-    /// Layers of the slowest stage.
+    /// Number of layers of the slowest stage.
     fn layers(&self) -> Term {
         let depth = self.whole.inputs.model("L_all", "layers of the model", "", self.input.arch.depth());
         let written = depth / self.knob("pp", Knob::Pp);
         Term::stated("L", "layers of the slowest stage", "", self.out.micro_batch.layers, written)
     }
 
-    /// The factor on throughput by which runs of this cluster correct the closed form.
+    /// Correction of the throughput by measurements of this cluster.
     fn correction(&self) -> Option<Term> {
         let found = self.whole.estimate.detail.as_ref()?.adjustments?.throughput?;
         Some(
@@ -205,7 +205,7 @@ impl Reported<'_> {
         )
     }
 
-    /// How the engine arrives at a part, and what that depends on.
+    /// Describes how the engine computes a part, with its dependencies.
     fn cause(&self, name: &str) -> (&'static str, Vec<Term>) {
         let plain = |how: &'static str, bearing: Vec<Term>| (how, bearing);
         let with = |mut bearing: Vec<Term>, names: &[&'static str]| {
@@ -321,20 +321,20 @@ impl Reported<'_> {
         }
     }
 
-    /// Share of the layers that is recomputed in full.
+    /// Share of the layers that are fully recomputed.
     fn recomputed(&self) -> Term {
         let name = format!("fully recomputed layers, mode {}", self.training.recompute.name());
         Term::input("full", name, "", self.training.full_recompute_share)
             .from(Origin::Engine("the minimum that fits, if recompute is auto"))
     }
 
-    /// The dense peak of a device in a format.
+    /// Dense peak rate of a device in a format.
     fn peak(&self, format: Precision) -> Term {
         let rate = self.input.accelerator.peak(format);
         self.whole.inputs.sheet("peak", "dense peak rate of a device in this format", "FLOP/s", rate, &[])
     }
 
-    /// What the time of matrix multiplications depends on.
+    /// Dependencies of the GEMM time.
     fn products(&self) -> Vec<Term> {
         let best = of_products(self.input.accelerator.generation);
         let mut names = vec![best, "gemm_k_half", "block_intensity", "wave_loss", "kernel_gap"];
@@ -349,7 +349,7 @@ impl Reported<'_> {
         all
     }
 
-    /// Model FLOPs of a token, by what computes them.
+    /// Model FLOPs per token, by part of the model.
     fn flops(&self, flops: &TokenFlops) -> Term {
         let inputs = self.whole.inputs;
         let parts = TokenFlops::NAMES.into_iter().zip(flops.values()).filter(|(_, flops)| *flops != 0.0);
@@ -367,7 +367,7 @@ impl Reported<'_> {
         Term::stated("F", name, "FLOP", flops.total(), sum(parts)).borne(bearing)
     }
 
-    /// FLOPs of the tokens over the peak of the devices in use.
+    /// FLOPs per second relative to the peak of the devices in use.
     fn utilization(&self, symbol: &'static str, value: f64, flops: Term) -> Term {
         let rate = Term::derived("X", "tokens per second of all devices", "tok/s", self.tokens() / self.step());
         let devices = [("tp", Knob::Tp), ("pp", Knob::Pp), ("cp", Knob::Cp), ("dp", Knob::Dp)];

@@ -1,4 +1,5 @@
-//! No knob and no field of a document is accepted and ignored: each changes the answer, or its notes or verdict say why not.
+//! Tests that no knob and no field of a target is accepted and ignored: each changes the estimate, or a note or the
+//! verdict explains why it does not.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use atlas_config::{Mode, Target};
 use atlas_core::plan::Engine;
 use atlas_document::{Diagnostics, Sources};
 
-/// Places from which a knob is moved: target, workload, and knobs that others need to matter.
+/// Starting points of the tests: target, workload, and settings that make further knobs effective.
 const TRAINING: [(&str, &str, &[&str]); 7] = [
     ("h100-sxm-128", "llama3.1-70b-train", &[]),
     ("h100-sxm-128", "llama3.1-70b-train", &["sharding=zero3", "trained=lora", "recompute=full", "vpp=1"]),
@@ -43,7 +44,7 @@ const SERVING: [(&str, &str, &[&str]); 15] = [
         "llama3.1-8b-serve",
         &["conversations=2000", "turns=6", "prompt=8192", "generate=256", "kv_ssd_gb=4000", "routing=prefix"],
     ),
-    // Few sequences, where the host's launches show.
+    // A low concurrency, at which host launches matter.
     ("h100-sxm-8", "llama3.1-8b-serve", &["concurrency=1", "tp=8"]),
     (
         "h100-sxm-8",
@@ -68,7 +69,7 @@ const SERVING: [(&str, &str, &[&str]); 15] = [
         &["software=sglang", "tp=1", "attention_dp=8", "ep=8", "dp=2", "moe_dispatcher=deepep", "prefill_workers=2"],
     ),
 ];
-/// The same for what only simulations tell apart.
+/// Starting points for knobs that only simulations use.
 const SIMULATED: [(&str, &str, &[&str]); 6] = [
     ("h100-sxm-8", "llama3.1-8b-serve", &["concurrency=32", "generate=64", "prompt=256"]),
     (
@@ -95,7 +96,7 @@ fn overrides(engine: Engine, assignments: &[&str]) -> Overrides {
     all
 }
 
-/// All that an answer says, but for what is only said because a file is silent.
+/// Everything that an estimate reports, except notes that a value is not stated.
 fn said(parts: &Parts, overrides: &Overrides) -> String {
     match Scenario::resolve(parts, overrides) {
         Err(refused) => refused.to_string(),
@@ -113,7 +114,7 @@ fn said(parts: &Parts, overrides: &Overrides) -> String {
     }
 }
 
-/// Settings to try from one in effect.
+/// Settings to try instead of the one in effect.
 fn tried(spec: &Spec, now: &Setting) -> Vec<Setting> {
     match (spec.kind, now) {
         (ValueType::Toggle, _) => vec![Setting::Toggle(true), Setting::Toggle(false)],
@@ -132,7 +133,7 @@ fn tried(spec: &Spec, now: &Setting) -> Vec<Setting> {
     }
 }
 
-/// Whether some setting of the knob changes what is said, from one of these places.
+/// Whether some setting of the knob changes the report, from any of the starting points.
 fn has_effect(library: &Library, spec: &Spec, engine: Engine, places: &[(&str, &str, &[&str])]) -> bool {
     places.iter().any(|(target, workload, set)| {
         let parts = Parts::find(library, target, workload).unwrap();
@@ -166,7 +167,7 @@ fn every_knob_changes_the_answer_in_every_mode_in_which_it_is_offered() {
                 ignored.push(format!("{} in {mode}", spec.name));
             }
         }
-        // What the closed form does not know.
+        // Knobs that the closed form does not use.
         let simulated = spec.engines.contains(&Engine::Event) && !spec.engines.contains(&Engine::Analytical);
         if simulated && !has_effect(&library, spec, Engine::Event, &SIMULATED) {
             ignored.push(format!("{} in simulations", spec.name));
@@ -175,7 +176,8 @@ fn every_knob_changes_the_answer_in_every_mode_in_which_it_is_offered() {
     assert!(ignored.is_empty(), "accepted and ignored: {}", ignored.join(", "));
 }
 
-/// Ways to set other knobs alongside one, so that it shows: what is small, cut, spread, offered or kept otherwise.
+/// Settings of other knobs with which further knobs become effective: smaller, split or sharded differently, or under
+/// other loads.
 const TRAINED: [&[&str]; 9] = [
     &[],
     &["prompt=256", "microbatch=1", "tp=2"],
@@ -201,8 +203,8 @@ const SERVED: [&[&str]; 11] = [
     &["cuda_graphs=off", "concurrency=1"],
 ];
 
-/// Knobs that show only where launches of the host or memory are the limit, which is not so of every pair. That they show
-/// somewhere is tested above.
+/// Knobs that have an effect only if host launches or memory are the limit, which is not the case for every pair. That
+/// they have an effect somewhere is tested above.
 const AT_A_LIMIT: [Knob; 5] =
     [Knob::CudaGraphs, Knob::GraphCapture, Knob::Compiled, Knob::RecomputeReserve, Knob::MoeCapacity];
 
@@ -262,7 +264,7 @@ fn knobs_that_need_another_knob_are_listed_with_it() {
     }
 }
 
-/// A target for the fields below.
+/// Target for the fields below.
 const TARGET: &str = "
 - name: here
   vendor: NVIDIA
@@ -278,7 +280,7 @@ const TARGET: &str = "
     capital_cost: 0.08, amortization_years: 4, utilization: 0.8 }
 ";
 
-/// Every field of a target that is no text about it, and another value of it.
+/// Every field of a target other than descriptive text, with another value.
 const FIELDS: [(&str, &str); 32] = [
     ("accelerator: nvidia-h100-sxm-80gb", "accelerator: nvidia-h200-sxm"),
     ("accelerators_per_node: 8", "accelerators_per_node: 4"),
@@ -314,7 +316,7 @@ const FIELDS: [(&str, &str); 32] = [
     ("capital_cost: 0.08", "capital_cost: 0.12"),
 ];
 
-/// The target that a text describes, and all that is said about the text.
+/// Decodes a target. Returns it with the diagnostics.
 fn target(text: &str) -> (Arc<Target>, String) {
     let mut diagnostics = Diagnostics::new();
     let node = atlas_document::parse::parse(&"here.yaml".into(), text, &mut diagnostics).unwrap();

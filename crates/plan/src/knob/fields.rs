@@ -1,4 +1,5 @@
-//! No field of a workload that is no knob is accepted and ignored: each changes the answer, its notes, or is warned of.
+//! Tests that no workload field without a knob is accepted and ignored: each changes the estimate or its notes, or
+//! causes a warning.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use atlas_config::library::Library;
 use atlas_core::plan::Engine;
 use atlas_document::{Diagnostics, Sources};
 
-/// A workload that describes its model in `params`.
+/// Workload that describes its model in `params`.
 const TRAINED: &str = "
 - name: here
   mode: training
@@ -21,7 +22,7 @@ const TRAINED: &str = "
   parallelism: { tp: 2, pp: 1, dp: 4 }
   precision: { weights: bf16, activations: bf16 }
 ";
-/// One that serves a model of the catalog in two pools.
+/// Workload that serves a catalog model in two pools.
 const POOLS: &str = "
 - name: here
   mode: inference
@@ -31,7 +32,7 @@ const POOLS: &str = "
   precision: { weights: bf16, activations: bf16 }
   serving: { engine: vllm, concurrency: 64, pools: { prefill: { workers: 2, tp: 2 }, decode: { workers: 4, tp: 1 } } }
 ";
-/// One with a schedule.
+/// Workload with a schedule.
 const SCHEDULED: &str = "
 - name: here
   mode: inference
@@ -79,7 +80,7 @@ const SCHEDULED_FIELDS: [(&str, &str); 8] = [
     ("prompt: 2048", "prompt: 4096"),
 ];
 
-/// All that is said of the workload that a text describes, under every engine that reasons in closed form.
+/// Everything that is reported for a workload, with every closed-form engine.
 fn said(library: &Library, text: &str) -> String {
     let mut diagnostics = Diagnostics::new();
     let node = atlas_document::parse::parse(&"here.yaml".into(), text, &mut diagnostics).unwrap();

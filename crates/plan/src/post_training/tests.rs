@@ -1,4 +1,4 @@
-//! Steps of post-training: their parts, and what published fine-tuning runs reach.
+//! Tests of post-training steps: their parts, and comparison with published fine-tuning throughput.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::{Refused, Step, StepOptions, step};
@@ -35,7 +35,7 @@ fn the_parts_of_a_step_sum_to_it_unless_pools_run_side_by_side() {
     assert!((parts / whole.seconds - 1.0).abs() < 1e-9);
     assert!(whole.parts().iter().all(|(name, seconds)| *seconds > 0.0 || panic!("{name}")), "{whole:?}");
     assert_eq!((whole.sequences, whole.updates, whole.nodes), (1024.0, 2.0, [Count::new(8); 2]));
-    // Waiting for the longest answers and for weights is all the idleness of one pool.
+    // A single pool idles only while waiting for the longest answers and for weights.
     assert!((whole.idle - (whole.tail + whole.sync) / whole.seconds).abs() < 1e-9, "{whole:?}");
 
     let apart = StepOptions { rollout_nodes: Some(Count::new(4)), ..BASE };
@@ -62,7 +62,7 @@ fn every_setting_of_a_step_changes_it() {
     }
     let more = step_of(&library, "h100-sxm-64", &StepOptions { prompts: Count::new(256), ..BASE }).unwrap();
     assert!(more.seconds > base.seconds && more.usd > base.usd);
-    // Answers that are data are not rolled out, nor are weights sent anywhere.
+    // Preference optimization has no rollout and no weight transfer.
     let preferences = step_of(&library, "h100-sxm-8", &StepOptions { samples: None, ..BASE }).unwrap();
     assert_eq!((preferences.rollout, preferences.sync, preferences.sequences), (0.0, 0.0, 256.0));
     assert!(preferences.scoring > 0.0 && preferences.scoring < preferences.training);
@@ -94,7 +94,7 @@ fn what_cannot_be_is_refused_in_words() {
 #[test]
 fn fine_tuning_meets_published_figures() {
     let library = library();
-    // Tokens/s of an accelerator: DGX Cloud benchmarking 25.02, Llama 3 70B on H100 in bf16.
+    // Tokens/s per accelerator: DGX Cloud benchmarking 25.02, Llama 3 70B on H100 in bf16.
     for (target, workload, nodes, published) in
         [("h100-sxm-64", "llama3-70b-sft", 4.0, 1219.03), ("h100-sxm-8", "llama3-70b-lora", 1.0, 1796.88)]
     {

@@ -1,21 +1,21 @@
-//! Corrections from runs that apply to a scenario.
+//! Corrections by measurements that apply to a scenario.
 
 use std::sync::Arc;
 
 use super::{Parts, SoftwareInForce};
 use atlas_config::Corrections;
 
-/// Corrections in effect, and what of the scenario they depend on.
+/// Corrections in effect, and the model they are looked up by.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Corrected {
     /// The corrections.
     pub corrections: Arc<Corrections>,
-    /// The model, as runs name it.
+    /// Name of the model, as in measurements.
     pub model: Arc<str>,
 }
 
 impl Corrected {
-    /// The corrections of a scenario with these parts.
+    /// Corrections for a scenario with these parts; `None` if there are none for its accelerator.
     #[must_use]
     pub fn of(parts: &Parts) -> Option<Arc<Corrected>> {
         let corrections = Arc::clone(parts.corrections.as_ref()?);
@@ -26,7 +26,7 @@ impl Corrected {
 }
 
 impl SoftwareInForce {
-    /// Its family: `vllm` of `vllm@0.11.0`.
+    /// Software family: `vllm` for `vllm@0.11.0`.
     #[must_use]
     pub fn family(&self) -> &str {
         self.name.split_once('@').map_or(&self.name, |(family, _)| family)

@@ -1,4 +1,4 @@
-//! How hours are paid: rents of one kind, or ownership with all that belongs to it; and the power that may be drawn.
+//! Hourly cost of rented or owned hardware, and power limits.
 
 use atlas_core::math;
 use std::sync::Arc;
@@ -9,66 +9,68 @@ use atlas_config::Cost;
 use atlas_core::count::Count;
 use atlas_core::plan::PriceBasis;
 
-/// Network and storage over the purchase price of nodes, where a target states none: links between nodes are 9 to 13 % of
-/// what training a frontier model costs, accelerators and servers 38 to 55 % (Cottier et al., arXiv 2405.21015, section 3).
+/// Cost of network and storage relative to the purchase price of nodes, by default. The links between nodes are 9 to 13
+/// % of the cost of training a frontier model, accelerators and servers 38 to 55 % (Cottier et al., arXiv 2405.21015,
+/// section 3).
 const NETWORK_SHARE: f64 = 0.235;
-/// Spares over the purchase price, where a target states none: two spare nodes for a hundred. An assumption; 16,384 H100
-/// lost 148 accelerators in 54 days (arXiv 2407.21783, table 5), most of which a warranty replaces.
+/// Cost of spares relative to the purchase price of nodes, by default: two spare nodes per hundred. An assumption;
+/// 16,384 H100 lost 148 accelerators in 54 days (arXiv 2407.21783, table 5), most of which a warranty replaces.
 const SPARES_SHARE: f64 = 0.02;
-/// People, USD a node and year, where a target states none: an administrator costs 135,000 USD a year (median pay of 95,360
-/// and benefits of 29 % of the compensation: US Bureau of Labor Statistics, 2023), and 50 nodes for each are an assumption.
+/// Cost of staff, USD per node and year, by default. An administrator costs 135,000 USD a year (median pay of 95,360
+/// and benefits of 29 % of the compensation: US Bureau of Labor Statistics, 2023); 50 nodes per administrator are an
+/// assumption.
 const STAFF_USD_NODE_YEAR: f64 = 2700.0;
-/// Rent of a building, USD for each kW and month without energy, where a target states none: the mean asked in North America
-/// for 250 to 500 kW, 184.06 (CBRE, North America Data Center Trends, second half of 2024).
+/// Colocation rent without energy, USD per kW and month, by default: the mean asking price in North America for 250 to
+/// 500 kW, 184.06 (CBRE, North America Data Center Trends, second half of 2024).
 const USD_PER_KW_MONTH: f64 = 184.0;
-/// Interest a year, where a target states none: about the cost of capital of US technology companies (Damodaran, cost of
-/// capital by sector, January 2025).
+/// Annual interest rate by default: about the cost of capital of US technology companies (Damodaran, cost of capital by
+/// sector, January 2025).
 const CAPITAL_COST: f64 = 0.09;
 
-/// Hours in a year, leap days counted.
+/// Mean hours per year, including leap days.
 pub const HOURS_PER_YEAR: f64 = 365.25 * 24.0;
-/// Hours in a twelfth of a year.
+/// Mean hours per month.
 pub const HOURS_PER_MONTH: f64 = HOURS_PER_YEAR / 12.0;
 
-/// How hours are paid, what owning costs, and what may be drawn.
+/// Price terms, cost of ownership, and power limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terms {
-    /// The kind of price that is requested.
+    /// Requested price basis.
     pub basis: PriceBasis,
-    /// The kind of price that the target states, where it says.
+    /// Basis of the price in the target, if stated.
     pub stated: Option<PriceBasis>,
-    /// The offers behind the price, where it is the catalog's.
+    /// Offers behind the price, if it is the median of the catalog.
     pub listed: Option<Arc<Median>>,
-    /// Whether the price includes energy, where a file or a knob says.
+    /// Whether the price includes energy, if a file or a knob states it.
     pub energy_included: Option<bool>,
-    /// Whether the target states a price of energy.
+    /// Whether the target states an energy price.
     metered: bool,
-    /// Price of energy in peak hours, USD per kWh.
+    /// Energy price in peak hours, USD per kWh.
     pub peak_usd_per_kwh: Option<f64>,
-    /// Peak hours of a day.
+    /// Peak hours per day.
     pub peak_hours: f64,
-    /// Most that an accelerator may draw, W, where that is limited below its design power.
+    /// Power limit of an accelerator, W, if below its design power.
     pub power_cap: Option<f64>,
-    /// Limit of the core clock as a share of its maximum; 1 without a limit.
+    /// Limit of the core clock relative to its maximum; 1 without a limit.
     pub clock_share: f64,
-    /// Power of a rack, kW, where that is limited.
+    /// Power limit of a rack, kW, if any.
     pub rack_kw: Option<f64>,
-    /// Nodes of a rack; `None`: as many as its power allows.
+    /// Nodes per rack; `None`: as many as the power limit allows.
     pub nodes_per_rack: Option<Count>,
-    /// Network and storage over the purchase price of the nodes.
+    /// Cost of network and storage relative to the purchase price of the nodes.
     pub network_share: f64,
-    /// Spares over the purchase price of the nodes.
+    /// Cost of spares relative to the purchase price of the nodes.
     pub spares_share: f64,
-    /// People, USD a node and year.
+    /// Cost of staff, USD per node and year.
     pub staff_usd_node_year: f64,
-    /// Rent of the building, USD a kW and month.
+    /// Colocation rent, USD per kW and month.
     pub usd_per_kw_month: f64,
-    /// Interest a year.
+    /// Annual interest rate.
     pub capital_cost: f64,
 }
 
 impl Terms {
-    /// What a target states, and defaults.
+    /// Terms stated by a target, completed with defaults.
     #[must_use]
     pub fn of(cost: &Cost) -> Terms {
         Terms {
@@ -92,7 +94,7 @@ impl Terms {
     }
 }
 
-/// Share of a sum to pay in a year, month by month, so that it is paid back with interest after this many years.
+/// Annual share of a loan to pay, in monthly installments, to repay it with interest over `years` years.
 #[must_use]
 pub fn capital_recovery(interest: f64, years: f64) -> f64 {
     let month = interest / 12.0;
@@ -100,8 +102,8 @@ pub fn capital_recovery(interest: f64, years: f64) -> f64 {
 }
 
 impl Scenario {
-    /// Pays at another kind of price: the target's own of that kind, else the catalog's; 0, which is no price, where neither
-    /// has one.
+    /// Switches to another price basis. The price is the target's own for that basis, otherwise the catalog's; 0 (no
+    /// price) if neither has one.
     pub(super) fn pay(&mut self, basis: PriceBasis, parts: &Parts) {
         let cost = &parts.target.cost;
         self.terms.basis = basis;
@@ -118,7 +120,7 @@ impl Scenario {
         self.terms.listed = listed;
     }
 
-    /// The kind of price in effect, if known.
+    /// Price basis in effect, if known.
     #[must_use]
     pub fn price_basis(&self) -> Option<PriceBasis> {
         match self.terms.basis {
@@ -127,21 +129,21 @@ impl Scenario {
         }
     }
 
-    /// Whether the rent of an hour includes energy: it does, unless the target states what energy costs. The predecessor
-    /// system's model adds it always.
+    /// Whether the hourly rent includes energy. By default it does, unless the target states an energy price. The
+    /// predecessor's model always adds energy.
     #[must_use]
     pub fn rent_includes_energy(&self) -> bool {
         let owned = self.terms.stated == Some(PriceBasis::Owned);
         self.terms.energy_included.unwrap_or(self.engine.reasons() && !self.terms.metered && !owned)
     }
 
-    /// Whether the price of an hour includes energy; that of owned hardware does not.
+    /// Whether the hourly price includes energy; that of owned hardware does not.
     #[must_use]
     pub fn energy_is_included(&self) -> bool {
         self.terms.basis != PriceBasis::Owned && self.rent_includes_energy()
     }
 
-    /// Mean price of energy over the hours that are worked: those outside the peak first.
+    /// Mean energy price over the working hours, USD per kWh. Working hours are scheduled outside peak hours first.
     #[must_use]
     pub fn energy_usd_per_kwh(&self) -> f64 {
         let Some(peak) = self.terms.peak_usd_per_kwh else { return self.usd_per_kwh };
@@ -150,35 +152,35 @@ impl Scenario {
         (outside * self.usd_per_kwh + (worked - outside) * peak) / worked.max(1e-9)
     }
 
-    /// What buying a node takes, USD: the node, its share of network and storage, and of spares.
+    /// Initial cost of buying a node, USD: the node and its shares of network, storage and spares.
     #[must_use]
     pub fn outlay_usd_node(&self) -> f64 {
         self.capex_usd_node.unwrap_or(0.0) * (1.0 + self.terms.network_share + self.terms.spares_share)
     }
 
-    /// What running an owned node takes, USD a year: building and people, without energy.
+    /// Annual cost of running an owned node, USD: colocation and staff, without energy.
     #[must_use]
     pub fn running_usd_node_year(&self) -> f64 {
         self.terms.staff_usd_node_year + 12.0 * self.terms.usd_per_kw_month * self.node_watts * 1e-3
     }
 
-    /// An hour of work on an owned node without energy, USD: purchase with interest, building and people over the hours that
-    /// it works. What it draws while it waits is left out.
+    /// Cost of a productive hour of an owned node without energy, USD: purchase with interest, colocation and staff,
+    /// spread over the productive hours. Energy drawn while the node is idle is not counted.
     #[must_use]
     pub fn owned_usd_node_hour(&self) -> f64 {
         let recovered = self.outlay_usd_node() * capital_recovery(self.terms.capital_cost, self.amortization_years);
         (recovered + self.running_usd_node_year()) / (HOURS_PER_YEAR * self.utilization).max(1e-9)
     }
 
-    /// An hour of work on a rented node, USD: what is reserved is paid while it waits, too.
+    /// Cost of a productive hour of a rented node, USD. Reserved nodes are also paid while idle.
     #[must_use]
     pub fn rent_usd_node_hour(&self) -> f64 {
         let waits = self.price_basis() == Some(PriceBasis::Reserved);
         if waits { self.hourly_usd / self.utilization.max(1e-9) } else { self.hourly_usd }
     }
 
-    /// An hour of work on a node at the kind of price in effect, USD, without energy that is paid separately; 0 if no price
-    /// is known.
+    /// Cost of a productive hour of a node at the price basis in effect, USD, without separately billed energy; 0 if no
+    /// price is known.
     #[must_use]
     pub fn usd_node_hour(&self) -> f64 {
         match self.terms.basis {
@@ -188,8 +190,8 @@ impl Scenario {
         }
     }
 
-    /// Months after which a bought node has cost less than renting it for the time that it works, interest included; infinite
-    /// where it never does. `energy` is what the owner pays an hour and the renter does not, USD a node.
+    /// Months after which buying a node is cheaper than renting it for its productive hours, including interest;
+    /// infinite if it never is. `energy` is the hourly energy cost per node that only the owner pays, USD.
     #[must_use]
     pub fn break_even_months(&self, energy: f64) -> f64 {
         let month = HOURS_PER_MONTH * self.utilization;

@@ -1,4 +1,4 @@
-//! What the predecessor dashboard's estimator would be described of a target and a workload.
+//! Inputs of the predecessor dashboard's estimator, derived from a target and a workload.
 
 use super::machine::architecture;
 use super::{Parts, Phase, Scenario};
@@ -7,20 +7,20 @@ use atlas_core::count::Count;
 use atlas_core::plan::Format;
 use atlas_perf::accelerator::Precision;
 
-/// Hardware and model as that estimator knows them; 0 by default.
+/// Hardware and model parameters of the dashboard's estimator; 0 if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Dashboard {
-    /// Rate of one device in 16 bit, TFLOP/s.
+    /// 16-bit compute rate of one device, TFLOP/s.
     pub tflops: f64,
     /// Memory of one device, GB.
     pub memory_gb: f64,
-    /// Bandwidth of its links, both directions together, GB/s.
+    /// Link bandwidth of a device, sum of both directions, GB/s.
     pub link_gb_per_sec: f64,
-    /// Whether it is a TPU.
+    /// Whether the device is a TPU.
     pub tpu: bool,
-    /// Whether it is a GPU.
+    /// Whether the device is a GPU.
     pub gpu: bool,
-    /// Parameters of the model, experts and all.
+    /// Parameters of the model, including all experts.
     pub parameters: f64,
     /// Hidden size.
     pub hidden: f64,
@@ -29,7 +29,7 @@ pub struct Dashboard {
 }
 
 impl Dashboard {
-    /// What an imported scenario says itself, else what the catalog says.
+    /// Values stated by an imported scenario, otherwise those of the catalog.
     pub(super) fn of(parts: &Parts) -> Dashboard {
         let (target, workload) = (&parts.target, &parts.workload);
         let profile = target.benchboard.as_ref();
@@ -70,13 +70,14 @@ impl Dashboard {
         }
     }
 
-    /// The format that the files or the user request.
+    /// Number format stated by the files or the user; BF16 by default.
     #[must_use]
     pub fn format(phase: &Phase) -> Format {
         phase.plan.format.unwrap_or(Format::Bf16)
     }
 
-    /// Bytes of a number in that format; `None` in formats that the estimator does not know, for which it answers NaN.
+    /// Bytes per number in that format; `None` for formats that the estimator does not support, for which it returns
+    /// NaN.
     #[must_use]
     pub fn width(phase: &Phase) -> Option<f64> {
         match Dashboard::format(phase) {
@@ -89,14 +90,15 @@ impl Dashboard {
 }
 
 impl Scenario {
-    /// Memory of one device for that estimator, GB: what is said of it, else that of the target.
+    /// Memory of one device for the dashboard's estimator, GB: the value of the imported scenario, otherwise that of
+    /// the target.
     #[must_use]
     pub fn dashboard_memory_gb(&self) -> f64 {
         let stated = self.dashboard.memory_gb;
         if stated > 0.0 { stated } else { self.memory_gb_per_accel }
     }
 
-    /// The inputs of that estimator that are missing, in words.
+    /// Describes the inputs of the dashboard's estimator that are missing.
     pub(super) fn lacks_for_dashboard(&self) -> String {
         let (known, shape) = (&self.dashboard, &self.base.shape);
         let inputs = [

@@ -1,4 +1,4 @@
-//! Speculative decoding of a scenario: what drafts, what it costs, how much of it is accepted.
+//! Speculative decoding of a scenario: draft method, cost and acceptance rate.
 
 use super::{Phase, Scenario};
 use atlas_core::count::Count;
@@ -6,18 +6,19 @@ use atlas_core::plan::DraftMethod;
 use atlas_perf::arch::Architecture;
 use atlas_perf::serving::Speculation;
 
-/// Parameters of a draft model by default, billions: the smallest of the families that have one.
+/// Default size of a draft model, billions of parameters: the smallest model of the families that have one.
 pub(super) const DRAFT_PARAMS_B: f64 = 1.0;
-/// Probability that a drafted token is accepted by default: about what EAGLE and MTP heads reach on chat
-/// (EAGLE-2, arXiv 2406.16858, table 1; DeepSeek-V3, arXiv 2412.19437, section 5.4.3: 0.85 to 0.90 for one token).
+/// Default probability that a drafted token is accepted: about that of EAGLE and MTP heads on chat (EAGLE-2, arXiv
+/// 2406.16858, table 1; DeepSeek-V3, arXiv 2412.19437, section 5.4.3: 0.85 to 0.90 for one token).
 const ACCEPTANCE: f64 = 0.7;
-/// The same of n-grams found in the text before: of free text. Edits and quotations repeat far more.
+/// Default acceptance probability of n-gram lookup, for free text. Edits and quotations are far more repetitive.
 const NGRAM_ACCEPTANCE: f64 = 0.3;
-/// Tokens that the output layer of a trained draft layer knows (arXiv 2503.01840: the 32,000 most frequent).
+/// Vocabulary of the output layer of a trained draft layer (arXiv 2503.01840: the 32,000 most frequent tokens).
 const DRAFT_VOCABULARY: f64 = 32_000.0;
 
 impl Scenario {
-    /// Speculative decoding as a phase states it; what it leaves open is as published for the model and the method.
+    /// Speculative decoding of a phase. Values that are not stated are those published for the model and method,
+    /// otherwise defaults.
     #[must_use]
     pub fn drafts(&self, phase: &Phase) -> Speculation {
         let stated = &phase.plan.serving;
@@ -36,7 +37,8 @@ impl Scenario {
         }
     }
 
-    /// Whether how much is accepted of a method's drafts is neither stated nor published for the model.
+    /// Whether the acceptance rate of the draft method is assumed, because it is neither stated nor published for the
+    /// model.
     #[must_use]
     pub fn assumes_acceptance(&self, phase: &Phase) -> bool {
         let stated = &phase.plan.serving;
@@ -45,8 +47,8 @@ impl Scenario {
     }
 }
 
-/// Cost of drafting one token, in steps of the model at a batch of one: weights that are read for it, over those that a
-/// step reads.
+/// Cost of drafting one token, in decode steps of the model at batch size one: weights read for the draft over weights
+/// read for a step.
 fn cost(model: &Architecture, method: Option<DraftMethod>, params_b: f64) -> f64 {
     let layer = 1.0 / model.layers.max(Count::ONE);
     let active = model.active_params().max(1.0);

@@ -1,4 +1,4 @@
-//! Knobs that change nothing where a scenario stands, and why: what the model lacks, or another knob leaves out.
+//! Knobs that have no effect in a scenario, and why: a feature that the model lacks, or a setting of another knob.
 
 use super::{Phase, Scenario};
 use crate::engine::answer::training::next_token;
@@ -13,12 +13,12 @@ use atlas_core::plan::{
 use atlas_perf::arch::Attention;
 use atlas_perf::serving::Stack;
 
-/// Why a knob changes nothing.
+/// Reason why a knob has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Idle {
-    /// The reason.
+    /// Reason, as text.
     pub why: &'static str,
-    /// The knob to set first; `None` if no knob would help.
+    /// Knob to set first; `None` if no other knob would make this one effective.
     pub needs: Option<Knob>,
 }
 
@@ -75,19 +75,19 @@ const EVEN_GAPS: Idle = Idle::without(Knob::Arrivals, "only gamma arrivals have 
 const NO_FAILURES: Idle = Idle::without(Knob::NodeMtbf, "there are no failures: set node_mtbf_h");
 
 impl Scenario {
-    /// Whether changing a knob changes anything here.
+    /// Whether changing the knob alone has an effect in this scenario.
     #[must_use]
     pub fn heeds(&self, knob: Knob) -> bool {
         knob.spec().matters(self.mode(), self.engine) && self.idle(knob).is_none()
     }
 
-    /// Whether a knob changes something here, alone or together with another knob.
+    /// Whether the knob has an effect in this scenario, alone or together with another knob.
     #[must_use]
     pub fn offers(&self, knob: Knob) -> bool {
         knob.spec().matters(self.mode(), self.engine) && self.idle(knob).is_none_or(|idle| idle.needs.is_some())
     }
 
-    /// Why a knob that matters to mode and engine changes nothing here; `None` if it does.
+    /// Why a knob that applies to the mode and engine has no effect; `None` if it has one.
     #[must_use]
     pub fn idle(&self, knob: Knob) -> Option<Idle> {
         if !self.engine.reasons() {
@@ -100,7 +100,7 @@ impl Scenario {
         .or_else(|| self.idle_in_any(knob))
     }
 
-    /// That a knob changes nothing here, and why.
+    /// Message that a knob has no effect in this scenario, and why.
     #[must_use]
     pub fn refuses(&self, knob: Knob) -> String {
         let (name, mode, engine) = (knob.name(), self.mode().name(), self.engine.name());
@@ -110,7 +110,7 @@ impl Scenario {
         }
     }
 
-    /// Settings that files or knobs state and that change nothing, by reason.
+    /// Settings stated by files or knobs that have no effect, grouped by reason.
     #[must_use]
     pub fn idle_settings(&self) -> Vec<(&'static str, Vec<&'static str>)> {
         let mut all: Vec<(&'static str, Vec<&'static str>)> = Vec::new();
@@ -163,7 +163,7 @@ impl Scenario {
         if !model.causal && of_generation(knob) {
             return Some(NO_OUTPUT);
         }
-        // Without experts nothing is dispatched.
+        // Without experts there is no dispatch.
         let experts = when(!model.is_moe(), NO_EXPERTS);
         match knob {
             Knob::Ep | Knob::RedundantExperts | Knob::ExpertPrecision => experts,
@@ -230,7 +230,7 @@ impl Scenario {
             Knob::NodesPerRack => when(terms.rack_kw.is_none(), NO_RACK_LIMIT),
             Knob::SlowFactor => when(stated.slow_nodes.is_none_or(|nodes| nodes <= 0.0), NO_SLOW_NODES),
             Knob::ArrivalCv => {
-                // A spread alone makes the arrivals of a rate gamma.
+                // With a request rate, a coefficient of variation alone selects gamma arrivals.
                 let rate = self.base.plan.serving.request_rate.is_some();
                 when(stated.arrivals.map_or(!rate, |arrivals| arrivals != Arrivals::Gamma), EVEN_GAPS)
             }
@@ -241,7 +241,7 @@ impl Scenario {
         }
     }
 
-    /// Whether the rate of a place outside device memory changes nothing.
+    /// Why the bandwidth of KV cache tier `place` has no effect, if so. `size` is the knob for the tier's capacity.
     fn idle_tier(&self, place: usize, size: Knob) -> Option<Idle> {
         let tiers = self.base.kv_tiers();
         let holds = tiers.get(place).is_some_and(|tier| tier.bytes > 0.0);
@@ -251,7 +251,7 @@ impl Scenario {
         self.base.conversations().is_none().then_some(NO_CONVERSATIONS)
     }
 
-    /// Whether a file or a knob states a value of a knob, other than the one that holds where all are silent.
+    /// Whether a file or a knob states a value other than the default.
     pub(crate) fn states(&self, knob: Knob) -> bool {
         let (plan, serving) = (&self.base.plan, &self.base.plan.serving);
         if let Slot::Number { put, .. } = knob.spec().slot {
@@ -284,7 +284,7 @@ impl Scenario {
         }
     }
 
-    /// As [`Scenario::states`], for every kind of value.
+    /// Like [`Scenario::states`], but covers flags and words too.
     fn says(&self, knob: Knob) -> bool {
         let (spec, plan) = (knob.spec(), &self.base.plan);
         match spec.slot {
@@ -294,13 +294,13 @@ impl Scenario {
         }
     }
 
-    /// Knobs of a workload's other mode that it states nevertheless.
+    /// Knobs for the other mode that the workload states nevertheless.
     #[must_use]
     pub fn settings_of_the_other_mode(&self) -> Vec<&'static str> {
         self.settings_without_use(|spec| spec.mode.is_some_and(|mode| mode != self.mode()))
     }
 
-    /// Knobs that a workload states and that another engine heeds, but not the one that answers.
+    /// Knobs stated by the workload that apply to engine `other`, but not to the engine in effect.
     #[must_use]
     pub fn settings_of(&self, other: Engine) -> Vec<&'static str> {
         let mode = self.mode();
@@ -316,7 +316,7 @@ impl Scenario {
     }
 }
 
-/// Whether a knob of serving is about tokens that are generated, or keys that are kept for them.
+/// Whether a serving knob is about output tokens or the KV cache, and thus irrelevant to models that do not generate.
 fn of_generation(knob: Knob) -> bool {
     matches!(
         knob,

@@ -1,4 +1,4 @@
-//! Images of a scenario: what the model's encoder takes for those of a request or a sequence.
+//! Images in a scenario: the work of the vision encoder per request or sequence.
 
 use super::{Parts, Phase, Scenario};
 use crate::engine::datasheet;
@@ -8,19 +8,19 @@ use atlas_perf::arch::Architecture;
 use atlas_perf::training::images;
 use atlas_perf::vision::{Encoded, Images};
 
-/// How the model of a scenario reads images.
+/// Vision encoder of the model of a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vision {
-    /// As the catalog describes it.
+    /// Description in the catalog.
     reader: Reader,
-    /// The encoder as the engines see it.
+    /// Architecture of the encoder, as used by the engines.
     encoder: Architecture,
-    /// Weights between it and the language model.
+    /// Parameters of the projector between the encoder and the language model.
     projector: f64,
 }
 
 impl Vision {
-    /// Of a model that reads images.
+    /// Vision encoder of the model, if it has one.
     pub(super) fn of(parts: &Parts) -> Option<Vision> {
         let model = parts.model.as_deref()?;
         let (reader, language) = (model.images.as_deref()?, model.transformer()?);
@@ -31,19 +31,19 @@ impl Vision {
         })
     }
 
-    /// Side of the images that it was made for, pixels.
+    /// Native side length of the encoder's images, pixels.
     #[must_use]
     pub fn usual_size(&self) -> f64 {
         f64::from(self.reader.usual_size())
     }
 
-    /// Whether images of all sizes become the same number of tokens.
+    /// Whether the model scales all images to one size, so that each yields the same number of tokens.
     #[must_use]
     pub fn scales_images(&self) -> bool {
         self.reader.sizes == Sizes::Fixed
     }
 
-    /// What this many images of this side take.
+    /// Work and tokens of `count` images with side length `side`, in pixels.
     fn images(&self, count: f64, side: f64, trained: bool) -> Images {
         let cut = self.reader.cut(side);
         let encoded =
@@ -53,13 +53,14 @@ impl Vision {
 }
 
 impl Scenario {
-    /// Images of a request or a sequence, as stated.
+    /// Stated number of images per request or sequence, if positive.
     #[must_use]
     pub fn images_stated(phase: &Phase) -> Option<f64> {
         phase.plan.images.filter(|count| *count > 0.0)
     }
 
-    /// What the images of a request or a sequence take; `None` without images, or if the model cannot read any.
+    /// Work and tokens of the images of a request or a sequence; `None` without images, or if the model has no vision
+    /// encoder.
     #[must_use]
     pub fn images(&self, phase: &Phase) -> Option<Images> {
         let count = Scenario::images_stated(phase)?;
@@ -69,7 +70,7 @@ impl Scenario {
         Some(vision.images(count, side, trained))
     }
 
-    /// Tokens that images add to a prompt; in training they are among those of the sequence.
+    /// Tokens that images add to a prompt. In training they are included in the sequence length.
     #[must_use]
     pub fn image_tokens(&self, phase: &Phase) -> f64 {
         match phase.shape.mode {
@@ -78,7 +79,7 @@ impl Scenario {
         }
     }
 
-    /// Why the images that are stated cannot be read, if they cannot.
+    /// Describes what is missing to process the stated images, if anything.
     pub(super) fn lacks_of_images(&self) -> Option<String> {
         let phase = &self.base;
         let count = Scenario::images_stated(phase)?;

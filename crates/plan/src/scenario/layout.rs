@@ -1,4 +1,4 @@
-//! The layout where the files leave it open: tensor-parallel ranks, attention groups, replicas.
+//! Default parallel layout for values that the files do not state: tensor-parallel ranks, attention groups, replicas.
 
 use super::{Machine, Phase, Scenario};
 use crate::engine::answer::training;
@@ -11,27 +11,27 @@ use atlas_perf::serving::Layout;
 use atlas_perf::serving::shape::Shape;
 use atlas_perf::traits::Accumulation;
 
-/// Share of an accelerator's memory that weights may take in a default layout; the rest is for KV cache, activations and the
-/// runtime.
+/// Maximum share of an accelerator's memory for weights in a default layout. The rest is for KV cache, activations and
+/// the runtime.
 const WEIGHT_SHARE: f64 = 0.6;
 
-/// Share of an accelerator's memory that weights, gradients and optimizer states may take in a default layout. The rest holds the
-/// activations of a micro-batch, if need be by recomputing them.
+/// Maximum share of an accelerator's memory for weights, gradients and optimizer states in a default layout. The rest
+/// holds the activations of a micro-batch, with recomputation if necessary.
 const STATE_SHARE: f64 = 0.8;
 
-/// Share of the replicas that may idle so that the others divide a global batch.
+/// Maximum share of the replicas that may idle so that the number of the others divides the global batch.
 const IDLE_REPLICAS: f64 = 0.125;
 
 impl Scenario {
-    /// Fills in what the files leave open of the layout.
+    /// Completes the layout with defaults for values that are not stated.
     pub(super) fn fill(&mut self) {
         self.default_ranks();
         self.default_groups();
         self.default_replicas();
     }
 
-    /// Serves with the fewest ranks whose weights leave room for the KV cache, and trains with the fewest that hold weights,
-    /// gradients and optimizer states, if no layout is stated.
+    /// If no layout is stated, selects the fewest serving ranks whose weights leave enough memory for the KV cache, or
+    /// the fewest training ranks that hold weights, gradients and optimizer states.
     fn default_ranks(&mut self) {
         let ranks = self.ranks(&self.base);
         ranks.complete(&mut self.base);
@@ -43,7 +43,7 @@ impl Scenario {
         }
     }
 
-    /// The ranks of a phase where the files state none; one of each kind if they state some.
+    /// Default ranks of a phase; one of each kind if the files state part of the layout.
     fn ranks(&self, phase: &Phase) -> Ranks {
         let (Some(machine), Some(model)) = (&self.machine, &self.model) else { return Ranks::ONE };
         if !self.has_default_layout(phase) {
@@ -59,9 +59,10 @@ impl Scenario {
         }
     }
 
-    /// The fewest ranks whose weights, gradients and optimizer states take at most [`STATE_SHARE`] of the memory, or those that
-    /// hold the least if none suffice. Dense models are cut by tensor parallelism within a fast domain first and by stages then,
-    /// mixtures of experts by expert parallelism first, as the guides of Megatron-Core advise (parallelism; MoE).
+    /// Fewest ranks whose weights, gradients and optimizer states take at most [`STATE_SHARE`] of the memory, or, if
+    /// none suffice, those with the smallest states. Dense models are split by tensor parallelism within a scale-up
+    /// domain first and by pipeline stages second, mixtures of experts by expert parallelism first, as the
+    /// Megatron-Core guides recommend (parallelism; MoE).
     fn fewest_training_ranks(&self, phase: &Phase, machine: &Machine, model: &Architecture, have: f64) -> Ranks {
         let domain = f64::from(Count::floor(machine.domain).max(Count::ONE));
         let (mixture, heads, experts) = (model.is_moe(), f64::from(model.heads), f64::from(model.experts));
@@ -87,8 +88,8 @@ impl Scenario {
         least.map_or(Ranks::ONE, |(_, ranks)| ranks)
     }
 
-    /// Bytes of weights, gradients and optimizer states on the fullest accelerator; `None` if the software cannot run it or
-    /// the target is too small.
+    /// Bytes of weights, gradients and optimizer states on the fullest accelerator; `None` if the software does not
+    /// support the layout or the target is too small.
     fn state_bytes(&self, phase: &Phase, ranks: Ranks, have: f64) -> Option<f64> {
         let mut trial = *phase;
         ranks.complete(&mut trial);
@@ -102,14 +103,16 @@ impl Scenario {
         Some(memory.weights + memory.gradients + memory.optimizer)
     }
 
-    /// Whether tensor-parallel ranks, stages and expert-parallel ranks are the fewest that suffice, since no layout is stated.
+    /// Whether no layout is stated, so that the numbers of tensor-parallel, pipeline and expert-parallel ranks are
+    /// defaults.
     #[must_use]
     pub fn has_default_layout(&self, phase: &Phase) -> bool {
         self.engine.reasons() && self.machine.is_some() && self.model.is_some() && phase.states_no_layout()
     }
 
-    /// Shares experts over groups of data-parallel attention if more expert-parallel ranks are stated than `tp`, and `dp`
-    /// but no groups: `vllm serve --data-parallel-size 8 --enable-expert-parallel`, where `dp` counts the groups of all replicas.
+    /// Infers data-parallel attention groups if more expert-parallel ranks than `tp` are stated, and `dp`, but no
+    /// groups. This is the meaning of `vllm serve --data-parallel-size 8 --enable-expert-parallel`, where `dp` counts
+    /// the groups of all replicas.
     fn default_groups(&mut self) {
         let mixture = self.model.is_some_and(|model| model.is_moe());
         let supported = mixture && self.in_force.serving.attention_dp && self.engine.reasons();
@@ -126,8 +129,8 @@ impl Scenario {
         }
     }
 
-    /// Lets replicas fill the target where their number is not stated, or as much of it as lets them share a stated global
-    /// batch.
+    /// Sets the number of replicas, if it is not stated, to fill the target, or somewhat less if that divides a stated
+    /// global batch.
     fn default_replicas(&mut self) {
         let microbatch = self.microbatch;
         let accumulates = self.micro_stated || self.in_force.training.accumulation == Accumulation::MicroBatches;
@@ -143,12 +146,12 @@ impl Scenario {
 }
 
 impl Phase {
-    /// Whether it leaves its layout open.
+    /// Whether the layout is not stated.
     fn states_no_layout(&self) -> bool {
         let (plan, pools) = (&self.plan, &self.plan.serving.pools);
         let stated = plan.tp.or(plan.pp).or(plan.ep);
         let stated = match self.shape.mode {
-            // Who states how replicas share the model states does not want it cut otherwise.
+            // A stated sharding of model states implies a layout without further splitting.
             Mode::Training => stated.or(plan.cp).or(plan.vpp).or(plan.sharding.map(|_| Count::ONE)),
             Mode::Inference => stated.or(plan.attention_dp).or(pools.prefill.tp).or(pools.decode.tp),
         };
@@ -156,7 +159,7 @@ impl Phase {
     }
 }
 
-/// Tensor-parallel ranks, pipeline stages and expert-parallel ranks where the files state none.
+/// Default tensor-parallel ranks, pipeline stages and expert-parallel ranks.
 #[derive(Debug, Clone, Copy)]
 struct Ranks {
     tp: Count,
@@ -167,7 +170,7 @@ struct Ranks {
 impl Ranks {
     const ONE: Ranks = Ranks { tp: Count::ONE, pp: Count::ONE, ep: Count::ONE };
 
-    /// Sets what a phase does not state.
+    /// Applies the ranks to a phase, except where it states its own.
     fn complete(self, phase: &mut Phase) {
         let plan = &phase.plan;
         (phase.shape.tp, phase.shape.pp) = (plan.tp.unwrap_or(self.tp), plan.pp.unwrap_or(self.pp));
@@ -180,9 +183,10 @@ fn powers(most: f64) -> impl Iterator<Item = Count> + Clone {
     (0..16_u32).map(|power| Count::new(1 << power)).take_while(move |ranks| *ranks <= most)
 }
 
-/// The fewest tensor-parallel ranks, a power of two that divides the heads, and pipeline stages whose weights take at most
-/// [`WEIGHT_SHARE`] of the memory. There are stages only if all ranks of a fast domain do not suffice, as vLLM's documentation
-/// advises (parallelism and scaling): tensor parallelism within a node, pipeline parallelism over nodes.
+/// Fewest tensor-parallel ranks (a power of two that divides the heads) and pipeline stages whose weights take at most
+/// [`WEIGHT_SHARE`] of the memory. Pipeline stages are used only if all ranks of a scale-up domain do not suffice, as
+/// vLLM's documentation recommends (parallelism and scaling): tensor parallelism within a node, pipeline parallelism
+/// across nodes.
 fn fewest_ranks(phase: &Phase, machine: &Machine, model: &Architecture, have: f64) -> (Count, Count) {
     let room = WEIGHT_SHARE * machine.device.capacity();
     let domain = Count::floor(machine.domain).max(Count::ONE);
@@ -202,12 +206,14 @@ fn fewest_ranks(phase: &Phase, machine: &Machine, model: &Architecture, have: f6
         .unwrap_or((most, Count::ONE))
 }
 
-/// The most replicas, at most `most` and not many fewer, whose micro-batches divide a global batch.
+/// Largest number of replicas up to `most`, with at most [`IDLE_REPLICAS`] idle, whose micro-batches divide the global
+/// batch.
 fn dividing(most: Count, global: Count, microbatch: Count) -> Option<Count> {
     let least = Count::floor((f64::from(most) * (1.0 - IDLE_REPLICAS)).ceil()).max(Count::ONE).get();
     let micro_batches = Count::exact(global / microbatch)?.nonzero()?.get();
     let most = most.max(Count::ONE).get();
-    // Replicas, or the micro-batches of one, whichever are fewer: never more than the root of all.
+    // Iterate over the replicas or over the micro-batches per replica, whichever are fewer: at most the square root of
+    // all.
     let found = if most <= micro_batches / most {
         (least..=most).rev().find(|dp| micro_batches.is_multiple_of(*dp))
     } else {

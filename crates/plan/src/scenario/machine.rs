@@ -1,4 +1,4 @@
-//! The hardware and the model, as the analytical engine reasons about them.
+//! Hardware and model architecture, as used by the analytical engine.
 
 use super::Parts;
 use crate::engine::datasheet;
@@ -8,50 +8,51 @@ use atlas_core::count::Count;
 use atlas_perf::accelerator::{Accelerator, Bridge};
 use atlas_perf::arch::{Architecture, Attention};
 
-/// Accelerators and the fabrics that join them, one way, in SI units.
+/// Accelerators and their fabrics. Bandwidths are per direction, in SI units.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Machine {
-    /// One device as software sees it: an accelerator, or one of its dies.
+    /// One device as seen by software: an accelerator, or one of its dies.
     pub device: Accelerator,
-    /// Devices that software sees of one accelerator.
+    /// Devices that software sees per accelerator.
     pub dies: f64,
-    /// Devices that the close fabric could join.
+    /// Maximum number of devices in a scale-up domain.
     reach: f64,
-    /// Devices that it joins here: no more than the target has.
+    /// Devices in a scale-up domain here: at most as many as the target has.
     pub domain: f64,
-    /// Downlinks over uplinks of the network between domains.
+    /// Oversubscription of the network between domains: downlinks over uplinks.
     pub oversubscription: f64,
-    /// Boost clock that the datasheet states, MHz.
+    /// Boost clock according to the datasheet, MHz.
     pub boost_mhz: Option<f64>,
 }
 
 impl Machine {
-    /// The machine of a target that names an accelerator whose datasheet says enough.
+    /// Machine of a target, if it names an accelerator with a sufficient datasheet.
     pub(super) fn of(parts: &Parts) -> Option<Machine> {
         Machine::of_target(&parts.target, parts.accelerator.as_ref()?)
     }
 
-    /// The machine of a target with accelerators of this datasheet, where that says enough.
+    /// Machine of a target with accelerators of this datasheet; `None` if the datasheet lacks memory or compute rates.
     #[must_use]
     pub fn of_target(target: &Target, sheet: &Sheet) -> Option<Machine> {
         let mut device = datasheet::accelerator(sheet);
-        // The target's memory may be another than the catalog's: a variant of the same part.
+        // The memory of the target may differ from that of the catalog: a variant of the same part.
         if contradicted_memory_gb(target, sheet).is_none() && target.memory_gb_per_accel > 0.0 {
             device.mem_bytes = target.memory_gb_per_accel * 1e9;
         }
         let link = target.interconnect.as_ref();
-        // Datasheets and targets count both directions.
+        // Datasheets and targets state the sum of both directions.
         if let Some(both_ways) = link.and_then(|link| link.bw_gbytes_per_sec) {
             device.link_bw = both_ways * 0.5e9;
         }
-        // The part may be linked otherwise than in its usual box: a DGX-2's V100 through switches.
+        // The part may be connected differently than in its usual system: V100s in a DGX-2 through switches.
         device.switched |= link.is_some_and(|link| link.kind.contains("NVSwitch"));
         if let Some(gbits) = target.network.as_ref().and_then(|network| network.gbits_per_accel) {
             device.nic_bw = gbits * 1e9 / 8.0;
         }
         device.network.topology = target.network.as_ref().and_then(|network| network.topology).unwrap_or_default();
         let node = target.accelerators_per_node;
-        // A fabric that reaches beyond one host (NVL72, a TPU slice) joins what the catalog says; any other, the node.
+        // A fabric that spans several hosts (NVL72, a TPU slice) has the domain size of the catalog, any other that of
+        // the node.
         let usual = if device.domain > node.max(Count::new(8)) { device.domain } else { f64::from(node) };
         let reach = link.and_then(|link| link.domain_size).map_or(usual, f64::from);
         let beyond = sheet.scale_up.as_ref().and_then(|link| link.node_gbytes_per_sec);
@@ -79,35 +80,35 @@ impl Machine {
         sound.then_some(machine)
     }
 
-    /// One node of 8 devices, for tests.
+    /// Machine with one node of 8 devices, for tests.
     #[cfg(test)]
     pub(crate) fn alone(device: Accelerator) -> Machine {
         Machine { device, dies: 1.0, reach: 8.0, domain: 8.0, oversubscription: 1.0, boost_mhz: None }
     }
 
-    /// Lets the close fabric join what there is of this many accelerators: a slice of a pod is a fabric of its own.
+    /// Sets the domain size for a number of accelerators: a slice of a pod is a domain of its own.
     pub(super) fn spread(&mut self, accelerators: f64) {
         self.domain = self.reach.min(accelerators * self.dies).max(1.0);
         self.device.domain = self.domain;
-        // Dies of an accelerator share its NIC.
+        // The dies of an accelerator share its NIC.
         self.device.network.nics = self.domain / self.dies.max(1.0);
     }
 }
 
-/// Stated memory may differ by this share from the datasheet's: error correction, a reserve, GB against GiB, stacks that
-/// one vendor enables and another does not.
+/// Maximum relative difference between stated memory and that of the datasheet. Reasons for differences: error
+/// correction, a reserve, GB or GiB, memory stacks that only one vendor enables.
 const MEMORY_TOLERANCE: f64 = 0.25;
 
-/// The memory that a target states for an accelerator, GB, where no such part exists: memory in the package comes in the
-/// size of the datasheet. A target copied from another accelerator's often keeps its memory.
+/// Memory that a target states for an accelerator, GB, if no such part exists: in-package memory has the size of the
+/// datasheet. Targets copied from another accelerator's often keep its memory size.
 pub(super) fn contradicted_memory_gb(target: &Target, sheet: &Sheet) -> Option<f64> {
     let stated = target.memory_gb_per_accel;
     let known = sheet.memory.gb;
     (sheet.memory.is_in_package() && stated > 0.0 && (stated / known - 1.0).abs() > MEMORY_TOLERANCE).then_some(stated)
 }
 
-/// The architecture of a workload: the catalog's, overridden by `params`; else `params` alone,
-/// read as a GPT (unless stated, a plain MLP four times as wide as the hidden size, and a key-value head for each query head).
+/// Architecture of a workload's model: that of the catalog, overridden by `params`, or `params` alone, interpreted as a
+/// GPT (unless stated, a plain MLP four times as wide as the hidden size, and a KV head for each query head).
 #[must_use]
 pub fn architecture(parts: &Parts) -> Option<Architecture> {
     let workload = &parts.workload;
@@ -116,7 +117,7 @@ pub fn architecture(parts: &Parts) -> Option<Architecture> {
     if let Some(model) = &parts.model {
         let known = datasheet::model(model);
         let layers = layers.unwrap_or(known.layers);
-        // A shortened model keeps the share of its leading dense layers, at least one.
+        // A model with a changed number of layers keeps its share of leading dense layers, at least one.
         let dense_layers = match known.dense_layers > 0.0 && layers != known.layers {
             true => Count::floor((known.dense_layers * layers / known.layers).round()).max(Count::ONE),
             false => known.dense_layers,
@@ -148,5 +149,5 @@ pub fn architecture(parts: &Parts) -> Option<Architecture> {
     })
 }
 
-/// Tokens of GPT-2's vocabulary (Radford et al. 2019): what a workload without one is read with.
+/// Vocabulary size of GPT-2 (Radford et al. 2019), the default for workloads that state none.
 const GPT2_VOCABULARY: Count = Count::new(50_257);

@@ -1,4 +1,4 @@
-//! Target × workload × profile × knobs, resolved to plain numbers: the only thing an engine sees.
+//! Scenario: target, workload, profile and knobs, resolved to plain numbers. It is the only input of an engine.
 
 mod corrections;
 mod cost;
@@ -43,41 +43,41 @@ use atlas_config::{Efficiency, Mode};
 use atlas_core::plan::Engine;
 use atlas_perf::arch::Architecture;
 
-/// Price of energy where a target states none, USD/kWh. The predecessor system's fixed figure, near the price US industry
-/// pays; `cost.usd_per_kwh` of a target and the knob `usd_per_kwh` replace it.
+/// Default energy price, USD/kWh: the fixed value of the predecessor system, close to the price that US industry pays.
+/// Overridden by `cost.usd_per_kwh` of a target and the knob `usd_per_kwh`.
 pub const USD_PER_KWH: f64 = 0.12;
-/// The seed where none is given: the predecessor system's default.
+/// Default seed: that of the predecessor system.
 pub const SEED: i128 = 1337;
-/// The fabric where a workload names none: the predecessor system's default.
+/// Default fabric of workloads: that of the predecessor system.
 pub const FABRIC: &str = "IB";
 
-/// Years of writing off where a target states none: the useful life that the large clouds report for servers was six
-/// years in 2024, and five for accelerators' (Amazon, 10-K for 2024).
+/// Default depreciation period, years. The useful life that the large cloud providers report was six years for servers
+/// in 2024, and five for accelerators (Amazon, 10-K for 2024).
 pub const AMORTIZATION_YEARS: f64 = 5.0;
-/// Emissions where a target states none, kg CO2e per kWh: the world's electricity in 2023, 0.481 (Ember, Global
-/// Electricity Review 2024), rounded to the two digits that one place differs from another by.
+/// Default carbon intensity of electricity, kg CO2e per kWh: the world average in 2023, 0.481 (Ember, Global
+/// Electricity Review 2024), rounded to two digits in view of the regional differences.
 pub const KG_CO2E_PER_KWH: f64 = 0.48;
 
-/// Plain numbers for an engine.
+/// A resolved scenario: the input of an engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
-    /// Which engine answers.
+    /// Engine that makes the estimate.
     pub engine: Engine,
-    /// The accelerator and its fabrics, where the target names one.
+    /// Accelerator and fabrics, if the target names an accelerator.
     pub machine: Option<Machine>,
-    /// The model's architecture, where the workload says enough of it.
+    /// Architecture of the model, if the workload describes it sufficiently.
     pub model: Option<Architecture>,
-    /// How the model reads images, where its catalog entry says that it does.
+    /// Vision encoder of the model, if its catalog entry has one.
     pub vision: Option<Arc<Vision>>,
-    /// Positions that the model was made for, where its catalog entry limits them.
+    /// Maximum sequence length of the model, if its catalog entry limits it.
     pub max_context: Option<Count>,
-    /// The software as files or knobs state it: `vllm@0.11`.
+    /// Software stated by files or knobs: `vllm@0.11`.
     pub software: Option<Arc<str>>,
-    /// What that software does.
+    /// Software in effect and its traits.
     pub in_force: SoftwareInForce,
-    /// What the predecessor dashboard's estimator would be described.
+    /// Inputs of the predecessor dashboard's estimator.
     pub dashboard: Dashboard,
-    /// Whether a profile gives the coefficients below.
+    /// Whether a profile provides the coefficients below.
     pub calibrated: bool,
     /// Accelerators in one node.
     pub accelerators_per_node: Count,
@@ -85,94 +85,95 @@ pub struct Scenario {
     pub num_nodes: Count,
     /// Memory of one accelerator, GB.
     pub memory_gb_per_accel: f64,
-    /// The memory that the target states, GB, where the accelerator does not come with that much and the datasheet's is
-    /// used.
+    /// Memory stated by the target, GB, if the accelerator does not exist with that size and the datasheet's is used
+    /// instead.
     pub contradicted_memory_gb: Option<f64>,
     /// Nominal power of one node, W.
     pub node_watts: f64,
-    /// Rental of one node, USD/h.
+    /// Rent of one node, USD/h.
     pub hourly_usd: f64,
     /// Power usage effectiveness.
     pub pue: f64,
     /// Price of energy, USD/kWh.
     pub usd_per_kwh: f64,
-    /// Emissions of the grid, kg CO2e per kWh.
+    /// Carbon intensity of the grid, kg CO2e per kWh.
     pub kg_co2e_per_kwh: f64,
-    /// How hours are paid, what owning costs, and what may be drawn.
+    /// Price terms, cost of ownership, and power limits.
     pub terms: Terms,
     /// Purchase price of one node, USD.
     pub capex_usd_node: Option<f64>,
-    /// Years over which a purchase is written off.
+    /// Depreciation period of a purchase, years.
     pub amortization_years: f64,
-    /// Share of the time that owned or reserved hardware works.
+    /// Share of the time that owned or reserved hardware is in use.
     pub utilization: f64,
-    /// Tokens that the model was trained on, where its makers published it.
+    /// Number of tokens that the model was trained on, if published.
     pub published_tokens: Option<f64>,
-    /// The name of a checkpoint in the files, and the model of the catalog that it was read as.
+    /// Name of a checkpoint in the files, and the catalog model that it was resolved to.
     pub checkpoint: Option<(Arc<str>, Arc<str>)>,
-    /// How well methods of speculative decoding draft for the model, as far as it is published.
+    /// Published acceptance rates of speculative decoding methods for the model.
     pub published_drafts: Arc<[Draft]>,
     /// Efficiency factors of the analytical engine.
     pub efficiency: Efficiency,
-    /// Corrections that runs of the cluster have shown, where a profile has some for the accelerator.
+    /// Corrections by measurements of the cluster, if a profile has some for the accelerator.
     pub corrections: Option<Arc<Corrected>>,
     /// Coefficients of the semi-empirical model.
     pub coefficients: Coefficients,
-    /// gamma_fabric of the fabric in effect, where the profile has one.
+    /// gamma_fabric of the fabric in effect, if the profile has it.
     pub fabric_factor: Option<f64>,
     /// Name of the fabric in effect.
     pub fabric: Arc<str>,
     /// Sequences per device and step.
     pub microbatch: Count,
-    /// Whether a file or a knob states them.
+    /// Whether a file or a knob states the micro-batch size.
     pub micro_stated: bool,
-    /// Kernels launched as captured graphs.
+    /// Whether kernels are launched as captured CUDA graphs.
     pub cuda_graphs: bool,
-    /// NICs that read accelerator memory directly.
+    /// Whether NICs read accelerator memory directly.
     pub gpudirect_rdma: bool,
-    /// NICs shared by SR-IOV rather than bare metal.
+    /// Whether NICs are shared by SR-IOV.
     pub sriov: bool,
     /// The workload as a whole.
     pub base: Phase,
-    /// The phases of its schedule; empty without one.
+    /// Phases of the workload's schedule; empty without one.
     pub phases: Vec<Phase>,
-    /// Seed of the noise.
+    /// Random seed of the noise.
     pub seed: i128,
-    /// Whether noise is drawn.
+    /// Whether noise is added.
     pub noise: bool,
 }
 
-/// Why a scenario cannot be resolved.
+/// Error of resolving a scenario.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ScenarioError {
-    /// A knob was refused.
+    /// A knob cannot be set.
     #[error(transparent)]
     Knob(#[from] KnobError),
     /// The profile is not calibrated for the fabric in effect.
     #[error("fabric `{fabric}` is not calibrated in profile `{profile}`; known fabrics: {known}")]
     Fabric {
-        /// The fabric.
+        /// Name of the fabric.
         fabric: Arc<str>,
-        /// The profile.
+        /// Name of the profile.
         profile: Arc<str>,
-        /// The fabrics it knows.
+        /// Fabrics that the profile is calibrated for.
         known: String,
     },
-    /// The files do not say all that the engine reasons from.
+    /// The files lack inputs that the engine requires.
     #[error("the {engine} engine needs {lacks}")]
     Lacks {
-        /// The engine.
+        /// Name of the engine.
         engine: &'static str,
-        /// All that it lacks, in words.
+        /// Description of the missing inputs.
         lacks: String,
     },
 }
 
 impl Scenario {
-    /// Resolves what the files say, then lays the user's knobs over it.
+    /// Resolves a scenario from the files and applies the user's knobs.
     ///
     /// # Errors
-    /// A knob that is refused, or an engine that lacks data: all that it lacks.
+    ///
+    /// If a knob cannot be set, or the engine lacks inputs.
     pub fn resolve(parts: &Parts, overrides: &Overrides) -> Result<Scenario, ScenarioError> {
         let mut scenario = Scenario::from_files(parts);
         for (knob, setting) in overrides {
@@ -182,7 +183,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// What the files say, without a look at whether an engine can answer it: [`Scenario::check`] tells.
+    /// Resolves a scenario from the files, without checking whether an engine can estimate it; see [`Scenario::check`].
     #[must_use]
     pub fn from_files(parts: &Parts) -> Scenario {
         let Parts { target, workload, profile, .. } = parts;
@@ -242,7 +243,7 @@ impl Scenario {
         };
         let size = scenario.model.map(|model| (model.hidden, model.layers));
         for phase in scenario.all_phases() {
-            // A model of the catalog says what `params` does not, to the calibrated model too.
+            // A catalog model provides sizes that `params` does not state, for the calibrated model too.
             if let Some((hidden, layers)) = size.filter(|_| phase.shape.hidden <= 0.0 && phase.shape.layers <= 0.0) {
                 (phase.shape.hidden, phase.shape.layers) = (hidden, layers);
             }
@@ -254,10 +255,11 @@ impl Scenario {
         scenario
     }
 
-    /// Whether the engine in effect has all it needs.
+    /// Checks that the engine in effect has all its inputs.
     ///
     /// # Errors
-    /// Everything it lacks.
+    ///
+    /// The description of all missing inputs.
     pub fn check(&self, parts: &Parts) -> Result<(), ScenarioError> {
         match self.engine {
             Engine::SemiEmpirical => self.check_profile(parts),
@@ -272,7 +274,7 @@ impl Scenario {
         }
     }
 
-    /// What an engine that reasons would need and the files do not say.
+    /// Describes the inputs of a hardware-modeling engine that are missing in the files.
     fn lacks(&self, parts: &Parts) -> String {
         let mut lacks = Vec::new();
         if self.machine.is_none() {
@@ -319,19 +321,19 @@ impl Scenario {
         })
     }
 
-    /// The base, and every phase of the schedule.
+    /// The base and every phase of the schedule.
     fn all_phases(&mut self) -> impl Iterator<Item = &mut Phase> {
         std::iter::once(&mut self.base).chain(&mut self.phases)
     }
 
-    /// Looks up what the software does on this accelerator.
+    /// Looks up the traits of the software on this accelerator.
     fn resolve_software(&mut self, parts: &Parts) {
         let sheet = parts.accelerator.as_deref();
         let dies = self.machine.map_or(1.0, |machine| machine.dies);
         self.in_force = SoftwareInForce::of(self.software.as_deref(), self.mode(), sheet, dies);
     }
 
-    /// Works out what the serving software does by default.
+    /// Determines the defaults of the serving software.
     fn serve(&mut self, parts: &Parts) {
         let (Some(machine), Some(model)) = (self.machine, self.model) else { return };
         let native = parts.model.as_ref().and_then(|model| model.native_format);
@@ -345,13 +347,13 @@ impl Scenario {
         }
     }
 
-    /// Accelerators in all nodes.
+    /// Number of accelerators in all nodes.
     #[must_use]
     pub fn accelerators(&self) -> f64 {
         self.accelerators_per_node * self.num_nodes
     }
 
-    /// Accelerators that the layout puts to work; all of them where the engine knows no layout.
+    /// Number of accelerators used by the layout; all of them if the engine does not model layouts.
     #[must_use]
     pub fn working_accelerators(&self) -> f64 {
         let Phase { shape, plan, .. } = &self.base;
@@ -363,9 +365,9 @@ impl Scenario {
         ranks / machine.dies
     }
 
-    /// Devices that the layout puts to work: tp × pp × cp × dp (× attention groups in serving).
+    /// Number of devices used by the layout: tp × pp × cp × dp (× attention groups in serving).
     pub(crate) fn working_devices(&self) -> f64 {
-        // Accelerators of a pool are part of the whole, or separate from those that decode.
+        // The accelerators of a prefill pool are part of the replicas, or separate from the decode replicas.
         let Phase { shape, .. } = &self.base;
         shape.tp * shape.pp * self.base.groups() * shape.dp + self.base.set_apart()
     }
@@ -376,7 +378,7 @@ impl Scenario {
         self.base.shape.mode
     }
 
-    /// Sets the seed. `draw` gives the first draw of a seed: [`first_draw`], or a memory of it.
+    /// Sets the seed. `draw` returns the first draw of a seed: [`first_draw`], or a cached version of it.
     pub fn reseed(&mut self, seed: i128, mut draw: impl FnMut(i128) -> f64) {
         self.seed = seed;
         for phase in self.all_phases() {
@@ -385,7 +387,8 @@ impl Scenario {
     }
 }
 
-/// The name of a checkpoint that the workload states, and the model that it was read as; `None` if that is its own name.
+/// Name of a checkpoint stated by the workload, and the model that it was resolved to; `None` if the name is the
+/// model's own.
 fn checkpoint(parts: &Parts) -> Option<(Arc<str>, Arc<str>)> {
     let (stated, model) = (parts.workload.model.as_deref()?, parts.model.as_ref()?);
     let config = model.origin.file.ends_with(".json");

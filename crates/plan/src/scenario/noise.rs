@@ -1,13 +1,13 @@
-//! Run-to-run noise, drawn as the predecessor system draws it.
+//! Run-to-run noise, generated as in the predecessor system.
 
 use std::sync::LazyLock;
 
 use super::SEED;
 
-/// Phases whose first draw under the usual seed is kept.
+/// Number of phases for which the first draw with the default seed is cached.
 const PHASES: i128 = 4;
 
-/// [`first_draw`], remembered for the usual seed: every scenario starts with it, and seeding the generator takes longer
+/// [`first_draw`], cached for the default seed: every scenario starts with it, and seeding the generator takes longer
 /// than an estimate.
 pub(super) fn usual_draw(seed: i128) -> f64 {
     static DRAWS: LazyLock<Vec<f64>> = LazyLock::new(|| (0..PHASES).map(|phase| first_draw(SEED + phase)).collect());
@@ -16,8 +16,8 @@ pub(super) fn usual_draw(seed: i128) -> f64 {
     known.copied().unwrap_or_else(|| first_draw(seed))
 }
 
-/// The first `random()` of Python's `random.Random(seed)`: MT19937 seeded by `init_by_array` with the seed's 32-bit
-/// words, little end first, sign dropped; two outputs make a 53-bit fraction.
+/// First `random()` of Python's `random.Random(seed)`: MT19937 seeded by `init_by_array` with the 32-bit words of the
+/// seed's absolute value, least significant first; two outputs make a 53-bit fraction.
 #[must_use]
 pub fn first_draw(seed: i128) -> f64 {
     let mut words = Vec::with_capacity(4);

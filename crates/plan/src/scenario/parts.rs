@@ -1,4 +1,4 @@
-//! What a scenario is made of: the documents it names, found in the library and the catalog.
+//! Inputs of a scenario: the documents it refers to, found in the library and the catalog.
 
 use std::sync::Arc;
 
@@ -10,31 +10,32 @@ use atlas_core::plan::{Engine, PriceBasis};
 use atlas_document::node::Position;
 use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Severity};
 
-/// Target and workload, and what stands behind them.
+/// Target and workload, and the documents that they refer to.
 #[derive(Debug, Clone)]
 pub struct Parts {
     /// The target.
     pub target: Arc<Target>,
     /// The workload.
     pub workload: Arc<Workload>,
-    /// The calibrated model's coefficients for the target, where a profile applies.
+    /// Coefficients of the calibrated model for the target, if a profile applies.
     pub profile: Option<Arc<Profile>>,
-    /// The datasheet of the accelerator that the target names.
+    /// Datasheet of the target's accelerator.
     pub accelerator: Option<Arc<Accelerator>>,
-    /// The model that the workload names.
+    /// Model of the workload.
     pub model: Option<Arc<Model>>,
-    /// Corrections learned from runs on the accelerator.
+    /// Corrections learned from measurements on the accelerator.
     pub corrections: Option<Arc<Corrections>>,
-    /// What the catalog lists for the accelerator, by [`PriceBasis::RENTS`].
+    /// Catalog prices of the accelerator, in the order of [`PriceBasis::RENTS`].
     pub prices: [Option<Arc<Median>>; PriceBasis::RENTS.len()],
 }
 
 impl Parts {
-    /// Finds everything that a target's and a workload's name lead to.
+    /// Finds a target and a workload by name, and everything that they refer to.
     ///
     /// # Errors
-    /// Every name that is unknown; a target without profile only where it names no accelerator either, since then no
-    /// engine could answer.
+    ///
+    /// All unknown names. A missing profile is an error only if the target names no accelerator either, since then no
+    /// engine can estimate it.
     pub fn find(library: &Library, target: &str, workload: &str) -> Result<Parts, Diagnostics> {
         let mut problems = Diagnostics::new();
         let target = library.target(target).map_err(|problem| problems.push(problem)).ok().cloned();
@@ -45,9 +46,10 @@ impl Parts {
         }
     }
 
-    /// As [`Parts::find`], for documents that are loaded.
+    /// Like [`Parts::find`], for documents that are already loaded.
     ///
     /// # Errors
+    ///
     /// As [`Parts::find`].
     pub fn of(library: &Library, target: &Arc<Target>, workload: &Arc<Workload>) -> Result<Parts, Diagnostics> {
         library.refuse_substitutes(target, workload)?;
@@ -57,9 +59,10 @@ impl Parts {
         Ok(parts)
     }
 
-    /// As [`Parts::of`], with a profile that was found, or the error of the search for it.
+    /// Like [`Parts::of`], with the result of the search for a profile.
     ///
     /// # Errors
+    ///
     /// As [`Parts::find`].
     pub fn with(
         catalog: &Catalog,
@@ -89,20 +92,22 @@ impl Parts {
         Ok(Parts { target, workload, profile, accelerator, model, corrections, prices })
     }
 
-    /// The datasheet of the accelerator that a target names, if it names one.
+    /// Datasheet of the accelerator that a target names, if any.
     ///
     /// # Errors
-    /// That the catalog has no such accelerator, at the place that names it.
+    ///
+    /// If the catalog has no such accelerator; the error points to the field that names it.
     pub fn accelerator_of(catalog: &Catalog, target: &Target) -> Result<Option<Arc<Accelerator>>, Diagnostic> {
         let Some(name) = target.accelerator.as_deref() else { return Ok(None) };
         let placed = |problem| placed(problem, &target.origin, &target.document, &target.name, "accelerator");
         catalog.accelerator(name).map(Some).map_err(placed)
     }
 
-    /// The model that a workload names, if it names one.
+    /// Model that a workload names, if any.
     ///
     /// # Errors
-    /// That the catalog has no such model, at the place that names it, or all problems with its config.
+    ///
+    /// If the catalog has no such model (the error points to the field that names it), or all problems of its config.
     pub fn model_of(catalog: &Catalog, workload: &Workload) -> Result<Option<Arc<Model>>, Diagnostics> {
         if let Some(model) = &workload.architecture {
             return Ok(Some(Arc::clone(model)));
@@ -117,7 +122,7 @@ impl Parts {
         })
     }
 
-    /// What only the calibrated model needs.
+    /// Parts for the calibrated model only.
     #[must_use]
     pub fn calibrated(target: &Arc<Target>, workload: &Arc<Workload>, profile: &Arc<Profile>) -> Parts {
         let (target, workload, profile) = (Arc::clone(target), Arc::clone(workload), Some(Arc::clone(profile)));
@@ -125,7 +130,7 @@ impl Parts {
         Parts { target, workload, profile, accelerator: None, model: None, corrections: None, prices }
     }
 
-    /// The model as measurements name it: its key in the catalog, else layers and width.
+    /// Name of the model as in measurements: its catalog key, otherwise its layers and width.
     #[must_use]
     pub fn model_name(&self) -> Arc<str> {
         match (&self.model, super::architecture(self)) {
@@ -135,25 +140,25 @@ impl Parts {
         }
     }
 
-    /// The engine that answers by default: first principles wherever the target names an accelerator.
+    /// Default engine: the analytical one if the target names an accelerator.
     #[must_use]
     pub fn engine(&self) -> Engine {
         match (&self.accelerator, &self.target.benchboard) {
             (Some(_), _) => Engine::Analytical,
-            // A profile of the dashboard's that the catalog does not know.
+            // A target imported from the dashboard, with an accelerator that the catalog does not have.
             (None, Some(_)) => Engine::Benchboard,
             (None, None) => Engine::SemiEmpirical,
         }
     }
 
-    /// The fabrics that the profile is calibrated for.
+    /// Fabrics that the profile is calibrated for.
     #[must_use]
     pub fn fabrics(&self) -> &[(Arc<str>, f64)] {
         self.profile.as_ref().map_or(&[], |profile| &profile.fabrics)
     }
 }
 
-/// A complaint of the catalog's, at the place that asked; one about a place within a file stays there.
+/// Moves a diagnostic of the catalog to the field that names the item. A diagnostic with a position in a file keeps it.
 fn placed(problem: Diagnostic, origin: &Origin, document: &Node, entry: &str, key: &str) -> Diagnostic {
     let requested = problem.file.starts_with("command line");
     if !requested && problem.at != Position::default() {

@@ -1,4 +1,4 @@
-//! A workload, or one phase of its schedule, in numbers.
+//! A workload, or one phase of its schedule, as plain numbers.
 
 use super::software::Served;
 use crate::knob::{KNOBS, Knob};
@@ -7,44 +7,44 @@ use atlas_config::{Mode, Workload};
 use atlas_core::count::Count;
 use atlas_document::Node;
 
-/// One phase in numbers.
+/// A workload, or one phase of its schedule, as plain numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Phase {
-    /// Mode, parallelism, sequence, size.
+    /// Mode, parallelism, sequence lengths, model size.
     pub shape: Shape,
     /// Batch, sharding, formats, serving.
     pub plan: PlanSpec,
-    /// What the serving software does by default.
+    /// Defaults of the serving software.
     pub served: Served,
-    /// Data-parallel attention groups of a serving replica where the files state none.
+    /// Default number of data-parallel attention groups of a serving replica.
     pub default_groups: Count,
-    /// Expert-parallel ranks where the files state none.
+    /// Default number of expert-parallel ranks.
     pub default_ep: Count,
-    /// Which knobs must leave it alone.
+    /// Knobs that do not change this phase.
     pub pinned: Pinned,
-    /// Minutes it lasts.
+    /// Duration in minutes.
     pub minutes: f64,
-    /// Scale of throughput, 1 if none is written.
+    /// Scale of throughput; 1 if not stated.
     pub tokens_scale: f64,
-    /// Scale of throughput and power, 1 if none is written.
+    /// Scale of throughput and power; 1 if not stated.
     pub autoscale_factor: f64,
     /// Load and burstiness.
     pub traffic: Traffic,
-    /// Explicit arrivals.
+    /// Explicit arrival parameters.
     pub arrival: Arrival,
-    /// Its index in the schedule: added to the seed.
+    /// Index in the schedule; added to the seed.
     pub index: u32,
-    /// First draw of the generator seeded with `seed + index`, in [0, 1). Drawn here because seeding MT19937 costs
-    /// twenty times the estimate.
+    /// First draw of the generator seeded with `seed + index`, in [0, 1). Cached here because seeding MT19937 takes
+    /// twenty times as long as the estimate.
     pub draw: f64,
 }
 
-/// Which knobs a phase's overrides pin: a bit each, by the knob's place in the registry.
+/// Set of knobs pinned by a phase's overrides: one bit per knob, at its index in the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pinned([u128; 2]);
 
 impl Pinned {
-    /// The knobs whose place in a workload's file the overrides set.
+    /// Knobs whose field in a workload file is set by the overrides.
     fn by(overrides: &Node) -> Pinned {
         let set = |path: &[&str]| overrides.at_path(path).is_some();
         let pinned = KNOBS.iter().filter(|spec| spec.home.in_workload().is_some_and(set));
@@ -57,7 +57,7 @@ impl Pinned {
         Pinned(bits)
     }
 
-    /// Whether the phase has its own value of the knob.
+    /// Whether the phase has its own value for the knob.
     #[must_use]
     pub fn pins(self, knob: Knob) -> bool {
         self.0.get(knob as usize / 128).is_some_and(|word| word & (1u128 << (knob as u32 % 128)) != 0)
@@ -65,8 +65,8 @@ impl Pinned {
 }
 
 impl Phase {
-    /// Groups of tensor-parallel ranks on each stage of a replica: context-parallel in training, of data-parallel
-    /// attention in serving.
+    /// Groups of tensor-parallel ranks per stage of a replica: context-parallel groups in training, data-parallel
+    /// attention groups in serving.
     #[must_use]
     pub fn groups(&self) -> Count {
         match self.shape.mode {
@@ -75,7 +75,7 @@ impl Phase {
         }
     }
 
-    /// Ranks that experts are distributed over.
+    /// Number of expert-parallel ranks.
     #[must_use]
     pub fn ep(&self) -> Count {
         self.plan.ep.unwrap_or(self.default_ep)
@@ -102,7 +102,7 @@ impl Phase {
 
     /// One phase of the schedule.
     pub(super) fn of(spec: &PhaseSpec) -> Phase {
-        // The predecessor model reads a scale of 0 as "none given".
+        // The predecessor's model treats a scale of 0 as not given.
         let scale = |written: Option<f64>| written.filter(|scale| *scale != 0.0).unwrap_or(1.0);
         Phase {
             shape: spec.shape,

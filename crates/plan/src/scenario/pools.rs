@@ -1,4 +1,4 @@
-//! Layouts of a serving phase: of all replicas, or of those that prefill and those that decode.
+//! Layouts of a serving phase: common to all replicas, or separate for prefill and decode replicas.
 
 use super::{Phase, Scenario};
 use atlas_config::Mode;
@@ -8,7 +8,7 @@ use atlas_core::plan::MoeDispatcher;
 use atlas_perf::serving::{Layout, Pools};
 
 impl Phase {
-    /// The layout that `parallelism` states.
+    /// Layout stated by `parallelism`.
     fn common_layout(&self) -> Layout {
         let (shape, plan) = (&self.shape, &self.plan);
         Layout {
@@ -21,20 +21,20 @@ impl Phase {
         }
     }
 
-    /// The layout of a replica; of one that decodes where prefill is apart.
+    /// Layout of a replica; of a decode replica if prefill is disaggregated.
     #[must_use]
     pub fn decode_layout(&self) -> Layout {
         overlaid(self.common_layout(), &self.plan.serving.pools.decode)
     }
 
-    /// The layout of replicas that only prefill, where there are any.
+    /// Layout of a prefill replica if prefill is disaggregated.
     #[must_use]
     pub fn prefill_layout(&self) -> Layout {
         overlaid(self.common_layout(), &self.plan.serving.pools.prefill)
     }
 
-    /// Both pools: stated in workers, or in accelerators of which whole replicas are made. `None` if all replicas do
-    /// both.
+    /// Prefill and decode pools. The size is stated in workers, or in accelerators, rounded down to whole replicas.
+    /// `None` if all replicas do both.
     #[must_use]
     pub fn pools(&self) -> Option<Pools> {
         let (prefill, decode) = (self.prefill_layout(), self.decode_layout());
@@ -50,8 +50,8 @@ impl Phase {
         })
     }
 
-    /// Whether it requests anything that only software for wide expert parallelism has: tokens written straight to
-    /// experts, copies of experts, two batches that take turns.
+    /// Whether the phase uses a feature of wide expert parallelism: a dispatcher other than all-to-all, redundant
+    /// experts, or two-batch overlap.
     #[must_use]
     pub fn spreads_experts(&self) -> bool {
         let serving = &self.plan.serving;
@@ -60,13 +60,13 @@ impl Phase {
             || serving.two_batch_overlap == Some(true)
     }
 
-    /// Replicas that only prefill, where their number is stated.
+    /// Number of prefill replicas, if stated.
     fn prefill_workers(&self) -> Option<Count> {
         let inference = self.shape.mode == Mode::Inference;
         self.plan.serving.pools.prefill.workers.filter(|workers| inference && *workers > 0.0)
     }
 
-    /// Accelerators of the prefill pool where its workers are stated and those that decode fill the rest.
+    /// Accelerators of the prefill pool if its workers are stated and decode replicas fill the rest of the target.
     pub(crate) fn set_apart(&self) -> f64 {
         match self.prefill_workers() {
             Some(_) if self.plan.serving.pools.decode.workers.is_none() => self.prefill_layout().accelerators(),
@@ -75,7 +75,7 @@ impl Phase {
     }
 }
 
-/// A layout with what a pool says of its own.
+/// Returns `layout` with the values that a pool states itself.
 fn overlaid(layout: Layout, own: &PoolSpec) -> Layout {
     Layout {
         tp: own.tp.unwrap_or(layout.tp),
@@ -88,7 +88,7 @@ fn overlaid(layout: Layout, own: &PoolSpec) -> Layout {
 }
 
 impl Scenario {
-    /// Accelerators that a serving phase puts to work, over both pools.
+    /// Accelerators used by a serving phase, in both pools.
     pub(crate) fn serving_ranks(&self, phase: &Phase) -> f64 {
         match phase.pools() {
             Some(pools) => pools.prefill.accelerators() + pools.decode.accelerators(),

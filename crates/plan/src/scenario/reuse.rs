@@ -1,4 +1,4 @@
-//! What a scenario says of prompts that repeat: conversations, and where their keys and values are kept.
+//! Prefix reuse in a scenario: conversations, and the tiers that hold their KV cache.
 
 use super::Phase;
 use atlas_config::workload::PlanSpec;
@@ -6,11 +6,11 @@ use atlas_core::count::Count;
 use atlas_core::plan::Routing;
 use atlas_perf::serving::{Conversations, KvTier};
 
-/// Gigabytes per second to an accelerator by default from host memory (half of PCIe 5.0 x16 one way), from local disks (one
-/// NVMe drive on PCIe 5.0 for two accelerators), and from remote stores (a share of a 100 Gb/s storage network).
+/// Default bandwidth to an accelerator, GB/s, from host memory (half of PCIe 5.0 x16 in one direction), local disks
+/// (one NVMe drive on PCIe 5.0 per two accelerators) and remote storage (a share of a 100 Gb/s storage network).
 const RATES: [f64; 3] = [32.0, 6.0, 3.0];
 
-/// Gigabytes for each accelerator and gigabytes per second of host memory, local disks and remote stores.
+/// Capacity in GB per accelerator and bandwidth in GB/s of host memory, local disks and remote storage.
 pub(super) fn tiers(plan: &PlanSpec) -> [(f64, f64); 3] {
     let [host, ssd, remote] = plan.serving.kv_tiers;
     let [first, second, third] = RATES;
@@ -19,7 +19,7 @@ pub(super) fn tiers(plan: &PlanSpec) -> [(f64, f64); 3] {
 }
 
 impl Phase {
-    /// Conversations of several turns, where some are under way.
+    /// Multi-turn conversations, if their number is stated.
     #[must_use]
     pub fn conversations(&self) -> Option<Conversations> {
         let stated = &self.plan.serving;
@@ -30,13 +30,13 @@ impl Phase {
         })
     }
 
-    /// Places outside device memory that keep keys and values.
+    /// KV cache tiers outside device memory.
     #[must_use]
     pub fn kv_tiers(&self) -> [KvTier; 3] {
         tiers(&self.plan).map(|(room, rate)| KvTier { bytes: 1e9 * room, bandwidth: 1e9 * rate })
     }
 
-    /// Whether requests go to the replica that has the beginning of their prompt.
+    /// Whether requests are routed to the replica that has the longest prefix of their prompt in its cache.
     #[must_use]
     pub fn routed_by_prefix(&self) -> bool {
         self.plan.serving.routing == Some(Routing::Prefix)

@@ -1,4 +1,4 @@
-//! Reads and sets the knobs of a scenario.
+//! Getting and setting knobs of a scenario.
 
 use atlas_core::count::Count;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use atlas_perf::serving::{GraphCapture as ServingGraphs, HostOverlap, Load};
 use atlas_perf::traits::{Accumulation, StepLaunch};
 
 impl Scenario {
-    /// The value of a knob in effect: the user's, the files', or what follows from the rest.
+    /// Value of a knob in effect: set by the user, stated in the files, or derived from other values.
     #[must_use]
     pub fn get(&self, knob: Knob) -> Setting {
         let Phase { shape, plan, served, .. } = &self.base;
@@ -71,7 +71,7 @@ impl Scenario {
                 number(plan.serving.max_num_batched_tokens.map_or(served.max_num_batched_tokens, f64::from))
             }
             Knob::GpuMemoryUtilization => {
-                // Where nothing is stated, to a thousandth: a reserve in GiB is a share of many digits.
+                // Round the default to a thousandth: a reserve in GiB yields a share with many digits.
                 let usual = || (1e3 * crate::engine::answer::serving::memory_share(self, &self.base)).round() / 1e3;
                 number(plan.serving.gpu_memory_utilization.unwrap_or_else(usual))
             }
@@ -124,16 +124,17 @@ impl Scenario {
         }
     }
 
-    /// Whether neither file nor knob states the value of a knob with a default that depends on others.
+    /// Whether the knob has a derived default and neither files nor the user state its value.
     #[must_use]
     pub fn follows(&self, knob: Knob) -> bool {
         matches!(knob.spec().slot, Slot::Number { get, .. } if get(&self.base.plan).is_none())
     }
 
-    /// Sets a knob. A phase that overrides the same value keeps its own.
+    /// Sets a knob. A phase that overrides the value keeps its own.
     ///
     /// # Errors
-    /// A setting of a kind that the knob does not take.
+    ///
+    /// If the knob does not accept a setting of this type.
     pub fn set(&mut self, knob: Knob, setting: &Setting, parts: &Parts) -> Result<(), KnobError> {
         let turned = match setting {
             Setting::Number(value) => self.set_number(knob, *value),
@@ -145,7 +146,7 @@ impl Scenario {
             }
         };
         if !turned {
-            // A setting of the wrong kind can only come from a program, which then reads what it should have passed.
+            // A setting of the wrong type can only come from code, not from user input: parse its text form instead.
             let parsed = knob.parse(&setting.to_string(), parts.fabrics())?;
             if &parsed != setting {
                 return self.set(knob, &parsed, parts);
@@ -277,13 +278,13 @@ impl Scenario {
                 let Some(preset) = Preset::named(word) else { return false };
                 self.each(knob, |Phase { plan, .. }| {
                     plan.format = Some(preset.weights);
-                    // What is chosen by name replaces what the file says of sizes and products.
+                    // A named precision replaces stated weight bits, compute format and expert format.
                     (plan.weight_bits, plan.compute, plan.experts) = (preset.bits, preset.compute, None);
                 });
             }
             _ => {
                 let Slot::Word { put, .. } = knob.spec().slot else { return false };
-                // The base pins nothing: it takes the word if any phase does.
+                // `base` has no pinned knobs, so it accepts the word if any phase does.
                 let mut known = false;
                 self.each(knob, |phase| known |= put(&mut phase.plan, word));
                 return known;
@@ -297,8 +298,8 @@ impl Scenario {
         self.all_phases().filter(|phase| !phase.pinned.pins(knob)).for_each(&mut change);
     }
 
-    /// Sequences of an optimizer step. By default, one micro-batch on each replica; with pipeline stages, which would be idle
-    /// most of the time, about four million tokens in as many micro-batches for each stage.
+    /// Sequences per optimizer step. By default, one micro-batch per replica; with pipeline stages, which would then be
+    /// mostly idle, about four million tokens in a multiple of one micro-batch per stage.
     #[must_use]
     pub fn global(&self, phase: &Phase) -> f64 {
         if let Some(global) = phase.plan.global {
@@ -312,13 +313,13 @@ impl Scenario {
         once * phase.shape.pp * each_stage
     }
 
-    /// Whether a global batch that the files do not state has several micro-batches on each replica.
+    /// Whether the default global batch has several micro-batches per replica.
     fn accumulates_by_default(&self, phase: &Phase) -> bool {
         let accumulates = self.in_force.training.accumulation == Accumulation::MicroBatches;
         self.engine.reasons() && accumulates && phase.shape.pp > 1.0 && phase.shape.prompt >= 1.0
     }
 
-    /// How a global batch that the files do not state follows.
+    /// Describes how the default global batch is determined.
     #[must_use]
     pub fn default_global(&self, phase: &Phase) -> &'static str {
         if self.accumulates_by_default(phase) {
@@ -328,8 +329,8 @@ impl Scenario {
         }
     }
 
-    /// Sequences of a micro-batch. Where the files are silent, software that does not accumulate runs the whole share of
-    /// a rank at once.
+    /// Sequences per micro-batch. If not stated, software without gradient accumulation processes the whole share of a
+    /// rank at once.
     #[must_use]
     pub fn micro(&self, phase: &Phase) -> f64 {
         let whole = self.in_force.training.accumulation == Accumulation::WholeBatch;
@@ -354,7 +355,8 @@ impl Scenario {
         }
     }
 
-    /// Format in which the frozen weights of adapters are stored, where it is narrower than the products'.
+    /// Storage format of the frozen weights in LoRA training, if it is narrower than the format of matrix
+    /// multiplications.
     #[must_use]
     pub fn packed(&self, phase: &Phase) -> Option<Format> {
         let frozen = phase.shape.mode == Mode::Training && phase.plan.trained == Some(Trained::Lora);
@@ -362,13 +364,13 @@ impl Scenario {
         phase.plan.format.filter(|format| frozen && narrower(format))
     }
 
-    /// Requests in flight; by default, [`CONCURRENCY`] on each replica.
+    /// Concurrent requests; by default, [`CONCURRENCY`] per replica.
     #[must_use]
     pub fn concurrency(&self, phase: &Phase) -> f64 {
         phase.plan.serving.concurrency.map_or(CONCURRENCY * phase.shape.dp, f64::from)
     }
 
-    /// Whether steps are replayed as captured graphs.
+    /// Whether steps are replayed as captured CUDA graphs.
     #[must_use]
     pub fn graphs(&self, phase: &Phase) -> bool {
         match (self.engine.reasons(), phase.shape.mode) {
@@ -378,18 +380,17 @@ impl Scenario {
     }
 }
 
-/// A number as a setting.
 fn number(value: impl Into<f64>) -> Setting {
     Setting::Number(value.into())
 }
 
-/// Requests in flight on a replica by default: enough to keep it busy, few enough to be answered soon.
+/// Default number of concurrent requests per replica: enough for a good utilization at a moderate latency.
 pub const CONCURRENCY: f64 = 16.0;
 
-/// Tokens of an optimizer step over pipeline stages by default: the first batch of Llama 3 405B (arXiv:2407.21783, section 3.4.1).
+/// Default tokens per optimizer step with pipeline stages: the initial batch of Llama 3 405B (arXiv:2407.21783, section
+/// 3.4.1).
 const STEP_TOKENS: f64 = 4.0 * 1024.0 * 1024.0;
 
-/// The kind of a load.
 fn load_kind(load: &Load) -> LoadKind {
     match load {
         Load::Static { .. } => LoadKind::Static,
@@ -401,19 +402,19 @@ fn load_kind(load: &Load) -> LoadKind {
     }
 }
 
-/// The format of the KV cache in effect.
+/// Format of the KV cache in effect.
 fn kv_format(phase: &Phase) -> Format {
     let by_width = if phase.served.formats.kv_bytes < 2.0 { Format::Fp8 } else { Format::Bf16 };
     phase.plan.kv.unwrap_or(by_width)
 }
 
-/// The value that a plan states of a field, or the usual one.
+/// Value of a field stated by a plan, or its default.
 fn plain(field: &Field, plan: &PlanSpec) -> Setting {
     let usual = match field.usual {
         Usual::Number(value) => Setting::Number(value),
         Usual::Flag(on) => Setting::Toggle(on),
         Usual::Word(word) => Setting::Choice(word.into()),
-        // Fields that follow from others are read above, each in its own way.
+        // Fields with derived defaults have their own cases in `get`.
         Usual::Follows => Setting::Number(0.0),
     };
     let stated = match field.slot {
@@ -425,12 +426,12 @@ fn plain(field: &Field, plan: &PlanSpec) -> Setting {
     stated.unwrap_or(usual)
 }
 
-/// A value of a knob whose 0 stands for none.
+/// Value of a knob for which 0 means none.
 fn positive(value: f64) -> Option<f64> {
     Some(value).filter(|value| *value > 0.0)
 }
 
-/// Gigabits as people write them: without the dust of a division by eight.
+/// Removes the floating-point error of a division by eight from a value in Gb/s.
 fn round(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }

@@ -1,74 +1,74 @@
-//! What only simulations use: how long a run is, what is uneven, what fails.
+//! Settings that only simulations use: length of a run, variation, failures.
 
 use super::{Phase, Scenario};
 use atlas_core::count::Count;
 use atlas_core::plan::{Arrivals, LoadKind, Routing};
 use atlas_perf::serving::{Load, ServingInput};
 
-/// Independent runs by default: the least whose spread can be described from chance with some confidence.
+/// Default number of independent runs: the smallest whose spread gives a usable estimate of the random error.
 const REPLICATIONS: Count = Count::new(3);
-/// Optimizer steps of a run by default: the first one fills buffers, the others differ only by chance.
+/// Default number of optimizer steps per run: the first one fills buffers, the others differ only by random variation.
 const STEPS: Count = Count::new(4);
-/// How much slower a slow node is by default: about what a thermally throttled accelerator loses, and what
-/// MegaScale's diagnosis looked for (arXiv 2402.15627, section 6.3: slow machines took 10 % longer for the same pass).
+/// Default slowdown of a slow node: about that of a thermally throttled accelerator, and that of the slow machines
+/// found by MegaScale's diagnosis (arXiv 2402.15627, section 6.3: they took 10 % longer for the same pass).
 pub const SLOW_FACTOR: f64 = 1.1;
-/// Seconds from a failure until work continues by default: MegaScale detects and diagnoses in less than ten minutes
-/// (arXiv 2402.15627, section 4).
+/// Default time from a failure until work continues, s: MegaScale detects and diagnoses a failure in less than ten
+/// minutes (arXiv 2402.15627, section 4).
 const RESTART_S: f64 = 600.0;
-/// Bytes per second at which a node's states reach storage by default: Llama 3's file system sustained 2 TB/s for
-/// 2,048 nodes (arXiv 2407.21783, section 3.3.1).
+/// Default write bandwidth to storage per node, bytes per second: the file system of Llama 3 sustained 2 TB/s for 2,048
+/// nodes (arXiv 2407.21783, section 3.3.1).
 const CHECKPOINT_BYTES_PER_NODE: f64 = 1e9;
-/// Bytes that a checkpoint keeps of a weight under Adam: master weights and two moments in fp32, and the weight in 16 bit.
+/// Bytes per weight in a checkpoint with Adam: master weights and two moments in fp32, and the weight in 16 bit.
 const CHECKPOINT_BYTES_PER_WEIGHT: f64 = 14.0;
-/// Bytes per second at which an accelerator's states reach host memory: PCIe 4.0 x16, of whose 32 GB/s copies take about
-/// four fifths. MegaScale's copies take several seconds (arXiv 2402.15627, section 4.4).
+/// Copy bandwidth from an accelerator to host memory, bytes per second: about 80 % of the 32 GB/s of PCIe 4.0 x16.
+/// MegaScale's copies take several seconds (arXiv 2402.15627, section 4.4).
 const HOST_COPY: f64 = 25e9;
 
-/// The settings of a phase in effect.
+/// Simulation settings of a phase in effect.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Simulation {
-    /// Seed of the first run; the others count up from it.
+    /// Seed of the first run; the seeds of further runs count up from it.
     pub seed: u64,
-    /// Independent runs.
+    /// Number of independent runs.
     pub replications: u32,
-    /// Requests of a run; `None`: as many as the load needs.
+    /// Requests per run; `None`: as many as the load needs.
     pub requests: Option<u32>,
-    /// Optimizer steps of a run.
+    /// Optimizer steps per run.
     pub steps: u32,
-    /// How requests come.
+    /// Arrival process of requests.
     pub arrivals: Arrivals,
-    /// Standard deviation of gamma arrivals' gaps over their mean.
+    /// Coefficient of variation of the gaps of gamma arrivals.
     pub arrival_cv: f64,
-    /// Spread of the prompts' lengths.
+    /// Coefficient of variation of prompt lengths.
     pub prompt_cv: f64,
-    /// Spread of the outputs' lengths.
+    /// Coefficient of variation of output lengths.
     pub generate_cv: f64,
-    /// Which replica a request goes to.
+    /// How requests are routed to replicas.
     pub routing: Routing,
-    /// Maximum prompt tokens of one request in a step.
+    /// Maximum prompt tokens of one request per step.
     pub long_prefill_token_threshold: Option<u32>,
-    /// Limits of a good request, ms: TTFT, TPOT, E2E.
+    /// Latency limits (SLOs) of a good request, ms: TTFT, TPOT, E2E.
     pub slo_ms: [Option<f64>; 3],
-    /// Spread of one rank's pass.
+    /// Relative spread of the duration of one rank's pass.
     pub jitter: f64,
-    /// Nodes that are slow all the time.
+    /// Number of permanently slow nodes.
     pub slow_nodes: Count,
-    /// How slow.
+    /// Slowdown factor of slow nodes.
     pub slow_factor: f64,
     /// Mean time between failures of a node, s; `None`: nodes do not fail.
     pub node_mtbf: Option<f64>,
-    /// Work between two checkpoints, s; `None` = Daly's interval.
+    /// Working time between two checkpoints, s; `None`: Daly's optimal interval.
     pub checkpoint_interval: Option<f64>,
-    /// Time for which a checkpoint stops the work, s.
+    /// Time for which a checkpoint blocks the work, s.
     pub checkpoint: f64,
-    /// In which it is written while work continues, s.
+    /// Time for which a checkpoint is written in the background, s.
     pub checkpoint_write: f64,
-    /// What a failure costs besides lost work, s.
+    /// Cost of a failure in addition to lost work, s.
     pub restart: f64,
 }
 
 impl Simulation {
-    /// Settings that do not change the load of a deployment: one run, equal requests.
+    /// Settings that reproduce the load of a deployment as it is: one run, identical requests, no variation.
     #[must_use]
     pub fn measured(system: &ServingInput) -> Simulation {
         Simulation {
@@ -100,7 +100,7 @@ impl Simulation {
 }
 
 impl Scenario {
-    /// The settings of a simulation of this phase.
+    /// Simulation settings of a phase.
     #[must_use]
     pub fn simulation(&self, phase: &Phase) -> Simulation {
         let stated = &phase.plan.simulation;
@@ -141,16 +141,16 @@ impl Scenario {
         self.model.map_or(0.0, |model| model.params()) * CHECKPOINT_BYTES_PER_WEIGHT
     }
 
-    /// In which a checkpoint is written, s: unless stated, all nodes write their part of it at once.
+    /// Time to write a checkpoint, s. By default, all nodes write their parts concurrently.
     pub(super) fn checkpoint_write(&self, phase: &Phase) -> f64 {
         let usual = || self.checkpoint_bytes() / (self.num_nodes.max(Count::ONE) * CHECKPOINT_BYTES_PER_NODE);
         phase.plan.simulation.checkpoint_s.unwrap_or_else(usual)
     }
 }
 
-/// A seed as the kernel's streams take it: any whole number's low bits.
+/// Reduces a seed to the 64 bits of the simulation kernel's random streams.
 fn seed(seed: i128) -> u64 {
     let [low, high] = [seed, seed >> 64].map(|part| (part & i128::from(u64::MAX)) as u64);
-    // Numbers that fit 64 bits, negative ones included, are used as they are; the rest are folded.
+    // Numbers that fit in 64 bits, including negative ones, keep their bits; larger ones are folded.
     if i128::from(low as i64) == seed || i128::from(low) == seed { low } else { low ^ high.rotate_left(17) }
 }

@@ -1,4 +1,4 @@
-//! The software of a scenario: its traits, and what follows from them where the files are silent.
+//! Software of a scenario: its traits, and the defaults that follow from them.
 
 use atlas_core::count::Count;
 use std::sync::Arc;
@@ -24,27 +24,27 @@ use atlas_perf::traits::{
     WindowCache,
 };
 
-/// Software of training workloads that name none: the first that runs on the vendor's accelerators.
+/// Default software for training: the first that runs on the vendor's accelerators.
 const TRAINING_SOFTWARE: [&str; 4] = ["megatron-core", "maxtext", "neuronx-distributed", "deepspeed"];
-/// Software of inference workloads that name none, likewise.
+/// Default software for inference: the first that runs on the vendor's accelerators.
 const SERVING_SOFTWARE: [&str; 3] = ["vllm", "sglang", "llama.cpp"];
 
-/// What the software of a scenario does.
+/// Software in effect and its traits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SoftwareInForce {
     /// Family and release: `vllm@0.11.0`.
     pub name: Arc<str>,
-    /// Whether the release was not stated: the newest known one.
+    /// Whether the release is the newest known one because none was stated.
     pub release_assumed: bool,
-    /// Whether the software was not stated either.
+    /// Whether the software family was not stated, or is unknown.
     pub family_assumed: bool,
-    /// The vendor of the accelerators, if known not to run on theirs.
+    /// Vendor of the accelerators, if the software is known not to run on them.
     pub not_on: Option<Arc<str>>,
-    /// What runs on these accelerators and would be used if none were stated.
+    /// Default software for these accelerators.
     pub usual: Option<&'static str>,
-    /// What it does in training.
+    /// Traits in training.
     pub training: TrainingTraits,
-    /// What it does in serving.
+    /// Traits in serving.
     pub serving: ServingTraits,
 }
 
@@ -63,7 +63,7 @@ impl Default for SoftwareInForce {
 }
 
 impl SoftwareInForce {
-    /// The software that `stated` names, or the default of the mode, on this accelerator.
+    /// Resolves the software `stated`, or the default of the mode, on this accelerator.
     pub(super) fn of(stated: Option<&str>, mode: Mode, sheet: Option<&Sheet>, dies: f64) -> SoftwareInForce {
         let usual: &[&'static str] = match mode {
             Mode::Training => &TRAINING_SOFTWARE,
@@ -79,7 +79,7 @@ impl SoftwareInForce {
             let found = software::resolve(name, kind, &class).ok()?;
             Some((found.software().spec(), found))
         };
-        // Software that is not known, or that does not do what is asked, has the traits of no software in particular.
+        // Software that is unknown or does not support the mode gets generic traits.
         let generic = match mode {
             Mode::Training => "generic-training",
             Mode::Inference => "generic-serving",
@@ -101,70 +101,70 @@ impl SoftwareInForce {
     }
 }
 
-/// Runtime, formats and scheduler of a deployment where neither file nor knob says otherwise.
+/// Runtime, formats and scheduler of a deployment: the defaults of its software, with the stated formats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Served {
     /// Kind of runtime.
     pub stack: Stack,
-    /// Whether requests join and leave between steps.
+    /// Whether batching is continuous: requests join and leave between steps.
     pub continuous: bool,
-    /// How it admits requests.
+    /// How requests are admitted.
     pub admission: Admission,
-    /// Where waiting requests gather before they interrupt decoding.
+    /// How waiting requests are gathered before they interrupt decoding.
     pub gathering: Option<Gathering>,
-    /// Largest batch whose decode steps replay captured graphs, sequences; `None` if any do.
+    /// Largest batch whose decode steps replay captured graphs, sequences; `None` if there is no limit.
     pub graph_batch: Option<Count>,
-    /// Which part of a decode step replays captured graphs.
+    /// Part of a decode step that replays captured graphs.
     pub graphs: ServingGraphs,
-    /// Whether prompts run uncompiled, kernel by kernel.
+    /// Whether prefill runs eagerly, kernel by kernel.
     pub eager_prompts: bool,
-    /// Whether the experts of a mixture are multiplied one after another.
+    /// Whether the experts of a mixture are computed sequentially.
     pub experts_in_turn: bool,
-    /// Whether decode attention reads keys and values once per group of query heads.
+    /// Whether decode attention reads the KV cache once per group of query heads.
     pub grouped_decode: bool,
-    /// Whether products of a few rows run on tuned kernels.
+    /// Whether GEMMs with few rows use tuned kernels.
     pub tuned_products: bool,
     /// How the host prepares the inputs of a step.
     pub inputs: StepInputs,
-    /// Whose kernels most products and attention run on.
+    /// Library of most GEMM and attention kernels.
     pub kernels: KernelLibrary,
-    /// How activations are summed over tensor-parallel ranks.
+    /// All-reduce algorithm for activations over tensor-parallel ranks.
     pub all_reduce: AllReduce,
-    /// Whether drafted tokens are verified as sequences of their own.
+    /// Whether drafted tokens are verified as separate sequences.
     pub expanded_drafts: bool,
     /// Whether graphs have fixed shapes.
     pub fixed_shapes: bool,
-    /// What the host does while the accelerator computes.
+    /// Host work that overlaps with accelerator computation.
     pub host: HostOverlap,
-    /// The same while tokens are drafted.
+    /// Like `host`, with speculative decoding.
     pub host_with_drafts: HostOverlap,
-    /// Generation of the attention kernel over prompts.
+    /// Generation of the prefill attention kernel.
     pub attention: FusedAttention,
     /// Whether a compiled runtime is driven from Python.
     pub python_executor: bool,
-    /// Whether a sequence is admitted only when its whole output fits.
+    /// Whether a sequence is admitted only if its whole output fits.
     pub reserve_output: bool,
-    /// Whether layers with a sliding window keep the whole sequence.
+    /// Whether layers with a sliding window keep the KV cache of the whole sequence.
     pub whole_windows: bool,
     /// Format of the weights in effect.
     pub format: Format,
-    /// The format in the files, if another of the same width that the device has replaces it.
+    /// Requested format, if it was replaced by another of the same width that the device supports.
     pub stands_for: Option<Format>,
-    /// What device or software do not run of the formats.
+    /// Formats that the device or software does not support, if any.
     pub refused: Option<Refused>,
     /// Bytes and arithmetic of weights and KV cache.
     pub formats: Formats,
-    /// Maximum sequences in a step.
+    /// Maximum sequences per step.
     pub max_num_seqs: Count,
-    /// Maximum tokens in a step.
+    /// Maximum tokens per step.
     pub max_num_batched_tokens: f64,
     /// Whether prompt chunks share steps with decoding.
     pub chunked_prefill: bool,
-    /// Memory for weights and KV cache.
+    /// Memory available for weights and KV cache.
     pub memory: MemoryRule,
 }
 
-/// The generation of a kernel over prompts; unfused attention is no faster than the first fused one.
+/// Generation of a prefill attention kernel. Unfused attention is no faster than the first fused one.
 fn fused_attention(kernel: AttentionKernel) -> FusedAttention {
     match kernel {
         AttentionKernel::Unfused | AttentionKernel::Flash1 => FusedAttention::First,
@@ -173,7 +173,7 @@ fn fused_attention(kernel: AttentionKernel) -> FusedAttention {
     }
 }
 
-/// Sequences in a step where only memory limits them.
+/// Maximum sequences per step if only memory limits them.
 const UNLIMITED: Count = Count::new(2048);
 
 impl Default for Served {
@@ -218,7 +218,7 @@ impl Served {
         }
     }
 
-    /// The defaults of the software on this machine for this model, whose published weights have the format `native`.
+    /// Defaults of the software on this machine for this model, whose published weights have format `native`.
     pub(super) fn of(
         t: &ServingTraits,
         phase: (&PlanSpec, f64),
@@ -242,13 +242,13 @@ impl Served {
 }
 
 impl Scenario {
-    /// The software in effect, as its knob shows it.
+    /// Name of the software in effect, as shown by its knob.
     #[must_use]
     pub fn software_name(&self) -> Arc<str> {
         Arc::clone(&self.in_force.name)
     }
 
-    /// What the serving host does while the accelerator computes.
+    /// Host work that overlaps with accelerator computation in serving.
     #[must_use]
     pub fn host_overlap(&self, phase: &Phase) -> HostOverlap {
         let drafts = phase.plan.serving.draft_tokens.is_some_and(|tokens| tokens > 0.0);
@@ -256,20 +256,20 @@ impl Scenario {
         match phase.plan.serving.overlap_scheduling {
             None => usual,
             Some(true) => HostOverlap::Scheduling,
-            // Switching it off leaves the processes apart that tokenize and stream.
+            // Without overlapped scheduling, tokenization and streaming still run in separate processes.
             Some(false) if usual == HostOverlap::Scheduling => HostOverlap::FrontEnd,
             Some(false) => usual,
         }
     }
 
-    /// How model states are sharded.
+    /// Sharding of model states in effect.
     #[must_use]
     pub fn sharding(&self, phase: &Phase) -> Sharding {
         phase.plan.sharding.unwrap_or(self.in_force.training.sharding)
     }
 
-    /// Whether the software can run the phase as it is cut: the sharding of model states on its pipeline, the pipeline's
-    /// schedule, attention groups, ranks of experts, pools. Searches and advice propose nothing else.
+    /// Whether the software supports the layout of the phase: sharding with a pipeline, pipeline schedule, attention
+    /// groups, expert-parallel ranks, pools. Searches and advice propose only supported layouts.
     #[must_use]
     pub fn software_supports(&self, phase: &Phase) -> bool {
         let (plan, pipelined) = (&phase.plan, phase.shape.pp > 1.0);
@@ -284,7 +284,7 @@ impl Scenario {
                 let t = &self.in_force.serving;
                 let spread = |layout: &Layout| {
                     let ranks = layout.tp * layout.attention_dp;
-                    // What sends tokens straight to experts has them on all ranks that share them.
+                    // Wide expert parallelism requires that the experts are distributed over all ranks of the replica.
                     t.spreads(f64::from(layout.ep), ranks) && (!phase.spreads_experts() || layout.ep >= ranks)
                 };
                 let mixture = self.model.is_some_and(|model| model.is_moe());
@@ -298,14 +298,15 @@ impl Scenario {
         }
     }
 
-    /// Whether accelerators write to one another's memory, as what sends tokens straight to experts does: their links do not
-    /// pass through the host's PCIe tree.
+    /// Whether accelerators can write to each other's memory, as direct dispatch to experts requires: their links do
+    /// not pass through the host's PCIe tree.
     #[must_use]
     pub fn writes_directly(&self) -> bool {
         self.machine.is_none_or(|machine| !machine.device.over_pcie(machine.device.link_bw))
     }
 
-    /// What is recomputed. Where nothing is stated and the software recomputes nothing, the least that fits.
+    /// Activation recomputation in effect. By default that of the software; if it recomputes nothing, the least that
+    /// fits in memory.
     #[must_use]
     pub fn recompute(&self, phase: &Phase) -> Recompute {
         let usual = match self.in_force.training.recompute {
@@ -315,19 +316,19 @@ impl Scenario {
         phase.plan.recompute.unwrap_or(usual)
     }
 
-    /// Whether norms and residuals are split over tensor-parallel ranks.
+    /// Whether norms and residuals are split over tensor-parallel ranks (sequence parallelism).
     #[must_use]
     pub fn sequence_parallel(&self, phase: &Phase) -> bool {
         phase.plan.sp.unwrap_or(self.in_force.training.sequence_parallel && phase.shape.tp > 1.0)
     }
 
-    /// The attention kernel of a training run.
+    /// Attention kernel in training.
     #[must_use]
     pub fn attention_kernel(&self, phase: &Phase) -> AttentionKernel {
         phase.plan.switches.attention_kernel.unwrap_or(self.in_force.training.attention)
     }
 
-    /// How tokens travel to experts.
+    /// How tokens are dispatched to experts.
     #[must_use]
     pub fn moe_dispatcher(&self, phase: &Phase) -> MoeDispatcher {
         let usual = match (phase.shape.mode, self.in_force.training.exchange) {
@@ -337,7 +338,7 @@ impl Scenario {
         phase.plan.switches.moe_dispatcher.unwrap_or(usual)
     }
 
-    /// Format in which gradients are kept.
+    /// Format of stored gradients.
     #[must_use]
     pub fn gradient_format(&self, phase: &Phase) -> Format {
         let computed = Precision::from(self.format(phase));
@@ -364,7 +365,7 @@ impl Scenario {
         }
     }
 
-    /// What the training software does, with the switches of this run.
+    /// Traits of the training software, adjusted by the switches of the workload.
     #[must_use]
     pub fn training_software(&self, phase: &Phase) -> TrainingSoftware {
         let (t, plan) = (&self.in_force.training, &phase.plan);
@@ -390,10 +391,10 @@ impl Scenario {
             first_flash: kernel == AttentionKernel::Flash1,
             fused_elementwise: t.fused_elementwise || compiled,
             compiled,
-            // Graphs of a layer's parts leave out what depends on the routing.
+            // Partial graphs of a layer exclude the kernels that depend on routing.
             eager_experts: compiled && !program && !whole && !fixed,
             fused_experts: (t.experts == ExpertProducts::Grouped && t.fused_permutation) || whole,
-            // A captured iteration cannot wait for the host.
+            // A fully captured iteration cannot synchronize with the host.
             synchronous_routing: t.routing == Routing::HostSync && !fixed && !whole,
             deduplicated_dispatch: self.moe_dispatcher(phase) != MoeDispatcher::AllToAll,
             overlap_tensor: overlap(switches.overlap_tensor, t.overlap_tensor),

@@ -1,4 +1,4 @@
-//! The values worth looking at when one knob is changed: where curves and heat maps begin and end by default.
+//! Default values of an axis around the current value of a knob, for curves and heat maps.
 
 use atlas_core::math;
 use std::sync::Arc;
@@ -11,14 +11,15 @@ use atlas_document::decode::Bounds;
 
 use super::space::{Axis, divisors, stages};
 
-/// How often a count is doubled and halved from its current value.
+/// Number of doublings and halvings from the current value of a count.
 const OCTAVES: u32 = 6;
-/// Maximum words of a choice; all have fewer.
+/// Maximum number of words of a choice; all knobs have fewer.
 const MOST_WORDS: usize = 64;
 
-/// The values of a knob around its current one, which is included: words and switches all, ranks of a layout as far as
-/// the accelerators go, counts up and down by powers of two, real numbers in `steps` over their range or from a quarter to
-/// four times their value. `None` if there is nothing to change: the seed, a knob that changes nothing here, a single word.
+/// Values of a knob around its current one, which is included: all words and switches, ranks of a layout up to the
+/// number of accelerators, counts in powers of two, real numbers in `steps` steps over their range or from a quarter to
+/// four times their value. `None` if there is nothing to vary: the seed, a knob without effect in this scenario, a
+/// single word.
 #[must_use]
 pub fn around(knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)], steps: u32) -> Option<Axis> {
     if !scenario.heeds(knob) {
@@ -27,7 +28,7 @@ pub fn around(knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)], step
     let now = scenario.get(knob);
     let mut values: Vec<Setting> = match (knob.spec().kind, &now) {
         (ValueType::Toggle, _) => vec![Setting::Toggle(false), Setting::Toggle(true)],
-        // Engines that simulate take too long for the points of a curve.
+        // Simulations take too long for the points of a curve.
         (ValueType::Choice(words), _) if knob == Knob::Engine => {
             let quick = |word: &&&str| Engine::named(word).is_some_and(|engine| !engine.simulates());
             words.iter().filter(quick).map(|word| Setting::Choice((*word).into())).collect()
@@ -52,7 +53,7 @@ fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64
         if of >= 1.0 { divisors(of).filter(|part| *part <= devices).collect() } else { doublings(1.0, devices) }
     };
     let mut values = match (knob, step) {
-        // Cuts of the model: only divisors are layouts that can be.
+        // Ranks that split the model: only divisors are valid layouts.
         (Knob::Tp, _) => parts(f64::from(model.heads)),
         (Knob::Pp, _) => stages(model.depth(), devices, scenario.mode()),
         (Knob::Vpp, _) => {
@@ -74,7 +75,7 @@ fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64
         (_, Step::Add(by)) if bounds.whole => {
             (0..=steps).map(|i| now + by * (f64::from(i) - f64::from(steps / 2))).collect()
         }
-        // A share: all of its range.
+        // A share: its whole range.
         (_, Step::Add(_)) if bounds.max <= 1.0 => {
             (0..=steps).map(|i| bounds.min + (bounds.max - bounds.min) * f64::from(i) / f64::from(steps)).collect()
         }
@@ -93,13 +94,13 @@ fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64
     values
 }
 
-/// Rounds to three digits, so that values on an axis can be read and typed.
+/// Rounds to three digits, so that values on an axis are easy to read and type.
 fn rounded(value: f64) -> f64 {
     let scale = math::powf(10f64, 2.0 - math::log10(value.abs().max(1e-12)).floor());
     (value * scale).round() / scale
 }
 
-/// Powers of two from `from`, one itself, up to `to`.
+/// `from` and its doublings, up to `to`.
 fn doublings(from: f64, to: f64) -> Vec<f64> {
     let next = |value: &f64| Some(value * 2.0).filter(|next| *next <= to);
     std::iter::successors(Some(from), next).take(64).collect()

@@ -1,26 +1,26 @@
-//! Rent or own: what an hour of work costs either way, by the share of the time that the hardware works.
+//! Rent or own: cost of a productive hour in both cases, by utilization.
 
 use crate::engine::estimate_into;
 use crate::estimate::{Estimate, Metric, MetricId};
 use crate::scenario::Scenario;
 use atlas_core::plan::PriceBasis;
 
-/// Both ways at one share of the time.
+/// Cost of renting and owning at one utilization.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Share of the time that the hardware works.
+    /// Share of the time in which the hardware is in use.
     pub utilization: f64,
-    /// An hour of work of all nodes, rented, USD.
+    /// Cost of a productive hour of all rented nodes, USD.
     pub rent: f64,
-    /// An hour of work of all nodes, owned, USD.
+    /// Cost of a productive hour of all owned nodes, USD.
     pub owned: f64,
-    /// Million tokens in that hour.
+    /// Million tokens per hour.
     pub million_tokens: f64,
-    /// Months of use after which owning has cost less; infinite where it never does.
+    /// Months after which owning is cheaper; infinite if it never is.
     pub months: f64,
 }
 
-/// Both ways at this share of the time; `None` if a price is missing.
+/// Compares renting and owning at a utilization; `None` if a price is missing.
 #[must_use]
 pub fn at(start: &Scenario, utilization: f64) -> Option<Point> {
     let mut scenario = Scenario { utilization, ..start.clone() };
@@ -42,13 +42,13 @@ pub fn at(start: &Scenario, utilization: f64) -> Option<Point> {
     })
 }
 
-/// Both ways from a tenth of the time to all of it.
+/// Compares renting and owning at utilizations from 10 % to 100 %.
 #[must_use]
 pub fn curve(start: &Scenario) -> Vec<Point> {
     (1..=10).filter_map(|tenth| at(start, f64::from(tenth) / 10.0)).collect()
 }
 
-/// The share of the time from which on owning costs no more than renting; `None` if it never does.
+/// Utilization from which owning costs no more than renting; `None` if it never does.
 #[must_use]
 pub fn even(start: &Scenario) -> Option<f64> {
     const LEAST: f64 = 0.001;

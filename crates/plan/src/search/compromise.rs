@@ -1,4 +1,4 @@
-//! What is traded for what: pairs of figures, and the knobs that trade one for the other.
+//! Trade-offs: pairs of metrics, and the knobs that trade one for the other.
 
 use super::optimize::{MOST, Problem, freed};
 use super::space::{Axis, Space, divisors, stages};
@@ -9,18 +9,18 @@ use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_core::plan::Recompute;
 
-/// Two figures that work against each other.
+/// Two metrics with a trade-off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pair {
-    /// In words.
+    /// Description.
     pub name: &'static str,
-    /// The figure that runs across.
+    /// Metric on the horizontal axis.
     pub across: MetricId,
-    /// The figure that runs up.
+    /// Metric on the vertical axis.
     pub up: MetricId,
-    /// Whose.
+    /// Mode that the pair applies to.
     pub mode: Mode,
-    /// Whether the number of nodes is changed, too.
+    /// Whether the number of nodes is varied too.
     pub nodes: bool,
 }
 
@@ -28,7 +28,7 @@ const fn pair(name: &'static str, across: MetricId, up: MetricId, mode: Mode, no
     Pair { name, across, up, mode, nodes }
 }
 
-/// The pairs, the usual one of each mode first.
+/// All pairs; the first one of each mode is the default.
 pub const PAIRS: [Pair; 7] = [
     pair(
         "throughput against interactivity",
@@ -64,26 +64,27 @@ pub const PAIRS: [Pair; 7] = [
 ];
 
 impl Pair {
-    /// The pairs that say something about a scenario.
+    /// Pairs that apply to a scenario.
     pub fn of(scenario: &Scenario) -> impl Iterator<Item = &'static Pair> {
         let applies = |metric: &Metric| metric.applies_to(scenario);
         PAIRS.iter().filter(move |pair| pair.mode == scenario.mode() && pair.metrics().into_iter().all(applies))
     }
 
-    /// Its figures: across, up.
+    /// The metrics: horizontal, vertical.
     #[must_use]
     pub fn metrics(&self) -> [&'static Metric; 2] {
         [self.across.metric(), self.up.metric()]
     }
 
-    /// The starting point of its search.
+    /// Starting point of the search.
     #[must_use]
     pub fn start(&self, scenario: &Scenario, parts: &Parts) -> Scenario {
         freed(scenario, &|_| false, parts)
     }
 
-    /// The search for its best compromises from [`Pair::start`]: layouts, and what is traded: the load in serving; nodes,
-    /// micro-batch and recomputation in training. Small enough to be looked at everywhere in the blink of an eye.
+    /// Search for the Pareto front from [`Pair::start`]. It varies the layout and, in serving, the load, or, in
+    /// training, nodes, micro-batch and recomputation. The space is small enough for an exhaustive search without a
+    /// noticeable delay.
     #[must_use]
     pub fn problem<'p>(&self, start: &'p Scenario, parts: &'p Parts) -> Problem<'p> {
         let front = self.metrics().to_vec();
@@ -117,7 +118,7 @@ impl Pair {
         let cuts = |of: f64, most: f64| -> Vec<f64> {
             if of >= 1.0 { divisors(of).filter(|cut| *cut <= most).collect() } else { doublings(1.0, most) }
         };
-        // Tensor-parallel ranks beyond a node's, or beyond the fast domain's, are never the better choice.
+        // More tensor-parallel ranks than in a node or scale-up domain are never the better choice.
         let domain = start.machine.map_or(per_node, |machine| machine.device.domain.max(per_node));
         let mut axes = vec![
             Axis::of(Knob::NumNodes, nodes),
@@ -140,7 +141,7 @@ impl Pair {
     }
 }
 
-/// One, two, four … within the ends; the first where none is.
+/// `from` (at least 1) and its doublings, up to `to`; always contains the first.
 fn doublings(from: f64, to: f64) -> Vec<f64> {
     let from = from.max(1.0);
     std::iter::successors(Some(from), |value| Some(value * 2.0).filter(|next| *next <= to)).take(64).collect()

@@ -1,4 +1,4 @@
-//! Bounds on figures, as `--where` writes them: `tpot <= 50ms`, `headroom >= 10%`, `tp <= 8`, `fits`.
+//! Constraints on metrics and knobs, in the syntax of `--where`: `tpot <= 50ms`, `headroom >= 10%`, `tp <= 8`, `fits`.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::estimate::{Estimate, Metric};
 use crate::knob::{Knob, KnobError, KnobValues as _, Setting};
 use crate::scenario::Scenario;
 
-/// How a figure compares with its bound.
+/// Relation of a value to its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     /// At most.
@@ -19,14 +19,14 @@ pub enum Relation {
     Below,
     /// More than.
     Above,
-    /// The same.
+    /// Equal.
     Equal,
-    /// Another.
+    /// Not equal.
     Different,
 }
 
 impl Relation {
-    /// As written, longest first so that `<=` is not read as `<`.
+    /// Signs of the relations, longest first so that `<=` is not parsed as `<`.
     const SIGNS: [(&'static str, Relation); 7] = [
         ("<=", Relation::AtMost),
         (">=", Relation::AtLeast),
@@ -37,7 +37,7 @@ impl Relation {
         ("=", Relation::Equal),
     ];
 
-    /// The relation that a text begins with, and what follows.
+    /// Splits the relation that a text begins with from the rest.
     fn read(text: &str) -> Option<(Relation, &str)> {
         Relation::SIGNS.iter().find_map(|(sign, relation)| Some((*relation, text.strip_prefix(sign)?)))
     }
@@ -58,51 +58,52 @@ impl Relation {
     }
 }
 
-/// Something that must hold.
+/// Constraint on a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Condition {
-    /// The scenario can run: the engine's verdict.
+    /// The scenario can run, according to the engine's verdict.
     Fits,
-    /// A figure is bounded.
+    /// Constraint on a metric.
     Figure(&'static Metric, Relation, f64),
-    /// A knob is bounded.
+    /// Constraint on a knob.
     Knob(Knob, Relation, Setting),
 }
 
-/// Why a text is no condition.
+/// Error of parsing a constraint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
-    /// There is no relation in it.
+    /// The text contains no relation.
     #[error("found \"{0}\", expected METRIC<=NUMBER, METRIC>=NUMBER, KNOB<=VALUE or fits")]
     Form(String),
     /// No metric or knob has that name.
     #[error("unknown metric or knob `{found}`{}", near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
     Unknown {
-        /// The name.
+        /// The given name.
         found: String,
-        /// A name that is nearly it.
+        /// The nearest known name, if one is close.
         near: Option<&'static str>,
     },
-    /// The bound is no quantity of the figure's kind.
+    /// The bound is not a quantity in a unit of the metric.
     #[error("{figure}: found \"{found}\", expected {expected}")]
     Bound {
-        /// The figure.
+        /// Name of the metric.
         figure: &'static str,
-        /// The bound as written.
+        /// The given bound.
         found: String,
-        /// What it takes.
+        /// Description of valid bounds.
         expected: &'static str,
     },
-    /// A knob's value was refused.
+    /// The knob does not accept the value.
     #[error(transparent)]
     Knob(#[from] KnobError),
 }
 
 impl Condition {
-    /// Reads a condition.
+    /// Parses a constraint.
     ///
     /// # Errors
-    /// An unknown name or an invalid bound.
+    ///
+    /// If the name is unknown or the bound is invalid.
     pub fn parse(text: &str) -> Result<Condition, ConditionError> {
         if text.trim().eq_ignore_ascii_case("fits") {
             return Ok(Condition::Fits);
@@ -124,22 +125,23 @@ impl Condition {
         Ok(Condition::Knob(knob, relation, value))
     }
 
-    /// Reads a relation and a bound on a figure: `<=50 ms`.
+    /// Parses a relation and a bound for a metric: `<=50 ms`.
     ///
     /// # Errors
-    /// No relation, or an invalid bound.
+    ///
+    /// If there is no relation, or the bound is invalid.
     pub fn on(metric: &'static Metric, text: &str) -> Result<Condition, ConditionError> {
         let (relation, bound) = Relation::read(text).ok_or_else(|| ConditionError::Form(text.to_owned()))?;
         Ok(Condition::Figure(metric, relation, quantity(metric, bound)?))
     }
 
-    /// A figure that may be at most so much.
+    /// Constraint that a metric is at most `bound`.
     #[must_use]
     pub fn at_most(metric: &'static Metric, bound: f64) -> Condition {
         Condition::Figure(metric, Relation::AtMost, bound)
     }
 
-    /// The bound on a figure as it can be typed again, in its unit: `50 ms`, `10 %`.
+    /// Formats the bound in its unit, such that it can be parsed again: `50 ms`, `10 %`.
     #[must_use]
     pub fn bound_text(&self) -> String {
         match self {
@@ -156,7 +158,7 @@ impl Condition {
         }
     }
 
-    /// Whether it holds. A figure that is no number satisfies nothing.
+    /// Whether the constraint is met. A metric that is NaN meets none.
     #[must_use]
     pub fn holds(&self, estimate: &Estimate, scenario: &Scenario) -> bool {
         match self {
@@ -170,7 +172,7 @@ impl Condition {
     }
 }
 
-/// Whether the engine says that the scenario can run; the calibrated model never says otherwise.
+/// Whether the scenario can run, according to the engine's verdict. With the calibrated model every scenario can.
 #[must_use]
 pub fn fits(estimate: &Estimate) -> bool {
     estimate.detail.as_ref().is_none_or(|detail| detail.verdict.fits())
@@ -188,7 +190,7 @@ impl fmt::Display for Condition {
     }
 }
 
-/// Reads a bound in the metric's unit: `50ms`, `2 s`, `30d`, `10%`, `$1.5`, `20kW`, `1.5M`.
+/// Parses a bound in a unit of the metric: `50ms`, `2 s`, `30d`, `10%`, `$1.5`, `20kW`, `1.5M`.
 fn quantity(metric: &'static Metric, text: &str) -> Result<f64, ConditionError> {
     let (expected, units): (_, &[(&str, f64)]) = match metric.format {
         Format::Duration => (

@@ -1,5 +1,5 @@
-//! What a search may aim at or bound: every metric, under the short names people type, and the figures that only
-//! searches request.
+//! Metrics that can be goals and constraints of searches: all metrics, under full and short names, and those that are
+//! available only to searches.
 
 use crate::estimate::{Better, Estimate, FIGURES, Metric, MetricId};
 use crate::scenario::Scenario;
@@ -31,7 +31,7 @@ const SHORT: [(&str, MetricId); 22] = [
     ("memory", MetricId::PeakMemGb),
 ];
 
-/// The metric of a name that a user or a file states, full or short; hyphens count as underscores.
+/// Metric with a full or short name; hyphens count as underscores.
 #[must_use]
 pub fn named(name: &str) -> Option<&'static Metric> {
     let wanted = name.trim().replace('-', "_").to_lowercase();
@@ -39,19 +39,19 @@ pub fn named(name: &str) -> Option<&'static Metric> {
     short.or_else(|| FIGURES.iter().find(|metric| metric.name == wanted))
 }
 
-/// Every name that [`named`] knows.
+/// All names that [`named`] accepts.
 pub fn names() -> impl Iterator<Item = &'static str> + Clone {
     let full = FIGURES.iter().map(|metric| metric.name);
     full.chain(SHORT.iter().map(|(short, _)| *short))
 }
 
-/// A name that is nearly this one.
+/// Nearest name that [`named`] accepts, if one is close.
 #[must_use]
 pub fn near(name: &str) -> Option<&'static str> {
     nearest(name, names())
 }
 
-/// A figure as a number that is the smaller the better; infinite where it has no value.
+/// Score of a metric: smaller is better; infinite if the value is not finite.
 #[must_use]
 pub fn score(metric: &Metric, estimate: &Estimate, scenario: &Scenario) -> f64 {
     let value = (metric.get)(estimate, scenario);

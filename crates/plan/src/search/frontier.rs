@@ -1,36 +1,38 @@
-//! The throughput–interactivity frontier of a deployment: what an accelerator yields against what one user sees, as
-//! more requests are served side by side.
+//! Throughput–interactivity frontier of a deployment: throughput per accelerator against output speed per user, for an
+//! increasing number of concurrent requests.
 
 use crate::engine::estimate;
 use crate::estimate::{Estimate, Serving};
 use crate::knob::{Knob, KnobError, Setting};
 use crate::scenario::{Parts, Scenario};
 
-/// The deployment under one load.
+/// Deployment under one load.
 #[derive(Debug, Clone)]
 pub struct Point {
-    /// Requests in flight.
+    /// Concurrent requests.
     pub concurrency: f64,
-    /// Its answer.
+    /// Estimate at this load.
     pub estimate: Estimate,
-    /// Figures of serving.
+    /// Serving metrics of the estimate.
     pub serving: Serving,
-    /// Whether no other point gives a user at least as much and an accelerator more.
+    /// Whether the point is Pareto-optimal in interactivity and throughput.
     pub efficient: bool,
 }
 
-/// Estimates at one, two, four … requests in flight on each replica, until the throughput no longer grows by a hundredth or `most` is
-/// reached. Points that cannot run are left out; engines that do not know the model have no points.
+/// Estimates the deployment at one, two, four … concurrent requests per replica, until the throughput grows by less
+/// than 1 % or `most` is reached. Points that cannot run are omitted. Engines that do not model serving yield no
+/// points.
 ///
 /// # Errors
-/// A knob that refuses the load. This does not happen in practice, since the phases of a schedule keep their own load.
+///
+/// If the load cannot be set. This does not happen in practice, since the phases of a schedule keep their own load.
 pub fn frontier(start: &Scenario, parts: &Parts, most: f64) -> Result<Vec<Point>, KnobError> {
     let mut points: Vec<Point> = Vec::new();
     let mut scenario = start.clone();
-    // A schedule's phases have loads of their own.
+    // Phases of a schedule have their own loads.
     scenario.phases.clear();
     scenario.set(Knob::RequestRate, &Setting::Number(0.0), parts)?;
-    // Fewer requests than replicas leave replicas idle: no deployment would be sized so.
+    // With fewer requests than replicas, some replicas are idle: not a reasonable size for the deployment.
     let mut concurrency = f64::from(start.base.shape.dp).max(1.0);
     while concurrency <= most {
         scenario.set(Knob::Concurrency, &Setting::Number(concurrency), parts)?;

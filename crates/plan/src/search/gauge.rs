@@ -1,8 +1,8 @@
-//! How far a search is, and how to stop it.
+//! Number of threads of a search.
 
 pub use atlas_sim::kernel::Progress as Gauge;
 
-/// Threads that a search runs on: what the machine has.
+/// Number of threads of a search: the available cores, at most 64.
 pub(super) fn workers() -> usize {
     atlas_core::cores::available().clamp(1, 64)
 }

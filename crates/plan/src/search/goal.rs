@@ -1,4 +1,4 @@
-//! Goal seek: which single knob or number of the hardware brings a figure to a wanted value.
+//! Goal seek: finds single knobs or hardware parameters that bring a metric to a target value.
 
 use super::around;
 use super::condition::fits;
@@ -11,46 +11,46 @@ use atlas_core::math;
 use atlas_core::sort;
 use atlas_core::units::significant;
 
-/// One way to the goal.
+/// Single change that reaches the goal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Way {
-    /// What is changed.
+    /// Knob or hardware parameter to change.
     pub lever: Lever,
-    /// The setting that a knob needs; a factor on a number of the hardware has none.
+    /// Required setting of a knob; `None` for a hardware parameter.
     pub setting: Option<Setting>,
-    /// What a number of the hardware is multiplied by.
+    /// Required factor on a hardware parameter; `None` for a knob.
     pub factor: Option<f64>,
-    /// The figure there.
+    /// Resulting value of the metric.
     pub value: f64,
 }
 
-/// The ways to a goal.
+/// Result of a goal seek.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Goal {
-    /// The figure.
+    /// Metric.
     pub metric: &'static Metric,
-    /// Its value now.
+    /// Current value of the metric.
     pub now: f64,
-    /// Its wanted value.
+    /// Wanted value of the metric.
     pub wanted: f64,
-    /// What reaches it alone: settings first, then properties of the traffic, of the target, and of the hardware.
+    /// Single changes that reach the goal: settings first, then properties of the traffic, the target and the hardware.
     pub ways: Vec<Way>,
-    /// What comes nearest of all knobs, where none reaches it.
+    /// Knob that comes closest to the goal, if no knob reaches it.
     pub nearest: Option<Way>,
 }
 
-/// Values of a knob that are tried on its whole range.
+/// Number of values of a knob that are tried over its range.
 const STEPS: u32 = 33;
-/// A number of the hardware is tried from this fraction of it to this many times it.
+/// Range of the factors on a hardware parameter: from the reciprocal of this to this.
 const REACH: f64 = 16.0;
-/// Halvings between a value that reaches the goal and one that does not.
+/// Bisection steps between a value that reaches the goal and one that does not.
 const HALVINGS: u32 = 40;
-/// Significant digits of a setting that reaches the goal.
+/// Significant digits of a resulting setting.
 const DIGITS: i32 = 4;
-/// Enough to round the last of them to the next.
+/// Relative change that rounds the last digit to a neighboring one.
 const HALF_DIGIT: f64 = 0.5e-3;
 
-/// Knobs that change which engine answers, the seed or what kind of load there is, not how the work is done.
+/// Knobs that select the engine, the seed or the kind of load, and thus do not affect how the work is done.
 fn is_method(knob: Knob) -> bool {
     matches!(
         knob,
@@ -65,7 +65,7 @@ fn is_method(knob: Knob) -> bool {
     )
 }
 
-/// Knobs that say how much work there is. At 0 there is nothing to plan, so that value is no way to a goal.
+/// Knobs for the amount of work. The value 0 is excluded, because it means no work at all.
 fn is_amount_of_work(knob: Knob) -> bool {
     matches!(
         knob,
@@ -90,7 +90,7 @@ fn rank(knob: Knob) -> u8 {
     }
 }
 
-/// Looks for what reaches a value, everything else as it is.
+/// Finds single changes with which `metric` reaches `wanted`.
 #[must_use]
 pub fn goal_seek(scenario: &Scenario, parts: &Parts, metric: &'static Metric, wanted: f64) -> Goal {
     let mut seeker = Seeker { scenario, parts, metric, wanted, now: 0.0, estimate: Estimate::default() };
@@ -111,7 +111,7 @@ pub fn goal_seek(scenario: &Scenario, parts: &Parts, metric: &'static Metric, wa
         Lever::Knob(knob) => rank(knob),
         Lever::Hardware(_) => u8::MAX,
     });
-    // The price is a knob as well: there it can be applied.
+    // The price is omitted, since it can be changed as a knob.
     let hardware = Hardware::ALL.into_iter().filter(|hardware| *hardware != Hardware::Price);
     let numbers: Vec<Way> = hardware.filter_map(|hardware| seeker.hardware(hardware)).collect();
     let nearest = nearest.filter(|_| ways.is_empty());
@@ -129,12 +129,12 @@ struct Seeker<'s> {
 }
 
 impl Seeker<'_> {
-    /// The figure of a scenario that can run.
+    /// Value of the metric for a scenario, if it can run.
     fn value(&mut self, scenario: &Scenario) -> Option<f64> {
         scenario.check(self.parts).ok()?;
         estimate_into(scenario, &mut self.estimate);
         let value = (self.metric.get)(&self.estimate, scenario);
-        // Nothing at all is no figure: an engine that generates no token has no time per token.
+        // A value of 0 means that the metric is undefined: without output tokens there is no time per token.
         let says = value != 0.0 || self.wanted == 0.0 || self.now == 0.0;
         (fits(&self.estimate) && value.is_finite() && says).then_some(value)
     }
@@ -145,12 +145,12 @@ impl Seeker<'_> {
         self.value(&scenario)
     }
 
-    /// Whether a value is at the goal or beyond it.
+    /// Whether a value reaches the goal.
     fn reaches(&self, value: f64) -> bool {
         if self.now < self.wanted { value >= self.wanted } else { value <= self.wanted }
     }
 
-    /// The setting nearest to the present one that reaches the goal; and what comes nearest to the goal.
+    /// Setting nearest to the current one that reaches the goal, or otherwise the one that comes closest to it.
     fn knob(&mut self, knob: Knob) -> (Option<Way>, Option<Way>) {
         let Some(axis) = around(knob, self.scenario, &[], STEPS) else { return (None, None) };
         let present = self.scenario.get(knob);
@@ -180,17 +180,17 @@ impl Seeker<'_> {
         (None, best)
     }
 
-    /// Between a value that does not reach the goal and one that does, the first that does.
+    /// Bisects between a value that does not reach the goal (`short`) and one that does (`far`).
     fn refined(&mut self, knob: Knob, short: Option<Setting>, far: Setting, value: f64) -> (Setting, f64) {
         let ValueType::Number { bounds, .. } = knob.spec().kind else { return (far, value) };
         let (Some(Setting::Number(mut short)), Setting::Number(mut far)) = (short, far.clone()) else {
             return (far, value);
         };
-        // Many knobs mean by 0 that they are not set: there is nothing between that and a value.
+        // For many knobs 0 means not set, so there is nothing between 0 and a value.
         if short == 0.0 {
             return (Setting::Number(far), value);
         }
-        // Ranks and batches go by divisors and powers of two; real numbers and node counts can be anything between.
+        // Ranks and batches are divisors or powers of two; real numbers and node counts can have any value between.
         if bounds.whole && knob != Knob::NumNodes {
             return (Setting::Number(far), value);
         }
@@ -210,7 +210,7 @@ impl Seeker<'_> {
         (Setting::Number(value), found)
     }
 
-    /// A value of [`DIGITS`] digits beside an exact one that reaches the goal as well: more digits are never set.
+    /// Rounds `exact` to [`DIGITS`] digits such that the goal is still reached.
     fn rounded(&mut self, knob: Knob, exact: f64) -> Option<(f64, f64)> {
         [0.0, HALF_DIGIT, -HALF_DIGIT].into_iter().find_map(|share| {
             let value: f64 = significant(exact * (1.0 + share), DIGITS).parse().ok()?;
@@ -219,7 +219,7 @@ impl Seeker<'_> {
         })
     }
 
-    /// The factor on a number of the hardware that reaches the goal.
+    /// Factor on a hardware parameter with which the goal is reached.
     fn hardware(&mut self, hardware: Hardware) -> Option<Way> {
         let at = |seeker: &mut Self, factor: f64| seeker.value(&hardware.scaled(self.scenario, factor));
         let ends = [REACH, 1.0 / REACH];

@@ -1,8 +1,8 @@
 //! The predecessor system's optimizer: the best single change from a starting point.
 //!
-//! It is called hill-climb but does not climb: every candidate changes the STARTING knobs, changes are never combined, the
-//! schedule is ignored, and candidates draw their noise from `seed + 1`, so that noise can decide. Kept for
-//! comparison under `--method hill-climb`.
+//! Despite its name it does not climb: every candidate changes the STARTING knobs, changes are never combined, the
+//! schedule is ignored, and candidates draw their noise from `seed + 1`, so noise can affect the result. Kept for
+//! comparison as `--method hill-climb`.
 
 use std::sync::Arc;
 
@@ -12,38 +12,38 @@ use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario, first_draw};
 use atlas_config::Mode;
 
-/// A change must beat the best so far by this factor to be kept.
+/// Minimum factor in throughput over the best candidate so far.
 const GAIN: f64 = 1.03;
 
-/// What the search found.
+/// Result of the search.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// The scenario of the answer.
+    /// Best scenario.
     pub scenario: Scenario,
-    /// Its estimate, schedule ignored.
+    /// Its estimate without the schedule.
     pub estimate: Estimate,
-    /// The starting point's estimate, schedule ignored.
+    /// Estimate of the starting point without the schedule.
     pub start: Estimate,
-    /// Every candidate in the order tried: the change, its throughput and p99, and whether it became the best so far.
+    /// All candidates in the order in which they were tried.
     pub tried: Vec<Trial>,
 }
 
 /// One candidate.
 #[derive(Debug, Clone)]
 pub struct Trial {
-    /// The knob changed.
+    /// Changed knob.
     pub knob: Knob,
-    /// To what.
+    /// New setting.
     pub setting: Setting,
-    /// Its tokens/s; `None` if the scenario could not be resolved.
+    /// Throughput, tokens/s; `None` if the scenario could not be resolved.
     pub tokens_per_sec: Option<f64>,
-    /// Its p99, ms.
+    /// p99 latency, ms.
     pub p99_ms: f64,
-    /// Whether it became the best so far.
+    /// Whether it was the best candidate so far.
     pub kept: bool,
 }
 
-/// Searches from `start`. `sla_p99_ms` binds inference only.
+/// Searches from `start`. `sla_p99_ms` is a constraint in inference only.
 #[must_use]
 pub fn hill_climb(start: &Scenario, parts: &Parts, sla_p99_ms: f64) -> Found {
     let mut estimate = Estimate::default();
@@ -51,7 +51,7 @@ pub fn hill_climb(start: &Scenario, parts: &Parts, sla_p99_ms: f64) -> Found {
     let baseline = estimate.clone();
     let mut best = start.clone();
     let mut tried = Vec::new();
-    // Noise of the candidates comes from seed + 1; the answer keeps the seed it was asked with.
+    // Candidates draw their noise from `seed + 1`.
     let mut reseeded = start.clone();
     reseeded.reseed(start.seed.saturating_add(1), first_draw);
     for (knob, setting) in candidates(start).into_iter().filter(|(knob, _)| start.heeds(*knob)) {
@@ -78,7 +78,7 @@ pub fn hill_climb(start: &Scenario, parts: &Parts, sla_p99_ms: f64) -> Found {
             best = candidate;
         }
     }
-    // The answer is described with the seed it was asked with.
+    // The result has the seed of the request.
     best.reseed(start.seed, first_draw);
     Found { scenario: best, estimate, start: baseline, tried }
 }

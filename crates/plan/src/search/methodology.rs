@@ -1,5 +1,5 @@
-//! Two fair ways to compare targets: with the same knobs, or each with its own best ones under the same constraints,
-//! which [`super::optimize()`] finds from what [`super::optimize::freed`] leaves free.
+//! Comparison of targets, either with the same knobs, or each with its own optimal knobs under the same constraints.
+//! The latter are found by [`super::optimize()`], starting from [`super::optimize::freed`].
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ pub use atlas_core::plan::Methodology;
 use atlas_core::plan::PriceBasis;
 use atlas_core::sort;
 
-/// Knobs that differ between the scenarios that they affect, with their values; `None` if they have no effect.
+/// Knobs that differ between scenarios, with their values; `None` where a knob has no effect.
 #[must_use]
 pub fn differences(scenarios: &[&Scenario]) -> Vec<(Knob, Vec<Option<Setting>>)> {
     let values = |knob: Knob| -> Vec<Option<Setting>> {
@@ -18,7 +18,7 @@ pub fn differences(scenarios: &[&Scenario]) -> Vec<(Knob, Vec<Option<Setting>>)>
     Knob::all()
         .map(|knob| (knob, values(knob)))
         .filter(|(_, values)| values.windows(2).any(|pair| matches!(pair, [a, b] if a != b)))
-        // Layers of the end stages follow from the layout, which is listed.
+        // The layers of the first and last stage follow from the layout, which is listed.
         .filter(|(knob, _)| {
             let stages = matches!(knob, Knob::FirstLayers | Knob::LastLayers);
             !stages || scenarios.iter().any(|scenario| !scenario.follows(*knob))
@@ -26,7 +26,7 @@ pub fn differences(scenarios: &[&Scenario]) -> Vec<(Knob, Vec<Option<Setting>>)>
         .collect()
 }
 
-/// That prices of different kinds stand alongside one another, with the kinds; `None` if all are of one, or none is known.
+/// Note that the scenarios have prices of different kinds; `None` if all known prices are of one kind.
 #[must_use]
 pub fn mixed_prices<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
     let priced = scenarios.into_iter().filter(|scenario| scenario.usd_node_hour() > 0.0);

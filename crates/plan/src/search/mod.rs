@@ -1,18 +1,18 @@
-//! Finding better knobs, and seeing how figures move with them.
+//! Search for better knobs, and analysis of their effect on metrics.
 //!
-//! * [`space`] – axes over knobs, the points they span
-//! * [`mod@around`] – the values worth looking at when one knob is changed
-//! * [`figure`] – what a search may aim at or bound: every metric, and what only searches request
-//! * [`compromise`] – pairs of figures that work against each other
-//! * [`condition`] – bounds on figures, as `--where` writes them
-//! * [`rule`] – what a layout must divide, known before it is estimated
-//! * [`mod@optimize`] – the best point of a space, proved where the space allows
+//! * [`space`] – axes over knobs, and the points that they span
+//! * [`mod@around`] – default values of an axis around the current value
+//! * [`figure`] – metrics that can be goals and constraints
+//! * [`compromise`] – pairs of metrics with a trade-off
+//! * [`condition`] – constraints, in the syntax of `--where`
+//! * [`rule`] – divisibility rules of layouts, checked before estimating
+//! * [`mod@optimize`] – the best point of a space, proven by exhaustive search if possible
 //! * [`sweep`] – every point of a space, in order, in constant memory
-//! * [`mod@sensitivity`] – which knob and which hardware number matter most
-//! * [`methodology`] – two fair ways to compare targets
+//! * [`mod@sensitivity`] – the knobs and hardware parameters with the largest effect
+//! * [`methodology`] – comparison of targets
 //! * [`break_even`] – rent or own
-//! * [`frontier`] – throughput against interactivity, as more requests are served side by side
-//! * [`hill_climb`] – the predecessor system's single change
+//! * [`frontier`] – throughput against interactivity, for increasing concurrency
+//! * [`hill_climb`] – the best single change, as in the predecessor system
 
 pub mod around;
 pub mod break_even;

@@ -1,10 +1,10 @@
-//! The best point of a space under conditions: every point is looked at where that can be done, and the answer says so.
-//! The starting scenario is always a candidate, so that the answer is never worse than a start that meets the
-//! conditions.
+//! Finds the best point of a space under constraints. If possible, all points are examined, and the result states
+//! whether they were. The starting scenario is always a candidate, so the result is never worse than a start that meets
+//! the constraints.
 //!
-//! Layouts that cannot be (see [`Rule`]) are cut off as whole branches before anything is estimated; what is left costs
-//! about a microsecond a candidate. Where even that is too much, many local searches start at random places, and the answer says how far
-//! it looked.
+//! Impossible layouts (see [`Rule`]) are pruned as whole branches before anything is estimated; the other candidates
+//! take about a microsecond each. If there are too many of them, many local searches start from random points, and the
+//! result states the extent of the search.
 
 mod answer;
 mod candidate;
@@ -30,40 +30,41 @@ pub use candidate::Candidate;
 pub use needed::WORTH;
 pub use usual::{TPOT_MS, TTFT_MS, freed, usual, usual_conditions};
 
-/// Candidates that are estimated at most: some twenty seconds' work on two cores.
+/// Maximum number of candidates to estimate: about twenty seconds of work on two cores.
 pub const MOST: u64 = 20_000_000;
 
-/// What is sought.
+/// Optimization problem.
 #[derive(Debug, Clone)]
 pub struct Problem<'p> {
-    /// The starting scenario: a candidate whatever the space holds.
+    /// Starting scenario: a candidate even if it is not in the space.
     pub requested: &'p Scenario,
-    /// The scenario whose knobs are changed; see [`freed`].
+    /// Scenario whose knobs are varied; see [`freed`].
     pub start: &'p Scenario,
-    /// What it is made of.
+    /// Parts of the scenario.
     pub parts: &'p Parts,
-    /// What is changed.
+    /// Knobs to vary, with their values.
     pub space: Space,
-    /// The figure to improve, in the direction that is better for it.
+    /// Metric to improve.
     pub objective: &'static Metric,
-    /// What must hold, besides that the scenario can run.
+    /// Constraints, in addition to the requirement that the scenario can run.
     pub conditions: Vec<Condition>,
-    /// Those of the conditions that the user did not state: see [`usual_conditions`].
+    /// Those of `conditions` that are defaults rather than stated by the user; see [`usual_conditions`].
     pub usual: Vec<Condition>,
-    /// Whether accelerators may idle; else tp × pp × cp × dp is all of them.
+    /// Whether accelerators may idle; otherwise tp × pp × cp × dp must equal their number.
     pub idle: bool,
-    /// Two or three figures whose best compromises are wanted; `None` if empty.
+    /// Two or three metrics whose Pareto front is requested; none if empty.
     pub front: Vec<&'static Metric>,
-    /// How many of the next best are wanted.
+    /// Number of runners-up to return.
     pub runners_up: usize,
-    /// Candidates that are estimated at most; more are searched locally.
+    /// Maximum number of candidates to estimate; larger spaces are searched locally.
     pub most: u64,
-    /// Share of the objective that the changes of a candidate must gain, or they are left out of it; 0 keeps them all.
+    /// Minimum relative gain in the objective of the changes of a candidate. Changes that gain less are reverted; 0
+    /// keeps all.
     pub worth: f64,
 }
 
 impl<'p> Problem<'p> {
-    /// The usual search for that figure, without conditions: the usual knobs, two figures traded off, five runners-up.
+    /// Default search for an objective, without constraints: default knobs, a front of two metrics, five runners-up.
     #[must_use]
     pub fn of(start: &'p Scenario, parts: &'p Parts, objective: &'static Metric) -> Problem<'p> {
         let idle = objective.id == MetricId::Accelerators;
@@ -83,7 +84,7 @@ impl<'p> Problem<'p> {
         }
     }
 
-    /// The search for the starting scenario. Layouts may leave accelerators idle where it does.
+    /// Sets the starting scenario. If it leaves accelerators idle, candidates may do so too.
     #[must_use]
     pub fn from(self, requested: &'p Scenario) -> Problem<'p> {
         let devices = requested.accelerators() * requested.machine.map_or(1.0, |machine| machine.dies);
@@ -91,7 +92,7 @@ impl<'p> Problem<'p> {
         Problem { requested, idle, ..self }
     }
 
-    /// With the usual conditions on figures that no condition bounds yet, but for those in `without`.
+    /// Adds the default constraints on metrics that have none yet, except those on the metrics `without`.
     #[must_use]
     pub fn usually(mut self, without: &[MetricId]) -> Problem<'p> {
         let all = usual_conditions(self.requested, self.objective, &self.conditions);
@@ -105,8 +106,8 @@ impl<'p> Problem<'p> {
     }
 }
 
-/// Looks for the best point. `gauge` tells how far it is, and stops it. Where no candidate meets the usual conditions,
-/// those on latency are dropped, then all of them, and the answer says so.
+/// Searches for the best point. `gauge` reports the progress and cancels the search. If no candidate meets the default
+/// constraints, those on latency are dropped, then all of them; the result lists what was dropped.
 #[must_use]
 pub fn optimize(problem: &Problem<'_>, gauge: &Gauge) -> Optimum {
     let began = Instant::now();

@@ -1,5 +1,4 @@
-//! What a layout must divide: rules that can be described from the knobs alone, so that whole branches of a space are left
-//! out before anything is estimated.
+//! Rules of valid layouts that depend only on knobs, so that whole branches of a space can be pruned before estimating.
 
 use crate::knob::Knob;
 use crate::scenario::{Phase, Scenario};
@@ -7,24 +6,26 @@ use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_perf::serving::Layout;
 
-/// A rule of layouts.
+/// Rule of valid layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
-    /// tp × pp × cp × dp = accelerators: none is missing, none idles.
+    /// tp × pp × cp × dp equals the number of accelerators (or is at most that, if they may idle).
     Accelerators,
     /// tp divides the attention heads.
     Heads,
-    /// pp × vpp chunks are at most the layers and two: both end chunks may have none (arXiv 2407.21783, section 3.3.2).
+    /// pp × vpp is at most the number of layers plus two: the first and last chunk may be empty (arXiv 2407.21783,
+    /// section 3.3.2).
     Layers,
-    /// The software supports it: sharding under a pipeline, attention groups, pools.
+    /// The software supports the layout: sharding with a pipeline, attention groups, pools.
     Software,
-    /// ep divides the experts, and expert-parallel ranks lie within the ranks that hold other data.
+    /// ep divides the experts and the ranks that they are distributed over.
     Experts,
     /// dp × micro divides the global batch.
     Batch,
-    /// The micro-batches of an interleaved pipeline come in rounds of pp (Megatron-LM, arXiv 2104.04473, section 2.2).
+    /// The number of micro-batches of an interleaved pipeline is a multiple of pp (Megatron-LM, arXiv 2104.04473,
+    /// section 2.2).
     Rounds,
-    /// What can have no effect is not changed: it would be the same candidate again.
+    /// A knob without effect has the first value of its axis; otherwise the candidate would be a duplicate.
     Redundant,
 }
 
@@ -41,7 +42,7 @@ impl Rule {
         Rule::Redundant,
     ];
 
-    /// The knobs it looks at.
+    /// Knobs that the rule depends on.
     #[must_use]
     pub fn reads(self) -> &'static [Knob] {
         const LAYOUT: [Knob; 6] = [Knob::NumNodes, Knob::Tp, Knob::Pp, Knob::Cp, Knob::Dp, Knob::AttentionDp];
@@ -93,7 +94,7 @@ impl Rule {
         }
     }
 
-    /// In words.
+    /// Describes the rule.
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
@@ -108,8 +109,8 @@ impl Rule {
         }
     }
 
-    /// Whether the base of a scenario keeps it. `idle`: accelerators may idle. `changed`: knobs whose value is
-    /// another than the first of their axis, so that values without effect are represented by the first one.
+    /// Whether the base phase of a scenario obeys the rule. `idle`: accelerators may idle. `turned`: whether a knob has
+    /// another value than the first of its axis, so that values without effect are represented by the first.
     #[must_use]
     pub fn holds(self, scenario: &Scenario, idle: bool, turned: &dyn Fn(Knob) -> bool) -> bool {
         let phase = &scenario.base;
@@ -126,12 +127,12 @@ impl Rule {
                 if idle { used <= have } else { used == have }
             }
             Rule::Heads => model.heads <= 0.0 || divides(f64::from(shape.tp), f64::from(model.heads)),
-            // Both spread layers unevenly where they must.
+            // Training and serving software both distribute layers unevenly if necessary.
             Rule::Layers if training => model.layers <= 0.0 || shape.pp <= 1.0 || shape.pp * vpp <= model.depth() + 2.0,
             Rule::Layers => model.layers <= 0.0 || shape.pp <= model.layers,
             Rule::Software => scenario.software_supports(phase),
             Rule::Experts if !model.is_moe() => true,
-            // Over the ranks of a replica in serving, within one stage in training.
+            // Within one stage in training, over the ranks of a replica in serving.
             Rule::Experts if training => {
                 divides(f64::from(ep), f64::from(model.experts))
                     && divides(f64::from(ep), shape.tp * phase.groups() * shape.dp)
@@ -153,7 +154,7 @@ impl Rule {
             }
             Rule::Redundant => {
                 let no_pipeline = training && shape.pp <= 1.0;
-                // Pools of whole replicas, none of them empty.
+                // Pools consist of whole replicas and are not empty.
                 let replica = shape.tp * shape.pp * phase.groups();
                 let pools = plan.serving.prefill_accelerators.filter(|_| !training).is_none_or(|prefill| {
                     divides(phase.prefill_layout().replica(), f64::from(prefill))
@@ -162,7 +163,7 @@ impl Rule {
                 });
                 let together = !training && phase.pools().is_none();
                 let own = [Knob::PrefillTp, Knob::PrefillEp, Knob::PrefillAttentionDp];
-                // Nothing travels to experts where no attention groups share them.
+                // Without attention groups, tokens are not dispatched.
                 let groups = phase.pools().map_or_else(
                     || phase.decode_layout().attention_dp,
                     |pools| pools.prefill.attention_dp.max(pools.decode.attention_dp),

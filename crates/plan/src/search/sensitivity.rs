@@ -1,5 +1,5 @@
-//! Which knob and which hardware number matter most for a figure: each one moved alone, a step or ten percent up and
-//! down, all else unchanged except the replicas, which follow the layout. The bars of a tornado chart.
+//! Sensitivity of a metric to knobs and hardware parameters, for tornado charts. Each is changed alone, by one step or
+//! ten percent in both directions. Everything else is unchanged, except that the number of replicas follows the layout.
 
 use super::condition::fits;
 use super::optimize::freed;
@@ -12,10 +12,10 @@ use atlas_core::sort;
 use atlas_perf::accelerator::Precision;
 use atlas_perf::roofline::power_limited;
 
-/// How far a hardware number is moved, up and down.
+/// Relative change of a hardware parameter.
 pub const SHARE: f64 = 0.10;
 
-/// A number of the hardware or its price.
+/// Hardware parameter, or price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hardware {
     /// Peak rate of the matrix units, in all formats.
@@ -28,14 +28,14 @@ pub enum Hardware {
     Link,
     /// Network bandwidth of an accelerator.
     Network,
-    /// Rental of a node.
+    /// Rent of a node.
     Price,
-    /// Nominal power of a node, and design power of its accelerators.
+    /// Nominal power of a node, and TDP of its accelerators.
     Power,
 }
 
 impl Hardware {
-    /// All of them.
+    /// All hardware parameters.
     pub const ALL: [Hardware; 7] = [
         Hardware::PeakFlops,
         Hardware::MemoryBandwidth,
@@ -46,7 +46,7 @@ impl Hardware {
         Hardware::Power,
     ];
 
-    /// Its name.
+    /// Name of the parameter.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl Hardware {
         }
     }
 
-    /// The scenario with this number times a factor.
+    /// Returns the scenario with this parameter multiplied by `factor`.
     pub(super) fn scaled(self, scenario: &Scenario, factor: f64) -> Scenario {
         let mut scenario = scenario.clone();
         let mut machine = |change: &dyn Fn(&mut Machine)| {
@@ -91,17 +91,17 @@ impl Hardware {
     }
 }
 
-/// What is moved.
+/// Knob or hardware parameter that is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lever {
-    /// A knob, a step.
+    /// Knob, changed by one step.
     Knob(Knob),
-    /// A hardware number, ten percent.
+    /// Hardware parameter, changed by ten percent.
     Hardware(Hardware),
 }
 
 impl Lever {
-    /// Its name.
+    /// Name of the knob or parameter.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -111,53 +111,53 @@ impl Lever {
     }
 }
 
-/// The figure after a move.
+/// Value of the metric after a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// What the lever was moved to: a knob's value, or `+10 %`.
+    /// New value of a knob, or relative change of a parameter: `+10 %`.
     pub to: String,
-    /// The figure there.
+    /// Value of the metric.
     pub value: f64,
-    /// Why it cannot run there, in words; `None` if it can.
+    /// Why the scenario cannot run with the change; `None` if it can.
     pub trouble: Option<String>,
 }
 
-/// A lever, and the figure when it is moved down and up. `None` if it is at its end.
+/// Effect of a lever in both directions. `None` if it is at the end of its range.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Swing {
     /// The lever.
     pub lever: Lever,
-    /// Its current value.
+    /// Current value.
     pub from: String,
-    /// One step or ten percent down; for words the one before, for toggles off.
+    /// Result one step or ten percent down. For words, the previous one; for toggles, off.
     pub down: Option<Outcome>,
-    /// One step or ten percent up.
+    /// Result one step or ten percent up.
     pub up: Option<Outcome>,
-    /// The largest relative change of the figure among moves that can run.
+    /// Largest relative change of the metric over the results that can run.
     pub reach: f64,
 }
 
-/// The current figure, and every lever that moves it, largest effect first.
+/// Result of a sensitivity analysis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tornado {
-    /// The figure.
+    /// Metric.
     pub metric: &'static Metric,
     /// Its current value.
     pub value: f64,
-    /// Levers that change it, or that cannot be moved without leaving what can run.
+    /// Levers that affect the metric, or whose change leads to a scenario that cannot run, largest effect first.
     pub swings: Vec<Swing>,
-    /// Levers that change nothing.
+    /// Levers without effect.
     pub idle: Vec<Lever>,
-    /// What might surprise, and why it is so.
+    /// Explanations of surprising results.
     pub notes: Vec<&'static str>,
 }
 
-/// Why the peak rate may move nothing.
+/// Note for accelerators whose peak rate has no effect.
 const POWER_LIMITED: &str = "peak FLOP/s: large products of this generation run at the device's power limit, so that their \
                              rate follows its power; a higher peak at the same power is no faster";
 
 impl Tornado {
-    /// Whether a move improves the figure.
+    /// Whether a result is better than the current value.
     #[must_use]
     pub fn better(&self, outcome: &Outcome) -> bool {
         match self.metric.better {
@@ -167,14 +167,14 @@ impl Tornado {
     }
 }
 
-/// Moves every lever that affects the scenario.
+/// Changes every lever that applies to the scenario.
 #[must_use]
 pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) -> Tornado {
     let mut estimate = Estimate::default();
     estimate_into(scenario, &mut estimate);
     let value = (metric.get)(&estimate, scenario);
     let stood = fits(&estimate);
-    // What comes of a move, and whether it leads to a format that is not supported.
+    // Result of a change, and whether it leads to a format that is not supported.
     let mut judged = |scenario: &Scenario, to: String| {
         estimate_into(scenario, &mut estimate);
         let verdict = estimate.detail.as_ref().map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
@@ -183,17 +183,17 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
         (Outcome { to, value: (metric.get)(&estimate, scenario), trouble }, unsupported)
     };
     let mut swings = Vec::new();
-    // Price and network are described among the hardware.
+    // Price and network bandwidth are among the hardware parameters.
     let skipped = [Knob::Engine, Knob::Seed, Knob::Noise, Knob::HourlyUsd, Knob::NetworkGbps];
     for knob in Knob::all().filter(|knob| scenario.heeds(*knob) && !skipped.contains(knob)) {
         let from = scenario.get(knob);
-        // The size of weights follows their format unless it is stated.
+        // Unless stated, bits per weight follow the format.
         if knob == Knob::WeightBits && scenario.base.plan.weight_bits.is_none() {
             continue;
         }
         let mut moved = |by: i32| {
             if let Some(formats) = formats_beyond(knob, &from, by) {
-                // The next format that accelerator and software support.
+                // Use the next format that accelerator and software support.
                 return formats.iter().find_map(|format| {
                     let (mut scenario, to) = (scenario.clone(), Setting::Choice(format.name().into()));
                     scenario.set(knob, &to, parts).ok()?;
@@ -203,7 +203,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
                 });
             }
             let to = step(knob, &from, by, parts)?;
-            // Replicas follow the layout, or no cut of the model could be moved alone on a target that is full.
+            // The number of replicas follows the layout; otherwise no rank of a full target could be changed alone.
             let layout = matches!(knob, Knob::Tp | Knob::Pp | Knob::Cp | Knob::NumNodes);
             let mut scenario = if layout { freed(scenario, &|_| false, parts) } else { scenario.clone() };
             scenario.set(knob, &to, parts).ok()?;
@@ -230,7 +230,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
         let ran = ran.filter(|outcome| outcome.trouble.is_none() || !stood).map(|outcome| outcome.value);
         swing.reach = ran.map(|moved| change(value, moved).abs()).fold(0.0, f64::max);
     }
-    // Levers that reach no further than rounding change nothing; one that cannot be moved is worth telling.
+    // Effects below the rounding error count as none. Levers whose change leads to a failure are listed.
     const DUST: f64 = 1e-9;
     let matters = |swing: &Swing| {
         let stuck = [&swing.down, &swing.up].into_iter().flatten().any(|outcome| outcome.trouble.is_some() && stood);
@@ -245,14 +245,14 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
     Tornado { metric, value, swings, idle, notes }
 }
 
-/// A format for each size in use, fewer bits first; those of the same size differ little in speed. Gradients are kept in 16
-/// or 32 bits.
+/// One format per size, fewest bits first; formats of the same size differ little in speed. Gradients have 16 or 32
+/// bits.
 const FORMATS: [Format; 3] = [Format::Fp4, Format::Fp8, Format::Bf16];
 const GRADIENTS: [Format; 2] = [Format::Bf16, Format::Fp32];
-/// Bits per weight of the usual files of quantized models: Q3_K_M, Q4_K_M, Q5_K_M, Q6_K, Q8_0.
+/// Bits per weight of common quantized model files: Q3_K_M, Q4_K_M, Q5_K_M, Q6_K, Q8_0.
 const SIZES: [f64; 5] = [3.91, 4.85, 5.69, 6.56, 8.5];
 
-/// The formats with fewer or more bits than this one, the nearest first; `None` if the knob chooses no format.
+/// Formats with fewer (`by` < 0) or more bits than `from`, nearest first; `None` if the knob does not select a format.
 fn formats_beyond(knob: Knob, from: &Setting, by: i32) -> Option<Vec<Format>> {
     let all = match knob {
         Knob::Precision | Knob::Compute | Knob::ExpertPrecision | Knob::KvPrecision => &FORMATS[..],
@@ -267,7 +267,7 @@ fn formats_beyond(knob: Knob, from: &Setting, by: i32) -> Option<Vec<Format>> {
     Some(if by < 0 { beyond.rev().collect() } else { beyond.collect() })
 }
 
-/// The value a step away; `None` at the end.
+/// Value one step away; `None` at the end of the range.
 fn step(knob: Knob, from: &Setting, by: i32, parts: &Parts) -> Option<Setting> {
     let to = match (knob.spec().kind, from) {
         (_, Setting::Number(now)) if knob == Knob::WeightBits => {
@@ -275,7 +275,7 @@ fn step(knob: Knob, from: &Setting, by: i32, parts: &Parts) -> Option<Setting> {
             let beyond = if by < 0 { sizes.rfind(|size| *size < now) } else { sizes.find(|size| *size > now) };
             Setting::Number(*beyond?)
         }
-        // A real number is moved by ten percent, as hardware is: its steps are made for typing.
+        // Real numbers change by ten percent, like hardware parameters: their steps are meant for editing.
         (ValueType::Number { bounds, .. }, Setting::Number(now)) if !bounds.whole && *now > 0.0 => {
             let moved = now * (1.0 + SHARE * f64::from(by));
             Setting::Number(moved.clamp(bounds.min, bounds.max))
@@ -285,7 +285,7 @@ fn step(knob: Knob, from: &Setting, by: i32, parts: &Parts) -> Option<Setting> {
     (to != *from).then_some(to)
 }
 
-/// A relative change.
+/// Relative change.
 fn change(before: f64, after: f64) -> f64 {
     if before == after {
         0.0
@@ -305,7 +305,7 @@ mod tests {
     use atlas_config::library::Library;
     use atlas_document::Sources;
 
-    /// What moves Hopper's products is power; on Ampere it is the peak, and nothing needs to be said.
+    /// On Hopper, the rate of large GEMMs is limited by power; on Ampere by the peak rate, and there is no note.
     #[test]
     fn where_power_is_the_limit_the_peak_moves_nothing_and_that_is_said() {
         let library = Library::load(&Sources::built_in(), None);
@@ -319,7 +319,7 @@ mod tests {
         }
     }
 
-    /// Neither 7.2 bits per weight nor a KV cache in TF32 exists.
+    /// Weights with 7.2 bits and KV caches in TF32 do not exist.
     #[test]
     fn formats_are_moved_to_the_next_size_that_the_machine_supports() {
         let library = Library::load(&Sources::built_in(), None);
@@ -359,7 +359,7 @@ mod tests {
         let cost = sensitivity(&scenario, &parts, figure::named("cost").unwrap());
         let price = cost.swings.iter().find(|swing| swing.lever == Lever::Hardware(Hardware::Price)).unwrap();
         assert!(cost.better(price.down.as_ref().unwrap()) && !cost.better(price.up.as_ref().unwrap()));
-        // Energy is paid besides, so a tenth of the rental is less than a tenth of the cost.
+        // Energy is billed separately, so the rent is only a part of the cost.
         assert!(price.reach > 0.05 && price.reach < SHARE);
         let speed = sensitivity(&scenario, &parts, figure::named("throughput").unwrap());
         assert!(speed.idle.contains(&Lever::Hardware(Hardware::Price)));

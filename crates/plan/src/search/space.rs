@@ -1,4 +1,4 @@
-//! The space that a search looks through: an axis for each knob, and on it the values it may take.
+//! Search space: one axis per knob, with the values that the knob may take.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::scenario::Scenario;
 use atlas_config::Mode;
 use atlas_core::sort;
 
-/// Maximum values on one axis.
+/// Maximum number of values on one axis.
 pub const MOST_VALUES: usize = 1_000_000;
 
 /// A knob and the values it may take, in order.
@@ -16,58 +16,60 @@ pub const MOST_VALUES: usize = 1_000_000;
 pub struct Axis {
     /// The knob.
     pub knob: Knob,
-    /// Its values; never empty, none twice.
+    /// Values, never empty and without duplicates.
     pub values: Vec<Setting>,
 }
 
-/// Why axes are invalid.
+/// Error of parsing axes or building a space.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpaceError {
-    /// A knob or one of its values was refused.
+    /// A knob is unknown or does not accept one of the values.
     #[error(transparent)]
     Knob(#[from] KnobError),
-    /// The text is no axis.
+    /// The text is not an axis.
     #[error("found \"{0}\", expected knob=VALUES, where VALUES are 1,2,4 or 1..16 or 0..1:0.25 or divisors(64) or all")]
     Form(String),
-    /// A range that holds nothing.
+    /// The range is empty.
     #[error("{knob}: the range \"{found}\" is empty: {why}")]
     Range {
-        /// The knob.
+        /// Name of the knob.
         knob: &'static str,
-        /// The range as written.
+        /// The given range.
         found: String,
-        /// What is wrong with it.
+        /// Reason.
         why: &'static str,
     },
-    /// An axis with more values than can be kept.
+    /// The axis has more than [`MOST_VALUES`] values.
     #[error("{knob}: more than {MOST_VALUES} values")]
     TooMany {
-        /// The knob.
+        /// Name of the knob.
         knob: &'static str,
     },
-    /// Two axes of one knob.
+    /// Two axes have the same knob.
     #[error("{0}: specified twice; list all values in one axis")]
     Twice(&'static str),
 }
 
 impl Axis {
-    /// An axis of numbers.
+    /// Creates an axis of numbers.
     #[must_use]
     pub fn of(knob: Knob, values: impl IntoIterator<Item = f64>) -> Axis {
         Axis { knob, values: values.into_iter().map(Setting::Number).collect() }
     }
 
-    /// Whether it gives the knob any value that it does not have in the scenario.
+    /// Whether the axis has a value other than that of the knob in `scenario`, and the knob can have an effect there.
     #[must_use]
     pub fn turns(&self, scenario: &Scenario) -> bool {
         scenario.offers(self.knob) && self.values.iter().any(|value| *value != scenario.get(self.knob))
     }
 
-    /// Reads `tp=1,2,4,8`, `micro=1..16` (doubling where the knob steps so), `pue=1..1.5:0.1`, `pp=divisors(layers)`,
-    /// `virt=all`. `scenario` says how many heads, layers, experts and accelerators there are.
+    /// Parses `tp=1,2,4,8`, `micro=1..16` (doubling if that is the step of the knob), `pue=1..1.5:0.1`,
+    /// `pp=divisors(layers)`, `virt=all`. The numbers of heads, layers, experts and accelerators are those of
+    /// `scenario`.
     ///
     /// # Errors
-    /// An unknown knob, a value that the knob does not take, a range that holds nothing.
+    ///
+    /// If the knob is unknown or does not accept a value, or a range is empty.
     pub fn parse(text: &str, scenario: &Scenario, fabrics: &[(Arc<str>, f64)]) -> Result<Axis, SpaceError> {
         let (name, list) = text.split_once('=').ok_or_else(|| SpaceError::Form(text.to_owned()))?;
         let knob = Knob::named(name)?;
@@ -122,7 +124,7 @@ impl Axis {
             (None, Step::Double) => Box::new(|_, now| if now < 1.0 { 1.0 } else { now * 2.0 }),
         };
         let mut value = from;
-        // A millionth of slack, so that 0.1 steps reach an end that binary fractions cannot write.
+        // Relative tolerance, so that steps of 0.1 reach an end that has no exact binary representation.
         let end = to + 1e-9 * to.abs();
         for i in 1..=MOST_VALUES + 1 {
             if value > end {
@@ -151,10 +153,10 @@ impl Axis {
         Ok(())
     }
 
-    /// Replaces earlier values.
+    /// Removes duplicate values; keeps the first occurrence of each.
     fn distinct(&mut self) {
         let rises = |a: &Setting, b: &Setting| matches!((a, b), (Setting::Number(a), Setting::Number(b)) if a < b);
-        // Ranges may be long, so duplicates are removed.
+        // Strictly ascending values, such as those of long ranges, contain no duplicates.
         if !self.values.is_sorted_by(rises) {
             let mut seen = BTreeSet::new();
             self.values.retain(|value| seen.insert(value.to_string()));
@@ -162,7 +164,7 @@ impl Axis {
     }
 }
 
-/// All values of a knob that has few.
+/// All values of a knob, unless it takes numbers, software or seeds.
 fn all(knob: Knob, fabrics: &[(Arc<str>, f64)]) -> Option<Vec<Setting>> {
     match knob.spec().kind {
         ValueType::Toggle => Some(vec![Setting::Toggle(false), Setting::Toggle(true)]),
@@ -172,7 +174,7 @@ fn all(knob: Knob, fabrics: &[(Arc<str>, f64)]) -> Option<Vec<Setting>> {
     }
 }
 
-/// What `divisors(…)` divides: a number, or what the scenario has that many of.
+/// Argument of `divisors(…)`: a number, or the name of a count in the scenario.
 fn count(text: &str, knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)]) -> Result<f64, SpaceError> {
     let model = scenario.model.unwrap_or_default();
     let value = match text.trim() {
@@ -193,8 +195,8 @@ fn count(text: &str, knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)
     Err(SpaceError::Range { knob: knob.name(), found, why: "it contains no valid whole number" })
 }
 
-/// Numbers of pipeline stages that a model of this many layers can have on this many devices: those that leave no device
-/// idle, and those that divide the layers. In training both end stages may be without layers.
+/// Numbers of pipeline stages for a model with `layers` layers on `devices` devices: the divisors of both. In training,
+/// the first and last stage may have no layers.
 #[must_use]
 pub fn stages(layers: f64, devices: f64, mode: Mode) -> Vec<f64> {
     let most = if layers < 1.0 {
@@ -211,7 +213,7 @@ pub fn stages(layers: f64, devices: f64, mode: Mode) -> Vec<f64> {
     all
 }
 
-/// The divisors of a whole number, ascending.
+/// Divisors of a whole number, ascending.
 pub fn divisors(of: f64) -> impl Iterator<Item = f64> {
     let mut low = Vec::new();
     let mut high = Vec::new();
@@ -228,22 +230,23 @@ pub fn divisors(of: f64) -> impl Iterator<Item = f64> {
     low.into_iter().chain(high.into_iter().rev())
 }
 
-/// Without the dust of binary fractions.
+/// Removes binary rounding errors.
 fn round(value: f64) -> f64 {
     (value * 1e9).round() / 1e9
 }
 
-/// Axes, and the points that they span: the last axis varies fastest.
+/// Axes, and the points that they span. The last axis varies fastest.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Space {
     axes: Vec<Axis>,
 }
 
 impl Space {
-    /// The space of these axes.
+    /// Creates a space.
     ///
     /// # Errors
-    /// Two axes of one knob.
+    ///
+    /// If two axes have the same knob.
     pub fn of(axes: Vec<Axis>) -> Result<Space, SpaceError> {
         for (i, axis) in axes.iter().enumerate() {
             if axes.iter().take(i).any(|before| before.knob == axis.knob) {
@@ -259,25 +262,25 @@ impl Space {
         &self.axes
     }
 
-    /// Whether it has an axis of this knob.
+    /// Whether there is an axis for the knob.
     #[must_use]
     pub fn turns(&self, knob: Knob) -> bool {
         self.axes.iter().any(|axis| axis.knob == knob)
     }
 
-    /// How many points it has; 1 without axes.
+    /// Number of points; 1 without axes.
     #[must_use]
     pub fn size(&self) -> u128 {
         self.axes.iter().fold(1, |size: u128, axis| size.saturating_mul(axis.values.len() as u128))
     }
 
-    /// Points that agree on all axes before `depth`.
+    /// Number of points that share the values of all axes before `depth`.
     #[must_use]
     pub(super) fn size_below(&self, depth: usize) -> u128 {
         self.axes.iter().skip(depth).fold(1, |size: u128, axis| size.saturating_mul(axis.values.len() as u128))
     }
 
-    /// The knobs and values of a point.
+    /// Knobs and values of a point.
     pub fn settings(&self, point: u128) -> impl Iterator<Item = (Knob, &Setting)> {
         self.axes.iter().enumerate().filter_map(move |(i, axis)| {
             let digit = point / self.size_below(i + 1) % (axis.values.len() as u128).max(1);

@@ -1,7 +1,8 @@
-//! Every point of a space for every target and workload, in order, on all cores, in constant memory.
+//! Estimates every point of a space for every target and workload, in order, on all cores, in constant memory.
 //!
-//! Points are numbered: contenders one after another, within one the space's own order. Workers answer blocks of
-//! points in turn, and blocks arrive in order, so that a sweep can stop after any block and continue from its number.
+//! Points are numbered: contender by contender, and in the order of the space within one. Workers take turns in
+//! estimating blocks of points, and blocks are delivered in order, so a sweep can stop after any block and be resumed
+//! from its number.
 
 use std::io;
 use std::sync::mpsc::sync_channel;
@@ -15,66 +16,67 @@ use crate::estimate::{Estimate, Metric};
 use crate::knob::Knob;
 use crate::scenario::{Parts, Scenario};
 
-/// Points answered at once: some milliseconds' work, so that stopping and progress are prompt.
+/// Points per block: a few milliseconds of work, so that cancellation and progress are prompt.
 pub const BLOCK: u64 = 4096;
-/// As many where points are simulated, which takes up to seconds each.
+/// Points per block if they are simulated, which takes up to seconds per point.
 const SIMULATED_BLOCK: u64 = 16;
-/// Blocks that may wait for each worker's turn.
+/// Blocks that a worker may compute ahead.
 const AHEAD: usize = 4;
 
-/// What is swept.
+/// Definition of a sweep.
 #[derive(Debug, Clone)]
 pub struct Sweep {
-    /// Targets and workloads with their scenarios before any axis is changed.
+    /// Targets and workloads, with their scenarios before any axis is applied.
     pub contenders: Vec<(Parts, Scenario)>,
     /// The axes.
     pub space: Space,
-    /// What must hold for a point to be described.
+    /// Constraints that a point must meet to be reported.
     pub conditions: Vec<Condition>,
 }
 
-/// One answered point, borrowed by the caller that reports it.
+/// An estimated point, passed to the caller that reports it.
 #[derive(Debug)]
 pub struct Row<'r> {
-    /// Index of its contender.
+    /// Index of the contender.
     pub contender: usize,
-    /// Index of its value on each axis.
+    /// Index of the value on each axis.
     pub digits: &'r [usize],
-    /// The scenario.
+    /// Scenario of the point.
     pub scenario: &'r Scenario,
-    /// Its estimate.
+    /// Estimate of the point.
     pub estimate: &'r Estimate,
 }
 
-/// What a block of points came to.
+/// Results of a block of points.
 #[derive(Debug)]
 pub struct Block<T> {
-    /// The number of the point behind its last one: where to continue.
+    /// Number of the point after the last one of the block: where to resume.
     pub next: u64,
-    /// What was reported about its points.
+    /// Result of the caller's `fill` for the points of the block.
     pub described: T,
 }
 
 impl Sweep {
-    /// Points of all contenders; `None` if there are more than can be numbered.
+    /// Number of points of all contenders; `None` if it exceeds `u64`.
     #[must_use]
     pub fn size(&self) -> Option<u64> {
         u64::try_from(self.space.size().checked_mul(self.contenders.len() as u128)?).ok()
     }
 
-    /// Points of a block.
+    /// Points per block.
     fn block(&self) -> u64 {
         let simulates = |(_, scenario): &(Parts, Scenario)| scenario.engine.simulates();
         let turns_engine = self.space.axes().iter().any(|axis| axis.knob == Knob::Engine);
         if turns_engine || self.contenders.iter().any(simulates) { SIMULATED_BLOCK } else { BLOCK }
     }
 
-    /// Answers the points of a range. `fill` adds a point to a block; `take` gets the blocks in order, and ends the sweep
-    /// by an error. Returns the number of the first point that was not taken: the end of the range, unless `gauge` was
-    /// cancelled.
+    /// Estimates the points of a range. `fill` adds a point to a block; `take` receives the blocks in order, and ends
+    /// the sweep if it returns an error. Returns the number of the first point that was not taken, which is the end of
+    /// the range unless `gauge` was canceled.
     ///
     /// # Errors
-    /// What `take` returns; a worker that died.
+    ///
+    /// Errors of `take`, or if a worker panicked.
     pub fn run<T: Default + Send>(
         &self,
         points: std::ops::Range<u64>,
@@ -100,7 +102,7 @@ impl Sweep {
                         let next = size.min(first.saturating_add(size_of_block));
                         let mut described = T::default();
                         let whole = walker.block(first, next, gauge, |row| fill(&mut described, row));
-                        // A part of a block is no block. The receiver is gone if the sweep ended early.
+                        // Incomplete blocks are discarded. The receiver is gone if the sweep ended early.
                         if !whole || sender.send(Block { next, described }).is_err() {
                             return;
                         }
@@ -109,7 +111,7 @@ impl Sweep {
                 });
             }
             let mut taken = from;
-            // The first worker that has no block in its turn had none left, or was asked to stop.
+            // The first worker without a block in its turn has finished or was canceled.
             for receiver in blocks.iter().cycle() {
                 let Ok(block) = receiver.recv() else { break };
                 gauge.advance(block.next - taken);
@@ -124,13 +126,13 @@ impl Sweep {
     }
 }
 
-/// The state of a worker: the scenario whose knobs it sets, and the position on each axis.
+/// State of a worker: the scenario whose knobs it sets, and the index on each axis.
 struct Walker<'s> {
     sweep: &'s Sweep,
     contender: usize,
     scenario: Option<Scenario>,
     digits: Vec<usize>,
-    /// Axes whose value the contender refuses, such as a fabric its profile is not calibrated for.
+    /// Axes with a value that is invalid for the contender, such as a fabric that its profile is not calibrated for.
     refused: Vec<bool>,
     memo: Memo,
     estimate: Estimate,
@@ -150,7 +152,7 @@ impl<'s> Walker<'s> {
         }
     }
 
-    /// Answers the points of a block, and says whether all: simulations end where the gauge is cancelled.
+    /// Estimates the points of a block. Returns whether it is complete: simulations end if the gauge is canceled.
     fn block(&mut self, first: u64, next: u64, gauge: &Gauge, mut fill: impl FnMut(&Row<'_>)) -> bool {
         self.seek(first);
         for point in first..next {
@@ -160,7 +162,7 @@ impl<'s> Walker<'s> {
             let (Some(scenario), Some((parts, _))) = (&self.scenario, self.sweep.contenders.get(self.contender)) else {
                 return true;
             };
-            // A changed engine or fabric may lack what the files do not say: there is no such point.
+            // With a changed engine or fabric, inputs may be missing in the files: skip the point.
             if self.refused.contains(&true) || scenario.check(parts).is_err() {
                 continue;
             }
@@ -177,7 +179,7 @@ impl<'s> Walker<'s> {
         true
     }
 
-    /// Goes to a point of any number.
+    /// Moves to the point with number `point`.
     fn seek(&mut self, point: u64) {
         let size = u64::try_from(self.sweep.space.size()).unwrap_or(u64::MAX).max(1);
         self.enter(usize::try_from(point / size).unwrap_or(usize::MAX));
@@ -192,7 +194,7 @@ impl<'s> Walker<'s> {
         }
     }
 
-    /// Takes up a contender's scenario.
+    /// Switches to the scenario of a contender.
     fn enter(&mut self, contender: usize) {
         if self.contender != contender {
             self.contender = contender;
@@ -200,7 +202,7 @@ impl<'s> Walker<'s> {
         }
     }
 
-    /// Goes to the next point and sets only the knobs that change.
+    /// Moves to the next point and sets only the knobs that change.
     fn advance(&mut self) {
         for axis in (0..self.digits.len()).rev() {
             let values = self.sweep.space.axes().get(axis).map_or(1, |axis| axis.values.len());
@@ -215,7 +217,7 @@ impl<'s> Walker<'s> {
                 return;
             }
         }
-        // Every axis came round: the next contender begins.
+        // All axes wrapped around: continue with the next contender.
         self.enter(self.contender.saturating_add(1));
         for axis in 0..self.digits.len() {
             self.turn(axis);
@@ -236,30 +238,31 @@ impl<'s> Walker<'s> {
     }
 }
 
-/// A curve or a heat map of one contender: a figure at every point of the axes.
+/// Data of a curve or heat map of one contender: a metric at every point of the axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
-    /// A cell for each point, in order; the last axis varies fastest.
+    /// One cell per point, in order; the last axis varies fastest.
     pub cells: Vec<Cell>,
-    /// The point of the contender's scenario, if its values are on the axes.
+    /// Index of the point of the contender's own scenario, if its values are on the axes.
     pub here: Option<usize>,
 }
 
 /// A point of a [`Grid`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cell {
-    /// The figure; NaN where the point has no such figure.
+    /// Value of the metric; NaN if the point has none.
     pub value: f64,
-    /// Whether it can run and meets the conditions.
+    /// Whether the scenario can run and meets the constraints.
     pub feasible: bool,
 }
 
 impl Sweep {
-    /// A figure at every point, a grid for each contender: at once for some thousand points. Points that miss a condition
-    /// are described as such. Where `gauge` was cancelled the rest of the cells are empty.
+    /// Computes a metric at every point, as one grid per contender. Points that violate a constraint are included and
+    /// marked as infeasible. If `gauge` is canceled, the remaining cells are empty.
     ///
     /// # Errors
-    /// More points than can be numbered; a worker that died.
+    ///
+    /// If there are too many points, or a worker panicked.
     pub fn grids(&self, metric: &'static Metric, gauge: &Gauge) -> io::Result<Vec<Grid>> {
         let size = usize::try_from(self.space.size()).map_err(io::Error::other)?;
         let empty = Cell { value: f64::NAN, feasible: false };
@@ -284,7 +287,7 @@ impl Sweep {
         Ok(grids)
     }
 
-    /// The point of a scenario.
+    /// Index of the point of a scenario, if its values are on the axes.
     fn place(&self, scenario: &Scenario) -> Option<usize> {
         self.space.axes().iter().try_fold(0, |at, axis| {
             let now = scenario.get(axis.knob);
@@ -359,7 +362,7 @@ mod tests {
             Axis::of(Knob::Microbatch, [1.0, 2.0, 3.0]),
             Axis::of(Knob::Global, (1..=40).map(f64::from)),
         ];
-        // Each of them varies fastest once.
+        // Each axis is the fastest-varying one once.
         for first in 0..axes.len() {
             let mut axes = axes.to_vec();
             axes.rotate_left(first);
@@ -407,7 +410,7 @@ mod tests {
                 Ok(())
             },
         );
-        // What was on its way is still taken; nothing is lost between it and the number.
+        // Blocks in flight are still taken; there is no gap before the returned number.
         assert_eq!(next.unwrap(), rows);
     }
 

@@ -1,6 +1,6 @@
-//! What holds a run back, judged by the predecessor simulator's thresholds over what the events measured: computing above
-//! 80 % of the time, memory above 70 %, the network above 30 %. The predecessor simulator judged formulas that its events
-//! could not change; here every share is an integral over simulated time, and kinds that it had not are added.
+//! Bottlenecks of a run, judged by the thresholds of the predecessor simulator: computing above 80 % of the time,
+//! memory above 70 %, the network above 30 %. The predecessor judged formulas that its events did not affect; here
+//! every share is an integral over simulated time. Further kinds of bottlenecks are added.
 
 use atlas_core::sort;
 use serde::Serialize;
@@ -9,33 +9,33 @@ use serde_json::{Map, Value, json};
 use super::Measured;
 use super::{serving, training};
 
-/// Share of time in which devices compute from which on they are the bottleneck (predecessor document).
+/// Share of the time that devices compute above which compute is a bottleneck (predecessor document).
 pub const COMPUTE: f64 = 0.8;
-/// Share of memory in use (predecessor document).
+/// Share of memory in use above which memory is a bottleneck (predecessor document).
 pub const MEMORY: f64 = 0.7;
-/// Share of time spent waiting for the network (predecessor document).
+/// Share of the time spent waiting for the network above which it is a bottleneck (predecessor document).
 pub const NETWORK: f64 = 0.3;
-/// Share of that time from which on nothing else matters as much (predecessor document).
+/// Share of the time spent waiting for the network above which it is the dominant bottleneck (predecessor document).
 pub const NETWORK_GRAVE: f64 = 0.5;
-/// Share of time lost to anything the predecessor simulator had no name for. A tenth of a cluster is what its operators begin
-/// to look for (goodput targets of 90 %: arXiv 2407.21783, section 3.3.4).
+/// Share of the time lost to causes that the predecessor simulator did not have. Operators typically investigate losses
+/// of a tenth of a cluster (goodput targets of 90 %: arXiv 2407.21783, section 3.3.4).
 pub const OTHER: f64 = 0.1;
 
-/// One possible bottleneck.
+/// Possible bottleneck.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bottleneck {
-    /// `compute`, `memory`, `network` and others.
+    /// Kind: `compute`, `memory`, `network` and others.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// How grave it is: the measured share, 0 to 1.
+    /// Severity: the measured share, 0 to 1.
     pub severity: f64,
-    /// The share from which on it is one.
+    /// Share above which it is a bottleneck.
     pub threshold: f64,
-    /// Whether it is one.
+    /// Whether the severity exceeds the threshold.
     pub limiting: bool,
-    /// What to do about it; empty without a bottleneck.
+    /// Recommendations; empty if it is not a bottleneck.
     pub recommendations: Vec<&'static str>,
-    /// The shares behind it.
+    /// Measured shares behind the severity.
     pub metrics: Map<String, Value>,
 }
 
@@ -61,7 +61,7 @@ fn judged(
     }
 }
 
-/// All possible bottlenecks of a run, those that are first, the gravest of them foremost.
+/// All possible bottlenecks of a run: first those that exceed their thresholds, each group by severity, highest first.
 #[must_use]
 pub fn of(measured: &Measured) -> Vec<Bottleneck> {
     let mut all = match measured {
@@ -175,7 +175,7 @@ fn of_serving(m: &serving::Measured) -> Vec<Bottleneck> {
         ),
         judged(
             "memory",
-            // What weights leave is there to be filled: the cache's own fill is what runs out.
+            // Judge the KV cache by its own capacity, not by device memory: it is meant to fill what the weights leave.
             if o.preemptions > 0 { o.most_kv } else { o.kv },
             MEMORY,
             &[

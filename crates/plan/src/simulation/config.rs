@@ -1,4 +1,5 @@
-//! Configuration files: the predecessor simulator's unchanged, ours alongside it, each with options under `simulate:`.
+//! Configuration files of simulations: those of the predecessor simulator, unchanged, and ours. Both accept options
+//! under `simulate:`.
 //!
 //! ```yaml
 //! target: h100-sxm-64            # or the predecessor simulator's hardware, model, training and network
@@ -19,41 +20,41 @@ use atlas_config::library::Library;
 use atlas_document::decode::Fields;
 use atlas_document::{Diagnostic, Diagnostics, Node, Severity, parse};
 
-/// What is simulated.
+/// What to simulate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Subject {
-    /// The predecessor simulator's description.
+    /// Configuration of the predecessor simulator.
     Predecessor(Box<Predecessor>),
-    /// A target and a workload of the files in effect.
+    /// Target and workload of the files in effect.
     Scenario(Pair),
     /// Several jobs on one cluster.
     Jobs(Box<jobs::Config>),
 }
 
-/// A target and a workload by name.
+/// Names of a target and a workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pair {
-    /// The target.
+    /// Name of the target.
     pub target: String,
-    /// The workload.
+    /// Name of the workload.
     pub workload: String,
-    /// Knobs changed, `knob=value`.
+    /// Changed knobs, `knob=value`.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_mapping")]
     pub set: Vec<String>,
 }
 
-/// A configuration.
+/// Configuration of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// What is simulated.
+    /// What to simulate.
     pub subject: Subject,
-    /// How.
+    /// Simulation options.
     pub options: Options,
 }
 
 impl Config {
-    /// Reads a configuration; every complaint goes to `diagnostics`, and `None` means that one is an error. Names are those
-    /// of the files in effect.
+    /// Reads a configuration. Problems are added to `diagnostics`; returns `None` if one of them is an error. Names
+    /// refer to the files in effect.
     #[must_use]
     pub fn read(file: &Arc<str>, text: &str, library: &Library, diagnostics: &mut Diagnostics) -> Option<Config> {
         let before = diagnostics.errors();
@@ -82,10 +83,11 @@ impl Config {
         (diagnostics.errors() == before).then_some(Config { subject, options })
     }
 
-    /// The configuration as a file that says the same.
+    /// Serializes the configuration as an equivalent file.
     ///
     /// # Errors
-    /// None that a configuration can cause.
+    ///
+    /// Errors of the YAML serializer, which no configuration causes.
     pub fn yaml(&self) -> Result<String, serde_yaml::Error> {
         let mut text = match &self.subject {
             Subject::Predecessor(predecessor) => serde_yaml::to_string(predecessor)?,

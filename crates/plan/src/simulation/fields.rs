@@ -1,14 +1,15 @@
-//! Fields that configurations of one run and of several jobs share: names of files in effect, and changed knobs.
+//! Fields that the configurations of single runs and of several jobs share: names of targets and workloads, and changed
+//! knobs.
 
 use atlas_document::decode::Fields;
 use atlas_document::{Diagnostic, Node};
 
-/// `knob=value` as `knob: value`.
+/// Serializes a list of `knob=value` as a mapping.
 pub(super) fn as_mapping<S: serde::Serializer>(set: &[String], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(set.iter().filter_map(|text| text.split_once('=')))
 }
 
-/// Reports an unknown name with its position.
+/// Reports an unknown name as an error of field `key`.
 pub(super) fn named(
     fields: &mut Fields<'_>,
     key: &'static str,
@@ -20,7 +21,7 @@ pub(super) fn named(
     }
 }
 
-/// Knobs as a mapping, or as a list of `knob=value`.
+/// Reads changed knobs, given as a mapping or a list of `knob=value`.
 pub(super) fn settings(fields: &mut Fields<'_>) -> Vec<String> {
     let Some(node) = fields.node("set") else { return Vec::new() };
     match node.entries() {
@@ -29,7 +30,7 @@ pub(super) fn settings(fields: &mut Fields<'_>) -> Vec<String> {
     }
 }
 
-/// A scalar as a user would type it.
+/// Formats a scalar as a user would type it.
 pub(super) fn plain(node: &Node) -> String {
     node.text().map_or_else(|| node.describe(), str::to_owned)
 }

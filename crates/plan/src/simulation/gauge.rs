@@ -1,4 +1,4 @@
-//! How far several runs are, and the wish to end them all.
+//! Progress and cancellation of several runs.
 
 use atlas_core::cores::on_all_cores;
 use std::sync::Mutex;
@@ -6,25 +6,25 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use atlas_sim::kernel::Progress;
 
-/// Shared by the runs and by the callers that watch or cancel them.
+/// Progress of several runs; shared between the runs and callers that monitor or cancel them.
 #[derive(Debug, Default)]
 pub struct Gauge {
     cancelled: AtomicBool,
-    /// Runs announced and runs ended.
+    /// Number of announced runs, and number of completed runs.
     total: AtomicU32,
     done: AtomicU32,
-    /// The runs under way.
+    /// Progress of the active runs.
     running: Mutex<Vec<std::sync::Arc<Progress>>>,
 }
 
 impl Gauge {
-    /// For this many runs in all.
+    /// Creates a gauge for `total` runs.
     #[must_use]
     pub fn of(total: u32) -> Gauge {
         Gauge { total: AtomicU32::new(total), ..Gauge::default() }
     }
 
-    /// Share of all runs that is done.
+    /// Completed share of all runs.
     #[must_use]
     pub fn share(&self) -> f64 {
         let total = f64::from(self.total.load(Relaxed).max(1));
@@ -32,7 +32,7 @@ impl Gauge {
         ((f64::from(self.done.load(Relaxed)) + under_way) / total).min(1.0)
     }
 
-    /// Ends all runs at their next look.
+    /// Cancels all runs. They stop when they next check their progress.
     pub fn cancel(&self) {
         self.cancelled.store(true, Relaxed);
         if let Ok(running) = self.running.lock() {
@@ -40,19 +40,19 @@ impl Gauge {
         }
     }
 
-    /// Whether the runs are to end.
+    /// Whether the runs were canceled.
     #[must_use]
     pub fn cancelled(&self) -> bool {
         self.cancelled.load(Relaxed)
     }
 
-    /// Does one piece of work under a progress of its own.
+    /// Performs one run with its own progress.
     pub fn run<T>(&self, work: impl FnOnce(&Progress) -> T) -> T {
         let progress = std::sync::Arc::new(Progress::new());
         if let Ok(mut running) = self.running.lock() {
             running.push(std::sync::Arc::clone(&progress));
         }
-        // Asked to end before it was listed.
+        // Canceled before the progress was in the list.
         if self.cancelled() {
             progress.cancel();
         }
@@ -64,8 +64,8 @@ impl Gauge {
         answer
     }
 
-    /// Does `count` pieces of work, as many at a time as there are cores, and answers in their order. After the wish to end
-    /// no further one is begun, but the first is always there.
+    /// Performs `count` runs, as many at a time as there are cores, and returns their results in order. After
+    /// cancellation no further run is started, but the first one always is.
     pub fn each<T: Send>(&self, count: u32, work: impl Fn(u32, &Progress) -> T + Sync) -> Vec<T> {
         let numbers: Vec<u32> = (0..count).collect();
         let stopped = |at| at > 0 && self.cancelled();

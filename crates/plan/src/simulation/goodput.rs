@@ -1,4 +1,4 @@
-//! Weeks of training with failures: what is left for work, and how far apart checkpoints should be.
+//! Failures and checkpoints in weeks of training: goodput, and the best interval between checkpoints.
 
 use atlas_core::units;
 
@@ -10,57 +10,58 @@ use atlas_sim::kernel::{Distribution, Interval};
 use atlas_sim::training::faults;
 use atlas_sim::training::faults::{Choice, Input};
 
-/// Mean time between failures of one accelerator by default, hours: 419 unexpected interruptions of 16,384 H100
-/// in 54 days (Llama 3, arXiv 2407.21783, section 3.3.4), hosts and network counted in.
+/// Default mean time between failures of one accelerator, hours: 419 unexpected interruptions of 16,384 H100 in 54 days
+/// (Llama 3, arXiv 2407.21783, section 3.3.4), including hosts and network.
 pub const MTBF_HOURS: f64 = 16_384.0 * 54.0 * 24.0 / 419.0;
-/// Seconds from a failure until it is noticed, and from there until work continues, by default: together the ten
-/// minutes within which MegaScale finds and replaces what failed (arXiv 2402.15627, section 6.3).
+/// Default seconds from a failure to its detection, and from there until work resumes: together the ten minutes in
+/// which MegaScale finds and replaces a failed machine (arXiv 2402.15627, section 6.3).
 const DETECTION: f64 = 120.0;
 const RESTART: f64 = 480.0;
-/// Storage bandwidth of one node by default, bytes/s: the 2 TB/s that Llama 3's 2,048 nodes sustain (arXiv
-/// 2407.21783, section 3.3.1).
+/// Default storage bandwidth per node, bytes/s: the 2 TB/s that Llama 3's 2,048 nodes sustain (arXiv 2407.21783,
+/// section 3.3.1).
 const STORAGE: f64 = 1e9;
-/// Default hours until a failed node is available again: an assumption, a working day and a night.
+/// Default hours until a failed node is available again; an assumption (a working day and a night).
 const REPAIR_HOURS: f64 = 24.0;
-/// Days of the run by default.
+/// Default length of the run, days.
 const DAYS: f64 = 30.0;
-/// Replications by default.
+/// Default number of replications.
 const REPLICATIONS: u32 = 20;
 
-/// The answer.
+/// Result of the study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
-    /// The input, at the interval in effect.
+    /// Input, with the checkpoint interval in effect.
     pub input: Input,
     /// Mean time between failures of one accelerator, seconds.
     pub mtbf: f64,
-    /// Bytes of a checkpoint.
+    /// Size of a checkpoint, bytes.
     pub checkpoint_bytes: f64,
-    /// Tokens per second while nothing fails.
+    /// Tokens per second without failures.
     pub tokens_per_sec: f64,
-    /// Goodput at intervals around Young's.
+    /// Goodput for intervals around Young's.
     pub choices: Vec<Choice>,
-    /// The best of them.
+    /// Best of `choices`.
     pub best: Option<Choice>,
-    /// At the interval in effect: goodput and the shares of the time lost to rework, checkpoints, restarts and missing nodes.
+    /// Goodput and the shares of the time lost to rework, checkpoints, restarts and missing nodes, at the interval in
+    /// effect.
     pub shares: [Interval; 5],
-    /// And failures.
+    /// Number of failures at the interval in effect.
     pub failures: Interval,
-    /// Replications behind every interval.
+    /// Replications per interval.
     pub replications: u32,
-    /// What was assumed where nothing was said.
+    /// Notes on assumed values.
     pub notes: Vec<String>,
 }
 
 /// Names of [`Study::shares`].
 pub const SHARES: [&str; 5] = ["goodput", "lost work", "checkpoints", "restarts", "waiting for nodes"];
 
-/// Events that a study may take: about a minute of computing.
+/// Maximum number of events of a study: about a minute of computing.
 const MOST_EVENTS: f64 = 1e9;
-/// Courses of a study under each seed: one at the interval in effect, and those of [`faults::best_interval`].
+/// Simulated runs per seed: one at the interval in effect, and those of [`faults::best_interval`].
 const COURSES: f64 = 18.0;
 
-/// Refuses a study that would take too many events.
+/// Returns an error if a study would take too many events.
 fn affordable(input: &Input, replications: u32) -> Result<(), Problems> {
     let events = input.expected_events() * COURSES * f64::from(replications);
     if events <= MOST_EVENTS {
@@ -74,10 +75,11 @@ fn affordable(input: &Input, replications: u32) -> Result<(), Problems> {
     )]))
 }
 
-/// Studies a job that runs at this many tokens per second.
+/// Studies the goodput of a job that processes `tokens_per_sec` without failures.
 ///
 /// # Errors
-/// All that makes no sense.
+///
+/// All invalid or contradictory options.
 pub fn study(work: &Work, tokens_per_sec: f64, options: &Options, gauge: &Gauge) -> Result<Study, Problems> {
     let mut notes = Vec::new();
     let mut assumed = |name: &str, value: String| notes.push(format!("assumed: {name} {value}"));
@@ -110,7 +112,7 @@ pub fn study(work: &Work, tokens_per_sec: f64, options: &Options, gauge: &Gauge)
     let mut input = Input {
         work: options.work.map_or(DAYS * 86_400.0, |span| span.0),
         nodes,
-        // A failure of any accelerator stops its node.
+        // A failure of any accelerator stops its whole node.
         node_mtbf: mtbf / f64::from(work.hosts.per_host.min(work.hosts.devices).max(1)),
         interval: 1.0,
         checkpoint,
@@ -126,7 +128,7 @@ pub fn study(work: &Work, tokens_per_sec: f64, options: &Options, gauge: &Gauge)
     if options.repair.is_none() {
         assumed("--repair", format!("{REPAIR_HOURS}h"));
     }
-    // Checkpoints that cost nothing may come every second.
+    // Lower bound for checkpoints that take no time.
     input.interval = options.checkpoint_interval.map_or_else(|| input.young().max(1.0), |span| span.0);
     let problems = input.problems();
     if !problems.is_empty() {

@@ -7,11 +7,10 @@
 //!   - { name: pretrain, workload: llama3.1-70b-train, nodes: 8, steps: 5000, limit: 2d }
 //!   - { name: probe, submitted: 10m, accelerators: 16, seconds: 1h, communication: 0.3 }
 //! ```
-//!
-//! A job of a workload lasts as long as its steps, of which a few are simulated; another as long as it says. A job has
-//! all its accelerators at once, and under `gang`, where jobs take turns of `slice`, not all the time. Where the fabric
-//! between leaves is oversubscribed, jobs whose gradients cross the same uplinks hold each other up; `placement` says
-//! whether jobs are packed under few leaves or spread over them.
+//! A job with a workload takes as long as its steps, a few of which are simulated; other jobs state their duration. A
+//! job occupies all its accelerators at once; under `gang`, where jobs take turns of `slice`, not all of the time. If
+//! the fabric between leaves is oversubscribed, jobs whose gradients cross the same uplinks slow each other down.
+//! `placement` selects whether jobs are packed under few leaves or spread over many.
 
 use serde::Serialize;
 
@@ -25,82 +24,81 @@ use atlas_sim::cluster::{Placement, Scheduler};
 /// Jobs, cluster and scheduler.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Config {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Which job runs next.
+    /// Scheduling policy.
     #[serde(serialize_with = "word")]
     pub scheduler: Scheduler,
-    /// A turn under `gang`.
+    /// Length of a turn under `gang`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<Span>,
-    /// What they run on.
+    /// Cluster that the jobs run on.
     pub cluster: Cluster,
     /// The jobs.
     pub jobs: Vec<Job>,
 }
 
-/// A cluster: a target of the files, or this many accelerators.
+/// Cluster: a target of the files, or a number of accelerators.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cluster {
-    /// The target.
+    /// Name of the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Accelerators; those of the target where unset.
+    /// Number of accelerators; `None`: that of the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accelerators: Option<Count>,
-    /// Accelerators of a node; those of the target's where unset.
+    /// Accelerators per node; `None`: that of the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accelerators_per_node: Option<Count>,
     /// Nodes under one leaf switch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes_per_leaf: Option<Count>,
-    /// Bandwidth of a leaf's nodes over that of its uplinks; the target's where unset, and 1 if that says none.
+    /// Bandwidth of the nodes of a leaf over that of its uplinks; `None`: that of the target, or 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oversubscription: Option<f64>,
-    /// Where jobs are put.
+    /// How jobs are placed.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "place")]
     pub placement: Option<Placement>,
 }
 
-/// Nodes under one leaf by default: those of a scalable unit of NVIDIA's DGX SuperPOD reference architecture for
-/// H100 systems.
+/// Default number of nodes per leaf: a scalable unit of NVIDIA's DGX SuperPOD reference architecture for H100 systems.
 pub const NODES_PER_LEAF: Count = Count::new(32);
 
 /// One job.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Job {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// When it is submitted.
+    /// Time of submission.
     pub submitted: Span,
-    /// The workload that it trains.
+    /// Training workload of the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
-    /// Nodes that it takes.
+    /// Number of nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Count>,
-    /// Accelerators that it takes, instead of nodes.
+    /// Number of accelerators, as an alternative to nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accelerators: Option<Count>,
-    /// Optimizer steps of the workload.
+    /// Number of optimizer steps of the workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<Count>,
-    /// How long it lasts, instead of steps.
+    /// Duration, as an alternative to steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<Span>,
-    /// Share of its own time in which its collectives fill its nodes' network cards, nothing hiding them; that of its
-    /// simulated steps where it has a workload.
+    /// Share of the job's time in which its collectives saturate the NICs of its nodes and are not overlapped.
+    /// Simulated for jobs with a workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub communication: Option<f64>,
-    /// How long its owner says it lasts; it is ended then.
+    /// Time limit stated by the user; the job is ended when it is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Span>,
-    /// Knobs changed.
+    /// Changed knobs.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_mapping")]
     pub set: Vec<String>,
 }
 
-/// Slurm's turn (`SchedulerTimeSlice`), seconds.
+/// Default turn, seconds: Slurm's `SchedulerTimeSlice`.
 const SLICE: f64 = 30.0;
 
 const SCHEDULERS: [(&str, Scheduler); 3] =
@@ -120,7 +118,7 @@ fn word<S: serde::Serializer>(scheduler: &Scheduler, serializer: S) -> Result<S:
 }
 
 impl Config {
-    /// Reads jobs, cluster and scheduler. Complaints go to the fields' diagnostics.
+    /// Reads jobs, cluster and scheduler. Problems are added to the diagnostics of `fields`.
     pub fn decode(fields: &mut Fields<'_>, library: &Library) -> Option<Config> {
         let name = fields.text("name").unwrap_or_else(|| "jobs".to_owned());
         let mut scheduler = fields.choice("scheduler", &SCHEDULERS).unwrap_or(Scheduler::Backfill);

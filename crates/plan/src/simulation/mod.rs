@@ -1,21 +1,21 @@
-//! Studies with the event engine: what is run, how often, and what its events say.
+//! Simulation studies with the event engine.
 //!
-//! A [`Plan`] is a whole question in plain data: a training job or a deployment under load, a seed and a number of
-//! independent runs. [`run`] answers it with figures of every run, their confidence intervals, where the time went as the
-//! events measured it, and what holds the run back.
+//! A [`Plan`] is a complete description in plain data: a training job or a deployment under load, a seed and a number
+//! of independent runs. [`run`] executes it and returns the metrics of every run, their confidence intervals, the
+//! measured time breakdown, and the bottlenecks.
 //!
-//! * [`words`], [`options`] – what users may state, on the command line and in files
-//! * [`predecessor`] – the predecessor simulator's configuration and presets
-//! * [`config`] – configuration files: the predecessor ones, and ours
+//! * [`words`], [`options`] – options on the command line and in files
+//! * [`predecessor`] – configuration and presets of the predecessor simulator
+//! * [`config`] – configuration files: those of the predecessor, and ours
 //! * [`plan`] – from a scenario to a plan
 //! * [`part`] – runs that other machines compute
-//! * [`training`], [`serving`] – one run and what is measured in it
-//! * [`bottleneck`] – what holds a run back, by the predecessor thresholds
+//! * [`training`], [`serving`] – a single run and its measurements
+//! * [`bottleneck`] – bottlenecks, by the predecessor's thresholds
 //! * [`goodput`] – failures and checkpoints over weeks
 //! * [`scale`] – strong and weak scaling
 //! * [`jobs`] – several jobs and a scheduler
-//! * [`replay`] – a recorded step on other hardware
-//! * [`gauge`] – how far all runs are
+//! * [`replay`] – replay of a recorded step on other hardware
+//! * [`gauge`] – progress of all runs
 
 pub mod bottleneck;
 pub mod config;
@@ -41,31 +41,31 @@ pub use options::Options;
 pub use plan::Plan;
 use serde::Serialize;
 
-/// Confidence of all intervals.
+/// Confidence level of all intervals.
 pub const LEVEL: f64 = 0.95;
 
-/// What a figure of a run is.
+/// Description of a metric of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FigureSpec {
-    /// Its name in data.
+    /// Name in data.
     pub name: &'static str,
-    /// Its name for people.
+    /// Label in the user interface.
     pub label: &'static str,
-    /// Its unit.
+    /// Unit.
     pub unit: &'static str,
 }
 
-/// One figure over all runs.
+/// Metric with its values in all runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// What it is.
+    /// Description of the metric.
     pub spec: FigureSpec,
-    /// Its value in every run, in the order of their seeds.
+    /// Values by run, in the order of the seeds.
     pub runs: Vec<f64>,
 }
 
 impl Figure {
-    /// Mean and half width over the runs.
+    /// Mean over the runs and half-width of its confidence interval.
     #[must_use]
     pub fn interval(&self) -> Interval {
         interval(self.runs.iter().copied())
@@ -78,44 +78,44 @@ fn interval(values: impl Iterator<Item = f64>) -> Interval {
     Interval::of(&tally, LEVEL)
 }
 
-/// What one run measured.
+/// Measurements of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Measured {
-    /// Optimizer steps.
+    /// Training: optimizer steps.
     Training(Box<training::Measured>),
-    /// Requests.
+    /// Serving: requests.
     Serving(Box<serving::Measured>),
 }
 
-/// The answer to a plan.
+/// Result of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// Figures over all runs that ended.
+    /// Metrics over all completed runs.
     pub figures: Vec<Figure>,
-    /// The first run in full.
+    /// Measurements of the first run.
     pub first: Measured,
-    /// What holds it back, gravest first.
+    /// Possible bottlenecks of the first run; see [`bottleneck::of`].
     pub bottlenecks: Vec<Bottleneck>,
-    /// Events of all runs.
+    /// Number of events of all runs.
     pub events: u64,
-    /// Whether it was ended before all runs were through.
+    /// Whether the simulation was canceled before all runs were completed.
     pub cancelled: bool,
 }
 
-/// What a run costs.
+/// Cost of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Cost {
-    /// Rental and energy of all accelerators, USD an hour.
+    /// Rent and energy of all accelerators, USD per hour.
     pub usd_per_hour: f64,
-    /// USD for a million tokens; of training they are learned, of serving generated.
+    /// USD per million tokens: trained tokens in training, output tokens in serving.
     pub usd_per_million_tokens: f64,
-    /// USD for an optimizer step.
+    /// USD per optimizer step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usd_per_iteration: Option<f64>,
 }
 
 impl Cost {
-    /// What this many tokens per second cost; `None` if no price is known or nothing is computed.
+    /// Cost at the simulated throughput; `None` if no price is known or the throughput is 0.
     #[must_use]
     pub fn of(plan: &Plan, outcome: &Outcome) -> Option<Cost> {
         let usd_per_hour = plan.usd_per_hour?;
@@ -130,7 +130,7 @@ impl Cost {
     }
 }
 
-/// Why a plan cannot be run: all that makes no sense in it.
+/// Why a plan cannot be run: all invalid values.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct Problems(pub Vec<String>);
@@ -141,20 +141,21 @@ impl<T: std::fmt::Display> From<Vec<T>> for Problems {
     }
 }
 
-/// One run of a plan.
+/// Result of one run of a plan.
 struct Run {
     figures: Vec<(FigureSpec, f64)>,
-    /// Of the first run only: the records of thousands would fill the memory.
+    /// Only for the first run, since the records of thousands of runs would exhaust the memory.
     measured: Option<Measured>,
     events: u64,
     cancelled: bool,
 }
 
-/// Runs a plan under each of its seeds, as many at a time as the machine has cores; the answer does not depend on how many
-/// those are.
+/// Runs a plan with each of its seeds, as many at a time as there are cores. The result does not depend on the number
+/// of cores.
 ///
 /// # Errors
-/// All that makes no sense in the plan.
+///
+/// All invalid values of the plan, or if it was canceled before the first run.
 pub fn run(plan: &Plan, gauge: &Gauge) -> Result<Outcome, Problems> {
     let runs = gauge.each(plan.replications, |number, progress| one(plan, number, progress));
     let mut runs = runs.into_iter().collect::<Result<Vec<Run>, Problems>>()?.into_iter();
@@ -170,7 +171,7 @@ pub fn run(plan: &Plan, gauge: &Gauge) -> Result<Outcome, Problems> {
     for run in runs {
         events += run.events;
         cancelled |= run.cancelled;
-        // A run that was ended early is not part of the sample.
+        // Canceled runs are not part of the sample.
         if !run.cancelled {
             for (figure, (_, value)) in figures.iter_mut().zip(&run.figures) {
                 figure.runs.push(*value);
@@ -189,8 +190,8 @@ fn one(plan: &Plan, number: u32, progress: &Progress) -> Result<Run, Problems> {
     }
 }
 
-/// The difference of a figure between two answers, run by run under the same seeds: what is drawn is the same for both, so
-/// that the interval is that of the difference alone. `None` if the figure or the seeds are not the same.
+/// Difference of a metric between two results (`other` minus `one`), paired by run. Both use the same seeds, so common
+/// random variation cancels out. `None` if the metric is missing or the numbers of runs differ.
 #[must_use]
 pub fn difference(one: &Outcome, other: &Outcome, name: &str) -> Option<Interval> {
     let of = |outcome: &Outcome| outcome.figures.iter().find(|figure| figure.spec.name == name).cloned();

@@ -1,5 +1,4 @@
-//! What a user may say about a simulation besides what is simulated: on the command line and in the `simulate:` mapping of
-//! a configuration, under the same names.
+//! Options of a simulation, with the same names on the command line and in the `simulate:` mapping of a configuration.
 
 use atlas_core::count::Count;
 use clap::{Args, FromArgMatches as _, ValueEnum};
@@ -20,7 +19,7 @@ pub enum Study {
     Goodput,
 }
 
-/// Declares the options: one list for the struct, for merging, and for their names.
+/// Declares the options in one list, from which the struct, merging and the list of names are generated.
 macro_rules! options {
     ($($(#[$meta:meta])* $name:ident: $type:ty,)+) => {
         /// Options of a simulation; `None` if unset.
@@ -30,10 +29,10 @@ macro_rules! options {
         }
 
         impl Options {
-            /// Names in a configuration.
+            /// Names of the options in a configuration.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name),)+];
 
-            /// These options, falling back to those of `other`.
+            /// Returns these options, with those of `other` where unset.
             #[must_use]
             pub fn or(self, other: Options) -> Options {
                 Options { $($name: self.$name.or(other.$name),)+ }
@@ -88,7 +87,8 @@ options! {
     /// Simulate every replica even if all are identical
     #[arg(long, alias = "every_replica", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL", help_heading = "Training")]
     every_replica: bool,
-    /// Mean time between failures per accelerator, including its share of host and network [default of the study: 50678h]
+    /// Mean time between failures per accelerator, including its share of host and network [default of the study:
+    /// 50678h]
     #[arg(long, value_name = "TIME", help_heading = "Failures")]
     mtbf: Span,
     /// Time to detect a failure [default: 2m]
@@ -178,10 +178,11 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 impl Options {
-    /// Reads one option as written in a simulation file.
+    /// Parses one option of a configuration.
     ///
     /// # Errors
-    /// An unknown name, or a value that the option does not take, in words.
+    ///
+    /// A message if the name is unknown or the value is invalid.
     pub fn read(name: &str, value: &str) -> Result<Options, String> {
         if !Self::NAMES.contains(&name) {
             let near = nearest(name, Self::NAMES.iter().copied());
@@ -196,7 +197,7 @@ impl Options {
         Options::from_arg_matches(&matches).map_err(|error| complaint(&error))
     }
 
-    /// The options that a workload and the knobs set under their own names.
+    /// Options that follow from a workload and its knobs.
     #[must_use]
     pub fn stated(scenario: &Scenario) -> Options {
         let said = &scenario.base.plan.simulation;
@@ -236,7 +237,7 @@ impl Options {
             jitter: said.jitter,
             slow_hosts,
             slow_factor: slow_hosts.map(|_| settings.slow_factor),
-            // Of a node there, of an accelerator here.
+            // The knob is per node, the option per accelerator.
             mtbf: span(said.node_mtbf_h.map(|hours| hours * 3600.0 * scenario.accelerators_per_node)),
             checkpoint_interval: span(said.checkpoint_interval_s),
             checkpoint_seconds: span(said.checkpoint_s),
@@ -245,13 +246,13 @@ impl Options {
         }
     }
 
-    /// The seed in effect.
+    /// Seed in effect.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or(1337)
     }
 
-    /// Whether to study failures: requested explicitly or implied by another option.
+    /// Whether to study failures, because it is requested or implied by another option.
     #[must_use]
     pub fn wants_goodput(&self) -> bool {
         self.study == Some(Study::Goodput)
@@ -271,14 +272,14 @@ impl Options {
             .any(Option::is_some)
     }
 
-    /// The number of runs in effect.
+    /// Number of runs in effect.
     #[must_use]
     pub fn replications(&self) -> u32 {
         self.replications.unwrap_or(1).max(1)
     }
 }
 
-/// The problem with a value, without clap's context.
+/// Message of a clap error, without its context.
 fn complaint(error: &clap::Error) -> String {
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
@@ -318,7 +319,7 @@ mod tests {
         assert!(Options::read("stepps", "1").unwrap_err().contains("did you mean `steps`?"));
         assert!(Options::read("arrivals", "often").unwrap_err().contains("expected"));
         assert!(Options::read("jitter", "-1").unwrap_err().contains("0 to 10"));
-        // What is negative is a value out of range, no flag.
+        // A negative value is out of range, and not parsed as a flag.
         let apart = command().try_get_matches_from(["simulate", "--jitter", "-0.5"]).unwrap_err().to_string();
         assert!(apart.contains("0 to 10"), "{apart}");
         assert!(Options::read("steps", "0").unwrap_err().contains("1..=1000000"));

@@ -1,29 +1,29 @@
-//! Runs of a plan that are computed apart from the others, on other machines, and joined with the first run.
+//! Runs of a plan that are computed separately, on other machines, and added to the result of the first run.
 
 use std::ops::Range;
 
 use super::{Gauge, Outcome, Plan, Problems, one};
 
-/// The figures of one run, without what it measured in full.
+/// Metrics of one run, without its full measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFigures {
-    /// Its number; the first run is 0.
+    /// Number of the run; the first run is 0.
     pub number: u32,
-    /// Its events.
+    /// Number of events.
     pub events: u64,
-    /// Its figures, in the order of the first run's.
+    /// Values of the metrics, in the order of those of the first run.
     pub figures: Vec<f64>,
 }
 
 impl RunFigures {
-    /// As a line of text that [`RunFigures::read`] reads without loss.
+    /// Formats the run as a line of text that [`RunFigures::read`] parses without loss.
     #[must_use]
     pub fn line(&self) -> String {
         let figures: String = self.figures.iter().map(|value| format!(",{value}")).collect();
         format!("{},{}{figures}", self.number, self.events)
     }
 
-    /// Reads a line; `None` if it is not one.
+    /// Parses a line; `None` if it is malformed.
     #[must_use]
     pub fn read(line: &str) -> Option<RunFigures> {
         let mut cells = line.trim_end().split(',');
@@ -33,10 +33,11 @@ impl RunFigures {
     }
 }
 
-/// Computes the runs of these numbers, as many at a time as the machine has cores.
+/// Computes the runs with the given numbers, as many at a time as there are cores.
 ///
 /// # Errors
-/// All that makes no sense in the plan, or the wish to end.
+///
+/// All invalid values of the plan, or if the runs were canceled.
 pub fn figures(plan: &Plan, numbers: Range<u32>, gauge: &Gauge) -> Result<Vec<RunFigures>, Problems> {
     let runs = gauge.each(numbers.len() as u32, |index, progress| {
         let number = numbers.start + index;
@@ -50,10 +51,11 @@ pub fn figures(plan: &Plan, numbers: Range<u32>, gauge: &Gauge) -> Result<Vec<Ru
 }
 
 impl Outcome {
-    /// Adds a further run; runs must come in the order of their numbers.
+    /// Adds a further run. Runs must be added in the order of their numbers.
     ///
     /// # Errors
-    /// The run has other figures, or is not the next one.
+    ///
+    /// If the run has another number of metrics, or is not the next one.
     pub fn add(&mut self, run: &RunFigures) -> Result<(), Problems> {
         let next = self.figures.first().map_or(0, |figure| figure.runs.len());
         if run.number as usize != next || run.figures.len() != self.figures.len() {

@@ -1,4 +1,4 @@
-//! From a scenario and options to a plan: everything a run needs, in plain data.
+//! Plan of a simulation: everything that a run needs, derived from a scenario and options.
 
 use std::path::Path;
 
@@ -22,24 +22,24 @@ use atlas_sim::serving as event_serving;
 use atlas_sim::serving::{Arrivals, Autoscaling, Phase, Prefixes, Slo, TraceRequest};
 use atlas_sim::training::{Compression, Hosts, Input, OtherKind};
 
-/// A whole question.
+/// Complete description of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What is run.
+    /// Training job or deployment to run.
     pub work: Work,
-    /// Seed of the first run; the others take the numbers after it.
+    /// Seed of the first run; the seeds of further runs count up from it.
     pub seed: u64,
-    /// Independent runs.
+    /// Number of independent runs.
     pub replications: u32,
-    /// What was assumed where nothing was said.
+    /// Notes on assumed values.
     pub notes: Vec<String>,
-    /// Rental and energy of all that it runs on, USD an hour, where a price is known.
+    /// Rent and energy of all hardware in use, USD per hour, if a price is known.
     pub usd_per_hour: Option<f64>,
 }
 
-/// What is run.
+/// Training job or deployment to run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
     /// A training job.
@@ -48,20 +48,21 @@ pub enum Work {
     Serving(Box<serving::Work>),
 }
 
-/// Share of what the deployment can serve that is offered by default: busy, and not yet in a queue without end.
+/// Default offered load relative to the capacity: high utilization without an unbounded queue.
 pub const USUAL_LOAD: f64 = 0.8;
-/// Requests that are counted by default.
+/// Default number of counted requests.
 const REQUESTS: u32 = 2000;
-/// Maximum requests of a trace by default.
+/// Default maximum number of requests of a trace.
 const MOST_REQUESTS: u32 = 200_000;
-/// Requests of a schedule by default: enough for every phase to be seen, few enough for seconds of computing.
+/// Default number of requests of a schedule: enough to cover every phase within seconds of computing.
 const SCHEDULED_REQUESTS: u32 = 20_000;
 
 impl Plan {
-    /// The plan of a scenario.
+    /// Creates the plan of a scenario.
     ///
     /// # Errors
-    /// Options that say nothing here, traces that cannot be read, a scenario without machine or model.
+    ///
+    /// If options are not applicable, a trace cannot be read, or the scenario lacks machine or model.
     pub fn of(name: String, scenario: &Scenario, options: &Options, window: Option<Window>) -> Result<Plan, Problems> {
         let mut notes = Vec::new();
         let mut problems = inapplicable_options(options, scenario.mode());
@@ -91,7 +92,7 @@ impl Plan {
     }
 }
 
-/// Options that only the other mode uses, and those that have no effect without another option.
+/// Errors for options that apply only to the other mode, and for options that require another option.
 pub(super) fn inapplicable_options(options: &Options, mode: Mode) -> Vec<String> {
     let o = options;
     let training = [
@@ -148,10 +149,11 @@ pub(super) fn inapplicable_options(options: &Options, mode: Mode) -> Vec<String>
 }
 
 impl Plan {
-    /// Puts the accelerators that the options name on the job's last hosts.
+    /// Replaces the accelerators of the job's last hosts by those that the options name.
     ///
     /// # Errors
-    /// Accelerators that the catalog does not know, more hosts than the job has.
+    ///
+    /// If the catalog does not have an accelerator, or the job has fewer hosts.
     pub fn mix(mut self, options: &Options, catalog: &Catalog) -> Result<Plan, Problems> {
         let (Some(HostsWord(named)), Work::Training(work)) = (&options.hosts, &mut self.work) else { return Ok(self) };
         let mut problems = Vec::new();
@@ -167,7 +169,7 @@ impl Plan {
                 continue;
             };
             let accelerator = datasheet::accelerator(&sheet);
-            // A card reaches no further than the network it hangs on.
+            // The network limits the bandwidth of the replacement's NIC.
             let nic_bw = accelerator.nic_bw.min(system.accelerator.nic_bw);
             let kind = OtherKind { accelerator: Accelerator { nic_bw, ..accelerator }, places: Vec::new() };
             let there = estimate(&kind.system(&system), &work.input.constants);
@@ -186,14 +188,14 @@ impl Plan {
     }
 }
 
-/// More slow hosts than there are hosts.
+/// Error if there are more slow hosts than hosts.
 pub(super) fn too_many(work: &training::Work) -> Option<String> {
     let hosts = work.hosts.count();
     (work.slow_hosts > hosts)
         .then(|| format!("--slow-hosts: found {}, but the job has only {hosts} hosts", work.slow_hosts))
 }
 
-/// A training job with the unevenness that options request.
+/// Training job with the variation that the options request.
 pub(super) fn training_work(usual: Input, hosts: Hosts, options: &Options, window: Option<Window>) -> training::Work {
     let images = usual.system.arch.convolutions.is_some();
     let input = Input {
@@ -264,10 +266,10 @@ fn serving_input(
                 let shorter = phases.iter().map(|phase| Phase { seconds: by * phase.seconds, ..*phase });
                 input.arrivals = Arrivals::Phases(shorter.collect());
             }
-            // Those that come are random: room for a few more than are expected.
+            // The number of arrivals is random: allow a margin over the expected number.
             Some((1.2 * by * expected + 100.0) as u32)
         }
-        // A batch or a burst is its requests: the load's own, or as many as are in flight otherwise.
+        // A batch or burst consists of the requests of the load, or, for a closed load, of as many as are concurrent.
         Arrivals::Burst => Some(match (&options.arrivals, system.load) {
             (Some(ArrivalsWord::Burst), Load::Closed { concurrency, .. }) => concurrency.round().max(1.0) as u32,
             _ => input.requests,
@@ -277,7 +279,7 @@ fn serving_input(
     let requested = options.requests.filter(|_| !matches!(input.arrivals, Arrivals::Phases(_)));
     let counted = requested.or(all).unwrap_or(REQUESTS);
     let warm_up = options.warm_up.unwrap_or(match (&input.arrivals, all) {
-        // Until every place of a closed load has been taken twice, its requests move in step.
+        // The requests of a closed load stay in lockstep until every slot was reused twice.
         (Arrivals::Closed { concurrency }, _) => concurrency.saturating_mul(2).min(counted),
         (_, Some(_)) => 0,
         _ => counted / 10,
@@ -289,12 +291,12 @@ fn serving_input(
     input
 }
 
-/// Scaling decisions every half minute, replicas that start in two, and patience of five: the defaults of Kubernetes'
-/// horizontal autoscaler (15 s to sync, 300 s to scale down), and the time in which a node loads a 70B model's weights.
+/// Default autoscaling. The intervals are those of Kubernetes' horizontal autoscaler (15 s between decisions, 300 s
+/// until scaling down). A replica starts in 120 s, the time in which a node loads the weights of a 70B model.
 const AUTOSCALING: Autoscaling =
     Autoscaling { least: 1, most: 1, target: 1.0, every: 15.0, start: 120.0, patience: 300.0 };
 
-/// Arrivals: of the options, else the workload's schedule, rate or concurrency.
+/// Sets the arrivals: those of the options, otherwise the workload's schedule, rate or concurrency.
 fn arrive(
     scenario: &Scenario,
     input: &mut event_serving::Input,
@@ -350,7 +352,7 @@ fn arrive(
             fixed(problems);
             match read_trace(&file) {
                 Ok(requests) => {
-                    // Pieces have 512 tokens in Mooncake's traces, the only ones that name them.
+                    // Mooncake's traces, the only ones with prefix blocks, use blocks of 512 tokens.
                     if requests.iter().any(|request| !request.prefix.is_empty()) {
                         input.prefixes = Prefixes::Trace { piece: 512 };
                     }
@@ -362,7 +364,7 @@ fn arrive(
     }
 }
 
-/// That more requests come than can be served, where they do not wait for others to leave.
+/// Note that an open load exceeds the capacity.
 fn overload(input: &event_serving::Input) -> Option<String> {
     let rate = match &input.arrivals {
         Arrivals::Poisson { rate } | Arrivals::Gamma { rate, .. } => *rate,
@@ -386,7 +388,7 @@ fn capacity(system: &ServingInput, constants: &Constants) -> f64 {
     closed::estimate(&full, constants).requests_per_sec.max(1e-9)
 }
 
-/// The workload's phases as arrivals: their own rates, or their profiles' shares of what the deployment can serve.
+/// Arrivals of the workload's phases: their own rates, otherwise the load factors of their profiles times the capacity.
 fn phases(scenario: &Scenario, system: &ServingInput, constants: &Constants) -> Vec<Phase> {
     let capacity = capacity(system, constants);
     let phase = |phase: &crate::scenario::Phase| Phase {
@@ -401,20 +403,21 @@ fn phases(scenario: &Scenario, system: &ServingInput, constants: &Constants) -> 
     scenario.phases.iter().map(phase).filter(|phase| phase.seconds > 0.0).collect()
 }
 
-/// Largest trace that is read.
+/// Maximum size of a trace file, bytes.
 const MOST_TRACE_BYTES: u64 = 1 << 30;
 
-/// Reads a trace, whichever of the known forms it has.
+/// Reads a trace in any of the supported formats.
 ///
 /// # Errors
-/// A file that cannot be read, or why it is no trace.
+///
+/// If the file cannot be read or is not a trace.
 pub fn read_trace(file: &Path) -> Result<Vec<TraceRequest>, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
     let bytes = read_bytes(file, MOST_TRACE_BYTES).map_err(|error| named(&error))?;
     let text = String::from_utf8(bytes).map_err(|error| named(&error.utf8_error()))?;
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let read = if first.trim_start().starts_with('{') {
-        // One object a line with its own time is Mooncake's; a whole result is a benchmark's.
+        // An object per line with its own timestamp is Mooncake's format; a complete result is a benchmark's.
         let timed = ["timestamp", "input_length"].iter().any(|key| first.contains(&format!("\"{key}\"")));
         if timed { trace::mooncake(&text) } else { trace::benchmark(&text) }
     } else {

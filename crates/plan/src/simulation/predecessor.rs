@@ -1,19 +1,21 @@
-//! The predecessor simulator's configuration: its YAML loads unchanged, and its presets are here.
+//! Configuration of the predecessor simulator: reads its YAML unchanged, and provides its presets.
 //!
-//! What it describes is data-parallel training on one flat network. Here the same description is run by events: passes take
-//! what the accelerator's roofline says, gradients travel in buckets over the named topology, message by message, alongside
-//! the backward pass. Where its words were not meant as it computed them, they are taken as they are meant:
+//! It describes data-parallel training on one flat network. Here the description is simulated by events: the times of
+//! passes follow from the accelerator's roofline, and gradients travel in buckets over the specified topology, message
+//! by message, overlapping the backward pass. Fields that the predecessor simulator did not implement as intended have
+//! their intended meaning:
 //!
 //! | field | predecessor simulator | here |
 //! | --- | --- | --- |
 //! | `batch_size_per_gpu` | changed the throughput, never the time | sequences of a micro-batch |
-//! | `gradient_accumulation_steps`, `gradient_checkpointing`, `mixed_precision`, `vocab_size`, `num_attention_heads` | unused | used |
+//! | `gradient_accumulation_steps`, `gradient_checkpointing`, `mixed_precision` | unused | used |
+//! | `vocab_size`, `num_attention_heads` | unused | used |
 //! | `topology_type`, latencies | unused | the network that gradients travel over |
-//! | `reduce_scatter`, `allgather` | one formula for all patterns | reduce-scatter, then all-gather, round a ring |
-//! | `alltoall` | the same formula | both as direct exchanges of all pairs of ranks |
+//! | `reduce_scatter`, `allgather` | one formula for all patterns | ring reduce-scatter, then ring all-gather |
+//! | `alltoall` | the same formula | reduce-scatter, then all-gather, as direct exchanges of all pairs of ranks |
 //! | `tree` topology | accelerators at every node | accelerators under a tree of switches |
-//! | `torus_2d` | nodes beyond a square unconnected | the squarest rectangle |
-//! | iterations | all at once | one after the other |
+//! | `torus_2d` | nodes beyond a square unconnected | the rectangle closest to a square |
+//! | iterations | all concurrent | sequential |
 
 pub mod custom;
 mod examples;
@@ -30,29 +32,29 @@ use atlas_catalog::Catalog;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_perf::accelerator::Precision;
 
-/// The presets by name.
+/// Names of the presets.
 pub const PRESETS: [&str; 3] = ["small", "medium", "large"];
 
-/// A configuration.
+/// Configuration of the predecessor simulator.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Predecessor {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// A line about it.
+    /// One-line description.
     pub description: String,
     /// Accelerators.
     pub hardware: Hardware,
-    /// The network that is trained.
+    /// Model to train.
     pub model: Model,
     /// Batch and communication.
     pub training: Training,
-    /// What joins the accelerators.
+    /// Network between the accelerators.
     pub network: Network,
-    /// Kept for the predecessor simulator's sake: events are always counted.
+    /// Ignored; kept for compatibility. Events are always counted.
     pub collect_detailed_stats: bool,
     /// Whether plots are written.
     pub enable_visualization: bool,
-    /// Where files go; nowhere where unset.
+    /// Output directory; `None`: no files are written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_directory: Option<String>,
 }
@@ -66,32 +68,33 @@ pub struct Hardware {
     pub compute_tflops: f64,
     /// Memory, GB.
     pub memory_gb: f64,
-    /// Bandwidth of a link. The name says gigabits; the predecessor document means gigabytes per second, and so it is read.
+    /// Bandwidth of a link in gigabytes per second. The field name says gigabits, but the predecessor document means
+    /// gigabytes.
     pub network_bandwidth_gbps: f64,
-    /// Accelerators of a node.
+    /// Accelerators per node.
     pub num_gpus_per_node: f64,
 }
 
-/// The network that is trained.
+/// Model to train.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Model {
-    /// `transformer`, `resnet`, a model of the catalog, or `custom` with a list of layers.
+    /// `transformer`, `resnet`, a catalog model, or `custom` with a list of layers.
     pub model_type: String,
-    /// Layers.
+    /// Number of layers.
     pub num_layers: f64,
-    /// Width.
+    /// Hidden size.
     pub hidden_size: f64,
-    /// Heads.
+    /// Number of attention heads.
     pub num_attention_heads: f64,
-    /// Tokens of a sequence.
+    /// Tokens per sequence.
     pub sequence_length: f64,
-    /// Rows of the embedding.
+    /// Vocabulary size.
     pub vocab_size: f64,
-    /// Parameters, where they are stated rather than counted.
+    /// Number of parameters, if stated rather than computed.
     pub total_parameters: Option<f64>,
-    /// Not used: operators are counted one by one.
+    /// Ignored: FLOPs are computed from the operators.
     pub total_flops: Option<f64>,
-    /// The layers of a `custom` model.
+    /// Layers of a `custom` model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<Layer>,
 }
@@ -99,48 +102,48 @@ pub struct Model {
 /// Batch and communication.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Training {
-    /// Sequences of a micro-batch.
+    /// Sequences per micro-batch.
     pub batch_size_per_gpu: f64,
-    /// Steps.
+    /// Number of steps.
     pub num_iterations: f64,
-    /// Nodes.
+    /// Number of nodes.
     pub num_nodes: f64,
-    /// How gradients are reduced.
+    /// Algorithm of gradient reduction.
     pub communication_pattern: Pattern,
-    /// Micro-batches of a step.
+    /// Micro-batches per step.
     pub gradient_accumulation_steps: f64,
-    /// 16-bit products, 32-bit weights.
+    /// Whether matrix multiplications use 16 bits, with 32-bit master weights.
     pub mixed_precision: bool,
-    /// Activations are recomputed.
+    /// Whether activations are recomputed.
     pub gradient_checkpointing: bool,
-    /// The phases of the pattern `custom`.
+    /// Phases of the `custom` pattern.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub custom_pattern: Vec<custom::Phase>,
 }
 
-/// How gradients are reduced.
+/// Algorithm of gradient reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
-    /// All-reduce round a ring.
+    /// Ring all-reduce.
     #[serde(rename = "ring_allreduce")]
     Ring,
-    /// All-reduce up and down a tree.
+    /// Tree all-reduce.
     #[serde(rename = "tree_allreduce")]
     Tree,
-    /// Reduce-scatter, then all-gather, round a ring.
+    /// Ring reduce-scatter, then ring all-gather.
     ReduceScatter,
-    /// The same.
+    /// Like [`Pattern::ReduceScatter`].
     #[serde(rename = "allgather")]
     AllGather,
-    /// The same as direct exchanges.
+    /// Reduce-scatter, then all-gather, as direct exchanges of all pairs of ranks.
     #[serde(rename = "alltoall")]
     AllToAll,
-    /// The phases that the configuration lists.
+    /// Phases listed in the configuration.
     Custom,
 }
 
-/// The patterns by name.
+/// Names of the patterns.
 pub const PATTERNS: [(&str, Pattern); 6] = [
     ("ring_allreduce", Pattern::Ring),
     ("tree_allreduce", Pattern::Tree),
@@ -150,28 +153,28 @@ pub const PATTERNS: [(&str, Pattern); 6] = [
     ("custom", Pattern::Custom),
 ];
 
-/// What joins the accelerators.
+/// Network between the accelerators.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Network {
-    /// The topology.
+    /// Topology.
     pub topology_type: Topology,
-    /// Latency of a cable, µs.
+    /// Latency of a link, µs.
     pub base_latency_us: f64,
     /// Latency of a switch, µs.
     pub switch_latency_us: f64,
 }
 
-/// The topologies.
+/// Network topology.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Topology {
-    /// A cable between every two.
+    /// A link between each pair.
     FullMesh,
     /// A ring.
     Ring,
     /// A binary tree of switches.
     Tree,
-    /// A torus.
+    /// A two-dimensional torus.
     #[serde(rename = "torus_2d")]
     Torus,
 }
@@ -183,11 +186,11 @@ const TOPOLOGIES: [(&str, Topology); 4] = [
     ("torus_2d", Topology::Torus),
 ];
 
-/// Maximum layers of a model: every one of them is simulated, and no model has a tenth of these.
+/// Maximum number of layers of a model: all are simulated, and no known model has a tenth as many.
 const MOST_LAYERS: f64 = 10_000.0;
 
 impl Predecessor {
-    /// The same under each communication pattern, named after it; the custom one where it is described.
+    /// Returns one configuration per communication pattern, named after it; `custom` only if it is described.
     #[must_use]
     pub fn under_every_pattern(&self) -> Vec<Predecessor> {
         let described =
@@ -200,7 +203,7 @@ impl Predecessor {
         PATTERNS.iter().filter(described).map(under).collect()
     }
 
-    /// A preset by name.
+    /// The preset with this name.
     #[must_use]
     pub fn preset(name: &str) -> Option<Predecessor> {
         let base = Predecessor::default();
@@ -245,14 +248,14 @@ impl Predecessor {
         })
     }
 
-    /// Reads a configuration; what it leaves out is the small preset's, as it was in the predecessor simulator.
+    /// Reads a configuration. Missing fields have the values of the small preset, as in the predecessor simulator.
     pub fn decode(fields: &mut Fields<'_>, catalog: &Catalog) -> Predecessor {
         let base = Predecessor::default();
         let positive = Bounds { min: 1e-9, max: 1e9, whole: false };
         let count = Bounds { max: 1e6, ..Bounds::COUNT };
         let hardware = fields.map("hardware", |f| {
             let model = f.text("gpu_model").unwrap_or_else(|| base.hardware.gpu_model.clone());
-            // A known accelerator brings its own figures.
+            // A known accelerator provides its own default values.
             let memory_gb = f.number("memory_gb", positive);
             let usual = usual(&model).or_else(|| sheet(&model, memory_gb, catalog)).unwrap_or(base.hardware.clone());
             Hardware {
@@ -355,7 +358,7 @@ impl Predecessor {
 }
 
 impl Default for Predecessor {
-    /// The small preset.
+    /// Returns the small preset.
     fn default() -> Predecessor {
         Predecessor {
             name: "small_scale_experiment".to_owned(),
@@ -395,7 +398,7 @@ impl Default for Predecessor {
         }
     }
 }
-/// The predecessor simulator's accelerators: name, catalog's name, and TFLOP/s, GB, GB/s (predecessor document).
+/// Accelerators of the predecessor simulator: name, catalog key, and TFLOP/s, GB, GB/s (predecessor document).
 const KNOWN: [(&str, &str, [f64; 3]); 4] = [
     ("A100", "nvidia-a100-sxm-80gb", [312.0, 80.0, 100.0]),
     ("H100", "nvidia-h100-sxm-80gb", [989.0, 80.0, 200.0]),
@@ -403,7 +406,7 @@ const KNOWN: [(&str, &str, [f64; 3]); 4] = [
     ("A6000", "nvidia-rtx-a6000", [154.0, 48.0, 25.0]),
 ];
 
-/// The predecessor simulator's models under the catalog's names.
+/// Models of the predecessor simulator and their catalog keys.
 const MODELS: [(&str, &str); 9] = [
     ("resnet", "resnet-50"),
     ("resnet50", "resnet-50"),
@@ -416,12 +419,11 @@ const MODELS: [(&str, &str); 9] = [
     ("resnet-50", "resnet-50"),
 ];
 
-/// The model that a file describes by layers and widths.
+/// Model type of a transformer described by layers and widths.
 const TRANSFORMER: &str = "transformer";
 const UNKNOWN: &str = "expected transformer, resnet or a model from the catalog";
 
-/// The catalog's model of that name, under the predecessor simulator's name or its own; `None` for a transformer that the file
-/// describes.
+/// Catalog model with this name or predecessor name; `None` for a transformer that the file describes.
 fn known(model_type: &str, catalog: &Catalog) -> Result<Option<Arc<atlas_catalog::Model>>, String> {
     let word = model_type.trim().to_lowercase().replace('_', "-");
     if word == TRANSFORMER {
@@ -432,12 +434,12 @@ fn known(model_type: &str, catalog: &Catalog) -> Result<Option<Arc<atlas_catalog
     found.map_err(|problems| format!("found \"{model_type}\", {UNKNOWN}: {}", problems.messages()))
 }
 
-/// Figures of an accelerator that the catalog has under that name or one like it.
+/// Specifications of the catalog accelerator with this name or a similar one.
 fn sheet(name: &str, memory_gb: Option<f64>, catalog: &Catalog) -> Option<Hardware> {
     let sheet = catalog.accelerator_meant(name.trim(), memory_gb)?;
     let device = datasheet::accelerator(&sheet);
     let usual = Predecessor::default().hardware;
-    // The simulator has one kind of link: the network's.
+    // The predecessor simulator has only one kind of link, that of the network.
     let link = Some(device.nic_bw * 1e-9).filter(|gb| *gb > 0.0).unwrap_or(usual.network_bandwidth_gbps);
     Some(Hardware {
         gpu_model: name.to_owned(),

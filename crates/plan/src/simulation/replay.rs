@@ -1,9 +1,9 @@
-//! A recorded training step, as it ran and as it would run on a target: the same tasks with the same dependencies, with the
-//! times of the target's accelerators and network.
+//! Replay of a recorded training step on other hardware: the same tasks with the same dependencies, and the times of
+//! the target's accelerators and network.
 //!
-//! Kernels that multiply matrices change with the rate of the matrix units, others with the bandwidth of the memory, both by
-//! the ratio of the two datasheets. Collectives take what the model of collectives gives for the target's fabrics. The gaps
-//! that the host leaves stay as they were recorded.
+//! GEMM kernels scale with the rate of the matrix units, other kernels with memory bandwidth, by the ratio of the two
+//! datasheets. Collectives take the time that the collective model yields for the target's fabrics. Host gaps keep
+//! their recorded lengths.
 
 use std::collections::BTreeMap;
 
@@ -17,66 +17,67 @@ use serde::Serialize;
 
 use crate::scenario::Machine;
 
-/// Where the time of a step goes.
+/// Time breakdown of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Shares {
-    /// The step, s.
+    /// Step time, s.
     pub step_s: f64,
-    /// Time in which kernels run, s.
+    /// Time in which any kernel runs, s.
     pub compute_s: f64,
-    /// Time in which collectives run, s.
+    /// Time in which any collective runs, s.
     pub communication_s: f64,
-    /// Time in which collectives run and no kernel does, s.
+    /// Time in which a collective but no kernel runs, s.
     pub exposed_communication_s: f64,
-    /// Time in which neither runs: the host, s.
+    /// Time in which neither runs, which the host causes, s.
     pub idle_s: f64,
 }
 
 /// Collectives of one kind and size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Exchange {
-    /// What is exchanged.
+    /// Kind of collective.
     pub collective: &'static str,
-    /// Bytes of each, where the trace says them.
+    /// Bytes per collective, if the trace has them.
     pub bytes: Option<f64>,
-    /// Ranks that take part.
+    /// Number of participating ranks.
     pub ranks: f64,
-    /// How many there are.
+    /// Number of collectives.
     pub count: usize,
-    /// Seconds of one as recorded, in the mean; `None` if nothing was measured.
+    /// Mean recorded time of one, s; `None` if not measured.
     pub recorded_s: Option<f64>,
-    /// Seconds of one on the target; `None` without a target, or where the trace says too little.
+    /// Time of one on the target, s; `None` without a target, or if the trace lacks its size.
     pub modeled_s: Option<f64>,
 }
 
-/// What became of a step.
+/// Result of a replay.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Answer {
-    /// As recorded; `None` if the trace holds work without times.
+    /// Breakdown of the recorded step; `None` if the trace contains tasks without times.
     pub recorded: Option<Shares>,
-    /// On the target.
+    /// Breakdown on the target.
     pub target: Option<Shares>,
-    /// Its collectives, the most time first.
+    /// Collectives of the step, largest total time first.
     pub exchanges: Vec<Exchange>,
-    /// What readers should know.
+    /// Notes on assumptions and limitations.
     pub notes: Vec<String>,
 }
 
 /// The hardware of a replay.
 #[derive(Debug, Clone, Copy)]
 pub struct Hardware<'a> {
-    /// The machine that the step would run on.
+    /// Machine to replay on.
     pub machine: &'a Machine,
-    /// All accelerators of the target.
+    /// Number of accelerators of the target.
     pub accelerators: f64,
-    /// The accelerator that the step was recorded on, if known.
+    /// Accelerator that the step was recorded on, if known.
     pub from: Option<&'a Accelerator>,
 }
 
-/// Replays a step as it was, and on the hardware.
+/// Replays a step as recorded and on the hardware.
 ///
 /// # Errors
-/// Tasks that wait for each other, or work without times and no hardware to take times from.
+///
+/// If tasks depend on each other cyclically, or have no times and there is no hardware to estimate them.
 pub fn answer(trace: &StepTrace, hardware: Option<&Hardware<'_>>) -> Result<Answer, ReplayProblem> {
     let mut notes = trace.notes.clone();
     let measured = trace.tasks.iter().all(|task| match task.kind {
@@ -104,18 +105,18 @@ pub fn answer(trace: &StepTrace, hardware: Option<&Hardware<'_>>) -> Result<Answ
     Ok(Answer { recorded, target, exchanges: exchanges(trace, &modeled, ranks), notes })
 }
 
-/// Why a step cannot be replayed.
+/// Error of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayProblem {
-    /// There is nothing to take times from.
+    /// Tasks without times, and no hardware to estimate them.
     #[error("the trace contains work without times; use --target to choose the hardware")]
     NoTimes,
-    /// The tasks cannot be put in an order.
+    /// The dependencies are cyclic.
     #[error(transparent)]
     Order(#[from] ReplayError),
 }
 
-/// Seconds of a task on the hardware; `None` if it keeps its own.
+/// Seconds of a task on the hardware; `None` if it keeps its recorded time.
 fn on(task: &Task, hardware: &Hardware<'_>, all: Option<f64>) -> Option<f64> {
     let device = &hardware.machine.device;
     let peak = |device: &Accelerator| device.peak(Precision::Bf16).max(device.peak(Precision::Fp16));
@@ -145,7 +146,7 @@ fn seconds_of(what: Collective, bytes: f64, ranks: f64, stride: f64, machine: &M
     let group = Group::strided(ranks, stride, machine.domain);
     match what {
         Collective::AllReduce => collective::all_reduce(&fabric, group, bytes),
-        // A broadcast moves what an all-gather of the same vector does.
+        // A broadcast moves as much data as an all-gather of the same vector.
         Collective::AllGather | Collective::Broadcast => collective::all_gather(&fabric, group, bytes),
         Collective::ReduceScatter => collective::reduce_scatter(&fabric, group, bytes),
         Collective::AllToAll => collective::all_to_all(&fabric, group, bytes, 1.0),
@@ -199,7 +200,7 @@ fn exchanges(trace: &StepTrace, modeled: &[Option<f64>], ranks_of_all: f64) -> V
     list
 }
 
-/// Runs the tasks with these times, and adds up what runs alongside what.
+/// Replays the tasks with the given times, and computes the overlap of kernels and collectives.
 fn shares(trace: &StepTrace, seconds: &[f64]) -> Result<Shares, ReplayError> {
     let tasks: Vec<replay::Task> = trace
         .tasks
@@ -303,7 +304,7 @@ mod tests {
         let alone = seconds_of(Collective::AllReduce, 1e9, 8.0, 1.0, &machine);
         assert!((found.target.unwrap().step_s - alone).abs() < 1e-9 && alone < 0.1, "{alone}");
         assert_eq!(found.exchanges.iter().map(|e| (e.count, e.recorded_s)).collect::<Vec<_>>(), [(1, Some(1.0))]);
-        // Spread over nodes, one rank in each, the network carries it.
+        // With one rank per node, all traffic crosses the network.
         let spread = seconds_of(Collective::AllReduce, 1e9, 8.0, 8.0, &machine);
         assert!(spread > 2.0 * alone, "{spread} {alone}");
     }

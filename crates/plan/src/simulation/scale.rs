@@ -1,4 +1,5 @@
-//! What more nodes bring: the same work on more of them, or work that grows with them, by events and by the closed form.
+//! Strong and weak scaling over nodes: constant work or work proportional to the size, by simulation and by the closed
+//! form.
 
 use super::options::Options;
 use super::plan::Plan;
@@ -17,71 +18,72 @@ use atlas_core::plan::Engine;
 use atlas_core::sort;
 use atlas_sim::scaling::{BROKEN, Run, Scaling, Work, scaling};
 
-/// What is scaled.
+/// Subject of the study.
 #[derive(Debug, Clone)]
 pub enum Base<'a> {
-    /// The predecessor simulator's description.
+    /// Configuration of the predecessor simulator.
     Predecessor(&'a Predecessor),
-    /// A target and a workload.
+    /// Target and workload.
     Scenario(&'a Documents, &'a Overrides),
 }
 
-/// One size.
+/// Result for one size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: f64,
-    /// Accelerators.
+    /// Number of accelerators.
     pub accelerators: f64,
-    /// What was found, or why there is nothing.
+    /// Result, or the reason why there is none.
     pub answer: Result<Answer, String>,
 }
 
-/// What one size does.
+/// Metrics of one size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// Seconds of a step; 0 for serving.
+    /// Step time, s; 0 for serving.
     pub step: f64,
     /// Tokens per second.
     pub rate: f64,
-    /// Tokens per second by the closed form.
+    /// Tokens per second according to the closed form.
     pub analytical_rate: f64,
-    /// Where a step's time went; `None` for serving.
+    /// Time breakdown of a step; `None` for serving.
     pub parts: Option<Parts>,
-    /// Share of the time in which replicas step; serving only.
+    /// Share of the time in which replicas execute steps; serving only.
     pub busy: f64,
-    /// Speed-up over the smallest size that runs, over the ideal one.
+    /// Scaling efficiency: speedup over the smallest size that runs, relative to the ideal one.
     pub efficiency: f64,
-    /// The same by the closed form.
+    /// Scaling efficiency according to the closed form.
     pub analytical_efficiency: f64,
-    /// What it costs, where a price is known.
+    /// Cost, if a price is known.
     pub cost: Option<Cost>,
 }
 
-/// A curve.
+/// Scaling curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// How the work grows.
+    /// Whether the work is constant or grows with the size.
     pub work: Work,
-    /// The sizes, in ascending order.
+    /// Results by size, ascending.
     pub points: Vec<Point>,
-    /// Nodes at which efficiency first falls below the limit.
+    /// Number of nodes at which the efficiency first falls below the limit.
     pub broken_at: Option<f64>,
-    /// Why it does.
+    /// Reason for it.
     pub why: Option<String>,
-    /// The most nodes that are still above it.
+    /// Largest number of nodes above the limit.
     pub recommended: Option<f64>,
-    /// The limit.
+    /// Efficiency limit.
     pub limit: f64,
 }
 
-/// The limit by default one.
+/// Default efficiency limit.
 pub const LIMIT: f64 = BROKEN;
 
-/// Draws one curve.
+/// Computes a scaling curve.
 ///
 /// # Errors
-/// What makes no sense at any size, such as options of the other mode.
+///
+/// Errors that apply to every size, such as options of the other mode.
 pub fn curve(
     base: &Base<'_>,
     catalog: &Catalog,
@@ -116,7 +118,7 @@ pub fn curve(
 enum Refusal {
     /// This size cannot be run.
     Here(String),
-    /// No size can.
+    /// No size can be run.
     Everywhere(Problems),
 }
 
@@ -152,7 +154,8 @@ fn answer(plan: &Plan, gauge: &Gauge) -> Result<Answer, String> {
     })
 }
 
-/// The predecessor description on this many nodes: the same sequences in all, or on each accelerator.
+/// Plan of the predecessor configuration on `nodes` nodes, with the same total number of sequences or the same number
+/// per accelerator.
 fn predecessor(
     config: &Predecessor,
     catalog: &Catalog,
@@ -173,12 +176,12 @@ fn predecessor(
         }
         here.training.batch_size_per_gpu = each;
     }
-    // Iterations are equal if hosts are: a few are enough.
+    // With uniform hosts all iterations are equal, so a few suffice.
     let options = Options { steps: options.steps.or(Some(3)), ..options.clone() };
     (accelerators, here.plan(catalog, &options, None, gauge).map_err(Refusal::Everywhere))
 }
 
-/// A target of this many nodes, its replicas filling them.
+/// Plan of the scenario on `nodes` nodes, filled with replicas.
 fn scenario(
     parts: &Documents,
     overrides: &Overrides,
@@ -215,7 +218,7 @@ fn scenario(
             let micro = files.microbatch;
             let all = files.global(&files.base) * grown;
             let least = replicas * micro;
-            // Growing work keeps whole micro-batches on every replica; fixed work is what it is.
+            // Growing work is rounded to whole micro-batches per replica; fixed work is not changed.
             let all = if work == Work::Fixed { all } else { (all / least).round().max(1.0) * least };
             if all < least {
                 let why = format!(
@@ -227,14 +230,14 @@ fn scenario(
             options.steps = options.steps.or(Some(3));
         }
         Mode::Inference => {
-            // An open load below capacity is served whole by any size: what tells them apart is a closed one.
+            // Every size would serve an open load below its capacity completely; only a closed load distinguishes them.
             let all = (files.concurrency(&files.base) * grown).round().max(1.0);
             set(Knob::Concurrency, all);
             set(Knob::RequestRate, 0.0);
             options.arrivals = options.arrivals.or(Some(ArrivalsWord::Closed(Some(all as u32))));
         }
     }
-    // Whether it fits is the closed form's to say, in microseconds.
+    // The closed form determines within microseconds whether the size can run.
     let requested = Scenario { engine: Engine::Analytical, ..here.clone() };
     let verdict = engine::estimate(&requested).detail.map(|detail| detail.verdict);
     let impossible = |v: &Verdict| !matches!(v, Verdict::Fits | Verdict::Overload { .. });
@@ -245,7 +248,7 @@ fn scenario(
     (accelerators, Plan::of(name, &here, &options, None).map_err(Refusal::Everywhere))
 }
 
-/// The scenario as the files and knobs have it, answered from first principles.
+/// Resolves the scenario from files and knobs, with the event engine.
 fn resolve(parts: &Documents, overrides: &Overrides) -> Result<Scenario, String> {
     let mut scenario = Scenario::from_files(parts);
     for (knob, setting) in overrides {
@@ -256,9 +259,9 @@ fn resolve(parts: &Documents, overrides: &Overrides) -> Result<Scenario, String>
     Ok(scenario)
 }
 
-/// Fills in efficiencies and says where they break and why.
+/// Computes efficiencies, where they fall below the limit, and why.
 fn judged(mut points: Vec<Point>, work: Work, limit: f64) -> Curve {
-    // Seconds of a unit of work: what a step is when the work is the same, what a step is on each accelerator otherwise.
+    // Time per unit of work: a step if the work is fixed, otherwise a step per accelerator.
     let series = |of: fn(&Answer) -> f64| -> Scaling {
         let run = |point: &Point| {
             let rate = point.answer.as_ref().map_or(0.0, of);
@@ -291,7 +294,7 @@ fn judged(mut points: Vec<Point>, work: Work, limit: f64) -> Curve {
     }
 }
 
-/// The part of a step that grew most over what it would be if all scaled.
+/// Describes the part of a step that grew most relative to ideal scaling.
 fn why(points: &[Point], accelerators: f64, work: Work) -> Option<String> {
     let answered = || points.iter().filter_map(|point| Some((point.accelerators, point.answer.as_ref().ok()?)));
     let (base_count, base) = answered().next()?;

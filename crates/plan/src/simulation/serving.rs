@@ -1,4 +1,4 @@
-//! One run of a deployment under load, and what its events say about it.
+//! A single run of a deployment under load, and its measurements.
 
 use super::{FigureSpec, Problems, Run};
 use atlas_perf::serving::step::StepTime;
@@ -7,47 +7,46 @@ use atlas_sim::kernel::Progress;
 use atlas_sim::serving;
 use atlas_sim::serving::{Arrivals, Input, Output, Slo};
 
-/// A deployment and its load.
+/// Deployment and its load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work {
-    /// What is run.
+    /// Input of the simulation.
     pub input: Input,
 }
 
-/// What the first run measured.
+/// Measurements of the first run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// The deployment.
     pub system: ServingInput,
-    /// The run.
+    /// Output of the simulation.
     pub output: Output,
-    /// Limits that a good request keeps.
+    /// Latency limits (SLOs) of a good request.
     pub slo: Slo,
-    /// Requests per second that were offered; `None` if others decide when they come.
+    /// Offered requests per second; `None` if arrivals depend on completions, or all arrive at once.
     pub offered: Option<f64>,
-    /// Where the time of the closed form's mean step goes, seconds.
+    /// Time breakdown of the mean step according to the closed form, seconds.
     pub step: StepTime,
-    /// Share of the device's memory that weights and engine take, and that keys and values could take.
+    /// Share of device memory for weights and engine reserve, and share available for the KV cache.
     pub memory: (f64, f64),
-    /// Tokens per second that the closed form answers for the same load.
+    /// Output tokens per second according to the closed form for the same load.
     pub analytical_tokens_per_sec: f64,
 }
 
 impl Measured {
-    /// Generated tokens per second while requests arrive: the system neither filling nor draining. Where all come at once,
-    /// of the whole run.
+    /// Output tokens per second in the steady state, while requests arrive; of the whole run if all arrive at once.
     #[must_use]
     pub fn steady_rate(&self) -> f64 {
         steady(&self.output)
     }
 
-    /// Share of a step that ranks spend talking to each other.
+    /// Communication share of a step.
     #[must_use]
     pub fn communication(&self) -> f64 {
         self.step.communication / self.step.total().max(1e-12)
     }
 
-    /// Mean and largest share of the device's memory in use.
+    /// Mean and maximum share of device memory in use.
     #[must_use]
     pub fn memory_use(&self) -> (f64, f64) {
         let (fixed, keys) = self.memory;
@@ -97,7 +96,7 @@ fn figures(o: &Output, slo: &Slo) -> Vec<(FigureSpec, f64)> {
     all
 }
 
-/// Requests per second that arrive, where they do not wait for others to leave.
+/// Arrival rate of an open load; `None` for other loads.
 fn offered(input: &Input) -> Option<f64> {
     match &input.arrivals {
         Arrivals::Poisson { rate } | Arrivals::Gamma { rate, .. } => Some(*rate),
@@ -131,7 +130,7 @@ fn measure(input: &Input, output: Output) -> Measured {
         (_, Some(rate)) => Load::Open { rate },
         _ => Load::Burst { requests: f64::from(input.requests) },
     };
-    // The closed form is asked with what the run found again.
+    // Use the prefix hit rate of the simulation in the closed form too.
     system.prefix_hit = output.prefix_hit;
     let closed = estimate(&system, &input.constants);
     Measured {
@@ -145,7 +144,7 @@ fn measure(input: &Input, output: Output) -> Measured {
     }
 }
 
-/// Shares of a decoding device's memory: what is always there, and what keys and values may take.
+/// Shares of the memory of a decoding device: the fixed part, and the part available for the KV cache.
 fn memory(system: &ServingInput, c: &atlas_perf::constants::Constants) -> (f64, f64) {
     use atlas_perf::serving::kv;
     use atlas_perf::serving::machine::Machine;

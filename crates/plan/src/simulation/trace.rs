@@ -1,27 +1,27 @@
-//! Recorded requests as others publish them: Azure's LLM inference traces (CSV), Mooncake's (JSON lines), and the
-//! detailed result files of vLLM's and SGLang's serving benchmarks. Text in, requests out; files are read elsewhere.
+//! Parsers of published request traces: Azure's LLM inference traces (CSV), Mooncake's (JSON lines), and the detailed
+//! result files of vLLM's and SGLang's serving benchmarks. They take text; files are read elsewhere.
 
 use atlas_sim::serving::TraceRequest;
 use serde::Deserialize;
 use thiserror::Error;
 
-/// Why a text is no trace.
+/// Error of parsing a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TraceError {
-    /// Lines that cannot be read: the first of them, and how many there are.
+    /// Malformed lines: descriptions of the first ones, and the total number.
     #[error("{}{}", first.join("; "), more(*count, first.len()))]
     Lines {
-        /// What is wrong with which.
+        /// Descriptions of the first malformed lines.
         first: Vec<String>,
-        /// Of all.
+        /// Total number of malformed lines.
         count: usize,
     },
-    /// A file that cannot be read.
+    /// The whole file is malformed.
     #[error("{0}")]
     File(String),
 }
 
-/// Lines that are described of: those after them are most likely wrong in the same way.
+/// Maximum number of malformed lines to describe: further ones are likely to have the same problem.
 const LISTED: usize = 3;
 
 fn more(count: usize, described: usize) -> String {
@@ -32,7 +32,7 @@ fn bad(line: usize, what: impl std::fmt::Display) -> String {
     format!("line {line}: {what}")
 }
 
-/// The requests, or the problems with the lines that tell of none.
+/// Collects the requests, or the descriptions of malformed lines.
 fn gathered(lines: impl Iterator<Item = Result<TraceRequest, String>>) -> Result<Vec<TraceRequest>, TraceError> {
     let (mut requests, mut first, mut count) = (Vec::new(), Vec::new(), 0);
     for line in lines {
@@ -49,7 +49,7 @@ fn gathered(lines: impl Iterator<Item = Result<TraceRequest, String>>) -> Result
     if count > 0 { Err(TraceError::Lines { first, count }) } else { Ok(settled(requests)) }
 }
 
-/// Sorts by time and lets the first request come at zero.
+/// Sorts requests by time and shifts them so that the first arrives at zero.
 fn settled(mut requests: Vec<TraceRequest>) -> Vec<TraceRequest> {
     requests.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     let begin = requests.first().map_or(0.0, |r| r.seconds);
@@ -57,15 +57,16 @@ fn settled(mut requests: Vec<TraceRequest>) -> Vec<TraceRequest> {
     requests
 }
 
-/// Those of Azure's traces.
+/// Required columns of Azure's traces.
 const COLUMNS: [&str; 3] = ["TIMESTAMP", "ContextTokens", "GeneratedTokens"];
 
-/// Azure's traces (AzurePublicDataset, `AzureLLMInferenceTrace_*.csv`): `TIMESTAMP,ContextTokens,GeneratedTokens`, the
-/// columns in any order, others ignored. Timestamps with or without a zone.
+/// Parses Azure's traces (AzurePublicDataset, `AzureLLMInferenceTrace_*.csv`):
+/// `TIMESTAMP,ContextTokens,GeneratedTokens`, with columns in any order and others ignored. Timestamps may have a time
+/// zone.
 ///
 /// # Errors
 ///
-/// Missing columns, or lines that cannot be read.
+/// If columns are missing or lines are malformed.
 pub fn azure(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let header = reader.headers().map_err(|e| TraceError::File(bad(1, e)))?.clone();
@@ -115,12 +116,12 @@ struct MooncakeLine {
     hash_ids: Vec<u64>,
 }
 
-/// Mooncake's traces (arXiv 2407.00079): one object a line, milliseconds, and the names of the prompt's pieces of 512
-/// tokens ([`Prefixes::Trace`](atlas_sim::serving::Prefixes::Trace)).
+/// Parses Mooncake's traces (arXiv 2407.00079): one object per line, with times in milliseconds, and hashes of the
+/// prompt's blocks of 512 tokens ([`Prefixes::Trace`](atlas_sim::serving::Prefixes::Trace)).
 ///
 /// # Errors
 ///
-/// Lines that cannot be read.
+/// If lines are malformed.
 pub fn mooncake(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
     let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
     gathered(lines.map(|(text, line)| {
@@ -130,7 +131,7 @@ pub fn mooncake(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
     }))
 }
 
-/// An error in one line of several: which line that is, who parses it does not know.
+/// Removes the line number, which is always 1, from the error of a single line.
 fn within(error: &serde_json::Error) -> String {
     error.to_string().replace(" at line 1 column ", " at column ")
 }
@@ -145,13 +146,13 @@ struct BenchmarkResult {
     request_rate: serde_json::Value,
 }
 
-/// A detailed result of a serving benchmark (vLLM's `--save-detailed`, SGLang's `--output-details`; the last object where
-/// there are several lines). Where it holds no `start_times`, requests are spread evenly at its `request_rate`, or come
-/// at once where that is `inf`.
+/// Parses a detailed result of a serving benchmark (vLLM's `--save-detailed`, SGLang's `--output-details`; the last
+/// object if there are several lines). Without `start_times`, requests are spread evenly at the `request_rate`, or
+/// arrive at once if that is `inf`.
 ///
 /// # Errors
 ///
-/// A file without `input_lens` and `output_lens`.
+/// If `input_lens` or `output_lens` are missing.
 pub fn benchmark(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
     let whole = serde_json::from_str(text);
     let last = || serde_json::from_str(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(""));

@@ -1,4 +1,4 @@
-//! One run of a training job, and what its events say about where the time went.
+//! A single run of a training job, and its measurements.
 
 use std::ops::Range;
 
@@ -10,44 +10,44 @@ use atlas_sim::training;
 use atlas_sim::training::input::StageLoad;
 use atlas_sim::training::{Hosts, Input, OtherKind, Output, allocation};
 
-/// A training job and the unevenness requested.
+/// Training job and the requested variation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work {
-    /// The job; its `slow` and `kinds` are filled for each run.
+    /// Input of the simulation; `slow` and `kinds` are set for each run.
     pub input: Input,
-    /// How accelerators sit in hosts.
+    /// Assignment of accelerators to hosts.
     pub hosts: Hosts,
-    /// Hosts that are slow.
+    /// Number of slow hosts.
     pub slow_hosts: u32,
-    /// Their time over the others'.
+    /// Slowdown factor of slow hosts.
     pub slow_factor: f64,
-    /// Accelerators of other kinds, and on how many of the job's last hosts.
+    /// Accelerators of other kinds, each with the number of the job's last hosts that have it.
     pub kinds: Vec<(OtherKind, u32)>,
-    /// What a sample is called.
+    /// Name of a sample: `image` or `sequence`.
     pub sample: &'static str,
-    /// The stretch of time whose tasks are kept; the first step where unset.
+    /// Time window in which tasks are recorded; `None`: the first step.
     pub window: Option<Window>,
 }
 
-/// Where the mean step went, seconds; the parts sum to it.
+/// Breakdown of the mean step, seconds. The parts sum to the step time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Parts {
-    /// Computing, mean over stages.
+    /// Computation, mean over stages.
     pub compute: f64,
-    /// Waiting for the network: collectives and transfers that nothing hides.
+    /// Exposed collectives and transfers.
     pub communication: f64,
-    /// Waiting for slow, unlucky or other hosts: the step's time over that of the same step on even hardware.
+    /// Waiting for slow or different hosts and random variation: the difference to the same step on uniform hardware.
     pub stragglers: f64,
-    /// Idle in the pipeline.
+    /// Pipeline bubble.
     pub bubble: f64,
-    /// The optimizer.
+    /// Optimizer.
     pub optimizer: f64,
     /// Waiting for data.
     pub loading: f64,
 }
 
 impl Parts {
-    /// Names and seconds.
+    /// Names and seconds of the parts.
     #[must_use]
     pub fn list(&self) -> [(&'static str, f64); 6] {
         [
@@ -60,46 +60,46 @@ impl Parts {
         ]
     }
 
-    /// The step.
+    /// Step time.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.list().iter().map(|(_, seconds)| seconds).sum()
     }
 }
 
-/// What the first run measured.
+/// Measurements of the first run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// The job.
     pub system: TrainingInput,
-    /// The run.
+    /// Output of the simulation.
     pub output: Output,
-    /// Where the mean step went.
+    /// Breakdown of the mean step.
     pub parts: Parts,
-    /// Share of the stages' time in which their network streams carry something, hidden or not.
+    /// Share of the time in which the network streams of the stages are active, exposed or overlapped.
     pub network_busy: f64,
-    /// The same step on even hardware, seconds.
+    /// Step time on uniform hardware, seconds.
     pub even_step: f64,
-    /// The closed form's step, seconds.
+    /// Step time according to the closed form, seconds.
     pub analytical_step: f64,
-    /// And its parts.
+    /// Breakdown according to the closed form.
     pub closed: TimeBreakdown,
-    /// Model FLOPs of a token, forward and backward.
+    /// Model FLOPs per token, forward and backward.
     pub flops_per_token: f64,
-    /// Bytes on the fullest device by purpose.
+    /// Memory of the fullest device by purpose, bytes.
     pub memory: Vec<(&'static str, f64)>,
-    /// The same in the order of allocation, through a caching allocator.
+    /// Memory in the order of allocation, with a caching allocator.
     pub allocation: allocation::Output,
-    /// Bytes that a device has.
+    /// Memory capacity of a device, bytes.
     pub capacity: f64,
-    /// What a sample is called.
+    /// Name of a sample.
     pub sample: &'static str,
-    /// The stretch of time that was requested.
+    /// Requested time window.
     pub window: Option<Window>,
 }
 
 impl Measured {
-    /// The closed form's step in the same parts.
+    /// Breakdown according to the closed form, in the same parts.
     #[must_use]
     pub fn closed_parts(&self) -> Parts {
         let t = &self.closed;
@@ -117,7 +117,7 @@ impl Measured {
         }
     }
 
-    /// Bytes on the fullest device.
+    /// Memory of the fullest device, bytes.
     #[must_use]
     pub fn memory_total(&self) -> f64 {
         self.memory.iter().map(|(_, bytes)| bytes).sum()
@@ -150,10 +150,10 @@ pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> R
     let output = training::simulate(&input, seed, progress)?;
     let figures = figures(work, &output);
     let (events, cancelled) = (output.events, output.cancelled);
-    // Without a whole step there is nothing to break down, and what that takes would delay the end.
+    // Without a completed step there is nothing to break down, and the comparison would delay cancellation.
     let measured = match first && !(cancelled && output.steps.is_empty()) {
         true => {
-            // One more step, of even hosts, to compare with; not of a run that is ended.
+            // Simulate a step on uniform hosts for comparison, unless the run was canceled.
             let even = if cancelled { output.load } else { even(&input)? };
             Some(super::Measured::Training(Box::new(measure(work, &input, output, even, seed))))
         }
@@ -162,7 +162,7 @@ pub(super) fn run(work: &Work, seed: u64, progress: &Progress, first: bool) -> R
     Ok(Run { figures, measured, events, cancelled })
 }
 
-/// The steps that a window shows; the first step where it shows none.
+/// Steps that overlap a window; the first step if there are none.
 fn seen(steps: &[f64], window: &Window) -> Range<u32> {
     let mut begin = 0.0;
     let (mut first, mut count) = (0, 0);
@@ -176,7 +176,7 @@ fn seen(steps: &[f64], window: &Window) -> Range<u32> {
     first..first + count.max(1)
 }
 
-/// What every run tells.
+/// Metrics of every run.
 fn figures(work: &Work, output: &Output) -> Vec<(FigureSpec, f64)> {
     let spec = |name, label, unit| FigureSpec { name, label, unit };
     let s = &work.input.system;
@@ -192,7 +192,7 @@ fn figures(work: &Work, output: &Output) -> Vec<(FigureSpec, f64)> {
     ]
 }
 
-/// The breakdown of a step if all hosts are equal and data are available.
+/// Breakdown of a step with uniform hosts and without waiting for data.
 fn even(input: &Input) -> Result<StageLoad, Problems> {
     let even = Input {
         slow: Vec::new(),
@@ -208,7 +208,7 @@ fn even(input: &Input) -> Result<StageLoad, Problems> {
     Ok(training::simulate(&even, 0, &Progress::new())?.load)
 }
 
-/// Steps after which the allocator has seen what there is to see.
+/// Number of steps after which the allocator has reached a steady state.
 const ALLOCATED_STEPS: u32 = 3;
 
 fn measure(work: &Work, input: &Input, output: Output, even: StageLoad, seed: u64) -> Measured {
@@ -217,7 +217,7 @@ fn measure(work: &Work, input: &Input, output: Output, even: StageLoad, seed: u6
     let step = output.step.mean;
     let even_step = even.total();
     let loading = output.load.loading;
-    // What unevenness costs is what it adds: the others wait for the slow ones wherever they meet.
+    // The cost of stragglers is the difference to uniform hosts, since the other ranks wait for the slow ones.
     let stragglers = (step - loading - even_step).max(0.0);
     let uneven = input.jitter > 0.0
         || input.lengths > 0.0

@@ -1,4 +1,5 @@
-//! Words of a simulation's options: spans of time, arrivals, lengths, compression, windows. Each reads what it writes.
+//! Types of option values: durations, arrivals, lengths, compression, windows. Their `FromStr` and `Display` are
+//! inverse.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use serde::{Serialize, Serializer};
 use atlas_sim::kernel::Distribution;
 use atlas_sim::serving::Router;
 
-/// Writes a word as it is read.
+/// Serializes a value with its `Display`.
 macro_rules! described {
     ($($name:ident),+) => {$(
         impl Serialize for $name {
@@ -22,11 +23,11 @@ macro_rules! described {
 
 described!(Span, Millis, ArrivalsWord, Lengths, CompressionWord, HostsWord, Window, RouterWord, ScaleWord);
 
-/// Seconds: `90`, `90s`, `500ms`, `2m`, `1.5h`, `30d`.
+/// Duration in seconds: `90`, `90s`, `500ms`, `2m`, `1.5h`, `30d`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Span(pub f64);
 
-/// Seconds, where a bare number means milliseconds, as limits of latency are written.
+/// Duration in seconds; a number without a unit is in milliseconds, as is customary for latency limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Millis(pub f64);
 
@@ -77,7 +78,7 @@ impl fmt::Display for Millis {
     }
 }
 
-/// When requests arrive.
+/// Arrival process of requests.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ArrivalsWord {
     /// `poisson`, `poisson:RATE`.
@@ -151,7 +152,8 @@ impl fmt::Display for ArrivalsWord {
     }
 }
 
-/// Lengths in tokens: `512`, `uniform:64..448`, `upto:200:600`, `exponential:256`, `gamma:256:0.5`, `lognormal:256:1.2`.
+/// Distribution of lengths in tokens: `512`, `uniform:64..448`, `upto:200:600`, `exponential:256`, `gamma:256:0.5`,
+/// `lognormal:256:1.2`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lengths(pub Distribution);
 
@@ -200,12 +202,12 @@ impl fmt::Display for Lengths {
     }
 }
 
-/// Compression of gradients: `RATIO` or `RATIO:SECONDS`.
+/// Gradient compression: `RATIO` or `RATIO:SECONDS`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CompressionWord {
-    /// Bytes before over bytes after.
+    /// Ratio of uncompressed to compressed bytes.
     pub ratio: f64,
-    /// Seconds of compressing and restoring a stage's gradients.
+    /// Seconds to compress and decompress a stage's gradients.
     pub seconds: f64,
 }
 
@@ -228,7 +230,8 @@ impl fmt::Display for CompressionWord {
     }
 }
 
-/// Hosts with another accelerator than the job's: `a100-sxm-80gb:4`, or several such, the job's last hosts in this order.
+/// Hosts with another accelerator than the job's: `a100-sxm-80gb:4`, or a comma-separated list, which applies to the
+/// job's last hosts in this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostsWord(pub Vec<(String, u32)>);
 
@@ -254,20 +257,20 @@ impl fmt::Display for HostsWord {
     }
 }
 
-/// A stretch of simulated time: `0..2s`, `1s..1.5s`, `500ms..`.
+/// Window of simulated time: `0..2s`, `1s..1.5s`, `500ms..`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
-    /// Seconds at which it begins.
+    /// Start, seconds.
     pub from: f64,
-    /// Seconds at which it ends; infinite where it is open.
+    /// End, seconds; infinite if open.
     pub to: f64,
 }
 
 impl Window {
-    /// All of the run.
+    /// The whole run.
     pub const ALL: Window = Window { from: 0.0, to: f64::INFINITY };
 
-    /// Whether something from `begin` to `end` is seen in it.
+    /// Whether the interval from `begin` to `end` overlaps the window.
     #[must_use]
     pub fn sees(&self, begin: f64, end: f64) -> bool {
         begin <= self.to && end >= self.from
@@ -280,7 +283,7 @@ impl FromStr for Window {
     fn from_str(text: &str) -> Result<Self, String> {
         let refuse = || format!("found \"{text}\", expected FROM..TO such as 0..2s or 500ms..750ms");
         let (from, to) = text.split_once("..").ok_or_else(refuse)?;
-        // A bare number takes the other end's unit: 1..2ms is two milliseconds long at most.
+        // A start without a unit has the unit of the end: the start of `1..2ms` is 1 ms.
         let unit = UNITS.iter().find(|(name, _)| to.trim().ends_with(name)).map_or(1.0, |(_, seconds)| *seconds);
         let from = if from.trim().is_empty() { 0.0 } else { span(from, unit).map_err(|_| refuse())? };
         let to = if to.trim().is_empty() { f64::INFINITY } else { span(to, 1.0).map_err(|_| refuse())? };
@@ -294,7 +297,7 @@ impl fmt::Display for Window {
     }
 }
 
-/// Which replica a request goes to.
+/// Policy that routes requests to replicas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouterWord(pub Router);
 
@@ -325,19 +328,20 @@ impl fmt::Display for RouterWord {
     }
 }
 
-/// Replicas that come and go: `LEAST..MOST` or `LEAST..MOST:REQUESTS`, requests in flight aimed at per replica.
+/// Autoscaling range: `LEAST..MOST` or `LEAST..MOST:REQUESTS`, with the target number of concurrent requests per
+/// replica.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScaleWord {
     /// Minimum replicas.
     pub least: u32,
     /// Maximum replicas.
     pub most: u32,
-    /// Requests in flight per replica that are aimed at.
+    /// Target number of concurrent requests per replica.
     pub target: f64,
 }
 
 impl ScaleWord {
-    /// Requests aimed at by default: as many as a replica is given by default how many are in flight.
+    /// Default target: the default concurrency per replica.
     const TARGET: f64 = crate::scenario::CONCURRENCY;
 }
 

@@ -1,4 +1,4 @@
-//! What the calibrated model can tell: its own knobs.
+//! Rules for the calibrated model, which cover its own knobs.
 
 use super::super::Rule;
 use super::super::case::{number, toggle, word};

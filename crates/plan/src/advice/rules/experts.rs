@@ -1,4 +1,4 @@
-//! How attention groups share experts over many accelerators.
+//! Rules on expert parallelism with attention groups, over many accelerators.
 
 use super::super::case::{number, toggle, word};
 use super::super::{Case, Changes, Rule};
@@ -6,15 +6,15 @@ use super::serving;
 use crate::knob::{Knob, Setting};
 use atlas_core::plan::MoeDispatcher;
 
-/// Copies of busy experts that published deployments hold, at the least.
+/// Minimum number of redundant experts in published deployments.
 const COPIES: f64 = 32.0;
 
-/// Attention groups that share experts; 1 if the model has none.
+/// Attention groups that share experts; 1 for dense models.
 fn groups(case: &Case<'_>) -> f64 {
     if case.arch.is_moe() { case.number(Knob::AttentionDp) } else { 1.0 }
 }
 
-/// The fewest copies, from [`COPIES`] on, with which experts divide evenly over the ranks.
+/// Smallest number of redundant experts, at least [`COPIES`], with which the experts divide evenly over the ranks.
 fn copies(case: &Case<'_>) -> f64 {
     let ranks = case.ep.max(1.0);
     ((case.arch.experts + COPIES) / ranks).ceil() * ranks - case.arch.experts
@@ -94,7 +94,7 @@ mod tests {
         let shared = of(&wide);
         assert!(shared.contains(&"dispatch tokens with DeepEP"), "{shared:?}");
         assert!(shared.contains(&"replicate busy experts (EPLB)"), "{shared:?}");
-        // Replicas of tensor-parallel ranks exchange nothing.
+        // Replicas without attention groups do not dispatch tokens.
         assert_eq!(of(&["software=sglang"]), Vec::<&str>::new());
     }
 }

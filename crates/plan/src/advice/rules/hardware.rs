@@ -1,4 +1,4 @@
-//! What one family of hardware wants, and others do not.
+//! Rules for specific families of hardware.
 
 use super::super::Rule;
 use super::super::case::{floor_power, number, toggle, word};
@@ -7,16 +7,16 @@ use crate::knob::Knob;
 use atlas_core::plan::{Format, Sharding};
 use atlas_perf::accelerator::{Generation, Precision};
 
-/// Bytes of memory from which a device holds models that others must cut: MI300X and its successors.
+/// Memory in bytes from which a device holds models that others must split: MI300X and its successors.
 const LARGE_MEMORY: f64 = 180e9;
-/// Devices from which a scale-up domain is a rack rather than a node.
+/// Number of devices from which a scale-up domain counts as a rack rather than a node.
 const RACK: f64 = 16.0;
 
 fn is_amd(generation: Generation) -> bool {
     matches!(generation, Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4)
 }
 
-/// Whether programs are compiled whole for it.
+/// Whether whole programs are compiled for the device.
 fn compiles(generation: Generation) -> bool {
     matches!(generation, Generation::Tpu | Generation::Trainium | Generation::Gaudi)
 }

@@ -1,4 +1,4 @@
-//! The rules, by what they turn.
+//! Advice rules, by the knobs that they change.
 
 mod calibrated;
 mod experts;
@@ -15,11 +15,11 @@ use atlas_config::Mode;
 use atlas_core::math;
 use atlas_core::plan::Engine;
 
-/// Throughput that a doubling of the requests in flight must bring, so that it is still below the knee: with less,
-/// most of what a request adds is its own waiting.
+/// Minimum relative gain in throughput per doubling of the concurrency to count as below the knee. With less,
+/// additional requests mostly wait for each other.
 const KNEE: f64 = 0.25;
 
-/// Every rule, in the order in which they are tried.
+/// All rules, in the order in which they are tried.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
     let all = [
         parallelism::RULES,
@@ -34,7 +34,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     all.into_iter().flatten()
 }
 
-/// What [`super::fit`] proposes, where the scenario cannot run.
+/// Rule of the fixes that [`super::fit`] proposes for scenarios that cannot run.
 pub(super) static MAKE_IT_FIT: Rule = Rule {
     name: "make it fit",
     reason: "the scenario cannot run as it is; this is one of the smallest changes that make it run",
@@ -45,12 +45,12 @@ pub(super) static MAKE_IT_FIT: Rule = Rule {
     worth: any_gain,
 };
 
-/// Any gain will do.
+/// No minimum gain.
 fn any_gain(_: &Case<'_>, _: &Changes) -> f64 {
     0.0
 }
 
-/// What requests in flight must bring, at [`KNEE`] a doubling.
+/// Minimum gain of additional concurrency: [`KNEE`] per doubling.
 fn up_to_the_knee(case: &Case<'_>, changes: &Changes) -> f64 {
     let more = changes.iter().find_map(|(knob, setting)| match (knob, setting) {
         (Knob::Concurrency, Setting::Number(more)) => Some(*more),
@@ -62,7 +62,7 @@ fn up_to_the_knee(case: &Case<'_>, changes: &Changes) -> f64 {
 
 type Propose = fn(&Case<'_>, &mut Vec<Changes>);
 
-/// A rule of training that the analytical engine can judge.
+/// Rule for training whose effect the analytical engine can estimate.
 const fn training(name: &'static str, reason: &'static str, source: &'static str, propose: Propose) -> Rule {
     Rule {
         name,
@@ -75,7 +75,7 @@ const fn training(name: &'static str, reason: &'static str, source: &'static str
     }
 }
 
-/// A rule of serving that the analytical engine can judge.
+/// Rule for serving whose effect the analytical engine can estimate.
 const fn serving(name: &'static str, reason: &'static str, source: &'static str, propose: Propose) -> Rule {
     Rule {
         name,
@@ -88,7 +88,7 @@ const fn serving(name: &'static str, reason: &'static str, source: &'static str,
     }
 }
 
-/// A rule of both modes that the analytical engine can judge.
+/// Rule for both modes whose effect the analytical engine can estimate.
 const fn both(name: &'static str, reason: &'static str, source: &'static str, propose: Propose) -> Rule {
     Rule { name, reason, source, mode: None, engine: Some(Engine::Analytical), propose, worth: any_gain }
 }

@@ -1,4 +1,4 @@
-//! How the model is cut over accelerators, in training.
+//! Rules on parallelism in training.
 
 use super::super::case::{divisor, floor_power, number, toggle, word};
 use super::super::{Changes, Rule};
@@ -7,11 +7,11 @@ use crate::estimate::Cause;
 use crate::knob::Knob;
 use atlas_core::plan::{PipelineSchedule, Sharding};
 
-/// Bytes of weights, gradients and Adam's states per parameter in mixed precision (ZeRO, arXiv 1910.02054, section
-/// 3.1), with gradients kept in fp32.
+/// Bytes per parameter of weights, gradients and Adam states in mixed precision (ZeRO, arXiv 1910.02054, section 3.1),
+/// with gradients kept in fp32.
 const STATE_BYTES: f64 = 18.0;
-/// Tokens of a sequence from which context parallelism is worth a look: NVIDIA's recipe for Llama 3 70B has cp 2 at 8,192
-/// (Megatron-Bridge, recipes/llama/llama3.py), Llama 3 used it beyond (arXiv 2407.21783, section 3.3.2).
+/// Sequence length from which context parallelism is tried: NVIDIA's recipe for Llama 3 70B uses cp 2 at 8,192
+/// (Megatron-Bridge, recipes/llama/llama3.py), Llama 3 used it for longer sequences (arXiv 2407.21783, section 3.3.2).
 const LONG_SEQUENCE: f64 = 8192.0;
 
 pub(super) static RULES: &[Rule] = &[
@@ -21,7 +21,7 @@ pub(super) static RULES: &[Rule] = &[
          accelerators",
         "Narayanan et al., SC 2021, arXiv 2104.04473, section 3, takeaway 2",
         |case, out| {
-            // Model states may take half of the memory; activations want the rest.
+            // Reserve half of the memory for activations.
             let ranks = case.arch.params() * STATE_BYTES / (0.5 * case.device.mem_bytes);
             let ranks = floor_power(2.0 * ranks.max(0.5)).min(case.devices);
             let tp = floor_power(ranks.min(case.domain).min(8.0));

@@ -1,4 +1,4 @@
-//! How requests are batched, chunked and placed.
+//! Rules on batching, chunking and placement of requests.
 
 use super::super::case::{floor_power, number, toggle};
 use super::super::{Case, Rule};
@@ -130,10 +130,10 @@ pub(super) static RULES: &[Rule] = &[
     ),
 ];
 
-/// Longest gaps between tokens, over the usual one, from which on prompts visibly disturb decoding: jitter alone makes less.
+/// Ratio of p99 to median inter-token latency above which prompts noticeably delay decoding; jitter alone causes less.
 const DISTURBED: f64 = 1.1;
 
-/// Whether tokens wait for prompts, or prompts for others: what pools of their own avoid.
+/// Whether tokens wait for prompts of other requests, or prompts wait in a queue, which separate pools avoid.
 fn prompts_disturb(case: &Case<'_>) -> bool {
     let Some(serving) = case.detail().and_then(|detail| detail.serving) else { return false };
     let [_, usual, _, longest] = serving.itl_ms;
@@ -157,7 +157,7 @@ mod tests {
         (serving.tpot_ms[0], serving.ttft_ms[0])
     }
 
-    /// What is advised of pools: both latencies before and after.
+    /// TPOT and TTFT before and after separating the pools, if that is advised.
     fn apart(workload: &str, set: &[&str]) -> Option<((f64, f64), (f64, f64))> {
         let library = Library::load(&Sources::built_in(), None);
         let parts = Parts::find(&library, "h100-sxm-64", workload).unwrap();
@@ -188,21 +188,22 @@ mod tests {
             after.0 < 0.85 * before.0 && after.1 < 1.05 * before.1,
             "time per token and first token {before:?} → {after:?}"
         );
-        // One request alone waits for no other's prompt.
+        // A single request does not wait for other prompts.
         assert_eq!(long(&["concurrency=1"]), None);
-        // Software without pools, a single replica.
+        // Software without pools, and a single replica.
         assert_eq!(long(&["concurrency=128", "software=tgi"]), None);
         assert_eq!(long(&["concurrency=128", "tp=8", "dp=1"]), None);
     }
 
     #[test]
     fn pools_that_break_a_bound_are_not_advised() {
-        // Twice the requests wait 5 s in front of the pool, more than the 2 s that searches allow where nothing is stated.
+        // With twice the requests, requests wait 5 s for the prefill pool, longer than the 2 s that searches allow by
+        // default.
         assert_eq!(long(&["concurrency=256"]), None);
         let (before, after) = long(&["concurrency=256", "slo_ttft_ms=10000"]).unwrap();
         assert!(before.1 < 2000.0 && after.1 > 3000.0, "{before:?} → {after:?}");
         assert_eq!(long(&["concurrency=256", "slo_ttft_ms=3000"]), None);
-        // A bound that only the pools keep.
+        // A bound that is met only with separate pools.
         let (before, after) = long(&["concurrency=128", "slo_tpot_ms=22"]).unwrap();
         assert!(before.0 > 22.0 && after.0 < 22.0, "{before:?} → {after:?}");
     }

@@ -1,4 +1,4 @@
-//! How a model is cut and in which formats it is served.
+//! Rules on layouts and formats in serving.
 
 use super::super::case::{floor_power, number, word};
 use super::super::{Case, Changes, Rule};
@@ -12,7 +12,7 @@ fn wide(format: Format) -> bool {
     matches!(format, Format::Bf16 | Format::Fp16 | Format::Tf32 | Format::Fp32)
 }
 
-/// Attention groups instead of tensor parallelism: over a replica, and over the fast domain.
+/// Attention groups instead of tensor parallelism: over a replica, and over the scale-up domain.
 fn attention_groups(case: &Case<'_>, out: &mut Vec<Changes>) {
     if !case.arch.is_moe() || case.scenario.base.groups() > 1.0 {
         return;
@@ -33,7 +33,7 @@ fn attention_groups(case: &Case<'_>, out: &mut Vec<Changes>) {
     }
 }
 
-/// Layouts with two, four and eight times the requests in flight.
+/// Layouts with two, four and eight times the concurrency.
 fn with_more_requests(case: &Case<'_>, layouts: &[Changes], out: &mut Vec<Changes>) {
     if case.open_load() {
         return;
@@ -242,7 +242,7 @@ pub(super) static RULES: &[Rule] = &[
             }
         },
     ),
-    // Training's counterpart of the rule on small ranks: kept here, since it is about the same slices.
+    // A training rule; it is here because it is the counterpart of the serving rule on experts per rank.
     training(
         "shard experts over fewer ranks",
         "experts sharded over many tensor-parallel ranks leave matrix multiplications too narrow to be efficient",

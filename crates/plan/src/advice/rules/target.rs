@@ -1,4 +1,4 @@
-//! How much hardware, and how it is joined.
+//! Rules on the amount of hardware and the network.
 
 use super::super::Rule;
 use super::super::case::{floor_power, number};
@@ -6,7 +6,7 @@ use super::{both, serving};
 use crate::estimate::{Cause, Verdict};
 use crate::knob::Knob;
 
-/// Share of the time from which the network between nodes is worth money.
+/// Share of the time above which a faster network between nodes is worth its price.
 const NETWORK_MATTERS: f64 = 0.05;
 
 pub(super) static RULES: &[Rule] = &[
@@ -65,7 +65,7 @@ pub(super) static RULES: &[Rule] = &[
         "Allen-Cunneen approximation of G/G/m queues (Allen 1990)",
         |case, out| {
             if let Some(Verdict::Overload { offered, capacity }) = case.detail().map(|detail| detail.verdict) {
-                // At nine tenths of its capacity a system still answers within a few service times.
+                // At 90 % of its capacity, a system still responds within a few service times.
                 let nodes = (case.scenario.num_nodes * offered / (0.9 * capacity)).ceil();
                 if nodes.is_finite() && nodes < 1e6 {
                     out.push(vec![number(Knob::NumNodes, nodes)]);

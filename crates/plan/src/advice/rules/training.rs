@@ -1,4 +1,4 @@
-//! Batch, recomputation, formats and overlap of a training step.
+//! Rules on batch, recomputation, formats and overlap in training.
 
 use super::super::Rule;
 use super::super::case::{number, toggle, word};
@@ -8,10 +8,10 @@ use atlas_core::math;
 use atlas_core::plan::{Format, Recompute};
 use atlas_perf::accelerator::{Generation, Precision};
 
-/// Tokens of a step beyond which no published run of language models went: the last stage of Llama 3 405B's batch
-/// (arXiv 2407.21783, section 3.4.1).
+/// Largest batch of published language model training, tokens per step: the final batch of Llama 3 405B (arXiv
+/// 2407.21783, section 3.4.1).
 const MOST_TOKENS_PER_STEP: f64 = 16.8e6;
-/// Rows of activations that a tile of a matrix product holds (NVIDIA, Matrix Multiplication Background).
+/// Rows of activations in a tile of a GEMM (NVIDIA, Matrix Multiplication Background).
 const TILE: f64 = 128.0;
 
 pub(super) static RULES: &[Rule] = &[
@@ -51,7 +51,7 @@ pub(super) static RULES: &[Rule] = &[
          recomputation costs",
         "Chen et al., arXiv 1604.06174; Korthikanti et al., arXiv 2205.05198, section 5",
         |case, out| {
-            // `auto` recomputes as much as a larger micro-batch needs, without a change of this knob.
+            // With `auto`, a larger micro-batch recomputes as much as it needs without changing this knob.
             let mode = match case.recompute {
                 Recompute::None => "selective",
                 Recompute::Selective => "full",

@@ -1,4 +1,4 @@
-//! Adapters of frozen weights that are stored in 4 bit, against what was published of them.
+//! Comparison with published results of LoRA training with frozen 4-bit weights.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::engine::estimate;
@@ -23,8 +23,8 @@ const ONE: [&str; 8] = ["num_nodes=1", "trained=lora", "tp=1", "pp=1", "vpp=1", 
 
 #[test]
 fn frozen_weights_in_4_bit_take_the_memory_that_was_published() {
-    // LLaMA 65B takes less than 48 GB instead of more than 780 GB for all weights (arXiv 2305.14314, abstract); Llama 2 70B
-    // has 6 % more weights.
+    // LLaMA 65B needs less than 48 GB instead of more than 780 GB with all weights trained (arXiv 2305.14314,
+    // abstract); Llama 2 70B has 6 % more weights.
     let of = |set: &[&str]| {
         answered(
             "rtx-pro-6000-8",
@@ -41,15 +41,15 @@ fn frozen_weights_in_4_bit_take_the_memory_that_was_published() {
 
 #[test]
 fn unpacking_takes_the_time_that_was_published() {
-    // Llama 2 7B on one A100, short instructions: 21.33 GB and 6,686 s with 16-bit weights, 14.18 GB and 10,060 s in 4 bit
-    // (Lightning AI, Finetuning LLMs with LoRA and QLoRA, 2023; from memory).
+    // Llama 2 7B on one A100, short instructions: 21.33 GB and 6,686 s with 16-bit weights, 14.18 GB and 10,060 s in 4
+    // bit (Lightning AI, Finetuning LLMs with LoRA and QLoRA, 2023; from memory).
     let of = |set: &[&str]| answered("a100-sxm-80gb-8", "llama2-7b-dp8", &[&ONE[..], &["prompt=256"], set].concat());
     let (packed, plain) = (of(&["precision=int4"]), of(&["precision=bf16"]));
     let slower = plain.total.tokens_per_sec / packed.total.tokens_per_sec;
     assert!((1.05..1.6).contains(&slower), "{slower}");
     let saved = plain.total.peak_mem_gb - packed.total.peak_mem_gb;
     assert!((6.0..11.0).contains(&saved), "{saved} GB");
-    // With more tokens between two unpackings they cost less.
+    // With more tokens per unpacking, its relative cost is lower.
     let long = |set: &[&str]| answered("a100-sxm-80gb-8", "llama2-7b-dp8", &[&ONE[..], &["prompt=4096"], set].concat());
     let relative = long(&["precision=bf16"]).total.tokens_per_sec / long(&["precision=int4"]).total.tokens_per_sec;
     assert!(relative < slower && relative > 1.0, "{relative} {slower}");

@@ -1,7 +1,8 @@
-//! Figures corrected by what runs of the same cluster have shown.
+//! Correction of estimates by measurements of the same cluster.
 //!
-//! A correction multiplies a figure; the times behind it are scaled alike, so that they still sum to the total. The shares
-//! of the time, on which a correction depends, stay as they are: what was shipped can be described from the corrected answer.
+//! A correction multiplies a metric; the times behind it are scaled by the same factor, so that they still sum to the
+//! total. The shares of the time, on which a correction depends, do not change, so the uncorrected estimate can be
+//! derived from the corrected one.
 
 use crate::estimate::{Adjustments, Breakdown, Cause, Detail, Estimate, Figures, Interval, Latency, Serving};
 use crate::scenario::{Phase, Scenario};
@@ -11,7 +12,7 @@ use atlas_core::math;
 use atlas_core::plan::Engine;
 use serde::{Serialize, Serializer};
 
-/// Shares of the time by class of operators.
+/// Shares of the time by class of operators: compute, memory, communication and pipeline bubble, launch.
 #[must_use]
 pub fn shares(detail: &Detail) -> [f64; 4] {
     let share = |cause| detail.limits.share(cause);
@@ -19,7 +20,7 @@ pub fn shares(detail: &Detail) -> [f64; 4] {
     [share(Cause::Compute), share(Cause::MemoryBandwidth), waiting, share(Cause::Launch)]
 }
 
-/// What a scenario runs, as runs are compared.
+/// Features by which a scenario is compared with measurements.
 #[must_use]
 pub fn shape(scenario: &Scenario, detail: &Detail) -> Shape {
     let phase = &scenario.base.shape;
@@ -39,12 +40,12 @@ pub fn shape(scenario: &Scenario, detail: &Detail) -> Shape {
     )
 }
 
-/// The corrections of an answer as shipped; `None` if nothing is corrected.
+/// Corrections that apply to an uncorrected estimate; `None` if there are none.
 fn adjustments(scenario: &Scenario, mode: Mode, detail: &Detail) -> Option<Adjustments> {
-    // Runs are compared with the closed form: nothing is known of how far a simulation is off.
+    // Measurements are compared with the closed form; the error of simulations is unknown.
     let calibration = scenario.corrections.as_ref().filter(|_| scenario.engine == Engine::Analytical)?;
     let serving = mode == Mode::Inference;
-    // Phases of a service queue at loads of their own, which no run was measured at.
+    // Phases of a service queue at their own loads, at which nothing was measured.
     if serving && !scenario.phases.is_empty() {
         return None;
     }
@@ -59,7 +60,7 @@ fn adjustments(scenario: &Scenario, mode: Mode, detail: &Detail) -> Option<Adjus
         };
         calibration.corrections.of(quantity).map(|correction| correction.at(&features))
     };
-    // What arrives at a given rate is served at it.
+    // If the load limits the throughput, it equals the arrival rate.
     let rate = if serving { Quantity::Serving } else { Quantity::Training };
     let latencies = detail.serving.as_ref().filter(|_| serving);
     let found = Adjustments {
@@ -70,21 +71,21 @@ fn adjustments(scenario: &Scenario, mode: Mode, detail: &Detail) -> Option<Adjus
     (found.throughput.is_some() || found.tpot.is_some() || found.ttft.is_some()).then_some(found)
 }
 
-/// A figure before and after correction.
+/// Metric before and after correction.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Beside {
-    /// Which.
+    /// Which metric.
     #[serde(serialize_with = "by_key")]
     pub quantity: Quantity,
-    /// As shipped: tokens per second, or milliseconds.
+    /// Uncorrected value: tokens per second, or milliseconds.
     pub shipped: f64,
-    /// Its 90 % interval.
+    /// 90 % interval of the uncorrected value.
     pub shipped_interval: (f64, f64),
-    /// As corrected.
+    /// Corrected value.
     pub calibrated: f64,
-    /// Its 90 % interval.
+    /// 90 % interval of the corrected value.
     pub calibrated_interval: (f64, f64),
-    /// Configurations behind the correction.
+    /// Number of measured configurations behind the correction.
     pub runs: usize,
 }
 
@@ -92,7 +93,7 @@ fn by_key<S: Serializer>(quantity: &Quantity, serializer: S) -> Result<S::Ok, S:
     serializer.serialize_str(quantity.key())
 }
 
-/// Every corrected figure of an answer alongside the shipped one.
+/// All corrected metrics of an estimate with their uncorrected values.
 #[must_use]
 pub fn beside(scenario: &Scenario, estimate: &Estimate) -> Vec<Beside> {
     let (Some(own), Some(detail)) = (&scenario.corrections, &estimate.detail) else { return Vec::new() };
@@ -120,11 +121,11 @@ pub fn beside(scenario: &Scenario, estimate: &Estimate) -> Vec<Beside> {
     [throughput, tpot, ttft].into_iter().flatten().collect()
 }
 
-/// Corrects the answer to a phase.
+/// Corrects the estimate of a phase.
 pub(super) fn correct(scenario: &Scenario, phase: &Phase, figures: &mut Figures, detail: &mut Detail) {
     let Some(found) = adjustments(scenario, phase.shape.mode, detail) else { return };
     detail.adjustments = Some(found);
-    // What is known of other clusters still holds where it says more.
+    // The interval from other clusters still applies where it is narrower.
     let own = |found: Adjustment, shipped: Interval| {
         let half = math::exp(found.half_width.max(1e-9));
         Interval { low: shipped.low.max(1.0 / half), high: shipped.high.min(half) }
@@ -160,7 +161,7 @@ pub(super) fn correct(scenario: &Scenario, phase: &Phase, figures: &mut Figures,
     latencies(serving, &mut figures.latency, tpot, ttft);
 }
 
-/// Latencies of requests whose first token and whose other tokens take longer by these factors.
+/// Scales TTFT and the remaining latency by the given factors.
 fn latencies(serving: &mut Serving, latency: &mut Latency, tpot: f64, ttft: f64) {
     let stretched = |whole: f64, first: f64| ttft * first + tpot * (whole - first).max(0.0);
     for (whole, first) in serving.e2e_ms.iter_mut().zip(serving.ttft_ms) {

@@ -1,4 +1,4 @@
-//! Models that read and generate nothing: embeddings and scores of passages.
+//! Tests of models without generation: embeddings and scores of passages.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::engine::estimate;
@@ -24,8 +24,8 @@ fn answered(engine: Engine, workload: &str, set: &[&str]) -> Estimate {
 
 #[test]
 fn encoders_read_at_the_rate_that_was_published() {
-    // MLPerf Inference 3.1, closed, NVIDIA, 8 H100 SXM, BERT large, offline: some 70,000 samples a second in 8 bit, 177 tokens
-    // each on average without padding (from memory). Its runtime is written for this model.
+    // MLPerf Inference 3.1, closed, NVIDIA, 8 H100 SXM, BERT large, offline: about 70,000 samples per second in 8 bit,
+    // with a mean of 177 tokens without padding (from memory). Its runtime is specialized for this model.
     let set = ["prompt=177", "concurrency=8192", "max_num_batched_tokens=65536", "precision=fp8"];
     let got = answered(Engine::Analytical, "bge-large-embed", &set).detail.unwrap().serving.unwrap().requests_per_sec;
     assert!((0.4..1.3).contains(&(got / 70_000.0)), "{got} samples/s");
@@ -35,7 +35,7 @@ fn encoders_read_at_the_rate_that_was_published() {
 fn an_encoder_computes_what_its_operators_take_and_keeps_no_keys() {
     let estimate = answered(Engine::Analytical, "bge-large-embed", &["concurrency=4096"]);
     let serving = estimate.detail.unwrap().serving.unwrap();
-    // 2 FLOPs a weight and token, and 4 a layer, hidden unit and pair of tokens without a mask.
+    // 2 FLOPs per weight and token, and 4 per layer, hidden unit and pair of tokens without a mask.
     let (tokens, layers, hidden, weights) = (512.0, 24.0, 1024.0, 302e6);
     let flops = tokens * (2.0 * weights + 4.0 * layers * hidden * tokens);
     let share = serving.requests_per_sec * flops / (8.0 * 989e12);
@@ -60,7 +60,7 @@ fn a_reranker_reads_query_and_passage_together() {
     let short = answered(Engine::Analytical, "bge-reranker-score", &["prompt=128", "concurrency=512"]);
     let long = answered(Engine::Analytical, "bge-reranker-score", &["prompt=1024", "concurrency=512"]);
     let rate = |estimate: &Estimate| estimate.detail.unwrap().serving.unwrap().requests_per_sec;
-    // Eight times the tokens, and eight times the pairs for each.
+    // Eight times the tokens, and eight times the attention pairs per token.
     assert!((8.0..13.0).contains(&(rate(&short) / rate(&long))), "{}", rate(&short) / rate(&long));
 }
 

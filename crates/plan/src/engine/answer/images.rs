@@ -1,4 +1,4 @@
-//! Models that read images: what pictures add to prompts, memory and times, in both engines.
+//! Tests of vision-language models: effect of images on prompts, memory and times, in both engines.
 #![allow(clippy::unwrap_used)]
 
 use crate::engine::estimate;
@@ -41,12 +41,12 @@ fn an_image_is_a_longer_prompt_and_the_work_of_its_encoder() {
     let read = detail(SERVE, &one);
     let text = detail(SERVE, &["concurrency=1", "dp=1", "images=0", "prompt=1024"]);
     let ttft = |of: &Detail| of.serving.unwrap().ttft_ms[0];
-    // 3,136 patches by 0.63e9 weights twice over, and attention to the whole image in 4 of 32 layers, at the rates of large
-    // products: five to twenty milliseconds.
+    // 3,136 patches times 0.63e9 weights times 2 FLOPs, and attention over the whole image in 4 of 32 layers, at the
+    // rates of large GEMMs: five to twenty milliseconds.
     let encoder = ttft(&read) - ttft(&text);
     assert!((4.0..25.0).contains(&encoder), "{encoder} ms");
     assert!(read.time.part("images") > 0.0 && text.time.part("images") == 0.0);
-    // Its weights are in memory, and its tokens among the keys.
+    // The encoder's weights are in memory, and the image tokens in the KV cache.
     let weights = |of: &Detail| of.memory.parts.part("weights");
     let vision = (weights(&read) - weights(&text)) / 2.0;
     assert!((0.60e9..0.75e9).contains(&vision), "{vision} parameters");
@@ -97,7 +97,7 @@ fn a_frozen_encoder_is_run_and_keeps_neither_gradients_nor_states() {
     assert!(
         part(&frozen, "weights") > part(&text, "weights") && part(&trained, "optimizer") > part(&text, "optimizer")
     );
-    // What the encoder computes counts as work done, at the lower rates of narrow layers.
+    // The computation of the encoder counts as useful work; its narrow layers run at lower rates.
     let mfu = |of: &Detail| of.training.unwrap().mfu_causal;
     assert!((0.75..1.0).contains(&(mfu(&trained) / mfu(&text))), "{} {}", mfu(&trained), mfu(&text));
 }

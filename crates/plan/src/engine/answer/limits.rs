@@ -1,12 +1,12 @@
-//! What time is spent waiting for, from the parts of a step.
+//! Bottlenecks, derived from the parts of a step.
 
 use crate::estimate::{Cause, Limits};
 use atlas_perf::serving::step::StepTime;
 use atlas_perf::serving::{Layout, ServingInput};
 use atlas_perf::training::{TimeBreakdown, TrainingInput};
 
-/// Shares of an optimizer step, in which `uneven` seconds are lost to what is slow or fails. Communication counts for the
-/// slowest fabric that its group spans.
+/// Bottlenecks of an optimizer step, of which `uneven` seconds are lost to slow nodes or failures. Communication is
+/// attributed to the slowest fabric that its group spans.
 pub(super) fn training(i: &TrainingInput, t: &TimeBreakdown, uneven: f64) -> Limits {
     let mut intra = 0.0;
     let mut inter = 0.0;
@@ -28,7 +28,7 @@ pub(super) fn training(i: &TrainingInput, t: &TimeBreakdown, uneven: f64) -> Lim
     ])
 }
 
-/// Shares of the time that an output token costs.
+/// Bottlenecks of an output token.
 pub(super) fn serving(input: &ServingInput, layout: &Layout, domain: f64, t: &StepTime) -> Limits {
     let spans = layout.replica().max(f64::from(layout.ep)) > domain || input.pools.is_some();
     let (intra, inter) = if spans { (0.0, t.communication) } else { (t.communication, 0.0) };

@@ -1,5 +1,5 @@
-//! Passes of models with random weights, timed on one H200 by `benches/accelerator.py` (PyTorch 2.11, CUDA 13.0, FlashAttention-2). No
-//! constant was fitted to these times.
+//! Comparison with passes of randomly initialized models, timed on one H200 by `benches/accelerator.py` (PyTorch 2.11,
+//! CUDA 13.0, FlashAttention-2). No constant was fitted to these times.
 #![allow(clippy::unwrap_used)]
 
 use crate::engine::estimate;

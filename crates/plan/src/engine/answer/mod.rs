@@ -1,11 +1,11 @@
-//! Builds engine inputs from a scenario and turns the answers into estimates.
+//! Builds engine inputs from a scenario and converts the results to estimates.
 //!
-//! * [`training`], [`serving`] – inputs and figures of a phase
+//! * [`training`], [`serving`] – inputs and metrics of a phase
 //! * `schedule` – phases under their own loads
-//! * [`corrected`] – the same as runs of the cluster have shown it
-//! * [`event`] – the same, with times and rates from a simulation
-//! * [`power`] – what that draws
-//! * [`throttle`] – what a power cap leaves of it
+//! * [`corrected`] – corrections by measurements of the cluster
+//! * [`event`] – times and rates from a simulation
+//! * [`power`] – power of the accelerators and the node
+//! * [`throttle`] – effect of power caps and clock limits
 
 pub mod corrected;
 pub mod event;
@@ -22,14 +22,14 @@ use atlas_config::Mode;
 use atlas_perf::serving::{ServingEstimate, ServingInput};
 use atlas_perf::training::{Memo, TrainingEstimate, TrainingInput};
 
-/// Computes times and rates of a phase. `closed` is the closed form's answer.
+/// Computes times and rates of a phase. `closed` is the result of the closed form.
 trait Physics {
     /// The cache of intermediate results, if there is one.
     fn memo(&mut self) -> Option<&mut Memo> {
         None
     }
 
-    /// An optimizer step.
+    /// Estimates an optimizer step.
     fn training(
         &mut self,
         scenario: &Scenario,
@@ -38,7 +38,7 @@ trait Physics {
         closed: TrainingEstimate,
     ) -> event::training::Answer;
 
-    /// A deployment under load.
+    /// Estimates a deployment under load.
     fn serving(
         &mut self,
         scenario: &Scenario,
@@ -48,7 +48,7 @@ trait Physics {
     ) -> event::serving::Answer;
 }
 
-/// The closed form's answers as they are.
+/// Returns the results of the closed form unchanged.
 struct ClosedForm<'m> {
     memo: Option<&'m mut Memo>,
 }
@@ -79,12 +79,13 @@ impl Physics for ClosedForm<'_> {
     }
 }
 
-/// Answers a scenario by closed forms. The estimate is empty without machine or model, which [`Scenario::check`] refuses.
+/// Estimates a scenario by closed forms. The estimate is empty without machine or model, which [`Scenario::check`]
+/// reports.
 pub fn estimate_into(scenario: &Scenario, memo: Option<&mut Memo>, estimate: &mut Estimate) {
     estimate_with(scenario, &mut ClosedForm { memo }, estimate);
 }
 
-/// As [`estimate_into`], without the schedule.
+/// Like [`estimate_into`], but ignores the schedule.
 pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
     estimate_unscheduled_with(scenario, &mut ClosedForm { memo: None }, estimate);
 }
@@ -122,7 +123,7 @@ fn estimate_unscheduled_with(scenario: &Scenario, physics: &mut impl Physics, es
     price(scenario, estimate);
 }
 
-/// One phase, before the schedule scales it.
+/// Estimates one phase, before the schedule scales it.
 fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
     let (figures, mut detail) = match phase.shape.mode {
         Mode::Training => training::answer(scenario, phase, physics),
@@ -131,11 +132,11 @@ fn phase(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opti
     let prompt = phase.shape.prompt + scenario.image_tokens(phase);
     let requested = prompt + phase.shape.generate;
     let reads = if phase.shape.mode == Mode::Training { requested } else { prompt };
-    // Convolutions read images, which have no length.
+    // Convolutional networks process images, which have no length.
     if reads == 0.0 && scenario.model.is_some_and(|model| model.convolutions.is_none()) {
         detail.verdict = Verdict::NoTokens;
     }
-    // A model has no positions beyond those that it was made for, whatever the hardware.
+    // The maximum sequence length of the model takes precedence over the hardware's verdict.
     if let Some(most) = scenario.max_context.filter(|most| requested > *most) {
         detail.verdict = Verdict::Context { requested, most: f64::from(most) };
     }

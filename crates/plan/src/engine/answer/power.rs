@@ -1,14 +1,14 @@
-//! Power: what accelerators draw for the work they do, what they may draw, and what the node around them adds.
+//! Power of accelerators at a given utilization, power limits, and power of the rest of the node.
 //!
-//! An accelerator's power is a sum of what it always draws, what running kernels cost whatever they do, what arithmetic
-//! and what memory traffic cost, capped at the design power, where clocks fall. Held against what was published:
+//! The power of an accelerator is the sum of a constant idle power, a constant while kernels run, and terms for
+//! arithmetic and memory traffic, limited to the design power, at which clocks drop. Comparison with published
+//! measurements:
 //!
-//! | machine and work | published | here |
-//! | --- | --- | --- |
-//! | 8 × H100, training and fine-tuning (arXiv 2412.08602; MLPerf Training 4.1 power, Dell XE9680) | 8.2 to 8.6 kW a node | 7.75 kW |
-//! | 8 × H100, Llama 3.1 405B decoding (dstack's benchmark of MI300X and H100) | 448 to 469 W each | 440 W |
-//! | 8 × H200, gpt-oss-120b decoding, 64 requests (Nebius, nvidia-smi) | 304 W each | 320 W |
-//! | 8 × MI300X, idle with a model loaded (dstack, rocm-smi) | 123 to 136 W each | 105 W |
+//! * 8 × H100, training and fine-tuning (arXiv 2412.08602; MLPerf Training 4.1 power, Dell XE9680): 8.2 to 8.6 kW per
+//!   node; here 7.75 kW
+//! * 8 × H100, Llama 3.1 405B decoding (dstack's benchmark of MI300X and H100): 448 to 469 W each; here 440 W
+//! * 8 × H200, gpt-oss-120b decoding, 64 requests (Nebius, nvidia-smi): 304 W each; here 320 W
+//! * 8 × MI300X, idle with a model loaded (dstack, rocm-smi): 123 to 136 W each; here 105 W
 
 use crate::estimate::NodePower;
 use crate::scenario::Scenario;
@@ -17,52 +17,60 @@ use atlas_core::math;
 use atlas_perf::serving::{Load, ServingEstimate, ServingInput};
 use atlas_perf::training::TrainingEstimate;
 
-/// Share of the design power that an idle accelerator draws: an H100 SXM 70 W of 700, an A100 SXM 55 W of 400, an
-/// MI300X 116 to 130 W of 750 (nvidia-smi and rocm-smi outputs that operators publish).
+/// Idle power relative to design power: an H100 SXM 70 W of 700, an A100 SXM 55 W of 400, an MI300X 116 to 130 W of 750
+/// (nvidia-smi and rocm-smi outputs published by operators).
 pub const IDLE_SHARE: f64 = 0.14;
-/// What running kernels add, whatever they do: clocks up, schedulers, caches and links awake. Between the phases of a
-/// training step power falls to about a third of the design power (Patel et al., ASPLOS 2024, arXiv 2308.12908, section 4).
+/// Additional power while any kernel runs, relative to design power: raised clocks, active schedulers, caches and
+/// links. Between the phases of a training step, power drops to about a third of the design power (Patel et al., ASPLOS
+/// 2024, arXiv 2308.12908, section 4).
 pub const ACTIVE_SHARE: f64 = 0.18;
-/// What memory traffic adds at full bandwidth: an access to HBM costs 3.9 pJ/bit (O'Connor et al., MICRO 2017, table 1)
-/// and about as much again to cross the die, which for 3.35 TB/s is 210 of an H100's 700 W.
+/// Additional power at full memory bandwidth, relative to design power: an HBM access costs 3.9 pJ/bit (O'Connor et
+/// al., MICRO 2017, table 1) and about as much again to cross the die, which at 3.35 TB/s is 210 of an H100's 700 W.
 pub const MEMORY_SHARE: f64 = 0.30;
-/// Share of the peak matrix rate at which large multiplications meet the design power: the best that they sustain, since
-/// clocks fall there for lack of power (the catalog's measured matmul rates, 0.6 to 0.8 of the peak).
+/// Share of the peak matrix rate at which large GEMMs reach the design power: the highest that they sustain, since
+/// power limits the clock there (measured matmul rates in the catalog, 0.6 to 0.8 of the peak).
 pub const FLOP_SHARE_AT_TDP: f64 = 0.70;
-/// Share of the memory bandwidth that a large matrix multiplication uses: with tiles of 128 × 256, a megabyte moves for
-/// 200 GFLOP, of which a cache as large as an H100's answers about half.
+/// Share of the memory bandwidth that a large GEMM uses: with tiles of 128 × 256, 200 GFLOP need a megabyte of traffic,
+/// about half of which hits a cache as large as an H100's.
 pub const GEMM_TRAFFIC: f64 = 0.25;
-/// What arithmetic adds at the peak rate: what is left of the design power where multiplications meet it.
+/// Additional power of arithmetic at the peak rate, relative to design power: the remainder where GEMMs reach the
+/// design power.
 pub const COMPUTE_SHARE: f64 = (1.0 - IDLE_SHARE - ACTIVE_SHARE - MEMORY_SHARE * GEMM_TRAFFIC) / FLOP_SHARE_AT_TDP;
-/// Share of a node's nominal power beyond its accelerators (hosts, NICs, switches, fans) that is drawn when idle. A
-/// DGX-class node with 8 H100 idles at about 2.9 kW (the same MLPerf log), of which 0.8 are the GPUs', of 4.6 nominal.
+/// Share of the power of the rest of the node (hosts, NICs, switches, fans) that is drawn when idle. A DGX-class node
+/// with 8 H100 idles at about 2.9 kW (the same MLPerf log), of which the GPUs draw 0.8; the rest has a nominal power of
+/// 4.6 kW.
 pub const AROUND_IDLE: f64 = 0.45;
-/// And at full load: nominal power is what supplies are rated for. Such a node peaks at 8.4 kW of 10.2 (arXiv 2412.08602).
+/// Share of the power of the rest of the node that is drawn at full load; nominal power is the rating of the power
+/// supplies. Such a node peaks at 8.4 kW of 10.2 (arXiv 2412.08602).
 pub const AROUND_LOADED: f64 = 0.65;
-/// The accelerators' share of a node's nominal power where no design power was published: a DGX H100's, 5.6 of 10.2 kW.
+/// Share of the accelerators in a node's nominal power if no design power is published: that of a DGX H100, 5.6 of 10.2
+/// kW.
 pub const ACCELERATORS_OF_NODE: f64 = 0.55;
-/// Power of clocked logic goes with this power of its frequency.
+/// Exponent of frequency in the power of clocked logic.
 pub const EXPONENT: f64 = 2.3;
-/// Least share of the design power that drivers let users set: 200 of an H100's 700 W, 100 of an A100's 400 (nvidia-smi).
+/// Minimum power cap that drivers accept, relative to design power: 200 of an H100's 700 W, 100 of an A100's 400
+/// (nvidia-smi).
 pub const LEAST_SHARE: f64 = 0.3;
-/// Clock, over the highest, from which on memory is saturated: decoding keeps its pace to about half of the clock.
+/// Relative clock above which memory bandwidth is saturated: decode throughput is unaffected down to about half of the
+/// clock.
 const MEMORY_CLOCK: f64 = 0.5;
-/// Share of the memory bandwidth that the best streaming kernels reach (BabelStream on A100, H100, MI300X: 0.85 to 0.92).
+/// Share of the memory bandwidth that the best streaming kernels reach (BabelStream on A100, H100, MI300X: 0.85 to
+/// 0.92).
 const STREAMED: f64 = 0.85;
 
-/// How busy an accelerator's parts are, shares of their peaks.
+/// Utilization of an accelerator's units, relative to their peaks.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Use {
-    /// Of the matrix units, in the format that is multiplied.
+    /// Utilization of the matrix units, in the format in use.
     pub compute: f64,
-    /// Of memory bandwidth.
+    /// Utilization of memory bandwidth.
     pub memory: f64,
-    /// Of the time, in which kernels run at all.
+    /// Share of the time in which any kernel runs.
     pub active: f64,
 }
 
 impl Use {
-    /// While training, at this clock over the highest.
+    /// Utilization in training. `clock` is relative to the maximum clock.
     #[must_use]
     pub fn training(out: &TrainingEstimate, clock: f64) -> Use {
         let t = &out.time;
@@ -72,13 +80,13 @@ impl Use {
         Use { compute: out.hfu.clamp(0.0, 1.0), memory, active: 1.0 }
     }
 
-    /// Of the accelerators that serve, at this clock over the highest.
+    /// Utilization of serving accelerators. `clock` is relative to the maximum clock.
     #[must_use]
     pub fn serving(input: &ServingInput, out: &ServingEstimate, clock: f64) -> Use {
-        // With random arrivals the system is empty with the probability of a Poisson count of 0 (M/G/∞).
+        // With random arrivals, the system is empty with the probability of a Poisson count of 0 (M/G/∞).
         let active = match input.load {
             Load::Open { .. } => 1.0 - math::exp(-out.batch),
-            // Fewer requests than replicas leave some of these idle.
+            // With fewer requests than replicas, some replicas are idle.
             Load::Closed { concurrency: in_flight, .. }
             | Load::Static { batch: in_flight }
             | Load::DecodeOnly { batch: in_flight }
@@ -88,7 +96,7 @@ impl Use {
         let streaming = STREAMED * traffic(clock) * (out.time.weights + out.time.kv + out.time.activations)
             + GEMM_TRAFFIC * clock * (out.time.compute + out.time.images);
         let memory = active * streaming / out.time.total().max(1e-12);
-        // What generates nothing multiplies neither embedding nor output layer.
+        // Models without generation use neither embedding nor output layer in GEMMs.
         let arch = &input.arch;
         let idle = if arch.causal { 0.0 } else { arch.embedding_params() };
         let images = input.images.map_or(0.0, |images| images.flops() * out.requests_per_sec);
@@ -98,13 +106,13 @@ impl Use {
     }
 }
 
-/// Replicas of both pools, where there are two.
+/// Number of replicas, including both pools if there are two.
 fn replicas(input: &ServingInput) -> f64 {
     input.pools.map_or(input.layout.dp.into(), |pools| pools.prefill.dp + pools.decode.dp).max(1.0)
 }
 
 impl Use {
-    /// The same, where the share of the time in which kernels run was observed.
+    /// Returns the utilization for an observed share of active time.
     #[must_use]
     pub fn while_active(self, active: f64) -> Use {
         let memory = if self.active > 0.0 { self.memory / self.active } else { 0.0 };
@@ -112,14 +120,14 @@ impl Use {
     }
 }
 
-/// Rate of memory traffic over that at the highest clock.
+/// Memory bandwidth relative to that at the maximum clock.
 #[must_use]
 pub fn traffic(clock: f64) -> f64 {
     (clock / MEMORY_CLOCK).min(1.0)
 }
 
-/// Watts of an accelerator of this design power, so used at this clock over the highest. What running takes falls with
-/// frequency and voltage; an operation's energy, with the voltage alone.
+/// Power of an accelerator in W. `clock` is relative to the maximum clock. The power while running depends on frequency
+/// and voltage, the energy per operation only on voltage.
 #[must_use]
 pub fn device(tdp_w: f64, used: &Use, clock: f64) -> f64 {
     let running = ACTIVE_SHARE * used.active * math::powf(clock, EXPONENT);
@@ -128,7 +136,7 @@ pub fn device(tdp_w: f64, used: &Use, clock: f64) -> f64 {
     tdp_w * (IDLE_SHARE + dynamic).min(1.0)
 }
 
-/// Design power of an accelerator: the catalog's, else its share of the node's.
+/// Design power of an accelerator, W: from the catalog, otherwise its share of the node power.
 #[must_use]
 pub fn design(scenario: &Scenario) -> f64 {
     let published = scenario.machine.as_ref().map_or(0.0, |machine| machine.device.tdp_w);
@@ -136,7 +144,7 @@ pub fn design(scenario: &Scenario) -> f64 {
     if published > 0.0 { published } else { share }
 }
 
-/// Nodes that share a rack, where its power is limited.
+/// Number of nodes per rack, if the rack power is limited.
 #[must_use]
 pub fn nodes_of_rack(scenario: &Scenario) -> Option<f64> {
     let terms = &scenario.terms;
@@ -144,7 +152,7 @@ pub fn nodes_of_rack(scenario: &Scenario) -> Option<f64> {
     terms.rack_kw.map(|kw| terms.nodes_per_rack.map_or_else(|| bears(kw), f64::from))
 }
 
-/// Most that an accelerator may draw by knob or rack, W.
+/// Power limit of an accelerator by knob or rack, W.
 #[must_use]
 pub fn cap(scenario: &Scenario) -> Option<f64> {
     let stated = scenario.terms.power_cap;
@@ -160,7 +168,7 @@ pub fn cap(scenario: &Scenario) -> Option<f64> {
     }
 }
 
-/// Watts of one node, of whose accelerators a share is at work and the rest idles.
+/// Power of one node, W. `at_work` is the share of its accelerators in use; the others are idle.
 #[must_use]
 pub fn node(scenario: &Scenario, used: &Use, at_work: f64) -> NodePower {
     let (tdp, count) = (design(scenario), scenario.accelerators_per_node);
@@ -182,7 +190,7 @@ mod tests {
         let all = Use { compute: 1.0, memory: 1.0, active: 1.0 };
         assert!((device(700.0, &Use::default(), 1.0) - 98.0).abs() < 1e-9);
         assert!((device(700.0, &all, 1.0) - 700.0).abs() < 1e-9);
-        // The best large multiplication meets the design power, neither more nor less.
+        // The best large GEMM draws exactly the design power.
         let multiplying = Use { compute: FLOP_SHARE_AT_TDP, memory: GEMM_TRAFFIC, active: 1.0 };
         assert!((device(700.0, &multiplying, 1.0) - 700.0).abs() < 1e-9);
     }
@@ -200,7 +208,7 @@ mod tests {
 
     #[test]
     fn published_figures_of_single_accelerators_are_met() {
-        // Shares of use by hand: 405B in fp8 on 8 H100 reads its 51 GB of weights 40 times a second.
+        // Utilization computed by hand: 405B in fp8 on 8 H100 reads its 51 GB of weights 40 times per second.
         let decoding = Use { compute: 0.15, memory: 0.62, active: 1.0 };
         assert!((device(700.0, &decoding, 1.0) / 459.0 - 1.0).abs() < 0.1, "{}", device(700.0, &decoding, 1.0));
         let training = Use { compute: 0.45, memory: 0.3, active: 1.0 };

@@ -1,4 +1,4 @@
-//! Deployments over many nodes that share experts, stated as a user would, against what was published of them.
+//! Comparison with published results of multi-node deployments with wide expert parallelism.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::engine::estimate;
@@ -8,7 +8,7 @@ use atlas_config::library::Library;
 use atlas_core::plan::Engine;
 use atlas_document::Sources;
 
-/// Tokens per second that `engine` answers: generated ones, or with prompts.
+/// Tokens per second according to `engine`: output tokens, or including prompts.
 fn answered(engine: Engine, target: &str, set: &[&str], prompts: bool) -> f64 {
     let library = Library::load(&Sources::built_in(), None);
     let parts = Parts::find(&library, target, "deepseek-v3-wide-ep").unwrap();
@@ -23,15 +23,15 @@ fn answered(engine: Engine, target: &str, set: &[&str], prompts: bool) -> f64 {
     if prompts { detail.serving.unwrap().total_tokens_per_sec } else { estimate(&scenario).total.tokens_per_sec }
 }
 
-/// Settings, accelerators that do the work of one unit, tokens per second of the unit as published, whether prompts count.
+/// Settings, accelerators per unit, published tokens per second per unit, and whether prompt tokens count.
 type Case = (&'static str, &'static str, &'static [&'static str], f64, f64, bool);
 
-/// Bounds of our figure over the published one. Nothing was fitted to them.
+/// Limits of the ratio of estimated to published value. Nothing was fitted to these results.
 const NEAR: std::ops::RangeInclusive<f64> = 0.7..=1.3;
 
-/// Layouts as published, one pool at a time.
+/// Published layouts, one pool at a time.
 const CASES: [Case; 5] = [
-    // lmsys.org, 2025-05-05: prefill over 4 nodes with 16,384 tokens an accelerator: 52.3k tokens/s a node.
+    // lmsys.org, 2025-05-05: prefill over 4 nodes with 16,384 tokens per accelerator: 52.3k tokens/s per node.
     (
         "prefill of 2,000 tokens over 32 H100",
         "h100-sxm-64",
@@ -48,7 +48,7 @@ const CASES: [Case; 5] = [
         52_300.0,
         true,
     ),
-    // The same: decode over 9 nodes, 256 sequences an accelerator: 22.3k tokens/s a node.
+    // lmsys.org, 2025-05-05: decode over 9 nodes, 256 sequences per accelerator: 22.3k tokens/s per node.
     (
         "decode at 2,000 tokens over 72 H100",
         "h100-sxm-128",
@@ -64,8 +64,8 @@ const CASES: [Case; 5] = [
         22_300.0,
         false,
     ),
-    // DeepSeek, "Inference System Overview", 2025-03-01: decode over 18 H800 nodes, 4,989 keys on average, 20 to 22 tokens/s a
-    // user, 14.8k tokens/s a node: about 88 sequences an accelerator.
+    // DeepSeek, "Inference System Overview", 2025-03-01: decode over 18 H800 nodes, mean context of 4,989 tokens, 20 to
+    // 22 tokens/s per user, 14.8k tokens/s per node: about 88 sequences per accelerator.
     (
         "decode at 5,000 tokens over 144 H800",
         "h800-sxm-2048",
@@ -85,7 +85,7 @@ const CASES: [Case; 5] = [
         14_800.0,
         false,
     ),
-    // lmsys.org, 2025-09-25: decode over 48 of a rack, 768 sequences an accelerator, fp8 attention.
+    // lmsys.org, 2025-09-25: decode over 48 accelerators of a rack, 768 sequences per accelerator, fp8 attention.
     (
         "decode in fp8 at 2,000 tokens over 48 GB200",
         "gb200-nvl72",
@@ -104,7 +104,7 @@ const CASES: [Case; 5] = [
         9_087.0,
         false,
     ),
-    // The same with experts in NVFP4.
+    // Same source, with experts in NVFP4.
     (
         "decode in fp4 at 2,000 tokens over 48 GB200",
         "gb200-nvl72",

@@ -1,4 +1,4 @@
-//! Published training runs, stated as a user would, with the software that ran them.
+//! Comparison with published training runs, with the software that was used for them.
 #![allow(clippy::unwrap_used)]
 
 use crate::engine::estimate;
@@ -10,7 +10,7 @@ use atlas_core::plan::Engine;
 use atlas_document::{Diagnostics, Node, Sources};
 use std::sync::Arc;
 
-/// 12 nodes of 8 A100 of 40 GB.
+/// 12 nodes of 8 A100 40 GB.
 const TARGET: &str = "
 - name: here
   vendor: NVIDIA
@@ -40,7 +40,7 @@ fn entry(text: &str) -> Node {
     root.items().unwrap().first().unwrap().clone()
 }
 
-/// TFLOP/s of an accelerator, by the model's FLOPs.
+/// Model TFLOP/s per accelerator.
 fn teraflops(workload: &str) -> f64 {
     let (library, mut problems) = (Library::load(&Sources::built_in(), None), Diagnostics::new());
     let target = Target::decode(&"here.yaml".into(), &entry(TARGET), &mut problems).unwrap();
@@ -53,8 +53,8 @@ fn teraflops(workload: &str) -> f64 {
 
 #[test]
 fn gpt_neox_20b_takes_what_was_published_with_the_software_that_trained_it() {
-    // 117 TFLOP/s an accelerator (arXiv 2204.06745, section 2.2). Its software recomputes all of every layer and has no fused
-    // attention; a later one that does neither is a quarter faster.
+    // 117 TFLOP/s per accelerator (arXiv 2204.06745, section 2.2). The software recomputes all layers fully and has no
+    // fused attention; newer software that avoids both is a quarter faster.
     let own = teraflops(&NEOX.replace("SOFTWARE", "gpt-neox"));
     assert!((0.9..1.1).contains(&(own / 117.0)), "{own}");
     let later = teraflops(&NEOX.replace("SOFTWARE", "megatron-core"));

@@ -1,4 +1,4 @@
-//! Schedules: every phase answered under its own load, then averaged by duration.
+//! Schedules: estimates each phase under its own load, then averages them by duration.
 
 use super::{Physics, serving, throttle};
 use crate::engine::semi_empirical::schedule::aggregate;
@@ -8,7 +8,7 @@ use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_perf::serving::{Load, ServingInput, estimate};
 
-/// Answers every phase and averages them.
+/// Estimates all phases and averages them.
 pub(super) fn estimate_into(scenario: &Scenario, physics: &mut impl Physics, estimate: &mut Estimate) {
     let mut mean = Mean::default();
     estimate.phases.extend(scenario.phases.iter().map(|phase| match phase.shape.mode {
@@ -27,12 +27,12 @@ pub(super) fn estimate_into(scenario: &Scenario, physics: &mut impl Physics, est
     }));
     aggregate(estimate);
     if let (Some(detail), Some(serving)) = (&mut estimate.detail, mean.of()) {
-        // What a device holds and where its time goes are those of the workload as such; what a request sees is the day's.
+        // Memory and time breakdown remain those of the workload as a whole; request metrics are means over the phases.
         detail.serving = Some(serving);
     }
 }
 
-/// A phase that runs at a share of its pace: warming up, or fewer accelerators.
+/// Scales the metrics of a phase that runs at reduced throughput: a warm-up, or fewer accelerators.
 fn scaled(mut figures: Figures, phase: &Phase) -> Figures {
     let scale = phase.tokens_scale * phase.autoscale_factor;
     figures.tokens_per_sec *= scale;
@@ -41,8 +41,8 @@ fn scaled(mut figures: Figures, phase: &Phase) -> Figures {
     figures
 }
 
-/// A phase of serving: replicas follow the autoscaling, and requests arrive at the phase's own rate or at its
-/// profile's share of what the deployment can serve.
+/// Estimates a serving phase. Replicas follow the autoscaling factor, and requests arrive at the phase's own rate or at
+/// the load factor of its profile times the capacity.
 fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Serving)> {
     let mut input = serving::input(scenario, phase)?;
     let constants = throttle::serving(scenario, &input);
@@ -53,9 +53,9 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
     let rate =
         phase.arrival.requests_per_sec.filter(|rate| *rate > 0.0).unwrap_or(capacity * phase.traffic.load_factor);
     let rho = rate / capacity;
-    // An overload lasts only as long as the phase: the queue is a fluid that rises, and never empties, within it.
+    // An overload lasts only for the phase: the queue is modeled as a fluid that grows until its end.
     let overload = (rho - 1.0).max(0.0) * phase.minutes * 60.0;
-    // Just below capacity: where the steady state of what does get in can still be described.
+    // Just below capacity, where the admitted requests still have a steady state.
     const NEAR_CAPACITY: f64 = 0.98;
     input.load = Load::Open { rate: rate.min(NEAR_CAPACITY * capacity) };
     let answer = physics.serving(scenario, phase, &input, estimate(&input, &constants));
@@ -102,7 +102,7 @@ fn served(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Opt
     Some((figures, serving))
 }
 
-/// A mean over phases, weighted by their minutes.
+/// Mean over phases, weighted by their minutes.
 #[derive(Debug, Default)]
 struct Mean {
     sum: Option<Serving>,

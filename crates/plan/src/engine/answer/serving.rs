@@ -1,4 +1,4 @@
-//! Serving: a scenario as a deployment under load, and the deployment's answer as figures.
+//! Serving: converts a scenario to a deployment under load, and its estimate to metrics.
 
 use super::event::serving::Answer;
 use super::{Physics, limits, power, throttle};
@@ -21,7 +21,7 @@ use atlas_perf::serving::{
 };
 use atlas_perf::traits::MemoryRule;
 
-/// The engine's input of a phase; `None` if machine or model is not known.
+/// Input of the serving engine for a phase; `None` without machine or model.
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     let (machine, arch) = (scenario.machine.as_ref()?, scenario.model.as_ref()?);
@@ -33,11 +33,11 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     let mut accelerator = machine.device;
     accelerator.network.oversubscription = machine.oversubscription;
     if layout.pp > 1.0 && matches!(served.stack, Stack::Local | Stack::Eager) {
-        // Layers split over devices that take turns: one device with the memory of all.
+        // Layers are split over devices that compute in turn, which is equivalent to one device with the memory of all.
         accelerator.mem_bytes *= f64::from(layout.pp);
         layout.pp = Count::ONE;
     }
-    // Graphs of fixed shapes attend to a whole bucket, window or not, and take one prompt at a time.
+    // Graphs of fixed shapes attend to a whole bucket, regardless of windows, and process one prompt at a time.
     let arch = match served.fixed_shapes {
         true => Architecture { window: None, ..*arch },
         false => *arch,
@@ -47,7 +47,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         Some(batch) => Some(batch).filter(|batch| *batch > 0.0),
         None => requested.max_num_seqs.filter(|_| served.fixed_shapes),
     };
-    // A batch whose steps are timed runs at once.
+    // A batch whose decode steps are timed runs concurrently as a whole.
     let timed = matches!(load, Load::DecodeOnly { .. });
     let max_num_seqs = (!timed).then(|| requested.max_num_seqs.unwrap_or(served.max_num_seqs));
     let tokens = requested.max_num_batched_tokens.map_or(served.max_num_batched_tokens, f64::from);
@@ -97,7 +97,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         max_num_batched_tokens: match (whole_prompts, arch.causal) {
             (true, _) => isl.max(1.0),
             (false, true) => tokens,
-            // No token is through before all of its prompt is.
+            // Bidirectional attention requires the whole prompt in one step.
             (false, false) => tokens.max(isl),
         },
         memory_utilization: memory_share(scenario, phase),
@@ -123,22 +123,23 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     })
 }
 
-/// How a phase is cut over devices.
+/// Layout of a phase.
 fn layout(phase: &Phase, arch: &Architecture) -> Layout {
     experts_of(phase.decode_layout(), arch)
 }
 
-/// A layout without expert parallelism where the model is dense.
+/// Removes expert parallelism from the layout of a dense model.
 fn experts_of(layout: Layout, arch: &Architecture) -> Layout {
     if arch.is_moe() { layout } else { Layout { ep: Count::ONE, redundant: Count::ZERO, ..layout } }
 }
 
-/// Requests of the whole run; infinite where the load never ends.
+/// Requests of the whole run; infinite if the load is endless.
 fn run_requests(phase: &Phase) -> f64 {
     phase.plan.serving.run_requests.map_or(f64::INFINITY, f64::from)
 }
 
-/// The load of a phase: as stated, else open loop with a request rate, else a constant number in flight.
+/// Load of a phase: as stated, otherwise an open loop if a request rate is stated, otherwise a constant number of
+/// concurrent requests.
 #[must_use]
 pub fn load(scenario: &Scenario, phase: &Phase) -> Load {
     let (served, requested) = (&phase.served, &phase.plan.serving);
@@ -150,16 +151,16 @@ pub fn load(scenario: &Scenario, phase: &Phase) -> Load {
         (Some(LoadKind::PrefillOnly), _) => Load::PrefillOnly { batch: concurrency },
         (Some(LoadKind::Burst), _) => Load::Burst { requests },
         (Some(LoadKind::Closed), None) | (None, None) if served.continuous => Load::Closed { concurrency, requests },
-        // A closed load with a rate is an open one with a cap on what is in flight: whichever binds.
+        // A closed load with a request rate is an open load with a limit on concurrent requests.
         (Some(LoadKind::Open | LoadKind::Closed) | None, Some(rate)) => Load::Open { rate },
         (Some(LoadKind::Open), None) => Load::Closed { concurrency, requests },
-        // Without continuous batching requests run side by side as one batch.
+        // Without continuous batching, concurrent requests run as one batch.
         (Some(LoadKind::Closed) | None, None) => Load::Static { batch: concurrency },
     }
 }
 
-/// How activations are summed: software that adds and normalizes in the same kernel does so in mixtures of experts whose
-/// replicas stay inside a node and neither attend data-parallel nor send tokens straight to experts.
+/// All-reduce algorithm for activations. Software with fused all-reduce and normalization uses it only for mixtures of
+/// experts whose replicas are within a node and use neither data-parallel attention nor direct expert dispatch.
 fn all_reduce(scenario: &Scenario, phase: &Phase, arch: &Architecture) -> AllReduce {
     let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
     let inside =
@@ -173,8 +174,8 @@ fn all_reduce(scenario: &Scenario, phase: &Phase, arch: &Architecture) -> AllRed
     }
 }
 
-/// Requests that an open load has in flight at most: the concurrency where a load is stated with both. A rate alone
-/// replaces the concurrency.
+/// Limit on the concurrent requests of an open load: the stated concurrency if the kind of load is stated as well. A
+/// request rate alone replaces the concurrency.
 fn most_in_flight(scenario: &Scenario, phase: &Phase) -> f64 {
     let requested = &phase.plan.serving;
     match (requested.load, requested.concurrency) {
@@ -185,7 +186,7 @@ fn most_in_flight(scenario: &Scenario, phase: &Phase) -> f64 {
     }
 }
 
-/// Share of device memory for weights and KV cache.
+/// Share of device memory available for weights and KV cache.
 #[must_use]
 pub fn memory_share(scenario: &Scenario, phase: &Phase) -> f64 {
     if let Some(stated) = phase.plan.serving.gpu_memory_utilization {
@@ -202,7 +203,7 @@ pub fn memory_share(scenario: &Scenario, phase: &Phase) -> f64 {
     rule.share(machine.device.capacity(), weights, layout.replica())
 }
 
-/// The closed form's input of a phase, its constants and its answer: what explanations are made of.
+/// Input, constants and result of the closed form for a phase, for use by explanations.
 #[must_use]
 pub fn closed(scenario: &Scenario, phase: &Phase) -> Option<(ServingInput, Constants, ServingEstimate)> {
     let input = input(scenario, phase)?;
@@ -211,14 +212,14 @@ pub fn closed(scenario: &Scenario, phase: &Phase) -> Option<(ServingInput, Const
     Some((input, constants, out))
 }
 
-/// Room for keys and values on a replica, of those that decode where there are two pools.
+/// KV cache capacity of a replica; of a decode replica if prefill is disaggregated.
 #[must_use]
 pub fn room(input: &ServingInput, c: &Constants) -> kv::Capacity {
     let layout = input.pools.map_or(input.layout, |pools| pools.decode);
     kv::capacity(input, &layout, &Shape::new(&input.arch, &input.formats, &layout), c)
 }
 
-/// Figures and detail of a phase.
+/// Metrics and detail of a phase.
 pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
     let input = input(scenario, phase)?;
     let constants = throttle::serving(scenario, &input);
@@ -227,7 +228,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     Some(described(scenario, phase, answer.input(&input), &answer, &constants))
 }
 
-/// An answer in the words that all engines share.
+/// Converts a serving estimate to the metrics common to all engines.
 pub(super) fn described(
     scenario: &Scenario,
     phase: &Phase,
@@ -249,7 +250,7 @@ pub(super) fn described(
         Load::Closed { concurrency, .. } => concurrency / input.layout.dp.max(Count::ONE),
         _ => out.batch,
     };
-    // The tokens of a step may cap it sooner.
+    // The token limit of a step may limit the batch before memory does.
     let full = out.batch > 0.9 * out.max_concurrency;
     limits.memory_capacity = full && out.max_concurrency < input.most_sequences() && offered > out.max_concurrency;
     limits.load = matches!(input.load, Load::Open { .. }) && out.ttft.mean.is_finite();
@@ -309,26 +310,26 @@ pub(super) fn described(
     (figures, detail)
 }
 
-/// What a device holds: weights, the keys and values of the sequences that run, the engine's own needs. A paging engine
-/// takes its whole share of memory at start; what counts here is what the load uses of it, and for the bound what it
-/// would use with every sequence at its full length, of which at least one must fit.
+/// Memory use of a device: weights, KV cache of running sequences, engine reserve. A paging engine allocates its whole
+/// share of memory at start. The point estimate counts what the load uses of it; the upper bound assumes that every
+/// sequence has its full length, and at least one must fit.
 fn memory(input: &ServingInput, out: &ServingEstimate, c: &Constants) -> MemoryUse {
     let kv::Capacity { free_bytes, whole_sequence, weight_bytes: weights, groups, .. } = room(input, c);
     let usable = input.accelerator.capacity() * input.memory_utilization;
     let reserve = (usable - weights - free_bytes).max(0.0);
     let share = if out.max_concurrency > 0.0 { (out.batch / out.max_concurrency).min(1.0) } else { 0.0 };
     let keys = share * free_bytes.max(0.0);
-    // Sequences lie on one attention group each.
+    // Each sequence belongs to one attention group.
     let sequences = (out.batch / groups).max(1.0);
     let whole = (whole_sequence * sequences).min(free_bytes).max(whole_sequence).max(keys);
     let parts = Breakdown::of(&["weights", "KV cache", "engine reserve"], [weights, keys, reserve]);
-    // Where keys fill what is free, the sum is what is usable, whatever it rounds to.
+    // If the KV cache fills the free memory, avoid a rounding error in the sum.
     let upper = weights + reserve + whole;
     let upper = if whole <= free_bytes { upper.min(usable) } else { upper };
     MemoryUse { parts, upper, capacity: usable }
 }
 
-/// What device or software do not run, however much memory there is.
+/// Verdict on formats or pools that the device or software does not support, regardless of memory.
 fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
     if let Some(refused) = phase.served.refused {
         let a = &input.accelerator;
@@ -351,7 +352,7 @@ fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
     None
 }
 
-/// Whether the layout is possible, then whether it fits, then whether it keeps up.
+/// Checks whether the layout is possible, then whether it fits in memory, then whether it sustains the load.
 fn verdict(i: &ServingInput, out: &ServingEstimate, devices: f64, memory: &MemoryUse) -> Verdict {
     let needs = match i.pools {
         Some(pools) => pools.prefill.accelerators() + pools.decode.accelerators(),

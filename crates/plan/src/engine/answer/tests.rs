@@ -1,4 +1,4 @@
-//! Answers of both engines to shipped targets and workloads.
+//! Tests of both engines on built-in targets and workloads.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::engine::{estimate, notes};
@@ -58,11 +58,11 @@ fn closed_form_and_events_agree_within_the_interval_on_shipped_pairs() {
         let (closed, described) = serving(&library, Engine::Analytical, pair, &[]);
         let (events, seen) = serving(&library, Engine::Event, pair, &[]);
         let (rate, simulated) = (closed.total.tokens_per_sec, events.total.tokens_per_sec);
-        // Simulated requests of one length stay in step and share the launches of their prompts, which bound DeepSeek on
-        // MI300X; the closed form takes them as half mixed.
+        // Simulated requests of equal length stay in lockstep and share the launches of their prompts, which limit
+        // DeepSeek on MI300X. The closed form assumes that half of them are mixed.
         assert!(near(rate, simulated, 0.17), "{pair:?}: {rate} and {simulated} tokens/s");
         let (ttft, first) = (described.ttft_ms[0], seen.ttft_ms[0]);
-        // Closer than the interval, which what was never measured may widen.
+        // Narrower than the interval, which is widened for configurations that were never measured.
         let (low, high) = (described.ttft_interval.low.max(0.6), described.ttft_interval.high.min(1.7));
         assert!(first >= low * ttft && first <= high * ttft, "{pair:?}: TTFT {ttft} and {first} ms");
         let (tpot, each) = (described.tpot_ms[0], seen.tpot_ms[0]);
@@ -98,7 +98,7 @@ fn an_open_load_with_a_concurrency_has_no_more_in_flight() {
         assert!(described.ttft_ms[0].is_finite() && described.ttft_ms[0] < 1000.0, "{which}: {}", described.ttft_ms[0]);
     }
     assert!(near(closed.0.total.tokens_per_sec, events.0.total.tokens_per_sec, 0.05));
-    // Below the cap nothing is held back.
+    // Below the limit nothing is held back.
     let few = ["load=open", "concurrency=256", "request_rate=2"];
     let free = serving(&library, Engine::Analytical, pair, &few);
     assert!(near(free.1.requests_per_sec, 2.0, 1e-9));
@@ -145,7 +145,7 @@ fn what_device_software_or_model_do_not_run_is_refused_by_name() {
         let described = estimate.detail.unwrap().verdict.describe();
         assert!(described.contains(expected), "{pair:?} {set:?}: {described}");
     }
-    // Weights alone may be narrow: they are unpacked.
+    // Weights alone may be in a narrow format: they are unpacked.
     let (_, estimate) =
         answered(&library, Engine::Analytical, ("a100-sxm-80gb-8", "llama3.1-8b-serve"), &["precision=fp8"]);
     assert_eq!(estimate.detail.unwrap().verdict, Verdict::Fits);
@@ -213,7 +213,7 @@ fn software_that_does_not_run_on_a_vendors_accelerators_is_named() {
     assert!(says(("m3-ultra-1", "gpt-oss-120b-serve"), &["tp=1", "software=vllm"]));
     assert!(!says(("m3-ultra-1", "gpt-oss-120b-serve"), &["tp=1", "software=llama.cpp"]));
     assert!(!says(("h100-sxm-128", "llama3.1-70b-train"), &["software=megatron-core"]));
-    // A plug-in runs in its place.
+    // A plug-in provides support for TPUs.
     assert!(!says(("tpu-v6e-8", "llama3.1-70b-serve"), &["software=vllm"]));
 }
 
@@ -230,7 +230,7 @@ fn sums_that_also_normalize_save_kernels_in_mixtures_inside_a_node() {
     };
     let sliced = gain("h100-sxm-8", "gpt-oss-120b-serve", &["tp=8"]);
     assert!((1.01..1.1).contains(&sliced), "{sliced}");
-    // Dense models, attention groups, replicas that sum nothing, and replicas over two nodes.
+    // Not applicable: dense models, attention groups, replicas without all-reduce, and replicas that span two nodes.
     for (target, workload, set) in [
         ("h100-sxm-8", "llama3.1-70b-serve", &["tp=8"][..]),
         ("h100-sxm-8", "gpt-oss-120b-serve", &["tp=1", "attention_dp=8", "ep=8"]),

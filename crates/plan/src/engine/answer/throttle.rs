@@ -1,19 +1,20 @@
-//! Power caps and clock limits: what an accelerator still does when it may draw less than its design power, or when its
-//! core clock may not rise as far as it could.
+//! Power caps and clock limits: throughput of an accelerator whose power is limited below its design power, or its core
+//! clock below the maximum.
 //!
-//! A limiter holds the mean of some tens of milliseconds, many layers long, so that clocks fall until the whole step draws
-//! what is allowed: power of clocked logic goes with frequency times voltage squared, and voltage follows frequency in
-//! part, which gives about f^2.3. Memory keeps its own clock and its power, so that work bound by memory is slowed only
-//! where clocks are too low to saturate it. A limit of the clock is the same with the frequency given and the power to be
-//! found, so that a cap, and a limit at the clock that the cap leads to, agree. Both are relative to the clock at which the
-//! work runs without them: large products, which run below the maximum for lack of power, lose less than said here from a
-//! limit near 1. Held against what was published:
+//! A power limiter controls the mean over some tens of milliseconds, which span many layers, so clocks drop until the
+//! whole step draws the allowed power. The power of clocked logic is proportional to frequency times voltage squared,
+//! and voltage partially follows frequency, which yields about f^2.3. Memory has its own clock and power, so
+//! memory-bound work slows down only if the core clock is too low to saturate the bandwidth. A clock limit uses the
+//! same model with the frequency given, so a cap and a limit at the resulting clock agree. Both are relative to the
+//! clock at which the work runs without them: large GEMMs, which already run below the maximum clock for lack of power,
+//! lose less than estimated here from a limit near 1. Comparison with published measurements:
 //!
-//! | device and work | published | here |
-//! | --- | --- | --- |
-//! | H100 at 350 of 700 W, decoding of 70B (arXiv 2311.18677, section 3.7) | almost no slowdown | below 2 % where memory bounds it |
-//! | A100, inference of large models at lower clocks (arXiv 2308.12908, from memory) | up to 20 % less power for at most 7 % of the rate | 70B decoding at 0.7 of the clock: 24 % less for 4 % |
-//! | V100 at 150 of 250 W, training of BERT (arXiv 2205.09646) | 7 % longer, 14 % less energy | products 15 % longer, which are part of a step |
+//! * H100 at 350 of 700 W, decoding of 70B (arXiv 2311.18677, section 3.7): almost no slowdown; here below 2 % where
+//!   memory bounds it
+//! * A100, inference of large models at lower clocks (arXiv 2308.12908, from memory): up to 20 % less power for at most
+//!   7 % of the throughput; here, 70B decoding at 0.7 of the clock draws 24 % less for 4 %
+//! * V100 at 150 of 250 W, training of BERT (arXiv 2205.09646): 7 % longer, 14 % less energy; here, GEMMs, which are a
+//!   part of a step, take 15 % longer
 
 use super::power::{
     ACTIVE_SHARE, COMPUTE_SHARE, EXPONENT, IDLE_SHARE, LEAST_SHARE, MEMORY_SHARE, Use, cap, design, nodes_of_rack,
@@ -26,23 +27,23 @@ use atlas_perf::constants::Constants;
 use atlas_perf::serving::ServingInput;
 use atlas_perf::training::{TrainingInput, memoized};
 
-/// Least clock over the highest: 210 of an H100's 1,980 MHz.
+/// Minimum clock relative to the maximum: 210 of an H100's 1,980 MHz.
 const LEAST_CLOCK: f64 = 0.1;
 
-/// What a cap or a limit of the clock does.
+/// Effect of a power cap or clock limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Throttle {
-    /// Most that an accelerator draws, over its design power.
+    /// Power limit relative to design power.
     pub share: f64,
-    /// Clock, and rate of matrix multiplications, over those without cap and limit.
+    /// Clock, and rate of matrix multiplications, relative to those without cap and limit.
     pub clock: f64,
-    /// Rate of memory traffic over that without cap and limit.
+    /// Memory bandwidth relative to that without cap and limit.
     pub memory: f64,
 }
 
 impl Throttle {
-    /// Work that uses an accelerator so without cap and limit, under a cap of this share of the design power, and a limit of
-    /// this share of the highest clock.
+    /// Effect on work with utilization `used` (without cap and limit) of a power cap `share`, relative to design power,
+    /// and a clock limit `limit`, relative to the maximum clock.
     #[must_use]
     pub fn at(share: f64, limit: f64, used: &Use) -> Throttle {
         let share = share.clamp(LEAST_SHARE, 1.0);
@@ -51,7 +52,7 @@ impl Throttle {
         let drawn = |clock: f64| {
             IDLE_SHARE + clocked * math::powf(clock, EXPONENT) + MEMORY_SHARE * used.memory * traffic(clock)
         };
-        // What would draw more than the design power is held to it without a cap as well.
+        // Work that would exceed the design power is limited to it without a cap too.
         let allowed = share * drawn(1.0).max(1.0);
         let (mut low, mut high) = (LEAST_CLOCK, limit);
         if drawn(high) > allowed {
@@ -65,7 +66,7 @@ impl Throttle {
         Throttle { share, clock: low, memory: traffic(low) }
     }
 
-    /// Under the cap and the limit of a scenario, if it has one.
+    /// Effect of the cap and limit of a scenario; `None` without them.
     fn of(scenario: &Scenario, used: impl FnOnce() -> Use) -> Option<Throttle> {
         let share = cap(scenario).map_or(1.0, |cap| cap / design(scenario));
         let limit = scenario.terms.clock_share;
@@ -78,7 +79,7 @@ impl Throttle {
     }
 }
 
-/// The constants of serving: those of the target, at the clocks that its cap and its limit allow.
+/// Constants of serving: those of the target, adjusted for its power cap and clock limit.
 #[must_use]
 pub fn serving(scenario: &Scenario, input: &ServingInput) -> Constants {
     let stated = scenario.efficiency.serving;
@@ -86,7 +87,7 @@ pub fn serving(scenario: &Scenario, input: &ServingInput) -> Constants {
     Throttle::constants(Throttle::of(scenario, used), stated)
 }
 
-/// The constants of training: those of the target, at the clocks that its cap and its limit allow.
+/// Constants of training: those of the target, adjusted for its power cap and clock limit.
 #[must_use]
 pub fn training(scenario: &Scenario, input: &TrainingInput) -> Constants {
     let stated = scenario.efficiency.training;
@@ -94,7 +95,7 @@ pub fn training(scenario: &Scenario, input: &TrainingInput) -> Constants {
     Throttle::constants(Throttle::of(scenario, used), stated)
 }
 
-/// What a reader must know of the cap and of the limit of the clock.
+/// Notes on the power cap and clock limit.
 #[must_use]
 pub fn notes(scenario: &Scenario) -> Vec<String> {
     let mut notes = Vec::new();
@@ -134,7 +135,7 @@ mod tests {
     use atlas_config::library::Library;
     use atlas_document::Sources;
 
-    /// Shares of use of training a large model and of decoding on 8 H100.
+    /// Utilization in training of a large model and in decoding, on 8 H100.
     const TRAINING: Use = Use { compute: 0.45, memory: 0.3, active: 1.0 };
     const DECODING: Use = Use { compute: 0.1, memory: 0.62, active: 1.0 };
 
@@ -149,7 +150,7 @@ mod tests {
                 before = now;
             }
         }
-        // arXiv 2311.18677: decoding is not slowed by half of the power.
+        // arXiv 2311.18677: half of the power does not slow down decoding.
         assert_eq!(Throttle::at(0.5, 1.0, &DECODING).memory, 1.0);
         let products = Throttle::at(0.5, 1.0, &TRAINING).clock;
         assert!((0.6..0.8).contains(&products), "{products}");
@@ -172,7 +173,7 @@ mod tests {
                 let limited = Throttle::at(1.0, capped.clock, &used);
                 assert!((limited.clock - capped.clock).abs() < 1e-9 && limited.memory == capped.memory);
                 if capped.clock < 1.0 {
-                    // All of the work slowed alike, it draws what the cap allows.
+                    // If all of the work is slowed by the same factor, it draws the power that the cap allows.
                     let slowed =
                         Use { compute: used.compute * capped.clock, memory: used.memory * capped.memory, ..used };
                     let drawn = super::super::power::device(1.0, &slowed, capped.clock);
@@ -180,7 +181,7 @@ mod tests {
                 }
             }
         }
-        // The lower of both holds, and a cap that the limited clock meets changes nothing.
+        // The lower of both limits applies; a cap that the limited clock already meets has no effect.
         let limited = Throttle::at(1.0, 0.6, &TRAINING);
         assert_eq!(Throttle::at(0.9, 0.6, &TRAINING).clock, limited.clock);
         assert!(Throttle::at(0.35, 0.6, &TRAINING).clock < limited.clock);
@@ -205,7 +206,7 @@ mod tests {
 
     const SERVED: [&str; 4] = ["concurrency=32", "prompt=256", "generate=256", "requests=64"];
 
-    /// Tokens per second and W of a node at a clock.
+    /// Tokens per second and power of a node in W at a clock.
     fn at_clock(workload: &str, engine: &str, clock: f64) -> (f64, f64) {
         let (engine, clock) = (format!("engine={engine}"), format!("clock_share={clock}"));
         let mut set = vec![engine.as_str(), clock.as_str()];

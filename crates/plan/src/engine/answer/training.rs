@@ -1,4 +1,4 @@
-//! Training: a scenario as an optimizer step, and the step as figures.
+//! Training: converts a scenario to an optimizer step, and its estimate to metrics.
 
 use super::event::training::Answer;
 use super::{Physics, limits, power, throttle};
@@ -20,13 +20,13 @@ use atlas_perf::training::{
 };
 use atlas_perf::traits::{Regather, TrainingTraits, WeightCopies};
 
-/// The engine's input of a phase; `None` if machine or model is not known.
+/// Input of the training engine for a phase; `None` without machine or model.
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Option<TrainingInput> {
     Some(build_input(scenario, phase, scenario.machine.as_ref()?, scenario.model.as_ref()?))
 }
 
-/// What the files and knobs request.
+/// Builds the engine input from files and knobs.
 fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Architecture) -> TrainingInput {
     let (shape, plan) = (&phase.shape, &phase.plan);
     let cp = plan.cp.unwrap_or(Count::ONE);
@@ -35,7 +35,7 @@ fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Arc
     let traits = &scenario.in_force.training;
     let wide = matches!(format, Format::Fp32 | Format::Tf32);
     let lora = plan.trained == Some(Trained::Lora);
-    // Frozen weights are updated by nothing, and need no copy in 32 bit.
+    // Frozen weights are not updated and need no 32-bit copy.
     let masters = wide || (traits.weights == WeightCopies::MasterOnly && !lora);
     let optimizer = plan.optimizer.unwrap_or(Optimizer::Adam);
     let grad_bytes = plan.gradient_format.map_or(traits.gradient_format.bytes(precision), stored_bytes);
@@ -47,7 +47,7 @@ fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Arc
         accelerators: shape.tp * cp * shape.pp * shape.dp,
         domain: machine.domain,
         oversubscription: machine.oversubscription,
-        // An image has no length: token counts in the file have no effect.
+        // Images have no length: token counts in the file have no effect.
         seq: if arch.convolutions.is_some() { 1.0 } else { (shape.prompt + shape.generate).max(1.0) },
         micro: scenario.micro(phase),
         global: scenario.global(phase),
@@ -97,7 +97,7 @@ fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Arc
     }
 }
 
-/// The closed form's input of a phase, its constants and its answer: what explanations are made of.
+/// Input, constants and result of the closed form for a phase, for use by explanations.
 #[must_use]
 pub fn closed(scenario: &Scenario, phase: &Phase) -> Option<(TrainingInput, Constants, TrainingEstimate)> {
     let input = input(scenario, phase)?;
@@ -106,7 +106,7 @@ pub fn closed(scenario: &Scenario, phase: &Phase) -> Option<(TrainingInput, Cons
     Some((input, constants, out))
 }
 
-/// Layers of a pipeline stage, as they follow from the layout and what is stated.
+/// Layers of a pipeline stage, derived from the layout and stated values.
 #[must_use]
 pub fn stage_layers(scenario: &Scenario, stage: f64) -> f64 {
     match input(scenario, &scenario.base) {
@@ -115,16 +115,16 @@ pub fn stage_layers(scenario: &Scenario, stage: f64) -> f64 {
     }
 }
 
-/// Whether a model predicts the next token, so that further layers can predict the ones behind it.
+/// Whether a model predicts the next token, as multi-token prediction requires.
 #[must_use]
 pub fn next_token(model: &Architecture) -> bool {
     model.causal && model.head == Head::Language && model.encoder_layers <= 0.0 && model.convolutions.is_none()
 }
 
-/// Share of the weights that adapters of the usual ranks add and train.
+/// Share of the weights that LoRA adapters of common ranks add and train.
 const LORA_SHARE: f64 = 0.01;
 
-/// Figures and detail of a phase.
+/// Metrics and detail of a phase.
 pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Physics) -> Option<(Figures, Detail)> {
     let (machine, arch) = (scenario.machine.as_ref()?, scenario.model.as_ref()?);
     let dies = machine.dies;
@@ -183,13 +183,13 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     Some((figures, detail))
 }
 
-/// Parts of a simulated step: those of the closed form, then those that only a simulation has.
+/// Parts of a simulated step: those of the closed form, followed by those of a simulation only.
 const SIMULATED: [&str; TimeBreakdown::NAMES.len() + 2] = {
     let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = TimeBreakdown::NAMES;
     [a, b, c, d, e, f, g, h, i, j, k, l, m, n, "stragglers", "failures"]
 };
 
-/// Where a step's time goes.
+/// Time breakdown of a step.
 fn breakdown(answer: &Answer) -> Breakdown {
     let closed = answer.estimate.time.values();
     if answer.simulated.is_none() {
@@ -199,7 +199,7 @@ fn breakdown(answer: &Answer) -> Breakdown {
     Breakdown::of(&SIMULATED, [a, b, c, d, e, f, g, h, i, j, k, l, m, n, answer.stragglers, answer.failures])
 }
 
-/// Seconds of a step in which communication is waited for.
+/// Exposed communication time of a step, seconds.
 fn communication(time: &TimeBreakdown) -> f64 {
     time.tensor_parallel + time.context_parallel + time.expert_parallel + time.pipeline_transfer + time.data_parallel
 }
@@ -208,7 +208,7 @@ fn memory(m: &MemoryBreakdown) -> Breakdown {
     Breakdown::of(&MemoryBreakdown::NAMES, m.values())
 }
 
-/// Whether the layout is possible in the formats of products and of stored weights, and then whether it fits.
+/// Checks whether the layout is possible with the GEMM and storage formats, then whether it fits in memory.
 fn verdict(
     i: &TrainingInput,
     (format, stored): (Format, Option<Format>),
@@ -220,7 +220,7 @@ fn verdict(
         return Verdict::Accelerators { needs: i.accelerators, has: devices };
     }
     let even = |what, of: f64, by: f64| ((of / by).fract() != 0.0).then_some(Verdict::Indivisible { what, of, by });
-    // Gradients have no place in packed weights.
+    // Packed weights cannot be trained.
     let packed = stored.filter(|stored| *stored == Format::Int4 && i.packed_bytes.is_none());
     let trained_packed = packed.map(|stored| Verdict::Format { format: stored.name(), instead: format.name() });
     let indivisible = even("query heads", f64::from(i.arch.heads), f64::from(i.tp))
@@ -239,14 +239,14 @@ fn verdict(
     }
 }
 
-/// A format of at least 16 bits that the accelerator multiplies in, or an empty string.
+/// A supported format of at least 16 bits, or an empty string.
 fn unquantized(i: &TrainingInput) -> &'static str {
     let has = |format: &Format| i.accelerator.has(Precision::from(*format));
     let formats = [Format::Bf16, Format::Fp16, Format::Tf32, Format::Fp32];
     formats.into_iter().find(has).map_or("", Format::name)
 }
 
-/// Why formats, schedule or stages cannot run, if they cannot.
+/// Verdict on formats, schedule or stages that are not supported, if any.
 fn refused(i: &TrainingInput, format: Format) -> Option<Verdict> {
     Some(match training::supported(i).err()? {
         Unsupported::Precision { .. } | Unsupported::StorageOnly(_) => {

@@ -1,4 +1,4 @@
-//! Where the dashboard's figures part from the analytical engine's, and why: factors that multiply to the difference.
+//! Comparison of the dashboard's estimator with the analytical engine: factors whose product is the difference.
 
 use super::estimator::{self, Input};
 use crate::engine;
@@ -9,39 +9,40 @@ use atlas_core::count::Count;
 use atlas_core::plan::Engine;
 use atlas_perf::accelerator::Precision;
 
-/// One cause of a difference.
+/// One cause of the difference.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Factor {
-    /// What differs.
+    /// Quantity that differs.
     pub what: &'static str,
-    /// The dashboard's figure.
+    /// Value of the dashboard's estimator.
     pub dashboard: f64,
-    /// The analytical engine's.
+    /// Value of the analytical engine.
     pub analytical: f64,
-    /// By what the analytical throughput is multiplied for it.
+    /// Resulting factor on the throughput, from dashboard to analytical.
     pub factor: f64,
-    /// Why.
+    /// Explanation.
     pub why: &'static str,
 }
 
-/// Both engines on one scenario.
+/// Results of both engines for one scenario.
 #[derive(Debug, Clone)]
 pub struct Contrast {
-    /// The dashboard's question.
+    /// Input of the dashboard's estimator.
     pub input: Input,
-    /// The dashboard's answer.
+    /// Result of the dashboard's estimator.
     pub dashboard: estimator::Answer,
-    /// The analytical engine's answer, or why it failed.
+    /// Result of the analytical engine, or its error.
     pub analytical: Result<(Scenario, Estimate), ScenarioError>,
-    /// Why the throughputs differ: factors that multiply to analytical over dashboard. Empty in inference, where the
-    /// two do not answer the same question.
+    /// Factors whose product is the ratio of analytical to dashboard throughput. Empty in inference, where the two
+    /// engines do not estimate the same quantity.
     pub factors: Vec<Factor>,
 }
 
-/// Puts a scenario to both engines.
+/// Estimates a scenario with both engines.
 ///
 /// # Errors
-/// The inputs of the dashboard's estimator that are missing.
+///
+/// If inputs of the dashboard's estimator are missing.
 pub fn contrast(scenario: &Scenario, parts: &Parts) -> Result<Contrast, ScenarioError> {
     let requested = Scenario { engine: Engine::Benchboard, ..scenario.clone() };
     requested.check(parts)?;
@@ -61,7 +62,7 @@ pub fn contrast(scenario: &Scenario, parts: &Parts) -> Result<Contrast, Scenario
 
 fn factors(i: &Input, ours: &estimator::Answer, scenario: &Scenario, theirs: &Estimate) -> Vec<Factor> {
     let Some(machine) = scenario.machine else { return Vec::new() };
-    // The rate and the devices to which the analytical utilization refers.
+    // Peak rate and number of devices that the analytical utilization refers to.
     let precision = Precision::from(scenario.format(&scenario.base));
     let peak = machine.device.peak(precision) * machine.dies * 1e-12;
     let cp = scenario.base.plan.cp.unwrap_or(Count::ONE);

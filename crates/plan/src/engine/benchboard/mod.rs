@@ -1,4 +1,4 @@
-//! The predecessor dashboard's estimator alongside the other engines: a scenario put to it, its answers in shared words.
+//! Adapter to the estimator of the predecessor dashboard: converts scenarios to its input and its output to estimates.
 
 pub mod contrast;
 
@@ -12,7 +12,7 @@ use crate::scenario::{Dashboard, Phase, Scenario};
 use atlas_config::Mode;
 use atlas_core::plan::Recompute;
 
-/// The estimator's input of a phase.
+/// Input of the estimator for a phase.
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Input {
     let (known, shape, plan) = (&scenario.dashboard, &phase.shape, &phase.plan);
@@ -40,7 +40,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Input {
     }
 }
 
-/// Answers a scenario. It knows no schedule.
+/// Estimates a scenario, ignoring its schedule.
 pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
     let phase = &scenario.base;
     let i = input(scenario, phase);
@@ -71,7 +71,7 @@ pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
 }
 
 fn detail(scenario: &Scenario, phase: &Phase, i: &Input, answer: &Answer) -> Detail {
-    // Its GiB are compared with GB, as it does itself: its verdict would be another otherwise.
+    // Treat GiB as GB, as the dashboard's estimator does; otherwise the verdict would differ.
     let bytes = |gib: f64| gib * 1e9;
     let (compute, network) = (answer.compute_ms / 1000.0, answer.all_reduce_ms / 1000.0);
     let mut limits = Limits::of(Cause::ALL.map(|cause| match cause {
@@ -106,7 +106,7 @@ fn detail(scenario: &Scenario, phase: &Phase, i: &Input, answer: &Answer) -> Det
         } else {
             Verdict::Fits
         },
-        // It was never validated: metrics of this engine show no interval.
+        // This engine was never validated, so its metrics have no interval.
         throughput_interval: Interval { low: 1.0, high: 1.0 },
         power: None,
         training: (scenario.mode() == Mode::Training).then_some(training),

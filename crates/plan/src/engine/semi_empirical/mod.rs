@@ -1,5 +1,5 @@
-//! The calibrated model of the predecessor system: a scenario put to it, its answers as estimates. [`super::notes`] says what
-//! its figures leave out.
+//! Adapter to the calibrated model of the predecessor system: converts scenarios to its inputs and its outputs to
+//! estimates. [`super::notes`] lists what the model does not include.
 
 mod queue;
 pub(in crate::engine) mod schedule;
@@ -10,7 +10,7 @@ use atlas_config::Mode;
 use atlas_legacy::semi_empirical::coefficients::Coefficient;
 use atlas_legacy::semi_empirical::{Quantity, Source, Switches, answer};
 
-/// Answers a scenario.
+/// Estimates a scenario.
 #[must_use]
 pub fn estimate(scenario: &Scenario) -> Estimate {
     let mut estimate = Estimate::default();
@@ -18,7 +18,7 @@ pub fn estimate(scenario: &Scenario) -> Estimate {
     estimate
 }
 
-/// Answers a scenario into an estimate whose memory is used again: no allocation once its phases have room.
+/// Like [`estimate`], but writes to an existing estimate. Does not allocate once `phases` has the capacity.
 pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
     if scenario.phases.is_empty() {
         estimate_unscheduled_into(scenario, estimate);
@@ -29,7 +29,7 @@ pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
     estimate.detail = None;
 }
 
-/// Answers a scenario as if it had no schedule: what the hill-climb compares.
+/// Estimates a scenario, ignoring its schedule. The hill climb compares these estimates.
 pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
     estimate.phases.clear();
     estimate.detail = None;
@@ -40,7 +40,7 @@ pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
     estimate.cost = cost(scenario, &estimate.total);
 }
 
-/// The numbers of a phase as they are.
+/// Provides the inputs of the model as plain numbers.
 struct Plain<'a> {
     scenario: &'a Scenario,
     phase: &'a Phase,
@@ -58,7 +58,7 @@ impl Source for Plain<'_> {
     }
 }
 
-/// A number that the model takes from a phase of a scenario.
+/// Value of an input of the model for a phase of a scenario.
 #[must_use]
 pub fn quantity(scenario: &Scenario, phase: &Phase, of: Quantity) -> f64 {
     let shape = &phase.shape;
@@ -70,7 +70,7 @@ pub fn quantity(scenario: &Scenario, phase: &Phase, of: Quantity) -> f64 {
         Quantity::Microbatch => f64::from(scenario.microbatch),
         Quantity::Prompt => shape.prompt,
         Quantity::Generate => shape.generate,
-        // Checked before the engine answers: without a factor there is no figure.
+        // `Scenario::check` reports a missing factor before the engine runs.
         Quantity::Fabric => scenario.fabric_factor.unwrap_or(f64::NAN),
         Quantity::NodeWatts => scenario.node_watts,
         Quantity::MemoryGb => scenario.memory_gb_per_accel,
@@ -80,7 +80,7 @@ pub fn quantity(scenario: &Scenario, phase: &Phase, of: Quantity) -> f64 {
     }
 }
 
-/// What is switched on in a phase.
+/// Switches of the model for a phase.
 #[must_use]
 pub fn switches(scenario: &Scenario, phase: &Phase) -> Switches {
     Switches {
@@ -92,7 +92,7 @@ pub fn switches(scenario: &Scenario, phase: &Phase) -> Switches {
     }
 }
 
-/// One phase, before the schedule scales it.
+/// Estimates one phase, before the schedule scales it.
 #[must_use]
 pub fn figures(scenario: &Scenario, phase: &Phase) -> Figures {
     let on = switches(scenario, phase);
@@ -114,8 +114,8 @@ pub fn figures(scenario: &Scenario, phase: &Phase) -> Figures {
     }
 }
 
-/// What hours cost, over tokens. The predecessor system divides ONE node's cost by the tokens of ALL nodes; that figure
-/// is kept alongside ours as `parity`.
+/// Hourly cost and cost per token. The predecessor system divides ONE node's cost by the tokens of ALL nodes; that
+/// value is kept as `usd_per_1k_tokens_parity`.
 #[must_use]
 pub fn cost(scenario: &Scenario, figures: &Figures) -> Cost {
     let energy = figures.node_power_w * scenario.pue / 1000.0 * scenario.energy_usd_per_kwh();

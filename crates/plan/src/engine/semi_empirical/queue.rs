@@ -6,7 +6,7 @@ use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_legacy::semi_empirical::queue::{Arrivals, Waiting, waiting};
 
-/// Queueing of an inference phase whose figures are already scaled. `None` if nothing is generated.
+/// Queueing metrics of an inference phase. `figures` are already scaled. `None` if no tokens are generated.
 pub(super) fn queue(scenario: &Scenario, phase: &Phase, figures: &Figures) -> Option<Queue> {
     let shape = &phase.shape;
     if shape.mode != Mode::Inference || shape.generate <= 0.0 {

@@ -1,9 +1,9 @@
-//! Schedules: each phase scaled and queued, then averaged by duration.
+//! Schedules: estimates each phase with scaling and queueing, then averages them by duration.
 
 use crate::estimate::{Estimate, Figures, Latency, Queue};
 use crate::scenario::{Phase, Scenario};
 
-/// Smallest scale a step time is divided by.
+/// Lower bound of the scale that a step time is divided by.
 const SCALE_FLOOR: f64 = 1e-6;
 
 pub(super) fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
@@ -12,8 +12,8 @@ pub(super) fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
     aggregate(estimate);
 }
 
-/// A phase's figures under its scales, with its queue. Power follows the autoscaling only where the product of the
-/// scales differs from one: the predecessor model's quirk.
+/// Metrics of a phase with its scales applied, and its queue. As in the predecessor's model, power follows the
+/// autoscaling factor only if the product of both scales is not one.
 fn scaled(scenario: &Scenario, phase: &Phase) -> Figures {
     let mut figures = super::figures(scenario, phase);
     let scale = phase.tokens_scale * phase.autoscale_factor;
@@ -27,7 +27,8 @@ fn scaled(scenario: &Scenario, phase: &Phase) -> Figures {
     figures
 }
 
-/// Duration-weighted means; peak memory is the maximum, retries are sums. A schedule that lasts no time has no means.
+/// Aggregates the phases: means weighted by duration, the maximum of peak memory, and sums of retries and failures. The
+/// means of a schedule without duration are 0.
 pub(in crate::engine) fn aggregate(estimate: &mut Estimate) {
     let phases = &estimate.phases;
     let minutes: f64 = phases.iter().map(|phase| phase.minutes).sum();

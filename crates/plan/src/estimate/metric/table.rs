@@ -1,4 +1,4 @@
-//! The table of metrics, and the ids that code names them by.
+//! Table of metrics and their identifiers.
 
 use atlas_core::count::Count;
 
@@ -10,7 +10,7 @@ use super::Section::{self, Cost, Latency, Power, Throughput, Utilization};
 use super::{Applies as When, Metric, Trust};
 use crate::scenario::Scenario;
 
-/// Makes an id and a row of every entry, so that a metric is added in one place.
+/// Generates an enum variant and a table row for every entry, so that a metric is added in one place.
 macro_rules! metrics {
     ($(
         entry($id:ident, $name:literal, $label:literal, $get:expr $(,)?)
@@ -18,20 +18,20 @@ macro_rules! metrics {
             $(.unit($unit:literal))?
             .help($help:literal $(,)?)
     ),* $(,)?) => {
-        /// Which metric, in the order of the table.
+        /// Identifier of a metric, in the order of the table.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum MetricId {
             $(#[doc = $help] $id,)*
         }
 
-        /// Every figure that a search may aim at or bound, in the order of [`MetricId`]: all metrics, then those that
-        /// only searches request.
+        /// All metrics that a search may use as goal or constraint, in the order of [`MetricId`]: [`METRICS`], then
+        /// those that are available only to searches.
         pub static FIGURES: &[Metric] =
             &[$(entry(MetricId::$id, $name, $label, $get).of($($of)*)$(.unit($unit))?.help($help)),*];
     };
 }
 
-/// A metric; how it is shown and explained follows.
+/// Starts the definition of a metric; its remaining properties are set by the methods below.
 const fn entry(id: MetricId, name: &'static str, label: &'static str, get: fn(&Estimate, &Scenario) -> f64) -> Metric {
     let (section, better, format) = (Utilization, Neutral, Si);
     let (applies, trust) = (When::Always, Trust::Unknown);
@@ -68,7 +68,7 @@ fn served(estimate: &Estimate, get: impl Fn(&SimulatedServing) -> f64) -> f64 {
     estimate.detail.as_ref().and_then(|detail| detail.simulated?.serving).as_ref().map_or(0.0, get)
 }
 
-/// Hours to generate or learn this many tokens.
+/// Hours to process or generate `tokens` tokens.
 fn hours(estimate: &Estimate, tokens: f64) -> f64 {
     tokens / estimate.total.tokens_per_sec.max(1e-9) / 3600.0
 }
@@ -78,44 +78,44 @@ fn run_tokens(estimate: &Estimate) -> f64 {
     training(estimate, |training| training.run_tokens)
 }
 
-/// Tokens that the model was trained on; metrics of them apply only where they are published.
+/// Number of tokens that the model was trained on. Metrics that use it apply only if it is published.
 fn published(scenario: &Scenario) -> f64 {
     scenario.published_tokens.unwrap_or(0.0)
 }
 
-/// USD for this many tokens.
+/// USD for `tokens` tokens.
 fn usd(estimate: &Estimate, tokens: f64) -> f64 {
     estimate.cost.usd_per_1k_tokens * tokens * 1e-3
 }
 
-/// Energy that the facility draws for this many tokens, kWh: the nodes' and, by the PUE, what cools and feeds them.
+/// Energy of the facility for `tokens` tokens, kWh: that of the nodes times the PUE.
 fn kwh(estimate: &Estimate, scenario: &Scenario, tokens: f64) -> f64 {
     tokens / tokens_per_joule(estimate, scenario).max(1e-12) / 3.6e6 * scenario.pue
 }
 
-/// USD of an hour of work on hardware that is owned, all nodes: purchase with interest, network, spares, building, people
-/// and energy.
+/// USD per productive hour of all nodes if they are owned: purchase with interest, network, spares, building, staff and
+/// energy.
 fn owned_per_hour(estimate: &Estimate, scenario: &Scenario) -> f64 {
     scenario.owned_usd_node_hour() * scenario.num_nodes + estimate.cost.energy_usd_per_hour
 }
 
-/// USD of a million tokens on hardware that is owned.
+/// USD per million tokens on owned hardware.
 fn owned_per_1m_tokens(estimate: &Estimate, scenario: &Scenario) -> f64 {
     owned_per_hour(estimate, scenario) * estimate.shortfall() * hours(estimate, 1e6)
 }
 
-/// Months after which buying a node has cost less than renting it for the time it works.
+/// Months after which buying a node is cheaper than renting it for the time it is in use.
 fn break_even_months(estimate: &Estimate, scenario: &Scenario) -> f64 {
     let energy = if scenario.rent_includes_energy() { estimate.cost.energy_usd_per_hour } else { 0.0 };
     scenario.break_even_months(energy / scenario.num_nodes.max(Count::ONE))
 }
 
-/// Tokens per joule at the plugs of all nodes, and of those that the layout requests beyond them.
+/// Tokens per joule of node energy, without PUE, including nodes that the layout requests beyond those of the target.
 fn tokens_per_joule(estimate: &Estimate, scenario: &Scenario) -> f64 {
     estimate.total.tokens_per_sec / (estimate.total.node_power_w * scenario.num_nodes * estimate.shortfall())
 }
 
-/// Tokens per second of one accelerator at work.
+/// Tokens per second per accelerator in use.
 fn per_accelerator(estimate: &Estimate, scenario: &Scenario) -> f64 {
     let working = if scenario.engine.reasons() {
         scenario.working_accelerators()
@@ -125,22 +125,22 @@ fn per_accelerator(estimate: &Estimate, scenario: &Scenario) -> f64 {
     estimate.total.tokens_per_sec / working.max(1e-9)
 }
 
-/// Output tokens per second of one user.
+/// Output tokens per second per user.
 fn per_user(estimate: &Estimate) -> f64 {
     serving(estimate, |serving| serving.tokens_per_sec_per_user)
 }
 
-/// Upper bound of the memory in use over what the fullest device has for it.
+/// Upper bound of memory over the capacity of the fullest device.
 fn memory_fill(estimate: &Estimate) -> f64 {
     estimate.detail.as_ref().map_or(0.0, |detail| detail.memory.upper / detail.memory.capacity.max(1e-9))
 }
 
-/// Accelerators that the layout puts to work: its devices over those that software sees of each.
+/// Accelerators used by the layout: its devices over the devices that software sees per accelerator.
 fn accelerators(scenario: &Scenario) -> f64 {
     scenario.working_devices() / scenario.machine.map_or(1.0, |machine| machine.dies)
 }
 
-/// Share of the memory that stays free on the fullest device, by the upper bound that decides what fits.
+/// Share of memory left free on the fullest device, by the upper bound that decides whether it fits.
 fn headroom(estimate: &Estimate, scenario: &Scenario) -> f64 {
     match &estimate.detail {
         Some(detail) => detail.memory.free(),
@@ -148,7 +148,7 @@ fn headroom(estimate: &Estimate, scenario: &Scenario) -> f64 {
     }
 }
 
-/// Every metric, in the order in which panes and tables show them.
+/// All metrics in display order.
 pub static METRICS: &[Metric] = FIGURES.split_at(MetricId::Accelerators as usize).0;
 
 metrics![
@@ -331,7 +331,7 @@ metrics![
     entry(MemoryFill, "memory_fill", "memory fill", |e, _| memory_fill(e))
         .of(Utilization, Neutral, Percent, When::Analytical, Trust::Unknown)
         .help("upper bound of memory relative to usable device memory; above 100 %, it does not fit"),
-    // What only searches request; every entry from here on is in no pane or table.
+    // Metrics for searches only; entries from here on are not shown in panes or tables.
     entry(Accelerators, "accelerators", "accelerators", |_, s| accelerators(s))
         .of(Cost, Lower, Format::Count, When::Always, Trust::Unknown)
         .help("accelerators used by the layout"),

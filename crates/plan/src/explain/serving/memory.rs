@@ -1,4 +1,4 @@
-//! Memory of a replica: weights, keys and values, the engine's own needs.
+//! Memory of a replica: weights, KV cache, engine reserve.
 
 use super::Reported;
 use crate::engine::answer::serving;
@@ -19,7 +19,7 @@ impl Reported<'_> {
         Term::stated("b_max", "", "seq", value, self.grouped(free, room.groups))
     }
 
-    /// As many for each attention group.
+    /// Multiplies by the number of attention groups.
     pub(super) fn grouped(&self, written: Written, groups: f64) -> Written {
         if groups == 1.0 {
             return written;
@@ -27,7 +27,7 @@ impl Reported<'_> {
         written * Term { value: groups, ..self.knob("groups", Knob::AttentionDp) }
     }
 
-    /// Keys and values of one sequence.
+    /// KV cache of one sequence.
     pub(super) fn sequence(&self, bytes: f64) -> Term {
         Term::input("M_sequence", "KV cache of one sequence on a device", "bytes", bytes)
             .from(Origin::Engine("layers × KV width × bytes × tokens, with the mean output length"))

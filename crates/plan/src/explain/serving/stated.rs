@@ -1,4 +1,4 @@
-//! What a scenario states of experts, drafts, caches and pools, beside the parts of a time that it changes.
+//! Stated settings of experts, drafts, caches and pools, listed with the parts of a time that they affect.
 
 use super::Reported;
 use crate::explain::{Origin, Term};
@@ -6,14 +6,14 @@ use crate::knob::Knob;
 use atlas_perf::serving::speculative::tokens_per_step;
 
 impl Reported<'_> {
-    /// The knobs of these that files or the user state and that matter here.
+    /// Those of `knobs` that files or the user state and that have an effect.
     pub(super) fn stated(&self, knobs: &[Knob]) -> Vec<Term> {
         let scenario = self.whole.scenario;
         let matters = |knob: &&Knob| scenario.heeds(**knob) && scenario.states(**knob);
         knobs.iter().filter(matters).map(|knob| self.knob(knob.name(), *knob)).collect()
     }
 
-    /// Those that change a part of the time of a token.
+    /// Stated knobs that affect a part of the time per token.
     pub(super) fn stated_of_part(&self, part: &str) -> Vec<Term> {
         self.stated(match part {
             "weights" => {
@@ -28,7 +28,7 @@ impl Reported<'_> {
         })
     }
 
-    /// Those that change how much of a prompt is computed, and where.
+    /// Stated knobs that affect how much of a prompt is computed, and where.
     pub(super) fn stated_of_prefill(&self) -> Vec<Term> {
         self.stated(&[
             Knob::Images,
@@ -53,7 +53,7 @@ impl Reported<'_> {
         ])
     }
 
-    /// Tokens that a step yields where drafts are verified, and what that follows from.
+    /// Tokens per step with speculative decoding, and their dependencies; `None` without drafts.
     pub(super) fn drafting(&self) -> Option<Term> {
         let scenario = self.whole.scenario;
         let drafts = scenario.drafts(&scenario.base);

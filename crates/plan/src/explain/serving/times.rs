@@ -1,4 +1,4 @@
-//! Rates and times of requests: the turnover of a replica, TTFT, TPOT, and the time to the last token.
+//! Rates and latencies of requests: turnover of a replica, TTFT, TPOT, end-to-end latency.
 
 use super::Reported;
 use crate::explain::expression::{Written, sum};
@@ -8,7 +8,7 @@ use atlas_perf::serving::Admission;
 use atlas_perf::serving::terms::{Rate, TokenTime};
 
 impl Reported<'_> {
-    /// For which a sequence runs: the time of a token, for every token.
+    /// Time for which a sequence runs: time per token times output tokens.
     pub(super) fn life(&self, seconds: f64) -> Term {
         let [_, tpot, _] = self.corrections();
         let all = self.token_time() * self.output();
@@ -19,12 +19,12 @@ impl Reported<'_> {
         Term::stated("t_life", "time in the batch, from admission to the last token", "s", seconds, all)
     }
 
-    /// Requests per second of the deployment, as the engine computed them.
+    /// Requests per second of the deployment, with the terms of the engine.
     pub(super) fn requests(&self) -> Written {
         let term = |symbol: &'static str, name: &'static str, unit: &'static str, value: f64, how: &'static str| {
             Term::input(symbol, name, unit, value).from(Origin::Engine(how))
         };
-        // Factors of 1 are left out.
+        // Omit factors of 1.
         let times = |written: Written, factor: Term| if factor.value == 1.0 { written } else { written * factor };
         let busy = |share| {
             term("busy", "share of replicas with at least one request", "", share, "requests / replicas, at most 1")
@@ -92,7 +92,7 @@ impl Reported<'_> {
         }
     }
 
-    /// The parts of the time to first token at its 99th percentile.
+    /// 99th percentile of TTFT and its parts.
     pub(super) fn ttft_p99(&self, value: f64) -> Term {
         let [_, _, correction] = self.corrections();
         let first = self.out.first_token.p99();
@@ -153,7 +153,7 @@ impl Reported<'_> {
         Term::stated("TTFT", "mean time to first token", "ms", value, sum(parts))
     }
 
-    /// Time per output token, as the engine computed it.
+    /// Time per output token, with the terms of the engine.
     pub(super) fn tpot(&self, value: f64) -> Term {
         let name = "time per output token after the first, mean over requests";
         let after = |tokens: f64| -> Term {
@@ -193,7 +193,7 @@ impl Reported<'_> {
         Term::stated("TPOT", name, "ms", value, written)
     }
 
-    /// From request to last token.
+    /// End-to-end latency of a request.
     pub(super) fn whole_request(&self, quantile: usize, what: &'static str, value: f64) -> Term {
         let at = |all: [f64; 4]| all.get(quantile).copied().unwrap_or(f64::NAN);
         let term = |symbol: &'static str, name: String, value: f64, mean: Term| {

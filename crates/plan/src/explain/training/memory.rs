@@ -1,4 +1,4 @@
-//! Memory of the fullest device while training.
+//! Memory of the fullest device in training.
 
 use super::Reported;
 use crate::explain::expression::Written;
@@ -7,8 +7,8 @@ use crate::knob::Knob;
 use atlas_perf::memory::{Ends, Sharded};
 
 impl Reported<'_> {
-    /// Weights, gradients or optimizer states: parameters of the fullest stage, bytes of each, and the ranks that they are
-    /// sharded over. `None` if the host holds a part of them or some are packed.
+    /// Weights, gradients or optimizer states: parameters of the fullest stage, bytes per parameter, and the ranks that
+    /// they are sharded over. `None` if part of them is offloaded to the host, or some weights are packed or frozen.
     pub(super) fn states(&self, name: &'static str) -> Option<Written> {
         let i = &self.input;
         let (kind, bytes, what) = match name {
@@ -54,7 +54,7 @@ impl Reported<'_> {
         dense.into_iter().chain(experts).reduce(|a, b| a + b)
     }
 
-    /// What a part of the memory depends on.
+    /// Adds the dependencies of a part of the memory.
     pub(super) fn held(&self, name: &'static str, term: Term) -> Term {
         let bearing = match name {
             "weights" | "gradients" | "optimizer" => vec![

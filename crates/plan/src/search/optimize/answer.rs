@@ -1,4 +1,4 @@
-//! What a search answers.
+//! Result of a search.
 
 use std::time::Instant;
 
@@ -12,73 +12,74 @@ use crate::search::Condition;
 use crate::search::figure::score;
 use atlas_core::sort;
 
-/// What a rule or a condition did.
+/// Effect of a rule or constraint.
 #[derive(Debug, Clone)]
 pub struct Bound {
-    /// In words.
+    /// Description.
     pub what: String,
-    /// Candidates that it removed.
+    /// Number of candidates that it excluded.
     pub removed: u128,
-    /// Candidates that only it removed; `None` for rules of layouts, which are no matter of choice.
+    /// Number of candidates that it alone excluded; `None` for rules of layouts, which the user cannot relax.
     pub alone: Option<u64>,
-    /// The best there would be without it, where that is better than the best there is.
+    /// Best candidate without it, if better than the result.
     pub without: Option<Candidate>,
 }
 
-/// Why the answer can be believed.
+/// Extent of the evidence for the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
-    /// Every candidate was looked at: nothing in the space is better.
+    /// All candidates were examined: no point of the space is better.
     Exhaustive,
-    /// The space was too large: no change of two knobs improves on what was found from that many starts.
+    /// The space was too large: starting from `starts` points, no change of two knobs improves the result.
     Local {
-        /// Starts.
+        /// Number of starting points.
         starts: u64,
     },
-    /// The search was stopped: this is the best so far.
+    /// The search was canceled: the result is the best so far.
     Cancelled,
 }
 
-/// How far was looked.
+/// Extent of the search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Looked {
-    /// Points of the space.
+    /// Number of points of the space.
     pub space: u128,
-    /// As [`Problem::worth`]: changes that gain less were left out of the answer.
+    /// See [`Problem::worth`]: changes that gain less were reverted.
     pub worth: f64,
-    /// Of which layouts that can be.
+    /// Number of points with a valid layout.
     pub admissible: u128,
-    /// Of which were estimated.
+    /// Number of estimated points.
     pub estimated: u64,
-    /// What that proves.
+    /// Extent of the evidence.
     pub proof: Proof,
-    /// Time it took, s.
+    /// Duration of the search, s.
     pub seconds: f64,
 }
 
-/// The answer of a search.
+/// Result of a search.
 #[derive(Debug, Clone)]
 pub struct Optimum {
-    /// The best; `None` if no candidate meets all conditions.
+    /// Best candidate; `None` if none meets all constraints.
     pub best: Option<Candidate>,
-    /// The next best, no two alike in all figures.
+    /// Next best candidates, which differ in their metrics.
     pub runners_up: Vec<Candidate>,
-    /// The best compromises between the figures of [`Problem::front`], by the first of them.
+    /// Pareto front of the metrics of [`Problem::front`], ordered by the first.
     pub front: Vec<Candidate>,
-    /// What each rule and condition did; those that did nothing included.
+    /// Effect of each rule and constraint, including those without effect.
     pub bounds: Vec<Bound>,
-    /// The starting point.
+    /// Starting point.
     pub start: Candidate,
-    /// Usual conditions that no candidate meets and that were dropped for it.
+    /// Default constraints that were dropped because no candidate meets them.
     pub dropped: Vec<Condition>,
-    /// The predecessor system's best single change, judged by the same estimate.
+    /// Best single change according to the predecessor system's method, with its estimate by this engine.
     pub hill_climb: Candidate,
-    /// How far was looked.
+    /// Extent of the search.
     pub looked: Looked,
 }
 
 impl Optimum {
-    /// Why a candidate cannot be the answer: its verdict, or the conditions in effect that it breaks. Empty if it can.
+    /// Reasons why a candidate is not a valid result: its verdict, or the violated constraints in effect. Empty if it
+    /// is valid.
     #[must_use]
     pub fn objections(&self, problem: &Problem<'_>, candidate: &Candidate) -> Vec<String> {
         if let Some(detail) = candidate.estimate.detail.as_ref().filter(|detail| !detail.verdict.fits()) {
@@ -98,13 +99,13 @@ impl Optimum {
     }
 }
 
-/// A latency, the longest that the loosest interactive service of MLPerf Inference v5.0 allows its 99th percentile, ms
-/// (Llama 3.1 405B: 6 s to the first token; Llama 2 70B: 200 ms a token), and the figures a bound on which bounds it.
+/// Latency metrics, the loosest p99 limit of the interactive services in MLPerf Inference v5.0, ms (Llama 3.1 405B: 6 s
+/// TTFT; Llama 2 70B: 200 ms TPOT), and the metrics whose constraints also limit the latency.
 const PATIENCE: [(&Metric, f64, &[MetricId]); 2] =
     [(MetricId::TtftMs.metric(), 6000.0, &BOUND_THE_FIRST), (MetricId::TpotMs.metric(), 200.0, &BOUND_THE_OTHERS)];
 
 impl Optimum {
-    /// What the best bought that no condition is about: latencies that no user waits for, where nothing bounds them.
+    /// Warns of very long latencies of the best candidate that no constraint limits.
     #[must_use]
     pub fn warnings(&self, problem: &Problem<'_>) -> Vec<String> {
         let Some(best) = &self.best else { return Vec::new() };
@@ -133,7 +134,8 @@ impl Optimum {
     }
 }
 
-/// The next best, in order: none that equals another once changes are left out that neither needs, none above the best.
+/// Next best candidates, in order, after reverting changes that they do not need: without duplicates, and none better
+/// than the best.
 fn distinct(
     problem: &Problem<'_>,
     best: Option<&Candidate>,
@@ -154,7 +156,7 @@ fn distinct(
     kept
 }
 
-/// The best compromises, none of which is as another or no better in any figure.
+/// Pareto front, without duplicates and dominated candidates.
 fn compromises(problem: &Problem<'_>, tally: &Tally) -> Vec<Candidate> {
     let scores = |candidate: &Candidate| -> Vec<f64> {
         problem.front.iter().map(|metric| score(metric, &candidate.estimate, &candidate.scenario)).collect()
@@ -173,7 +175,7 @@ fn compromises(problem: &Problem<'_>, tally: &Tally) -> Vec<Candidate> {
     kept.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// Puts the tally into words and candidates.
+/// Converts the tally to the result.
 pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: Looked, began: Instant) -> Optimum {
     let mut ranked = tally.top.iter().map(|ranked| needed(problem, ranked.point, &[problem.objective]));
     let best = ranked.next();
@@ -195,7 +197,7 @@ pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: Looked, beg
     let better = |ranked: &Ranked| ranked.score < best_score - margin;
     let conditions = words.zip(&tally.bound).map(|(condition, (alone, removed, without))| {
         let others = problem.conditions.iter().filter(|one| **one != condition).cloned().collect();
-        // What does not run is shown as it is.
+        // Without the `fits` constraint, do not revert changes: the candidate cannot run.
         let worth = if condition == Condition::Fits { 0.0 } else { problem.worth };
         let free = Problem { conditions: others, worth, ..problem.clone() };
         Bound {
@@ -206,7 +208,7 @@ pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: Looked, beg
         }
     });
     let bounds = rules.chain(conditions).collect();
-    // The predecessor method ignores schedules and knows one bound, on p99, which binds inference only.
+    // The predecessor's method ignores schedules and supports one constraint, on p99, in inference only.
     let sla = problem.conditions.iter().find_map(|condition| match condition {
         Condition::Figure(metric, _, bound) if metric.id == MetricId::P99Ms => Some(*bound),
         _ => None,

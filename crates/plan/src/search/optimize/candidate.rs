@@ -1,4 +1,4 @@
-//! A point of a space with its estimate, and how it differs from the start.
+//! Point of a space with its estimate and its differences from the starting point.
 
 use super::Problem;
 use crate::engine::estimate_into;
@@ -7,24 +7,24 @@ use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
 use crate::search::condition::fits;
 
-/// A point of the space, answered.
+/// Estimated point of a space.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// Knobs that differ from the starting point's, and their values here.
+    /// Knobs that differ from the starting point, and their values.
     pub changes: Vec<(Knob, Setting)>,
     /// The scenario.
     pub scenario: Scenario,
-    /// Its estimate, schedule and all.
+    /// Estimate, including the schedule.
     pub estimate: Estimate,
 }
 
 impl Candidate {
-    /// A scenario answered, with what sets it apart from another.
+    /// Estimates a scenario and determines its differences from `from`.
     #[must_use]
     pub fn of(scenario: Scenario, from: &Scenario) -> Candidate {
         let mut estimate = Estimate::default();
         estimate_into(&scenario, &mut estimate);
-        // Defaults that follow the layout are not changes of their own.
+        // Defaults that follow from the layout do not count as changes.
         let same = scenario.base.plan.switches == from.base.plan.switches;
         let follows = |knob: Knob| (same && knob.is_switch()) || (scenario.follows(knob) && from.follows(knob));
         let differs = |knob: &Knob| scenario.heeds(*knob) && scenario.get(*knob) != from.get(*knob) && !follows(*knob);
@@ -32,34 +32,34 @@ impl Candidate {
         Candidate { changes, scenario, estimate }
     }
 
-    /// Whether it meets the conditions of its problem.
+    /// Whether the candidate meets the constraints of the problem.
     #[must_use]
     pub fn meets(&self, problem: &Problem<'_>) -> bool {
         fits(&self.estimate)
             && problem.conditions.iter().all(|condition| condition.holds(&self.estimate, &self.scenario))
     }
 
-    /// A metric in as many digits as are known.
+    /// Formats a metric with the digits that its interval justifies.
     #[must_use]
     pub fn shown(&self, metric: &Metric) -> String {
         digits::shown(metric, &self.scenario, &self.estimate)
     }
 
-    /// The candidate of a point; `None` is the starting scenario.
+    /// Candidate of a point; `None` is the starting scenario.
     pub(super) fn at(problem: &Problem<'_>, point: Option<u128>) -> Candidate {
         let Some(point) = point else { return Candidate::of(problem.requested.clone(), problem.requested) };
         let mut scenario = problem.start.clone();
         for (knob, value) in problem.space.settings(point) {
-            // Axes hold values that their knobs take.
+            // Cannot fail: axes contain only valid values.
             let _ = scenario.set(knob, value, problem.parts);
         }
         Candidate::settled(scenario, problem)
     }
 
-    /// A scenario of the space, answered.
+    /// Estimates a scenario of the space.
     pub(super) fn settled(scenario: Scenario, problem: &Problem<'_>) -> Candidate {
         let candidate = Candidate::of(scenario, problem.requested);
-        // A reserve that recomputation did not need is not a change.
+        // A reserve that did not affect recomputation does not count as a change.
         let reserve = problem.requested.base.plan.recompute_reserve;
         if candidate.scenario.base.plan.recompute_reserve == reserve {
             return candidate;

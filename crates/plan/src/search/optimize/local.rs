@@ -1,5 +1,5 @@
-//! Searching a space too large to look at everywhere: from many random starts, one or two knobs at a time, to where no
-//! change of two knobs helps any more.
+//! Local search in a space that is too large for an exhaustive search: from many random starting points, changes one or
+//! two knobs at a time until no change of two knobs is an improvement.
 
 use rand_mt::Mt64;
 
@@ -7,19 +7,19 @@ use super::Gauge;
 use super::tally::Tally;
 use super::walk::{Search, Walker};
 
-/// Random points that are tried for one that no rule cuts off.
+/// Random points to try to find one that no rule excludes.
 const TRIES: u32 = 20_000;
-/// Maximum moves of a pair of axes that are looked at: two axes of a hundred values have ten thousand.
+/// Maximum moves to examine per pair of axes: two axes with a hundred values have ten thousand.
 const PAIR: usize = 4096;
 
-/// A place's worth: broken rules and conditions, then the score. Less is better.
+/// Worth of a point: number of violated rules and constraints, then the score. Smaller is better.
 type Worth = (usize, f64);
 
 fn better(a: Worth, b: Worth) -> bool {
     a.0 < b.0 || (a.0 == b.0 && a.1 < b.1)
 }
 
-/// Shares the budget among the workers; each starts where its own seed leads.
+/// Divides the budget among the workers, each with its own random seed.
 pub(super) fn search(search: &Search<'_>, workers: usize, gauge: &Gauge) -> Tally {
     let budget = search.problem.most / workers.max(1) as u64;
     let mut tally = Tally::new(search.problem);
@@ -66,7 +66,7 @@ impl Worker<'_> {
                     self.walker.tally.starts += 1;
                     self.climb(worth);
                 }
-                // Where chance finds no layout that can be, trying forever would not either.
+                // If random points never satisfy the rules, further attempts are futile.
                 None => barren += 1,
             }
         }
@@ -76,7 +76,7 @@ impl Worker<'_> {
         self.walker.values(axis)
     }
 
-    /// The values of the axes that are nearest to the starting scenario, where no rule cuts them off.
+    /// Moves to the values nearest to the starting scenario, if no rule excludes them.
     fn at_start(&mut self) -> Option<Worth> {
         for axis in 0..self.walker.digits().len() {
             let digit = self.walker.digit_of_start(axis);
@@ -85,7 +85,7 @@ impl Worker<'_> {
         self.walker.possible().then(|| self.walker.look())
     }
 
-    /// A random place that no rule cuts off.
+    /// Moves to a random point that no rule excludes.
     fn anywhere(&mut self) -> Option<Worth> {
         for _ in 0..TRIES {
             for axis in 0..self.walker.digits().len() {
@@ -103,7 +103,7 @@ impl Worker<'_> {
         usize::try_from(self.random.next_u64() % (most as u64).max(1)).unwrap_or_default()
     }
 
-    /// To where no change of one or two axes helps.
+    /// Improves the point until no change of one or two axes helps.
     fn climb(&mut self, mut worth: Worth) {
         let axes = self.walker.digits().len();
         loop {
@@ -127,7 +127,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The best value of one axis.
+    /// Moves to the best value of one axis.
     fn line(&mut self, axis: usize, mut worth: Worth) -> Worth {
         let mut best = self.digit(axis);
         for digit in 0..self.values(axis) {
@@ -141,12 +141,12 @@ impl Worker<'_> {
         worth
     }
 
-    /// The best values of two axes at once: a layout's ranks can only change together.
+    /// Moves to the best values of two axes: ranks of a layout can often only be changed together.
     fn plane(&mut self, first: usize, second: usize, mut worth: Worth) -> Worth {
         let (many, more) = (self.values(first), self.values(second));
         let mut best = (self.digit(first), self.digit(second));
         for move_ in 0..(many * more).min(PAIR) {
-            // Planes too large to look at are sampled.
+            // Sample planes that are too large.
             let at = if many * more > PAIR { self.below(many * more) } else { move_ };
             let (a, b) = (at / more, at % more);
             if let Some(new) = self.turned(&[(first, a), (second, b)])

@@ -1,5 +1,5 @@
-//! Of the changes of a candidate, those that it needs: every other knob goes back to its value at the start, or as near to
-//! it as the gain allows.
+//! Reverts the changes of a candidate that it does not need: moves each knob to its value at the start, or as close to
+//! it as the minimum gain allows.
 
 use super::candidate::Candidate;
 use super::{Problem, Rule};
@@ -8,18 +8,19 @@ use crate::knob::{Knob, Setting};
 use crate::search::figure::score;
 use atlas_core::sort;
 
-/// Share of the objective that a change must gain by default to be proposed.
+/// Default minimum relative gain of a change in the objective.
 pub const WORTH: f64 = 0.005;
 
-/// A knob that a candidate changes: its values from the one at the start to that of the candidate, of which `at` is set.
+/// Knob changed by a candidate: the values from that of the start to that of the candidate. `at` is the index of the
+/// current one.
 struct Change {
     knob: Knob,
     values: Vec<Setting>,
     at: usize,
 }
 
-/// The candidate of a point with the changes alone that it needs, where all others together gain less than
-/// [`Problem::worth`] of each of the figures.
+/// Candidate of a point with only the changes that it needs. Reverting the others worsens each of the metrics `figures`
+/// by at most [`Problem::worth`].
 pub(super) fn needed(problem: &Problem<'_>, point: Option<u128>, figures: &[&'static Metric]) -> Candidate {
     let whole = Candidate::at(problem, point);
     let Some(point) = point.filter(|_| problem.worth > 0.0) else { return whole };
@@ -39,7 +40,7 @@ pub(super) fn needed(problem: &Problem<'_>, point: Option<u128>, figures: &[&'st
     let Some(mut best) = enough(&changes) else { return whole };
     loop {
         let before: usize = changes.iter().map(|change| change.at).sum();
-        // Layouts come first in a space, and what costs or gains little last.
+        // Axes with little effect or cost are last in a space and are reverted first; layouts are first.
         for i in (0..changes.len()).rev() {
             let at = changes.get(i).map_or(0, |change| change.at);
             for nearer in 0..at {
@@ -51,7 +52,7 @@ pub(super) fn needed(problem: &Problem<'_>, point: Option<u128>, figures: &[&'st
                 put(&mut changes, i, at);
             }
         }
-        // Ranks of a layout can only go back together.
+        // Ranks of a layout can often only be reverted together.
         for first in 0..changes.len() {
             for second in first + 1..changes.len() {
                 let at = [first, second].map(|i| changes.get(i).map_or(0, |change| change.at));
@@ -80,7 +81,7 @@ fn put(changes: &mut [Change], i: usize, at: usize) {
     }
 }
 
-/// What a knob goes through from the start to `to`: numbers between the two, nearest to the start first.
+/// Values of a knob from the start to `to`: intermediate numbers of the axis, nearest to the start first.
 fn change(problem: &Problem<'_>, knob: Knob, to: &Setting) -> Change {
     let from = problem.requested.get(knob);
     let mut values = vec![from.clone()];
@@ -104,10 +105,10 @@ fn change(problem: &Problem<'_>, knob: Knob, to: &Setting) -> Change {
     Change { knob, at: values.len() - 1, values }
 }
 
-/// The candidate with these values; `None` if it cannot be, or the rules of the space exclude it.
+/// Candidate with these values; `None` if it is invalid or the rules of the space exclude it.
 fn candidate(problem: &Problem<'_>, changes: &[Change]) -> Option<Candidate> {
     let mut scenario = problem.start.clone();
-    // What stays as it is at the start is not set, so that what follows from the rest can follow.
+    // Knobs with the value of the start are not set, so that derived defaults are still derived.
     for change in changes.iter().filter(|change| change.at > 0) {
         scenario.set(change.knob, change.values.get(change.at)?, problem.parts).ok()?;
     }

@@ -1,45 +1,45 @@
-//! What a worker has found so far; workers' tallies are merged at the end.
+//! Results of a worker so far. The tallies of all workers are merged at the end.
 
 use super::{Problem, Rule};
 use crate::estimate::{Better, Estimate, Verdict};
 use crate::scenario::Scenario;
 use crate::search::figure::score;
 
-/// Candidates that are kept for each of the next best that is shown.
+/// Candidates to keep per runner-up that is shown.
 const ALIKE: usize = 24;
 
-/// A candidate's worth, the smaller the better, and its number.
+/// Score of a candidate (smaller is better), and its point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ranked {
     pub(super) score: f64,
-    /// What decides between equals: more tokens, then less memory.
+    /// Tie-breakers: more tokens per second, then less memory.
     pub(super) tokens: f64,
     pub(super) memory: f64,
-    /// `None`: the starting scenario, which goes before its equals.
+    /// `None`: the starting scenario, which precedes its equals.
     pub(super) point: Option<u128>,
 }
 
 impl Ranked {
-    /// Whether this goes before the other.
+    /// Whether `self` ranks before `other`.
     fn before(&self, other: &Ranked) -> bool {
         let order = self.score.total_cmp(&other.score);
         let order = order.then(other.tokens.total_cmp(&self.tokens));
-        // The start stays where nothing is faster.
+        // Prefer the starting scenario if nothing is faster.
         let order = order.then(self.point.is_some().cmp(&other.point.is_some()));
         order.then(self.memory.total_cmp(&other.memory)).then(self.point.cmp(&other.point)).is_lt()
     }
 
-    /// Whether no figure tells the two apart.
+    /// Whether all metrics are equal.
     fn same(&self, other: &Ranked) -> bool {
         self.score == other.score && self.tokens == other.tokens && self.memory == other.memory
     }
 }
 
-/// A point of the front: scores in up to three figures.
+/// Point of the Pareto front: scores in up to three metrics.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Compromise {
     pub(super) scores: [f64; 3],
-    /// As in [`Ranked`].
+    /// See [`Ranked::point`].
     pub(super) point: Option<u128>,
 }
 
@@ -49,20 +49,21 @@ impl Compromise {
     }
 }
 
-/// What was found.
+/// Results of a worker.
 #[derive(Debug, Clone)]
 pub(super) struct Tally {
-    /// The best, best first, no two alike in all figures.
+    /// Best candidates, best first; no two have equal metrics.
     pub(super) top: Vec<Ranked>,
-    /// Nothing here is better in all figures than another.
+    /// Pareto front.
     pub(super) front: Vec<Compromise>,
-    /// Candidates cut off by each rule.
+    /// Number of candidates excluded by each rule.
     pub(super) cut: [u128; Rule::ALL.len()],
-    /// By condition: how many it alone removed, how many it removed at all, the best that it alone removed.
+    /// By constraint: number of candidates that it alone excluded, number that it excluded at all, and the best that it
+    /// alone excluded.
     pub(super) bound: Vec<(u64, u64, Option<Ranked>)>,
-    /// Candidates estimated.
+    /// Number of estimated candidates.
     pub(super) estimated: u64,
-    /// Starts of a local search.
+    /// Number of starting points of a local search.
     pub(super) starts: u64,
     keep: usize,
 }
@@ -73,16 +74,16 @@ impl Tally {
             top: Vec::with_capacity(problem.runners_up + 2),
             front: Vec::new(),
             cut: [0; Rule::ALL.len()],
-            // The verdict is a condition of its own, in front.
+            // The first entry is for the verdict.
             bound: vec![(0, 0, None); problem.conditions.len() + 1],
             estimated: 0,
             starts: 0,
-            // Of candidates that differ in what they do not need, one is shown.
+            // Candidates that differ only in unneeded changes are shown once, so more must be kept.
             keep: if problem.worth > 0.0 { ALIKE * problem.runners_up + 1 } else { problem.runners_up + 1 },
         }
     }
 
-    /// Takes a candidate into account; returns its worth as a local search sees it: fewer broken conditions first.
+    /// Adds a candidate. Returns its worth for a local search: the number of violated constraints, then the score.
     pub(super) fn consider(
         &mut self,
         problem: &Problem<'_>,
@@ -121,7 +122,8 @@ impl Tally {
                 self.trade(problem, point, scenario, estimate);
             }
             1 => {
-                // With more memory it would run; a format that is not multiplied, or a layout that is refused, has no rate.
+                // Without enough memory the rate is hypothetical but meaningful; with an unsupported format or layout
+                // it is not.
                 let verdict = estimate.detail.map(|detail| detail.verdict);
                 let rated = verdict.is_none_or(|verdict| matches!(verdict, Verdict::Fits | Verdict::Memory { .. }));
                 if let Some((alone, _, best)) = self.bound.get_mut(only) {
@@ -140,7 +142,7 @@ impl Tally {
         if self.top.len() >= self.keep && self.top.last().is_some_and(|last| !ranked.before(last)) {
             return;
         }
-        // Candidates with equal figures are represented by the first one.
+        // Candidates with equal metrics are represented by the first one.
         if let Some(twin) = self.top.iter_mut().find(|known| known.same(&ranked)) {
             twin.point = twin.point.min(ranked.point);
             return;
@@ -166,11 +168,12 @@ impl Tally {
 
     fn settle(&mut self, new: Compromise) {
         if let Some(at) = self.front.iter().position(|known| known.dominates(&new)) {
-            // Equal candidates are represented by the first in the space, whichever worker found it.
+            // Equal candidates are represented by the first in the space, regardless of which worker found it.
             if let Some(known) = self.front.get_mut(at).filter(|known| known.scores == new.scores) {
                 known.point = known.point.min(new.point);
             }
-            // What dominates one candidate dominates its neighbors, too: it is asked first the next time.
+            // A candidate that dominates this one probably dominates its neighbors too: compare with it first next
+            // time.
             self.front.swap(0, at);
             return;
         }
@@ -178,7 +181,7 @@ impl Tally {
         self.front.push(new);
     }
 
-    /// Adds what another worker found.
+    /// Merges the results of another worker.
     pub(super) fn merge(&mut self, other: Tally) {
         for ranked in other.top {
             self.rank(ranked);

@@ -1,4 +1,4 @@
-//! What a search does by default: which knobs it changes, and which conditions it keeps.
+//! Defaults of a search: the knobs that it varies and its constraints.
 
 use super::super::space::{Axis, Space, divisors, stages};
 use super::{Condition, Problem};
@@ -15,20 +15,20 @@ use atlas_core::sort;
 use atlas_perf::serving::Load;
 use atlas_perf::traits::GraphCapture;
 
-/// Longest time to the first token by default, ms: MLPerf Inference v5.1 allows 2 s to a server of Llama 3.1 8B.
+/// Default upper bound of TTFT, ms: MLPerf Inference v5.1 allows 2 s for the server scenario of Llama 3.1 8B.
 pub const TTFT_MS: f64 = 2000.0;
-/// Longest time per output token by default, ms: 20 tokens per second are several times faster than people read.
+/// Default upper bound of TPOT, ms: 20 tokens per second are several times faster than reading speed.
 pub const TPOT_MS: f64 = 50.0;
 
-/// A latency, its default bound in ms, and the figures a bound on which bounds it.
+/// Latency metrics, their default upper bounds in ms, and the metrics whose constraints also limit them.
 const LATENCY: [(MetricId, f64, &[MetricId]); 2] =
     [(MetricId::TtftMs, TTFT_MS, &BOUND_THE_FIRST), (MetricId::TpotMs, TPOT_MS, &BOUND_THE_OTHERS)];
 
-/// Figures a bound on which bounds the time to the first token.
+/// Metrics whose constraints limit TTFT.
 pub(super) const BOUND_THE_FIRST: [MetricId; 5] =
     [MetricId::TtftMs, MetricId::TtftP99Ms, MetricId::P50Ms, MetricId::P95Ms, MetricId::P99Ms];
 
-/// Figures a bound on which bounds the time per output token.
+/// Metrics whose constraints limit TPOT.
 pub(super) const BOUND_THE_OTHERS: [MetricId; 6] = [
     MetricId::TpotMs,
     MetricId::ItlP99Ms,
@@ -38,14 +38,13 @@ pub(super) const BOUND_THE_OTHERS: [MetricId; 6] = [
     MetricId::P99Ms,
 ];
 
-/// Model chunks of a stage up to which every number is tried; beyond it, those that divide the layers.
+/// Number of model chunks per stage up to which every number is tried; above, only divisors of the layers.
 const EVERY_VPP: f64 = 8.0;
-/// Maximum model chunks of a stage.
+/// Maximum number of model chunks per stage.
 const MOST_VPP: f64 = 20.0;
 
-/// Conditions that hold by default, unless one on the same figures is stated: a twentieth of the memory stays free; the first
-/// token comes within two seconds and others within 50 ms, or within the workload's own objectives, where users wait for
-/// them.
+/// Default constraints, unless one on the same metrics is stated. A twentieth of the memory stays free. For interactive
+/// loads, TTFT is at most 2 s and TPOT at most 50 ms, or at most the workload's own SLOs.
 #[must_use]
 pub fn usual_conditions(start: &Scenario, objective: &Metric, stated: &[Condition]) -> Vec<Condition> {
     let bounded = |ids: &[MetricId]| {
@@ -83,13 +82,13 @@ pub fn usual_conditions(start: &Scenario, objective: &Metric, stated: &[Conditio
     }
 }
 
-/// Whether a condition bounds the first token or every other one.
+/// Whether the constraint is on TTFT or TPOT.
 pub(super) fn is_latency(condition: &Condition) -> bool {
     matches!(condition, Condition::Figure(metric, ..) if LATENCY.iter().any(|(id, ..)| *id == metric.id))
 }
 
-/// The starting point with what a search must be free to change set free: replicas that a file fixes fill the target
-/// again, unless `held`, and the global batch that would follow from the layout stays what it is at the start, so that
+/// Returns the starting point with derived values released: a stated number of replicas is derived from the target
+/// again, unless `held`, and a global batch that is derived from the layout is fixed at its current value, so that
 /// every candidate trains the same model.
 #[must_use]
 pub fn freed(start: &Scenario, held: &dyn Fn(Knob) -> bool, parts: &Parts) -> Scenario {
@@ -104,13 +103,13 @@ pub fn freed(start: &Scenario, held: &dyn Fn(Knob) -> bool, parts: &Parts) -> Sc
     for phase in std::iter::once(&mut scenario.base).chain(&mut scenario.phases) {
         phase.plan.dp = None;
     }
-    // Setting any knob to its own value lets replicas fill the target.
+    // Setting any knob to its current value recomputes the number of replicas.
     let tp = scenario.get(Knob::Tp);
     let _ = scenario.set(Knob::Tp, &tp, parts);
     scenario
 }
 
-/// The start of a search whose planned recomputation leaves as much memory free as a condition requests.
+/// Starting point in which recomputation reserves as much free memory as the constraints require.
 pub(super) fn reserving(problem: &Problem<'_>) -> Scenario {
     let mut start = problem.start.clone();
     let requested = problem.conditions.iter().filter_map(|condition| match condition {
@@ -122,20 +121,20 @@ pub(super) fn reserving(problem: &Problem<'_>) -> Scenario {
     let reserve = requested.fold(0.0, f64::max).min(0.9);
     let less = start.base.plan.recompute_reserve.unwrap_or(HEADROOM) < reserve;
     if start.heeds(Knob::RecomputeReserve) && less && !problem.space.turns(Knob::RecomputeReserve) {
-        // A share within the knob's bounds.
+        // Cannot fail: the share is within the bounds of the knob.
         let _ = start.set(Knob::RecomputeReserve, &Setting::Number(reserve), problem.parts);
     }
     start
 }
 
-/// The knobs that a search changes by default: the layout and what trades memory for time, as far as the
-/// software supports it. What changes the model's quality (formats, the global batch) or is a property of the software
-/// stays as it is.
+/// Knobs that a search varies by default: the layout, and trade-offs between memory and time, as far as the software
+/// supports them. Knobs that affect model quality (formats, the global batch) or are properties of the software are not
+/// varied.
 #[must_use]
 pub fn usual(start: &Scenario, objective: &Metric) -> Space {
     let model = start.model.unwrap_or_default();
     let devices = start.accelerators() * start.machine.map_or(1.0, |machine| machine.dies);
-    // Without a model nothing says how far a layout can go but the accelerators there are.
+    // Without a model, only the number of accelerators limits the layout.
     let up_to = |count: f64| if count > 0.0 { count.min(devices) } else { devices };
     let words = |knob: Knob, words: &[&str]| Axis {
         knob,
@@ -151,7 +150,7 @@ pub fn usual(start: &Scenario, objective: &Metric) -> Space {
     match start.mode() {
         Mode::Training => {
             axes.push(Axis::of(Knob::Cp, doubling(16.0_f64.min(devices))));
-            // Searched only as far as they are taken back where the start states them.
+            // A single value: reverts a stated setting, but is not searched.
             axes.push(Axis::of(Knob::Etp, [1.0]));
             axes.push(Axis::of(Knob::RecomputeLayers, [0.0]));
             if model.is_moe() {
@@ -193,7 +192,8 @@ pub fn usual(start: &Scenario, objective: &Metric) -> Space {
             axes.push(Axis::of(Knob::PrefillAccelerators, parts.iter().map(|part| (part * devices).floor())));
             let rated = start.base.plan.serving.request_rate.is_some();
             let latency = objective.section == Section::Latency;
-            // How many requests are let in is a choice where throughput or cost is sought; else it is the load.
+            // The concurrency is varied only if the objective is throughput or cost and there is no request rate;
+            // otherwise it is the given load.
             if !rated && !latency && objective.id != MetricId::Accelerators {
                 axes.push(Axis::of(Knob::Concurrency, doubling(16_384.0)));
             }
@@ -202,7 +202,7 @@ pub fn usual(start: &Scenario, objective: &Metric) -> Space {
             axes.push(toggle(Knob::ChunkedPrefill));
         }
     }
-    // Serving software that captures graphs does so by default, and loses by going without.
+    // Serving software that captures graphs does so by default, and is slower without them.
     let captures = start.in_force.serving.decode_graphs != GraphCapture::None;
     match start.mode() {
         Mode::Training => axes.push(toggle(Knob::CudaGraphs)),
@@ -217,13 +217,13 @@ pub fn usual(start: &Scenario, objective: &Metric) -> Space {
     Space::of(axes).unwrap_or_default()
 }
 
-/// One, two, four … up to `most`.
+/// Powers of two up to `most`.
 fn doubling(most: f64) -> impl Iterator<Item = f64> {
     std::iter::successors(Some(1.0), |value| Some(value * 2.0)).take_while(move |value| *value <= most)
 }
 
-/// Model chunks of a stage: all small numbers, those that divide the layers, and those with which both end chunks are
-/// empty and all others have one layer.
+/// Numbers of model chunks per stage: all small ones, divisors of the layers, and those for which the first and last
+/// chunk are empty and all others have one layer.
 fn chunks(layers: f64, devices: f64) -> Vec<f64> {
     let most = layers.clamp(1.0, MOST_VPP);
     let mut all: Vec<f64> = (1..=20).map(f64::from).filter(|vpp| *vpp <= most.min(EVERY_VPP)).collect();
@@ -235,13 +235,13 @@ fn chunks(layers: f64, devices: f64) -> Vec<f64> {
     all
 }
 
-/// The divisors of a count up to `most`; powers of two where there is no such count.
+/// Divisors of a count up to `most`; powers of two if the count is 0.
 fn divisors_within(count: f64, most: f64) -> Vec<f64> {
     let count = if count >= 1.0 { count } else { math::exp2(math::log2(most.max(1.0)).floor()) };
     divisors(count).filter(|divisor| *divisor <= most).collect()
 }
 
-/// What is usually traded off: throughput against interactivity in serving, against free memory in training.
+/// Default trade-off: throughput against interactivity in serving, throughput against free memory in training.
 pub(super) fn front(start: &Scenario, objective: &'static Metric) -> Vec<&'static Metric> {
     let traded = match start.mode() {
         Mode::Training => [MetricId::TokensPerSec, MetricId::Headroom],
@@ -249,7 +249,7 @@ pub(super) fn front(start: &Scenario, objective: &'static Metric) -> Vec<&'stati
     };
     let mut front: Vec<&'static Metric> = traded.map(MetricId::metric).to_vec();
     front.retain(|metric| metric.applies_to(start));
-    // On one target throughput and what follows from it rise and fall together.
+    // On one target, these objectives are functions of the throughput.
     let follows = matches!(objective.id, MetricId::TokensPerSec | MetricId::DollarPer1mTokens | MetricId::TimeToTrainH);
     if !follows && !front.contains(&objective) {
         front.insert(0, objective);

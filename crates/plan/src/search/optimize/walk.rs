@@ -1,4 +1,4 @@
-//! Visits a space axis by axis and prunes what cannot run.
+//! Depth-first traversal of a space, with pruning of layouts that violate a rule.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -10,19 +10,19 @@ use crate::knob::Knob;
 use crate::scenario::Scenario;
 use crate::search::space::Axis;
 
-/// Tasks that a space is cut into: enough that no worker waits long for the last ones.
+/// Minimum number of tasks to divide a space into, such that workers finish at about the same time.
 const TASKS: u128 = 1024;
-/// Candidates between two looks at the clock and the stop button.
+/// Candidates between two progress updates.
 const BREATH: u64 = 4096;
 
-/// A problem made ready: which rule can be described at which depth.
+/// Problem with its rules, grouped by the depth at which they can be checked.
 pub(super) struct Search<'p> {
     pub(super) problem: &'p Problem<'p>,
-    /// Rules by the depth at which all that they read is changed.
+    /// Rules by the depth at which all knobs that they depend on are set.
     rules: Vec<Vec<Rule>>,
 }
 
-/// A walker's place in the space.
+/// Position of a worker in the space.
 pub(super) struct Walker<'s> {
     search: &'s Search<'s>,
     pub(super) scenario: Scenario,
@@ -56,13 +56,13 @@ impl<'p> Search<'p> {
         }
     }
 
-    /// Candidates that no rule cuts off.
+    /// Number of candidates that no rule excludes.
     pub(super) fn count(&self, gauge: &Gauge) -> u128 {
         let mut walker = self.walker();
         walker.count(0, gauge)
     }
 
-    /// Takes the starting scenario into account.
+    /// Adds the starting scenario to the tally.
     pub(super) fn consider_start(&self, tally: &mut Tally) {
         if self.problem.requested.check(self.problem.parts).is_ok() {
             let mut estimate = Estimate::default();
@@ -71,7 +71,7 @@ impl<'p> Search<'p> {
         }
     }
 
-    /// Depth whose branches are handed out as tasks.
+    /// Depth at which branches are divided into tasks.
     fn split(&self) -> usize {
         let axes = self.problem.space.axes();
         let mut tasks = 1;
@@ -84,7 +84,7 @@ impl<'p> Search<'p> {
         axes.len()
     }
 
-    /// Every candidate.
+    /// Examines all candidates.
     pub(super) fn everywhere(&self, workers: usize, gauge: &Gauge) -> Tally {
         let split = self.split();
         let size = self.problem.space.size() / self.problem.space.size_below(split).max(1);
@@ -113,17 +113,17 @@ impl<'p> Search<'p> {
 }
 
 impl Walker<'_> {
-    /// Turns an axis to one of its values.
+    /// Sets an axis to one of its values.
     pub(super) fn turn(&mut self, depth: usize, digit: usize) {
         let Some(Axis { knob, values }) = self.search.problem.space.axes().get(depth) else { return };
         if let (Some(value), Some(slot)) = (values.get(digit), self.digits.get_mut(depth)) {
             *slot = digit;
-            // Axes hold values that their knobs take.
+            // Cannot fail: axes contain only valid values.
             let _ = self.scenario.set(*knob, value, self.search.problem.parts);
         }
     }
 
-    /// The first rule that is described at this depth and broken.
+    /// First violated rule among those that are checked at this depth.
     pub(super) fn broken(&self, depth: usize) -> Option<Rule> {
         let problem = self.search.problem;
         let turned = |knob: Knob| {
@@ -134,7 +134,7 @@ impl Walker<'_> {
         rules.iter().find(|rule| !rule.holds(&self.scenario, problem.idle, &turned)).copied()
     }
 
-    /// The number of the current point.
+    /// Number of the current point.
     fn point(&self) -> u128 {
         let axes = self.search.problem.space.axes();
         axes.iter().zip(&self.digits).fold(0, |point, (axis, digit)| point * axis.values.len() as u128 + *digit as u128)
@@ -148,7 +148,7 @@ impl Walker<'_> {
         }
     }
 
-    /// All candidates below a task's branch.
+    /// Examines all candidates of a task's branch.
     fn branch(&mut self, task: usize, split: usize, gauge: &Gauge) {
         let mut rest = task;
         for depth in (0..split).rev() {
@@ -164,7 +164,7 @@ impl Walker<'_> {
         self.below(split, gauge);
     }
 
-    /// All candidates that agree on the axes before `depth`, whose own rules have been looked at.
+    /// Examines all candidates with the current values of the axes before `depth`, whose rules are already checked.
     fn below(&mut self, depth: usize, gauge: &Gauge) {
         let Some(values) = self.search.problem.space.axes().get(depth).map(|axis| axis.values.len()) else {
             self.look();
@@ -202,7 +202,7 @@ impl Walker<'_> {
             return 0;
         }
         let space = &self.search.problem.space;
-        // Below the last rule nothing is cut off any more.
+        // All rules are checked: the remaining points are all admissible.
         if self.search.rules.iter().skip(depth + 1).all(Vec::is_empty) {
             return space.size_below(depth);
         }
@@ -220,7 +220,7 @@ impl Walker<'_> {
         (0..=self.digits.len()).all(|depth| self.broken(depth).is_none())
     }
 
-    /// The position of the given scenario on the axis of that index; the first value if it is not on the axis.
+    /// Index of the starting scenario's value on an axis; 0 if it is not on the axis.
     pub(super) fn digit_of_start(&self, axis: usize) -> usize {
         let problem = self.search.problem;
         let axis = problem.space.axes().get(axis);
@@ -228,12 +228,12 @@ impl Walker<'_> {
             .unwrap_or(0)
     }
 
-    /// Values on the axis of that index.
+    /// Number of values on an axis.
     pub(super) fn values(&self, axis: usize) -> usize {
         self.search.problem.space.axes().get(axis).map_or(1, |axis| axis.values.len())
     }
 
-    /// Digits of the current point.
+    /// Indices of the current point on all axes.
     pub(super) fn digits(&self) -> &[usize] {
         &self.digits
     }

@@ -1,4 +1,4 @@
-//! Communication patterns that a configuration describes itself.
+//! User-defined communication patterns.
 //!
 //! ```yaml
 //! training:
@@ -14,45 +14,45 @@ use serde::Serialize;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_sim::network::{Algorithm, Operation};
 
-/// One phase: all ranks finish it before the next begins.
+/// Phase of a pattern. All ranks complete it before the next one begins.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Phase {
-    /// What is exchanged.
+    /// Collective operation.
     pub operation: Exchange,
-    /// Along which links.
+    /// Algorithm.
     pub algorithm: Route,
-    /// Share of the gradients' bytes that it is about.
+    /// Bytes relative to those of the gradients.
     pub share: f64,
 }
 
-/// What is exchanged.
+/// Collective operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exchange {
-    /// Everyone gets the sum.
+    /// Every rank receives the sum.
     #[serde(rename = "allreduce")]
     AllReduce,
-    /// Everyone gets a part of the sum.
+    /// Every rank receives a part of the sum.
     ReduceScatter,
-    /// Everyone gets all parts.
+    /// Every rank receives all parts.
     #[serde(rename = "allgather")]
     AllGather,
-    /// Everyone sends a part to everyone.
+    /// Every rank sends a part to every rank.
     #[serde(rename = "alltoall")]
     AllToAll,
-    /// Everyone gets what the first has.
+    /// Every rank receives the data of the first rank.
     Broadcast,
 }
 
-/// Along which links.
+/// Algorithm of a collective operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Route {
-    /// Round a ring.
+    /// Along a ring.
     Ring,
-    /// Up and down a tree.
+    /// Along a tree.
     Tree,
-    /// Between every two.
+    /// Between all pairs of ranks.
     Direct,
 }
 
@@ -66,10 +66,10 @@ const OPERATIONS: [(&str, Exchange); 5] = [
 
 const ROUTES: [(&str, Route); 3] = [("ring", Route::Ring), ("tree", Route::Tree), ("direct", Route::Direct)];
 
-/// All-reduce up and down a tree, in the pieces that hide its depth.
+/// Tree all-reduce, pipelined in chunks to hide the depth of the tree.
 pub(super) const TREE: Algorithm = Algorithm::Tree { chunks: 16 };
 
-/// Maximum phases of a pattern.
+/// Maximum number of phases of a pattern.
 const MOST: usize = 64;
 
 /// Reads `custom_pattern`.
@@ -106,7 +106,7 @@ pub(super) fn decode(fields: &mut Fields<'_>) -> Vec<Phase> {
 }
 
 impl Phase {
-    /// The phase as a job of the network.
+    /// Converts the phase to a job of the network simulation.
     pub(super) fn job(&self) -> (Operation, Algorithm, f64) {
         let operation = match self.operation {
             Exchange::AllReduce => Operation::AllReduce,

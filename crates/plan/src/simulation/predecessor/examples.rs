@@ -3,7 +3,7 @@
 use super::{Hardware, Model, Network, Predecessor, Topology, Training};
 
 impl Predecessor {
-    /// The configuration of an example: 1 a basic run, 2 a configuration of its own, 3 a study of scaling and 4 of patterns,
+    /// Configuration of an example: 1 a basic run, 2 a custom configuration, 3 a scaling study, 4 a study of patterns,
     /// 5 a configuration from a file.
     #[must_use]
     pub fn example(number: u8) -> Option<Predecessor> {

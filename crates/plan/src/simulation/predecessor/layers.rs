@@ -1,4 +1,4 @@
-//! Models that a configuration lists layer by layer.
+//! Models described layer by layer in a configuration.
 //!
 //! ```yaml
 //! model:
@@ -7,8 +7,8 @@
 //!     - { name: fc, forward_flops: 4.1e6, backward_flops: 8.2e6, num_parameters: 2.05e6, activation_memory_mb: 0.008 }
 //! ```
 //!
-//! FLOPs and activations are those of one sample; `training.batch_size_per_gpu` counts samples. Time, memory, gradients and
-//! cost follow from the sums over the list.
+//! FLOPs and activations are per sample; `training.batch_size_per_gpu` counts samples. Time, memory, gradients and cost
+//! are derived from the sums over the list.
 
 use serde::Serialize;
 
@@ -16,27 +16,27 @@ use super::{MOST_LAYERS, Model};
 use crate::engine::datasheet::Sums;
 use atlas_document::decode::{Bounds, Fields};
 
-/// What `model_type` is where layers are listed.
+/// `model_type` of a model with a list of layers.
 pub(super) const CUSTOM: &str = "custom";
 
-/// One layer.
+/// Layer of a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Layer {
-    /// Its name.
+    /// Name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// FLOPs of the forward pass of one sample.
+    /// Forward FLOPs per sample.
     pub forward_flops: f64,
-    /// FLOPs of the backward pass of one sample; twice the forward ones where they are not stated.
+    /// Backward FLOPs per sample; `None`: twice the forward FLOPs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backward_flops: Option<f64>,
-    /// Parameters.
+    /// Number of parameters.
     pub num_parameters: f64,
-    /// What the forward pass of one sample keeps for the backward pass, MB.
+    /// Activations per sample that the forward pass saves for the backward pass, MB.
     pub activation_memory_mb: f64,
 }
 
-/// Sums over layers whose activations take `width` bytes an element.
+/// Sums over layers. Activations have `width` bytes per element.
 pub(super) fn sums(layers: &[Layer], width: f64) -> Sums {
     let sum = |of: fn(&Layer) -> f64| layers.iter().map(of).sum::<f64>();
     Sums {
@@ -86,7 +86,7 @@ pub(super) fn decode(fields: &mut Fields<'_>, usual: &Model) -> Option<Vec<Layer
     Some(layers)
 }
 
-/// Complains of sums that no training has.
+/// Reports sums that are too small for training.
 fn whole(fields: &mut Fields<'_>, layers: &[Layer]) {
     let sums = sums(layers, 1.0);
     let needed = [("forward_flops", sums.forward_flops), ("num_parameters", sums.parameters)];
@@ -96,7 +96,7 @@ fn whole(fields: &mut Fields<'_>, layers: &[Layer]) {
     }
 }
 
-/// Complains of fields beside the list that contradict it, and warns of those that it replaces.
+/// Reports fields next to the list that contradict it, and warns of those that it replaces.
 fn agree(fields: &mut Fields<'_>, count: f64, usual: &Model) {
     if let Some(stated) = fields.peek("num_layers").and_then(|node| node.number()).filter(|stated| *stated != count) {
         let message = format!("found {stated}, but layers lists {count}");
@@ -109,7 +109,7 @@ fn agree(fields: &mut Fields<'_>, count: f64, usual: &Model) {
         ("vocab_size", usual.vocab_size),
     ];
     for (key, value) in replaced {
-        // What a written configuration states for every model is no statement about this one.
+        // A default value, which a serialized configuration contains for every model, is not reported.
         if fields.peek(key).and_then(|node| node.number()).is_some_and(|stated| stated != value) {
             fields.warn(key, "not used: layers describe the model", Some(format!("leave {key} out")));
         }

@@ -1,4 +1,5 @@
-//! A predecessor configuration as work for the engine: accelerator, architecture, network, and the plan of its runs.
+//! Conversion of a predecessor configuration to the engine's input: accelerator, architecture, network, and the plan of
+//! its runs.
 
 use atlas_core::count::Count;
 use std::sync::Arc;
@@ -23,13 +24,13 @@ use atlas_sim::network::{Algorithm, Operation, Routing, Shape, Wire};
 use atlas_sim::training::{Hosts, Input};
 
 impl Predecessor {
-    /// All accelerators.
+    /// Total number of accelerators.
     #[must_use]
     pub fn accelerators(&self) -> f64 {
         self.training.num_nodes * self.hardware.num_gpus_per_node
     }
 
-    /// The accelerator: the catalog's, with the figures that are stated; and its datasheet where the catalog knows it.
+    /// The accelerator of the catalog with the stated specifications, and its datasheet if the catalog has it.
     fn device(&self, catalog: &Catalog) -> (Accelerator, Option<Arc<atlas_catalog::Accelerator>>) {
         let name = self.hardware.gpu_model.trim();
         let known = KNOWN.iter().find(|(word, ..)| word.eq_ignore_ascii_case(name)).map_or(name, |(_, id, _)| id);
@@ -40,7 +41,7 @@ impl Predecessor {
         let own = device.peak(Precision::Bf16);
         let by = self.hardware.compute_tflops * 1e12 / own.max(1.0);
         device.flops = device.flops.map(|rate| rate * by);
-        // A faster device than the datasheet's has the power for it.
+        // A device that is faster than its datasheet is assumed to draw proportionally more power.
         device.tdp_w *= by.max(1.0);
         device.mem_bytes = self.hardware.memory_gb * 1e9;
         device.nic_bw = self.hardware.network_bandwidth_gbps * 1e9;
@@ -49,7 +50,7 @@ impl Predecessor {
         (device, found)
     }
 
-    /// The architecture, where the model is one that is known.
+    /// Architecture of the model, if it is known.
     fn architecture(&self, catalog: &Catalog) -> Result<Architecture, String> {
         let m = &self.model;
         if !m.layers.is_empty() {
@@ -74,10 +75,11 @@ impl Predecessor {
         known(&m.model_type, catalog)?.map(|model| datasheet::model(&model)).ok_or_else(|| UNKNOWN.to_owned())
     }
 
-    /// The training job, without its network.
+    /// Training job, without its network.
     ///
     /// # Errors
-    /// An unknown model.
+    ///
+    /// If the model is unknown.
     pub fn system(&self, catalog: &Catalog) -> Result<TrainingInput, Problems> {
         let arch = self.architecture(catalog).map_err(|problem| Problems(vec![problem]))?;
         let (device, _) = self.device(catalog);
@@ -100,14 +102,14 @@ impl Predecessor {
                 (true, _) => Precision::Fp16,
             },
             weight_bytes: if t.mixed_precision { 2.0 } else { 4.0 },
-            // Weights in 32 bit are their own master copy.
+            // 32-bit weights need no master copy.
             optimizer_bytes: if t.mixed_precision { 12.0 } else { 8.0 },
             arch,
             ..TrainingInput::default()
         })
     }
 
-    /// The network.
+    /// Topology of the network.
     #[must_use]
     pub fn shape(&self) -> Shape {
         let n = self.accelerators().clamp(1.0, 1e9) as u32;
@@ -118,7 +120,7 @@ impl Predecessor {
         match self.network.topology_type {
             Topology::FullMesh => Shape::FullMesh { accelerators: n, link },
             Topology::Ring => Shape::Ring { accelerators: n, link },
-            // Two cables meet in a switch: each contributes half of it.
+            // Each link contributes half of the latency of a switch.
             Topology::Tree => {
                 Shape::Tree { accelerators: n, fan_out: 2, link: Wire { bandwidth, latency: cable + 0.5 * switch } }
             }
@@ -126,10 +128,11 @@ impl Predecessor {
         }
     }
 
-    /// Seconds in which gradients of this many bytes are reduced over the network, by its events.
+    /// Seconds to reduce `bytes` bytes of gradients, by simulation of the network.
     ///
     /// # Errors
-    /// What the network refuses.
+    ///
+    /// Errors of the network simulation.
     pub fn reduction(&self, bytes: f64, progress: &Progress) -> Result<f64, Problems> {
         if self.accelerators() < 2.0 {
             return Ok(0.0);
@@ -157,10 +160,11 @@ impl Predecessor {
         Ok(seconds)
     }
 
-    /// The plan of a configuration.
+    /// Creates the plan of a configuration.
     ///
     /// # Errors
-    /// An unknown model, a network that cannot be built, options of serving.
+    ///
+    /// If the model is unknown, the network cannot be built, or serving options are set.
     pub fn plan(
         &self,
         catalog: &Catalog,
@@ -240,7 +244,7 @@ impl Predecessor {
     }
 }
 
-/// The squarest rectangle of `n` places.
+/// The rectangle with `n` places that is closest to a square.
 fn rectangle(n: u32) -> [u32; 3] {
     let side = (1..=n).take_while(|side| u64::from(*side) * u64::from(*side) <= u64::from(n));
     let short = side.filter(|side| n.is_multiple_of(*side)).last().unwrap_or(1);
@@ -277,13 +281,13 @@ mod tests {
             config.network.topology_type = topology;
             config.reduction(1e8, &Progress::new()).unwrap()
         };
-        // Two times 7/8 of the bytes and 14 latencies, wherever a ring can be laid.
+        // A ring all-reduce moves 7/8 of the bytes twice, with 14 latencies.
         let ideal = 1.75 * 1e8 / 100e9 + 14.0 * 5e-6;
         for topology in [Topology::FullMesh, Topology::Ring] {
             assert!((seconds(Pattern::Ring, topology) / ideal - 1.0).abs() < 1e-6);
             assert!((seconds(Pattern::ReduceScatter, topology) / ideal - 1.0).abs() < 1e-6);
         }
-        // Direct exchange pays two latencies on a mesh, and contends on a ring.
+        // A direct exchange has two latencies on a mesh, and contention on a ring.
         let direct = seconds(Pattern::AllToAll, Topology::FullMesh);
         assert!(direct < ideal && seconds(Pattern::AllToAll, Topology::Ring) > direct);
         assert!(seconds(Pattern::Tree, Topology::Tree) > ideal);

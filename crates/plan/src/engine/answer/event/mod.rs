@@ -1,8 +1,8 @@
-//! A scenario passed to the event engine: what the closed form computes, the events let happen.
+//! Event engine: estimates a scenario by simulation.
 //!
-//! Inputs, memory, power, prices and verdicts are those of the analytical answer; times, rates and their spread come
-//! from the simulation. Independent runs under successive seeds say how far chance carries; their spread widens the
-//! interval that measurements gave the analytical engine.
+//! Inputs, memory, power, prices and verdicts are those of the analytical engine. Times, rates and their spread come
+//! from the simulation. Independent runs with successive seeds measure the random variation, which widens the measured
+//! prediction interval of the analytical engine.
 
 pub mod serving;
 pub mod training;
@@ -16,22 +16,22 @@ use atlas_sim::kernel::replication::Interval;
 use atlas_sim::kernel::{Progress, Tally};
 use atlas_sim::{serving as requests, training as steps};
 
-/// Level of the confidence intervals over runs: that of the prediction intervals.
+/// Confidence level of intervals over runs: the same as that of the prediction intervals.
 pub const LEVEL: f64 = 0.9;
 
-/// The estimate of a simulation, and the run behind it.
+/// Estimate of a simulation, and the output of its first run.
 #[derive(Debug, Clone, Default)]
 pub struct Run {
-    /// In the words that all engines share.
+    /// Estimate in the format common to all engines.
     pub estimate: Estimate,
-    /// The first run of a training workload, its tasks recorded.
+    /// Output of the first run of a training workload, with recorded tasks.
     pub training: Option<steps::Output>,
-    /// The first run of a serving workload.
+    /// Output of the first run of a serving workload.
     pub serving: Option<requests::Output>,
 }
 
 impl Run {
-    /// Bytes that it takes, about: what grows with the simulation.
+    /// Approximate memory use in bytes: counts the parts that grow with the simulation.
     #[must_use]
     pub fn bytes(&self) -> usize {
         fn of<T>(list: &Vec<T>) -> usize {
@@ -45,7 +45,7 @@ impl Run {
     }
 }
 
-/// Simulates a scenario. Without an answer where `progress` was canceled.
+/// Simulates a scenario. Returns `None` if `progress` was canceled.
 #[must_use]
 pub fn run(scenario: &Scenario, progress: &Progress) -> Option<Run> {
     let mut estimate = Estimate::default();
@@ -55,11 +55,11 @@ pub fn run(scenario: &Scenario, progress: &Progress) -> Option<Run> {
     (!progress.cancelled()).then_some(Run { estimate, training, serving })
 }
 
-/// The scenario as the events see it. What work costs and emits follows from its figures afterwards, so that scenarios which
-/// differ in nothing but prices share one simulation.
+/// Returns the scenario with normalized prices and emissions. These are applied to the simulated metrics afterwards, so
+/// scenarios that differ only in them can share one simulation.
 #[must_use]
 pub fn unpriced(mut scenario: Scenario) -> Scenario {
-    // Notes say whether a price is known, not which.
+    // Notes depend on whether a price is known, but not on its value.
     scenario.hourly_usd = if scenario.hourly_usd > 0.0 { 1.0 } else { scenario.hourly_usd };
     scenario.capex_usd_node = scenario.capex_usd_node.map(|_| 1.0);
     (scenario.pue, scenario.usd_per_kwh, scenario.kg_co2e_per_kwh, scenario.amortization_years) = (1.0, 0.0, 0.0, 1.0);
@@ -67,7 +67,7 @@ pub fn unpriced(mut scenario: Scenario) -> Scenario {
 }
 
 impl Run {
-    /// The estimate of a scenario that is [`unpriced`] the same as the one that was simulated.
+    /// Estimate of `scenario`, which must be equal to the simulated one after [`unpriced`].
     #[must_use]
     pub fn estimate_of(&self, scenario: &Scenario) -> Estimate {
         let mut estimate = self.estimate.clone();
@@ -76,31 +76,31 @@ impl Run {
     }
 }
 
-/// Answers a scenario into `estimate`, as long as that takes.
+/// Estimates a scenario into `estimate`. Blocks until the simulation ends.
 pub fn estimate_into(scenario: &Scenario, estimate: &mut Estimate) {
     let _ = estimate_until(scenario, &Progress::new(), estimate);
 }
 
-/// As [`estimate_into`], unless `progress` is cancelled; answers whether it came to its end.
+/// Like [`estimate_into`], but stops if `progress` is canceled. Returns whether the simulation completed.
 #[must_use]
 pub fn estimate_until(scenario: &Scenario, progress: &Progress, estimate: &mut Estimate) -> bool {
     super::estimate_with(scenario, &mut Events::new(scenario, progress, false), estimate);
     !progress.cancelled()
 }
 
-/// As [`estimate_into`], without the schedule.
+/// Like [`estimate_into`], but ignores the schedule.
 pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
     let progress = Progress::new();
     super::estimate_unscheduled_with(scenario, &mut Events::new(scenario, &progress, false), estimate);
 }
 
-/// The physics as they happen.
+/// Physics by event simulation.
 struct Events<'a> {
     progress: &'a Progress,
-    /// Answers given so far, and how many there will be: one of the whole, one of each phase.
+    /// Number of phases estimated so far, and in total: the whole workload and each phase of its schedule.
     answered: u32,
     answers: u32,
-    /// Whether the first runs are kept.
+    /// Whether to keep the output of the first run.
     keeps: bool,
     training: Option<steps::Output>,
     serving: Option<requests::Output>,
@@ -112,12 +112,12 @@ impl<'a> Events<'a> {
         Events { progress, answered: 0, answers, keeps, training: None, serving: None }
     }
 
-    /// Of one input, without a scenario around it.
+    /// For a single input without a scenario.
     fn alone(progress: &'a Progress) -> Self {
         Events { progress, answered: 0, answers: 1, keeps: false, training: None, serving: None }
     }
 
-    /// Lets `run` count its own share of the progress, as run `number` of `of` of this answer.
+    /// Maps the progress of run `number` of `of` in the current phase to its share of the total progress.
     fn within(&self, number: u32, of: u32) {
         let share = |n: u32| (f64::from(self.answered) + f64::from(n) / f64::from(of.max(1))) / f64::from(self.answers);
         self.progress.stage(share(number), share(number + 1));
@@ -161,7 +161,7 @@ impl Physics for Events<'_> {
     }
 }
 
-/// What a simulation knows of itself.
+/// Statistics of a simulation.
 fn simulated(settings: &Simulation, runs: u32, rates: &Tally, drawn: bool, events: u64) -> Simulated {
     let interval = Interval::of(rates, LEVEL);
     let half_width = match (drawn, runs) {

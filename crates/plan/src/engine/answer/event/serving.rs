@@ -1,4 +1,5 @@
-//! Serving, request by request: arrivals and lengths as the knobs say, then the run's distributions as figures.
+//! Serving simulation, request by request: applies arrivals and lengths of the knobs, and converts the distributions to
+//! metrics.
 
 use super::Events;
 use crate::estimate::{Simulated, SimulatedServing};
@@ -13,52 +14,53 @@ use atlas_sim::serving::{Arrivals, Input, Output, Router, Slo, simulate};
 
 /// Minimum number of requests that a run with random draws counts: ten of them determine the 99th percentile.
 const LEAST_REQUESTS: f64 = 1000.0;
-/// Times that the load in flight is replaced in a run at least.
+/// Minimum number of times that a run replaces all concurrent requests ("turns").
 const LEAST_TURNS: f64 = 6.0;
-/// Times that it is replaced before requests count.
+/// Number of turns before requests are counted.
 const WARM_UP_TURNS: f64 = 2.0;
-/// Engine steps of a run at most, by default how many requests it serves: about half a second of computing.
+/// Maximum number of engine steps per run, by default: about half a second of computing.
 const MOST_STEPS: f64 = 2e6;
-/// Tokens of a run at most, likewise.
+/// Maximum number of tokens per run, by default.
 const MOST_TOKENS: f64 = 50e6;
-/// Times that the load in flight is replaced in a run, however long that takes.
+/// Minimum number of turns per run, regardless of the limits on steps and tokens.
 const LEAST_TURNS_OF_ALL: f64 = 2.0;
-/// Requests that wait where they wait without end, as a share of those that run.
+/// Number of waiting requests under an endless backlog, as a share of running ones.
 const BACKLOG: f64 = 0.5;
-/// Growth of the number in the system, as a share of the arrivals meanwhile, beyond which the load is an overload.
+/// Growth of the number of requests in the system, relative to arrivals, above which the load counts as an overload.
 const GROWTH: f64 = 0.05;
 
-/// The answer to a phase: the load as it was simulated, its figures, and what the simulation adds.
+/// Result for a phase: the simulated load, its metrics, and the additional results of the simulation.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The deployment with the load and the arrivals that the knobs request, where it was to be simulated.
+    /// Deployment with the load and arrivals that the knobs request, if it was simulated.
     changed: Option<Box<ServingInput>>,
-    /// In the closed form's words.
+    /// Metrics, in the format of the closed form.
     pub estimate: ServingEstimate,
-    /// What the simulation adds; none of a closed form, nor where the input could not be simulated.
+    /// Additional results of the simulation; `None` for a closed form or if the input could not be simulated.
     pub simulated: Option<Simulated>,
 }
 
 impl Answer {
-    /// The closed form's answer as it is.
+    /// Result of the closed form, without a simulation.
     #[must_use]
     pub fn closed(estimate: ServingEstimate) -> Answer {
         Answer { changed: None, estimate, simulated: None }
     }
 
-    /// The deployment that was answered, where that is what `requested` names but for what the knobs change.
+    /// Deployment that was simulated, which differs from `requested` where the knobs change it; `requested` for a
+    /// closed form.
     #[must_use]
     pub fn input<'i>(&'i self, requested: &'i ServingInput) -> &'i ServingInput {
         self.changed.as_deref().unwrap_or(requested)
     }
 }
 
-/// A deployment under the load that it names, as measurements are predicted: from beginning to end where the load has
-/// one. `None` if it cannot be simulated, for lack of memory.
+/// Simulates a deployment under its own load, for comparison with measurements. A finite load is simulated from
+/// beginning to end. `None` if it cannot be simulated for lack of memory.
 #[must_use]
 pub fn figures(system: &ServingInput) -> Option<ServingEstimate> {
     let system = &match system.load {
-        // The prefill alone is a batch that ends with its first token.
+        // Prefill only is a batch that ends with its first token.
         Load::PrefillOnly { batch } => ServingInput { load: Load::Static { batch }, osl: 1.0, ..*system },
         _ => *system,
     };
@@ -70,7 +72,8 @@ pub fn figures(system: &ServingInput) -> Option<ServingEstimate> {
     answer.simulated.map(|_| answer.estimate)
 }
 
-/// The load that the knobs request. Open arrivals without a rate come as fast as the closed load would be served.
+/// Returns the deployment with the load that the knobs request. Open arrivals without a rate use the rate at which the
+/// closed load would be served.
 fn loaded(
     settings: &Simulation,
     input: &ServingInput,
@@ -84,7 +87,7 @@ fn loaded(
         _ => (closed.batch * input.layout.dp).max(1.0),
     };
     let load = match (settings.arrivals, input.load) {
-        // An engine without continuous batching runs its batch as one, however it is asked; so does a phase alone.
+        // The arrival process does not apply to static batches and loads of a single phase.
         (_, Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. }) => input.load,
         (Stated::Closed, Load::Closed { .. }) | (Stated::Poisson | Stated::Gamma, Load::Open { .. }) => input.load,
         (Stated::Closed, _) => Load::Closed { concurrency: in_flight.round().max(1.0), requests: f64::INFINITY },
@@ -96,14 +99,14 @@ fn loaded(
         }
     };
     let Some(talk) = input.conversations else { return ServingInput { load, ..*input } };
-    // Prompts find what the closed form finds where as much runs.
+    // Use the prefix hit rate of the closed form for the same number of running sequences.
     let layout = input.pools.map_or(input.layout, |pools| pools.prefill);
     let running = if input.pools.is_some() { 0.0 } else { closed.batch };
     let found = reuse::found(input, &talk, &layout, running, constants);
     ServingInput { load, prefix_hit: found.share, loading: found.loading, ..*input }
 }
 
-/// The simulation's input: the deployment under that load.
+/// Input of the simulation: the deployment under the requested load.
 #[must_use]
 pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants, closed: &ServingEstimate) -> Input {
     let system = loaded(settings, system, constants, closed);
@@ -119,8 +122,8 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
     if let (plan::Arrivals::Gamma, Load::Open { rate }) = (settings.arrivals, system.load) {
         input.arrivals = Arrivals::Gamma { rate, cv: settings.arrival_cv };
     }
-    // If output lengths vary, prompt lengths do too: data sets of conversations have both, and so do the
-    // random ones of vLLM's and SGLang's benchmarks (`--random-range-ratio`).
+    // If output lengths vary, prompt lengths vary too: so they do in conversation data sets, and in the random data
+    // sets of vLLM's and SGLang's benchmarks (`--random-range-ratio`).
     let spread = system.longest_output();
     let lengths = |mean: f64, cv: f64| match cv > 0.0 {
         true => Distribution::LogNormal { mean, cv },
@@ -132,21 +135,21 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
     let [ttft, tpot, e2e] = settings.slo_ms.map(|limit| limit.map(|ms| 1e-3 * ms));
     input.slo = Slo { ttft, tpot, e2e };
     let drawn = is_drawn(&input);
-    // Requests that are all identical and begin at once would end at once forever. No engine is found like that after a
-    // while: outputs end where the model ends them, clients come and go.
+    // Identical requests that start at the same time would finish at the same time forever. Real services do not stay
+    // in lockstep: outputs have different lengths, and clients come and go.
     input.staggered = match system.load {
         Load::Closed { concurrency, requests } => !drawn && requests >= 2.0 * WARM_UP_TURNS * concurrency,
         _ => false,
     };
     let replicas = system.layout.dp.max(Count::ONE);
     match system.load {
-        // A run that ends is run to its end.
+        // A finite run is simulated to its end.
         Load::Closed { requests, .. } if requests.is_finite() => input.requests = count(requests),
         Load::Open { .. } if system.arrivals.is_finite() => input.requests = count(system.arrivals),
         Load::Closed { concurrency, .. } => {
             let mut in_flight = concurrency.round().max(1.0);
             if !drawn {
-                // Replicas that are identical and equally loaded do the same at the same time: one represents all.
+                // Identical, equally loaded replicas behave identically, so one represents all.
                 if let Some(one) = alone(&system, in_flight) {
                     in_flight = one;
                     input.system.layout.dp = Count::ONE;
@@ -157,7 +160,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
             let affordable = MOST_STEPS / (system.osl * input.system.layout.dp).max(1.0);
             let affordable = affordable.min(MOST_TOKENS / (system.osl * in_flight).max(1.0));
             let turns = turns.min(affordable.floor().max(LEAST_TURNS_OF_ALL));
-            // Whole turns, so that none is counted in part.
+            // Round up to whole turns, so that no turn is counted partially.
             let turns = match settings.requests {
                 None => turns,
                 Some(stated) => (f64::from(stated) / in_flight).ceil().max(1.0),
@@ -166,7 +169,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
             input.requests = count((WARM_UP_TURNS + turns) * in_flight + 1.0);
         }
         Load::Burst { requests } if requests.is_infinite() => {
-            // An endless backlog: a queue that never runs dry, in front of one replica that represents all.
+            // An endless backlog: a queue that never empties, in front of one replica that represents all.
             let one = if system.pools.is_some() { replicas } else { Count::ONE };
             let most =
                 (system.most_sequences() * system.layout.attention_dp).min(closed.max_concurrency).max(1.0) * one;
@@ -183,7 +186,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
             let most = most.max(1.0) * replicas;
             let in_flight = if stay > 0.0 { (rate * stay).min(4.0 * most) } else { most };
             let affordable = MOST_STEPS * (in_flight / replicas).max(1.0) / system.osl.max(1.0);
-            // The burstier the arrivals, the more of them tell as much as independent ones.
+            // Bursty arrivals are correlated, so more of them are needed for the same accuracy.
             let burstiness = match input.arrivals {
                 Arrivals::Gamma { cv, .. } => (0.5 * (1.0 + cv * cv)).max(1.0),
                 _ => 1.0,
@@ -195,7 +198,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
             input.warm_up = count(warm_up);
             input.requests = count(warm_up + counted);
         }
-        // A batch or a burst is its requests.
+        // Batches and finite bursts consist of a given number of requests.
         _ => {}
     }
     input
@@ -205,13 +208,13 @@ fn count(requests: f64) -> u32 {
     requests.clamp(1.0, 1e7) as u32
 }
 
-/// Requests in flight on one replica, where all replicas have equally many.
+/// Concurrent requests per replica, if there are several replicas with the same whole number each.
 fn alone(system: &ServingInput, in_flight: f64) -> Option<f64> {
     let each = in_flight / system.layout.dp.max(Count::ONE);
     (system.pools.is_none() && system.layout.dp > 1.0 && each >= 1.0 && each.fract() == 0.0).then_some(each)
 }
 
-/// Whether two runs under different seeds differ.
+/// Whether runs with different seeds differ.
 fn is_drawn(input: &Input) -> bool {
     let random_arrivals = match input.arrivals {
         Arrivals::Poisson { .. } => true,
@@ -223,7 +226,7 @@ fn is_drawn(input: &Input) -> bool {
     random_arrivals || random_drafts || input.lengths.isl.cv() > 0.0 || input.lengths.osl.cv() > 0.0
 }
 
-/// Runs the phase; `None` alongside it where it could not be simulated.
+/// Simulates the phase. The output is `None` if it could not be simulated.
 pub(super) fn answer(
     settings: &Simulation,
     system: &ServingInput,
@@ -233,7 +236,7 @@ pub(super) fn answer(
 ) -> (Answer, Option<Output>) {
     let input = input(settings, system, constants, &closed);
     let stood_for = system.layout.dp.max(Count::ONE) / input.system.layout.dp.max(Count::ONE);
-    // The deployment as it is requested, whatever part of it is simulated.
+    // The whole requested deployment, even if only a part of it is simulated.
     let whole = ServingInput { load: loaded(settings, system, constants, &closed).load, ..*system };
     let drawn = is_drawn(&input);
     let runs = if drawn { settings.replications } else { 1 };
@@ -264,20 +267,19 @@ pub(super) fn answer(
     (Answer { changed: Some(Box::new(whole)), estimate: figures, simulated: Some(simulated) }, kept)
 }
 
-/// Tokens per second of the deployment before an endless backlog: a queue that grows takes long to fill the system, and
-/// is measured while it does.
+/// Tokens per second of the deployment under an endless backlog. In an overload the queue takes long to fill the
+/// system, so a run at the offered load would measure the transient.
 fn saturated(settings: &Simulation, system: &ServingInput, constants: &Constants, progress: &Progress) -> Option<f64> {
     let settings = &Simulation { arrivals: plan::Arrivals::Burst, requests: None, ..*settings };
     let backlog = &ServingInput { load: Load::Burst { requests: f64::INFINITY }, ..*system };
     let mut input = input(settings, backlog, constants, &estimate(backlog, constants));
-    // Answers are streamed as those of the service are.
+    // Outputs are streamed as under the original load.
     input.system.load = system.load;
     let steady = simulate(&input, settings.seed, progress).ok()?.steady;
     let stood_for = system.layout.dp.max(Count::ONE) / input.system.layout.dp.max(Count::ONE);
     (steady.seconds > 0.0).then(|| stood_for * steady.tokens as f64 / steady.seconds)
 }
 
-/// Means over runs.
 #[derive(Debug, Default)]
 struct Mean {
     runs: u32,
@@ -285,9 +287,9 @@ struct Mean {
     rates: Tally,
     sum: ServingEstimate,
     seen: SimulatedServing,
-    /// Requests that stay behind for every one that arrives.
+    /// Growth of the number of requests in the system per arrival.
     growth: f64,
-    /// Whether the runs count from beginning to end.
+    /// Whether the runs are measured from beginning to end.
     whole: bool,
 }
 
@@ -297,7 +299,7 @@ impl Mean {
         self.events += out.events;
         let steady = &out.steady;
         let per_second = |n: u64| if steady.seconds > 0.0 { n as f64 / steady.seconds } else { 0.0 };
-        // Of a run without an end the steady part counts, of one with an end all.
+        // Of an endless run only the steady part counts, of a finite run all of it.
         let tokens = if self.whole { out.output_tokens_per_sec } else { per_second(steady.tokens) };
         self.rates.add(tokens);
         let one = |q: &Quantiles| Spread { mean: q.mean, p50: q.p50, p95: q.p95, p99: q.p99 };
@@ -322,7 +324,7 @@ impl Mean {
         sum.output_tokens_per_sec += tokens;
         let replicas = if steady.seconds > 0.0 { (steady.replicas / steady.seconds).max(1.0) } else { 1.0 };
         sum.batch += steady.running / replicas;
-        // A step gives every running sequence a token: its time is what a token of all of them costs.
+        // Each step generates one token per running sequence, so the time per token is the step time.
         let sequences = if steady.stepping > 0.0 { steady.running * steady.seconds / steady.stepping } else { 0.0 };
         let per_token = if steady.tokens > 0 { sequences.max(0.0) / steady.tokens as f64 } else { 0.0 };
         sum.time = sum.time.add(&steady.work, per_token);
@@ -364,14 +366,14 @@ impl Mean {
         }
     }
 
-    /// Whether the requests of a service without an end become ever more.
+    /// Whether the number of requests in the system of an endless service keeps growing.
     fn overloads(&self, input: &ServingInput) -> bool {
         let endless = matches!(input.load, Load::Open { .. }) && input.most_in_flight.is_infinite();
         endless && !self.whole && self.growth * self.per_run() > GROWTH
     }
 
-    /// The figures, in the closed form's words; what only that knows, it says. `full` is what a full system serves,
-    /// tokens per second, where the load seems to be more.
+    /// Converts the means to the format of the closed form; values that only the closed form yields are taken from
+    /// `reference`. `full` is the throughput of a saturated system, tokens per second, if the load seems to exceed it.
     fn estimate(
         &self,
         input: &ServingInput,
@@ -385,8 +387,8 @@ impl Mean {
         let first = &sum.first_token;
         let mut overloaded = false;
         let tokens = match input.load {
-            // The long-run rates of arrivals and of served requests are equal: the number and the lengths that happened to be
-            // counted do not change the throughput.
+            // In the long run, requests are served at the rate at which they arrive. The number and lengths of the
+            // requests that happened to be counted must not change the throughput.
             Load::Open { rate } if !self.whole && input.most_in_flight.is_finite() => {
                 (sum.output_tokens_per_sec * all).min(rate * input.osl)
             }
@@ -398,7 +400,7 @@ impl Mean {
             _ => sum.output_tokens_per_sec * all,
         };
         let rate = tokens / input.osl.max(1.0);
-        // What generates nothing is counted by the tokens that it reads.
+        // For models without outputs, prompt tokens are counted.
         let (tokens, all_tokens) =
             if input.arch.causal { (tokens, tokens + rate * input.isl) } else { (rate * input.isl, rate * input.isl) };
         let mut out = ServingEstimate {
@@ -426,8 +428,8 @@ impl Mean {
         if !matches!(input.load, Load::Open { .. }) {
             out.capacity_requests_per_sec = rate;
         } else if overloaded {
-            // The longer it is watched the longer they wait: no steady state, and no latency to tell. What is served is
-            // what a full system serves.
+            // Waiting times grow with the length of the run: there is no steady state and no defined latency. The
+            // throughput is that of a saturated system.
             out.capacity_requests_per_sec = rate;
             let endless = Spread { mean: f64::INFINITY, p50: f64::INFINITY, p95: f64::INFINITY, p99: f64::INFINITY };
             (out.ttft, out.e2e) = (endless, endless);

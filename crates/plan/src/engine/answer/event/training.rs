@@ -1,4 +1,5 @@
-//! Training, pass by pass: what is uneven and what fails as the knobs say, then the run's integrals as figures.
+//! Training simulation, pass by pass: applies variation and failures of the knobs, and converts the integrals to
+//! metrics.
 
 use super::super::throttle;
 use super::Events;
@@ -11,33 +12,34 @@ use atlas_sim::kernel::{Distribution, Progress, Tally};
 use atlas_sim::training::input::StageLoad;
 use atlas_sim::training::{Hosts, Input, Output, Slow, faults, simulate};
 
-/// Failures that a course of failures is watched for, so that its goodput is known to about a percent.
+/// Number of failures to simulate, which determines goodput to about one percent.
 const FAILURES: f64 = 2000.0;
-/// Checkpoints that a course takes at most.
+/// Maximum number of checkpoints in a simulation of failures.
 const MOST_CHECKPOINTS: f64 = 500_000.0;
 
-/// The answer to a phase.
+/// Result for a phase.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer {
-    /// In the closed form's words; its step holds failures and checkpoints.
+    /// Estimate in the format of the closed form. The step time includes failures and checkpoints.
     pub estimate: TrainingEstimate,
-    /// Seconds of the step that slow nodes and jitter cost.
+    /// Seconds of the step lost to slow nodes and jitter.
     pub stragglers: f64,
-    /// Seconds of the step that failures and checkpoints cost, on average.
+    /// Mean seconds of the step lost to failures and checkpoints.
     pub failures: f64,
-    /// What the simulation adds; none of a closed form, nor where the input could not be simulated.
+    /// Additional results of the simulation; `None` for a closed form or if the input could not be simulated.
     pub simulated: Option<Simulated>,
 }
 
 impl Answer {
-    /// A closed form's.
+    /// Result of the closed form, without a simulation.
     #[must_use]
     pub fn closed(estimate: TrainingEstimate) -> Answer {
         Answer { estimate, stragglers: 0.0, failures: 0.0, simulated: None }
     }
 }
 
-/// The simulation's input. Ranks are laid out as Megatron's: tensor and context parallel inside, then data, then pipeline.
+/// Input of the simulation. The rank order is Megatron's: tensor and context parallel innermost, then data, then
+/// pipeline.
 #[must_use]
 pub fn input(scenario: &Scenario, settings: &Simulation, system: &TrainingInput) -> Input {
     let mut input = Input::of(system, &throttle::training(scenario, system));
@@ -47,15 +49,15 @@ pub fn input(scenario: &Scenario, settings: &Simulation, system: &TrainingInput)
     input
 }
 
-/// Tokens per second and accelerator of a job on even hardware, as measurements are predicted; `None` if it cannot be
-/// simulated.
+/// Tokens per second per accelerator of a job on uniform hardware, for comparison with measurements; `None` if it
+/// cannot be simulated.
 #[must_use]
 pub fn rate(system: &TrainingInput) -> Option<f64> {
     let (step, _) = even(system)?;
     Some(system.global * system.seq / step / system.accelerators.max(1.0))
 }
 
-/// Where the step of such a job goes, under the names of `closed`, the closed form's.
+/// Time breakdown of a step of such a job. Kernel times have the proportions of the closed form `closed`.
 #[must_use]
 pub fn times(system: &TrainingInput, closed: &TimeBreakdown) -> Option<TimeBreakdown> {
     let (step, load) = even(system)?;
@@ -63,9 +65,10 @@ pub fn times(system: &TrainingInput, closed: &TimeBreakdown) -> Option<TimeBreak
     Some(parts(closed, &StageLoad::default().add(&load, step / mean)))
 }
 
-/// A step of a job on even hardware, and what its stages do in it.
+/// Step time of a job on uniform hardware, and the load of its stages.
 fn even(system: &TrainingInput) -> Option<(f64, StageLoad)> {
-    // Where stages continue without waiting for each other, only the first step fills an empty pipeline.
+    // With per-stage optimizers, stages continue without waiting for each other, and only the first step fills an empty
+    // pipeline.
     let steps = if system.schedule.own_optimizers() { 3 } else { 1 };
     let input = Input { steps, recorded: None, ..Input::of(system, &Constants::default()) };
     let out = simulate(&input, 0, &Progress::new()).ok()?;
@@ -73,19 +76,19 @@ fn even(system: &TrainingInput) -> Option<(f64, StageLoad)> {
     Some((step, out.load))
 }
 
-/// How the job's accelerators sit in hosts.
+/// Assignment of the job's accelerators to hosts.
 #[must_use]
 pub fn hosts(scenario: &Scenario, system: &TrainingInput) -> Hosts {
     let per_host = scenario.accelerators_per_node * scenario.machine.map_or(1.0, |machine| machine.dies);
     Hosts { devices: system.accelerators.max(1.0) as u32, per_host: per_host as u32 }
 }
 
-/// The stages that slow nodes hold a rank of.
+/// Stages that have a rank on a slow node.
 fn slow(scenario: &Scenario, settings: &Simulation, system: &TrainingInput) -> Vec<Slow> {
     hosts(scenario, system).slow(system, settings.slow_nodes.get(), settings.slow_factor, settings.seed)
 }
 
-/// Runs the phase. `records` requests the tasks of the first run's last step.
+/// Simulates the phase. `records`: record the tasks of the last step of the first run.
 pub(super) fn answer(
     scenario: &Scenario,
     settings: &Simulation,
@@ -97,7 +100,7 @@ pub(super) fn answer(
     let mut uneven = input(scenario, settings, system);
     let drawn = settings.jitter > 0.0;
     let runs = if drawn { settings.replications } else { 1 };
-    // Where the events have an even job to compare with, that is one run more.
+    // Includes one further run if a uniform job is needed for comparison.
     let even = Input { jitter: 0.0, slow: Vec::new(), recorded: None, ..uneven.clone() };
     let is_even = !drawn && uneven.slow.is_empty();
     let all = runs + u32::from(!is_even);
@@ -123,7 +126,7 @@ pub(super) fn answer(
     if !is_even {
         events.within(runs, all);
         if let Ok(out) = simulate(&even, settings.seed, events.progress) {
-            // What unevenness costs is what it adds: the others wait for the slow ones wherever they meet.
+            // The cost of stragglers is the difference to a uniform job, since the other ranks wait for the slow ones.
             stragglers = (step - out.step.mean).max(0.0);
             load = out.load;
             handled += out.events;
@@ -160,13 +163,13 @@ pub(super) fn answer(
     (Answer { estimate, stragglers, failures: wall - step, simulated: Some(simulated) }, kept)
 }
 
-/// The stages' integrals under the closed form's names: kernels, and what is waited for inside passes, each in the closed
-/// form's proportions; what is waited for between them as it was.
+/// Maps the integrated times of the stages to the parts of the closed form. Kernel times and waits inside passes are
+/// split in the closed form's proportions; waits between passes are those of the simulation.
 fn parts(closed: &TimeBreakdown, load: &StageLoad) -> TimeBreakdown {
     let kernels = closed.gemm + closed.attention + closed.elementwise + closed.recompute + closed.host + closed.images;
     let layered = closed.tensor_parallel + closed.context_parallel + closed.expert_parallel;
     let of = |part: f64| load.compute * part / kernels.max(1e-12);
-    // Without a collective in the closed form what is waited for are copies.
+    // Without collectives in the closed form, waits inside passes are for offload copies.
     let waited = |part: f64| if layered > 0.0 { load.collectives * part / layered } else { 0.0 };
     TimeBreakdown {
         gemm: of(closed.gemm),
@@ -186,11 +189,11 @@ fn parts(closed: &TimeBreakdown, load: &StageLoad) -> TimeBreakdown {
     }
 }
 
-/// Events of a course that is simulated: a tenth of a second of computing, and far more than a course takes in which work
-/// continues.
+/// Maximum number of events in a simulation of failures: a tenth of a second of computing, and far more than needed if
+/// the job makes progress.
 const MOST_EVENTS_OF_A_COURSE: f64 = 2e6;
 
-/// What failures and checkpoints do to a long run.
+/// Effect of failures and checkpoints on a long run.
 #[derive(Debug, Clone, Copy)]
 struct Failing {
     goodput: f64,
@@ -198,7 +201,7 @@ struct Failing {
     interval: f64,
 }
 
-/// A long course of failures, of a job whose step takes so long; `None` if nothing fails and nothing is saved.
+/// Simulates a long series of failures of a job with step time `step`; `None` without failures and checkpoints.
 fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Failing> {
     let fails = settings.node_mtbf.is_some();
     if !fails && settings.checkpoint_interval.is_none() {
@@ -213,12 +216,11 @@ fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Fail
         flush: settings.checkpoint_write,
         detection: 0.0,
         restart: settings.restart,
-        // A spare is always at hand: how many that takes is another question.
+        // Spare nodes are always available; their number is not estimated here.
         spares: u32::MAX,
         repair: Distribution::Constant(0.0),
     };
-    // No work is saved more often than a step ends.
-    // One checkpoint is written before the next one begins.
+    // A checkpoint is taken at most once per step, and must be written before the next one begins.
     let least = step.max(settings.checkpoint_write).max(1e-3);
     input.interval = settings.checkpoint_interval.unwrap_or_else(|| input.daly()).max(least);
     let mtbf = input.mtbf();
@@ -226,7 +228,7 @@ fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Fail
         let goodput = input.interval / (input.interval + input.checkpoint);
         return Some(Failing { goodput, failures_per_day: 0.0, interval: input.interval });
     }
-    // Courses are described in units of their own length, so that no span is too long for the clock.
+    // Scale all times by the length of the run, so that none exceeds the range of the simulation clock.
     let work = (FAILURES * mtbf).min(MOST_CHECKPOINTS * input.interval);
     let unit = work / 1e6;
     let scaled = faults::Input {
@@ -239,7 +241,7 @@ fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Fail
         ..input
     };
     let goodput = if scaled.expected_events() > MOST_EVENTS_OF_A_COURSE {
-        // Hardly an interval ends without a failure: the closed-form expectation of an endless run is used.
+        // Almost every interval has a failure: use the closed-form expectation of an endless run.
         (scaled.work / scaled.daly_wall()).clamp(1e-9, 1e-3)
     } else {
         let course = faults::simulate(&scaled, settings.seed, &Progress::new()).ok()?;
