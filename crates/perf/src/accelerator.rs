@@ -3,7 +3,7 @@
 use crate::constants::Constants;
 use atlas_core::network::Network;
 
-/// Numeric format of a matrix multiplication's operands.
+/// Numeric format of the operands of a matrix multiplication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// Single precision on vector units.
@@ -22,7 +22,7 @@ pub enum Precision {
     Fp6,
     /// 4-bit floating point, block-scaled (NVFP4, MXFP4).
     Fp4,
-    /// 4-bit integer weights, multiplied in a wider format: no faster than bf16 where it computes.
+    /// 4-bit integer weights, multiplied in a wider format: no faster than bf16 where compute-bound.
     Int4,
 }
 
@@ -30,7 +30,7 @@ impl Precision {
     /// Number of formats, the length of [`Accelerator::flops`].
     pub const COUNT: usize = 9;
 
-    /// Bytes of one element, block scales left out.
+    /// Bytes of one element, without block scales.
     pub const fn bytes(self) -> f64 {
         match self {
             Precision::Fp32 | Precision::Tf32 => 4.0,
@@ -41,7 +41,7 @@ impl Precision {
         }
     }
 
-    /// The next wider format whose arithmetic can stand in where a device lacks this one.
+    /// The next wider format, whose units are used where a device lacks this one.
     const fn wider(self) -> Option<Precision> {
         match self {
             Precision::Fp4 | Precision::Fp6 => Some(Precision::Fp8),
@@ -53,13 +53,13 @@ impl Precision {
         }
     }
 
-    /// Narrow formats need their operands quantized on the fly.
+    /// Whether the format is narrow, so that operands are quantized on the fly.
     pub const fn is_narrow(self) -> bool {
         matches!(self, Precision::Fp8 | Precision::Int8 | Precision::Fp6 | Precision::Fp4)
     }
 }
 
-/// Family of hardware, as far as it changes how well the datasheet's rate is reached.
+/// Hardware family, where families differ in the share of the datasheet's peak that they reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Generation {
     /// NVIDIA V100.
@@ -112,7 +112,7 @@ impl Generation {
         Generation::Other,
     ];
 
-    /// Whether serving stacks run the kernels on it that the constants of serving were fitted to; rates and latencies of
+    /// Whether serving engines run the kernels on it to which the serving constants were fitted. Rates and latencies of
     /// other families are scaled from those.
     pub const fn runs_reference_kernels(self) -> bool {
         matches!(
@@ -125,7 +125,7 @@ impl Generation {
         )
     }
 
-    /// Whether steps can be captured once and replayed as graphs.
+    /// Whether steps can be captured and replayed as graphs.
     pub const fn captures_graphs(self) -> bool {
         self.runs_reference_kernels() || matches!(self, Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4)
     }
@@ -134,26 +134,26 @@ impl Generation {
 /// A direct link among a few accelerators of a node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bridge {
-    /// Accelerators that it joins.
+    /// Number of accelerators that it connects.
     pub ranks: f64,
     /// Bandwidth per accelerator, bytes/s, one way.
     pub bw: f64,
 }
 
-/// One device. Rates are dense; links count one direction.
+/// One accelerator. FLOP rates are dense; link bandwidths are one-way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Accelerator {
     /// Family of hardware.
     pub generation: Generation,
     /// Dense matrix FLOP/s by [`Precision`] (index = discriminant); 0 where the device lacks the format.
     pub flops: [f64; Precision::COUNT],
-    /// Device memory as the data sheet counts it, bytes; see [`Accelerator::capacity`].
+    /// Device memory as stated in the datasheet, bytes; see [`Accelerator::capacity`].
     pub mem_bytes: f64,
-    /// Share of that memory that software finds: less than 1 where error correction or the system keep some of it.
+    /// Share of that memory available to software: below 1 where error correction or the system reserve part of it.
     pub usable: f64,
     /// Device memory bandwidth, bytes/s.
     pub mem_bw: f64,
-    /// Independent matrix cores that a wave of tiles fills: SMs, CUs, MXUs.
+    /// Number of independent matrix cores that a wave of tiles fills: SMs, CUs, MXUs.
     pub cores: f64,
     /// Last-level cache, bytes.
     pub cache_bytes: f64,
@@ -161,20 +161,20 @@ pub struct Accelerator {
     pub tdp_w: f64,
     /// Scale-up bandwidth per accelerator, bytes/s, one way.
     pub link_bw: f64,
-    /// Accelerators that the scale-up fabric joins.
+    /// Number of accelerators in the scale-up domain.
     pub domain: f64,
-    /// Bridges, where the fabric of a node is slower than they are.
+    /// Bridges, if they are faster than the fabric of the node.
     pub bridge: Option<Bridge>,
-    /// Whether the scale-up fabric is switched, so that any pair has the full [`Accelerator::link_bw`].
+    /// Whether the scale-up fabric is switched, so that every pair has the full [`Accelerator::link_bw`].
     pub switched: bool,
     /// Scale-out bandwidth per accelerator, bytes/s, one way.
     pub nic_bw: f64,
-    /// How the NICs are joined.
+    /// Topology of the network between the NICs.
     pub network: Network,
 }
 
 impl Default for Accelerator {
-    /// A100 SXM 80 GB (NVIDIA A100 datasheet, 2020): the device most measurements stand for.
+    /// A100 SXM 80 GB (NVIDIA A100 datasheet, 2020): the device of most measurements.
     fn default() -> Self {
         let mut flops = [0.0; Precision::COUNT];
         for (slot, value) in flops.iter_mut().zip([19.5e12, 156e12, 312e12, 312e12, 0.0, 624e12]) {
@@ -200,18 +200,18 @@ impl Default for Accelerator {
 }
 
 impl Accelerator {
-    /// Whether a link of `bw` bytes/s, one way, goes through the host's PCIe tree: links slower than 70 GB/s do, but for
-    /// those of rings and tori.
+    /// Whether a link of `bw` bytes/s, one way, passes through the host's PCIe tree: assumed of links slower than 70
+    /// GB/s, except for those of rings and tori (Trainium, TPU).
     pub fn over_pcie(&self, bw: f64) -> bool {
         bw < 70e9 && !matches!(self.generation, Generation::Trainium | Generation::Tpu)
     }
 
-    /// What large collectives reach of a scale-up link of `bw` bytes/s, one way.
+    /// Bandwidth that large collectives reach on a scale-up link of `bw` bytes/s, one way.
     pub fn reached(&self, bw: f64, c: &Constants) -> f64 {
         (bw * if self.over_pcie(bw) { c.pcie_fraction } else { c.link_fraction }).max(1e6)
     }
 
-    /// Dense FLOP/s in `precision`, or in the next wider format that the device has.
+    /// Dense FLOP/s in `precision`, or in the next wider format that the device supports.
     pub fn peak(&self, precision: Precision) -> f64 {
         let mut at = Some(precision);
         while let Some(p) = at {
@@ -224,13 +224,13 @@ impl Accelerator {
         1.0
     }
 
-    /// Bytes of device memory that there are: data sheets say GB of memory that comes in GiB (an "80 GB" A100 reports
-    /// 81,920 MiB), less what software does not find of them.
+    /// Device memory available to software, bytes. Datasheets state GB for memory that is sized in GiB (an "80 GB" A100
+    /// reports 81,920 MiB).
     pub fn capacity(&self) -> f64 {
         self.usable * self.mem_bytes * (1024.0 * 1024.0 * 1024.0 / 1e9)
     }
 
-    /// One of several equal dies, tiles or cores that software sees as devices.
+    /// One of `dies` equal dies, tiles or cores that software sees as separate devices.
     #[must_use]
     pub fn split(self, dies: f64) -> Accelerator {
         Accelerator {
@@ -246,7 +246,7 @@ impl Accelerator {
         }
     }
 
-    /// Whether the device itself multiplies in `precision` (else a wider format stands in).
+    /// Whether the device multiplies in `precision` natively, without falling back to a wider format.
     pub fn has(&self, precision: Precision) -> bool {
         self.flops.get(precision as usize).is_some_and(|&f| f > 0.0)
     }

@@ -1,8 +1,8 @@
 //! A network's architecture as plain numbers, and the parameter counts that follow from it.
 //!
-//! A layer is a mixer of tokens (attention, or a linear one: state space, delta rule) and an MLP (dense or a mixture of
-//! experts). Hybrids leave one or the other out of some layers; shares say of how many. What a layer's kinds are matters
-//! for sums, their order does not.
+//! A layer consists of a sequence mixer (attention, or a linear one: state space, delta rule) and an MLP (dense or a
+//! mixture of experts). Hybrid models omit one of them in some layers; the shares state in how many. Only the number of
+//! layers of each kind matters for the sums, not their order.
 
 use super::convolution::Residual;
 use super::flops::TokenFlops;
@@ -12,12 +12,12 @@ use atlas_core::count::Count;
 /// How attention projects keys and values.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Attention {
-    /// Multi-head, grouped-query or multi-query: decided by the number of key-value heads.
+    /// Multi-head, grouped-query or multi-query attention, depending on the number of key-value heads.
     #[default]
     Grouped,
     /// Multi-head latent attention (arXiv 2405.04434, section 2.1).
     Latent {
-        /// Rank of the query compression, where queries are not projected directly.
+        /// Rank of the query compression; `None` if queries are projected directly.
         q_rank: Option<Count>,
         /// Rank of the joint key-value compression.
         kv_rank: Count,
@@ -27,51 +27,51 @@ pub enum Attention {
         rope: Count,
         /// Per-head value width.
         value: Count,
-        /// All heads attend to the compressed vector itself, which no projection expands (DeepSeek-V4).
+        /// All heads attend to the compressed vector itself, without an up-projection (DeepSeek-V4).
         direct: bool,
-        /// Attention's output is projected in two steps, where it has a low rank.
+        /// Low-rank output projection, if there is one.
         output: Option<LowRank>,
     },
 }
 
-/// A projection in two steps: groups of columns to a small rank each, all ranks together to the hidden size.
+/// A projection in two steps: each group of heads to a small rank, then all groups together to the hidden size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LowRank {
-    /// Columns that a group is projected to.
+    /// Rank of a group.
     pub rank: Count,
     /// Groups of heads.
     pub groups: Count,
 }
 
-/// What stands at the end of the network.
+/// The end of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Head {
-    /// The vocabulary, at every position.
+    /// Logits over the vocabulary, at every position.
     #[default]
     Language,
-    /// The vocabulary at masked positions only, behind a square matrix and a norm (BERT, arXiv 1810.04805, section 3.1
-    /// and appendix A.2: 15 % of the tokens).
+    /// Logits over the vocabulary at masked positions only, after a square matrix and a norm (BERT, arXiv 1810.04805,
+    /// section 3.1 and appendix A.2: 15 % of the tokens).
     Masked,
-    /// So many classes, at one position of a sequence.
+    /// Logits over this number of classes, at one position of a sequence.
     Classes(Count),
 }
 
-/// The indexer of sparse attention (arXiv 2512.02556, section 2.1): it scores every earlier key, and
-/// attention looks at the best ones only.
+/// The indexer of sparse attention (arXiv 2512.02556, section 2.1). It scores every earlier key; attention is limited
+/// to the keys with the highest scores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Indexer {
-    /// Its heads.
+    /// Heads of the indexer.
     pub heads: Count,
-    /// Width of one.
+    /// Width of a head.
     pub dim: Count,
-    /// Keys that it picks.
+    /// Number of keys that it selects.
     pub top_k: Count,
 }
 
-/// Attention that looks back on the last keys only.
+/// Sliding-window attention.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
-    /// Keys that a query may look back on.
+    /// Number of keys in the window of a query.
     pub size: Count,
     /// Share of the layers that use the window.
     pub share: f64,
@@ -80,7 +80,7 @@ pub struct Window {
 /// Architecture of a network.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Architecture {
-    /// Layers; where an encoder stands before them ([`Architecture::encoder_layers`]), the decoder's.
+    /// Number of layers; in an encoder-decoder, of the decoder ([`Architecture::encoder_layers`]).
     pub layers: Count,
     /// Width of the residual stream.
     pub hidden: Count,
@@ -88,31 +88,31 @@ pub struct Architecture {
     pub heads: Count,
     /// Key-value heads.
     pub kv_heads: Count,
-    /// Width of a head; a fraction where it follows from a hidden size that heads do not divide.
+    /// Width of a head; fractional if it is derived from a hidden size that is not a multiple of the number of heads.
     pub head_dim: f64,
     /// Width of the dense MLP.
     pub ffn: Count,
-    /// Gated MLP (SwiGLU, GeGLU): three matrices instead of two.
+    /// Whether the MLP is gated (SwiGLU, GeGLU): three matrices instead of two.
     pub gated: bool,
     /// Rows of the embedding.
     pub vocab: Count,
-    /// Output layer shares the embedding's matrix.
+    /// Whether the output layer shares the embedding matrix.
     pub tied: bool,
     /// How keys and values are projected.
     pub attention: Attention,
-    /// The window of some layers or all.
+    /// Sliding window of some or all layers.
     pub window: Option<Window>,
     /// Residual streams (hyper-connections, arXiv 2512.24880); 1 = a plain residual.
     pub streams: Count,
-    /// Each query sees only earlier keys.
+    /// Whether each query attends to earlier keys only.
     pub causal: bool,
-    /// Rows of the table of learned absolute positions.
+    /// Rows of the table of learned absolute positions; 0 without one.
     pub positions: Count,
-    /// Bias on the attention's projections.
+    /// Whether the projections of attention have a bias.
     pub attn_bias: bool,
-    /// Bias on the MLP's projections.
+    /// Whether the projections of the MLP have a bias.
     pub mlp_bias: bool,
-    /// Routed experts of a MoE layer; a dense model has 0.
+    /// Routed experts of a MoE layer; 0 in dense models.
     pub experts: Count,
     /// Routed experts per token.
     pub top_k: Count,
@@ -122,29 +122,29 @@ pub struct Architecture {
     pub shared_ffn: Count,
     /// Leading layers with a dense MLP.
     pub dense_layers: Count,
-    /// Every n-th layer is a MoE layer (1 = all after the dense ones).
+    /// Every n-th layer is a MoE layer (1 = all layers after the leading dense ones).
     pub moe_step: Count,
-    /// Width that routed experts read and write, where the tokens are projected down for them.
+    /// Input and output width of routed experts, if tokens are projected down for them.
     pub moe_hidden: Option<Count>,
-    /// Share of the layers that have attention (1 but in hybrids).
+    /// Share of the layers that have attention (below 1 in hybrids only).
     pub attention_share: f64,
-    /// Share of the layers that have an MLP (1 unless mixers and MLPs are layers of their own).
+    /// Share of the layers that have an MLP (below 1 if mixers and MLPs are separate layers).
     pub mlp_share: f64,
     /// The linear mixer of the other layers.
     pub linear: Option<Linear>,
-    /// Attention's output passes a gate, whose projection is as wide as the queries'.
+    /// Whether the output of attention passes a gate, whose projection is as wide as the queries.
     pub attention_gate: bool,
     /// The indexer of sparse attention.
     pub indexer: Option<Indexer>,
-    /// Layers of an encoder alongside the decoder, whose layers then have cross attention to it.
+    /// Layers of an encoder; the decoder's layers then have cross attention to it.
     pub encoder_layers: Count,
-    /// What stands at the end.
+    /// The end of the network.
     pub head: Head,
-    /// Values of a patch, where images stand in for tokens (3 × side²).
+    /// Values of a patch if the input is images rather than tokens (3 × side²).
     pub patch: Option<Count>,
     /// Rows of the table of token types (BERT).
     pub token_types: Count,
-    /// A residual network of convolutions in place of all the above.
+    /// A residual convolutional network, which replaces all of the above.
     pub convolutions: Option<Residual>,
 }
 
@@ -203,7 +203,7 @@ impl Architecture {
         ((self.mlp_layers() - self.dense_layers) / self.moe_step.max(Count::ONE)).floor().max(0.0)
     }
 
-    /// Layers that have an MLP, dense or a mixture.
+    /// Layers that have an MLP, dense or a mixture of experts.
     pub fn mlp_layers(&self) -> f64 {
         (self.layers * self.mlp_share).round()
     }
@@ -223,12 +223,12 @@ impl Architecture {
         self.linear.is_some() || self.attention_share < 1.0 || self.mlp_share < 1.0
     }
 
-    /// All layers, the encoder's with them.
+    /// Number of layers, including the encoder's.
     pub fn depth(&self) -> f64 {
         self.layers + self.encoder_layers
     }
 
-    /// Width that routed experts read and write.
+    /// Input and output width of routed experts.
     pub fn expert_width(&self) -> f64 {
         f64::from(self.moe_hidden.unwrap_or(self.hidden))
     }
@@ -254,7 +254,7 @@ impl Architecture {
         }
     }
 
-    /// Elements that the KV cache keeps per token and layer.
+    /// Elements of the KV cache per token and layer.
     pub fn kv_width(&self) -> f64 {
         match self.attention {
             Attention::Grouped => 2.0 * self.kv_heads * self.head_dim,
@@ -262,7 +262,7 @@ impl Architecture {
         }
     }
 
-    /// Weights of one layer's attention, the indexer's with them.
+    /// Weights of one layer's attention, including the indexer.
     pub fn attention_params(&self) -> f64 {
         let h = self.hidden;
         let gate = if self.attention_gate { h * self.v_width() } else { 0.0 };
@@ -281,7 +281,7 @@ impl Architecture {
         projections + gate + self.indexer_params()
     }
 
-    /// Width that the queries of latent attention and of an indexer are projected from.
+    /// Width of the input from which latent attention and the indexer project queries.
     pub fn query_source(&self) -> f64 {
         match self.attention {
             Attention::Latent { q_rank: Some(rank), .. } => f64::from(rank),
@@ -289,7 +289,7 @@ impl Architecture {
         }
     }
 
-    /// Weights of one layer's indexer: queries from the compressed query, one key, one weight a head.
+    /// Weights of one layer's indexer: queries from the compressed query, one key, one weight per head.
     pub fn indexer_params(&self) -> f64 {
         self.indexer
             .map_or(0.0, |x| self.query_source() * x.heads * x.dim + self.hidden * (x.dim + x.heads) + 2.0 * x.dim)
@@ -306,7 +306,7 @@ impl Architecture {
         self.mlp_matrices() * self.hidden * ffn + bias
     }
 
-    /// Routed experts of one MoE layer.
+    /// Weights of the routed experts in one MoE layer.
     pub fn expert_params(&self) -> f64 {
         match self.moe_hidden {
             Some(width) => self.experts * self.mlp_matrices() * width * self.moe_ffn,
@@ -314,19 +314,20 @@ impl Architecture {
         }
     }
 
-    /// Router and shared experts of one MoE layer, and the projections to and from the experts' width.
+    /// Weights of one MoE layer's router and shared experts, and of the projections to and from the experts' width.
     pub fn moe_fixed_params(&self) -> f64 {
         let shared = if self.shared_ffn > 0.0 { self.mlp_params(f64::from(self.shared_ffn)) } else { 0.0 };
         self.hidden * self.experts + shared + 2.0 * self.hidden * self.moe_hidden.unwrap_or(Count::ZERO)
     }
 
-    /// Input embedding, and output layer where it is its own matrix; patches and classes where those stand in.
+    /// Weights of the input embedding, and of the output layer unless tied; includes patch embedding and classifier
+    /// where present.
     pub fn embedding_params(&self) -> f64 {
         let h = self.hidden;
         let copies = if self.tied { 1.0 } else { 2.0 };
         let frame = match self.head {
             Head::Language => 0.0,
-            // Dense layer and bias of the masked head are left out, as published counts have it: the pooler is as large.
+            // The dense layer and bias of the masked head are omitted, as in published counts: the pooler is as large.
             Head::Masked => 2.0 * h + h * (h + 1.0),
             Head::Classes(classes) => (h + 1.0) * classes + self.patch.map_or(0.0, |patch| (patch + 1.0) * h + h),
         };
@@ -342,7 +343,7 @@ impl Architecture {
     pub fn dense_params(&self) -> f64 {
         let (mixers, mlps) = (self.attention_layers() + self.linear_layers(), self.mlp_layers());
         let moe = self.moe_layers();
-        // An encoder adds its own layers, and cross attention with its norm to those of the decoder.
+        // An encoder adds its own layers, and cross attention with its norm to the decoder's layers.
         let encoder = if self.encoder_layers > 0.0 {
             self.encoder_layers * self.encoder_layer_params()
                 + self.attention_layers() * (self.attention_params() + self.hidden)
@@ -357,7 +358,7 @@ impl Architecture {
             + encoder
     }
 
-    /// All weights.
+    /// Number of weights.
     pub fn params(&self) -> f64 {
         if let Some(network) = &self.convolutions {
             return network.params();
@@ -365,7 +366,7 @@ impl Architecture {
         self.dense_params() + self.moe_layers() * self.expert_params() + self.embedding_params() + self.hidden
     }
 
-    /// Weights that one token passes, embeddings and output layer included.
+    /// Weights used per token, including embeddings and output layer.
     pub fn active_params(&self) -> f64 {
         if !self.is_moe() {
             return self.params();
@@ -373,14 +374,14 @@ impl Architecture {
         self.params() - self.moe_layers() * self.expert_params() * (1.0 - self.top_k / self.experts)
     }
 
-    /// Weights that one token multiplies: active weights without the input embedding's look-up.
+    /// Weights that a token multiplies: active weights without the embedding look-up.
     pub fn matmul_params(&self) -> f64 {
         let looked_up =
             (if self.tied { Count::ZERO } else { self.vocab } + self.positions + self.token_types) * self.hidden;
         self.active_params() - looked_up
     }
 
-    /// Share of the positions that reach the output layer in a sequence of `seq`.
+    /// Share of the positions of a sequence of `seq` tokens that pass the output layer.
     pub fn head_share(&self, seq: f64) -> f64 {
         match self.head {
             Head::Language => 1.0,
@@ -397,7 +398,7 @@ impl Architecture {
         }
     }
 
-    /// Mean number of keys that a query attends to in a sequence of `seq` tokens, over all layers with attention.
+    /// Mean number of keys per query in a sequence of `seq` tokens, over all layers with attention.
     pub fn mean_context(&self, seq: f64) -> f64 {
         let all = if self.causal { 0.5 * seq } else { seq };
         let within = |w: f64| {
@@ -412,17 +413,18 @@ impl Architecture {
         self.window.map_or(all, |window| window.share * within(f64::from(window.size)) + (1.0 - window.share) * all)
     }
 
-    /// Model FLOPs of one token, forward and backward, in the PaLM convention (arXiv 2204.02311, appendix B):
-    /// 6 N + 12 L H Q T, N the weights that a token multiplies (no look-up of embeddings), T the sequence.
+    /// Model FLOPs per token, forward and backward, in the PaLM convention (arXiv 2204.02311, appendix B):
+    /// 6 N + 12 L H Q T, where N is the number of weights that a token multiplies (without embedding look-ups) and T
+    /// the sequence length.
     ///
-    /// `halved` counts what causal attention and windows leave of it. A linear
-    /// mixer's state costs what frameworks count. Of an encoder-decoder a token is one of the encoder's; the
-    /// decoder's `target` tokens a sequence are added to it.
+    /// If `halved`, attention counts only what causal masks and windows leave. The state of a linear mixer counts as in
+    /// common frameworks. In an encoder-decoder, a token is one of the encoder; the FLOPs of the decoder's `target`
+    /// tokens per sequence are added to it.
     pub fn flops_per_token(&self, seq: f64, target: f64, halved: bool) -> f64 {
         self.token_flops(seq, target, halved).total()
     }
 
-    /// What [`Architecture::flops_per_token`] is the sum of.
+    /// Parts of [`Architecture::flops_per_token`].
     #[must_use]
     pub fn token_flops(&self, seq: f64, target: f64, halved: bool) -> TokenFlops {
         if let Some(network) = &self.convolutions {
@@ -435,7 +437,7 @@ impl Architecture {
             let per_input = target / seq.max(1.0);
             let encoder = self.encoder_layers * (6.0 * self.encoder_layer_params() + pair * seq);
             let own = if halved { 0.5 * target } else { target };
-            // Keys and values of the cross attention are projected from the encoder's tokens.
+            // Keys and values of cross attention are projected from the encoder's tokens.
             let cross = 6.0 * self.layers * self.hidden * self.kv_width();
             let products = 6.0 * self.layers * (2.0 * self.attention_params() - self.hidden * self.kv_width())
                 + 6.0 * self.layers * self.mlp_params(f64::from(self.ffn))
@@ -458,7 +460,7 @@ impl Architecture {
         }
     }
 
-    /// See [`Architecture::flops_per_token`], for networks without an encoder alongside the decoder.
+    /// As [`Architecture::flops_per_token`], for networks without an encoder-decoder structure.
     pub fn palm_flops_per_token(&self, seq: f64, halved: bool) -> f64 {
         self.flops_per_token(seq, seq, halved)
     }

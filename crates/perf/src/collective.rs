@@ -1,42 +1,42 @@
-//! Collectives by alpha-beta models over the real hierarchy: a scale-up domain with its links, joined by one NIC per
-//! accelerator. Algorithms are chosen by size, as NCCL does: the quickest one is taken.
+//! Alpha-beta models of collectives on a two-level hierarchy: scale-up domains, connected by one NIC per accelerator.
+//! As in NCCL, the algorithm depends on the size: the fastest one is used.
 //!
-//! Message sizes follow nccl-tests: `bytes` is the full vector (all-reduce: the vector each rank holds; all-gather
-//! and reduce-scatter: the gathered vector; all-to-all: what one rank sends in all).
+//! Message sizes follow nccl-tests: `bytes` is the full vector (all-reduce: the vector of each rank; all-gather and
+//! reduce-scatter: the gathered vector; all-to-all: the total that one rank sends).
 
 use crate::accelerator::{Accelerator, Bridge};
 use crate::constants::Constants;
 use atlas_core::math;
 use atlas_core::network::Network;
 
-/// The links under a group, bytes/s one way and seconds per step.
+/// The links of a group: bytes/s one way, and seconds per step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fabric {
-    /// Scale-up rate that a large collective reaches, bytes/s one way.
+    /// Scale-up bandwidth that a large collective reaches, bytes/s one way.
     pub link_bw: f64,
-    /// Seconds of a step inside the domain.
+    /// Latency of a step inside the domain, s.
     pub link_latency: f64,
-    /// Scale-out rate of one rank, bytes/s one way.
+    /// Scale-out bandwidth of one rank, bytes/s one way.
     pub nic_bw: f64,
-    /// Seconds of a step between domains.
+    /// Latency of a step between domains, s.
     pub nic_latency: f64,
-    /// Bytes that the ramp-up of a message is worth.
+    /// Ramp-up cost of a message, in bytes.
     pub message_ramp: f64,
-    /// Factor of in-switch reduction inside the domain; 1 where the switch cannot reduce.
+    /// Speed-up by in-switch reduction inside the domain; 1 if the switch cannot reduce.
     pub in_switch: f64,
-    /// Loss of `nic_bw` per doubling of the domains that a group spans.
+    /// Loss of `nic_bw` per doubling of the number of domains that a group spans.
     pub congestion: f64,
-    /// How the domains are joined.
+    /// Topology of the network between the domains.
     pub network: Network,
-    /// Share of the full bandwidth that a pair inside the domain has: 1 on a switch, less on a mesh or ring.
+    /// Share of the full bandwidth available to a pair inside the domain: 1 with a switch, less in a mesh or ring.
     pub pair_share: f64,
-    /// A bridge between neighbors, at the rate that a large collective reaches over it.
+    /// A bridge between neighbors, with the bandwidth that a large collective reaches.
     pub bridge: Option<Bridge>,
 }
 
 impl Fabric {
-    /// The fabric of `acc`; `oversubscription` is the ratio of the leaves' downlinks to uplinks (1 = non-blocking), which
-    /// slows what leaves a leaf.
+    /// Creates the fabric of `acc`. `oversubscription` is the ratio of downlinks to uplinks of the leaf switches (1 =
+    /// non-blocking), which reduces the bandwidth beyond a leaf.
     pub fn new(acc: &Accelerator, c: &Constants, oversubscription: f64) -> Self {
         Fabric {
             link_bw: acc.reached(acc.link_bw, c),
@@ -52,7 +52,7 @@ impl Fabric {
         }
     }
 
-    /// The fabric of a group of `ranks` neighbors: a bridge where one joins them all.
+    /// The fabric of a group of `ranks` neighbors: the bridge, if one connects all of them.
     #[must_use]
     pub fn among(self, ranks: f64) -> Self {
         match self.bridge {
@@ -73,11 +73,11 @@ fn reduces_in_switch(acc: &Accelerator) -> bool {
 /// Ranks of a collective and how many of them share one scale-up domain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Group {
-    /// Ranks that take part.
+    /// Number of ranks.
     pub size: f64,
     /// Ranks of this group inside one domain, at most `size`.
     pub local: f64,
-    /// Domains from one that it has ranks in to the next.
+    /// Distance between neighboring domains of the group, in domains.
     pub apart: f64,
 }
 
@@ -99,7 +99,7 @@ impl Group {
     }
 }
 
-/// Seconds to move `bytes` at `bw`, small messages at reduced rate.
+/// Time to send `bytes` at `bw`, s; small messages run at a reduced rate.
 fn transfer(bytes: f64, bw: f64, ramp: f64) -> f64 {
     (bytes + ramp.min(2.0 * bytes)) / bw
 }
@@ -109,17 +109,17 @@ fn nic_rate(f: &Fabric, g: &Group) -> f64 {
     f.nic_bw / (1.0 + f.congestion * math::log2(g.domains()))
 }
 
-/// The same where every domain sends to the next one only.
+/// As [`nic_rate`], if every domain sends to the next one only.
 fn neighbor_rate(f: &Fabric, g: &Group) -> f64 {
     nic_rate(f, g) * f.network.ring_share(g.apart)
 }
 
-/// Bandwidth of a ring through the group: a domain's ring leaves through all NICs of the ranks that take part.
+/// Bandwidth of a ring through the group: the ring of a domain leaves through the NICs of all participating ranks.
 fn ring_bw(f: &Fabric, g: &Group) -> f64 {
     if g.crosses() { f.link_bw.min(neighbor_rate(f, g) * g.local) } else { f.link_bw }
 }
 
-/// Latency of one trip round the ring: local steps and steps between domains.
+/// Latency of one trip around the ring: local steps and steps between domains.
 fn ring_latency(f: &Fabric, g: &Group) -> f64 {
     if g.crosses() {
         (g.size - g.domains()) * f.link_latency + (g.domains() - 1.0) * f.nic_latency
@@ -128,12 +128,12 @@ fn ring_latency(f: &Fabric, g: &Group) -> f64 {
     }
 }
 
-/// Latency of a hierarchical algorithm: logarithmic between domains.
+/// Latency of a hierarchical algorithm: logarithmic in the number of domains.
 fn tree_latency(f: &Fabric, g: &Group) -> f64 {
     math::log2(g.local).ceil() * f.link_latency + math::log2(g.domains()).ceil() * f.nic_latency
 }
 
-/// Reduce-scatter or all-gather of a vector of `bytes`.
+/// Time of a reduce-scatter or all-gather of a vector of `bytes`, s.
 pub fn all_gather(f: &Fabric, g: Group, bytes: f64) -> f64 {
     if g.size <= 1.0 || bytes <= 0.0 {
         return 0.0;
@@ -143,7 +143,7 @@ pub fn all_gather(f: &Fabric, g: Group, bytes: f64) -> f64 {
     if !g.crosses() {
         return ring;
     }
-    // Hierarchical: between domains first, each rank its own share, then inside.
+    // Hierarchical: each rank's own share between domains first, then inside the domain.
     let domains = g.domains();
     let outer = bytes / g.local * (domains - 1.0) / domains;
     let inner = bytes * (g.local - 1.0) / g.local;
@@ -153,12 +153,13 @@ pub fn all_gather(f: &Fabric, g: Group, bytes: f64) -> f64 {
     ring.min(staged)
 }
 
-/// See [`all_gather`]: the same traffic the other way.
+/// Time of a reduce-scatter, s: that of [`all_gather`], with the traffic reversed.
 pub fn reduce_scatter(f: &Fabric, g: Group, bytes: f64) -> f64 {
     all_gather(f, g, bytes)
 }
 
-/// All-reduce of a vector of `bytes`: the quickest of ring, double binary tree and in-switch.
+/// Time of an all-reduce of a vector of `bytes`, s: the fastest of ring, double binary tree, one-shot and in-switch
+/// reduction.
 pub fn all_reduce(f: &Fabric, g: Group, bytes: f64) -> f64 {
     if g.size <= 1.0 || bytes <= 0.0 {
         return 0.0;
@@ -166,9 +167,9 @@ pub fn all_reduce(f: &Fabric, g: Group, bytes: f64) -> f64 {
     let bw = ring_bw(f, &g);
     let moved = 2.0 * bytes * (g.size - 1.0) / g.size;
     let ring = 2.0 * ring_latency(f, &g) + transfer(moved, bw, f.message_ramp);
-    // A double binary tree sends every byte up and down once, at a little less than the ring's rate.
+    // A double binary tree sends every byte up and down once, slightly below the ring's bandwidth.
     let tree = 2.0 * tree_latency(f, &g) + transfer(2.0 * bytes, 0.92 * bw, f.message_ramp);
-    // One-shot: every rank sends everything to every other; only worth it for small vectors in one domain.
+    // One-shot: every rank sends its whole vector to every other rank. Only for small vectors in one domain.
     let one_shot = if g.crosses() {
         f64::INFINITY
     } else {
@@ -182,9 +183,9 @@ pub fn all_reduce(f: &Fabric, g: Group, bytes: f64) -> f64 {
     }
 }
 
-/// All-to-all in which one rank sends `bytes` in all (its own share counted in). `copies` of each item go to random
-/// ranks; a remote domain receives an item once, however many of its ranks want it (arXiv 2412.19437,
-/// section 3.2.2). One copy: the plain all-to-all.
+/// Time of an all-to-all in which one rank sends `bytes` in total (including its own share), s. `copies` copies of each
+/// item are sent to random ranks, but only one to each remote domain (arXiv 2412.19437, section 3.2.2). With one copy,
+/// this is a plain all-to-all.
 pub fn all_to_all(f: &Fabric, g: Group, bytes: f64, copies: f64) -> f64 {
     if g.size <= 1.0 || bytes <= 0.0 {
         return 0.0;
@@ -197,11 +198,11 @@ pub fn all_to_all(f: &Fabric, g: Group, bytes: f64, copies: f64) -> f64 {
     let inner = if inside > 0.0 { f.link_latency + transfer(inside, f.link_bw, f.message_ramp) } else { 0.0 };
     let rate = nic_rate(f, &g) * f.network.exchange_share(domains, g.apart);
     let outer = if outside > 0.0 { f.nic_latency + transfer(outside, rate, f.message_ramp) } else { 0.0 };
-    // The two use different links, so the slower one decides.
+    // The two transfers use different links and overlap.
     inner.max(outer)
 }
 
-/// One message of `bytes` to a neighbor, inside the domain or to another one.
+/// Time to send `bytes` to a neighbor, in the same domain if `inside`, else in another one, s.
 pub fn point_to_point(f: &Fabric, bytes: f64, inside: bool) -> f64 {
     if bytes <= 0.0 {
         return 0.0;
@@ -260,7 +261,7 @@ mod tests {
             assert!(all_reduce(&thin, far, 1e9) > 3.0 * all_reduce(&plain, far, 1e9));
             assert!(all_to_all(&thin, near, 1e9, 1.0) > 2.0 * all_to_all(&plain, near, 1e9, 1.0));
         }
-        // 32 nodes of a rail lie below the leaf, as those of a dragonfly's group do; a fat tree's do not.
+        // 32 nodes of a rail share a leaf, as do those of a dragonfly group; those of a fat tree do not.
         let some = Group::strided(256.0, 1.0, 8.0);
         let exchange = |topology| all_to_all(&at(topology, 3.0), some, 1e9, 1.0);
         assert!(exchange(Topology::FatTree) > 1.5 * exchange(Topology::Rail));

@@ -1,8 +1,8 @@
-//! Every coefficient that is neither a datasheet's figure nor a count: fitted or fixed, each with unit, meaning and
-//! origin. They live in one struct so that they can be fitted, perturbed and listed.
+//! Fitted and fixed coefficients that are neither datasheet values nor counts, each with unit, meaning and origin. They
+//! are fields of one struct so that they can be fitted, perturbed and listed.
 //!
-//! *fitted* ones are refitted without each source in turn when errors are quoted; those set *by hand, on all rows*
-//! are not, which makes the quoted errors a little too kind: moving any of them by a fifth changes the
+//! *Fitted* constants are refitted without each source in turn to obtain the quoted errors. Constants set *by hand, on
+//! all rows* are not, so the quoted errors are slightly optimistic: changing any of them by a fifth changes the
 //! leave-one-source-out median by less than half a point.
 
 #[allow(clippy::approx_constant, reason = "a fitted value may come close to a mathematical constant")]
@@ -10,19 +10,19 @@ mod table;
 
 pub use table::Constants;
 
-/// One constant's description, for listing and for fitting.
+/// Description of one constant, for listing and fitting.
 pub struct Field<T> {
     /// Identifier.
     pub name: &'static str,
     /// Unit; "1" for plain numbers.
     pub unit: &'static str,
-    /// Range that is physically sensible; a fit stays inside.
+    /// Lower end of the physically plausible range, which limits the fit.
     pub low: f64,
-    /// Upper end of the range.
+    /// Upper end of that range.
     pub high: f64,
-    /// What it is and where its value comes from.
+    /// Meaning and origin of the value.
     pub origin: &'static str,
-    /// Whether a fit may move it; a fixed one has its origin in the doc comment.
+    /// Whether a fit may change the value; the origin of a fixed value is in its doc comment.
     pub fitted: bool,
     /// Reads the value.
     pub get: fn(&T) -> f64,
@@ -30,22 +30,22 @@ pub struct Field<T> {
     pub set: fn(&mut T, f64),
 }
 
-/// A constant as it is shown.
+/// A constant as listed for users.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Listed {
     /// Identifier.
     pub name: &'static str,
-    /// Value in force.
+    /// Current value.
     pub value: f64,
     /// Unit; "1" for plain numbers.
     pub unit: &'static str,
-    /// Whether its value came from a fit.
+    /// Whether the value comes from a fit.
     pub fitted: bool,
-    /// What it is and where its value comes from.
+    /// Meaning and origin of the value.
     pub origin: &'static str,
 }
 
-/// Declares a struct of constants with its defaults and the table that a fit walks.
+/// Declares a struct of constants with their default values and a table of `Field`s for the fit.
 #[macro_export]
 macro_rules! constant_set {
     ($(#[$outer:meta])* $name:ident { $( $(#[doc = $doc:literal])* $field:ident : $value:expr, $unit:literal, $low:expr, $high:expr, $kind:ident $($prior:literal)?; )* }) => {
@@ -58,8 +58,8 @@ macro_rules! constant_set {
         }
 
         impl $name {
-            /// Where a fit starts, and towards what it is pulled: values from the literature or from counting, never from
-            /// an earlier fit. Fixed constants keep their value.
+            /// Starting point and prior of a fit: values from the literature or from counting, never from an earlier
+            /// fit. Fixed constants keep their value.
             pub fn literature() -> $name {
                 $name { $( $field: $crate::constant_set!(@prior $value, $kind $($prior)?), )* }
             }

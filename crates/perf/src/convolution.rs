@@ -1,16 +1,16 @@
-//! A residual network of convolutions (ResNet-50 and its siblings) as plain numbers.
+//! A residual convolutional network (ResNet-50 and similar) as plain numbers.
 
 use atlas_core::count::Count;
 
-/// Most stages that a network is described by; more are left out, and no ResNet has more than four.
+/// Maximum number of stages in a description; further ones are ignored. No ResNet has more than four.
 pub const MAX_STAGES: usize = 8;
 
-/// One convolution, and the batch norm that follows it.
+/// One convolution with its batch norm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Convolution {
-    /// Channels read.
+    /// Input channels.
     pub channels_in: f64,
-    /// Channels written.
+    /// Output channels.
     pub channels_out: f64,
     /// Side of the square kernel.
     pub kernel: f64,
@@ -19,82 +19,82 @@ pub struct Convolution {
 }
 
 impl Convolution {
-    /// Weights, with scale and shift of the batch norm.
+    /// Number of weights, including scale and shift of the batch norm.
     #[must_use]
     pub fn parameters(&self) -> f64 {
         self.channels_in * self.channels_out * self.kernel * self.kernel + 2.0 * self.channels_out
     }
 
-    /// Multiply-adds for one image; twice as many FLOPs.
+    /// Multiply-adds per image; twice as many FLOPs.
     #[must_use]
     pub fn multiply_adds(&self) -> f64 {
         self.channels_in * self.channels_out * self.kernel * self.kernel * self.side * self.side
     }
 }
 
-/// Blocks of one stage and their inner channels.
+/// Blocks of one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Stage {
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: Count,
     /// Inner channels of a block.
     pub width: Count,
 }
 
-/// Work as multiples of what a network's convolutions sum to. A model that is known by sums alone runs at the rates of
-/// the convolutions that it is a multiple of.
+/// Factors on the sums over a network's convolutions. They describe a model of which only the sums are known: it runs
+/// at the rates of the convolutions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Multiples {
-    /// Layers.
+    /// Number of layers.
     pub layers: f64,
     /// FLOPs of the forward pass.
     pub forward: f64,
     /// FLOPs of the backward pass.
     pub backward: f64,
-    /// Parameters.
+    /// Number of parameters.
     pub parameters: f64,
-    /// Elements written, kept and read again.
+    /// Elements of activations written, kept and read.
     pub activations: f64,
 }
 
 impl Multiples {
-    /// The network itself.
+    /// No scaling.
     pub const ONE: Multiples =
         Multiples { layers: 1.0, forward: 1.0, backward: 1.0, parameters: 1.0, activations: 1.0 };
 }
 
-/// A residual network of bottleneck blocks (arXiv 1512.03385): the catalog's entry without lists.
+/// A residual network of bottleneck blocks (arXiv 1512.03385): the catalog entry in fixed-size form.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Residual {
     /// Channels after the 7 × 7 stem.
     pub stem_width: Count,
-    /// Stages; those without blocks do not exist.
+    /// Stages; unused entries have no blocks.
     pub stages: [Stage; MAX_STAGES],
-    /// Outer channels of a block over its inner ones.
+    /// Ratio of a block's outer to its inner channels.
     pub expansion: Count,
     /// Side of the square input, pixels.
     pub image_size: Count,
-    /// Classes described apart.
+    /// Number of classes.
     pub classes: Count,
-    /// What of its sums is counted.
+    /// Factors on the sums over the convolutions.
     pub multiples: Multiples,
 }
 
-/// A convolution within the network.
+/// A convolution at its position in the network.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Place {
     /// Its shape.
     pub shape: Convolution,
-    /// Side of its square input, pixels.
+    /// Side of the square input, pixels.
     pub side_in: f64,
-    /// How often the network has it.
+    /// Number of times that it occurs in the network.
     pub times: f64,
-    /// The block's input is added to its output (with the batch norm that follows).
+    /// Whether the block's input is added to its output (with the batch norm that follows).
     pub joins: bool,
 }
 
 impl Residual {
-    /// Calls `each` on every distinct convolution, in order; blocks after a stage's first one are all alike.
+    /// Calls `each` for every distinct convolution, in order; all blocks of a stage but the first are alike.
     pub fn visit(&self, mut each: impl FnMut(Place)) {
         let mut place = |channels_in, channels_out, kernel, side_in, side, times, joins| {
             each(Place { shape: Convolution { channels_in, channels_out, kernel, side }, side_in, times, joins });
@@ -124,45 +124,45 @@ impl Residual {
         }
     }
 
-    /// Channels that reach the classifier.
+    /// Input channels of the classifier.
     pub fn features(&self) -> f64 {
         let last = self.stages.iter().rev().find(|stage| stage.blocks > 0.0);
         last.map_or(f64::from(self.stem_width), |stage| stage.width * self.expansion)
     }
 
-    /// All weights.
+    /// Number of weights.
     pub fn params(&self) -> f64 {
         let mut sum = (self.features() + 1.0) * self.classes;
         self.visit(|at| sum += at.times * at.shape.parameters());
         sum * self.multiples.parameters
     }
 
-    /// Multiply-adds for one image, forward.
+    /// Multiply-adds per image, forward.
     pub fn multiply_adds(&self) -> f64 {
         let mut sum = self.features() * self.classes;
         self.visit(|at| sum += at.times * at.shape.multiply_adds());
         sum * self.multiples.forward
     }
 
-    /// FLOPs for one image, forward and backward.
+    /// FLOPs per image, forward and backward.
     pub fn flops(&self) -> f64 {
         2.0 * self.multiply_adds() * (1.0 + 2.0 * self.backward_over_forward())
     }
 
-    /// Products of the gradients of the inputs, or of the weights, over those of the forward pass; 1 where nothing else is
-    /// stated.
+    /// Ratio of the FLOPs of the input gradients, or of the weight gradients, to those of the forward pass; 1 by
+    /// default.
     pub fn backward_over_forward(&self) -> f64 {
         self.multiples.backward / self.multiples.forward
     }
 
-    /// Convolutions, or layers of a multiple.
+    /// Number of convolutions, scaled by [`Multiples::layers`].
     pub fn depth(&self) -> f64 {
         let mut sum = 0.0;
         self.visit(|at| sum += at.times);
         (sum * self.multiples.layers).round()
     }
 
-    /// Elements that convolutions write for one image: what batch norms read.
+    /// Elements written by convolutions and read by batch norms, per image.
     pub fn outputs(&self) -> f64 {
         let mut sum = 0.0;
         self.visit(|at| sum += at.times * at.shape.channels_out * at.shape.side * at.shape.side);

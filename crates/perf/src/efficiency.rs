@@ -1,17 +1,17 @@
-//! Efficiency factors applied over the constants: which of them each factor moves.
+//! Efficiency factors of a target, and the constants that each factor changes.
 
 use super::constants::Constants;
 
-/// Factors on four groups of the engine's constants; 1 leaves them as they ship, 1.1 is a tenth faster.
+/// Factors on four groups of the engine's constants; 1 keeps the shipped values, 1.1 is 10 % faster.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Factors {
-    /// Share of the arithmetic peak that matrix products and attention sustain.
+    /// On the share of peak FLOP/s that GEMMs and attention sustain.
     pub compute: f64,
-    /// Share of the memory bandwidth.
+    /// On the share of the memory bandwidth.
     pub memory: f64,
-    /// Rate and promptness of collectives.
+    /// On the bandwidth and latency of collectives.
     pub network: f64,
-    /// Speed of launches and of everything else the host does.
+    /// On the speed of kernel launches and all other host work.
     pub host: f64,
 }
 
@@ -22,23 +22,23 @@ impl Default for Factors {
 }
 
 impl Factors {
-    /// Their names, in order.
+    /// Names of the factors, in order of declaration.
     pub const NAMES: [&'static str; 4] = ["compute", "memory", "network", "host"];
 
-    /// All of them, in the order of [`Factors::NAMES`].
+    /// Values in the order of [`Factors::NAMES`].
     #[must_use]
     pub fn all(&self) -> [f64; 4] {
         [self.compute, self.memory, self.network, self.host]
     }
 
-    /// From all of them.
+    /// Creates factors from values in the order of [`Factors::NAMES`].
     #[must_use]
     pub fn of([compute, memory, network, host]: [f64; 4]) -> Factors {
         Factors { compute, memory, network, host }
     }
 }
 
-/// One constant that a factor moves, and how.
+/// A constant that a factor changes, and how.
 struct Moved {
     name: &'static str,
     /// Index of the factor in [`Factors::NAMES`].
@@ -49,7 +49,7 @@ struct Moved {
 
 #[derive(Clone, Copy, PartialEq)]
 enum How {
-    /// A share of a datasheet's figure: multiplied, and never above 1.
+    /// A share of a datasheet value: multiplied, at most 1.
     Share,
     /// A rate: multiplied.
     Rate,
@@ -96,7 +96,7 @@ fn lay_over(constants: &mut Constants, factors: &Factors) {
 }
 
 impl Constants {
-    /// The shipped constants with a target's efficiency factors applied over them.
+    /// The shipped constants with a target's efficiency factors applied.
     #[must_use]
     pub fn with(factors: &Factors) -> Constants {
         let mut constants = Constants::default();
@@ -105,7 +105,7 @@ impl Constants {
     }
 }
 
-/// Which of the factors, by index, moves the constant of this name.
+/// Index of the factor that changes the constant named `name`, if any.
 #[must_use]
 pub fn factor_of(name: &str) -> Option<usize> {
     MOVED.iter().find(|one| one.name == name).map(|one| one.factor)

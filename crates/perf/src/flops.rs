@@ -1,19 +1,19 @@
-//! Model FLOPs by what computes them.
+//! Model FLOPs by kind of operator.
 
-/// Model FLOPs of one token, forward and backward, by what computes them.
+/// Model FLOPs of one token, forward and backward, by kind of operator.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TokenFlops {
-    /// Products with weights.
+    /// Matrix multiplications with weights.
     pub products: f64,
-    /// Scores and weighted values of attention.
+    /// Attention scores and weighted values.
     pub attention: f64,
-    /// States of linear mixers.
+    /// State updates of linear mixers.
     pub mixers: f64,
     /// The encoder, and the projections of its output.
     pub encoder: f64,
-    /// Gradients of frozen weights, which are not computed; at most 0.
+    /// Gradients of frozen weights, which are not computed: a negative number or 0.
     pub frozen: f64,
-    /// Layers that predict further tokens in training.
+    /// Multi-token-prediction layers in training.
     pub predictors: f64,
 }
 
@@ -34,7 +34,7 @@ impl TokenFlops {
         [self.products, self.attention, self.mixers, self.encoder, self.frozen, self.predictors]
     }
 
-    /// All parts together.
+    /// Sum of all parts.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.values().iter().sum()

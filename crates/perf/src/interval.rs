@@ -1,8 +1,8 @@
-//! 90 % prediction intervals: factors on a figure between which a measurement lies in nine cases of ten.
+//! 90 % prediction intervals: factors on an estimate between which nine of ten measurements lie.
 //!
-//! Two pairs of factors for every kind of run, one where the release of the software is stated and one where the newest is
-//! assumed, from the errors on sources that the fit did not see (conformal prediction over sources). `atlas validate --fit`
-//! prints them.
+//! Each regime has two pairs of factors: for a stated release of the software, and for the newest release as an
+//! assumption. They are computed from the errors on sources held out of the fit (conformal prediction over sources).
+//! `atlas validate --fit` prints them.
 
 // A measured factor may come close to e or pi.
 #![allow(clippy::approx_constant)]
@@ -12,7 +12,7 @@ use crate::serving::{Load, ServingInput, Stack};
 use crate::training::TrainingInput;
 use atlas_core::math;
 
-/// Factors on a predicted figure.
+/// Factors on an estimated metric.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Factors {
     /// Lower factor.
@@ -29,65 +29,65 @@ impl Factors {
         Factors { low, high }
     }
 
-    /// Whether a measurement that is `ratio` times the prediction lies inside.
+    /// Whether a measurement of `ratio` times the estimate lies inside the interval.
     #[must_use]
     pub fn contains(self, ratio: f64) -> bool {
         (self.low..=self.high).contains(&ratio)
     }
 
-    /// The interval of a figure.
+    /// Lower and upper end of the interval around `figure`.
     #[must_use]
     pub fn of(self, figure: f64) -> (f64, f64) {
         (self.low * figure, self.high * figure)
     }
 
-    /// Both logarithms times `by`.
+    /// Multiplies both logarithms by `by`.
     #[must_use]
     fn widened(self, by: f64) -> Factors {
         Factors { low: math::powf(self.low, by), high: math::powf(self.high, by) }
     }
 }
 
-/// Whether the scenario states the release of its software.
+/// Whether the scenario states its software release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Release {
-    /// It does.
+    /// The release is stated.
     Stated,
-    /// It does not: the newest known release answers, the measured run may have used any.
+    /// The release is not stated: the estimate assumes the newest known one, and the measurement may be of any.
     Assumed,
 }
 
 impl Release {
-    /// Both.
+    /// Both variants.
     pub const ALL: [Release; 2] = [Release::Stated, Release::Assumed];
 
-    /// `Assumed` where that is the case.
+    /// `Assumed` if `assumed`, else `Stated`.
     #[must_use]
     pub const fn assumed_if(assumed: bool) -> Release {
         if assumed { Release::Assumed } else { Release::Stated }
     }
 }
 
-/// Declares the kinds of runs: variant, name, factors where the release is stated, factors where it is assumed.
+/// Declares the regimes: variant, name, factors with a stated release, factors with an assumed release.
 macro_rules! regimes {
     ($($(#[doc = $doc:literal])* $variant:ident: $name:literal,
        stated $low:literal, $high:literal, assumed $assumed_low:literal, $assumed_high:literal;)*) => {
-        /// Kinds of runs whose errors are alike.
+        /// Kinds of runs with similar errors.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Regime { $($(#[doc = $doc])* $variant,)* }
 
         impl Regime {
-            /// All of them.
+            /// All regimes.
             pub const ALL: &'static [Regime] = &[$(Regime::$variant,)*];
 
-            /// As tables show it.
+            /// Name in tables.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Regime::$variant => $name,)* }
             }
 
-            /// Factors on a prediction.
+            /// Factors on an estimate.
             #[must_use]
             pub const fn factors(self, release: Release) -> Factors {
                 match (self, release) {
@@ -102,47 +102,47 @@ macro_rules! regimes {
 regimes! {
     /// Dense models on NVIDIA devices inside one fast domain.
     DenseOneDomain: "training, dense, one domain", stated 0.810, 1.317, assumed 0.670, 1.201;
-    /// Dense models on NVIDIA devices in many domains.
+    /// Dense models on NVIDIA devices across several fast domains.
     DenseManyDomains: "training, dense, many domains", stated 0.752, 1.267, assumed 0.750, 1.263;
     /// Mixture of experts on NVIDIA devices.
     Experts: "training, mixture of experts", stated 0.560, 1.537, assumed 0.514, 1.516;
-    /// Frozen base model with adapters (LoRA).
+    /// Frozen base models with adapters (LoRA).
     Adapters: "training, adapters", stated 0.828, 1.220, assumed 0.828, 1.220;
-    /// Other accelerators whose training several sources measured.
+    /// Accelerators of other vendors with training measurements of several sources.
     OtherVendors: "training, other accelerators", stated 0.442, 1.250, assumed 0.442, 1.250;
-    /// Training on accelerators of which few or no rows are known: a stated prior. Published runs on them reach between a
-    /// quarter of what the nearest measured family reaches and a little more than it.
+    /// Training on accelerators with few or no measurements: a stated prior. Published runs reach between a quarter of
+    /// the efficiency of the nearest measured family and slightly more than it.
     UnmeasuredTraining: "training, unmeasured accelerators", stated 0.25, 1.6, assumed 0.25, 1.6;
     /// Engines compiled ahead of time, on NVIDIA devices.
     CompiledEngine: "serving, compiled engine", stated 0.676, 1.625, assumed 0.677, 1.625;
-    /// Native runtimes for few streams, on NVIDIA devices.
+    /// Native runtimes for few concurrent streams, on NVIDIA devices.
     NativeRuntime: "serving, native runtime", stated 0.474, 1.837, assumed 0.506, 1.601;
-    /// Python engines on NVIDIA devices, batches without a server.
+    /// Python engines on NVIDIA devices: static batches without a server.
     PythonBatch: "serving, Python engine, static batch", stated 0.648, 1.733, assumed 0.375, 1.123;
-    /// The same, all requests queued at once.
+    /// Python engines on NVIDIA devices: all requests queued at the start.
     PythonOffline: "serving, Python engine, offline", stated 0.400, 1.480, assumed 0.358, 1.549;
-    /// The same, behind a server.
+    /// Python engines on NVIDIA devices: behind a server.
     PythonServer: "serving, Python engine, server", stated 0.387, 2.237, assumed 0.334, 1.989;
     /// AMD CDNA devices.
     Cdna: "serving, CDNA", stated 0.597, 2.634, assumed 0.250, 1.870;
-    /// Other accelerators whose serving was measured.
+    /// Other accelerators with serving measurements.
     OtherServing: "serving, other accelerators", stated 0.467, 1.867, assumed 0.409, 1.812;
-    /// Serving on accelerators of which few or no rows are known: a stated prior.
+    /// Serving on accelerators with few or no measurements: a stated prior.
     UnmeasuredServing: "serving, unmeasured accelerators", stated 0.20, 5.0, assumed 0.20, 5.0;
-    /// Time per output token.
+    /// Time per output token on NVIDIA devices.
     Tpot: "TPOT", stated 0.655, 1.428, assumed 0.654, 1.418;
-    /// Time per output token on accelerators other than NVIDIA's, of which no latency is among the rows.
+    /// Time per output token on accelerators of other vendors, for which there are no latency measurements.
     UnmeasuredTpot: "TPOT, unmeasured accelerators", stated 0.30, 4.0, assumed 0.30, 4.0;
-    /// Time to first token of at most 32 requests at a time.
+    /// Time to first token with at most 32 concurrent requests.
     LightTtft: "TTFT, at most 32 requests", stated 0.566, 2.825, assumed 0.575, 2.890;
-    /// Time to first token of more requests: overloaded and cold servers are among the measured.
+    /// Time to first token with more concurrent requests; the measurements include overloaded and cold servers.
     HeavyTtft: "TTFT, more requests", stated 0.336, 3.394, assumed 0.404, 3.702;
-    /// Time to first token on accelerators other than NVIDIA's, of which no latency is among the rows.
+    /// Time to first token on accelerators of other vendors, for which there are no latency measurements.
     UnmeasuredTtft: "TTFT, unmeasured accelerators", stated 0.20, 12.6, assumed 0.20, 12.6;
 }
 
 impl Regime {
-    /// The kind of a training run.
+    /// Regime of a training run.
     #[must_use]
     pub fn of_training(i: &TrainingInput) -> Regime {
         use Generation::{Ascend, Cdna2, Cdna3, Cdna4, Gaudi, PonteVecchio, Tpu, Trainium};
@@ -156,7 +156,7 @@ impl Regime {
         }
     }
 
-    /// The kind of a throughput of serving.
+    /// Regime of a serving throughput.
     #[must_use]
     pub fn of_throughput(input: &ServingInput) -> Regime {
         use Generation::{Cdna2, Cdna3, Cdna4, Gaudi, Trainium};
@@ -174,20 +174,20 @@ impl Regime {
         }
     }
 
-    /// The kind of a time per output token.
+    /// Regime of a time per output token.
     #[must_use]
     pub fn of_tpot(input: &ServingInput) -> Regime {
         if input.accelerator.generation.runs_reference_kernels() { Regime::Tpot } else { Regime::UnmeasuredTpot }
     }
 
-    /// The kind of a time to first token.
+    /// Regime of a time to first token.
     #[must_use]
     pub fn of_ttft(input: &ServingInput) -> Regime {
         let requests = match input.load {
             Load::Closed { concurrency, .. } => concurrency,
             Load::Burst { requests } => requests,
             Load::Static { batch } | Load::DecodeOnly { batch } | Load::PrefillOnly { batch } => batch,
-            // How many wait at once follows from the rate only after the estimate.
+            // The number of concurrent requests follows from the rate only after the estimate.
             Load::Open { .. } => f64::INFINITY,
         };
         match input.accelerator.generation.runs_reference_kernels() {
@@ -198,13 +198,14 @@ impl Regime {
     }
 }
 
-/// Requests in flight up to which a time to first token is one of a light load.
+/// Maximum number of concurrent requests of a light load.
 const LIGHT: f64 = 32.0;
 
 /// Factors on the throughput of a training run.
 #[must_use]
 pub fn training(i: &TrainingInput, release: Release) -> Factors {
-    // Nothing larger was measured than 16,384 accelerators or sequences of 2^20 tokens: a quarter more per doubling.
+    // The largest measured runs have 16,384 accelerators or sequences of 2^20 tokens. The interval widens by a quarter
+    // per doubling beyond.
     let beyond = math::log2((i.accelerators / 16_384.0).max(i.seq / 1_048_576.0).max(1.0));
     Regime::of_training(i).factors(release).widened(1.0 + 0.25 * beyond)
 }
@@ -215,13 +216,13 @@ pub fn throughput(input: &ServingInput, release: Release) -> Factors {
     Regime::of_throughput(input).factors(release)
 }
 
-/// Factors on its time per output token.
+/// Factors on the time per output token of a deployment.
 #[must_use]
 pub fn tpot(input: &ServingInput, release: Release) -> Factors {
     Regime::of_tpot(input).factors(release)
 }
 
-/// Factors on its time to first token.
+/// Factors on the time to first token of a deployment.
 #[must_use]
 pub fn ttft(input: &ServingInput, release: Release) -> Factors {
     Regime::of_ttft(input).factors(release)

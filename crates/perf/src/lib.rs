@@ -1,22 +1,22 @@
 //! First-principles estimates of training and serving on accelerators.
 //!
-//! Floors, from the ground up; a module imports only from those above it:
+//! The modules form layers, listed from the bottom up. A module imports only from modules above it in this list:
 //!
 //! * [`constants`] – every fitted or fixed coefficient, with unit, meaning and origin
-//! * [`efficiency`] – a target's own factors applied over them
+//! * [`efficiency`] – a target's own factors, applied to the constants
 //! * [`accelerator`] – one device as its datasheet describes it
-//! * [`linear`], [`convolution`] – mixers that are no attention, networks that are no transformer
+//! * [`linear`], [`convolution`] – linear mixers (an alternative to attention), convolutional networks
 //! * [`arch`] – a model's architecture and its parameter counts
 //! * [`ops`] – the operators of a layer: FLOPs, bytes, kernels
 //! * [`roofline`] – the time of one operator on one accelerator
 //! * [`collective`] – the time of one collective on one fabric
 //! * [`memory`] – what must be resident on one accelerator
-//! * [`traits`] – what software does, without names or versions
-//! * [`vision`] – what images take before a language model reads them
-//! * [`training`], [`serving`] – one optimizer step; a deployment under load
-//! * [`interval`] – how far their figures can be trusted
+//! * [`traits`] – behavior of software, independent of names and versions
+//! * [`vision`] – the work of encoding images before a language model reads them
+//! * [`training`], [`serving`] – the time of one optimizer step; the performance of a deployment under load
+//! * [`interval`] – the accuracy of both estimates
 //!
-//! All of it is plain data and pure functions: no I/O, no clock, no allocation.
+//! All modules are plain data and pure functions: no I/O, no clock, no allocation.
 
 #![forbid(unsafe_code)]
 

@@ -1,46 +1,46 @@
-//! Mixers whose cost is linear in the sequence: state-space layers and linear attention.
+//! Sequence mixers whose cost is linear in the sequence length: state-space layers and linear attention.
 
 use atlas_core::count::Count;
 
-/// Which recurrence a layer runs.
+/// Kind of recurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LinearKind {
-    /// Selective scan, one state a channel (Mamba, arXiv 2312.00752).
+    /// Selective scan, one state per channel (Mamba, arXiv 2312.00752).
     Mamba1,
     /// State-space duality: chunks of matrix multiplications (Mamba-2, arXiv 2405.21060, section 6).
     #[default]
     Mamba2,
-    /// Gated delta rule (arXiv 2412.06464), in chunks.
+    /// Gated delta rule (arXiv 2412.06464), chunked.
     GatedDelta,
 }
 
-/// Tokens of a chunk of a state-space scan; kernels take 128 or 256.
+/// Chunk size of a state-space scan, tokens; kernels use 128 or 256.
 const CHUNK: f64 = 128.0;
-/// Tokens of a chunk of the delta rule in flash-linear-attention.
+/// Chunk size of the delta rule in flash-linear-attention, tokens.
 const DELTA_CHUNK: f64 = 64.0;
 
-/// A linear mixer in plain numbers.
+/// A linear mixer as plain numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Linear {
-    /// Which recurrence.
+    /// Kind of recurrence.
     pub kind: LinearKind,
     /// Share of the layers that have it.
     pub share: f64,
     /// Heads (delta rule: value heads).
     pub heads: Count,
-    /// Width of one.
+    /// Width of a head.
     pub head_dim: Count,
     /// Width of a head's state (delta rule: of a key).
     pub state: Count,
     /// Groups of heads that share their input and output projections of the state (delta rule: key heads).
     pub groups: Count,
-    /// Taps of the short convolution before it.
+    /// Taps of the short convolution before the recurrence.
     pub taps: Count,
 }
 
 impl Linear {
-    /// Bytes that a layer keeps per sequence in place of keys and values, and rewrites at every token: its heads'
-    /// states, in 32 bit as the published kernels keep them.
+    /// Bytes per sequence that a layer keeps instead of a KV cache and rewrites for every token: the states of its
+    /// heads, in 32 bit as in the published kernels.
     pub fn state_bytes(&self) -> f64 {
         4.0 * self.inner() * self.state
     }
@@ -50,7 +50,7 @@ impl Linear {
         self.heads * self.head_dim
     }
 
-    /// Channels that the short convolution runs over.
+    /// Channels of the short convolution.
     pub fn convolved(&self) -> f64 {
         match self.kind {
             LinearKind::Mamba1 => self.inner(),
@@ -58,7 +58,7 @@ impl Linear {
         }
     }
 
-    /// Columns of the projection into the mixer: values and gate, what reads and writes the state, steps.
+    /// Columns of the input projection: values, gate, the vectors that read and write the state, and the step sizes.
     pub fn projected(&self) -> f64 {
         match self.kind {
             LinearKind::Mamba1 => 2.0 * self.inner(),
@@ -67,7 +67,8 @@ impl Linear {
         }
     }
 
-    /// Rank of the step's projection in Mamba-1 (its default: hidden size over 16), and its input's width.
+    /// Weights of the low-rank projection of the step size in Mamba-1 (default rank: hidden size over 16), and of its
+    /// input.
     fn small(&self, hidden: f64) -> f64 {
         match self.kind {
             LinearKind::Mamba1 => {
@@ -89,15 +90,15 @@ impl Linear {
         hidden * (self.projected() + inner) + self.small(hidden) + self.convolved() * (self.taps + 1.0) + decay
     }
 
-    /// Model FLOPs of the state for one token, forward and backward: 3 × 7 per element of the state, as frameworks
-    /// counts Mamba layers (`num_floating_point_operations`).
+    /// Model FLOPs of the state per token, forward and backward: 3 × 7 per element of the state, as in the frameworks'
+    /// counts for Mamba layers (`num_floating_point_operations`).
     pub fn model_flops(&self) -> f64 {
         21.0 * self.inner() * self.state
     }
 
-    /// FLOPs on matrix units for one token, forward. Chunks of `q` tokens: scores within a chunk, their product with the
-    /// values, and states in and out (arXiv 2405.21060, section 6; the delta rule adds the inverse of a triangular
-    /// matrix, arXiv 2412.06464, section 3.3). Mamba-1 has none: its scan runs on vector units.
+    /// FLOPs on matrix units per token, forward. For chunks of `q` tokens: scores within a chunk, their multiplication
+    /// by the values, and reading and writing the states (arXiv 2405.21060, section 6; the delta rule adds the inverse
+    /// of a triangular matrix, arXiv 2412.06464, section 3.3). Mamba-1 has none: its scan runs on vector units.
     pub fn matrix_flops(&self) -> f64 {
         let state = self.heads * self.head_dim * self.state;
         match self.kind {
@@ -113,10 +114,10 @@ impl Linear {
         }
     }
 
-    /// Kernels of a prompt beyond the single one that advances the state by a token. Origin: the kernels that
-    /// `mamba_chunk_scan_combined` of mamba_ssm (cumulative sum, chunk states, passing, products, scan) and
-    /// `chunk_gated_delta_rule` of flash-linear-attention (two norms, cumulative sum, scaled products, triangular solve,
-    /// recomputation, states, outputs) launch.
+    /// Number of kernels of a prefill, beyond the one that advances the state by a token. Origin: the kernels launched
+    /// by `mamba_chunk_scan_combined` of mamba_ssm (cumulative sum, chunk states, passing, products, scan) and by
+    /// `chunk_gated_delta_rule` of flash-linear-attention (two norms, cumulative sum, scaled products, triangular
+    /// solve, recomputation, states, outputs).
     pub fn chunk_kernels(&self) -> f64 {
         match self.kind {
             LinearKind::Mamba1 => 0.0,
@@ -125,7 +126,7 @@ impl Linear {
         }
     }
 
-    /// FLOPs on vector units for one token, forward: Mamba-1's scan (discretise, multiply, add, read out).
+    /// FLOPs on vector units per token, forward: the scan of Mamba-1 (discretize, multiply, add, read out).
     pub fn vector_flops(&self) -> f64 {
         match self.kind {
             LinearKind::Mamba1 => 9.0 * self.inner() * self.state,
@@ -133,9 +134,9 @@ impl Linear {
         }
     }
 
-    /// Elements of 16 bit that pass through memory for one token, forward: the convolution and the scan each read their
-    /// input and write their output, and a gated norm follows. Between the kernels of a chunked scan travel its fp32
-    /// states (written, passed on chunk by chunk, read: two writes, two reads) and, in Mamba-2, the fp32 scores of a chunk
+    /// Number of 16-bit elements read and written per token, forward. The convolution and the scan each read their
+    /// input and write their output; a gated norm follows. The kernels of a chunked scan also exchange fp32 states
+    /// (written, passed on chunk by chunk, read: two writes, two reads) and, in Mamba-2, the fp32 scores of a chunk
     /// (mamba_ssm's `mamba_chunk_scan_combined`).
     pub fn elements(&self) -> f64 {
         let fp32 = 2.0;

@@ -1,4 +1,4 @@
-//! What one accelerator must hold while training: weights, gradients, optimizer states, activations, buffers.
+//! Memory that one accelerator needs for training: weights, gradients, optimizer states, activations, buffers.
 //!
 //! Activations follow Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models"
 //! (arXiv 2205.05198), section 4, generalized from its 4h MLP with multi-head attention to any width.
@@ -21,28 +21,29 @@ use stage::Stage;
 /// Bytes on the accelerator that holds most, by purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MemoryBreakdown {
-    /// Weights as they are multiplied.
+    /// Weights in the format of the GEMMs.
     pub weights: f64,
-    /// Gradients as they are kept.
+    /// Gradients in the format in which they are stored.
     pub gradients: f64,
     /// Optimizer states and master weights.
     pub optimizer: f64,
-    /// What the backward pass needs of the forward pass.
+    /// Activations kept for the backward pass.
     pub activations: f64,
-    /// The layer that is being recomputed.
+    /// Activations of the layer that is being recomputed.
     pub recomputed: f64,
     /// Logits and their gradient on the last stage.
     pub logits: f64,
-    /// Collective buffers, gathered layers, workspaces.
+    /// Collective buffers, gathered layers, library workspaces.
     pub buffers: f64,
-    /// What the allocator reserves beyond what it hands out: blocks that no longer fit what is asked of them.
+    /// Memory that the allocator reserves beyond its allocations, in blocks that do not fit new requests.
     pub fragmentation: f64,
     /// Driver context and framework reserve.
     pub reserve: f64,
 }
 
 impl MemoryBreakdown {
-    /// The point estimate: what the driver's tools show (`nvidia-smi`): the allocator's reservation and the context.
+    /// Sum of all parts: the memory in use as reported by the driver's tools (`nvidia-smi`), which is the allocator's
+    /// reservation and the context.
     pub fn total(&self) -> f64 {
         self.values().iter().sum()
     }
@@ -80,40 +81,40 @@ impl MemoryBreakdown {
         Self::NAMES.into_iter().zip(self.values())
     }
 
-    /// What the framework itself counts as allocated (`max_memory_allocated`).
+    /// Bytes that the framework reports as allocated (`max_memory_allocated`).
     pub fn allocated(&self) -> f64 {
         self.total() - self.reserve - self.fragmentation
     }
 
-    /// What the framework's allocator reserves (`max_memory_reserved`).
+    /// Bytes that the framework's allocator reserves (`max_memory_reserved`).
     pub fn reserved(&self) -> f64 {
         self.total() - self.reserve
     }
 
-    /// Upper bound: three times the usual fragmentation of everything that comes and goes.
+    /// Upper bound: three times the usual fragmentation of transient memory.
     pub fn upper(&self, c: &Constants) -> f64 {
         self.total() + 2.0 * c.fragmentation * self.transient()
     }
 
-    /// What comes and goes in a step.
+    /// Memory that is allocated and freed within a step.
     fn transient(&self) -> f64 {
         self.activations + self.recomputed + self.logits + self.buffers
     }
 }
 
-/// Weights that one accelerator holds before any sharding over data-parallel ranks.
+/// Number of weights on one accelerator before any sharding over data-parallel ranks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LocalParams {
-    /// Everything that is replicated over the data-parallel ranks.
+    /// Weights that are replicated over the data-parallel ranks.
     pub dense: f64,
-    /// Routed experts, replicated over fewer ranks.
+    /// Weights of routed experts, which are replicated over fewer ranks.
     pub experts: f64,
-    /// Embedding or output layer on the stages at the ends (counted once: they sit on different stages).
+    /// Embedding or output layer on the first or last stage (counted once, since they are on different stages).
     pub embedding: f64,
 }
 
 impl LocalParams {
-    /// Mean of the pipeline stages.
+    /// Mean over the pipeline stages.
     pub fn of(i: &TrainingInput) -> Self {
         let a = &i.arch;
         let experts = a.moe_layers() * a.expert_params() / (i.pp * i.ep * i.etp).max(1.0);
@@ -123,19 +124,20 @@ impl LocalParams {
         LocalParams { dense, experts, embedding: embedding(i) }
     }
 
-    /// All of them.
+    /// Sum of all weights.
     pub fn total(&self) -> f64 {
         self.dense + self.experts + self.embedding
     }
 }
 
-/// Embedding or output layer of one end, both where there is one stage and they are not tied.
+/// Weights of the embedding or output layer at one end of the pipeline; of both if there is one stage and they are not
+/// tied.
 fn embedding(i: &TrainingInput) -> f64 {
     let copies = if i.pp > 1.0 || i.arch.tied { 1.0 } else { 2.0 };
     copies * i.arch.vocab * i.arch.hidden / i.tp
 }
 
-/// Bytes of activations that the layers of one micro-batch keep on one accelerator under a plan.
+/// Bytes of activations that the layers of one micro-batch keep on one accelerator under `plan`.
 pub fn kept(i: &TrainingInput, plan: Plan) -> f64 {
     let stage = Stage::of(i, 0.0);
     match &i.arch.convolutions {
@@ -144,20 +146,20 @@ pub fn kept(i: &TrainingInput, plan: Plan) -> f64 {
     }
 }
 
-/// Bytes a pixel-channel keeps in a convolutional network: the convolution's output, which the batch norm needs, and the
-/// activation's, which the next convolution does.
+/// Bytes of activations kept by a convolutional network. Per pixel and channel: the convolution's output, which the
+/// batch norm needs, and the activation function's, which the next convolution needs.
 fn convolutional_activations(i: &TrainingInput, network: &Residual) -> f64 {
     let wide = if matches!(i.precision, Precision::Fp32 | Precision::Tf32) { 4.0 } else { 2.0 };
     2.0 * wide * network.outputs() * i.micro
 }
 
-/// Memory of the fullest accelerator under `recompute`: the first stage holds most micro-batches, the last one the
-/// logits and, in models with leading dense layers, most experts; those between may have more layers.
+/// Memory of the accelerator that holds most under `recompute`. The first stage holds most micro-batches, the last one
+/// the logits and, in models with leading dense layers, most experts; the stages between may have more layers.
 pub fn training_memory(i: &TrainingInput, c: &Constants, recompute: Recompute) -> MemoryBreakdown {
     Ends::of(i, c).under(&Plan::of(recompute))
 }
 
-/// Bytes of one micro-batch's logits: bf16, with the fp32 softmax and its gradient.
+/// Bytes of the logits of one micro-batch: bf16, with the fp32 softmax and its gradient.
 #[must_use]
 pub fn logits(i: &TrainingInput) -> f64 {
     let positions = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);

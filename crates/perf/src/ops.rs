@@ -1,21 +1,21 @@
 //! The operators of a layer, with FLOPs, bytes and kernels: forward, backward and decode.
 //!
-//! FLOP conventions: a multiply-add counts two. *Model* FLOPs (MFU; PaLM, arXiv 2204.02311, appendix B) leave
-//! recomputation out, *hardware* FLOPs (HFU; Korthikanti et al., arXiv 2205.05198, section 4.4) count it.
+//! FLOP conventions: a multiply-add counts as two. *Model* FLOPs (MFU; PaLM, arXiv 2204.02311, appendix B) exclude
+//! recomputation, *hardware* FLOPs (HFU; Korthikanti et al., arXiv 2205.05198, section 4.4) include it.
 
 use crate::arch::{Architecture, Attention, Head};
 use crate::roofline::Gemm;
 use atlas_core::count::Count;
 use atlas_core::math;
 
-/// What an operator is, for the breakdown and for its time.
+/// Kind of operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpName {
     /// Normalization.
     Norm,
-    /// Projections to queries, keys and values (latent attention: compressions).
+    /// Projections to queries, keys and values (in latent attention: the compressions).
     QueryKeyValue,
-    /// Latent attention: from the compression to keys and values.
+    /// Up-projection from the compressed vector to keys and values in latent attention.
     KeyValueUp,
     /// Rotary position embedding and reshapes.
     Rotary,
@@ -23,19 +23,19 @@ pub enum OpName {
     Attention,
     /// Projections and scores of the indexer of sparse attention.
     Indexer,
-    /// Projections into a linear mixer.
+    /// Input projections of a linear mixer.
     MixerIn,
     /// Short convolution, recurrence and norm of a linear mixer.
     Recurrence,
-    /// Projection out of a linear mixer.
+    /// Output projection of a linear mixer.
     MixerOut,
     /// Attention's output projection.
     OutputProjection,
     /// Residual addition.
     Residual,
-    /// Scores of the experts.
+    /// Router: scores of the experts.
     Router,
-    /// Top-k, permutation and its inverse.
+    /// Top-k, permutation and unpermutation of tokens.
     Dispatch,
     /// Up (and gate) projection.
     MlpUp,
@@ -43,7 +43,7 @@ pub enum OpName {
     Activation,
     /// Down projection.
     MlpDown,
-    /// Projections to and from the width of experts that work on less than the hidden size.
+    /// Projections to and from the width of experts that is smaller than the hidden size.
     Latent,
     /// Shared experts' up projection.
     SharedUp,
@@ -57,12 +57,12 @@ pub enum OpName {
     Loss,
 }
 
-/// How an operator's time is found.
+/// Work of an operator, from which its time is computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Work {
-    /// Dense or batched (grouped) matrix multiplication; bytes follow from the shape.
+    /// Dense or batched (grouped) matrix multiplication; the bytes follow from the shape.
     Gemm(Gemm),
-    /// Fused attention: FLOPs at the attention's share of peak against bytes.
+    /// Fused attention: FLOPs at the attention's share of the peak, or memory traffic.
     Attention {
         /// Floating-point operations.
         flops: f64,
@@ -74,7 +74,7 @@ pub enum Work {
         /// Floating-point operations.
         flops: f64,
     },
-    /// Element-wise, normalization, gather, scatter: bytes only.
+    /// Element-wise, normalization, gather, scatter: memory traffic only.
     Traffic {
         /// Device-memory traffic, bytes.
         bytes: f64,
@@ -84,11 +84,11 @@ pub enum Work {
 #[derive(Debug, Clone, Copy, PartialEq)]
 /// One operator of a layer.
 pub struct Op {
-    /// What it is.
+    /// Kind of operator.
     pub name: OpName,
-    /// How its time is found.
+    /// Work, from which its time is computed.
     pub work: Work,
-    /// Kernels that it launches, forward.
+    /// Kernels of the forward pass.
     pub kernels: f64,
 }
 
@@ -103,10 +103,10 @@ impl Op {
     }
 }
 
-/// At most this many operators make up a layer.
+/// Maximum number of operators in a layer.
 pub const MAX_OPS: usize = 24;
 
-/// The operators of one layer, without allocation.
+/// The operators of one layer, without heap allocation.
 #[derive(Debug, Clone, Copy)]
 pub struct OpList {
     ops: [Op; MAX_OPS],
@@ -121,7 +121,7 @@ impl Default for OpList {
 }
 
 impl OpList {
-    /// Appends an operator; one beyond the capacity is left out (no layer has that many).
+    /// Appends an operator; ignored if the list is full (no layer has that many).
     pub fn push(&mut self, name: OpName, work: Work, kernels: f64) {
         if let Some(slot) = self.ops.get_mut(self.len) {
             *slot = Op { name, work, kernels };
@@ -134,12 +134,12 @@ impl OpList {
         self.ops.iter().take(self.len)
     }
 
-    /// Floating-point operations.
+    /// Sum of floating-point operations.
     pub fn flops(&self) -> f64 {
         self.iter().map(Op::flops).sum()
     }
 
-    /// Kernels launched, forward.
+    /// Kernels of the forward pass.
     pub fn kernels(&self) -> f64 {
         self.iter().map(|o| o.kernels).sum()
     }
@@ -148,29 +148,30 @@ impl OpList {
 /// The slice of a layer that one accelerator computes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slice {
-    /// Tokens that enter (after context parallelism, before tensor parallelism).
+    /// Input tokens (after context parallelism, before tensor parallelism).
     pub tokens: f64,
-    /// Mean number of keys each of them attends to (see [`Architecture::mean_context`]).
+    /// Mean number of keys per token (see [`Architecture::mean_context`]).
     pub context: f64,
-    /// Mean number of keys that an indexer scores for each of them.
+    /// Mean number of keys per token that an indexer scores.
     pub scored: f64,
-    /// Distinct sequences among the tokens, each with its own keys: decode reads each one's cache.
+    /// Distinct sequences among the tokens, each with its own KV cache.
     pub sequences: f64,
     /// Tensor-parallel ranks.
     pub tp: f64,
-    /// Norms, residuals and dropout split over the tensor-parallel ranks as well.
+    /// Whether norms, residuals and dropout are also split over the tensor-parallel ranks.
     pub sequence_parallel: bool,
     /// Expert-parallel ranks.
     pub ep: f64,
     /// Tensor-parallel ranks inside an expert.
     pub etp: f64,
-    /// Load of the busiest rank's experts over the mean.
+    /// Load of the experts of the busiest rank relative to the mean.
     pub imbalance: f64,
-    /// Bytes of an activation and of an element of the KV cache.
+    /// Bytes of an element of an activation.
     pub act_bytes: f64,
     /// Bytes of an element of the KV cache.
     pub kv_bytes: f64,
-    /// The KV cache is read token by token: latent attention is absorbed, attention is bound by the cache.
+    /// Whether the slice is a decode step, which reads the KV cache: latent attention is absorbed, attention is bound
+    /// by the cache.
     pub decode: bool,
 }
 
@@ -202,7 +203,7 @@ fn attention_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     let (h, t, b) = (f64::from(a.hidden), s.tokens, s.act_bytes);
     let plain = t * h * b / if s.sequence_parallel { s.tp } else { 1.0 };
     list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
-    // Key-value heads are replicated where there are fewer than ranks.
+    // Key-value heads are replicated if there are fewer than tensor-parallel ranks.
     let kv_heads = (a.kv_heads / s.tp).max(1.0);
     match a.attention {
         Attention::Grouped => {
@@ -219,7 +220,7 @@ fn attention_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
             if direct {
                 // All heads attend to the compressed vector.
             } else if s.decode {
-                // Absorbed: query into the latent space, and the latent output to values, head by head.
+                // Absorbed: queries are projected to the latent space, and latent outputs to values, head by head.
                 let up = Gemm { m: t, n: f64::from(kv_rank), k: f64::from(nope), batch: heads };
                 let down = Gemm { m: t, n: f64::from(value), k: f64::from(kv_rank), batch: heads };
                 list.push(OpName::KeyValueUp, Work::Gemm(up), 1.0);
@@ -232,7 +233,7 @@ fn attention_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
         }
     }
     if let Some(x) = a.indexer {
-        // Small, and computed on every tensor-parallel rank: queries, key and weights, then a score a head and key.
+        // Small, and computed on every tensor-parallel rank: queries, key and weights, then a score per head and key.
         push_gemm(list, OpName::Indexer, t, x.heads * x.dim, a.query_source());
         push_gemm(list, OpName::Indexer, t, x.dim + x.heads, h);
         let bytes = t * (x.heads + 1.0) * x.dim * b + t * x.top_k * 4.0;
@@ -240,7 +241,7 @@ fn attention_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     }
     list.push(OpName::Attention, attention_work(a, s, kv_heads), 1.0);
     if let Attention::Latent { output: Some(x), .. } = a.attention {
-        // One product a group, all alike.
+        // One GEMM per group, all of the same shape.
         let ranks = x.rank * x.groups / s.tp;
         push_gemm(list, OpName::OutputProjection, t, ranks, a.v_width() / x.groups);
         push_gemm(list, OpName::OutputProjection, t, h, ranks);
@@ -250,14 +251,15 @@ fn attention_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     list.push(OpName::Residual, residual(a, plain), residual_kernels(a));
 }
 
-/// Adds a block's output to the residual. Streams are mixed into the block's input and out of it: about four passes over
-/// each (hyper-connections, arXiv 2512.24880).
+/// Adds a block's output to the residual. With several residual streams, these are mixed into the block's input and out
+/// of its output: about four passes over each (hyper-connections, arXiv 2512.24880).
 fn residual(a: &Architecture, plain: f64) -> Work {
     let streams = if a.streams > 1.0 { 4.0 * a.streams } else { 0.0 };
     Work::Traffic { bytes: (3.0 + streams) * plain }
 }
 
-/// Kernels of it: norm, projection, normalization of the mixing matrix, three mixes.
+/// Number of kernels of [`residual`]. With several streams: norm, projection, normalization of the mixing matrix, three
+/// mixes.
 fn residual_kernels(a: &Architecture) -> f64 {
     if a.streams > 1.0 { 7.0 } else { 1.0 }
 }
@@ -277,7 +279,8 @@ fn attention_work(a: &Architecture, s: &Slice, kv_heads: f64) -> Work {
     Work::Attention { flops, bytes: cache + 2.0 * t * a.q_width() / s.tp * b }
 }
 
-/// Cross attention of a decoder's layer to `keys` tokens of the encoder, `s.context` of them seen by each.
+/// Cross attention of a decoder layer: keys and values are projected from `keys` encoder tokens; each query attends to
+/// `s.context` of them.
 fn cross_ops(list: &mut OpList, a: &Architecture, s: &Slice, keys: f64) {
     let (h, t, b) = (f64::from(a.hidden), s.tokens, s.act_bytes);
     let plain = t * h * b / if s.sequence_parallel { s.tp } else { 1.0 };
@@ -329,22 +332,22 @@ fn moe_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     let t = s.tokens;
     let plain = t * h * b / if s.sequence_parallel { s.tp } else { 1.0 };
     let ups = a.mlp_matrices() - 1.0;
-    // Tokens are spread over the tensor-parallel ranks before they are dispatched.
+    // Tokens are split over the tensor-parallel ranks before dispatch.
     let own = if s.sequence_parallel { t / s.tp } else { t };
     list.push(OpName::Norm, Work::Traffic { bytes: 2.0 * plain }, 1.0);
     push_gemm(list, OpName::Router, own, f64::from(a.experts), h);
-    // Top-k, sort, permute and un-permute: every routed copy is written and read twice.
+    // Top-k, sort, permute and unpermute: every routed copy is written and read twice.
     let e = a.expert_width();
     if a.moe_hidden.is_some() {
         push_gemm(list, OpName::Latent, own, e, h);
         push_gemm(list, OpName::Latent, own, h, e);
     }
     list.push(OpName::Dispatch, Work::Traffic { bytes: 4.0 * own * a.top_k * e * b }, 4.0);
-    // All tensor-parallel ranks' tokens are spread over ep * etp ranks; on average a rank keeps its share.
+    // The tokens of all tensor-parallel ranks are spread over ep * etp ranks; the mean share of a rank is unchanged.
     let shards = (s.ep * s.etp).max(1.0);
     let local = (a.experts / s.ep).max(1.0);
     let sent = own * a.top_k * s.imbalance * if s.sequence_parallel { s.etp } else { s.etp.max(1.0) };
-    // Decode touches only the experts that its few tokens choose.
+    // In decode, only the experts chosen by the few tokens are read.
     let touched = local * (1.0 - math::powf(1.0 - a.top_k / a.experts, own * shards / s.etp));
     let per_expert = sent / touched.max(1e-9);
     let ffn = a.moe_ffn / s.etp;
@@ -361,7 +364,7 @@ fn moe_ops(list: &mut OpList, a: &Architecture, s: &Slice) {
     list.push(OpName::Residual, residual(a, plain), residual_kernels(a));
 }
 
-/// The forward operators of one layer with attention; `moe` picks the kind of MLP.
+/// Forward operators of one layer with attention; `moe` selects the kind of MLP.
 pub fn layer(a: &Architecture, s: &Slice, moe: bool) -> OpList {
     let mut list = attention(a, s);
     if moe {
@@ -372,48 +375,49 @@ pub fn layer(a: &Architecture, s: &Slice, moe: bool) -> OpList {
     list
 }
 
-/// The forward operators of attention, with norm and residual.
+/// Forward operators of attention, including norm and residual.
 pub fn attention(a: &Architecture, s: &Slice) -> OpList {
     let mut list = OpList::default();
     attention_ops(&mut list, a, s);
     list
 }
 
-/// The forward operators of a decoder's cross attention to `keys` tokens of the encoder.
+/// Forward operators of a decoder's cross attention to `keys` encoder tokens.
 pub fn cross_attention(a: &Architecture, s: &Slice, keys: f64) -> OpList {
     let mut list = OpList::default();
     cross_ops(&mut list, a, s, keys);
     list
 }
 
-/// The forward operators of the linear mixer, with norm and residual.
+/// Forward operators of the linear mixer, including norm and residual.
 pub fn linear(a: &Architecture, s: &Slice) -> OpList {
     let mut list = OpList::default();
     linear_ops(&mut list, a, s);
     list
 }
 
-/// The forward operators of a dense MLP, with norm and residual.
+/// Forward operators of a dense MLP, including norm and residual.
 pub fn mlp(a: &Architecture, s: &Slice) -> OpList {
     let mut list = OpList::default();
     mlp_ops(&mut list, a, s);
     list
 }
 
-/// The forward operators of a mixture of experts, with norm and residual.
+/// Forward operators of a mixture of experts, including norm and residual.
 pub fn mixture(a: &Architecture, s: &Slice) -> OpList {
     let mut list = OpList::default();
     moe_ops(&mut list, a, s);
     list
 }
 
-/// Output layer and loss for `tokens` positions (training: all that the head looks at; decode: one per sequence).
+/// Operators of the output layer, and of the loss if `loss`, for `tokens` positions (training: all positions that pass
+/// the output layer; decode: one per sequence).
 pub fn head(a: &Architecture, tokens: f64, tp: f64, loss: bool) -> OpList {
     let mut list = OpList::default();
     let vocab = a.head_width() / tp;
     list.push(OpName::Norm, Work::Traffic { bytes: 4.0 * tokens * a.hidden }, 1.0);
     if a.head == Head::Masked {
-        // A square matrix, its activation and norm stand before the vocabulary.
+        // A square matrix, its activation function and norm precede the logits.
         push_gemm(&mut list, OpName::Logits, tokens, f64::from(a.hidden), f64::from(a.hidden));
         list.push(OpName::Activation, Work::Traffic { bytes: 8.0 * tokens * a.hidden }, 2.0);
     }

@@ -1,5 +1,5 @@
-//! The time of one operator on one accelerator: the slower of arithmetic at a shape-dependent efficiency and
-//! traffic at the memory's bandwidth (roofline; Williams et al., CACM 52(4), 2009).
+//! The time of one operator on one accelerator (roofline; Williams et al., CACM 52(4), 2009): arithmetic at a
+//! shape-dependent efficiency, and memory traffic at the sustained bandwidth.
 
 use crate::accelerator::{Accelerator, Generation, Precision};
 use crate::constants::Constants;
@@ -13,22 +13,23 @@ pub struct Gemm {
     pub n: f64,
     /// Inner dimension.
     pub k: f64,
-    /// Independent products.
+    /// Number of independent multiplications.
     pub batch: f64,
 }
 
 impl Gemm {
-    /// A single product.
+    /// A single multiplication.
     pub fn new(m: f64, n: f64, k: f64) -> Self {
         Gemm { m, n, k, batch: 1.0 }
     }
 
-    /// Multiply-adds counted as two FLOPs.
+    /// FLOPs; a multiply-add counts as two.
     pub fn flops(&self) -> f64 {
         2.0 * self.batch * self.m * self.n * self.k
     }
 
-    /// Operands read once and the result written once; `input` and `weight` are bytes per element.
+    /// Bytes of traffic if operands are read once and the result is written once. `input` and `weight` are bytes per
+    /// element.
     pub fn bytes(&self, input: f64, weight: f64) -> f64 {
         self.batch * (self.m * self.k * input + self.n * self.k * weight + self.m * self.n * 2.0)
     }
@@ -50,20 +51,20 @@ pub fn best_fraction(acc: &Accelerator, c: &Constants) -> f64 {
     share.min(1.0)
 }
 
-/// Whether large products run at the device's power limit, so that their rate follows its power and not its peak.
+/// Whether large GEMMs run at the device's power limit, so that their rate follows the power and not the peak.
 pub fn power_limited(acc: &Accelerator) -> bool {
     acc.tdp_w > 0.0 && matches!(acc.generation, Generation::Hopper | Generation::Blackwell)
 }
 
-/// Effect of more or less power per bf16 FLOP/s than the reference device of the generation has: large products run at the
-/// power limit, so that the rate is proportional.
+/// Rate relative to the reference device of the generation, from the power per bf16 FLOP/s. Large GEMMs run at the
+/// power limit, so the rate is proportional to it.
 fn power(acc: &Accelerator, reference: f64) -> f64 {
     let own = acc.tdp_w / acc.peak(Precision::Bf16);
     if acc.tdp_w <= 0.0 || (own - reference).abs() < 0.01 * reference { 1.0 } else { own / reference }
 }
 
-/// Efficiency of a GEMM relative to the device's best: the main loop's share (small `k`), tile and wave quantization.
-/// A library picks the tile, and splits `k` when tiles do not fill the device; `wave_loss` is what that leaves.
+/// Efficiency of a GEMM relative to the device's best: share of the main loop (small `k`), tile and wave quantization.
+/// Libraries choose the tile, and split `k` when tiles do not fill the device; `wave_loss` is the remaining loss.
 pub fn shape_efficiency(acc: &Accelerator, c: &Constants, g: &Gemm) -> f64 {
     let loop_share = g.k / (g.k + c.gemm_k_half);
     let tile_m = if g.m > 64.0 { 128.0 } else { 64.0 };
@@ -77,36 +78,36 @@ pub fn shape_efficiency(acc: &Accelerator, c: &Constants, g: &Gemm) -> f64 {
     loop_share * filled.clamp(1e-3, 1.0) * (1.0 - c.wave_loss * (1.0 - full))
 }
 
-/// FLOP/s that a GEMM reaches whose shape loses nothing.
+/// FLOP/s of a GEMM whose shape causes no loss.
 pub fn best_rate(acc: &Accelerator, c: &Constants, precision: Precision) -> f64 {
     acc.peak(precision) * best_fraction(acc, c)
 }
 
-/// Seconds of arithmetic of a GEMM, traffic and launch left out.
+/// Time of a GEMM's arithmetic, without memory traffic and launch, s.
 pub fn gemm_compute(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
     compute_at(best_rate(acc, c, precision), acc, c, g, precision)
 }
 
-/// As [`gemm_compute`], at the [`best_rate`].
+/// As [`gemm_compute`], with the [`best_rate`] given as `rate`.
 #[inline]
 fn compute_at(rate: f64, acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
     let arithmetic = g.flops() / (rate * shape_efficiency(acc, c, g));
-    // Operands are re-read once per block; narrower operands make the same block move fewer bytes.
+    // Operands are read once per block. Narrower operands make the same block move fewer bytes.
     arithmetic + g.flops() * (precision.bytes() / 2.0) / (c.block_intensity * acc.mem_bw)
 }
 
-/// Seconds of a GEMM: arithmetic, and the traffic that its first and last tiles cannot hide; casts and launch left out.
+/// Time of a GEMM: arithmetic, and memory traffic that the first and last tiles expose, s. Excludes casts and launch.
 pub fn gemm_seconds(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
     gemm_seconds_at(best_rate(acc, c, precision), acc, c, g, precision)
 }
 
-/// As [`gemm_seconds`], at the [`best_rate`]: of several products that have it in common.
+/// As [`gemm_seconds`], with the [`best_rate`] given as `rate`, for callers that share it among several GEMMs.
 pub fn gemm_seconds_at(rate: f64, acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
     let traffic = g.bytes(precision.bytes(), precision.bytes());
     compute_at(rate, acc, c, g, precision) + memory_seconds(acc, c, traffic)
 }
 
-/// Seconds of quantizing a GEMM's activations to a narrow format; none where the device lacks it.
+/// Time to quantize a GEMM's activations to a narrow format, s; 0 where the device lacks the format.
 pub fn cast_seconds(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Precision) -> f64 {
     if !precision.is_narrow() || !acc.has(precision) {
         return 0.0;
@@ -114,7 +115,7 @@ pub fn cast_seconds(acc: &Accelerator, c: &Constants, g: &Gemm, precision: Preci
     memory_seconds(acc, c, c.cast_traffic * g.batch * g.m * g.k * 2.0)
 }
 
-/// Seconds that `bytes` of device-memory traffic take.
+/// Time of `bytes` of device-memory traffic, s.
 pub fn memory_seconds(acc: &Accelerator, c: &Constants, bytes: f64) -> f64 {
     bytes / (acc.mem_bw * c.memory_fraction)
 }
@@ -122,18 +123,18 @@ pub fn memory_seconds(acc: &Accelerator, c: &Constants, bytes: f64) -> f64 {
 /// Generation of a fused attention kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FusedAttention {
-    /// The first (FlashAttention-1, Triton, xformers).
+    /// First generation (FlashAttention-1, Triton, xformers).
     First,
-    /// The second (FlashAttention-2), written for synchronous matrix units.
+    /// Second generation (FlashAttention-2), written for synchronous matrix units.
     Second,
-    /// Written for this device (FlashAttention-3 and its like).
+    /// Written for this device (FlashAttention-3 and similar).
     #[default]
     Native,
 }
 
 /// Rate of a fused attention kernel relative to a native one with wide heads, 0..1.
 pub fn fused_attention_share(acc: &Accelerator, c: &Constants, head: f64, kernel: FusedAttention) -> f64 {
-    // Narrow heads leave the matrix units waiting for the softmax between the two products.
+    // With narrow heads, the matrix units wait for the softmax between the two matrix multiplications.
     let narrow = head / (head + c.attention_head_half) * (1.0 + c.attention_head_half / 128.0);
     let asynchronous = matches!(acc.generation, Generation::Hopper | Generation::Blackwell);
     let carried = if asynchronous && kernel != FusedAttention::Native { c.attention_carried } else { 1.0 };
@@ -141,9 +142,9 @@ pub fn fused_attention_share(acc: &Accelerator, c: &Constants, head: f64, kernel
     narrow.min(1.0) * carried * first
 }
 
-/// Seconds of fused attention: `flops` at the attention's share of the peak, against its traffic.
+/// Time of fused attention, s: the longer of `flops` at the attention's share of the peak and `bytes` of traffic.
 pub fn attention_seconds(acc: &Accelerator, c: &Constants, flops: f64, bytes: f64) -> f64 {
-    // Attention multiplies in 16 bit even where the projections are narrower.
+    // Attention runs in 16 bit even if the projections use a narrower format.
     let rate = acc.peak(Precision::Bf16) * best_fraction(acc, c) * c.attention_fraction;
     (flops / rate).max(memory_seconds(acc, c, bytes))
 }

@@ -1,6 +1,6 @@
-//! What software does, as far as it changes time or memory: typed traits, without names, versions or dates.
+//! Traits of software: typed properties that affect time or memory, independent of names, versions and dates.
 //!
-//! A trait that is `Default` here is what an engine assumes of software about which nothing is documented.
+//! The `Default` traits are those assumed of software whose behavior is undocumented.
 
 mod serving;
 mod training;
@@ -10,7 +10,7 @@ pub use atlas_core::plan::AttentionKernel;
 pub use serving::*;
 pub use training::*;
 
-/// Declares an enum whose values have names that documents use.
+/// Declares enums whose variants have names, as documents spell them.
 macro_rules! words {
     ($($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ })+) => { $(
         $(#[$meta])*
@@ -18,10 +18,10 @@ macro_rules! words {
         pub enum $name { $($(#[$doc])* $variant,)+ }
 
         impl $name {
-            /// Name and value, as documents are read.
+            /// Names of all variants, as spelled in documents, with the variants.
             pub const WORDS: &'static [(&'static str, $name)] = &[$(($word, $name::$variant),)+];
 
-            /// Its name.
+            /// Name of the variant, as spelled in documents.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $($name::$variant => $word,)+ }
@@ -32,43 +32,45 @@ macro_rules! words {
 use words;
 
 words! {
-    /// How the kernels of a training step reach the device.
+    /// How the kernels of a training step are launched.
     StepLaunch {
         /// The host launches each kernel.
         Eager = "eager",
-        /// A compiler made one program of a layer or of the whole step.
+        /// A compiler fuses a layer or the whole step into one program.
         Compiled = "compiled",
-        /// The step replays captured graphs of its parts, which leave out what depends on the routing of tokens to experts.
+        /// The step replays captured graphs of its parts. Kernels that depend on the routing of tokens to experts are
+        /// not captured.
         Captured = "captured",
-        /// The step replays one graph of the whole iteration, experts included.
+        /// The step replays one graph of the whole iteration, including the experts.
         Iteration = "iteration",
     }
 
-    /// How the experts of a mixture are multiplied.
+    /// How the GEMMs of the experts in a mixture of experts run.
     ExpertProducts {
-        /// One product after another.
+        /// One GEMM per expert, one after another.
         Sequential = "sequential",
-        /// All experts of a rank in one grouped product.
+        /// One grouped GEMM for all experts of a rank.
         Grouped = "grouped",
     }
 
-    /// Which side learns how many tokens each expert got.
+    /// Where the number of tokens routed to each expert is needed.
     Routing {
-        /// The host waits for the counts in every mixture layer, since shapes depend on them.
+        /// On the host, which waits for the counts in every mixture-of-experts layer because tensor shapes depend on
+        /// them.
         HostSync = "host-sync",
-        /// Counts stay on the device.
+        /// On the device only.
         OnDevice = "on-device",
     }
 
-    /// How tokens travel between the ranks that hold experts.
+    /// How tokens are exchanged between the ranks that hold experts.
     ExpertExchange {
         /// Every rank keeps all tokens; outputs are all-reduced.
         AllReduce = "all-reduce",
         /// Tokens are all-gathered and outputs reduce-scattered.
         GatherScatter = "gather-scatter",
-        /// One copy of a token for each of its experts.
+        /// A token is sent once for each of its experts.
         AllToAll = "all-to-all",
-        /// One copy of a token for each node or domain that needs it (arXiv 2412.19437, section 3.2.2).
+        /// A token is sent once to each node or domain with one of its experts (arXiv 2412.19437, section 3.2.2).
         Deduplicated = "deduplicated",
     }
 }

@@ -1,54 +1,54 @@
-//! What a language model's encoder of images takes for the images of a request or a sequence: sums over its layers, which
-//! are those of any other transformer ([`crate::ops::layer`]). They are worked out once a scenario, so that estimates of models
-//! without images carry nothing of them but an absent value.
+//! The work of encoding the images of a request or training sequence for a language model: sums over the layers of the
+//! image encoder, which are computed as those of any transformer ([`crate::ops::layer`]). The sums are computed once
+//! per scenario. Estimates of models without images only carry a `None`.
 
-/// How the images of one request or sequence are encoded.
+/// How the images of one request or training sequence are encoded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Encoded {
-    /// Pieces that are encoded apart: images, or tiles of them.
+    /// Pieces that are encoded separately: images, or tiles of them.
     pub pieces: f64,
-    /// Patches of a piece.
+    /// Patches per piece.
     pub patches: f64,
-    /// Tokens that a piece becomes.
+    /// Tokens per piece in the language model's sequence.
     pub tokens: f64,
-    /// Weights between encoder and language model, each of which a token multiplies once.
+    /// Weights of the projector between encoder and language model; each token multiplies each of them once.
     pub projector: f64,
 }
 
-/// What the images of one request or sequence take.
+/// The work of encoding the images of one request or training sequence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Images {
-    /// Tokens that they are to the language model.
+    /// Tokens in the language model's sequence.
     pub tokens: f64,
     /// Patches of all pieces.
     pub patches: f64,
     /// Weights of encoder and projector.
     pub params: f64,
-    /// FLOPs of a forward pass's matrix products.
+    /// FLOPs of the GEMMs in a forward pass.
     pub product_flops: f64,
-    /// FLOPs of its attention.
+    /// FLOPs of attention in a forward pass.
     pub attention_flops: f64,
-    /// Bytes that its attention reads and writes.
+    /// Bytes that attention reads and writes in a forward pass.
     pub attention_bytes: f64,
-    /// Bytes of activations that its norms, residuals and activation functions move.
+    /// Bytes of activations read and written by norms, residuals and activation functions.
     pub traffic: f64,
     /// Kernels of a forward pass over all pieces at once.
     pub kernels: f64,
-    /// Pieces.
+    /// Number of pieces.
     pub pieces: f64,
     /// Layers of the encoder.
     pub layers: f64,
-    /// Width of its residual stream.
+    /// Width of the encoder's residual stream.
     pub hidden: f64,
-    /// Width of its MLP.
+    /// Width of the encoder's MLP.
     pub ffn: f64,
-    /// Width of a head.
+    /// Width of an attention head.
     pub head_dim: f64,
-    /// Bytes of activations that its backward pass needs.
+    /// Bytes of activations kept for the backward pass.
     pub kept: f64,
-    /// The same where every layer is run again from its input.
+    /// As `kept`, if every layer is recomputed from its input.
     pub kept_inputs: f64,
-    /// Whether its weights are trained.
+    /// Whether the encoder's weights are trained.
     pub trained: bool,
 }
 
@@ -59,13 +59,14 @@ impl Images {
         self.product_flops + self.attention_flops
     }
 
-    /// Passes as long as the forward one: three where weights are trained (forward, and two gradients), else one.
+    /// Cost of all passes relative to a forward pass: 3 if the weights are trained (forward, and two gradients), else
+    /// 1.
     #[must_use]
     pub fn passes(&self) -> f64 {
         if self.trained { 3.0 } else { 1.0 }
     }
 
-    /// Weights with gradients and optimizer states.
+    /// Number of weights with gradients and optimizer states.
     #[must_use]
     pub fn trained_params(&self) -> f64 {
         if self.trained { self.params } else { 0.0 }

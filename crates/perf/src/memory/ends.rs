@@ -1,4 +1,4 @@
-//! The stages that may be fullest, under any plan of recomputation.
+//! Memory of the pipeline stages that may hold most, under any recomputation plan.
 
 use super::kept::{Kept, Levels};
 use super::stage::{ModelStates, Stage, here, rest};
@@ -9,8 +9,8 @@ use crate::training::pipeline::{in_flight, most_in_flight};
 use crate::training::stages::{longest_middle, stage_layers};
 use atlas_core::count::Count;
 
-/// The pipeline stages that may be fullest with what they hold whatever is recomputed, so that several plans can be tried
-/// on them.
+/// The pipeline stages that may hold most, with the part of their memory that does not depend on recomputation, so that
+/// several plans can be evaluated.
 pub struct Ends<'a> {
     i: &'a TrainingInput,
     c: &'a Constants,
@@ -18,22 +18,22 @@ pub struct Ends<'a> {
     first: End,
     /// The first of the longest stages between the ends, if it is longer than the first stage.
     middle: Option<End>,
-    /// None of a pipeline of one stage.
+    /// `None` for a pipeline of one stage.
     last: Option<End>,
 }
 
 struct End {
     stage: Stage,
-    /// Micro-batches whose activations it holds.
+    /// Number of micro-batches in flight.
     held: f64,
-    /// Layers of each of its chunks.
+    /// Layers per chunk.
     layers: f64,
-    /// What it holds besides activations.
+    /// Memory other than activations.
     rest: MemoryBreakdown,
 }
 
 impl<'a> Ends<'a> {
-    /// Memory of the stages that may be fullest.
+    /// Computes the plan-independent memory of the stages that may hold most.
     pub fn of(i: &'a TrainingInput, c: &'a Constants) -> Self {
         let end = |number: f64| {
             let stage = Stage::of(i, number);
@@ -47,14 +47,14 @@ impl<'a> Ends<'a> {
         Ends { i, c, levels: Levels::of(i), middle, last: (i.pp > 1.0).then(|| end(i.pp - 1.0)), first }
     }
 
-    /// Memory of the fullest accelerator under a plan.
+    /// Memory of the accelerator that holds most under `plan`.
     pub fn under(&self, plan: &Plan) -> MemoryBreakdown {
         let load = self.load(plan);
         self.others().map(|end| self.held(end, &load)).fold(self.held(&self.first, &load), |a, b| self.fuller(a, b))
     }
 
-    /// The least share of the way from one plan to another, which recomputes more in one respect, at which the upper
-    /// bound of the memory is `room`; 0 where the first plan fits, 1 where neither does.
+    /// Smallest share of the way from plan `from` to plan `to`, which recomputes more in one respect, at which the
+    /// upper bound on memory is `room`; 0 if `from` fits, 1 if neither does.
     pub fn share(&self, from: &Plan, to: &Plan, room: f64) -> f64 {
         let before = self.load(from);
         if self.others().chain([&self.first]).all(|end| self.held(end, &before).upper(self.c) <= room) {
@@ -64,7 +64,8 @@ impl<'a> Ends<'a> {
         let least = |end: &End| {
             let [kept, all] = [&before, &after].map(|load| self.activations(end, load));
             let (own, peak) = (before.again(0.0), after.again(0.0));
-            // Two bounds, both linear in the share: what is kept, and what is held as the last layer runs again.
+            // Two bounds, both linear in the share: the kept activations, and the memory while the last layer is
+            // recomputed.
             let gone = end.layers * (before.layer - after.layer).max(0.0) * self.tokens();
             let of = |now: f64, then: f64| {
                 if now <= room { 0.0 } else { ((now - room) / (now - then).max(1.0)).clamp(0.0, 1.0) }
@@ -72,14 +73,14 @@ impl<'a> Ends<'a> {
             let upper = |activations, again| self.sum(end, activations, again).upper(self.c);
             let [now, then] = [upper(kept, peak - gone), upper(all, peak)];
             let share = of(upper(kept, own), upper(all, own)).max(of(now, then));
-            // What runs again may need more than recomputing frees.
+            // Recomputation may need more memory than it frees.
             if now + share * (then - now) > room + 1.0 { 1.0 } else { share }
         };
         self.others().map(least).fold(least(&self.first), f64::max)
     }
 
-    /// As [`Ends::under`], and the micro-batches in flight, where the schedule takes the memory that is left for more of
-    /// them ([`most_in_flight`]).
+    /// As [`Ends::under`], with the number of micro-batches in flight, if the schedule uses the remaining memory for
+    /// more of them ([`most_in_flight`]).
     pub(crate) fn filled(&self, plan: &Plan) -> (MemoryBreakdown, f64) {
         let i = self.i;
         let memory = self.under(plan);
@@ -95,7 +96,7 @@ impl<'a> Ends<'a> {
         };
         let spare = self.others().map(spare).fold(spare(&self.first), f64::min);
         let held = (least + spare).floor().clamp(least, most);
-        // Every stage fills the same memory.
+        // All stages use the same memory.
         let more = |end: &End| {
             let activations = self.activations(end, &load) / end.held * held;
             self.sum(end, activations, load.again(end.layers))
@@ -104,7 +105,7 @@ impl<'a> Ends<'a> {
         (memory, held)
     }
 
-    /// The parameters behind the weights, gradients and optimizer states of a breakdown that [`Ends::under`] returned.
+    /// Parameters of the weights, gradients and optimizer states in a breakdown returned by [`Ends::under`].
     #[must_use]
     pub fn states(&self, of: &MemoryBreakdown) -> Option<ModelStates> {
         let held = |m: &MemoryBreakdown| [m.weights, m.gradients, m.optimizer, m.logits];
@@ -130,8 +131,8 @@ impl<'a> Ends<'a> {
             i.micro * (images.kept + plan.full_share * (images.kept_inputs - images.kept)) / i.tp.max(Count::ONE)
         });
         let mut load = Load { layer: kept.layer(i), kept: Some(kept), images, ..Load::default() };
-        // The first layers of a stage run again last, when those behind them are gone. The logits are gone by then too,
-        // but an allocator that caches its blocks by size seldom has them back.
+        // The first layers of a stage are recomputed last, when the activations of the later ones are freed. The logits
+        // are freed by then as well, but a caching allocator that groups blocks by size can rarely reuse their memory.
         let again = |of: f64, share: f64, without: Plan, with: Plan| {
             let freed = self.levels.under(&without).layer(i) - self.levels.under(&with).layer(i);
             Again { held: of * self.tokens(), freed: (1.0 - share) * freed.max(0.0) * self.tokens() }
@@ -153,14 +154,14 @@ impl<'a> Ends<'a> {
         self.i.micro * self.i.seq / self.i.cp
     }
 
-    /// Bytes of activations that one end keeps.
+    /// Bytes of activations kept on `end`.
     fn activations(&self, end: &End, load: &Load) -> f64 {
         let encoded = if end.stage.is_first() { load.images } else { 0.0 };
         let one = load.kept.as_ref().map_or(load.images, |kept| end.stage.sum(self.i, kept) + encoded);
         end.held * one * here(self.i.offload.activations)
     }
 
-    /// What one end holds.
+    /// Memory of `end`.
     fn held(&self, end: &End, load: &Load) -> MemoryBreakdown {
         self.sum(end, self.activations(end, load), load.again(end.layers))
     }
@@ -171,33 +172,34 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// What a plan keeps and recomputes.
+/// Kept and recomputed activations under a plan.
 #[derive(Debug, Clone, Copy, Default)]
 struct Load {
-    /// Bytes a token; `None` for convolutional networks.
+    /// Bytes per token; `None` for convolutional networks.
     kept: Option<Kept>,
-    /// Bytes a token of the largest layer, as kept.
+    /// Bytes per token kept by the largest layer.
     layer: f64,
-    /// Bytes of a micro-batch of images: all that is kept of a convolutional network, or what the first stage keeps besides.
+    /// Bytes of images per micro-batch: all activations of a convolutional network, or the additional activations of
+    /// the first stage.
     images: f64,
-    /// While an MLP is recomputed.
+    /// Memory while an MLP is recomputed.
     mlp: Again,
-    /// While a layer is recomputed.
+    /// Memory while a layer is recomputed.
     full: Again,
 }
 
 impl Load {
-    /// Bytes held to recompute something in a chunk of so many layers.
+    /// Bytes needed to recompute in a chunk of `layers` layers.
     fn again(&self, layers: f64) -> f64 {
         [&self.mlp, &self.full].into_iter().fold(0.0, |most: f64, of| most.max(of.held - layers * of.freed))
     }
 }
 
-/// Bytes of a micro-batch while a part of the layers runs again.
+/// Bytes per micro-batch while part of the layers is recomputed.
 #[derive(Debug, Clone, Copy, Default)]
 struct Again {
-    /// Held by what runs again.
+    /// Bytes of the recomputed activations.
     held: f64,
-    /// Given back before by each layer of the chunk, on average.
+    /// Mean bytes freed before by each layer of the chunk.
     freed: f64,
 }

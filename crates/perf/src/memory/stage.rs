@@ -1,4 +1,4 @@
-//! One pipeline stage: its layers, and what it holds whatever is recomputed.
+//! One pipeline stage: its layers, and the memory that does not depend on recomputation.
 
 use super::kept::Kept;
 use super::{LocalParams, MemoryBreakdown, embedding, logits};
@@ -9,17 +9,17 @@ use crate::training::stages::stage_layers;
 use atlas_core::count::Count;
 use atlas_core::plan::{PipelineSchedule as Schedule, Sharding};
 
-/// Which pipeline stage, as far as its memory differs.
+/// Position of a pipeline stage, as far as it affects memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The first one, or the only one.
+    /// The first stage, or the only one.
     First,
-    /// One between the ends.
+    /// A stage between the first and the last.
     Middle,
     Last,
 }
 
-/// The layers of one pipeline stage: leading dense ones sit on the first stages.
+/// The layers of one pipeline stage. Leading dense layers are on the first stages.
 pub(super) struct Stage {
     place: Place,
     /// Share of the model's layers.
@@ -42,7 +42,7 @@ impl Stage {
             Place::Middle
         };
         let share = stage_layers(i, number) / a.depth().max(1.0);
-        // Layers that predict further tokens are as the last one.
+        // Multi-token-prediction layers are of the same kind as the last layer.
         let further = if number >= i.pp - 1.0 { i.mtp_layers } else { Count::ZERO };
         let (attention, linear, layers) =
             (a.attention_layers() * share + further, a.linear_layers() * share, a.mlp_layers() * share);
@@ -59,12 +59,13 @@ impl Stage {
         Stage { place, share, number, attention, linear, dense: layers - moe, moe: moe + further }
     }
 
-    /// Whether it is the first one, or the only one.
+    /// Whether it is the first stage, or the only one.
     pub(super) fn is_first(&self) -> bool {
         self.place == Place::First
     }
 
-    /// Weights of the stage, and of the one of the other way that its device holds where there are two ways.
+    /// Number of weights of the stage; in a bidirectional pipeline, also of the opposite direction's stage on the same
+    /// device.
     fn held(&self, i: &TrainingInput) -> LocalParams {
         let own = self.params(i);
         if i.copies() <= 1.0 {
@@ -78,7 +79,7 @@ impl Stage {
         }
     }
 
-    /// Weights: layers, and the embedding or the output layer that sits on this end.
+    /// Number of weights: layers, and the embedding or output layer of the first or last stage.
     fn params(&self, i: &TrainingInput) -> LocalParams {
         let a = &i.arch;
         if a.convolutions.is_some() || a.encoder_layers > 0.0 {
@@ -90,10 +91,10 @@ impl Stage {
             + self.dense * a.mlp_params(f64::from(a.ffn))
             + self.moe * a.moe_fixed_params()
             + norms;
-        // The projections that join a predicted token's embedding to the layer before.
+        // The projections that join the embedding of a predicted token with the output of the previous layer.
         let joins = if self.number >= i.pp - 1.0 { i.mtp_layers * 2.0 * a.hidden * a.hidden } else { 0.0 };
         let dense = dense + joins;
-        // The encoder of images stands before the first stage.
+        // The image encoder is part of the first stage.
         let images = i.images.filter(|_| self.number <= 0.0).map_or(0.0, |images| images.trained_params());
         LocalParams {
             dense: (dense + images) / i.tp,
@@ -102,7 +103,7 @@ impl Stage {
         }
     }
 
-    /// Bytes of one micro-batch's layers that keep `kept` a token.
+    /// Bytes of one micro-batch's layers that keep `kept` bytes per token.
     pub(super) fn sum(&self, i: &TrainingInput, kept: &Kept) -> f64 {
         let a = &i.arch;
         let tokens = i.micro * i.target() / i.cp;
@@ -113,26 +114,26 @@ impl Stage {
         if a.encoder_layers <= 0.0 {
             return tokens * own;
         }
-        // Cross attention keeps what attention does, and the encoder's layers what theirs need.
+        // Cross attention keeps the same as attention. The encoder's layers are added.
         let layers = a.encoder_layers * self.share;
         let inputs = i.micro * i.seq / i.cp;
         tokens * (own + self.attention * kept.attention) + inputs * layers * (kept.attention + kept.mlp)
     }
 }
 
-/// Parameters on one accelerator, and the ranks that their states are sharded over.
+/// Number of parameters on one accelerator, and the ranks over which their states are sharded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sharded {
-    /// Parameters before sharding.
+    /// Number of parameters before sharding.
     pub params: f64,
-    /// Those of them that may be stored in fewer bytes than they are multiplied in.
+    /// Number of those that may be stored in fewer bytes than in the format of the GEMMs.
     pub packed: f64,
-    /// Ranks that weights, gradients and optimizer states are sharded over.
+    /// Number of ranks over which weights, gradients and optimizer states are sharded.
     pub shards: [f64; 3],
 }
 
 impl Sharded {
-    /// `params` parameters that are replicated over `ranks`, of which `packed` may be packed.
+    /// Creates the sharding of `params` parameters, replicated over `ranks`, of which `packed` may be packed.
     fn of(i: &TrainingInput, params: f64, packed: f64, ranks: f64) -> Sharded {
         let ranks = ranks.max(1.0);
         let shard = i.shard_ranks(ranks);
@@ -150,7 +151,7 @@ impl Sharded {
     #[must_use]
     pub fn weight_bytes(&self, i: &TrainingInput) -> f64 {
         match i.packed_bytes {
-            // Embedding, output layer and adapters stay as they are multiplied.
+            // Embedding, output layer and adapters are stored in the format of the GEMMs.
             Some(bytes) => self.packed * bytes + (self.params * (1.0 + i.trained) - self.packed) * i.weight_bytes,
             None => self.params * i.weight_bytes,
         }
@@ -164,10 +165,10 @@ impl Sharded {
     }
 }
 
-/// The parameters whose weights, gradients and optimizer states a stage holds.
+/// Parameters of the weights, gradients and optimizer states of a stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelStates {
-    /// Everything but routed experts.
+    /// All parameters except routed experts.
     pub dense: Sharded,
     /// Routed experts.
     pub experts: Sharded,
@@ -186,18 +187,18 @@ impl ModelStates {
         }
     }
 
-    /// Those of a stage.
+    /// Model states of `stage`.
     pub(super) fn on(i: &TrainingInput, stage: &Stage) -> ModelStates {
         ModelStates::of(i, &stage.held(i))
     }
 }
 
-/// What of a share on the host stays here.
+/// Share that remains on the device if `share` is offloaded to the host.
 pub(super) fn here(share: f64) -> f64 {
     1.0 - share.clamp(0.0, 1.0)
 }
 
-/// What a stage holds besides activations.
+/// Memory of a stage other than activations.
 pub(super) fn rest(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBreakdown {
     let a: &Architecture = &i.arch;
     let local = stage.held(i);
@@ -205,13 +206,13 @@ pub(super) fn rest(i: &TrainingInput, c: &Constants, stage: &Stage) -> MemoryBre
     let (dense, expert) = (states.dense.bytes(i), states.experts.bytes(i));
     let ends = stage.place == Place::Last || (i.copies() > 1.0 && stage.place == Place::First);
     let with_logits = i.pp <= 1.0 || ends;
-    // Where all forward passes come first, every micro-batch's wait for their backward pass.
+    // If all forward passes run first, the logits of every micro-batch are kept until the backward pass.
     let waiting = if i.pp > 1.0 && i.schedule == Schedule::AllForward { i.micro_batches() } else { 1.0 };
     let logits = if with_logits { waiting * logits(i) * (1.0 + i.mtp_layers) } else { 0.0 };
     let layer = (a.params() - a.embedding_params()) / (a.depth() * i.tp * i.ep.max(Count::ONE));
     let gathered =
         if i.held_sharding() == Sharding::Zero3 { 2.0 * layer * i.packed_bytes.unwrap_or(i.weight_bytes) } else { 0.0 };
-    // The matrix that is being multiplied: the largest of a layer.
+    // The matrix that is being multiplied: the largest one of a layer.
     let unpacked = if i.packed_bytes.is_some() { a.hidden * a.ffn / i.tp * i.weight_bytes } else { 0.0 };
     let buckets = i.bucket_bytes.min(4.0 * (local.total()));
     let frozen = i.images.filter(|images| !images.trained && stage.number <= 0.0);

@@ -1,5 +1,5 @@
-//! What the collectives of a step take: sums over tensor-parallel ranks, exchanges of tokens around the experts, transfers
-//! between stages.
+//! Time of the collectives of a step: all-reduces over tensor-parallel ranks, exchanges of tokens between experts,
+//! transfers between stages.
 
 use super::exchange::{self, Exchange};
 use super::fabric::Fabric;
@@ -9,12 +9,12 @@ use crate::constants::Constants;
 use atlas_core::count::Count;
 use atlas_core::math;
 
-/// Collectives of a step.
+/// Number of collectives in a step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counts {
-    /// All-reduces: two a layer.
+    /// All-reduces: two per layer.
     pub(super) reduces: f64,
-    /// Exchanges of tokens: there and back in every layer with experts.
+    /// Exchanges of tokens: dispatch and combine in every layer with experts.
     pub(super) exchanges: f64,
 }
 
@@ -27,11 +27,11 @@ impl Counts {
     }
 }
 
-/// What connects the ranks of a replica.
+/// Links between the ranks of a replica.
 pub(super) struct Links {
-    /// All of them.
+    /// Between all ranks.
     pub(super) all: Fabric,
-    /// Those of a tensor-parallel group.
+    /// Between the ranks of a tensor-parallel group.
     pub(super) reduce: Fabric,
 }
 
@@ -49,18 +49,18 @@ impl Links {
     }
 }
 
-/// Seconds of a step's collectives: for the step, and for each token of a rank.
+/// Time of a step's collectives, s: latencies per step, and time per token of a rank.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Collectives {
     pub(super) reduce_latency: f64,
     pub(super) reduce_token: f64,
     pub(super) exchange_latency: f64,
     pub(super) exchange_token: f64,
-    /// What a prompt's token takes of the exchange more or less.
+    /// Difference in exchange time between a prompt token and a decode token.
     pub(super) exchange_prompt: f64,
-    /// From stage to stage.
+    /// Latency of the transfer from stage to stage.
     pub(super) hop: f64,
-    /// Tokens that the experts of the busiest rank get over the mean.
+    /// Load of the experts of the busiest rank relative to the mean.
     pub(super) imbalance: f64,
 }
 
@@ -78,10 +78,10 @@ impl Collectives {
         let ranks = layout.tp * layout.attention_dp;
         let hidden = shape.hidden * 2.0;
         let (reduces, exchanges) = (counts.reduces, counts.exchanges);
-        // Attention-parallel groups gather and scatter tokens around the experts: one hidden vector per token to
-        // each of its experts' ranks, at most one per rank, and back.
+        // Attention groups gather and scatter tokens around the experts: one hidden vector per token to the rank of
+        // each of its experts, at most one per rank, and back.
         let copies = shape.top_k.min(ranks).max(1.0) / layout.tp.max(Count::ONE);
-        // Tokens leave in the format that the experts multiply (DeepEP's 8-bit dispatch) and return in 16 bit.
+        // Tokens are sent in the format of the experts' GEMMs (DeepEP's 8-bit dispatch) and returned in 16 bit.
         let token_bytes = exchanges * 0.5 * shape.hidden * (f.expert.bytes().min(2.0) + 2.0);
         let excess = exchange::excess_left(layout, shape.experts) * c.expert_excess;
         let imbalance = 1.0 + excess * math::log2(f64::from(layout.ep.max(Count::ONE)));
@@ -91,14 +91,14 @@ impl Collectives {
             / acc.network.exchange_share(ranks / acc.domain.max(1.0), 1.0);
         let (exchange_latency, exchange_token, exchange_prompt) = match Exchange::of(input, layout, shape, c) {
             None => (fabric.latency, by_collective, 0.0),
-            // The busiest rank receives the most.
+            // The busiest rank receives more tokens than the mean.
             Some(e) => {
                 let bytes = token_bytes * imbalance;
                 (e.latency, bytes * e.decode_byte, bytes * (e.prompt_byte - e.decode_byte))
             }
         };
         Collectives {
-            // Spread keys gather queries and scatter outputs once more a layer each.
+            // With a sharded KV cache, queries are gathered and outputs scattered once more per layer.
             reduce_latency: if key_ranks > 1.0 { 2.0 * reduces } else { reduces } * links.reduce.latency,
             // A ring moves 2 (n-1)/n of the vector.
             reduce_token: reduces * hidden * 2.0 * (layout.tp - 1.0) / layout.tp.max(Count::ONE) / links.reduce.bw,
@@ -110,7 +110,7 @@ impl Collectives {
         }
     }
 
-    /// Seconds of one step of a rank with these tokens, of which some are of prompts.
+    /// Time of one step on a rank with `tokens` tokens, `prompt_tokens` of which are prompt tokens, s.
     pub(super) fn seconds(&self, tokens: f64, prompt_tokens: f64) -> f64 {
         self.reduce_latency
             + self.reduce_token * tokens

@@ -1,5 +1,5 @@
-//! Prefill and decode in separate pools: a closed network of two stations and a transfer of keys and values between
-//! them (DistServe, arXiv 2401.09670).
+//! Separate pools for prefill and decode: a closed network of two stations and a transfer of the KV cache between them
+//! (DistServe, arXiv 2401.09670).
 
 use super::front_end::FrontEnd;
 use super::input::{Load, Pools, ServingInput};
@@ -10,8 +10,8 @@ use super::{ServingEstimate, kv, served, speculative, steady_state};
 use crate::constants::Constants;
 use atlas_core::count::Count;
 
-/// Bytes per second of one rank's link between the pools, and its latency: the network, or the scale-up fabric where both
-/// pools lie in one domain and keys and values are sent over it.
+/// Bandwidth (bytes/s) and latency (s) of one rank's link between the pools: the network, or the scale-up fabric if
+/// both pools are in one domain and the KV cache is sent over it.
 pub fn transfer_link(input: &ServingInput, pools: &Pools, c: &Constants) -> (f64, f64) {
     let acc = &input.accelerator;
     let together = pools.prefill.accelerators() + pools.decode.accelerators() <= acc.domain.max(1.0);
@@ -21,7 +21,7 @@ pub fn transfer_link(input: &ServingInput, pools: &Pools, c: &Constants) -> (f64
     ((acc.nic_bw * acc.network.far_share() * c.nic_fraction).max(1e6), c.nic_latency)
 }
 
-/// Rounds in which the requests are spread over the two pools at most, and how close is close enough.
+/// Maximum number of iterations for the distribution of requests over the two pools, and the relative tolerance.
 const MOST_ROUNDS: u32 = 60;
 const CLOSE: f64 = 1e-5;
 
@@ -33,15 +33,16 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let most_sequences = input.most_sequences() * pools.decode.attention_dp.max(Count::ONE);
     let limit = capacity.sequences.max(1.0).min(most_sequences);
     let (servers, workers) = (pools.prefill.dp.max(Count::ONE), pools.decode.dp.max(Count::ONE));
-    // Data-parallel groups and pipeline stages of one prefill replica work on different prompts at the same time.
+    // Attention groups and pipeline stages of a prefill replica work on different prompts concurrently.
     let abreast = pools.prefill.attention_dp.max(Count::ONE) * pools.prefill.pp.max(Count::ONE);
-    // The limit of tokens holds for each attention group of the pool.
+    // The token budget applies to each attention group of the pool.
     let own = ServingInput { layout: pools.prefill, ..*input };
     let prompts = |at_once: f64| steady_state::prefill(&prefill, &own, at_once).total();
     let service = prompts(abreast) / abreast;
-    // From below: the least time at which as many prompts run side by side as it lets come.
+    // The iteration starts from below, to find the least latency that is consistent with the number of concurrent
+    // prompts.
     let mut latency = if abreast > 1.0 { prompts(1.0) } else { service };
-    // Every prefill rank sends its share of the keys and values over its own NIC.
+    // Each prefill rank sends its share of the KV cache over its own NIC.
     let moved = prefill.shape.kept(input.isl, input.whole_windows) * prefill.shape.kv_bytes_token;
     let (link, delay) = transfer_link(input, pools, c);
     let transfer = moved / link + delay;
@@ -54,10 +55,10 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         Load::Burst { requests } => (requests.min(1e6), f64::INFINITY),
         Load::Open { rate } => ((limit * workers).min(input.most_in_flight), rate),
     };
-    // Rate X with X (wait + prefill + transfer + decode) = concurrency; the batch that decodes is X * decode / workers.
+    // Rate X with X (wait + prefill + transfer + decode) = concurrency. The decode batch is X * decode / workers.
     let mut batch = (offered / workers).min(limit).max(offered.min(1.0));
     let mut rate = Rate::None;
-    // What the requests in flight would be served at, however slowly they come.
+    // Rate of a closed loop with the same number of concurrent requests, regardless of arrivals.
     let mut closed_rate = 0.0;
     let mut wait = 0.0;
     let apart = FrontEnd::of(input, c).apart();
@@ -72,12 +73,13 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
         closed_rate = closed.per_second();
         rate = closed.or(Rate::Arrivals(open_rate));
         let per_second = rate.per_second();
-        // What does not decode waits before the prefill pool.
+        // Requests that are not decoding wait for the prefill pool.
         wait = (offered / per_second.max(1e-12) - life - latency - transfer - apart).max(0.0);
         let next = (per_second * life / workers).clamp(1e-6, limit).max((offered / workers).min(1.0));
         batch = 0.5 * (batch + next);
         if abreast > 1.0 {
-            // As many prompts run side by side as come while one is computed; a prompt that is alone shares no step.
+            // The number of concurrent prompts is the number that arrive during a prefill. A lone prompt shares no
+            // step.
             let found = prompts((per_second * latency / servers).clamp(1.0, abreast));
             (latency, settled) = (found, (found - latency).abs() <= CLOSE * found);
         }
@@ -108,7 +110,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     if input.most_in_flight.is_finite() {
         out.capacity_requests_per_sec = out.capacity_requests_per_sec.min(closed_rate);
     } else if open_rate.is_finite() && open_rate >= out.capacity_requests_per_sec {
-        // What is more than both pools serve waits for ever.
+        // Above the capacity of both pools, the wait is unbounded.
         out.ttft = Spread::of(f64::INFINITY, 0.0, 0.0);
         out.e2e = out.ttft;
         out.first_token.slot = f64::INFINITY;

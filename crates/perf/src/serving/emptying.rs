@@ -1,8 +1,8 @@
-//! How a batch runs empty: answers end one by one, the longest last, and what still runs decodes in ever smaller steps.
+//! How a batch drains: sequences end one by one, the longest last, and the remaining ones decode in ever smaller steps.
 //!
-//! Lengths are described by their mean and their longest, as the simulation draws them (`Distribution::Upto`): with a longest
-//! of s means, evenly about the mean up to s = 2, and beyond that with the survivor function (1 - t / s)^(s - 1), whose
-//! mean is 1. Time t counts in mean answers.
+//! Output lengths are described by their mean and their maximum, as in the simulation (`Distribution::Upto`). With a
+//! maximum of s means, they are uniform around the mean up to s = 2. Beyond that, their survivor function is
+//! (1 - t / s)^(s - 1), whose mean is 1. Time t is in units of the mean output length.
 
 use super::input::ServingInput;
 use super::machine::Machine;
@@ -10,10 +10,10 @@ use super::steady_state;
 use super::step::StepTime;
 use atlas_core::math;
 
-/// Points of the integral over the time that a batch takes to run empty.
+/// Number of integration points over the drain.
 const POINTS: usize = 12;
 
-/// Share of answers longer than `t`.
+/// Share of outputs longer than `t`.
 fn surviving(longest: f64, t: f64) -> f64 {
     if longest > 2.0 {
         return math::powf((1.0 - t / longest).max(0.0), longest - 1.0);
@@ -22,7 +22,8 @@ fn surviving(longest: f64, t: f64) -> f64 {
     if half > 0.0 { ((1.0 + half - t) / (2.0 * half)).clamp(0.0, 1.0) } else { f64::from(u8::from(t < 1.0)) }
 }
 
-/// Share of running answers, met at any time, that run on for `t` more: the integral of [`surviving`] beyond t.
+/// Share of running sequences, observed at a random time, that run for at least `t` more: the integral of [`surviving`]
+/// beyond t.
 fn remaining(longest: f64, t: f64) -> f64 {
     if longest > 2.0 {
         return math::powf((1.0 - t / longest).max(0.0), longest);
@@ -31,8 +32,8 @@ fn remaining(longest: f64, t: f64) -> f64 {
     if t < 1.0 - half { 1.0 - t } else { (longest - t).max(0.0).powi(2) / (4.0 * half).max(1e-12) }
 }
 
-/// Seconds over the time that sequences take to end of which `running` tells how many are there at t on average and how
-/// probably any is; and what they are of a mean sequence's life where `batch` begin.
+/// Integrates the step time until all sequences have ended. `running` returns the mean number of sequences at time t
+/// and the probability that there are any. Also returns the time that a mean sequence of an initial `batch` runs.
 fn until_empty(
     m: &Machine,
     input: &ServingInput,
@@ -41,11 +42,11 @@ fn until_empty(
 ) -> (StepTime, f64) {
     let (mut all, mut life) = (StepTime::default(), 0.0);
     for point in 0..POINTS {
-        // Denser at the start, where most end.
+        // Denser at the start, where most sequences end.
         let u = (point as f64 + 0.5) / POINTS as f64;
         let weight = longest * 2.0 * u / POINTS as f64;
         let (left, any) = running(longest * u * u);
-        // While any is there, at least one is.
+        // As long as any sequence runs, the batch is at least one.
         let step = m.step(&steady_state::decode_tokens(input, (left / any.max(1e-12)).max(1.0)));
         all = all.add(&step, weight * any);
         life += weight * step.total() * left / batch.max(1e-12);
@@ -54,8 +55,8 @@ fn until_empty(
     (all.scaled(steps), life * steps)
 }
 
-/// Decoding of `batch` sequences that begin together and are not replaced: until the last has ended, and seconds of a
-/// mean one.
+/// Decode time of `batch` sequences that start together and are not replaced, until the last one ends. Also returns the
+/// decode time of a mean sequence, s.
 pub fn together(m: &Machine, input: &ServingInput, batch: f64) -> (StepTime, f64) {
     let longest = input.longest_output();
     if longest <= 1.0 || batch <= 1.0 {
@@ -69,8 +70,9 @@ pub fn together(m: &Machine, input: &ServingInput, batch: f64) -> (StepTime, f64
     until_empty(m, input, (longest, batch), running)
 }
 
-/// The end of a run whose `batch` running sequences are replaced no more, the last of them just begun: its decoding, and
-/// the mean answers that each of them still had before it.
+/// Decode time at the end of a run, when `batch` running sequences are no longer replaced and the last one has just
+/// started. Also returns the output tokens that each of them still had to generate on average, in units of the mean
+/// output length.
 pub fn drain(m: &Machine, input: &ServingInput, batch: f64) -> (StepTime, f64) {
     let longest = input.longest_output();
     let others = (batch - 1.0).max(0.0);
@@ -94,7 +96,7 @@ mod tests {
         (Machine::new(&input, &input.layout, &Constants::default()), input)
     }
 
-    /// Integral over all times at which any sequence runs.
+    /// Integral over the time in which any sequence runs.
     fn integral(longest: f64, of: impl Fn(f64) -> f64) -> f64 {
         let points = 100_000;
         (0..points).map(|i| of(longest * (f64::from(i) + 0.5) / f64::from(points))).sum::<f64>() * longest

@@ -1,9 +1,9 @@
-//! How tokens reach experts of other ranks by kernels that write straight into their memory: over the scale-up fabric
-//! inside a domain, over the network beyond it.
+//! The exchange of tokens between experts by kernels that write directly into the memory of other ranks: over the
+//! scale-up fabric inside a domain, over the network beyond it.
 //!
-//! In decoding every token is sent once for each of its experts, straight to the rank that has it. Of prompts, whose bytes
-//! weigh more than their latency, every domain gets one copy of a token over the network and passes it on inside
-//! (arXiv 2412.19437, section 3.2.2).
+//! In decode, every token is sent once per expert, directly to the expert's rank. In prefill, where bandwidth matters
+//! more than latency, every domain receives one copy of a token over the network and forwards it inside (arXiv
+//! 2412.19437, section 3.2.2).
 
 use super::input::{Dispatch, Layout, ServingInput};
 use super::shape::Shape;
@@ -11,23 +11,23 @@ use crate::constants::Constants;
 use atlas_core::count::Count;
 use atlas_core::math;
 
-/// Cores that send and receive tokens of prompts alongside those that compute (arXiv 2412.19437, section 3.2.2: 20 of 132).
-/// In decoding the network cards move them alone (section 3.4.2).
+/// Number of cores that exchange tokens in prefill while the others compute (arXiv 2412.19437, section 3.2.2: 20 of
+/// 132). In decode, NICs need no cores (section 3.4.2).
 const EXCHANGE_CORES: f64 = 20.0;
 
-/// The exchange of one layer, there or back.
+/// The exchange of one layer in one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Exchange {
-    /// Seconds before the first byte.
+    /// Latency before the first byte, s.
     pub latency: f64,
-    /// Seconds that a byte of a decoding sequence's token takes on the busiest link, copies counted.
+    /// Seconds per byte of a decode token on the busiest link, including copies.
     pub decode_byte: f64,
-    /// The same of a prompt's token.
+    /// Seconds per byte of a prompt token on the busiest link, including copies.
     pub prompt_byte: f64,
 }
 
 impl Exchange {
-    /// Between the ranks of a replica; `None` where a collective does it.
+    /// The exchange between the ranks of a replica; `None` if a collective is used.
     pub fn of(input: &ServingInput, layout: &Layout, shape: &Shape, c: &Constants) -> Option<Exchange> {
         if input.experts.dispatch == Dispatch::Collective || layout.attention_dp <= 1.0 {
             return None;
@@ -41,9 +41,9 @@ impl Exchange {
         // Tensor-parallel ranks share the copies of a token.
         let experts = shape.top_k.min(ranks).max(1.0);
         let share = 1.0 / layout.tp.max(Count::ONE);
-        // One copy for each expert: to the own domain over its fabric, to all others over the network, both at once.
+        // One copy per expert: over the fabric within the domain and over the network to the others, concurrently.
         let direct = f64::max(experts * (1.0 - 1.0 / domains) / far, experts * (inside - 1.0) / ranks / near);
-        // One copy for each domain that has an expert of the token, itself not counted; all are passed on inside.
+        // One copy per remote domain that has one of the token's experts. All copies are forwarded inside the domain.
         let reached = domains * (1.0 - math::powf(1.0 - 1.0 / domains, experts));
         let passed = f64::max(reached * (1.0 - 1.0 / domains) / far, experts * (1.0 - 1.0 / inside) / near);
         Some(Exchange {
@@ -54,7 +54,7 @@ impl Exchange {
     }
 }
 
-/// Share of the cores that compute while tokens of prompts travel alongside them.
+/// Share of the cores that compute during the exchange of prompt tokens.
 pub fn computing_cores(input: &ServingInput, layout: &Layout) -> f64 {
     let travels = input.experts.dispatch == Dispatch::Direct && layout.attention_dp > 1.0;
     if travels && input.experts.two_batches {
@@ -64,10 +64,11 @@ pub fn computing_cores(input: &ServingInput, layout: &Layout) -> f64 {
     }
 }
 
-/// Share of the busiest rank's excess over the mean that is left where busy experts have copies.
+/// Share of the busiest rank's excess load that remains with redundant copies of busy experts.
 ///
-/// Loads are taken to fall evenly from the busiest expert to the median one. A copy halves the load of its expert, so that
-/// with copies of the busiest `redundant` the maximum falls to the busiest without one; copies of half of all leave none.
+/// Loads are assumed to fall linearly from the busiest expert to the median. A copy halves the load of its expert, so
+/// with copies of the `redundant` busiest experts, the maximum is the load of the busiest expert without one. With
+/// copies of half of all experts, no excess remains.
 pub fn excess_left(layout: &Layout, experts: f64) -> f64 {
     if experts <= 0.0 { 1.0 } else { (1.0 - 2.0 * layout.redundant / experts).clamp(0.0, 1.0) }
 }
@@ -80,7 +81,8 @@ mod tests {
     use crate::accelerator::Accelerator;
     use crate::arch::Architecture;
 
-    /// 256 experts of which a token takes 8, over `ranks` accelerators in domains of 8, 50 GB/s apart and 200 GB/s inside.
+    /// 256 experts, 8 per token, over `ranks` accelerators in domains of 8: 50 GB/s between domains and 200 GB/s
+    /// inside.
     fn spread(ranks: u32) -> (ServingInput, Layout, Shape) {
         let accelerator = Accelerator { link_bw: 200e9, nic_bw: 50e9, domain: 8.0, ..Accelerator::default() };
         let arch = Architecture {
@@ -100,8 +102,8 @@ mod tests {
 
     #[test]
     fn exchanges_between_domains_take_what_was_measured() {
-        // 128 tokens a rank, 8-bit there and 16-bit back, microseconds (README of the library that arXiv 2412.19437
-        // describes, release 1.2.1, 400 Gb/s NICs).
+        // 128 tokens per rank, 8-bit dispatch and 16-bit combine, microseconds (README of the library described in
+        // arXiv 2412.19437, release 1.2.1, 400 Gb/s NICs).
         for (ranks, there, back) in [(16, 118.0, 195.0), (32, 155.0, 273.0), (64, 173.0, 314.0), (128, 192.0, 369.0)] {
             let (input, layout, shape) = spread(ranks);
             let exchange = Exchange::of(&input, &layout, &shape, &Constants::default()).unwrap();

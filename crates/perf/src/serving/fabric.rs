@@ -1,29 +1,29 @@
-//! What a collective of a step costs between the ranks that take part.
+//! Latency and bandwidth of a collective in a serving step.
 
 use crate::accelerator::{Accelerator, Generation};
 use crate::constants::Constants;
 
 /// Latency and rate of a collective over `ranks` accelerators.
 pub(super) struct Fabric {
-    /// Seconds.
+    /// Latency, s.
     pub(super) latency: f64,
-    /// Bytes per second.
+    /// Bandwidth, bytes/s.
     pub(super) bw: f64,
 }
 
 impl Fabric {
     pub(super) fn of(acc: &Accelerator, ranks: f64, streamed: bool, c: &Constants) -> Fabric {
         if ranks > acc.domain.max(1.0) {
-            // Between nodes there and back, and the exchange inside.
+            // Two steps between nodes, and the exchange inside a node.
             let latency = 2.0 * c.nic_latency + c.one_shot_latency;
             return Fabric { latency, bw: (acc.nic_bw * c.nic_fraction).max(1e6) };
         }
         let link_bw = acc.bridge.filter(|bridge| ranks <= bridge.ranks).map_or(acc.link_bw, |bridge| bridge.bw);
         let latency = match acc.generation {
-            // Rings and tori pass a message on from neighbor to neighbor.
+            // Rings and tori forward a message from neighbor to neighbor.
             Generation::Trainium | Generation::Tpu => 2.0 * (ranks - 1.0).max(0.0) * c.link_latency,
             // Dataflow sockets stream to one another without the host (Prabhakar et al., section 4).
-            // No peer loads and stores through a switch.
+            // Over PCIe, peers cannot load and store directly through a switch.
             _ if acc.over_pcie(link_bw) && !streamed => c.pcie_latency,
             _ => c.one_shot_latency,
         };

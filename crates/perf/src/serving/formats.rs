@@ -1,5 +1,5 @@
-//! Which bytes are read and which units multiply: the numeric formats of a deployment, from what it stores, what the
-//! device multiplies and what the software does with such weights.
+//! Numeric formats of a deployment: bytes of weights and KV cache, and formats of the GEMMs, from the stored formats,
+//! the formats that the device supports, and the software's traits.
 
 use super::input::{Formats, Stack};
 use crate::accelerator::{Accelerator, Precision};
@@ -7,18 +7,18 @@ use crate::arch::Architecture;
 use crate::traits::{QuantizedKv, QuantizedProduct, ServingTraits};
 use atlas_core::plan::Format;
 
-/// Formats as a deployment states them.
+/// Formats as stated for a deployment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stated {
     /// Format of the weights.
     pub weights: Format,
-    /// Format of the weights of experts; absent: that of the weights, or what published checkpoints do.
+    /// Format of the experts' weights; `None`: that of `weights`, or as in published checkpoints.
     pub experts: Option<Format>,
-    /// Bits per weight with scales, where the format does not decide them.
+    /// Bits per weight including scales, if they differ from the format's default.
     pub bits: Option<f64>,
-    /// Format of the matrix products; absent: what the software does with such weights.
+    /// Format of the GEMMs; `None`: the software's default for these weights.
     pub compute: Option<Format>,
-    /// Format of the KV cache; absent: what the software does with such weights.
+    /// Format of the KV cache; `None`: the software's default for these weights.
     pub kv: Option<Format>,
 }
 
@@ -38,7 +38,7 @@ impl From<Format> for Precision {
     }
 }
 
-/// Bytes of one stored weight, block scales counted: 4-bit formats have one 8-bit scale per 16 or 32 weights.
+/// Bytes of one stored weight, including block scales: 4-bit formats have one 8-bit scale per 16 or 32 weights.
 #[must_use]
 pub const fn stored_bytes(format: Format) -> f64 {
     match format {
@@ -50,14 +50,14 @@ pub const fn stored_bytes(format: Format) -> f64 {
     }
 }
 
-/// How a quantized product runs.
+/// How a GEMM with quantized weights runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Product {
     precision: Precision,
     unpacked: bool,
-    /// Kernels for one of a product in 16 bit.
+    /// Number of kernels per kernel of a 16-bit GEMM.
     kernels: f64,
-    /// Times that the bytes of a weight pass the memory.
+    /// Number of times that the bytes of a weight cross the memory bus.
     passes: f64,
 }
 
@@ -67,7 +67,7 @@ impl Product {
     }
 }
 
-/// The product of weights stored as `stored`, `bytes` each.
+/// GEMM with weights stored as `stored`, `bytes` each.
 fn product(acc: &Accelerator, stored: Precision, bytes: f64, compute: Option<Format>, t: &ServingTraits) -> Product {
     let how = match stored {
         Precision::Fp8 => t.fp8,
@@ -79,7 +79,7 @@ fn product(acc: &Accelerator, stored: Precision, bytes: f64, compute: Option<For
     if let Some(requested) = compute.map(Precision::from)
         && requested != stored
     {
-        // Narrow activations need units that multiply them; wider ones need the weights unpacked.
+        // Narrow activations require native support; with wider ones, weights are unpacked.
         let narrow = requested.is_narrow() && acc.has(requested);
         return Product::of(if narrow { requested } else { Precision::Bf16 }, requested != Precision::Fp8 || !narrow);
     }
@@ -96,25 +96,25 @@ fn product(acc: &Accelerator, stored: Precision, bytes: f64, compute: Option<For
             // Weights are read, written in 16 bit, and read again.
             Product { kernels: 3.0, passes: 1.0 + 4.0 / bytes, ..Product::of(Precision::Bf16, true) }
         }
-        // Eight launches: outliers found, rows and columns quantized, layouts changed, multiplied, scaled, outliers
-        // multiplied and added (bitsandbytes, `MatMul8bitLt`; arXiv 2208.07339).
+        // Eight launches: find outliers, quantize rows and columns, convert layouts, multiply, scale, multiply outliers
+        // and add them (bitsandbytes, `MatMul8bitLt`; arXiv 2208.07339).
         QuantizedProduct::Outliers => Product { kernels: 8.0, ..Product::of(Precision::Bf16, true) },
     }
 }
 
-/// Why weights or products of a format are not served.
+/// Reason why weights or GEMMs of a format are not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// The device does not multiply it, and nothing wider was requested that could stand in.
+    /// The device does not support the format of the GEMMs, and no wider one was requested.
     Device(Format),
     /// The software has no kernels for such weights on this device.
     Software(Format),
 }
 
-/// Whether device and software run what is stated.
+/// Checks whether device and software support the stated formats.
 ///
 /// # Errors
-/// The format that they do not run.
+/// Returns the first unsupported format.
 pub fn supported(acc: &Accelerator, stated: &Stated, t: &ServingTraits) -> Result<(), Refused> {
     let of = |format: Format| match Precision::from(format) {
         Precision::Fp8 => Some(t.fp8),
@@ -129,21 +129,22 @@ pub fn supported(acc: &Accelerator, stated: &Stated, t: &ServingTraits) -> Resul
         }
     }
     let how = of(stated.weights);
-    // Narrow weights are unpacked at worst; a product that is requested by name, and wide weights, are multiplied as such.
+    // Narrow weights can always be unpacked. An explicitly requested GEMM format, and wide weights, need native
+    // support.
     let multiplied = match (stated.compute, how) {
         (Some(compute), _) => compute,
         (None, None) => stated.weights,
         (None, Some(_)) => return Ok(()),
     };
     let runs = match Precision::from(multiplied) {
-        // Four-bit integers are multiplied in a wider format everywhere.
+        // Four-bit integers are always multiplied in a wider format.
         Precision::Int4 => true,
         precision => acc.has(precision),
     };
     if runs { Ok(()) } else { Err(Refused::Device(multiplied)) }
 }
 
-/// The format that stands in for 16-bit weights that the device does not multiply: the other one of 16 bit.
+/// Replaces a 16-bit format that the device does not support by the other one of 16 bit.
 #[must_use]
 pub fn half_on(acc: &Accelerator, weights: Format) -> Format {
     match weights {
@@ -153,7 +154,7 @@ pub fn half_on(acc: &Accelerator, weights: Format) -> Format {
     }
 }
 
-/// The formats of a deployment.
+/// Resolves the formats of a deployment.
 #[must_use]
 pub fn formats(acc: &Accelerator, arch: &Architecture, stated: &Stated, t: &ServingTraits) -> Formats {
     let stored = Precision::from(stated.weights);
@@ -180,7 +181,8 @@ pub fn formats(acc: &Accelerator, arch: &Architecture, stated: &Stated, t: &Serv
         let found = product(acc, Precision::from(experts), formats.expert_bytes, stated.compute, t);
         (formats.expert, formats.expert_unpack) = (found.precision, found.unpacked);
     } else if arch.is_moe() && stored == Precision::Fp4 {
-        // Published 4-bit checkpoints of mixtures quantize the experts and leave attention in 16 bit; files of native runtimes keep attention in 8 bit.
+        // Published 4-bit checkpoints of mixtures quantize the experts and keep attention in 16 bit; files of native
+        // runtimes keep attention in 8 bit.
         (formats.dense_bytes, formats.dense, formats.dense_unpack) = (2.0, Precision::Bf16, false);
         if t.runtime == Stack::Local {
             (formats.dense_bytes, formats.dense_unpack) = (1.0625, true);

@@ -1,37 +1,36 @@
-//! What a Python engine does for each request outside its steps, one after the other.
+//! Serial work of a Python engine per request, outside its steps.
 
 use super::input::{HostOverlap, Load, ServingInput, Stack};
 use crate::constants::Constants;
 
-/// Seconds that every request costs.
+/// Time per request, s.
 ///
-/// A front end takes requests one after the other, and the engine's loop takes each of them from it between two steps
-/// (it reads its socket there): the work is there twice, once alongside the steps and
-/// once in their way. A loop that runs ahead of the accelerator hides most of its part, as it hides its other work; but
-/// where all requests are at hand, whoever hands them out and collects the answers does so between the steps (as
-/// offline drivers do).
+/// A front end handles requests one by one, and the engine's loop reads each of them from a socket between two steps.
+/// The work thus occurs twice: once overlapping with the steps and once between them. A loop that runs ahead of the
+/// accelerator hides most of its part, like its other work. If all requests are available at the start, they are
+/// submitted, and responses collected, between the steps (as by offline drivers).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FrontEnd {
-    /// Alongside the steps.
+    /// Overlapping with the steps.
     pub beside: f64,
-    /// In their way.
+    /// Between the steps.
     pub between: f64,
-    /// All that passes until a request has been let in.
+    /// Total time until a request is admitted.
     pub overhead: f64,
 }
 
 impl FrontEnd {
-    /// Requests per second that it takes at most.
+    /// Maximum requests per second.
     pub fn most(&self) -> f64 {
         if self.beside > 0.0 { 1.0 / self.beside } else { f64::INFINITY }
     }
 
-    /// What passes outside the engine's loop until a request has been let in.
+    /// Time outside the engine's loop until a request is admitted.
     pub fn apart(&self) -> f64 {
         self.overhead - self.between
     }
 
-    /// The front end of a deployment under its load. A batch whose phases are timed has none.
+    /// The front end of a deployment under its load. Batches whose phases are timed have none.
     pub fn of(input: &ServingInput, c: &Constants) -> FrontEnd {
         if matches!(input.load, Load::Static { .. } | Load::DecodeOnly { .. } | Load::PrefillOnly { .. }) {
             return FrontEnd::default();

@@ -1,11 +1,12 @@
-//! The throughput-interactivity frontier: what one accelerator yields against what one user sees, along concurrency.
+//! The throughput-interactivity frontier: throughput per accelerator against tokens per second per user, over
+//! concurrency.
 
 use super::{Load, ServingEstimate, ServingInput, estimate};
 use crate::constants::Constants;
 use atlas_core::math;
 
-/// Estimates at concurrencies 1, 2, 4 ... up to `most`. Points beyond the one of highest throughput per accelerator are
-/// not on the frontier: they only wait longer.
+/// Estimates at concurrencies 1, 2, 4 ... up to `most`. Stops at the highest throughput per accelerator: points beyond
+/// it only have longer waits and are not on the frontier.
 pub fn frontier<'a>(
     input: &'a ServingInput,
     c: &'a Constants,

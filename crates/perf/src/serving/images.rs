@@ -1,8 +1,8 @@
 //! The time of encoding images on the ranks of one attention group.
 //!
-//! Serving software runs the encoder ahead of the prompt's first chunk, kernel by kernel, in 16 bit, cut over the
-//! tensor-parallel ranks as the language model is (vLLM, `model_executor/models/qwen2_5_vl.py`). What a prompt finds in the
-//! prefix cache needs no images.
+//! Serving engines run the encoder before the prompt's first chunk, kernel by kernel, in 16 bit, sharded over the
+//! tensor-parallel ranks as the language model is (vLLM, `model_executor/models/qwen2_5_vl.py`). Images in the cached
+//! prefix of a prompt are not encoded.
 
 use super::fabric::Fabric;
 use super::input::{Layout, ServingInput};
@@ -12,24 +12,24 @@ use crate::constants::Constants;
 use crate::roofline;
 use atlas_core::count::Count;
 
-/// What the machine does for all its kernels.
+/// Rates that the encoder shares with the rest of the machine.
 pub(super) struct Pace<'a> {
-    /// Share of the arithmetic's roofline that the stack reaches.
+    /// Share of the arithmetic roofline that the engine reaches.
     pub(super) mature: f64,
-    /// Share of the memory's roofline that it reaches.
+    /// Share of the memory roofline that the engine reaches.
     pub(super) streaming: f64,
     /// The fabric between tensor-parallel ranks.
     pub(super) reduce: &'a Fabric,
-    /// Seconds of a launch by the host.
+    /// Host time per kernel launch, s.
     pub(super) launch: f64,
 }
 
-/// Seconds for each token of a prompt of mean length; 0 without images.
+/// Time per token of a mean prompt, s; 0 without images.
 pub(super) fn of_token(input: &ServingInput, layout: &Layout, c: &Constants, pace: &Pace<'_>) -> f64 {
     let Some(images) = &input.images else { return 0.0 };
     let acc = &input.accelerator;
     let tp = f64::from(layout.tp.max(Count::ONE));
-    // Weights of a layer over the width, which is a rank's slice of the language model's layers too.
+    // Weights of a layer divided by the width, as for a rank's slice of the language model's layers.
     let slice = images.params / images.layers.max(1.0) / images.hidden.max(1.0) / tp;
     let products = images.product_flops
         / tp
@@ -40,7 +40,7 @@ pub(super) fn of_token(input: &ServingInput, layout: &Layout, c: &Constants, pac
         * roofline::fused_attention_share(acc, c, images.head_dim, input.attention);
     let attention = images.attention_flops / tp / rate.max(1.0);
     let bandwidth = pace.streaming * acc.mem_bw * c.memory_fraction;
-    // Weights are read once for all images of a request; norms and residuals lie whole on every rank.
+    // Weights are read once for all images of a request. Norms and residuals are replicated on every rank.
     let traffic = (input.image_bytes(layout) + images.traffic) / bandwidth.max(1.0);
     let reduced = if tp > 1.0 {
         let bytes = images.patches * images.hidden * 2.0;
@@ -49,6 +49,6 @@ pub(super) fn of_token(input: &ServingInput, layout: &Layout, c: &Constants, pac
         0.0
     };
     let device = products + attention + traffic + reduced;
-    // One graph of kernels for all images of a request, launched by the host alongside.
+    // The host launches the kernels for all images of a request, overlapping with the device.
     device.max(images.kernels * pace.launch) / input.computed(input.isl).max(1.0)
 }

@@ -1,4 +1,4 @@
-//! Input of a serving estimate: plain numbers only.
+//! The input of a serving estimate, as plain numbers.
 
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
@@ -16,26 +16,26 @@ pub enum Load {
         /// Sequences side by side.
         batch: f64,
     },
-    /// As [`Load::Static`], but only the generation phase is counted.
+    /// As [`Load::Static`], but counts the generation phase only.
     DecodeOnly {
         /// Sequences side by side.
         batch: f64,
     },
-    /// As [`Load::Static`], but only the prefill is counted.
+    /// As [`Load::Static`], but counts the prefill only.
     PrefillOnly {
         /// Sequences side by side.
         batch: f64,
     },
-    /// A constant number of requests in flight; `requests` in all (infinite where unknown).
+    /// A constant number of concurrent requests.
     Closed {
-        /// Requests kept in flight.
+        /// Concurrent requests.
         concurrency: f64,
-        /// Requests of the whole run; infinite where unknown.
+        /// Total requests of the run; infinite where unknown.
         requests: f64,
     },
-    /// `requests` queued at once (infinite: an endless backlog).
+    /// Requests that are all queued at the start.
     Burst {
-        /// Requests that arrive at once; infinite for an endless backlog.
+        /// Number of requests; infinite for an endless backlog.
         requests: f64,
     },
     /// Open arrivals, requests per second.
@@ -48,40 +48,40 @@ pub enum Load {
 /// Numeric formats of a deployment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Formats {
-    /// Bytes of one weight of the dense layers, scales counted.
+    /// Bytes of one weight of the dense layers, including its scales.
     pub dense_bytes: f64,
     /// Bytes of one routed-expert weight.
     pub expert_bytes: f64,
-    /// Format in which dense layers multiply.
+    /// Format of the GEMMs in dense layers.
     pub dense: Precision,
-    /// Format in which experts multiply.
+    /// Format of the GEMMs in experts.
     pub expert: Precision,
-    /// Dense weights are unpacked to the wider multiplication format inside the GEMM.
+    /// Whether dense weights are unpacked to a wider format inside the GEMM.
     pub dense_unpack: bool,
-    /// Experts' weights are unpacked to a wider format before they are multiplied.
+    /// Whether expert weights are unpacked to a wider format before the GEMM.
     pub expert_unpack: bool,
-    /// Kernels that a framework launches for one of a layer's, where quantized products are split (outliers, scales,
-    /// layouts; LLM.int8(), arXiv 2208.07339).
+    /// Number of kernels launched per kernel of a layer, where GEMMs with quantized weights are split (outliers,
+    /// scales, layouts; LLM.int8(), arXiv 2208.07339).
     pub product_kernels: f64,
-    /// Times that a dense weight's bytes pass the memory in a step: more than once where it is unpacked to a buffer that
-    /// the product reads.
+    /// Number of times that the bytes of a dense weight cross the memory bus in a step: more than 1 if weights are
+    /// unpacked to a buffer that the GEMM reads.
     pub unpack_passes: f64,
     /// Bytes of one KV-cache element.
     pub kv_bytes: f64,
 }
 
-/// A scheduler that lets decoding go on until enough requests wait.
+/// A scheduler that continues decoding until enough requests are waiting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gathering {
-    /// Decode steps after which requests are let in, however few wait.
+    /// Decode steps after which requests are admitted, however few are waiting.
     pub steps: Count,
-    /// Waiting over running requests at which they are let in before that.
+    /// Ratio of waiting to running requests at which they are admitted before `steps`.
     pub ratio: f64,
 }
 
 impl Gathering {
-    /// Decode steps between two admissions where a request decodes for `life` steps and finished ones are replaced: until
-    /// the steps are over, or until so many of the batch have ended that those who wait are enough.
+    /// Decode steps between two admissions if a request decodes for `life` steps and finished requests are replaced:
+    /// either `steps`, or fewer if enough sequences of the batch have ended for the waiting requests to reach `ratio`.
     #[must_use]
     pub fn interval(self, life: f64) -> f64 {
         (life * math::ln_1p(self.ratio)).min(self.steps.into()).max(1.0)
@@ -111,13 +111,13 @@ pub struct Layout {
     pub tp: Count,
     /// Pipeline stages.
     pub pp: Count,
-    /// Ranks that hold different whole experts; 1 = experts are sliced as the dense layers are.
+    /// Expert-parallel ranks, each with different whole experts; 1 = every rank holds a slice of every expert.
     pub ep: Count,
-    /// Data-parallel attention inside one replica: each group attends to its own sequences, experts are shared.
+    /// Data-parallel attention groups inside a replica: each group has its own sequences, and all share the experts.
     pub attention_dp: Count,
     /// Independent replicas.
     pub dp: Count,
-    /// Copies of busy experts in a layer beyond one of each, spread over the ranks of a replica.
+    /// Redundant copies of busy experts in a layer, spread over the ranks of a replica.
     pub redundant: Count,
 }
 
@@ -145,175 +145,180 @@ impl Layout {
     }
 }
 
-/// How tokens reach the ranks of their experts where attention groups share them, and how the work is arranged about it.
+/// How expert parallelism runs where attention groups share the experts.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ExpertSpread {
-    /// How tokens travel.
+    /// How tokens are exchanged.
     pub dispatch: Dispatch,
-    /// A batch is cut in two halves that take turns: one computes while the other's tokens travel.
+    /// Whether a batch is split in two halves, of which one computes while the other communicates.
     pub two_batches: bool,
-    /// Shared experts are one more expert of the grouped products, without kernels of their own.
+    /// Whether shared experts are part of the grouped GEMMs rather than separate kernels.
     pub fused_shared: bool,
 }
 
-/// How tokens travel between attention groups and experts.
+/// How tokens are exchanged between attention groups and experts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dispatch {
-    /// A collective among all ranks, as fast as the slowest link between any two.
+    /// With a collective among all ranks, at the speed of the slowest link between any two.
     #[default]
     Collective,
-    /// Kernels that write into the memory of other ranks over the link that leads there: in decoding one copy for each
-    /// expert, of prompts one for each domain, passed on inside.
+    /// With kernels that write directly to the memory of other ranks over the link between them. Decode sends one copy
+    /// per expert; prefill sends one copy per domain, which is forwarded inside the domain.
     Direct,
 }
 
-/// Conversations of several turns: every prompt repeats what was said before, and all begin alike.
+/// Multi-turn conversations: every prompt repeats the conversation so far, and all start with the same tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Conversations {
-    /// Conversations under way at once, over all replicas.
+    /// Concurrent conversations over all replicas.
     pub count: Count,
-    /// Turns of each.
+    /// Turns of each conversation.
     pub turns: f64,
-    /// Tokens that all prompts begin with: a system prompt, descriptions of tools.
+    /// Tokens at the start of every prompt: a system prompt, tool descriptions.
     pub shared: Count,
 }
 
-/// A place outside device memory that keeps keys and values.
+/// A tier of KV-cache storage outside device memory.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct KvTier {
-    /// Bytes for each accelerator.
+    /// Bytes per accelerator.
     pub bytes: f64,
-    /// Bytes per second from there to an accelerator.
+    /// Bandwidth from the tier to an accelerator, bytes/s.
     pub bandwidth: f64,
 }
 
-/// Speculative decoding: a draft of `tokens`, the first accepted with probability `acceptance`, each further one with less
-/// by a share of `decline`.
+/// Speculative decoding: a draft of `tokens` tokens. The first is accepted with probability `acceptance`. The
+/// probability of each further token is lower by the share `decline`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Speculation {
     /// Drafted tokens per step.
     pub tokens: Count,
     /// Probability that the first drafted token is accepted.
     pub acceptance: f64,
-    /// Share of that probability that each position loses against the one before.
+    /// Share by which the acceptance probability drops from one position to the next.
     pub decline: f64,
-    /// Sequences of a replica beyond which nothing is drafted.
+    /// Batch of a replica, sequences, above which nothing is drafted.
     pub most_batch: Option<Count>,
-    /// Cost of drafting one token relative to a step of the target at batch 1 (an MTP or EAGLE layer: 1 / layers).
+    /// Cost of drafting one token relative to a step of the target model at batch 1 (for an MTP or EAGLE layer:
+    /// 1 / layers).
     pub draft_cost: f64,
 }
 
 /// Separate pools for prefill and decode (DistServe, arXiv 2401.09670; Splitwise, arXiv 2311.18677).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pools {
-    /// How the prefill pool is cut.
+    /// Layout of the prefill pool.
     pub prefill: Layout,
-    /// How the decode pool is cut.
+    /// Layout of the decode pool.
     pub decode: Layout,
 }
 
 /// A serving scenario.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ServingInput {
-    /// On what it runs.
+    /// The accelerator.
     pub accelerator: Accelerator,
     /// The model.
     pub arch: Architecture,
-    /// How it is cut.
+    /// Layout over accelerators.
     pub layout: Layout,
     /// Numeric formats.
     pub formats: Formats,
-    /// Prompt tokens (mean), those of images with them.
+    /// Mean prompt tokens, including those of images.
     pub isl: f64,
-    /// The images of a request of mean length; those of others are in proportion.
+    /// Images of a request of mean length; those of other requests are proportional to their length.
     pub images: Option<Images>,
-    /// Generated tokens (mean).
+    /// Mean output tokens.
     pub osl: f64,
-    /// Longest output over the mean one: 1 for fixed lengths.
+    /// Ratio of the longest to the mean output length: 1 for fixed lengths.
     pub osl_spread: f64,
-    /// The longest output that is let through, tokens, where a run's rare long ones go far beyond `osl_spread`.
+    /// Maximum output length, tokens, for runs whose rare long outputs go far beyond `osl_spread`.
     pub osl_most: Option<Count>,
     /// The load.
     pub load: Load,
-    /// Requests in flight at most under open arrivals, over all replicas: senders hold back what is more. Infinite
-    /// where nothing is held back.
+    /// Maximum number of concurrent requests with open arrivals, over all replicas: clients delay requests beyond it.
+    /// Infinite without a limit.
     pub most_in_flight: f64,
-    /// Requests of a run with open arrivals, which ends with its last answer; infinite for a service.
+    /// Number of requests in a run with open arrivals, which ends with its last response; infinite for a service.
     pub arrivals: f64,
-    /// What kind of software serves.
+    /// Kind of runtime.
     pub stack: Stack,
     /// Which part of a decode step replays captured graphs.
     pub graphs: GraphCapture,
-    /// Prompts run through the framework kernel by kernel, uncompiled; off where they run a compiled model.
+    /// Whether the framework launches each kernel of a prefill, rather than running a compiled model.
     pub eager_prompts: bool,
-    /// Decode attention reads a group's keys and values once for all its query heads; off where a kernel works head by
+    /// Whether decode attention reads the KV cache of a group once for all its query heads, rather than once per query
     /// head.
     pub grouped_decode: bool,
-    /// Every expert that a step touches is multiplied by launches of its own, for lack of a grouped kernel.
+    /// Whether every expert is a separate kernel launch, for lack of a grouped kernel.
     pub experts_in_turn: bool,
-    /// Matrix products are tuned for few rows; off where a library's untuned kernels pass all weights through the caches
-    /// once for every row (hipBLASLt on CDNA 3 before its tuned tables shipped).
+    /// Whether GEMMs with few rows are tuned. Otherwise the library's untuned kernels stream all weights through the
+    /// caches once per row (hipBLASLt on CDNA 3 before its tuned tables shipped).
     pub tuned_products: bool,
     /// How the host prepares the inputs of a step.
     pub inputs: StepInputs,
-    /// Whose kernels most products and attention run on.
+    /// Source of the kernels of most GEMMs and of attention.
     pub kernels: KernelLibrary,
-    /// How activations are summed over tensor-parallel ranks.
+    /// How activations are all-reduced over tensor-parallel ranks.
     pub all_reduce: AllReduce,
-    /// What the host does while the accelerator computes.
+    /// Host work that overlaps with the accelerator's.
     pub host: HostOverlap,
-    /// Generation of the attention kernel over prompts.
+    /// Generation of the attention kernel in the prefill.
     pub attention: FusedAttention,
-    /// The scheduler and sampler of a compiled runtime run in Python, so that every running sequence costs host time as in a Python engine.
+    /// Whether the scheduler and sampler of a compiled runtime run in Python, so that every running sequence costs host
+    /// time as in a Python engine.
     pub python_executor: bool,
-    /// How requests are let in.
+    /// When requests are admitted.
     pub admission: Admission,
-    /// Where waiting requests gather before they interrupt decoding.
+    /// When waiting requests interrupt decoding, if the scheduler lets them gather first.
     pub gathering: Option<Gathering>,
-    /// Largest batch whose decode steps replay captured graphs, sequences; `None` if any do.
+    /// Largest batch, sequences, whose decode steps replay captured graphs; `None`: no limit.
     pub graph_batch: Option<Count>,
     /// Decode steps between two polls of the request queue; 1 by default.
     pub recv_interval: Count,
-    /// Beams per request (beam search); 1 = sampling or greedy.
+    /// Beams per request (beam search); 1 = sampling or greedy decoding.
     pub beams: Count,
-    /// A sequence is admitted only when its whole output fits; paging engines admit more and preempt.
+    /// Whether a sequence is admitted only if its whole output fits in the KV cache. Paged engines admit more and
+    /// preempt.
     pub reserve_output: bool,
-    /// Whether layers with a sliding window keep keys and values of the whole sequence.
+    /// Whether the KV cache of sliding-window layers holds the whole sequence.
     pub whole_windows: bool,
-    /// Ranks over which a sequence's keys and values are spread in decode where tensor-parallel ranks would each keep all of
-    /// them (decode context parallelism); 1 = none.
+    /// Ranks over which the KV cache of a sequence is sharded in decode, where each tensor-parallel rank would
+    /// otherwise hold all of it (decode context parallelism); 1 = none.
     pub context_ranks: Count,
-    /// Scheduler: most sequences in one step (`max_num_seqs`, `max_running_requests`, `max_batch_size`); `None` without
-    /// a limit.
+    /// Scheduler: maximum number of sequences in one step (`max_num_seqs`, `max_running_requests`, `max_batch_size`);
+    /// `None`: no limit.
     pub max_num_seqs: Option<Count>,
-    /// Sequences that a graph compiled for a fixed shape always computes, present or not (Neuron).
+    /// Batch of a graph that is compiled for a fixed shape and always computed in full (Neuron), sequences.
     pub compiled_batch: Option<Count>,
-    /// Scheduler: most tokens in one step (`max_num_batched_tokens`, `chunked_prefill_size`, `max_num_tokens`).
+    /// Scheduler: maximum number of tokens in one step (`max_num_batched_tokens`, `chunked_prefill_size`,
+    /// `max_num_tokens`).
     pub max_num_batched_tokens: f64,
     /// Share of device memory that the engine may use (`gpu_memory_utilization`, `mem_fraction_static`).
     pub memory_utilization: f64,
-    /// Prompt chunks share steps with decoding (Sarathi-Serve, arXiv 2403.02310).
+    /// Whether prompt chunks share steps with decoding (Sarathi-Serve, arXiv 2403.02310).
     pub chunked_prefill: bool,
-    /// Share of prompt tokens found in the prefix cache.
+    /// Share of prompt tokens that hit the prefix cache.
     pub prefix_hit: f64,
     /// Speculative decoding.
     pub speculation: Speculation,
-    /// Every drafted token is verified as a sequence of its own, which reads its keys and values and costs the host what
-    /// a sequence costs (batch expansion).
+    /// Whether every drafted token is verified as a separate sequence, which reads its KV cache and costs the host time
+    /// of a sequence (batch expansion).
     pub expanded_drafts: bool,
     /// Separate pools for prefill and decode.
     pub pools: Option<Pools>,
-    /// Keys and values travel between pools over the scale-up fabric rather than the network; only inside one domain.
+    /// Whether the KV cache is transferred between pools over the scale-up fabric rather than the network; only inside
+    /// one domain.
     pub near_transfer: bool,
-    /// How tokens reach experts of other ranks.
+    /// How expert parallelism runs.
     pub experts: ExpertSpread,
-    /// Conversations that decide how much of a prompt is found, in place of `prefix_hit`.
+    /// Conversations from which the share of cached prompt tokens follows; they override `prefix_hit`.
     pub conversations: Option<Conversations>,
-    /// Where keys and values are kept that device memory has no room for: fastest first.
+    /// Storage tiers for the KV cache that does not fit in device memory, fastest first.
     pub kv_tiers: [KvTier; 3],
-    /// Requests go to the replica that has most of their prompt.
+    /// Whether requests are routed to the replica with the longest cached prefix of their prompt.
     pub routed_by_prefix: bool,
-    /// Seconds in which what is found of a prompt outside device memory is loaded.
+    /// Time to load the cached part of a prompt from outside device memory, s.
     pub loading: f64,
 }
 
@@ -372,7 +377,7 @@ impl Default for ServingInput {
 }
 
 impl Layout {
-    /// At least one rank along every axis.
+    /// Clamps every axis to at least one rank.
     fn bounded(self) -> Layout {
         let most = Count::new(1_000_000);
         let ranks = |x: Count| x.clamp(Count::ONE, most);
@@ -388,16 +393,17 @@ impl Layout {
 }
 
 impl ServingInput {
-    /// Tokens that a graph computes for a length: as many, or up to the next power of two, to which lengths are bucketed
-    /// where graphs are compiled for fixed shapes (AWS Neuron documentation, bucketing).
+    /// Number of tokens that a graph computes for a sequence of `length` tokens: `length`, or the next power of two if
+    /// graphs are compiled for fixed shapes, where lengths are bucketed (AWS Neuron documentation, bucketing).
     #[must_use]
     pub fn computed(&self, length: f64) -> f64 {
         if self.compiled_batch.is_some() { math::exp2(math::log2(length.max(1.0)).ceil()) } else { length }
     }
 
-    /// What a running answer, met at any time, has behind it on average, and as much before it, in mean answers: half of
-    /// one where all are equal, more where the long ones stay (the inspection paradox, Feller, *An Introduction to
-    /// Probability Theory* II, section I.4).
+    /// Mean number of output tokens that a running sequence, observed at a random time, has generated so far, and
+    /// equally has left to generate, in units of the mean output length. 0.5 if all outputs are equally long; more
+    /// otherwise, since long ones run for longer (the inspection paradox, Feller, *An Introduction to Probability
+    /// Theory* II, section I.4).
     #[must_use]
     pub fn mean_age(&self) -> f64 {
         let longest = self.longest_output();
@@ -406,26 +412,26 @@ impl ServingInput {
         0.5 * (1.0 + variance)
     }
 
-    /// Most sequences in one step, at least one; infinite without a limit.
+    /// Maximum number of sequences in one step, at least 1; infinite without a limit.
     #[must_use]
     pub fn most_sequences(&self) -> f64 {
         self.max_num_seqs.map_or(f64::INFINITY, |most| most.max(Count::ONE).into())
     }
 
-    /// Longest output over the mean one, rare long ones counted.
+    /// Ratio of the longest to the mean output length, including rare long outputs.
     #[must_use]
     pub fn longest_output(&self) -> f64 {
         self.osl_spread.max(self.osl_most.unwrap_or(Count::ZERO) / self.osl.max(1.0)).max(1.0)
     }
 
-    /// Bytes of the weights that read images, on the ranks that have most: those of the first stage, over which they are cut
-    /// as the layers are, in 16 bit whatever the layers are in.
+    /// Bytes of the image encoder's weights on a rank of the first stage. They are sharded over tensor-parallel ranks
+    /// as the layers are, and are 16 bit regardless of the format of the layers.
     #[must_use]
     pub fn image_bytes(&self, layout: &Layout) -> f64 {
         self.images.map_or(0.0, |images| 2.0 * images.params / layout.tp.max(Count::ONE))
     }
 
-    /// The same scenario with every count inside the range where the equations hold; sensible input is unchanged.
+    /// Clamps every count to the range in which the equations hold; realistic input is unchanged.
     pub(super) fn bounded(&self) -> ServingInput {
         let least = |x: f64, low: f64| if x.is_finite() { x.clamp(low, 1e12) } else { low };
         let endless = |x: f64| if x.is_nan() { 1.0 } else { x.max(1.0) };

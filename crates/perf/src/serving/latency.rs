@@ -1,8 +1,8 @@
 //! Latency of one request: time to first token (TTFT), time per output token (TPOT), end to end (E2E).
 //!
-//! TTFT runs from a request's arrival to its first token: queueing for a sequence slot, waiting for the step in
-//! flight, waiting for prefills ahead, its own prefill. TPOT is (E2E - TTFT) / (OSL - 1), averaged over a request's
-//! tokens; ITL is the gap between two successive tokens, so prompt chunks of others show up in ITL's tail.
+//! TTFT is the time from a request's arrival to its first token: waiting for a sequence slot, for the step in flight
+//! and for prefills ahead, and the request's own prefill. TPOT is (E2E - TTFT) / (OSL - 1), averaged over a request's
+//! tokens. ITL is the time between two successive tokens, so prompt chunks of other requests appear in its tail.
 
 use super::front_end::FrontEnd;
 use super::input::{Admission, Load, ServingInput};
@@ -25,8 +25,8 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// A fixed part, a part spread evenly from 0 to twice its mean (a burst served in order), and an exponential one
-    /// (random arrivals).
+    /// Sum of a constant, a part distributed uniformly from 0 to twice its mean `even` (a burst served in order), and
+    /// an exponential part with mean `random` (random arrivals).
     pub fn of(fixed: f64, even: f64, random: f64) -> Spread {
         let at = |q: f64, ln: f64| fixed + 2.0 * q * even + ln * random;
         Spread { mean: fixed + even + random, p50: at(0.5, 0.693), p95: at(0.95, 2.996), p99: at(0.99, 4.605) }
@@ -42,19 +42,19 @@ pub struct FirstToken {
     pub queue: f64,
     /// Waiting because requests arrive in bursts.
     pub burst: f64,
-    /// Own prefill, in the company of decoding sequences.
+    /// Own prefill, in steps shared with decoding sequences.
     pub prefill: f64,
-    /// Acceptance, tokenizing, first response.
+    /// Acceptance of the request, tokenizing, first response.
     pub overhead: f64,
 }
 
 impl FirstToken {
-    /// All parts together, s.
+    /// Sum of all parts, s.
     pub fn total(&self) -> f64 {
         self.slot + self.queue + self.burst + self.prefill + self.overhead
     }
 
-    /// The parts of the 99th percentile, which sum to that of [`FirstToken::spread`].
+    /// Parts of the 99th percentile; they sum to that of [`FirstToken::spread`].
     #[must_use]
     pub fn p99(&self) -> FirstToken {
         let [even, random] = [
@@ -71,16 +71,16 @@ impl FirstToken {
     }
 }
 
-/// TTFT where `waiting` requests per replica stand before the running ones and finished requests are replaced.
+/// TTFT if `waiting` requests per replica wait in addition to the running ones and finished requests are replaced.
 pub fn closed_loop(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cycle, waiting: f64) -> FirstToken {
     let life = cycle.time.total().max(1e-12);
     let fresh = steady_state::fresh_prompt(input);
     let chunks = (fresh / input.max_num_batched_tokens.max(1.0)).max(1.0).ceil();
-    // Own prefill: the chunk that carries it, alone or in the company of decoding sequences.
+    // Own prefill: its chunks, alone or together with decoding sequences.
     let own = steady_state::prefill_alone(m, input).total()
         + if input.chunked_prefill && cycle.batch > 1.0 { chunks * cycle.decode_step * 0.5 } else { 0.0 };
-    // A request arrives when another ends, which depends on the number of steps, not on time: in a mixed step every decoding
-    // sequence gains one token, however long the step takes. So utilization is a share of steps.
+    // A request arrives when another ends, which depends on the number of steps and not on time: in a mixed step every
+    // decoding sequence gains one token, however long the step takes. Utilization is therefore a share of steps.
     let (busy, service) = if input.chunked_prefill {
         (cycle.prefill_share, chunks * cycle.mixed_step)
     } else {
@@ -89,7 +89,7 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cyc
     let (busy, others) = (busy.min(0.95), (cycle.batch - 1.0).max(0.0));
     let random =
         queue::mean_wait(busy / service.max(1e-12), service, 1.0, c.variability).min(others * cycle.prefill * 0.5);
-    // Steps in flight must end first, and the scheduler runs ahead of the accelerator.
+    // The steps in flight must end first, and the scheduler runs ahead of the accelerator.
     let boundary = if cycle.batch > 1.0 { c.boundary_steps * cycle.decode_step } else { 0.0 };
     FirstToken {
         slot: waiting * life / cycle.batch.max(1e-12),
@@ -103,11 +103,12 @@ pub fn closed_loop(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cyc
     }
 }
 
-/// Delay of a first token by the scheduler's cadence, where a decode step lasts `step` seconds.
+/// Delay of a first token by the scheduler's cadence, if a decode step takes `step` seconds.
 pub fn cadence(input: &ServingInput, c: &Constants, step: f64) -> f64 {
     match input.admission {
         Admission::EveryStep => 0.0,
-        // Prompts gather until they fill a step, or for so many steps: one that fills it alone does not wait.
+        // Prompts wait until they fill a step, or for a number of steps. A prompt that fills a step alone does not
+        // wait.
         Admission::Batched => {
             let filled = steady_state::fresh_prompt(input) / input.max_num_batched_tokens.max(1.0);
             c.batched_steps * step * (1.0 - filled).max(0.0)
@@ -116,8 +117,8 @@ pub fn cadence(input: &ServingInput, c: &Constants, step: f64) -> f64 {
     }
 }
 
-/// Mean decode steps until a polling scheduler reads its request queue while `running` sequences decode: half of the steps
-/// between two polls. An idle scheduler polls at once (SGLang's `SchedulerRecvSkipper`).
+/// Mean number of decode steps until a polling scheduler reads its request queue while `running` sequences decode: half
+/// of the polling interval. An idle scheduler polls immediately (SGLang's `SchedulerRecvSkipper`).
 pub fn polling(input: &ServingInput, running: f64) -> f64 {
     match input.admission {
         Admission::Polled if running > 1.0 => 0.5 * (f64::from(input.recv_interval) - 1.0),
@@ -125,55 +126,57 @@ pub fn polling(input: &ServingInput, running: f64) -> f64 {
     }
 }
 
-/// Mean seconds that a request waits for each request that arrives in the same burst. The prompts of a burst fill whole
-/// steps. With mixed steps, a prompt costs no more than it delays the sequences that decode beside it.
+/// Mean waiting time per other request of the same burst, s. The prompts of a burst fill whole steps. With mixed steps,
+/// a prompt costs at most its delay of the decoding sequences.
 fn burst_wait(input: &ServingInput, c: &Constants, m: &Machine, cycle: &Cycle) -> f64 {
     let (batch, steady) = (cycle.batch.max(1.0), steady_burst_share(input, c));
     let packed = steady_state::prefill(m, input, batch).total() / batch;
     (burst_share(input, c) - steady) * packed + steady * packed.min(cycle.prefill)
 }
 
-/// Decode steps for which a request waits on average until enough others do, where `running` sequences decode.
+/// Mean number of decode steps that a request waits for enough others to arrive while `running` sequences decode.
 pub fn gathering(input: &ServingInput, running: f64) -> f64 {
     let life = steady_state::decode_steps(input).max(1.0);
     let gathered = input.gathering.map_or(0.0, |gathering| 0.5 * gathering.interval(life));
     gathered + balancing(input, running / life)
 }
 
-/// The same until every attention group has a prompt, where `arrivals` come in a step.
+/// Mean number of decode steps that a request waits until every attention group has a prompt, at `arrivals` requests
+/// per step.
 fn balancing(input: &ServingInput, arrivals: f64) -> f64 {
     let groups = f64::from(input.layout.attention_dp);
     if input.admission != Admission::Batched || groups <= 1.0 {
         return 0.0;
     }
     let steps = ((groups - 1.0) / arrivals.max(1e-9)).min(f64::from(BALANCE_STEPS));
-    // The first waits for all steps, those behind it for half of them.
+    // The first request waits for all steps, the later ones for half of them.
     let others = arrivals * steps;
     steps * (1.0 + 0.5 * others) / (1.0 + others)
 }
 
-/// Steps for which a scheduler holds prompts back until every attention group has one, since all wait for the one that
-/// computes a prompt (`attention_dp_config`: `timeout_iters`, 50 by default).
+/// Maximum number of steps for which a scheduler holds prompts back until every attention group has one, since all
+/// groups wait for one that computes a prompt (`attention_dp_config`: `timeout_iters`, 50 by default).
 pub const BALANCE_STEPS: u32 = 50;
 
-/// Share of the requests that arrive together: those with which a run begins, all at once, and those that ended together.
+/// Share of the requests that arrive in a burst: at the start of a run, and when several sequences end together.
 pub fn burst_share(input: &ServingInput, c: &Constants) -> f64 {
     let first = match input.load {
         Load::Closed { concurrency, requests } => concurrency / requests,
-        // A backlog is all there at the start, but what runs first is as much as the deployment holds.
+        // All requests of a backlog wait at the start, but only those that fit in the deployment's batch run first.
         Load::Burst { requests } if requests.is_finite() => FIRST_TURN,
         _ => 0.0,
     };
     (steady_burst_share(input, c) + first).min(1.0)
 }
 
-/// Share of the requests that arrive together once a run is under way. Where prefill runs in steps of its own, all decoding
-/// sequences stall and then end together, so that their successors arrive together too; chunks in mixed steps spread them.
+/// Share of the requests that arrive in a burst after the start of a run. If prefill runs in separate steps, all
+/// decoding sequences stall and then end together, so that the requests that replace them arrive together too. Chunks
+/// in mixed steps spread the arrivals.
 pub fn steady_burst_share(input: &ServingInput, c: &Constants) -> f64 {
     let share = if input.chunked_prefill || input.pools.is_some() { c.burst_share } else { c.burst_share_separate };
     (share - FIRST_TURN).max(0.0)
 }
 
-/// The first of the ten turns of the runs on which the constants were fitted (benchmarks that send
-/// ten requests for each one in flight): it is a burst of all.
+/// Share of the first turn in the runs to which the constants were fitted: benchmarks that send ten requests per
+/// concurrent request, so that the first tenth is a burst.
 const FIRST_TURN: f64 = 0.1;

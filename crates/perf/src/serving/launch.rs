@@ -1,50 +1,50 @@
-//! What launching kernels costs: gaps on the device, launches by the host where no graph is replayed, and the host's time
-//! between steps.
+//! Cost of kernel launches: gaps on the device, launches by the host outside graphs, and host time between steps.
 
 use super::input::{GraphCapture, HostOverlap, Load, ServingInput, Stack, StepInputs};
 use crate::accelerator::Generation;
 use crate::constants::Constants;
 use atlas_core::count::Count;
 
-/// Kernels for one of an engine's where nothing is fused: 23 operators a layer.
+/// Number of kernels per kernel of an engine if nothing is fused: 23 operators per layer.
 const UNFUSED: f64 = 3.0;
 
-/// Seconds of launching.
+/// Launch times, s.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Launch {
-    /// A kernel's gap on the device.
+    /// Gap per kernel on the device.
     pub kernel: f64,
-    /// The host's time for a kernel of a decode step.
+    /// Host time per kernel of a decode step.
     pub issue: f64,
-    /// The same for batches beyond the largest captured one.
+    /// As `issue`, for batches larger than `graph_batch`.
     pub uncaptured: f64,
-    /// Sequences of the largest captured batch, if there is one.
+    /// Largest captured batch, sequences; `None`: no limit.
     pub graph_batch: Option<Count>,
-    /// The host's time for a kernel of a prompt.
+    /// Host time per kernel of a prefill.
     pub prompt: f64,
-    /// The host's time for the pieces of a layer's graph.
+    /// Host time per layer to launch the pieces of its graph.
     pub piece: f64,
-    /// The host's time between two steps.
+    /// Host time between two steps.
     pub step: f64,
-    /// The same for each running sequence.
+    /// Host time between two steps per running sequence.
     pub sequence: f64,
-    /// How often it is spent again on drafts.
+    /// Additional host time for drafting.
     pub drafts: DraftSteps,
 }
 
-/// What drafting costs the host in a step.
+/// Host time of drafting, in steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum DraftSteps {
-    /// Nothing: they are scheduled ahead, as everything is.
+    /// None: drafting is scheduled ahead, as all host work.
     Hidden,
-    /// One more step: all drafts are prepared at once, and replayed as one graph or run in a loop beside the accelerator.
+    /// One additional step: all drafts are prepared together, and run as one graph or in a loop that overlaps with the
+    /// accelerator.
     Together,
-    /// A step for each drafted token.
+    /// One additional step per drafted token.
     Each,
 }
 
 impl DraftSteps {
-    /// Steps of the host for so many drafted tokens.
+    /// Additional steps of host time for `drafted` tokens.
     pub(super) fn of(self, drafted: f64) -> f64 {
         match self {
             DraftSteps::Hidden => 0.0,
@@ -55,7 +55,7 @@ impl DraftSteps {
 }
 
 impl Launch {
-    /// Of a deployment whose software reaches the share `mature` of what CUDA's does.
+    /// Launch times of a deployment whose kernels reach the share `mature` of CUDA's efficiency.
     pub(super) fn of(input: &ServingInput, c: &Constants, mature: f64) -> Launch {
         let (acc, f) = (&input.accelerator, &input.formats);
         let python = match input.inputs {
@@ -63,7 +63,7 @@ impl Launch {
             StepInputs::Incremental => c.step_incremental,
         };
         let native = if acc.generation.runs_reference_kernels() { c.kernel_native } else { c.kernel_prefill };
-        // Without a graph, in one and the same software.
+        // Host time per kernel outside graphs.
         let uncaptured = match input.stack {
             Stack::Compiled => 0.0,
             Stack::Graphed => f.product_kernels * c.kernel_prefill,
@@ -78,7 +78,7 @@ impl Launch {
             Stack::Local if captured => (c.kernel_graph, 0.0, 0.0),
             Stack::Local => (UNFUSED * c.kernel_graph, uncaptured, 0.0),
         };
-        // XLA's and Neuron's compilers make one program of a whole step.
+        // The compilers of XLA and Neuron compile a whole step into one program.
         let program = match acc.generation {
             Generation::Tpu | Generation::Trainium if input.stack == Stack::Graphed => 0.1,
             _ => 1.0,
@@ -99,7 +99,7 @@ impl Launch {
                 Stack::Graphed if input.eager_prompts => c.kernel_eager,
                 _ => c.kernel_prefill,
             },
-            // The host launches every piece of a layer's graph, and attention between two of them.
+            // The host launches each piece of a layer's graph, and attention between two pieces.
             piece: if input.stack == Stack::Graphed && input.graphs == GraphCapture::Piecewise {
                 2.0 * c.kernel_prefill
             } else {
@@ -107,8 +107,7 @@ impl Launch {
             },
             step: exposed * step,
             sequence: match input.stack {
-                // Answers that clients follow as they grow are written out at every step, by the loop that schedules where
-                // nothing overlaps.
+                // Streamed responses are written in every step, by the scheduling loop if nothing overlaps.
                 Stack::Graphed
                     if input.host == HostOverlap::None
                         && matches!(input.load, Load::Closed { .. } | Load::Open { .. }) =>
@@ -117,7 +116,7 @@ impl Launch {
                 }
                 Stack::Graphed | Stack::Eager => exposed * c.host_per_sequence,
                 Stack::Compiled if input.python_executor => exposed * c.host_per_sequence,
-                // Native runtimes do the same work in compiled code.
+                // Native runtimes do this work in compiled code.
                 Stack::Compiled | Stack::Local => 0.1 * c.host_per_sequence,
             },
             drafts: match input.host {

@@ -17,36 +17,36 @@ use atlas_core::math;
 /// A replica prepared for timing.
 #[derive(Debug, Clone, Copy)]
 pub struct Machine {
-    /// What one rank holds and computes.
+    /// Work of one rank.
     pub shape: Shape,
     pub(super) rates: Rates,
     pub(super) collectives: Collectives,
     pub(super) launch: Launch,
     pub(super) unpack_passes: f64,
     pub(super) fixed_shapes: bool,
-    /// Whether the compiler lays the whole step out as one graph, in which collectives run alongside products.
+    /// Whether the compiler maps the whole step to one graph, in which collectives overlap with GEMMs.
     pub(super) pipelined: bool,
     pub(super) expansion: bool,
     pub(super) dense_tile: f64,
     pub(super) expert_tile: f64,
     pub(super) overlap_loss: f64,
-    /// Two halves of a batch take turns.
+    /// Whether two halves of a batch alternate between computation and communication.
     pub(super) two_batches: bool,
-    /// Share of the cores that compute alongside a prompt's exchange.
+    /// Share of the cores that compute during the exchange of prompt tokens.
     pub(super) prompt_cores: f64,
     pub(super) group_excess: f64,
     pub(super) routing_exponent: f64,
     pub(super) pp: f64,
     pub(super) attention_dp: f64,
     pub(super) intake: f64,
-    /// Seconds in which a prompt's keys and values are loaded from slower places.
+    /// Time to load a prompt's cached KV from slower tiers, s.
     pub(super) loading: f64,
-    /// Seconds of encoding images for a token of a prompt.
+    /// Time to encode images per prompt token, s.
     pub(super) image_seconds: f64,
 }
 
 impl Machine {
-    /// The rates of a deployment.
+    /// Prepares the replicas of `layout`.
     pub fn new(input: &ServingInput, layout: &Layout, c: &Constants) -> Machine {
         let (acc, f) = (&input.accelerator, &input.formats);
         let mut shape = Shape::new(&input.arch, f, layout);
@@ -77,7 +77,7 @@ impl Machine {
             two_batches: input.experts.two_batches && counts.exchanges > 0.0,
             prompt_cores: exchange::computing_cores(input, layout),
             group_excess: match input.load {
-                // A batch that is timed alone lies evenly over the groups.
+                // A batch that is timed in isolation is spread evenly over the groups.
                 Load::DecodeOnly { .. } | Load::PrefillOnly { .. } => 0.0,
                 _ => c.group_excess * math::log2(f64::from(layout.attention_dp.max(Count::ONE))),
             },
@@ -91,7 +91,8 @@ impl Machine {
         }
     }
 
-    /// The same without the allowance for the busiest attention group, for whoever knows what that one has.
+    /// Like [`Machine::new`], but without the allowance for the busiest attention group: for callers that know its
+    /// load.
     pub fn with_groups_known(&self) -> Machine {
         Machine { group_excess: 0.0, ..*self }
     }
@@ -101,23 +102,23 @@ impl Machine {
         self.pp
     }
 
-    /// The same with the cores that are left beside the exchange of prompts.
+    /// Uses only the cores that are free during the exchange of prompt tokens.
     pub(super) fn beside_prompts(&self) -> Machine {
         Machine { rates: self.rates.with_cores(self.prompt_cores), ..*self }
     }
 
-    /// Work of the busiest attention group over that of a mean one.
+    /// Work of the busiest attention group relative to the mean.
     pub(super) fn busiest(&self) -> f64 {
         1.0 + self.group_excess
     }
 }
 
-/// Whether the compiler lays the step out as one graph (Prabhakar et al., section 4).
+/// Whether the compiler maps the step to one graph (Prabhakar et al., section 4).
 fn pipelined(stack: Stack, acc: &Accelerator) -> bool {
     stack == Stack::Compiled && acc.generation == Generation::Other
 }
 
-/// Ranks over which the keys and values of a sequence are spread: only over those that would keep the same ones.
+/// Ranks over which the KV cache of a sequence is sharded; at most the number of ranks that would hold copies of it.
 fn key_ranks(input: &ServingInput, layout: &Layout) -> f64 {
     let alike = match input.arch.attention {
         Attention::Latent { .. } => f64::from(layout.tp),
@@ -126,7 +127,7 @@ fn key_ranks(input: &ServingInput, layout: &Layout) -> f64 {
     f64::from(input.context_ranks).min(alike).max(1.0)
 }
 
-/// Kernels of a step with those that the software adds or joins.
+/// Kernels of a step, including those that the software adds or fuses.
 fn launched_kernels(input: &ServingInput, shape: &Shape, counts: &Counts, c: &Constants) -> f64 {
     let f = &input.formats;
     let mut kernels = shape.kernels;
@@ -137,11 +138,11 @@ fn launched_kernels(input: &ServingInput, shape: &Shape, counts: &Counts, c: &Co
         kernels -= 4.0 * shape.moe_layers;
     }
     if input.all_reduce == AllReduce::Fused {
-        // Each sum has the addition and the norm behind it, which have no kernel of their own.
+        // Each all-reduce includes the residual addition and the norm that follow it.
         kernels -= counts.reduces;
     }
     if input.stack == Stack::Eager {
-        // Collectives are launched as kernels are.
+        // Collectives are launched like other kernels.
         kernels += counts.reduces + counts.exchanges;
     }
     kernels

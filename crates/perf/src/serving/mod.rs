@@ -1,21 +1,21 @@
-//! Serving: throughput, time to first token and time per output token of a model on an engine, from the operators of
-//! a step, the scheduler's limits and the room for keys and values.
+//! Serving: throughput, time to first token and time per output token of a model on an engine, from the operators of a
+//! step, the scheduler's limits and the size of the KV cache.
 //!
-//! * [`input`] – what goes in: plain numbers
-//! * [`formats`] – what is stored, read and multiplied
+//! * [`input`] – the scenario as plain numbers
+//! * [`formats`] – the formats of weights, KV cache and GEMMs
 //! * [`shape`] – the work of one rank
-//! * [`step`], [`time`] – the time of one engine step, and what it is spent on
-//! * [`kv`] – how many sequences fit
+//! * [`step`], [`time`] – the time of one engine step, and its parts
+//! * [`kv`] – the number of sequences that fit in memory
 //! * [`steady_state`] – how prefill and decode share the accelerator
-//! * [`emptying`] – how a batch that is not refilled runs empty
-//! * [`waves`] – how equal requests that all wait at once run
-//! * [`front_end`] – what a request costs outside the steps
-//! * [`latency`], [`queue`] – what a request waits for
-//! * [`reuse`] – how much of a prompt is found again
-//! * `images` – what images take before a prompt is read
-//! * [`exchange`] – how tokens reach experts of other ranks
-//! * [`speculative`], [`disaggregated`] – drafting, separate pools
-//! * [`terms`] – what rates and times are computed from
+//! * [`emptying`] – how a batch drains when finished requests are not replaced
+//! * [`waves`] – the time of equal requests that are all queued at the start
+//! * [`front_end`] – the cost of a request outside the steps
+//! * [`latency`], [`queue`] – the waiting times of a request
+//! * [`reuse`] – the share of a prompt that is found in a cache
+//! * `images` – the time of encoding images
+//! * [`exchange`] – the exchange of tokens between experts
+//! * [`speculative`], [`disaggregated`] – speculative decoding, separate pools for prefill and decode
+//! * [`terms`] – the terms from which rates and times are computed
 //! * [`frontier`] – throughput against interactivity
 mod collectives;
 pub mod disaggregated;
@@ -58,7 +58,7 @@ use steady_state::Cycle;
 use step::StepTime;
 use terms::{Rate, TokenTime};
 
-/// What limits the throughput.
+/// The resource that limits the throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Bottleneck {
     /// Reading the weights.
@@ -68,19 +68,19 @@ pub enum Bottleneck {
     Compute,
     /// Reading the KV cache.
     KvCache,
-    /// Traffic of activations.
+    /// Reading and writing activations.
     Activations,
     /// Collectives and transfers.
     Communication,
     /// Kernel launches.
     Launch,
-    /// The host's work between steps.
+    /// Host work between steps.
     Host,
     /// The offered load is below what the system can serve.
     Load,
 }
 
-/// The answer. Rates count the whole deployment unless they say otherwise.
+/// Estimate of a serving scenario. Rates are totals of the whole deployment unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ServingEstimate {
     /// Generated tokens per second, all accelerators.
@@ -89,40 +89,40 @@ pub struct ServingEstimate {
     pub total_tokens_per_sec: f64,
     /// Requests finished per second.
     pub requests_per_sec: f64,
-    /// Generated tokens per second and accelerator.
+    /// Generated tokens per second per accelerator.
     pub output_tokens_per_sec_per_accelerator: f64,
     /// Interactivity: tokens per second that one user sees, 1 / TPOT.
     pub tokens_per_sec_per_user: f64,
     /// Time to first token, s.
     pub ttft: Spread,
-    /// What the time to first token is made of.
+    /// Parts of the time to first token.
     pub first_token: FirstToken,
-    /// Time per output token after the first, of a request, s.
+    /// Time per output token of a request, without the first token, s.
     pub tpot: Spread,
     /// Time between two tokens of a stream, s.
     pub itl: Spread,
-    /// Time from request to last token, s.
+    /// End-to-end latency of a request, s.
     pub e2e: Spread,
     /// Sequences running per replica.
     pub batch: f64,
-    /// Sequences that the KV memory of one replica holds.
+    /// Number of sequences that fit in the KV cache of one replica.
     pub max_concurrency: f64,
-    /// Whether weights and at least one sequence fit.
+    /// Whether weights and the KV cache of at least one sequence fit in memory.
     pub fits: bool,
-    /// Time that one output token costs a replica, by cause, seconds; sums to the step's mean time.
+    /// Time of one replica per output token, by cause, s; sums to the mean time of a step.
     pub time: StepTime,
-    /// The largest part of a decode step.
+    /// The largest part of a decode step, or [`Bottleneck::Load`].
     pub bottleneck: Bottleneck,
-    /// Requests per second the deployment could serve at most (equal to the rate where it is saturated).
+    /// Maximum number of requests per second of the deployment; equals `requests_per_sec` if saturated.
     pub capacity_requests_per_sec: f64,
-    /// What the rate of requests follows from, on one replica; of both pools where there are two.
+    /// Terms of the request rate of one replica; with separate pools, of both pools.
     pub rate: Rate,
-    /// What the mean of `tpot` follows from.
+    /// Terms of the mean of `tpot`.
     pub token_time: TokenTime,
 }
 
 impl ServingEstimate {
-    /// The same requests at another rate.
+    /// Sets the request rate to `rate` and scales the token rates accordingly.
     fn at_rate(&mut self, rate: Rate) {
         let share = rate.per_second() / self.requests_per_sec.max(1e-12);
         self.rate = rate;
@@ -140,7 +140,7 @@ pub fn estimate(input: &ServingInput, c: &Constants) -> ServingEstimate {
     })
 }
 
-/// The estimate of a scenario within bounds.
+/// Estimates a scenario whose values are within bounds.
 fn answered(input: &ServingInput, c: &Constants) -> ServingEstimate {
     if let Some(pools) = input.pools {
         return disaggregated::estimate(input, &pools, c);
@@ -148,8 +148,8 @@ fn answered(input: &ServingInput, c: &Constants) -> ServingEstimate {
     let machine = Machine::new(input, &input.layout, c);
     let capacity = kv::capacity(input, &input.layout, &machine.shape, c);
     let replicas = input.layout.dp.max(Count::ONE);
-    // Published runs did run, and a planner shows `fits`: one sequence is always granted.
-    // The sequence limit counts per attention group: each is an engine rank with its own scheduler.
+    // At least one sequence is always assumed to run: measured runs did run, and `fits` reports the shortage of memory.
+    // The sequence limit applies to each attention group, which is an engine rank with its own scheduler.
     let most = input.most_sequences() * input.layout.attention_dp.max(Count::ONE);
     let limit = capacity.sequences.max(1.0).min(most);
     let sustained = limit.min(steady_state::sustained(&machine, input, limit).max(1.0));
@@ -169,7 +169,7 @@ fn answered(input: &ServingInput, c: &Constants) -> ServingEstimate {
     finish(out, input, f64::from(replicas))
 }
 
-/// Scales one replica's rates to the deployment and derives the remaining figures.
+/// Scales one replica's rates to the deployment and derives the remaining metrics.
 fn finish(mut out: ServingEstimate, input: &ServingInput, replicas: f64) -> ServingEstimate {
     out.requests_per_sec *= replicas;
     out.capacity_requests_per_sec *= replicas;
@@ -180,7 +180,7 @@ fn finish(mut out: ServingEstimate, input: &ServingInput, replicas: f64) -> Serv
     out
 }
 
-/// The largest part of a step.
+/// Returns the largest part of a step.
 pub fn bottleneck(t: &StepTime) -> Bottleneck {
     let parts = [
         (t.weights, Bottleneck::Weights),
@@ -194,7 +194,7 @@ pub fn bottleneck(t: &StepTime) -> Bottleneck {
     parts.iter().fold((-1.0, Bottleneck::Weights), |best, &p| if p.0 > best.0 { p } else { best }).1
 }
 
-/// Fills the figures of a replica that serves `rate` requests per second.
+/// Computes the metrics of a replica that serves `rate` requests per second.
 fn served(
     input: &ServingInput,
     rate: Rate,
@@ -207,7 +207,7 @@ fn served(
     let ttft = first.spread();
     let rest = (input.osl - 1.0).max(0.0);
     let e2e = |a: f64, b: f64| a + rest * b;
-    // What generates nothing is counted by the tokens that it reads.
+    // The throughput of models without generation is counted in prompt tokens.
     let (out, all) = if input.arch.causal { (input.osl, input.osl + input.isl) } else { (input.isl, input.isl) };
     ServingEstimate {
         requests_per_sec,
@@ -233,12 +233,14 @@ fn served(
     }
 }
 
-/// One batch of equal requests, prefilled together, decoded to the longest output. What does not fit runs in turns. First
-/// tokens come when all prompts are computed, or as each of them is.
+/// Estimates one batch of equal requests that are prefilled together and decoded to the longest output. A batch that
+/// does not fit in memory runs in several turns. First tokens are emitted once all prompts are computed or, if
+/// `as_computed`, as each prompt is.
 fn batch_run(input: &ServingInput, m: &Machine, share: f64, limit: f64, as_computed: bool) -> ServingEstimate {
-    // Fewer requests than replicas leave some idle: a share below one is one sequence on a part of the replicas.
+    // With fewer requests than replicas some replicas are idle: a share below 1 means one sequence on some of the
+    // replicas.
     let batch = share.max(1.0);
-    // Equal requests end together, so what does not fit runs in whole turns.
+    // Equal requests end together, so a batch that does not fit in memory runs in whole turns.
     let turns = (batch / limit).max(1.0).ceil();
     let at_once = batch / turns;
     let prefill = steady_state::prefill(m, input, at_once);
@@ -258,7 +260,7 @@ fn batch_run(input: &ServingInput, m: &Machine, share: f64, limit: f64, as_compu
     served(input, rate, at_once, total.scaled(1.0 / input.osl.max(1.0)), first, tpot)
 }
 
-/// The generation phase alone.
+/// Estimates the generation phase alone.
 fn decode_only(input: &ServingInput, m: &Machine, share: f64, limit: f64) -> ServingEstimate {
     let batch = share.max(1.0).min(limit.max(1.0));
     let factor = speculative::draft_factor(&input.speculation);
@@ -270,7 +272,7 @@ fn decode_only(input: &ServingInput, m: &Machine, share: f64, limit: f64) -> Ser
     served(input, rate, batch, step, FirstToken::default(), (token, Spread::of(token.seconds(), 0.0, 0.0)))
 }
 
-/// The prefill alone: rates count prompt tokens as the total.
+/// Estimates the prefill alone: rates count prompt tokens only.
 fn prefill_only(input: &ServingInput, m: &Machine, share: f64) -> ServingEstimate {
     let batch = share.max(1.0);
     let time = steady_state::prefill(m, input, batch);
@@ -280,7 +282,7 @@ fn prefill_only(input: &ServingInput, m: &Machine, share: f64) -> ServingEstimat
     served(&ServingInput { osl: 1.0, ..*input }, rate, batch, time, first, none)
 }
 
-/// TPOT of a cycle whose requests spend `inside` of it before their first token.
+/// TPOT of a cycle in which each request spends `before` seconds before its first token.
 fn cycle_tpot(input: &ServingInput, cycle: &Cycle, before: f64) -> (TokenTime, Spread) {
     let tokens = (input.osl - 1.0).max(1.0);
     let steps = steady_state::decode_steps(input);
@@ -290,7 +292,7 @@ fn cycle_tpot(input: &ServingInput, cycle: &Cycle, before: f64) -> (TokenTime, S
     (token, Spread { mean, p50: mean, p95: mean * 1.1, p99: mean * 1.2 })
 }
 
-/// Gap between tokens: plain steps, and steps that carry a prompt chunk of another request.
+/// Time between tokens: over steps with decode only, and steps with a prompt chunk of another request.
 fn cycle_itl(cycle: &Cycle, tokens_per_step: f64) -> Spread {
     let per = |t: f64| t / tokens_per_step.max(1.0);
     let at = |q: f64| per(if cycle.prefill_share > 1.0 - q { cycle.mixed_step } else { cycle.decode_step });
@@ -303,7 +305,7 @@ fn cycle_itl(cycle: &Cycle, tokens_per_step: f64) -> Spread {
     }
 }
 
-/// A constant number of requests in flight, finished ones replaced at once.
+/// Estimates a constant number of concurrent requests, in which finished requests are replaced immediately.
 fn closed(
     input: &ServingInput,
     c: &Constants,
@@ -314,21 +316,21 @@ fn closed(
 ) -> ServingEstimate {
     let replicas = input.layout.dp.max(Count::ONE);
     let offered = (concurrency / replicas).max(concurrency.min(1.0)).max(1e-9);
-    // Fewer requests than replicas leave some idle.
+    // With fewer requests than replicas some replicas are idle.
     let busy = (concurrency / replicas / offered).min(1.0);
-    // Requests that gather before they are let in do not run meanwhile.
+    // Requests that wait to be admitted as a group do not run meanwhile.
     let decoding = steady_state::decode_steps(input).max(1.0);
     let gathered = decoding / (decoding + latency::gathering(input, offered.min(limit)));
     let wanted = (gathered * offered).max(offered.min(1.0));
     let batch = wanted.min(limit);
-    // Only a full batch has a queue: the difference of two rounded numbers is not one.
+    // Only a full batch has a queue. Otherwise the difference is 0 but for rounding errors.
     let waiting = if wanted > limit { (offered - limit / gathered).max(0.0) } else { 0.0 };
     let cycle = steady_state::cycle(m, input, batch);
     let life = cycle.time.total();
     let first = latency::closed_loop(input, c, m, &cycle, waiting);
     let front = FrontEnd::of(input, c);
     let apart = if waiting > 0.0 { 0.0 } else { front.apart() };
-    // The last requests drain at a falling batch.
+    // At the end of the run the batch shrinks.
     let drained = if requests.is_finite() {
         let runs = (requests / replicas / batch).max(1.0);
         runs / (runs + drain(input, m, &cycle))
@@ -343,14 +345,15 @@ fn closed(
     out
 }
 
-/// Cycles that the drain at the end of a finite run costs on top of the work it does.
+/// Number of cycles by which the drain at the end of a finite run exceeds the time of its work in a full batch.
 fn drain(input: &ServingInput, m: &Machine, cycle: &Cycle) -> f64 {
     let factor = speculative::draft_factor(&input.speculation);
     let (tail, left) = emptying::drain(m, input, cycle.batch);
     (factor * tail.total() / cycle.time.total().max(1e-12) - left).clamp(0.0, 3.0)
 }
 
-/// All requests queued at once: equal ones in waves of the largest batch, others in turns that mix, and a drain.
+/// Estimates requests that are all queued at the start. Equal requests run in waves of the largest batch; others run as
+/// a continuously refilled batch and a drain.
 fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: f64, limit: f64) -> ServingEstimate {
     let equal = input.longest_output() <= 1.0;
     let waves = || Rate::Run { requests, seconds: waves::time(m, input, requests, limit).total() };
@@ -383,8 +386,8 @@ fn burst(input: &ServingInput, c: &Constants, m: &Machine, requests: f64, limit:
     out
 }
 
-/// Open arrivals of which no more than so many are in flight: the sender holds the others back, so that beyond the
-/// capacity they are served as a closed loop is. What is held back has not been sent, and waits for no first token.
+/// Estimates open arrivals with a limit on concurrent requests. The client delays the excess, so that a load beyond the
+/// capacity is served as in a closed loop. Delayed requests have not been sent: their delay does not count toward TTFT.
 fn held_back(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
     let (most, replicas) = (input.most_in_flight, input.layout.dp.max(Count::ONE));
     let mut full = closed(input, c, m, most, input.arrivals, limit);
@@ -396,7 +399,7 @@ fn held_back(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit:
     let mut out = open(input, c, m, rate, limit.min(share));
     out.capacity_requests_per_sec = full.requests_per_sec;
     if share <= limit {
-        // No more come than run at once.
+        // The limit on concurrent requests is not above the batch limit, so no request waits for a slot.
         out.first_token.slot = 0.0;
         out.ttft = out.first_token.spread();
         let rest = (input.osl - 1.0).max(0.0);
@@ -408,7 +411,7 @@ fn held_back(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit:
     out
 }
 
-/// Open arrivals of a run that ends: no more run together than there are, and the last answer is waited for.
+/// Estimates open arrivals in a run that ends with its last response. The batch is at most the number of requests.
 fn open(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
     let arrivals = input.arrivals / input.layout.dp.max(Count::ONE);
     if !arrivals.is_finite() {
@@ -417,7 +420,7 @@ fn open(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64)
     let mut out = service(input, c, m, rate, limit.min(arrivals.max(1.0)));
     let mut rest = out.e2e.mean;
     if !rest.is_finite() {
-        // Faster than they can be served: as good as all at once.
+        // Requests arrive faster than they can be served: equivalent to a burst.
         out = burst(input, c, m, arrivals.max(1.0), limit);
         rest = (arrivals / out.requests_per_sec.max(1e-12) - arrivals / rate).max(0.0);
     }
@@ -425,8 +428,8 @@ fn open(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64)
     out
 }
 
-/// Sequences that run where `rate` requests a second come, fewer than a full batch of `limit` serves, whose cycle takes
-/// `full` seconds: the batch b with b = rate x cycle(b), which is Little's law.
+/// Number of running sequences at `rate` requests per second, if that is below the capacity of a full batch of `limit`
+/// sequences, whose cycle takes `full` seconds: the batch b with b = rate x cycle(b) (Little's law).
 fn running(m: &Machine, input: &ServingInput, rate: f64, limit: f64, full: f64) -> f64 {
     let excess = |batch: f64| rate * steady_state::cycle(m, input, batch).time.total() - batch;
     let least = 1.0f64.min(limit);
@@ -434,8 +437,8 @@ fn running(m: &Machine, input: &ServingInput, rate: f64, limit: f64, full: f64) 
     if low.1 <= 0.0 {
         return (low.0 + low.1).clamp(1e-6, limit);
     }
-    // False position between a batch that is too small and one that is too large; the end that stays loses half its
-    // weight (Illinois).
+    // False position with a lower and an upper bound on the batch. The weight of the bound that is kept is halved
+    // (Illinois).
     let mut at = high.0;
     for _ in 0..MOST_ROUNDS {
         let before = at;
@@ -453,11 +456,12 @@ fn running(m: &Machine, input: &ServingInput, rate: f64, limit: f64, full: f64) 
     at.clamp(1e-6, limit)
 }
 
-/// Rounds in which the batch of an open load is found at most, and how close is close enough.
+/// Maximum number of iterations for the batch of an open load, and the relative tolerance.
 const MOST_ROUNDS: u32 = 12;
 const CLOSE: f64 = 1e-3;
 
-/// Open arrivals: the batch follows from Little's law; at or above capacity the system serves what it can.
+/// Estimates open arrivals without an end. The batch follows from Little's law. At or above the capacity, the estimate
+/// is that of an endless backlog.
 fn service(input: &ServingInput, c: &Constants, m: &Machine, rate: f64, limit: f64) -> ServingEstimate {
     let full = steady_state::cycle(m, input, limit);
     let most = (limit / full.time.total().max(1e-12)).min(FrontEnd::of(input, c).most());

@@ -1,4 +1,4 @@
-//! Rates that serving stacks reach.
+//! Rates that serving engines reach.
 
 use super::input::{KernelLibrary, Layout, ServingInput, Stack};
 use super::shape::Shape;
@@ -8,11 +8,11 @@ use crate::constants::Constants;
 use crate::roofline;
 use atlas_core::count::Count;
 
-/// Shares of the rooflines that the software reaches on the accelerator.
+/// Shares of the rooflines that the software reaches on the accelerator, relative to CUDA's.
 pub(super) struct Maturity {
     /// Of kernels in general.
     pub(super) kernels: f64,
-    /// Of reading memory in sequence.
+    /// Of sequential memory reads.
     pub(super) streaming: f64,
     /// Of arithmetic.
     pub(super) arithmetic: f64,
@@ -21,15 +21,16 @@ pub(super) struct Maturity {
 impl Maturity {
     pub(super) fn of(input: &ServingInput, pipelined: bool, c: &Constants) -> Maturity {
         let acc = &input.accelerator;
-        // Dataflow graphs read weights at the rate of the memory (Prabhakar et al., section 6); native runtimes run the
-        // same kernels everywhere.
+        // Dataflow graphs read weights at the memory's rate (Prabhakar et al., section 6). Native runtimes use the same
+        // kernels on all accelerators.
         let kernels = if pipelined || input.stack == Stack::Local { 1.0 } else { maturity(acc, input.kernels, c) };
-        // Graphs compiled ahead plan their transfers, so they stream as much of the datasheet as GPUs do.
+        // Graphs compiled ahead of time plan their transfers, so they reach the same share of the datasheet's bandwidth
+        // as GPUs.
         let planned = input.stack == Stack::Compiled || acc.generation == Generation::Gaudi;
         let arithmetic = match acc.generation {
-            // Neuron's compiler reaches less of the systolic arrays than kernels written by hand do elsewhere.
+            // Neuron's compiler reaches less of the systolic arrays than hand-written kernels do elsewhere.
             Generation::Trainium => kernels * c.neuron_fraction,
-            // The share of the peak that these families' products reach was fitted on their own software.
+            // The peak share of these families was fitted with their own software.
             Generation::Gaudi | Generation::PonteVecchio | Generation::Other => 1.0,
             _ => kernels,
         };
@@ -37,7 +38,7 @@ impl Maturity {
     }
 }
 
-/// What a rank computes and reads in a second.
+/// Arithmetic and memory rates of a rank.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rates {
     /// FLOP/s of projections and the output layer.
@@ -45,19 +46,19 @@ pub(super) struct Rates {
     pub(super) mlp: f64,
     pub(super) expert: f64,
     pub(super) attention: f64,
-    /// How much faster than prompts decode multiplies keys, where these have 8 bit.
+    /// Speed-up of attention in decode over prefill if keys are 8-bit.
     pub(super) narrow_keys: f64,
-    /// Bytes of weights a second.
+    /// Bytes of weights per second.
     pub(super) weight_bw: f64,
-    /// Seconds of a byte of keys and values.
+    /// Seconds per byte of KV cache.
     pub(super) kv_seconds: f64,
-    /// Seconds of a byte of a recurrent state, which is read and written.
+    /// Seconds per byte of a recurrent state, which is read and written.
     pub(super) state_seconds: f64,
-    /// Seconds of activations for a token.
+    /// Seconds per token for reading and writing activations.
     pub(super) activation_seconds: f64,
-    /// Seconds in which a row of a decode step passes a byte of weights, where kernels are not made for few rows.
+    /// Seconds per byte of weights and row of a decode step, if kernels are not tuned for few rows.
     pub(super) row_seconds: f64,
-    /// Seconds of launching an expert, where each has kernels of its own.
+    /// Seconds per expert for kernel launches, if each expert has its own kernels.
     pub(super) expert_seconds: f64,
 }
 
@@ -83,20 +84,20 @@ impl Rates {
                 * c.attention_fraction
                 * roofline::best_rate(acc, c, Precision::Bf16)
                 * roofline::fused_attention_share(acc, c, head_width(&input.arch), input.attention),
-            // Kernels of Blackwell multiply 8-bit keys with 8-bit queries in decode (TensorRT-LLM's generated kernels; lmsys.org,
-            // 2025-09-25); elsewhere keys are unpacked first.
+            // On Blackwell, decode kernels multiply 8-bit keys with 8-bit queries (TensorRT-LLM's generated kernels;
+            // lmsys.org, 2025-09-25). Elsewhere, keys are unpacked first.
             narrow_keys: if acc.generation == Generation::Blackwell && f.kv_bytes <= 1.0 && acc.has(Precision::Fp8) {
                 acc.peak(Precision::Fp8) / acc.peak(Precision::Bf16)
             } else {
                 1.0
             },
-            // Matrix-vector kernels of native runtimes stream no faster than their cores can unpack.
+            // Matrix-vector kernels of native runtimes are limited by the rate at which the cores unpack weights.
             weight_bw: match input.stack {
                 Stack::Local => streamed.min(acc.cores.max(1.0) * c.core_bw),
                 _ => streamed,
             },
             kv_seconds: (1.0 / (streaming * acc.mem_bw * c.kv_fraction)).max(match input.arch.attention {
-                // Head by head, the same keys pass a core's caches once for every query head of the group.
+                // Without grouping, the same keys pass a core's caches once per query head of the group.
                 Attention::Grouped if !input.grouped_decode => {
                     let (ranks, own) = (layout.tp.max(Count::ONE), &input.arch);
                     let readers = (own.heads / ranks) / (own.kv_heads / ranks).max(1.0);
@@ -106,13 +107,13 @@ impl Rates {
             }),
             state_seconds: 2.0 / (streaming * acc.mem_bw * c.kv_fraction),
             activation_seconds: shape.layers * hidden * (c.activation_passes + shape.stream_passes) / streamed,
-            // Scaled 8-bit products have a library call of their own.
+            // Scaled 8-bit GEMMs use a separate library call, which is tuned.
             row_seconds: if input.tuned_products || f.dense.bytes() < 2.0 {
                 0.0
             } else {
                 1.0 / (acc.cores.max(1.0) * c.row_bw)
             },
-            // Two launches an expert: up with gate, down.
+            // Two launches per expert: up with gate, and down.
             expert_seconds: if input.experts_in_turn {
                 2.0 * (c.kernel_graph + c.kernel_prefill) / kernels
             } else {
@@ -121,7 +122,7 @@ impl Rates {
         }
     }
 
-    /// The same where this share of the cores computes.
+    /// The rates if only `share` of the cores computes.
     pub(super) fn with_cores(&self, share: f64) -> Rates {
         Rates {
             dense: self.dense * share,
@@ -133,7 +134,7 @@ impl Rates {
     }
 }
 
-/// Width of a head in attention over prompts.
+/// Width of an attention head in prefill.
 fn head_width(arch: &Architecture) -> f64 {
     match arch.attention {
         Attention::Grouped => arch.head_dim,
@@ -144,26 +145,26 @@ fn head_width(arch: &Architecture) -> f64 {
 /// A rank's shard of a layer's weights.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slice {
-    /// Weights of all products together over the hidden size.
+    /// Weights of all GEMMs divided by the hidden size.
     pub width: f64,
-    /// How often a token's hidden vector is read or written, at 2 bytes an element.
+    /// Number of times that a token's hidden vector is read or written, at 2 bytes per element.
     pub passes: f64,
 }
 
 impl Slice {
-    /// Attention and MLP: each reads the hidden vector once and writes it once.
+    /// Attention and MLP: each reads and writes the hidden vector once.
     pub(super) fn layer(width: f64) -> Slice {
         Slice { width, passes: 4.0 }
     }
 
-    /// One MLP, such as an expert: it reads the hidden vector once and writes it once.
+    /// One MLP, such as an expert: reads and writes the hidden vector once.
     pub(super) fn mlp(width: f64) -> Slice {
         Slice { width, passes: 2.0 }
     }
 }
 
-/// FLOP/s of linear layers in a format, on many tokens. A token costs 2 FLOPs per weight, but reads and writes its hidden
-/// vector however narrow the shard is, so that `width / (width + passes × peak / bandwidth)` of the rate is left.
+/// FLOP/s of linear layers in `format`, with many tokens. A token costs 2 FLOPs per weight, but reads and writes its
+/// hidden vector however narrow the slice is. This leaves `width / (width + passes × peak / bandwidth)` of the rate.
 pub(super) fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, unpack: bool, slice: Slice) -> f64 {
     let share = c.serving_products * roofline::best_fraction(acc, c);
     let narrow = match format {
@@ -176,7 +177,7 @@ pub(super) fn linear_rate(acc: &Accelerator, c: &Constants, format: Precision, u
     acc.peak(format) * share * narrow * unpacked * slice.width / (slice.width + half)
 }
 
-/// Share of the rooflines that stacks for this family reach.
+/// Share of the rooflines that serving engines reach on this family.
 fn maturity(acc: &Accelerator, kernels: KernelLibrary, c: &Constants) -> f64 {
     use Generation::{Cdna3, Cdna4};
     match acc.generation {
@@ -187,13 +188,13 @@ fn maturity(acc: &Accelerator, kernels: KernelLibrary, c: &Constants) -> f64 {
     }
 }
 
-/// Rows that a multiplication pads its tokens to.
+/// Number of rows to which a GEMM pads its tokens.
 pub(super) fn tile(acc: &Accelerator, stack: Stack, unpack: bool, c: &Constants) -> f64 {
     let warpgroup = matches!(acc.generation, Generation::Hopper | Generation::Blackwell);
     match stack {
-        // Native runtimes multiply a few rows as vectors.
+        // Native runtimes use matrix-vector kernels for few rows.
         Stack::Local => 1.0,
-        // Kernels that unpack weights are built on `mma.m16n8k16`, as everything is before Hopper.
+        // Kernels that unpack weights are built on `mma.m16n8k16`, as are all kernels before Hopper.
         _ if unpack || !warpgroup => c.tile_rows.min(16.0),
         _ => c.tile_rows,
     }

@@ -1,9 +1,9 @@
-//! How much of a prompt is found again where conversations have several turns, and where.
+//! Share of a prompt that is found in a KV cache in multi-turn conversations, and the tier where it is found.
 //!
-//! A prompt is what all begin with, what was said before in its conversation, and what is new. Device memory that running
-//! sequences leave free keeps what was used last; slower places keep what it has no room for. Turns of all conversations
-//! come in any order, so that with room for a share of them that share is found (the independent reference model;
-//! Che, Tung, Wang, IEEE JSAC 20 (2002)).
+//! A prompt consists of a prefix shared by all prompts, the earlier turns of its conversation, and new tokens. Device
+//! memory that is not used by running sequences holds the most recent conversations; slower tiers hold those that do
+//! not fit. Turns of all conversations arrive in random order, so the hit rate equals the share of conversations that
+//! fits (the independent reference model; Che, Tung, Wang, IEEE JSAC 20 (2002)).
 
 use super::input::{Conversations, Layout, ServingInput};
 use super::shape::Shape;
@@ -14,38 +14,39 @@ use atlas_core::count::Count;
 /// Parts of the mean prompt.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prompt {
-    /// Tokens that all prompts begin with.
+    /// Prefix shared by all prompts, tokens.
     pub shared: f64,
     /// Tokens of earlier turns.
     pub history: f64,
-    /// New tokens of every turn.
+    /// New tokens per turn.
     pub new: f64,
 }
 
 impl Prompt {
-    /// The parts of a prompt of `isl` tokens on average, where every turn adds as many new ones and an answer of `osl`.
+    /// Splits a mean prompt of `isl` tokens, if every turn adds the same number of new tokens and a response of `osl`
+    /// tokens.
     #[must_use]
     pub fn of(talk: &Conversations, isl: f64, osl: f64) -> Prompt {
         let shared = f64::from(talk.shared).min(isl.max(1.0) - 1.0);
-        // Turns before the mean one.
+        // Number of turns before the mean one.
         let before = 0.5 * (talk.turns.max(1.0) - 1.0);
         let new = ((isl - shared - before * osl) / (1.0 + before)).max(1.0).min(isl - shared);
         Prompt { shared, history: (isl - shared - new).max(0.0), new }
     }
 }
 
-/// What is found again.
+/// Cached part of a mean prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Found {
-    /// Share of prompt tokens, wherever they are found.
+    /// Share of prompt tokens found in any tier.
     pub share: f64,
-    /// Shares of the earlier turns found in device memory and in the slower places.
+    /// Shares of the earlier turns found in device memory and in each slower tier.
     pub places: [f64; 4],
-    /// Seconds in which a mean prompt's part of slower places is loaded.
+    /// Time to load the part in slower tiers, s.
     pub loading: f64,
 }
 
-/// What is found where `running` sequences of a replica take up memory.
+/// Computes the cached part if `running` sequences of a replica occupy memory.
 #[must_use]
 pub fn found(input: &ServingInput, talk: &Conversations, layout: &Layout, running: f64, c: &Constants) -> Found {
     let shape = Shape::new(&input.arch, &input.formats, layout);
@@ -54,12 +55,13 @@ pub fn found(input: &ServingInput, talk: &Conversations, layout: &Layout, runnin
     let replicas = layout.dp.max(Count::ONE);
     let groups = layout.attention_dp.max(Count::ONE);
     let token = shape.kv_bytes_token.max(1e-9);
-    // What a conversation leaves behind, without what all have in common.
+    // Tokens cached per conversation, without the shared prefix.
     let context = (prompt.history + prompt.new + input.osl).max(1.0);
     let own = input.isl - prompt.shared + 0.5 * input.osl;
     let free = (room.tokens - prompt.shared - running * own).max(0.0);
     let slower = input.kv_tiers.map(|tier| tier.bytes.max(0.0) / token * groups);
-    // Sent anywhere, every replica sees all conversations, and has the last turn of its share of them.
+    // Without routing by prefix, every replica sees all conversations, but holds the last turn of its share of them
+    // only.
     let (seen, here) = match input.routed_by_prefix {
         true => (talk.count / replicas, 1.0),
         false => (f64::from(talk.count), 1.0 / replicas),
@@ -72,7 +74,7 @@ pub fn found(input: &ServingInput, talk: &Conversations, layout: &Layout, runnin
         left -= *place;
     }
     let places = places.map(|share| share * here);
-    // The beginning that all share is requested all the time, and stays where there is any room.
+    // The shared prefix is used constantly, so it stays in device memory if it fits.
     let common = if room.tokens > prompt.shared { prompt.shared } else { 0.0 };
     let earlier: f64 = places.iter().sum();
     let loading = places
@@ -85,7 +87,7 @@ pub fn found(input: &ServingInput, talk: &Conversations, layout: &Layout, runnin
     Found { share: (common + earlier * prompt.history) / input.isl.max(1.0), places, loading }
 }
 
-/// The estimate with what is found again: twice, since what runs decides what room is left.
+/// Estimates with cached prompts. Two iterations, since the running sequences determine the memory left for the cache.
 pub fn found_again(
     input: &ServingInput,
     c: &Constants,
@@ -117,7 +119,7 @@ mod tests {
     fn a_prompt_is_the_sum_of_its_parts() {
         let prompt = Prompt::of(&talk(1), 4000.0, 300.0);
         assert!((prompt.shared + prompt.history + prompt.new - 4000.0).abs() < 1e-9);
-        // Two turns before the mean one, each with an answer.
+        // Two turns before the mean one, each with a response.
         assert!((prompt.history - 2.0 * (prompt.new + 300.0)).abs() < 1e-9);
         let single = Prompt::of(&Conversations { turns: 1.0, ..talk(1) }, 4000.0, 300.0);
         assert_eq!((single.history, single.new), (0.0, 3500.0));

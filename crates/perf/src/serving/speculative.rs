@@ -1,12 +1,12 @@
-//! Speculative decoding: tokens gained per step and what drafting costs (Leviathan et al., arXiv 2211.17192, eq. 1), where
-//! acceptance may fall from position to position.
+//! Speculative decoding: tokens per step and the cost of drafting (Leviathan et al., arXiv 2211.17192, eq. 1). The
+//! acceptance probability may fall from position to position.
 
 use super::ServingEstimate;
 use super::input::Speculation;
 use atlas_core::math;
 
-/// Expected tokens that one verification step yields: (1 - a^(k+1)) / (1 - a) where all positions are alike, else one and the
-/// sum of the probabilities that so many positions are accepted one after the other.
+/// Expected number of tokens per verification step: (1 - a^(k+1)) / (1 - a) with the same acceptance at all positions.
+/// Otherwise, 1 plus the sum over all positions of the probability that the draft is accepted up to there.
 pub fn tokens_per_step(s: &Speculation) -> f64 {
     if s.tokens <= 0.0 {
         return 1.0;
@@ -27,7 +27,8 @@ pub fn tokens_per_step(s: &Speculation) -> f64 {
     all
 }
 
-/// Positions that are accepted where the draw `u` from (0, 1) decides: as many as are reached with a probability above it.
+/// Number of accepted positions for a random number `u` from (0, 1): those that are reached with a probability above
+/// `u`.
 pub fn accepted(s: &Speculation, u: f64) -> u32 {
     let a = s.acceptance.clamp(0.0, 1.0);
     if a >= 1.0 && s.decline <= 0.0 {
@@ -45,8 +46,8 @@ pub fn accepted(s: &Speculation, u: f64) -> u32 {
     count
 }
 
-/// The estimate of a deployment that drafts nothing in large batches: as with drafts, where its replicas run no more
-/// sequences than that; else without.
+/// The estimate of a deployment that does not draft in large batches: with drafting if its batch is then at most
+/// `most_batch`, else without.
 pub fn limited(s: &Speculation, estimate: impl Fn(Speculation) -> ServingEstimate) -> ServingEstimate {
     let drafting = estimate(*s);
     if s.tokens > 0.0 && s.most_batch.is_some_and(|most| drafting.batch > most) {
@@ -55,7 +56,7 @@ pub fn limited(s: &Speculation, estimate: impl Fn(Speculation) -> ServingEstimat
     drafting
 }
 
-/// Step time with drafting over the step time without.
+/// Ratio of the step time with drafting to that without.
 pub fn draft_factor(s: &Speculation) -> f64 {
     1.0 + s.tokens * s.draft_cost.max(0.0)
 }
@@ -85,7 +86,7 @@ mod tests {
         let even = Speculation { decline: 0.0, ..falling };
         let hardly = Speculation { decline: 1e-12, ..falling };
         assert!((tokens_per_step(&even) - tokens_per_step(&hardly)).abs() < 1e-9);
-        // Drawn as often as expected.
+        // The frequency of draws matches the expectation.
         let draws = 100_000;
         let mean =
             (0..draws).map(|i| f64::from(accepted(&falling, (f64::from(i) + 0.5) / f64::from(draws)))).sum::<f64>();

@@ -1,4 +1,4 @@
-//! Continuous batching at steady state: how steps of prefill and decode share the accelerator.
+//! Continuous batching at steady state: how prefill and decode share the accelerator.
 
 use super::input::ServingInput;
 use super::machine::Machine;
@@ -7,41 +7,41 @@ use super::step::{StepTime, Tokens};
 use atlas_core::count::Count;
 use atlas_core::math;
 
-/// One cycle of a replica: every running sequence is prefilled once and generates its whole output.
+/// One cycle of a replica, in which every running sequence is prefilled once and generates its whole output.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cycle {
-    /// Sequences that run together.
+    /// Number of running sequences.
     pub batch: f64,
-    /// Seconds by cause over the cycle.
+    /// Time of the cycle by cause, s.
     pub time: StepTime,
-    /// Seconds of a decode-only step.
+    /// Time of a step with decode only, s.
     pub decode_step: f64,
-    /// Seconds of a step that also carries a prompt chunk.
+    /// Time of a step with a prompt chunk, s.
     pub mixed_step: f64,
-    /// Steps with a prompt chunk, over decode steps, at most 1.
+    /// Ratio of steps with a prompt chunk to decode steps, at most 1.
     pub prefill_share: f64,
-    /// Seconds that one request's prefill adds to the cycle.
+    /// Time that the prefill of one request adds to the cycle, s.
     pub prefill: f64,
 }
 
-/// Prompt tokens to compute after the prefix cache.
+/// Prompt tokens to compute, without those in the prefix cache.
 pub fn fresh_prompt(input: &ServingInput) -> f64 {
     (input.computed(input.isl) * (1.0 - input.prefix_hit.clamp(0.0, 1.0))).max(1.0)
 }
 
-/// Keys that prompt tokens see on average: the cached prefix and half of the fresh part.
+/// Mean number of keys that a prompt token attends to: the cached prefix and half of the remaining prompt.
 fn prompt_context(input: &ServingInput) -> f64 {
     let fresh = fresh_prompt(input);
     if input.compiled_batch.is_some() {
-        // Scores beyond the diagonal are computed and masked.
+        // Compiled graphs compute the scores above the diagonal and mask them.
         return input.computed(input.isl);
     }
-    // Without a mask every token sees the whole prompt.
+    // Without a causal mask, every token attends to the whole prompt.
     let masked = if input.arch.causal { 0.5 * fresh } else { 0.0 };
     input.computed(input.isl) - masked
 }
 
-/// Mean keys a decoding sequence sees over its life.
+/// Mean number of keys that a decoding sequence attends to.
 pub fn mean_context(input: &ServingInput) -> f64 {
     if input.compiled_batch.is_some() {
         return input.computed(input.isl + input.osl);
@@ -49,12 +49,12 @@ pub fn mean_context(input: &ServingInput) -> f64 {
     input.isl + input.mean_age() * input.osl
 }
 
-/// Steps that a sequence decodes for.
+/// Number of decode steps of a sequence.
 pub fn decode_steps(input: &ServingInput) -> f64 {
     ((input.osl - 1.0).max(0.0) / speculative::tokens_per_step(&input.speculation)).max(0.0)
 }
 
-/// Tokens of a pure decode step of `batch` sequences.
+/// Tokens of a step that only decodes `batch` sequences.
 pub fn decode_tokens(input: &ServingInput, batch: f64) -> Tokens {
     Tokens {
         decode: batch.max(f64::from(input.compiled_batch.unwrap_or(Count::ZERO))) * input.beams.max(Count::ONE),
@@ -64,13 +64,13 @@ pub fn decode_tokens(input: &ServingInput, batch: f64) -> Tokens {
     }
 }
 
-/// A step that prefills `tokens` prompt tokens of `prompts` requests and decodes nothing. `requests` are there in all: they
-/// lie on no more attention groups.
+/// Time of a step that prefills `tokens` prompt tokens and does not decode. The prompts are from `requests` requests,
+/// which limits the number of busy attention groups.
 fn prefill_step(m: &Machine, input: &ServingInput, tokens: f64, requests: f64) -> StepTime {
     m.step_taking_in(&prompts(input, tokens, requests))
 }
 
-/// Tokens of a step that prefills as many of the prompts of `requests` requests.
+/// Tokens of a step that prefills `tokens` prompt tokens from `requests` requests.
 pub fn prompts(input: &ServingInput, tokens: f64, requests: f64) -> Tokens {
     Tokens {
         prefill: tokens,
@@ -81,17 +81,17 @@ pub fn prompts(input: &ServingInput, tokens: f64, requests: f64) -> Tokens {
     }
 }
 
-/// Most tokens of a step with the prompts of `requests` requests: the limit holds for each of the batches that follow one
-/// another through the stages, and for each attention group, which is an engine rank with a scheduler of its own.
+/// Maximum number of prompt tokens in a step with the prompts of `requests` requests. The token budget applies to each
+/// of the micro-batches in the pipeline, and to each attention group, which is an engine rank with its own scheduler.
 pub fn budget(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
     input.max_num_batched_tokens.max(1.0)
         * m.stages()
         * requests.clamp(1.0, f64::from(input.layout.attention_dp.max(Count::ONE)))
 }
 
-/// Sequences that find room in the steps of a scheduler that fills its budget up with prompts: decoding ones take their
-/// tokens first, so that of n that live for steps + 1 steps and need fresh + steps tokens in all no more run, however many
-/// places there are. Infinite where prompts have steps of their own.
+/// Maximum number of sequences that a scheduler sustains if it fills its token budget with prompts. Decoding sequences
+/// take their tokens first. Each sequence runs for steps + 1 steps and needs fresh + steps tokens in total, which
+/// limits the number of running sequences independently of memory. Infinite if prefill runs in separate steps.
 pub fn sustained(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
     if !input.chunked_prefill {
         return f64::INFINITY;
@@ -100,38 +100,39 @@ pub fn sustained(m: &Machine, input: &ServingInput, requests: f64) -> f64 {
     budget(m, input, requests) * (steps + 1.0) / (fresh_prompt(input) + verified(input) * steps)
 }
 
-/// Tokens of a decoding sequence in a step: its own, and those drafted.
+/// Tokens of a decoding sequence in a step, including drafted ones.
 fn verified(input: &ServingInput) -> f64 {
     1.0 + input.speculation.tokens
 }
 
-/// Prefill of `requests` whole prompts, in steps of at most `max_num_batched_tokens`: the rest of one shares a step with the next.
+/// Prefill time of `requests` whole prompts, in steps of at most `max_num_batched_tokens`. The end of one prompt shares
+/// a step with the start of the next.
 pub fn prefill(m: &Machine, input: &ServingInput, requests: f64) -> StepTime {
     let total = fresh_prompt(input) * requests;
     let steps = (total / budget(m, input, requests)).max(1.0);
     prefill_step(m, input, total / steps, requests).scaled(steps)
 }
 
-/// Prefill of one prompt that no other shares a step with: full steps, and one with the rest, which reads the weights once more
-/// however short it is.
+/// Prefill time of one prompt that shares no step with others: full steps, and one with the rest, which reads the
+/// weights once more however short it is.
 pub fn prefill_alone(m: &Machine, input: &ServingInput) -> StepTime {
     let (fresh, most) = (fresh_prompt(input), budget(m, input, 1.0));
-    // Rounding makes no step of its own.
+    // Tolerance, so that rounding errors do not add a step.
     let full = (fresh / most + 1e-9).floor();
     let rest = fresh - full * most;
     let short = if rest > 1e-6 * most { prefill_step(m, input, rest, 1.0) } else { StepTime::default() };
     if full < 1.0 { short } else { prefill_step(m, input, most, 1.0).scaled(full).add(&short, 1.0) }
 }
 
-/// The cycle of `batch` sequences with an endless supply of requests.
+/// Computes the cycle of `batch` sequences with an endless supply of requests.
 pub fn cycle(m: &Machine, input: &ServingInput, batch: f64) -> Cycle {
     let factor = speculative::draft_factor(&input.speculation);
     let steps = decode_steps(input).max(1e-9);
     let decode = decode_tokens(input, batch);
     let decode_time = m.step(&decode).scaled(factor);
     let fresh = fresh_prompt(input);
-    // Chunk: whole prompts, as many as sequences end in the same step where at least one does, cut at what decoding sequences
-    // leave of the token budget.
+    // Chunk: whole prompts, as many as sequences that end in the same step (given that at least one ends), limited by
+    // the token budget that decoding sequences leave.
     let decoding = if input.chunked_prefill { batch * verified(input) * steps / (steps + 1.0) } else { 0.0 };
     let room = (budget(m, input, batch) - decoding).max(1.0);
     let ends = 1.0 / steps.max(1.0);

@@ -1,5 +1,5 @@
-//! The time of one engine step: linear layers, attention, collectives, launches, host. Each operator is the longer of
-//! arithmetic and traffic plus a share of the shorter one (imperfect overlap).
+//! The time of one engine step: linear layers, attention, collectives, launches, host. Each operator takes the longer
+//! of arithmetic and traffic, plus a share of the shorter one (imperfect overlap).
 
 use super::machine::Machine;
 pub use super::time::StepTime;
@@ -8,45 +8,46 @@ use atlas_core::math;
 /// Tokens in one step of a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Tokens {
-    /// Sequences that decode, and keys each of them sees.
+    /// Number of decoding sequences.
     pub decode: f64,
-    /// Keys that a decoding sequence attends to.
+    /// Keys that each decoding sequence attends to.
     pub context: f64,
-    /// Prompt tokens, and keys each of them sees on average.
+    /// Number of prompt tokens.
     pub prefill: f64,
-    /// Keys that a prefilled token attends to.
+    /// Mean number of keys that a prompt token attends to.
     pub prefill_context: f64,
-    /// Prompts that finish in this step (they sample a token).
+    /// Number of prompts that finish in this step and sample a token.
     pub prompts: f64,
-    /// Tokens that each decoding sequence verifies (1 without speculation).
+    /// Tokens that each decoding sequence verifies, including its own (1 without speculation).
     pub verified: f64,
-    /// Attention groups over which the prompt tokens lie, the tokens over those of the busiest: a prompt is computed by the
-    /// one group that has it. 0 = evenly over all.
+    /// Number of attention groups with prompt tokens: the tokens over those of the busiest group. A prompt is computed
+    /// by one group. 0 = evenly over all groups.
     pub prefill_groups: f64,
 }
 
 impl Tokens {
-    /// These decoding sequences alongside those prompts.
+    /// Combines the decoding sequences of `self` with the prompt tokens of `prompts`.
     pub fn with(&self, prompts: &Tokens) -> Tokens {
         Tokens { decode: self.decode, context: self.context, verified: self.verified, ..*prompts }
     }
 }
 
 impl Machine {
-    /// A step, and before it what its prompts cost the loop that took them in.
+    /// Time of a step, including the intake of its prompts by the engine's loop before it.
     pub fn step_taking_in(&self, t: &Tokens) -> StepTime {
         let step = self.with_loading(t, self.step(t));
         StepTime { host: step.host + self.intake * t.prompts, ..step }
     }
 
-    /// A step that also waits for what its prompts find in slower places: layers are loaded while those before them compute.
+    /// Adds the exposed time of loading cached KV from slower tiers to `step`. Layers are loaded while earlier layers
+    /// compute.
     pub fn with_loading(&self, t: &Tokens, step: StepTime) -> StepTime {
         let late = (self.loading * t.prompts - step.total()).max(0.0);
         StepTime { communication: step.communication + late, ..step }
     }
 
-    /// One step of all sequences of the replica. With `pp` stages the work is cut into `pp` micro-batches that follow
-    /// one another through the stages, so the step lasts `pp` stage times.
+    /// Time of one step of all sequences of the replica. With `pp` stages, the work is split into `pp` micro-batches
+    /// that pass through the stages one after another, so the step takes `pp` stage times.
     pub fn step(&self, t: &Tokens) -> StepTime {
         let batch = self.whole(t);
         let tokens = t.decode * t.verified.max(1.0) + t.prefill;
@@ -56,7 +57,7 @@ impl Machine {
         let half = Tokens { decode: 0.5 * t.decode, prefill: 0.5 * t.prefill, prompts: 0.5 * t.prompts, ..*t };
         let (one, issued) = if t.prefill > 0.0 { self.beside_prompts().part(&half) } else { self.part(&half) };
         let mut both = one.scaled(2.0);
-        // One half's tokens travel while the other computes, both at a loss.
+        // One half communicates while the other computes, with imperfect overlap.
         let work = both.compute + both.weights + both.kv + both.activations + both.launch + both.images;
         let apart = both.communication;
         both.communication = (apart - (1.0 - self.overlap_loss) * work).max(self.overlap_loss * apart);
@@ -64,12 +65,12 @@ impl Machine {
         StepTime { host: batch.host, ..both.scaled(self.pp) }
     }
 
-    /// One step in which all tokens do the same at the same time.
+    /// Time of one step without splitting the batch in halves.
     fn whole(&self, t: &Tokens) -> StepTime {
         let (mut out, issued) = self.part(t);
         out.launch += (issued - out.total()).max(0.0);
         let mut step = out.scaled(self.pp);
-        // Every attention group has a scheduler of its own.
+        // Each attention group has its own scheduler.
         let verified = t.verified.max(1.0);
         let listed = if self.expansion { t.decode * verified } else { t.decode };
         step.host = self.launch.step + self.launch.sequence * (listed + t.prompts) / self.attention_dp;
@@ -77,11 +78,11 @@ impl Machine {
         step
     }
 
-    /// A micro-batch on one stage, and the time in which the host issues its kernels one by one.
+    /// Time of a micro-batch on one stage, and the host time to launch its kernels.
     fn part(&self, t: &Tokens) -> (StepTime, f64) {
         let s = &self.shape;
-        // Sequences per micro-batch and attention group; at least one where any decode.
-        // Prompts that are cut into chunks fill all stages where there are several: each has one chunk on the way.
+        // Sequences per micro-batch and attention group; at least one if any decode.
+        // Chunked prompts fill all stages, with one chunk of each in flight.
         let prompts = if t.prefill > 0.0 { t.prompts.max(t.prefill_groups).max(1.0) } else { t.prompts };
         let cut = self.pp.min((t.decode + prompts).max(1.0));
         let verified = t.verified.max(1.0);
@@ -93,18 +94,19 @@ impl Machine {
         let mut out = StepTime::default();
         // Linear layers of this rank.
         let rows = tokens.max(self.dense_tile);
-        // Where kernels are not made for few rows, every row of a decode step passes the weights through the caches.
+        // With untuned kernels, every row of a decode step streams the weights through the caches.
         let again = if prefill > 0.0 { 0.0 } else { tokens * self.rates.row_seconds * self.rates.weight_bw };
         let passes = again.max(self.unpack_passes);
         self.linear(&mut out, passes * s.projection_bytes, s.projection_flops * rows, self.rates.dense);
         self.linear(&mut out, passes * s.mlp_bytes, s.mlp_flops * rows, self.rates.mlp);
         if s.experts > 0.0 {
-            // Fixed shapes leave nothing to route: once tokens and choices outnumber the experts, all compute everything.
+            // Fixed shapes make routing useless: once tokens and choices outnumber the experts, every expert computes
+            // every token.
             let all = self.fixed_shapes && all_tokens * s.top_k >= s.experts;
             let touched =
                 if all { s.experts } else { s.touched(math::powf(all_tokens.max(0.0), self.routing_exponent)) };
             let computed = if all { all_tokens * s.experts / s.top_k.max(1.0) } else { all_tokens };
-            // The busiest rank multiplies more tokens than the mean, and reads no more than all that it holds.
+            // The busiest rank computes more tokens than the mean, but reads at most all experts that it holds.
             let uneven = if all_tokens > 1.0 { self.collectives.imbalance } else { 1.0 };
             let bytes = s.expert_bytes * (uneven * touched).min(s.experts) * s.copies;
             out.launch += s.moe_layers * touched * self.rates.expert_seconds;
@@ -114,11 +116,11 @@ impl Machine {
         }
         let sampled = sequences * verified + group(t.prompts / cut, self.attention_dp);
         self.linear(&mut out, s.head_bytes, s.head_flops * sampled, self.rates.dense);
-        // Attention: decode reads each sequence's keys and values once, prefill multiplies them.
+        // Attention: decode reads each sequence's KV cache once; prefill is compute-bound.
         let mut own = StepTime::default();
         if sequences > 0.0 {
             let seen = s.seen(t.context);
-            // A state is read and written back.
+            // A recurrent state is read and written back.
             let readers = if self.expansion { verified } else { 1.0 };
             let traffic = readers
                 * sequences
@@ -135,7 +137,7 @@ impl Machine {
         }
         if prefill > 0.0 {
             own.compute += prefill * s.seen(t.prefill_context) * s.prefill_pair_flops / self.rates.attention;
-            // Images enter the first stage: once a prompt, however many stages follow.
+            // Images are encoded on the first stage: once per prompt, regardless of the number of stages.
             own.images += prefill * self.image_seconds * cut / self.pp;
         }
         own.activations += tokens * self.rates.activation_seconds;
@@ -146,12 +148,12 @@ impl Machine {
             out.communication = (out.communication - work).max(self.overlap_loss * out.communication);
         }
         out.launch += s.kernels * self.launch.kernel;
-        // What no captured graph covers is launched by the host, kernel by kernel, alongside the accelerator: it shows only
-        // where the accelerator is the faster one.
+        // The host launches kernels outside captured graphs one by one, overlapping with the accelerator. This is
+        // exposed only if the host is slower.
         let beyond = self.launch.graph_batch.is_some_and(|most| sequences > most);
         let mut issued = s.kernels * if beyond { self.launch.uncaptured } else { self.launch.issue };
         if prefill > 0.0 {
-            // Prompts of fewer keys than an indexer selects attend to all.
+            // Prompts with fewer keys than an indexer selects attend to all keys.
             let skipped = if s.selected.is_some_and(|selected| 2.0 * t.prefill_context <= selected) {
                 s.index_kernels
             } else {
@@ -164,8 +166,8 @@ impl Machine {
         (out, issued)
     }
 
-    /// A linear layer: the longer of traffic and arithmetic plus a share of the shorter. The busiest attention group reads
-    /// the same weights as the others.
+    /// Adds a linear layer: the longer of traffic and arithmetic, plus a share of the shorter one. The busiest
+    /// attention group reads the same weights as the others.
     fn linear(&self, out: &mut StepTime, bytes: f64, flops: f64, rate: f64) {
         let traffic = bytes / self.rates.weight_bw;
         let compute = self.busiest() * flops / rate.max(1.0);
@@ -179,7 +181,7 @@ impl Machine {
     }
 }
 
-/// Share of `n` on the busiest of `groups`.
+/// Share of `n` on the busiest of `groups` groups.
 fn group(n: f64, groups: f64) -> f64 {
     if n <= 0.0 { 0.0 } else { (n / groups).max(n.min(1.0)) }
 }

@@ -1,53 +1,53 @@
-//! What the rate of requests and the time per output token are computed from, for callers that show them.
+//! Terms of the request rate and of the time per output token, for callers that show them.
 
-/// What a rate of requests follows from. The engine computes the rate from it, so the two cannot differ.
+/// Terms of a request rate. The engine computes the rate from these terms, so they always agree.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Rate {
     /// Nothing is served.
     #[default]
     None,
-    /// Sequences run side by side and are replaced as they end.
+    /// Concurrent sequences, each replaced when it ends.
     Turnover {
-        /// Share of the replicas that have work.
+        /// Share of the replicas that are busy.
         busy: f64,
-        /// Sequences that run.
+        /// Concurrent sequences.
         sequences: f64,
-        /// For which each of them runs, s.
+        /// Time that a sequence runs, s.
         seconds: f64,
-        /// Between one sequence and the next that takes its place, s.
+        /// Time from the end of a sequence to the start of its replacement, s.
         between: f64,
-        /// Share of the rate that the drain at the end of a run leaves.
+        /// Factor for the drain at the end of a run; 1 without a drain.
         drained: f64,
     },
-    /// The front end takes no more.
+    /// The front end is saturated.
     FrontEnd {
-        /// Share of the replicas that have work.
+        /// Share of the replicas that are busy.
         busy: f64,
-        /// Requests per second that it takes.
+        /// Maximum requests per second of the front end.
         most: f64,
-        /// Share of the rate that the drain at the end of a run leaves.
+        /// Factor for the drain at the end of a run; 1 without a drain.
         drained: f64,
     },
-    /// The prefill pool works all the time.
+    /// The prefill pool is saturated.
     PrefillPool {
-        /// Replicas that prefill.
+        /// Replicas of the prefill pool.
         replicas: f64,
-        /// For which each of them works on a request, s.
+        /// Time that a replica spends on a request, s.
         seconds: f64,
     },
-    /// A run from its first request to its last answer.
+    /// A run from its first request to its last response.
     Run {
-        /// Requests of the run.
+        /// Number of requests.
         requests: f64,
-        /// Its length, s.
+        /// Duration of the run, s.
         seconds: f64,
     },
-    /// As many as arrive.
+    /// The arrival rate, requests per second.
     Arrivals(f64),
 }
 
 impl Rate {
-    /// Sequences that run for so long each, with neither gaps nor a drain.
+    /// `sequences` concurrent sequences that run for `seconds` each, without gaps or a drain.
     #[must_use]
     pub fn turnover(sequences: f64, seconds: f64) -> Rate {
         Rate::Turnover { busy: 1.0, sequences, seconds, between: 0.0, drained: 1.0 }
@@ -75,34 +75,34 @@ impl Rate {
     }
 }
 
-/// What the mean time per output token follows from.
+/// Terms of the mean time per output token.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum TokenTime {
     /// No token follows the first.
     #[default]
     None,
-    /// The life of a sequence without what passes before its first token.
+    /// The time that a sequence runs, without the time before its first token.
     Life {
-        /// For which a sequence runs, s.
+        /// Time that a sequence runs, s.
         seconds: f64,
-        /// Of that, before its first token, s.
+        /// Part of `seconds` before the first token, s.
         before: f64,
         /// Tokens after the first.
         tokens: f64,
     },
     /// Decode steps.
     Steps {
-        /// Steps.
+        /// Number of steps.
         steps: f64,
-        /// Of each, s.
+        /// Time of a step, s.
         seconds: f64,
-        /// Tokens that they yield.
+        /// Tokens generated in these steps.
         tokens: f64,
     },
 }
 
 impl TokenTime {
-    /// Seconds of a token.
+    /// Time per output token, s.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         match *self {

@@ -1,4 +1,5 @@
-//! Properties that hold for any constants: breakdowns sum, more hardware is never slower, more load never starves.
+//! Properties that hold for any constants: parts sum to the total, more hardware is never slower, more load never
+//! reduces throughput to zero.
 
 use super::*;
 use crate::accelerator::{Accelerator, Generation, Precision};
@@ -209,7 +210,7 @@ fn degenerate_inputs_never_give_nan() {
     }
 }
 
-/// Tokens per second of one stream, generation alone.
+/// Tokens per second of one stream, decode only.
 fn stream(i: &ServingInput) -> f64 {
     run(&ServingInput { load: Load::DecodeOnly { batch: 1.0 }, ..*i }).output_tokens_per_sec
 }

@@ -1,19 +1,19 @@
-//! What the time of a step is spent on.
+//! Parts of the time of a step.
 
-/// Seconds of a step by what they are spent on; they sum to [`StepTime::total`].
+/// Seconds of a step by cause; they sum to [`StepTime::total`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StepTime {
     /// Arithmetic of linear layers and attention.
     pub compute: f64,
     /// Reading weights.
     pub weights: f64,
-    /// Reading keys and values.
+    /// Reading the KV cache.
     pub kv: f64,
-    /// Activations outside GEMMs.
+    /// Reading and writing activations outside GEMMs.
     pub activations: f64,
     /// Collectives between ranks and stages.
     pub communication: f64,
-    /// Kernel launches and gaps.
+    /// Kernel launches, and gaps between kernels.
     pub launch: f64,
     /// Host work between steps.
     pub host: f64,
@@ -31,7 +31,7 @@ impl StepTime {
         [self.compute, self.weights, self.kv, self.activations, self.communication, self.launch, self.host, self.images]
     }
 
-    /// All parts together, s.
+    /// Sum of all parts, s.
     pub fn total(&self) -> f64 {
         self.compute
             + self.weights
@@ -57,7 +57,7 @@ impl StepTime {
         }
     }
 
-    /// Every part times a factor.
+    /// Every part multiplied by `factor`.
     pub fn scaled(&self, factor: f64) -> StepTime {
         StepTime::default().add(self, factor)
     }

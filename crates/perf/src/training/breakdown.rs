@@ -1,4 +1,4 @@
-//! Where the time of a step goes.
+//! Parts of the time of a step.
 
 /// Seconds of a step by cause; [`TimeBreakdown::total`] is the step time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -9,25 +9,25 @@ pub struct TimeBreakdown {
     pub attention: f64,
     /// Memory-bound operators.
     pub elementwise: f64,
-    /// What is recomputed.
+    /// Recomputation.
     pub recompute: f64,
-    /// Waiting for the host to launch.
+    /// Waiting for the host to launch kernels.
     pub host: f64,
-    /// Visible tensor-parallel communication.
+    /// Exposed tensor-parallel communication.
     pub tensor_parallel: f64,
-    /// Visible context-parallel communication.
+    /// Exposed context-parallel communication.
     pub context_parallel: f64,
-    /// Visible expert dispatch and combine.
+    /// Exposed expert dispatch and combine.
     pub expert_parallel: f64,
-    /// Visible transfers between stages.
+    /// Exposed transfers between stages.
     pub pipeline_transfer: f64,
-    /// Idle pipeline.
+    /// Pipeline bubble.
     pub pipeline_bubble: f64,
-    /// Visible gradient reduction and weight gathering.
+    /// Exposed gradient reduction and weight gathering.
     pub data_parallel: f64,
     /// Optimizer and per-step overhead.
     pub optimizer: f64,
-    /// Visible transfers to and from the host, and what it computes.
+    /// Exposed transfers to and from the host, and computation on the host.
     pub offload: f64,
     /// Encoding images, forward and backward.
     pub images: f64,

@@ -1,5 +1,5 @@
-//! Communication of one training step: per layer (tensor, context, expert parallel), per micro-batch (pipeline, and
-//! weights under ZeRO-3), per step (gradients, weights).
+//! Communication of one training step: per layer (tensor, context and expert parallelism), per micro-batch (pipeline
+//! transfers, and weights under ZeRO-3), per step (gradients, weights).
 
 use super::{ContextExchange, Plan, Reshard, Sharding, TrainingInput};
 use crate::collective as coll;
@@ -8,12 +8,12 @@ use crate::constants::Constants;
 use crate::memory::LocalParams;
 use atlas_core::count::Count;
 
-/// The scale-up and scale-out links that collectives of this run use.
+/// The scale-up and scale-out links of this run.
 pub fn fabric(i: &TrainingInput, c: &Constants) -> Fabric {
     Fabric::new(&i.accelerator, c, i.oversubscription)
 }
 
-/// Tensor-parallel seconds of one layer, forward, backward and recomputation together.
+/// Tensor-parallel communication of one layer over forward, backward and recomputation, s.
 pub fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     if i.tp <= 1.0 {
         return 0.0;
@@ -21,8 +21,8 @@ pub fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     let f = &f.among(f64::from(i.tp));
     let g = Group::strided(f64::from(i.tp), 1.0, i.domain);
     let bytes = i.micro * 0.5 * i.reduced_tokens() / i.cp * i.arch.hidden * 2.0;
-    // Two all-reduces a pass (arXiv 1909.08053); with sequence parallelism each becomes a
-    // reduce-scatter and an all-gather of the same volume.
+    // Two all-reduces per pass (arXiv 1909.08053). With sequence parallelism, each becomes a reduce-scatter and an
+    // all-gather of the same volume.
     let one = if i.sequence_parallel {
         coll::all_gather(f, g, bytes) + coll::reduce_scatter(f, g, bytes)
     } else {
@@ -33,9 +33,9 @@ pub fn tensor(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     passes * one * exposed
 }
 
-/// Context-parallel seconds of one layer. Keys and values that travel round a ring do so while each rank attends to those
-/// that it has (arXiv 2310.01889, section 3), so that all but the last of its steps hide them; what is gathered or exchanged
-/// for heads comes before attention. `attention` are the seconds of both passes.
+/// Exposed context-parallel communication of one layer, s. In a ring, keys and values are sent while each rank attends
+/// to those it holds (arXiv 2310.01889, section 3), so attention overlaps with all steps but the last. All-gathers and
+/// all-to-alls of heads run before attention. `attention` is the time of attention in both passes, s.
 pub fn context(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan, attention: f64) -> f64 {
     if i.cp <= 1.0 {
         return 0.0;
@@ -49,31 +49,32 @@ pub fn context(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan, attenti
     (1.0 + plan.full_share) * shown(moved, forward * beside) + shown(back, (1.0 - forward) * beside)
 }
 
-/// How often the backward pass moves what the forward pass does: keys and values again, and their gradients; heads and
-/// sequences change places as often as forward. Recomputing moves what forward does.
+/// Volume of the backward exchange relative to the forward exchange. Ring and all-gather: keys and values again, and
+/// their gradients. All-to-all of heads and sequences: as in the forward pass. Recomputation repeats the forward
+/// exchange.
 #[must_use]
 pub fn backward_exchanges(i: &TrainingInput) -> f64 {
     if i.context_exchange == ContextExchange::AllToAll { 1.0 } else { 2.0 }
 }
 
-/// Seconds in which a layer's forward pass moves what its ranks exchange.
+/// Time of a layer's context-parallel exchange in the forward pass, s.
 pub fn exchange(i: &TrainingInput, f: &Fabric) -> f64 {
     if i.cp <= 1.0 {
         return 0.0;
     }
     let g = Group::strided(f64::from(i.cp), f64::from(i.tp), i.domain);
     if i.context_exchange == ContextExchange::AllToAll {
-        // Queries, keys and values of a rank's tokens go to the ranks of their heads; outputs come back.
+        // Queries, keys and values of a rank's tokens are sent to the ranks of their heads; outputs are sent back.
         let widths = i.arch.q_width() + i.arch.kv_width().min(2.0 * i.arch.q_width()) + i.arch.v_width();
         let own = i.arch.attention_share * i.micro * i.seq / i.cp * widths / i.tp * 2.0;
         return coll::all_to_all(f, g, own, 1.0);
     }
-    // Hybrids have keys and values in few layers; states of linear mixers are small.
+    // In hybrid models, only some layers have keys and values. States of linear mixers are small.
     let kv = i.arch.attention_share * i.micro * i.seq * i.arch.kv_width().min(2.0 * i.arch.q_width()) / i.tp * 2.0;
     coll::all_gather(f, g, kv)
 }
 
-/// Expert-parallel seconds of one MoE layer: dispatch and combine, forward and backward.
+/// Expert-parallel communication of one MoE layer, s: dispatch and combine, forward and backward.
 pub fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     let ranks = i.ep * i.etp;
     if ranks <= 1.0 || !i.arch.is_moe() {
@@ -87,32 +88,33 @@ pub fn expert(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> f64 {
     passes * coll::all_to_all(f, g, bytes, f64::from(copies)) * expert_exposed(i, c)
 }
 
-/// Share of the expert exchange that the software does not hide behind another micro-batch. Schedules that run two
-/// micro-batches of opposite ways side by side hide it otherwise, see [`expert_shown`].
+/// Share of the expert exchange that does not overlap with another micro-batch. Bidirectional schedules, which run two
+/// micro-batches side by side, are handled by [`expert_shown`] instead.
 #[must_use]
 pub fn expert_exposed(i: &TrainingInput, c: &Constants) -> f64 {
     if i.software.overlap_experts && i.copies() <= 1.0 { c.expert_exposed.clamp(0.0, 1.0) } else { 1.0 }
 }
 
-/// What of a layer's expert traffic shows: all of it, or where passes of opposite ways run side by side what their kernels
-/// (`beside`, seconds of the layer) do not hide (arXiv 2412.19437, section 3.2.1).
+/// Exposed part of a layer's expert communication. In bidirectional schedules, it overlaps with the layer's kernels of
+/// the opposite direction (`beside` seconds; arXiv 2412.19437, section 3.2.1). Otherwise, all of `expert` is exposed.
 #[must_use]
 pub fn expert_shown(i: &TrainingInput, c: &Constants, expert: f64, beside: f64) -> f64 {
     if i.copies() > 1.0 { (expert - c.overlap_share * beside).max(0.0) } else { expert }
 }
 
-/// Pipeline transfers of one micro-batch through one stage, forward and backward, as far as other passes do not hide them.
+/// Exposed pipeline transfers of one micro-batch through one stage, forward and backward, s. `hop` is the time of one
+/// transfer.
 pub(super) fn pipeline(i: &TrainingInput, c: &Constants, hop: f64) -> f64 {
     let exposed = if i.software.overlap_pipeline { c.pipeline_exposed } else { 1.0 };
     2.0 * i.vpp.max(Count::ONE) * hop * exposed
 }
 
-/// Seconds of one transfer from a stage to the next: between domains, and on average over all stages.
+/// Time of one transfer from a stage to the next, s: between domains, and the mean over all stages.
 pub(super) fn hops(i: &TrainingInput, f: &Fabric) -> (f64, f64) {
     if i.pp <= 1.0 {
         return (0.0, 0.0);
     }
-    // Each tensor-parallel rank sends its share, and the receivers gather (arXiv 2104.04473, section 4.1).
+    // Each tensor-parallel rank sends its share, and the receivers all-gather it (arXiv 2104.04473, section 4.1).
     let bytes = i.micro * i.seq / i.cp * i.arch.hidden * 2.0 / i.tp;
     let each = i.tp * i.cp * i.dp;
     let near = coll::point_to_point(f, bytes, true);
@@ -120,20 +122,20 @@ pub(super) fn hops(i: &TrainingInput, f: &Fabric) -> (f64, f64) {
         return (near, near);
     }
     let far = coll::point_to_point(f, bytes, false);
-    // Whole stages share a domain, so that only some steps leave it.
+    // Several whole stages can share a domain, so that only some transfers leave it.
     let together = if i.domain % each == 0.0 { i.domain / each } else { 1.0 };
     let leaving = ((i.pp / together).ceil() - 1.0) / (i.pp - 1.0);
     (far, near + leaving * (far - near))
 }
 
-/// Data-parallel traffic of a step.
+/// Data-parallel communication of a step, s.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct DataTraffic {
-    /// Once a step, alongside the last micro-batch's backward or the first one's forward.
+    /// Once per step, during the backward pass of the last micro-batch or the forward pass of the first.
     pub(super) per_step: f64,
-    /// Of it, gathering the weights that sharded optimizer states have updated.
+    /// Part of `per_step` for gathering the weights updated by sharded optimizers.
     pub(super) gather: f64,
-    /// Every micro-batch, layer by layer (ZeRO-3).
+    /// In every micro-batch, layer by layer (ZeRO-3).
     pub(super) per_micro: f64,
 }
 
@@ -158,7 +160,7 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut
         Sharding::Zero3 => {
             let shard = i.shard_ranks(g.size);
             let inner = Group { size: shard, local: g.local.min(shard), ..g };
-            // Layer by layer, so that the latency counts every time.
+            // Layer by layer, so the latency is paid once per layer.
             let calls = (i.arch.depth() / i.pp).max(1.0);
             let gather = calls * coll::all_gather(f, inner, weights / calls);
             let scatter = calls * coll::reduce_scatter(f, inner, gradients / calls);
@@ -167,7 +169,8 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut
                 Reshard::OncePerStep => out.per_step += gather + scatter,
             }
             if shard < g.size {
-                // Groups of sharded states lie behind one another.
+                // The all-reduce runs between the groups over which states are sharded, which are placed one after
+                // another.
                 let apart = g.apart * (shard / g.local).max(1.0);
                 let outer = Group { size: g.size / shard, local: (g.local / shard).max(1.0), apart };
                 out.per_step += coll::all_reduce(f, outer, gradients / shard);
@@ -176,10 +179,10 @@ fn group_traffic(i: &TrainingInput, f: &Fabric, params: f64, g: Group, out: &mut
     }
 }
 
-/// Data-parallel traffic, dense weights and experts over their own groups.
+/// Data-parallel communication of a step: dense weights and experts over their own groups.
 pub(super) fn data(i: &TrainingInput, f: &Fabric, local: &LocalParams) -> DataTraffic {
     let mut out = DataTraffic::default();
-    // Weights that two devices of a pipeline hold are reduced over both.
+    // Weights held by two devices of a bidirectional pipeline are reduced over both.
     let copies = i.copies();
     let dense = Group::strided(copies * i.dp * i.cp, f64::from(i.tp), i.domain);
     group_traffic(i, f, copies * (local.dense + local.embedding), dense, &mut out);

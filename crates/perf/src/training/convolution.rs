@@ -1,5 +1,5 @@
-//! Compute of a convolutional network for one micro-batch of images, channels last: convolutions as matrix
-//! multiplications whose operands are read in place (implicit GEMM), batch norms bound by memory.
+//! Compute of a convolutional network for one micro-batch of images in channels-last layout. Convolutions are GEMMs
+//! whose operands are read in place (implicit GEMM); batch norms are memory-bound.
 
 use super::TrainingInput;
 use super::layer::LayerTime;
@@ -9,16 +9,17 @@ use crate::convolution::{Multiples, Place, Residual};
 use crate::roofline;
 use crate::roofline::Gemm;
 
-/// Bytes per element that a batch norm with its activation moves, forward: statistics read once, normalization reads and
-/// writes; backward reads input and gradient for the sums, and again for the gradient that it writes (Ioffe and Szegedy,
-/// arXiv 1502.03167, section 3). The activation is fused where element-wise chains are; else it reads and writes once more.
+/// Elements moved per output element by a batch norm with its activation function, forward and backward. Forward:
+/// statistics read once, normalization reads and writes. Backward: input and gradient are read for the sums, and again
+/// for the gradient that is written (Ioffe and Szegedy, arXiv 1502.03167, section 3). The activation function is fused
+/// if element-wise chains are; otherwise [`ACTIVATION`] is added.
 const NORM: (f64, f64) = (3.0, 5.0);
-/// What an activation of its own adds.
+/// Additional traffic of a separate activation function.
 const ACTIVATION: (f64, f64) = (2.0, 3.0);
-/// What the addition of a block's input adds: one read forward, one write backward.
+/// Additional traffic of adding a block's input: one read forward, one write backward.
 const JOIN: (f64, f64) = (1.0, 1.0);
 
-/// Bytes of an element of an activation.
+/// Bytes of one element of an activation.
 fn element(i: &TrainingInput) -> f64 {
     if matches!(i.precision, Precision::Fp32 | Precision::Tf32) { 4.0 } else { 2.0 }
 }
@@ -35,7 +36,7 @@ fn convolution(i: &TrainingInput, c: &Constants, at: &Place, by: &Multiples) -> 
         products * roofline::gemm_compute(&i.accelerator, c, g, i.precision) + memory
     };
     let forward = time(&Gemm::new(pixels, shape.channels_out, shape.channels_in * taps), by.forward);
-    // The first convolution needs no gradient of the images.
+    // The first convolution does not need the gradient of the images.
     let input = Gemm::new(images * at.side_in * at.side_in, shape.channels_in, shape.channels_out * taps);
     let input = if shape.channels_in > 3.0 {
         time(&Gemm { k: input.k * shape.side * shape.side / (at.side_in * at.side_in), ..input }, by.backward)
@@ -49,7 +50,7 @@ fn convolution(i: &TrainingInput, c: &Constants, at: &Place, by: &Multiples) -> 
     };
     let [before, behind] =
         [passes(|p| p.0), passes(|p| p.1)].map(|bytes| roofline::memory_seconds(&i.accelerator, c, written * bytes));
-    // Convolution; batch norm, activation, addition: forward, and about twice as many backward.
+    // Convolution, batch norm, activation, addition: forward, and about twice as many kernels backward.
     let kernels = by.layers * if i.software.fused_elementwise { 6.0 } else { 12.0 };
     LayerTime {
         gemm: forward + input + i.trained * weight,
@@ -61,18 +62,18 @@ fn convolution(i: &TrainingInput, c: &Constants, at: &Place, by: &Multiples) -> 
     }
 }
 
-/// Mean of the convolutions, each with the batch norm behind it.
+/// Mean over the convolutions, each with its batch norm.
 pub(super) fn mean(i: &TrainingInput, c: &Constants, network: &Residual) -> LayerTime {
     let mut sum = LayerTime::default();
     let by = &network.multiples;
     network.visit(|at| sum = sum.plus(&convolution(i, c, &at, by).scaled(at.times)));
-    // The pooling behind the stem reads what the stem wrote and writes a quarter, forward and backward.
+    // The pooling after the stem reads the stem's output and writes a quarter of it, forward and backward.
     let stem = by.activations * (network.image_size / 2.0).powi(2) * network.stem_width * i.micro * element(i);
     sum.elementwise += roofline::memory_seconds(&i.accelerator, c, 2.0 * 1.25 * stem);
     sum.scaled(1.0 / network.depth().max(1.0))
 }
 
-/// Pooling and classifier.
+/// Time of pooling and classifier.
 pub(super) fn head(i: &TrainingInput, c: &Constants, network: &Residual) -> LayerTime {
     let (images, classes, features) = (i.micro, network.classes, network.features());
     let gemm = |m, n, k| roofline::gemm_seconds(&i.accelerator, c, &Gemm::new(m, n, k), i.precision);

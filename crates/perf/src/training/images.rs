@@ -1,4 +1,4 @@
-//! Encoding the images of a micro-batch: passes of the encoder's layers, in 16 bit.
+//! Encoding the images of a micro-batch: the passes of the encoder's layers, in 16 bit.
 
 use super::layer::{Passage, products};
 use super::pipeline::Pass;
@@ -14,7 +14,8 @@ use crate::roofline::{FusedAttention, Gemm};
 use crate::vision::{Encoded, Images};
 use atlas_core::count::Count;
 
-/// The images that an encoder passes to a model, whether its weights are trained or not.
+/// Sums over the layers of `encoder` for the images described by `of`. `trained`: whether the encoder's weights are
+/// trained.
 #[must_use]
 pub fn encoded(encoder: &Architecture, of: &Encoded, trained: bool) -> Images {
     let slice = Slice { tokens: of.patches, context: encoder.mean_context(of.patches), ..Slice::default() };
@@ -24,7 +25,7 @@ pub fn encoded(encoder: &Architecture, of: &Encoded, trained: bool) -> Images {
         tokens: of.pieces * of.tokens,
         patches: of.pieces * of.patches,
         params: encoder.params() + of.projector,
-        // Patches to vectors, and vectors to tokens.
+        // Patch embedding, and the projector.
         product_flops: 2.0
             * of.pieces
             * (of.patches * encoder.patch.unwrap_or(Count::ZERO) * encoder.hidden + of.tokens * of.projector),
@@ -61,11 +62,11 @@ pub fn encoded(encoder: &Architecture, of: &Encoded, trained: bool) -> Images {
     sums
 }
 
-/// Seconds of a micro-batch's images on the ranks of the first stage; nothing without images.
+/// Time of encoding a micro-batch's images on the ranks of the first stage, s; zero without images.
 pub fn seconds(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> Pass {
     let Some(images) = &i.images else { return Pass::default() };
     let (acc, tp) = (&i.accelerator, f64::from(i.tp.max(Count::ONE)));
-    // Products as wide as those of the MLP stand for all.
+    // All GEMMs are timed at the rate of those of the MLP.
     let shape = Gemm::new(i.micro * images.patches, images.ffn / tp, images.hidden);
     let times = i.micro * images.product_flops / tp / shape.flops().max(1.0);
     let Passage { forward: product, input, weights } = products(i, c, &shape, Precision::Bf16);
@@ -81,7 +82,7 @@ pub fn seconds(i: &TrainingInput, c: &Constants, f: &Fabric, plan: Plan) -> Pass
     let split = if i.sequence_parallel { tp } else { 1.0 };
     let moved = roofline::memory_seconds(acc, c, i.micro * images.traffic * fused / split);
     let gaps = images.kernels * c.kernel_gap;
-    // Two all-reduces a layer and pass.
+    // Two all-reduces per layer and pass.
     let reduced = if tp > 1.0 {
         let bytes = i.micro * images.patches * images.hidden * 2.0;
         2.0 * images.layers * collective::all_reduce(&f.among(tp), Group::strided(tp, 1.0, i.domain), bytes)

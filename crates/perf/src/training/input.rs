@@ -1,4 +1,4 @@
-//! What a step of training is estimated from.
+//! The input of a training estimate, as plain numbers.
 
 use crate::accelerator::{Accelerator, Precision};
 use crate::arch::Architecture;
@@ -6,18 +6,20 @@ use crate::vision::Images;
 use atlas_core::count::Count;
 use atlas_core::plan::{ContextExchange, Optimizer, PipelineSchedule as Schedule, Recompute, Sharding};
 
-/// What is kept in the host's memory, and the links that it travels.
+/// State kept in host memory, and the links to it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Offload {
     /// Share of the optimizer states that are kept and updated on the host (ZeRO-Offload, arXiv 2101.06840).
     pub optimizer: f64,
-    /// Share of the layers' kept activations that travel to the host and back.
+    /// Share of the layers' activations that are copied to the host and back.
     pub activations: f64,
-    /// Share of the weights that are kept on the host and streamed in (FSDP's `CPUOffload`): their gradients travel out.
+    /// Share of the weights that are kept on the host and streamed in, with their gradients streamed out (FSDP's
+    /// `CPUOffload`).
     pub weights: f64,
-    /// Bytes/s one way between host and accelerator; `None`: the PCIe generation that its family was sold with.
+    /// Bandwidth between host and accelerator, bytes/s one way; `None`: PCIe of the generation usual for the
+    /// accelerator's family.
     pub link_bw: Option<f64>,
-    /// Bytes/s of the host's memory for each accelerator; `None`: an eighth of a server's of the time.
+    /// Host memory bandwidth per accelerator, bytes/s; `None`: an eighth of that of a contemporary server.
     pub host_bw: Option<f64>,
 }
 
@@ -28,31 +30,31 @@ impl Offload {
     }
 }
 
-/// What is recomputed, resolved. Shares are means over stages and micro-batches.
+/// A resolved recomputation plan. Shares are means over stages and micro-batches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plan {
-    /// The least that any layer recomputes.
+    /// The minimum that every layer recomputes.
     pub mode: Recompute,
     /// Share of layers that recompute their norms and activation functions.
     pub selective_share: f64,
-    /// Share of layers that also recompute their MLP or mixture of experts.
-    /// By the byte this is cheaper than attention, above all for long sequences.
+    /// Share of layers that also recompute their MLP or mixture of experts. This is cheaper per byte than recomputing
+    /// attention, especially for long sequences.
     pub mlp_share: f64,
-    /// Share of layers recomputed in full (their number over all layers).
+    /// Share of all layers that are recomputed in full.
     pub full_share: f64,
 }
 
 impl Plan {
-    /// The plan that keeps everything.
+    /// Recomputes nothing.
     pub const NONE: Plan = Plan { mode: Recompute::None, selective_share: 0.0, mlp_share: 0.0, full_share: 0.0 };
-    /// The plan that recomputes norms and activation functions.
+    /// Recomputes norms and activation functions.
     pub const SELECTIVE: Plan = Plan { mode: Recompute::Selective, selective_share: 1.0, ..Plan::NONE };
-    /// The plan that also recomputes every MLP.
+    /// Also recomputes every MLP.
     pub const MLPS: Plan = Plan { mlp_share: 1.0, ..Plan::SELECTIVE };
-    /// The plan that recomputes every layer from its input.
+    /// Recomputes every layer from its input.
     pub const FULL: Plan = Plan { mode: Recompute::Full, full_share: 1.0, ..Plan::NONE };
 
-    /// The plan of a stated mode; [`Recompute::Auto`] keeps everything.
+    /// The plan of a given mode; [`Recompute::Auto`] recomputes nothing.
     #[must_use]
     pub const fn of(mode: Recompute) -> Self {
         match mode {
@@ -62,7 +64,7 @@ impl Plan {
         }
     }
 
-    /// The plan `share` of the way to `to`, in the mode of `to` unless nothing of it is used.
+    /// Interpolates from `self` (`share` = 0) to `to` (`share` = 1). The mode is that of `to` unless `share` is 0.
     #[must_use]
     pub fn toward(self, to: Plan, share: f64) -> Plan {
         let mix = |a: f64, b: f64| a + share * (b - a);
@@ -74,64 +76,65 @@ impl Plan {
         }
     }
 
-    /// Layers of a model of `depth` layers that are recomputed in full.
+    /// Number of layers recomputed in full, in a model of `depth` layers.
     #[must_use]
     pub fn full_layers(&self, depth: f64) -> f64 {
         self.full_share * depth
     }
 }
 
-/// When fully sharded weights are gathered and given up again, and their gradients reduced.
+/// When fully sharded weights are gathered and resharded, and their gradients reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reshard {
-    /// In every micro-batch: gathered for the forward and for the backward pass, given up behind each; gradients are
-    /// reduced and scattered behind each backward pass (FSDP2's `reshard_after_forward=True`).
+    /// In every micro-batch: weights are gathered for the forward and the backward pass and resharded after each;
+    /// gradients are reduce-scattered after each backward pass (FSDP2's `reshard_after_forward=True`).
     EveryMicroBatch,
-    /// Weights are gathered once a step and stay whole; whole gradients are summed over the micro-batches and reduced once
-    /// (arXiv 2407.21783, section 3.3.2).
+    /// Weights are gathered once per step and stay gathered; unsharded gradients are accumulated over the micro-batches
+    /// and reduced once (arXiv 2407.21783, section 3.3.2).
     OncePerStep,
 }
 
-/// What the software does, as far as it changes the operators or hides communication.
+/// Properties of the software that affect operators or the overlap of communication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Software {
-    /// Attention never writes its scores to memory (FlashAttention).
+    /// Attention does not write its scores to memory (FlashAttention).
     pub fused_attention: bool,
-    /// Element-wise chains are fused into few kernels.
+    /// Chains of element-wise operators are fused into few kernels.
     pub fused_elementwise: bool,
-    /// The step is compiled or replayed as a graph, so that the host launches little (XLA, CUDA graphs).
+    /// The step is compiled or replayed as a graph, so that the host launches few kernels (XLA, CUDA graphs).
     pub compiled: bool,
-    /// Experts and their dispatch are launched kernel by kernel although the rest replays graphs: how many tokens each
-    /// expert gets is known only when the step runs.
+    /// Experts and their dispatch are launched kernel by kernel although the rest replays graphs, since the number of
+    /// tokens per expert is known only at run time.
     pub eager_experts: bool,
-    /// Attention is written for this generation's matrix units (FlashAttention-3, cuDNN 9 on Hopper), rather than
-    /// carried over from the one before.
+    /// Attention kernels are written for the matrix units of this generation (FlashAttention-3, cuDNN 9 on Hopper)
+    /// rather than for those of the previous one.
     pub native_attention: bool,
-    /// Attention is of the first fused generation (FlashAttention-1, Triton).
+    /// Attention kernels are of the first fused generation (FlashAttention-1, Triton).
     pub first_flash: bool,
     /// Experts run as grouped GEMMs, with fused routing and permutation.
     pub fused_experts: bool,
-    /// The host waits in every mixture of experts for the number of tokens that each expert got. Not where routing is
-    /// fused, nor where tokens beyond an expert's capacity are dropped, which fixes all shapes.
+    /// The host waits in every mixture of experts for the number of tokens per expert. Not if routing is fused, nor if
+    /// tokens beyond an expert's capacity are dropped, which makes all shapes static.
     pub synchronous_routing: bool,
-    /// Expert dispatch sends a token once to each domain that wants it (DeepEP, HybridEP) instead of once per expert.
+    /// Expert dispatch sends a token once to each domain that has one of its experts (DeepEP, HybridEP) instead of once
+    /// per expert.
     pub deduplicated_dispatch: bool,
     /// Tensor-parallel collectives are split and overlapped with their GEMMs.
     pub overlap_tensor: bool,
-    /// Pipeline transfers run alongside the next micro-batch.
+    /// Pipeline transfers overlap with the next micro-batch.
     pub overlap_pipeline: bool,
-    /// Tokens travel between experts while another micro-batch is computed.
+    /// The exchange of tokens between experts overlaps with the computation of another micro-batch.
     pub overlap_experts: bool,
-    /// Gradient reduction and weight gathering run alongside backward and forward.
+    /// Gradient reduction and weight gathering overlap with the backward and forward pass.
     pub overlap_data: bool,
-    /// Weights that sharded optimizer states have updated are gathered beside the next forward pass.
+    /// Gathering the weights updated by sharded optimizers overlaps with the next forward pass.
     pub overlap_parameters: bool,
-    /// Dropout masks are kept.
+    /// Dropout is applied, and its masks are stored.
     pub dropout: bool,
-    /// Weight gradients are added to their fp32 sum by the GEMM that makes them or as they are reduced; else it happens afterwards,
-    /// weight by weight (`BF16_Optimizer.update_hp_grads`).
+    /// Weight gradients are accumulated in fp32 by the GEMM that computes them or as part of their reduction. Otherwise
+    /// they are accumulated afterwards, weight by weight (`BF16_Optimizer.update_hp_grads`).
     pub fused_sums: bool,
-    /// Selective recomputation re-runs every other matrix multiplication as well.
+    /// Selective recomputation also recomputes every second matrix multiplication.
     pub alternate_recompute: bool,
 }
 
@@ -159,99 +162,102 @@ impl Default for Software {
     }
 }
 
-/// One training scenario as plain numbers.
+/// A training scenario as plain numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrainingInput {
     /// The model.
     pub arch: Architecture,
     /// The device.
     pub accelerator: Accelerator,
-    /// Accelerators in the job: tp * cp * pp * dp.
+    /// Number of accelerators: tp * cp * pp * dp.
     pub accelerators: f64,
-    /// Accelerators that share the fast fabric (node, or NVL72 rack, or TPU slice).
+    /// Accelerators per scale-up domain (node, NVL72 rack, or TPU slice).
     pub domain: f64,
-    /// Downlinks over uplinks of the scale-out network; 1 = non-blocking.
+    /// Ratio of downlinks to uplinks of the scale-out network; 1 = non-blocking.
     pub oversubscription: f64,
     /// Tokens of a sequence.
     pub seq: f64,
     /// Sequences of a micro-batch.
     pub micro: f64,
-    /// Sequences of a step.
+    /// Sequences of a global batch.
     pub global: f64,
     /// Tensor-parallel ranks.
     pub tp: Count,
     /// Pipeline stages.
     pub pp: Count,
-    /// Model chunks of each stage (interleaving).
+    /// Model chunks per stage (interleaving, VPP).
     pub vpp: Count,
-    /// Layers of the first stage, where stated; the stages without a stated number share the rest. See
+    /// Layers of the first stage, if stated. Stages without a stated number share the remaining layers; see
     /// [`super::stages::stage_layers`].
     pub first_layers: Option<Count>,
-    /// Layers of the last stage, where stated.
+    /// Layers of the last stage, if stated.
     pub last_layers: Option<Count>,
-    /// Layers behind the model that predict further tokens, each with the output layer and a loss of its own
-    /// (arXiv 2412.19437, section 2.2); they stand on the last stage.
+    /// Multi-token-prediction layers, each with the output layer and a loss (arXiv 2412.19437, section 2.2). They are
+    /// part of the last stage.
     pub mtp_layers: Count,
     /// Data-parallel ranks.
     pub dp: Count,
     /// Context-parallel ranks.
     pub cp: Count,
-    /// What ranks that share a sequence exchange.
+    /// What context-parallel ranks exchange.
     pub context_exchange: ContextExchange,
     /// Expert-parallel ranks.
     pub ep: Count,
     /// Tensor-parallel ranks inside an expert.
     pub etp: Count,
-    /// Norms and residuals split over the tensor-parallel ranks (sequence parallelism).
+    /// Whether norms and residuals are split over the tensor-parallel ranks (sequence parallelism).
     pub sequence_parallel: bool,
-    /// How model states are spread.
+    /// Sharding of model states.
     pub sharding: Sharding,
-    /// When weights are gathered under [`Sharding::Zero3`]; `None` as in [`TrainingInput::resharding`].
+    /// When weights are gathered under [`Sharding::Zero3`]; `None`: the default of [`TrainingInput::resharding`].
     pub reshard: Option<Reshard>,
-    /// Ranks that states are sharded over, where not all that replicate them; see [`TrainingInput::shard_ranks`].
+    /// Number of ranks over which states are sharded, if fewer than those that replicate them; see
+    /// [`TrainingInput::shard_ranks`].
     pub shard: Option<Count>,
     /// Pipeline schedule.
     pub schedule: Schedule,
-    /// What is recomputed.
+    /// Requested recomputation.
     pub recompute: Recompute,
-    /// Layers of the whole model that are recomputed in full, where stated. The others recompute what
-    /// [`Recompute::Selective`] says if that is requested, else nothing; memory does not change the plan.
+    /// Number of layers of the whole model that are recomputed in full, if stated. The other layers recompute what
+    /// [`Recompute::Selective`] implies if that is requested, else nothing. The plan then does not depend on memory.
     pub recompute_layers: Option<Count>,
-    /// Share of the memory that [`Recompute::Auto`] and [`Recompute::Selective`] leave free, 0..1.
+    /// Share of memory that [`Recompute::Auto`] and [`Recompute::Selective`] keep free, 0..1.
     pub recompute_reserve: f64,
-    /// Format of the layers' matrix multiplications.
+    /// Format of the GEMMs in layers.
     pub precision: Precision,
-    /// The format carries a scale per block (MXFP8, NVFP4) rather than per tensor.
+    /// Whether the format has a scale per block (MXFP8, NVFP4) rather than per tensor.
     pub block_scaled: bool,
-    /// Bytes of a weight as it is multiplied.
+    /// Bytes of a weight in the format of the GEMMs.
     pub weight_bytes: f64,
-    /// Bytes of a gradient as it is kept and reduced.
+    /// Bytes of a gradient as stored.
     pub grad_bytes: f64,
-    /// Bytes of a gradient as it is reduced over the data-parallel ranks; `None`: as it is kept.
+    /// Bytes of a gradient as reduced over the data-parallel ranks; `None`: as stored.
     pub reduce_bytes: Option<f64>,
     /// Bytes of optimizer state per weight (Adam with fp32 master weights: 12); see [`Optimizer::bytes`].
     pub optimizer_bytes: f64,
-    /// What a step computes besides; [`TrainingInput::with_optimizer`] sets both.
+    /// Optimizer, for its computation per step; [`TrainingInput::with_optimizer`] also sets `optimizer_bytes`.
     pub optimizer: Optimizer,
-    /// What is kept on the host.
+    /// State kept on the host.
     pub offload: Offload,
-    /// Tokens of a sequence on the decoder's side of an encoder-decoder; `None`: T5's 114 for 512 of the encoder
-    /// (arXiv 1910.10683, section 3.1.4). [`TrainingInput::seq`], and tokens in all figures, are the encoder's.
+    /// Decoder tokens per sequence of an encoder-decoder; `None`: 114 per 512 encoder tokens, as in T5 (arXiv
+    /// 1910.10683, section 3.1.4). [`TrainingInput::seq`], and tokens in all metrics, are those of the encoder.
     pub target_seq: Option<f64>,
-    /// Bytes of buckets that the framework allocates for its collectives.
+    /// Bytes of the communication buckets that the framework allocates.
     pub bucket_bytes: f64,
-    /// Load of the busiest expert-parallel rank over the mean.
+    /// Load of the busiest expert-parallel rank relative to the mean.
     pub imbalance: f64,
-    /// Share of the weights that is trained (frozen layers, adapters): scales weight gradients and their reduction.
+    /// Share of the weights that is trained (below 1 with frozen layers or adapters): scales weight gradients and their
+    /// reduction.
     pub trained: f64,
-    /// Bytes of a frozen weight of a layer as it is stored, with its scales, where it is unpacked before every product
-    /// (QLoRA, arXiv 2305.14314, section 3); `None`: as it is multiplied.
+    /// Bytes of a frozen layer weight as stored, including scales, if weights are unpacked before every GEMM (QLoRA,
+    /// arXiv 2305.14314, section 3); `None`: stored in the format of the GEMMs.
     pub packed_bytes: Option<f64>,
-    /// Adapters of a frozen model stand alongside MLPs too, not only alongside attention's projections.
+    /// Whether a frozen model has adapters on MLPs too, not only on the projections of attention.
     pub adapted_mlps: bool,
-    /// What the software does.
+    /// Properties of the software.
     pub software: Software,
-    /// The images of a sequence, whose tokens are among its own. They enter the first stage, on every rank of a sequence.
+    /// Images of a sequence, whose tokens are part of the sequence. They are encoded on the first stage, on every rank
+    /// of a sequence.
     pub images: Option<Images>,
 }
 
@@ -306,13 +312,13 @@ impl Default for TrainingInput {
 }
 
 impl TrainingInput {
-    /// Micro-batches that each pipeline processes in a step.
+    /// Micro-batches per pipeline and step.
     pub fn micro_batches(&self) -> f64 {
         (self.global / (self.dp * self.micro)).ceil().max(1.0)
     }
 
-    /// When fully sharded weights are gathered. Where nothing is stated: once a step under pipeline parallelism, unless a
-    /// compiled loop over micro-batches gathers in each; else in every micro-batch.
+    /// When fully sharded weights are gathered. Default: once per step with pipeline parallelism, unless a compiled
+    /// loop over micro-batches gathers in each of them; else in every micro-batch.
     #[must_use]
     pub fn resharding(&self) -> Reshard {
         self.reshard.unwrap_or(if self.pp > 1.0 && !self.software.compiled {
@@ -322,8 +328,8 @@ impl TrainingInput {
         })
     }
 
-    /// The sharding of what a device holds between micro-batches: fully sharded weights that are gathered once a step
-    /// leave only optimizer states sharded.
+    /// Sharding of the model states between micro-batches: if fully sharded weights are gathered once per step, only
+    /// optimizer states remain sharded.
     #[must_use]
     pub fn held_sharding(&self) -> Sharding {
         match (self.sharding, self.resharding()) {
@@ -332,13 +338,13 @@ impl TrainingInput {
         }
     }
 
-    /// The same run under another optimizer, with or without fp32 master weights.
+    /// Sets the optimizer and its bytes per weight, with or without fp32 master weights.
     #[must_use]
     pub fn with_optimizer(self, optimizer: Optimizer, master: bool) -> Self {
         TrainingInput { optimizer, optimizer_bytes: optimizer.bytes(master), ..self }
     }
 
-    /// Tokens of a sequence on the decoder's side; without an encoder, [`TrainingInput::seq`].
+    /// Decoder tokens per sequence; [`TrainingInput::seq`] without an encoder.
     pub fn target(&self) -> f64 {
         if self.arch.encoder_layers <= 0.0 {
             self.seq
@@ -347,20 +353,21 @@ impl TrainingInput {
         }
     }
 
-    /// Times that the output layer runs, with the projections that join a predicted token's embedding to the layer before
-    /// (arXiv 2412.19437, equation 21), which are as wide as the model twice.
+    /// Number of output layers, including those of multi-token prediction. Each of the latter includes the projection
+    /// that joins the embedding of a predicted token with the previous layer's output (arXiv 2412.19437, equation 21),
+    /// whose input is twice the hidden size.
     #[must_use]
     pub fn output_layers(&self) -> f64 {
         1.0 + self.mtp_layers * (1.0 + 2.0 * self.arch.hidden / self.arch.vocab.max(Count::ONE))
     }
 
-    /// Copies of a stage's weights that the pipeline holds: two where micro-batches enter from both ends.
+    /// Copies of a stage's weights in the pipeline: two if micro-batches enter from both ends.
     #[must_use]
     pub fn copies(&self) -> f64 {
         if self.pp > 1.0 && self.schedule.two_ways() { 2.0 } else { 1.0 }
     }
 
-    /// Ranks that states are sharded over, of the `ranks` that would otherwise replicate them.
+    /// Number of ranks over which states are sharded, of `ranks` that would otherwise replicate them.
     #[must_use]
     pub fn shard_ranks(&self, ranks: f64) -> f64 {
         self.shard.map_or(ranks, |shard| ranks.min(f64::from(shard)))
@@ -372,8 +379,8 @@ impl TrainingInput {
         self.reduce_bytes.unwrap_or(self.grad_bytes)
     }
 
-    /// Tokens that a layer passes through a tensor-parallel reduction in one pass, per sequence and layer: every block
-    /// (mixer, MLP, cross attention) ends in one. 2 × seq in plain transformers.
+    /// Tokens per sequence and layer that pass a tensor-parallel reduction in one pass. Every block (mixer, MLP, cross
+    /// attention) ends in a reduction, so this is 2 × seq in plain transformers.
     pub(super) fn reduced_tokens(&self) -> f64 {
         let a = &self.arch;
         if a.encoder_layers > 0.0 {

@@ -10,10 +10,10 @@ use crate::roofline;
 use crate::roofline::{FusedAttention, Gemm};
 use atlas_core::count::Count;
 
-/// Seconds of arithmetic and traffic, and what the host must launch.
+/// Time of a layer, and its kernel launches and recomputed FLOPs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LayerTime {
-    /// Matrix products, s.
+    /// Matrix multiplications, s.
     pub gemm: f64,
     /// Attention kernels, s.
     pub attention: f64,
@@ -21,13 +21,13 @@ pub struct LayerTime {
     pub elementwise: f64,
     /// Recomputation, s.
     pub recompute: f64,
-    /// Of the first three, the forward pass, s.
+    /// Part of the first three in the forward pass, s.
     pub forward: f64,
-    /// Of the first three, gradients of weights, s.
+    /// Part of the first three for weight gradients, s.
     pub weights: f64,
-    /// Kernel launches.
+    /// Number of kernel launches by the host.
     pub kernels: f64,
-    /// Hardware FLOPs that recomputation adds.
+    /// Hardware FLOPs added by recomputation.
     pub recompute_flops: f64,
 }
 
@@ -58,17 +58,17 @@ impl LayerTime {
         }
     }
 
-    /// Seconds of arithmetic and memory traffic, recomputation included.
+    /// Time of arithmetic and memory traffic, including recomputation, s.
     pub fn total(&self) -> f64 {
         self.gemm + self.attention + self.elementwise + self.recompute
     }
 }
 
-/// Forward and backward seconds of one operator.
+/// Times of one operator, s.
 struct Pair {
     forward: f64,
     backward: f64,
-    /// Part of `backward` that makes gradients of weights.
+    /// Part of `backward` for weight gradients.
     weights: f64,
 }
 
@@ -77,11 +77,11 @@ fn gemm_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -
     let rate = roofline::best_rate(acc, c, precision);
     let t =
         |g: &Gemm| roofline::gemm_seconds_at(rate, acc, c, g, precision) + roofline::cast_seconds(acc, c, g, precision);
-    // Input gradient: the weight's transpose; weight gradient: tokens become the inner dimension.
+    // Input gradient: the transposed weight. Weight gradient: tokens become the inner dimension.
     let input = Gemm { m: g.m, n: g.k, k: g.n, batch: g.batch };
     let weight = Gemm { m: g.n, n: g.k, k: g.m, batch: g.batch };
     let weight = if precision == Precision::Int8 {
-        // Integer training keeps the weight gradient in 16 bit (AQT: forward and input gradient only).
+        // Integer training computes the weight gradient in 16 bit (AQT: integers in forward and input gradient only).
         roofline::gemm_seconds(acc, c, &weight, Precision::Bf16)
     } else {
         t(&weight)
@@ -90,24 +90,24 @@ fn gemm_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -
     Pair { forward: t(g), backward: t(&input) + weights, weights }
 }
 
-/// Seconds of a product with weights that are all trained: forward, and both gradients.
+/// Time of a GEMM with trained weights: forward, and both gradients, s.
 pub(super) struct Passage {
     pub(super) forward: f64,
     pub(super) input: f64,
     pub(super) weights: f64,
 }
 
-/// The passes of a product whose weights are all trained.
+/// Times of the passes of a GEMM, as if all weights were trained.
 pub(super) fn products(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> Passage {
     let pair = gemm_pair(&TrainingInput { trained: 1.0, ..*i }, c, g, precision);
     Passage { forward: pair.forward, input: pair.backward - pair.weights, weights: pair.weights }
 }
 
-/// Narrow side of an expert's matrix at which [`Constants::grouped_gemm`] is stated.
+/// Narrow side of an expert's matrix to which [`Constants::grouped_gemm`] applies.
 const EXPERT_WIDTH: f64 = 2048.0;
 
-/// The products of several experts. One kernel, or one stream each, serves groups of uneven size without the library's
-/// choice of tiles, so that each product waits for its own last wave; what else is lost grows as experts narrow.
+/// Time of the GEMMs of several experts. One kernel (or one stream per expert) runs groups of uneven size without the
+/// library's choice of tiles, so each GEMM waits for its own last wave. Other losses grow as experts become narrower.
 fn grouped_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision) -> Pair {
     let constants = Constants { wave_loss: 1.0, ..*c };
     let narrow = 1.0 + (1.0 / c.grouped_gemm - 1.0) * EXPERT_WIDTH / g.n.min(g.k);
@@ -115,7 +115,7 @@ fn grouped_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision
     let mut all = Pair { forward: 0.0, backward: 0.0, weights: 0.0 };
     for deviation in GROUPS {
         let m = g.m + deviation * g.m.sqrt();
-        // Experts that multiply at all have a token.
+        // An expert that runs at all has at least one token.
         let one = gemm_pair(i, &constants, &Gemm { m: m.max(1.0), batch: 1.0, ..*g }, precision);
         all.forward += each * one.forward;
         all.backward += each * one.backward;
@@ -124,15 +124,15 @@ fn grouped_pair(i: &TrainingInput, c: &Constants, g: &Gemm, precision: Precision
     all
 }
 
-/// Groups by the tokens that routers send them, in standard deviations from the mean: those of independent choices, whose
-/// variance is their mean. Tiles and waves have no edge that all groups cross at once.
+/// Groups by number of routed tokens, in standard deviations from the mean. The variance of independent choices equals
+/// their mean. Several groups smooth the steps of tile and wave quantization.
 const GROUPS: [f64; 5] = [-1.4, -0.7, 0.0, 0.7, 1.4];
 
-/// Attention whose scores go through memory: two batched GEMMs and a softmax (with dropout) between them.
+/// Attention with scores in memory: two batched GEMMs, with a softmax (and dropout) between them.
 fn unfused_attention(i: &TrainingInput, c: &Constants, flops: f64) -> Pair {
     let a = &i.arch;
     let tokens = i.micro * i.seq / i.cp;
-    // It computes the whole square, and masks the upper half.
+    // Computes the full square of scores and masks the upper half.
     let whole = if a.causal { 2.0 } else { 1.0 };
     let heads = a.heads / i.tp;
     let per_head = Gemm { m: i.seq / i.cp, n: i.seq, k: a.head_dim, batch: heads * i.micro };
@@ -147,8 +147,8 @@ fn unfused_attention(i: &TrainingInput, c: &Constants, flops: f64) -> Pair {
     Pair { forward: multiply + traffic(forward), backward: 2.0 * multiply + traffic(backward), weights: 0.0 }
 }
 
-/// Format of what is multiplied in 16 bit wherever layers are: attention's scores, the output layer. Wider layers keep
-/// theirs.
+/// Format of operators that run in 16 bit even if layers use a narrower one: attention, the output layer. With a wider
+/// format of layers, the format of the layers.
 pub fn attended(i: &TrainingInput) -> Precision {
     match i.precision {
         wide @ (Precision::Fp32 | Precision::Tf32) => wide,
@@ -158,12 +158,13 @@ pub fn attended(i: &TrainingInput) -> Precision {
 
 fn attention_pair(i: &TrainingInput, c: &Constants, name: OpName, flops: f64, bytes: f64) -> Pair {
     let unfused = flops;
-    // As many FLOPs of the 16-bit rate as take the same time.
+    // FLOPs that take the same time at the 16-bit rate.
     let flops = flops * (i.accelerator.peak(Precision::Bf16) / i.accelerator.peak(attended(i))).max(1.0);
     if name == OpName::Recurrence {
-        // Chunks of a linear mixer. Mamba-2's kernels take as long as FlashAttention-2 does for 2048 keys (arXiv 2405.21060,
-        // figure 10, on A100): half of its rate, once their traffic is counted apart. They are written for Ampere's
-        // instructions, which later generations run at what Hopper makes of them; backward recomputes the states.
+        // Chunks of a linear mixer. The kernels of Mamba-2 take as long as FlashAttention-2 with 2048 keys (arXiv
+        // 2405.21060, figure 10, on A100): half of its rate, with memory traffic counted separately. They use Ampere's
+        // instructions, so later generations run them at Hopper's rate for such kernels. The backward pass recomputes
+        // the states.
         let hopper = c.attention_carried * 989.4e12 / i.accelerator.peak(Precision::Bf16);
         let carried =
             if matches!(i.accelerator.generation, Generation::Hopper | Generation::Blackwell) { hopper } else { 1.0 };
@@ -188,11 +189,11 @@ fn attention_pair(i: &TrainingInput, c: &Constants, name: OpName, flops: f64, by
 fn traffic_pair(i: &TrainingInput, c: &Constants, bytes: f64) -> Pair {
     let fused = if i.software.fused_elementwise { c.fused_traffic } else { c.eager_traffic };
     let forward = roofline::memory_seconds(&i.accelerator, c, bytes * fused);
-    // Backward reads what forward wrote, and the gradient.
+    // The backward pass reads what the forward pass wrote, and the gradient.
     Pair { forward, backward: 1.5 * forward, weights: 0.0 }
 }
 
-/// Whether a matrix carries an adapter: attention's projections do, those of MLPs where `mlps` says so.
+/// Whether a matrix has an adapter: the projections of attention always, those of MLPs if `mlps`.
 fn adapted(name: OpName, mlps: bool) -> bool {
     match name {
         OpName::QueryKeyValue | OpName::OutputProjection => true,
@@ -201,9 +202,9 @@ fn adapted(name: OpName, mlps: bool) -> bool {
     }
 }
 
-/// A low-rank adapter alongside a frozen matrix (LoRA, arXiv 2106.09685, section 4.1): its products are small, but it reads the
-/// input once more, and reads and writes the output to add its own; backward reads the output's gradient and the input
-/// for its two weight gradients, and adds to the input's gradient.
+/// Adds a low-rank adapter to a frozen matrix (LoRA, arXiv 2106.09685, section 4.1). The adapter's GEMMs are small, but
+/// it reads the input once more, and reads and writes the output to add its own. The backward pass reads the output's
+/// gradient and the input for the two weight gradients, and adds to the input's gradient.
 fn with_adapter(i: &TrainingInput, c: &Constants, g: &Gemm, plain: &Pair) -> Pair {
     let (input, output) = (2.0 * g.batch * g.m * g.k, 2.0 * g.batch * g.m * g.n);
     let seconds = |bytes| roofline::memory_seconds(&i.accelerator, c, bytes) + 2.0 * c.kernel_gap;
@@ -214,18 +215,19 @@ fn with_adapter(i: &TrainingInput, c: &Constants, g: &Gemm, plain: &Pair) -> Pai
     }
 }
 
-/// Weights that a kernel of its own unpacks before every product: their `packed` bytes are read, and what is multiplied is
-/// written; the product reads that. The input's gradient needs them again.
+/// Adds a separate kernel that unpacks the weights before every GEMM: it reads their `packed` bytes and writes them in
+/// the format of the GEMM. The input's gradient needs them again.
 fn with_unpacking(i: &TrainingInput, c: &Constants, g: &Gemm, packed: f64, plain: &Pair) -> Pair {
     let weights = g.batch * g.n * g.k;
     let seconds = roofline::memory_seconds(&i.accelerator, c, weights * (packed + i.weight_bytes)) + c.kernel_gap;
     Pair { forward: plain.forward + seconds, backward: plain.backward + seconds, weights: plain.weights }
 }
 
-/// How much of an operator's forward pass is run again.
+/// Share of an operator's forward pass that is recomputed.
 fn recomputed(plan: Plan, op: &Op, software: &Software) -> f64 {
     let cheap = match op.name {
-        // Fused attention recomputes its scores anyway; elsewhere "selective" re-runs the cheap operators.
+        // Fused attention always recomputes its scores. Otherwise, selective recomputation recomputes the cheap
+        // operators.
         OpName::Attention if !software.fused_attention => 1.0,
         OpName::Logits => 0.0,
         _ if software.alternate_recompute && matches!(op.work, Work::Gemm(_)) => 0.5,
@@ -248,12 +250,12 @@ fn recomputed(plan: Plan, op: &Op, software: &Software) -> f64 {
     plan.full_share + (1.0 - plan.full_share) * partly
 }
 
-/// Adds up the operators of `list` under the recompute plan.
+/// Sums the operators of `list` under the recomputation plan.
 pub fn time(i: &TrainingInput, c: &Constants, list: &OpList, precision: Precision, plan: Plan) -> LayerTime {
     listed(i, c, list, precision, plan, &mut ())
 }
 
-/// As [`time`], with each operator handed to `sink`.
+/// As [`time`], and passes each operator to `sink`.
 fn listed(
     i: &TrainingInput,
     c: &Constants,
@@ -308,7 +310,7 @@ fn listed(
         sum.forward += pair.forward + gap;
         sum.weights += pair.weights;
         sum.recompute_flops += again * op.flops();
-        // The host waits for the routing where it runs: forward, and again where that is recomputed.
+        // The host waits for the routing in the forward pass, and again where that is recomputed.
         let waits = op.name == OpName::Dispatch && i.software.synchronous_routing;
         let waiting = if waits { c.routing_issue * (1.0 + again) } else { 0.0 };
         sum.kernels += launched(i, c, op) * (op.kernels * (3.0 + again) + waiting);
@@ -316,13 +318,13 @@ fn listed(
     sum
 }
 
-/// Share of an operator's launches that the host makes.
+/// Share of an operator's kernels that the host launches.
 fn launched(i: &TrainingInput, c: &Constants, op: &Op) -> f64 {
     let routed = op.name == OpName::Dispatch || matches!(op.work, Work::Gemm(g) if g.batch > 1.0);
     if !i.software.compiled || (i.software.eager_experts && routed) { 1.0 } else { c.compiled_kernels }
 }
 
-/// The slice of a layer that one accelerator computes for one micro-batch.
+/// Slice of a layer that one accelerator computes for one micro-batch.
 pub fn slice(i: &TrainingInput) -> Slice {
     Slice {
         tokens: i.micro * i.seq / i.cp,
@@ -338,7 +340,7 @@ pub fn slice(i: &TrainingInput) -> Slice {
     }
 }
 
-/// Mean layer of a stage: mixers and MLPs of every kind in the model's proportion.
+/// Time of the mean layer: mixers and MLPs of all kinds in the model's proportion.
 pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan, sink: &mut impl OperatorSink) -> LayerTime {
     let a = &i.arch;
     let mut s = slice(i);
@@ -367,15 +369,15 @@ pub(super) fn mean_layer(i: &TrainingInput, c: &Constants, plan: Plan, sink: &mu
     sum
 }
 
-/// Output layer and loss; never recomputed, and multiplied in [`attended`]'s format.
+/// Time of output layer and loss: never recomputed, and in the format of [`attended`].
 pub(super) fn head(i: &TrainingInput, c: &Constants, sink: &mut impl OperatorSink) -> LayerTime {
     let tokens = i.micro * i.target() / i.cp * i.arch.head_share(i.seq);
     let list = ops::head(&i.arch, tokens, f64::from(i.tp), true);
     listed(i, c, &list, attended(i), Plan::NONE, sink)
 }
 
-/// The operators of a mean layer, and those of the output layer. `None` for convolutional networks, which have no layers
-/// of operators.
+/// Operators of the mean layer, and of the output layer. `None` for convolutional networks, which are not made of
+/// operators.
 #[must_use]
 pub fn operators(i: &TrainingInput, c: &Constants, plan: Plan) -> Option<[Operators; 2]> {
     if i.arch.convolutions.is_some() {

@@ -1,18 +1,19 @@
-//! The best that was measured, so that an estimate above it can say so.
+//! Highest measured efficiency, so that estimates above it can be flagged.
 
 use crate::accelerator::{Accelerator, Generation, Precision};
 
-/// The highest MFU, causal attention counted once, of the published runs that train all weights on this family of
-/// accelerators; `None` where none was published.
+/// Highest MFU of the published runs that train all weights on this family of accelerators, with causal attention
+/// counted once. `None` if there is none.
 ///
-/// Rows of the measurements: V100 bigscience-0110, RTX 4090 llmq-0024, A100 llmfoundry-0105, H100 llmq-0018, GB200 dgxc-0134,
-/// MI250X papers-0236, MI325X primus-0017, MI355X primus-0019, TPU v5p maxtext-0025, Trainium aws-0028, Gaudi 2 habana-0001,
-/// Ascend 910B ascend-0020, Max 1550 argonne-0028. Left out are rows whose model's architecture is not known.
+/// Source rows of the measurements: V100 bigscience-0110, RTX 4090 llmq-0024, A100 llmfoundry-0105, H100 llmq-0018,
+/// GB200 dgxc-0134, MI250X papers-0236, MI325X primus-0017, MI355X primus-0019, TPU v5p maxtext-0025, Trainium
+/// aws-0028, Gaudi 2 habana-0001, Ascend 910B ascend-0020, Max 1550 argonne-0028. Rows of models with an unknown
+/// architecture are excluded.
 #[must_use]
 pub fn best_mfu(accelerator: &Accelerator) -> Option<f64> {
     Some(match accelerator.generation {
         Generation::Volta => 0.39,
-        // Cards of Turing and Apple's processors, without a rate in bf16, were not trained on.
+        // There are no training runs on Turing cards and Apple processors, which have no bf16 rate.
         Generation::Workstation if !accelerator.has(Precision::Bf16) => return None,
         Generation::Workstation => 0.81,
         Generation::Ampere => 0.63,

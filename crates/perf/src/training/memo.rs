@@ -1,6 +1,6 @@
-//! What estimates of neighbors have in common. A user who changes one knob after another needs thousands of estimates, and most
-//! knobs leave much as it was: all of the step, or what a micro-batch takes in a layer, operator by operator, which is the
-//! larger part of the work.
+//! Memoization between similar estimates. A user who changes one knob after another causes thousands of estimates, and
+//! most knobs leave the whole step unchanged, or at least the time of a micro-batch in a layer, which is the larger
+//! part of the work.
 
 use super::step::{self, Passes, Settled, Step};
 use super::{Plan, Recompute, Schedule, Sharding, TrainingEstimate, TrainingInput};
@@ -8,8 +8,8 @@ use crate::accelerator::Accelerator;
 use crate::constants::Constants;
 use atlas_core::count::Count;
 
-/// The last estimate's step and its passes, for the next one to take where they are the same. It changes no figure by a
-/// bit: each is kept with all that it was worked out from.
+/// Intermediate results of the last estimate, reused by the next one if their inputs are equal. Each is stored with all
+/// of its inputs, so the results are bitwise identical to those without a memo.
 #[derive(Debug, Clone, Default)]
 pub struct Memo {
     constants: Constants,
@@ -19,12 +19,12 @@ pub struct Memo {
 }
 
 impl Memo {
-    /// The step of [`step::timed`].
+    /// Returns the result of [`step::timed`].
     fn step(&mut self, i: &TrainingInput, c: &Constants) -> Step {
         if self.constants != *c {
             *self = Memo { constants: *c, ..Memo::default() };
         }
-        // How many micro-batches there are decides, not how full the last one is.
+        // The step depends on the number of micro-batches, but not on the size of the last one.
         let read = TrainingInput { global: i.micro_batches(), ..*i };
         if let Some((known, step)) = &self.step
             && same(known, &read)
@@ -37,9 +37,9 @@ impl Memo {
         step
     }
 
-    /// The plan and the memory of [`Settled::of`].
+    /// Returns the result of [`Settled::of`].
     fn settled(&mut self, i: &TrainingInput, c: &Constants) -> Settled {
-        // Memory depends on the number of micro-batches as far as they are in flight, and not on the network.
+        // Memory depends on the number of micro-batches only up to the maximum in flight, and not on the network.
         let most = if i.schedule == Schedule::AllForward { f64::INFINITY } else { 2.0 * i.pp };
         let read = TrainingInput {
             accelerator: Accelerator { nic_bw: 0.0, ..i.accelerator },
@@ -57,9 +57,9 @@ impl Memo {
         settled
     }
 
-    /// The passes of [`Passes::of`].
+    /// Returns the result of [`Passes::of`].
     fn passes(&mut self, i: &TrainingInput, c: &Constants, plan: Plan) -> Passes {
-        // Neither batch nor layout over stages and replicas, nor the network.
+        // The passes depend neither on the batch, nor on stages and replicas, nor on the network.
         let read = TrainingInput {
             accelerator: Accelerator { nic_bw: 0.0, domain: 0.0, ..i.accelerator },
             accelerators: 0.0,
@@ -92,7 +92,7 @@ impl Memo {
     }
 }
 
-/// As [`step::estimate`]; the memo carries over what neighboring inputs have in common and changes no figure.
+/// As [`step::estimate`], reusing results in `memo`. The estimate is the same with and without a memo.
 pub fn memoized(i: &TrainingInput, c: &Constants, memo: Option<&mut Memo>) -> TrainingEstimate {
     match memo {
         Some(memo) => step::report(i, &memo.step(i, c)),
@@ -100,7 +100,7 @@ pub fn memoized(i: &TrainingInput, c: &Constants, memo: Option<&mut Memo>) -> Tr
     }
 }
 
-/// What is changed most is compared first: the whole takes a hundred comparisons.
+/// Compares inputs, starting with the fields that change most often: the full comparison has about a hundred fields.
 fn same(a: &TrainingInput, b: &TrainingInput) -> bool {
     a.global == b.global && a.micro == b.micro && a.seq == b.seq && a.dp == b.dp && a == b
 }

@@ -1,11 +1,11 @@
-//! The time of one optimizer step, from the operators up.
+//! The time of one optimizer step, built up from its operators.
 //!
-//! A micro-batch's forward and backward pass on the slowest pipeline stage is summed operator by operator; the
-//! schedule adds its bubble, data parallelism what it cannot hide, then the optimizer and the host.
+//! The forward and backward pass of a micro-batch on the slowest pipeline stage is summed operator by operator. The
+//! pipeline bubble, exposed data-parallel communication, the optimizer and host time are added.
 //!
-//! Conventions. A token of an encoder-decoder is one of the encoder's input. A sample of a vision network is an image: a
-//! convolutional one has `seq` = 1, so that `micro` and `global` count images and "tokens" per second are images per
-//! second; a vision transformer has its patches and the class token as `seq`.
+//! Conventions: in an encoder-decoder, tokens are those of the encoder's input. In a vision network, a sample is an
+//! image. A convolutional network has `seq` = 1, so that `micro` and `global` count images and "tokens" per second are
+//! images per second. In a vision transformer, `seq` is the number of patches plus the class token.
 
 mod breakdown;
 pub mod comm;
@@ -39,8 +39,8 @@ use crate::accelerator::Precision;
 use crate::memory::MemoryBreakdown;
 
 impl TrainingInput {
-    /// The format whose peak utilization is a share of. Beside narrow formats, attention and the output layer are multiplied
-    /// in 16 bit, which some hardware does faster than integers.
+    /// Format whose peak FLOP/s is the reference for MFU and HFU. With narrow formats, attention and the output layer
+    /// still run in 16 bit, which is faster than integers on some hardware.
     #[must_use]
     pub fn fastest_format(&self) -> Precision {
         let (own, attended) = (self.precision, layer::attended(self));
@@ -49,42 +49,44 @@ impl TrainingInput {
     }
 }
 
-/// The answer for one scenario.
+/// Estimate of one training scenario.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrainingEstimate {
-    /// Seconds of an optimizer step.
+    /// Time of an optimizer step, s.
     pub step_seconds: f64,
     /// Tokens per second of the job.
     pub tokens_per_second: f64,
-    /// Tokens per second and device.
+    /// Tokens per second per accelerator.
     pub tokens_per_second_per_accelerator: f64,
-    /// Model FLOPs utilization as PaLM defines it (arXiv 2204.02311, appendix B): observed tokens/s times 6 N + 12 L H Q T
-    /// over the peak in [`TrainingInput::fastest_format`]; the whole square of attention counts, recomputation does not, and
-    /// N are the weights that a token multiplies (output layer counted, embedding look-up not).
+    /// Model FLOPs utilization as defined by PaLM (arXiv 2204.02311, appendix B): observed tokens/s times
+    /// 6 N + 12 L H Q T over the peak in [`TrainingInput::fastest_format`]. Attention counts in full, without regard to
+    /// masks; recomputation does not count. N is the number of weights that a token multiplies, including the output
+    /// layer but not the embedding look-up.
     pub mfu: f64,
-    /// The same with only the half of attention that causal masks and windows leave.
+    /// As `mfu`, but attention counts only what causal masks and windows leave.
     pub mfu_causal: f64,
-    /// Hardware FLOPs utilization (arXiv 2205.05198, section 4.4): what the hardware executes, recomputation included. Fused
-    /// attention skips what the mask leaves out, so that this is at least [`TrainingEstimate::mfu_causal`] and at most 1.
+    /// Hardware FLOPs utilization (arXiv 2205.05198, section 4.4): FLOPs that the hardware executes, including
+    /// recomputation. Fused attention skips masked blocks, so this is at least [`TrainingEstimate::mfu_causal`] and at
+    /// most 1.
     pub hfu: f64,
-    /// Model FLOPs of one token, forward and backward, behind `mfu`.
+    /// Model FLOPs per token, forward and backward, as counted in `mfu`.
     pub flops_per_token: f64,
-    /// The same behind `mfu_causal`.
+    /// Model FLOPs per token, forward and backward, as counted in `mfu_causal`.
     pub causal_flops_per_token: f64,
-    /// FLOPs that the hardware executes for a token, behind `hfu`.
+    /// FLOPs per token that the hardware executes, as counted in `hfu`.
     pub executed_flops_per_token: f64,
-    /// One micro-batch on the slowest stage, behind `time`.
+    /// Terms of `time` for one micro-batch on the slowest stage.
     pub micro_batch: MicroBatch,
-    /// Recomputation that was assumed (resolved where the input's is [`Recompute::Auto`]).
+    /// Recomputation of the estimate; resolved if the input is [`Recompute::Auto`].
     pub recompute: Plan,
-    /// Micro-batches whose activations the first pipeline stage holds at once.
+    /// Number of micro-batches whose activations the first pipeline stage holds at the same time.
     pub in_flight: f64,
-    /// Where the time goes.
+    /// Parts of the step time.
     pub time: TimeBreakdown,
-    /// What the fullest device holds.
+    /// Memory of the accelerator that holds most.
     pub memory: MemoryBreakdown,
-    /// Upper bound of the memory, which decides whether it fits.
+    /// Upper bound on that memory, bytes; it determines `fits`.
     pub memory_upper: f64,
-    /// Whether the upper bound fits.
+    /// Whether the upper bound fits in memory.
     pub fits: bool,
 }

@@ -1,4 +1,4 @@
-//! What optimizers keep for every weight, and what offloading to the host costs.
+//! Optimizer updates, and the cost of offloading to the host.
 
 use super::{Offload, Sharding, TrainingInput};
 use crate::accelerator::{Generation, Precision};
@@ -9,9 +9,9 @@ use crate::roofline;
 
 pub use atlas_core::plan::Optimizer;
 
-/// FLOPs of a step for every weight beyond the memory-bound update. Muon's five iterations multiply an n × m matrix
-/// (n ≤ m) with its transpose, square the product and multiply it back: 4 n² m + 2 n³ each (arXiv 2502.16982,
-/// algorithm 1), at most 6 n a weight.
+/// FLOPs per weight and step beyond the memory-bound update. Each of Muon's five iterations multiplies an n × m matrix
+/// (n ≤ m) with its transpose, squares the result and multiplies it back: 4 n² m + 2 n³ (arXiv 2502.16982, algorithm
+/// 1), at most 6 n per weight.
 fn flops_per_weight(optimizer: Optimizer, a: &Architecture) -> f64 {
     if optimizer != Optimizer::Muon {
         return 0.0;
@@ -21,7 +21,7 @@ fn flops_per_weight(optimizer: Optimizer, a: &Architecture) -> f64 {
 }
 
 impl Offload {
-    /// Bytes/s one way to the host: PCIe x16 of the third to fifth generation.
+    /// Bandwidth to the host, bytes/s one way: PCIe x16 of the third to fifth generation by default.
     fn link(&self, generation: Generation, c: &Constants) -> f64 {
         if let Some(stated) = self.link_bw {
             return stated;
@@ -34,7 +34,8 @@ impl Offload {
         raw * c.link_fraction
     }
 
-    /// Bytes/s of host memory for each accelerator: eight share two sockets of DDR4-3200 or DDR5-4800 with eight channels.
+    /// Host memory bandwidth per accelerator, bytes/s. By default, eight accelerators share two sockets of DDR4-3200 or
+    /// DDR5-4800 with eight channels.
     fn host(&self, generation: Generation, c: &Constants) -> f64 {
         if let Some(stated) = self.host_bw {
             return stated;
@@ -47,7 +48,7 @@ impl Offload {
     }
 }
 
-/// Weights whose states one accelerator owns, and updates.
+/// Number of weights whose optimizer states one accelerator holds and updates.
 fn owned(i: &TrainingInput, local: &LocalParams) -> f64 {
     let shard = |ranks: f64| if i.sharding == Sharding::None { 1.0 } else { i.shard_ranks(ranks).max(1.0) };
     ((local.dense + local.embedding) / shard(i.dp * i.cp)
@@ -55,7 +56,7 @@ fn owned(i: &TrainingInput, local: &LocalParams) -> f64 {
         * i.trained
 }
 
-/// Seconds of the update: states are read and written once, memory-bound, and what of it runs on the host.
+/// Time of the update on the device, s: states are read and written once, memory-bound. Excludes the offloaded share.
 pub(super) fn seconds(i: &TrainingInput, c: &Constants, local: &LocalParams) -> f64 {
     let owned = owned(i, local);
     // Read and write the states, read the gradient twice (norm and update), write the weight.
@@ -66,8 +67,8 @@ pub(super) fn seconds(i: &TrainingInput, c: &Constants, local: &LocalParams) -> 
     here * (roofline::memory_seconds(&i.accelerator, c, bytes) + flops / rate) + c.step_overhead
 }
 
-/// Seconds of a step that offloading adds. `micro` is the device's time for one micro-batch, alongside which transfers hide;
-/// `activations` the bytes that one micro-batch keeps.
+/// Time that offloading adds to a step, s. `micro` is the device's time for one micro-batch, with which transfers
+/// overlap. `activations` returns the bytes that one micro-batch keeps.
 pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl FnOnce() -> f64) -> f64 {
     let o = &i.offload;
     if !o.any() {
@@ -78,11 +79,11 @@ pub fn offloaded(i: &TrainingInput, c: &Constants, micro: f64, activations: impl
     let (link, host) = (o.link(i.accelerator.generation, c), o.host(i.accelerator.generation, c));
     let hide = |seconds: f64, beside: f64| (seconds - c.overlap_share * beside).max(0.0);
     let share = o.optimizer.clamp(0.0, 1.0);
-    // Gradients go out in 16 bit alongside the last backward pass, the host updates, weights come back.
+    // Gradients are sent in 16 bit during the last backward pass, the host updates, and weights are sent back.
     let out = share * owned * 2.0 / link;
     let update = share * owned * (2.0 * i.optimizer_bytes + i.grad_bytes + i.weight_bytes) / host;
     let back = share * owned * i.weight_bytes / link;
-    // Every micro-batch: weights in for forward and backward, gradients out; kept activations out and in again.
+    // In every micro-batch: weights in for forward and backward, gradients out; kept activations out and in.
     let ranks = if i.held_sharding() == Sharding::Zero3 { (i.dp * i.cp).max(1.0) } else { 1.0 };
     let streamed = o.weights.clamp(0.0, 1.0) * local.total() / ranks * (2.0 * i.weight_bytes + 2.0 * i.trained);
     let kept = o.activations.clamp(0.0, 1.0) * 2.0 * activations();

@@ -1,10 +1,10 @@
-//! The pipeline schedule: micro-batches in flight, and idle time.
+//! The pipeline schedule: micro-batches in flight, and the bubble.
 
 use super::{Schedule, TrainingInput};
 use atlas_core::count::Count;
 
-/// Micro-batches whose activations `stage` holds at once. For [`Schedule::ZeroBubble`] this is the least it needs; see
-/// [`most_in_flight`].
+/// Number of micro-batches whose activations `stage` holds at the same time. For [`Schedule::ZeroBubble`] this is the
+/// minimum; see [`most_in_flight`].
 #[must_use]
 pub fn in_flight(i: &TrainingInput, stage: f64) -> f64 {
     let (p, v, m) = (i.pp, i.vpp.max(Count::ONE), i.micro_batches());
@@ -12,22 +12,22 @@ pub fn in_flight(i: &TrainingInput, stage: f64) -> f64 {
         return 1.0;
     }
     let of = |stage: f64| {
-        // Forward chunks before the first backward one, and one more (arXiv 2104.04473, section 2.2).
+        // Forward chunks before the first backward chunk, plus one (arXiv 2104.04473, section 2.2).
         if v > 1.0 { (2.0 * (p - 1.0 - stage) + (v - 1.0) * p + 1.0) / v } else { p - stage }
     };
     let most = match i.schedule {
         Schedule::OneForwardOneBackward => of(stage),
         Schedule::AllForward => m,
-        // Later stages keep their weight gradients' inputs instead: all stages fill the same memory (arXiv 2401.10241,
-        // section 2.2).
+        // Later stages keep the inputs of weight gradients instead, so all stages use the same memory (arXiv
+        // 2401.10241, section 2.2).
         Schedule::ZeroBubble | Schedule::ZeroBubble1p => of(0.0),
-        // Of both ways together (arXiv 2412.19437, table 2).
+        // Both directions together (arXiv 2412.19437, table 2).
         Schedule::DualPipe => p + 1.0,
     };
     most.min(m)
 }
 
-/// Micro-batches in flight beyond which a schedule gains nothing: 2 p - 1 for zero bubble (arXiv 2401.10241, ZB-H2), else
+/// Maximum useful number of micro-batches in flight: 2 p - 1 for zero bubble (arXiv 2401.10241, ZB-H2), else
 /// [`in_flight`].
 #[must_use]
 pub fn most_in_flight(i: &TrainingInput) -> f64 {
@@ -39,26 +39,26 @@ pub fn most_in_flight(i: &TrainingInput) -> f64 {
     }
 }
 
-/// Whether micro-batches fill the groups in which interleaved chunks take them; frameworks refuse to run otherwise
-/// (`forward_backward_pipelining_with_interleaving`). Where all forward passes come first any number runs.
+/// Whether the number of micro-batches is a multiple of the group size of interleaved chunks, as frameworks require
+/// (`forward_backward_pipelining_with_interleaving`). If all forward passes run first, any number is allowed.
 #[must_use]
 pub fn full_groups(i: &TrainingInput) -> bool {
     i.pp <= 1.0 || i.vpp <= 1.0 || i.schedule == Schedule::AllForward || i.micro_batches() % i.pp == 0.0
 }
 
-/// Seconds of one micro-batch by pass.
+/// Time of one micro-batch by pass, s.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Pass {
     /// Forward.
     pub forward: f64,
-    /// Gradient of the input, with what is recomputed for it.
+    /// Input gradient, including recomputation.
     pub input: f64,
-    /// Gradient of the weights.
+    /// Weight gradient.
     pub weights: f64,
 }
 
 impl Pass {
-    /// All passes.
+    /// Sum of all passes.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.forward + self.input + self.weights
@@ -74,48 +74,48 @@ impl Pass {
     }
 }
 
-/// Seconds that the idle time depends on.
+/// Times from which the bubble is computed, s.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Pace {
     /// One micro-batch on the first stage.
     pub(super) first: Pass,
-    /// On the last stage, output layer included.
+    /// One micro-batch on the last stage, including the output layer.
     pub(super) last: Pass,
-    /// Sum over all stages.
+    /// One micro-batch, summed over all stages.
     pub(super) path: Pass,
-    /// All passes on the slowest stage.
+    /// All passes of one micro-batch on the slowest stage.
     pub(super) slowest: f64,
-    /// What the host adds to them there.
+    /// Delay by the host on the slowest stage.
     pub(super) host: f64,
-    /// What the host adds to the passes of the first and of the last stage.
+    /// Delay by the host on the first and on the last stage.
     pub(super) host_of_ends: [f64; 2],
     /// One transfer between two stages.
     pub(super) hop: f64,
-    /// Share of it that other passes hide where there are any.
+    /// Share of a transfer that overlaps with other passes, if there are any.
     pub(super) hidden: f64,
-    /// Micro-batches in flight on the first stage.
+    /// Number of micro-batches in flight on the first stage.
     pub(super) in_flight: f64,
 }
 
-/// A stage's passes with what the host adds to them, where micro-batches follow one another.
+/// Passes of a stage including the delay by the host, for consecutive micro-batches.
 fn busy(stage: &Pass, host: f64) -> Pass {
     Pass::default().plus(stage, 1.0 + host / stage.total().max(1e-12))
 }
 
-/// Seconds of a step in which the slowest stage is idle.
+/// Time per step in which the slowest stage is idle, s.
 pub(super) fn bubble(i: &TrainingInput, pace: &Pace) -> f64 {
     let (p, v, m) = (i.pp, i.vpp.max(Count::ONE), i.micro_batches());
     if p <= 1.0 {
         return 0.0;
     }
-    // The way through all stages and back; the first micro-batches also wait between their chunks.
+    // Transfers through all stages and back. The first micro-batches also wait for transfers between their chunks.
     let hops = 2.0 * (p - 1.0 + (v - 1.0) * p * pace.hidden) * pace.hop;
     let unit = pace.path.total() / p;
     if i.schedule.two_ways() {
-        // Half of what one way leaves idle with weight gradients apart (arXiv 2412.19437, table 2, is an upper bound: it counts
-        // a forward and a backward pass as one block), and where gradients of inputs take longer than forward passes, the
-        // wait for them on the way out. Passes beside each other are as long as one behind the other: what they hide is
-        // left out of their communication.
+        // Half of the bubble of a one-way pipeline with separate weight gradients (arXiv 2412.19437, table 2, is an
+        // upper bound: it counts a forward and a backward pass as one block). Where input gradients take longer than
+        // forward passes, the wait for them at the end is added. Overlapped passes are assumed to take as long as
+        // consecutive ones; the gain is subtracted from their communication.
         let (forward, weights) = (pace.path.forward / p, pace.path.weights / p);
         let input = unit - forward - weights;
         let half = 0.5 * p;
@@ -127,26 +127,27 @@ pub(super) fn bubble(i: &TrainingInput, pace: &Pace) -> f64 {
         return zero_bubble(f64::from(p), m, pace) + hops;
     }
     let (fill, round) = if i.schedule.splits() {
-        // Weight gradients fill a part of it (arXiv 2401.10241, table 2), not of what waits for the next chunk.
+        // Weight gradients fill part of the bubble (arXiv 2401.10241, table 2), but not of the wait for the next chunk.
         (((p - 1.0) * (unit - 2.0 * pace.path.weights / p)).max(0.0), unit - pace.path.weights / p)
     } else {
         ((pace.path.total() - pace.slowest).max(0.0), unit)
     };
-    // Chunks go round in groups of as many micro-batches as stages: a smaller last group waits in every round but one.
+    // Chunks run in groups of as many micro-batches as stages. A smaller last group waits in every round but one.
     let short = if m % p > 0.0 { p - m % p } else { 0.0 };
     fill / v + (v - 1.0) / v * short * round + hops
 }
 
-/// Idle seconds of the slowest stage where weight gradients run apart and every stage has its own optimizer, so that one
-/// step's end overlaps the next one's beginning (arXiv 2401.10241, sections 2.2 and 4).
+/// Idle time of the slowest stage with separate weight gradients and an optimizer per stage, so that the end of a step
+/// overlaps with the beginning of the next (arXiv 2401.10241, sections 2.2 and 4), s.
 fn zero_bubble(p: f64, m: f64, pace: &Pace) -> f64 {
     let Pace { first, last, path, host_of_ends: [host_first, host_last], .. } = pace;
     let (busy_first, busy_last) = (busy(first, *host_first), busy(last, *host_last));
-    // The first stage runs what it may hold, waits for the first gradient to come back, then does the rest.
+    // The first stage runs as many forward passes as may be in flight, waits for the first gradient, then runs the
+    // rest.
     let ahead = pace.in_flight.min(m);
     let comes_back = (path.forward + path.input - first.input).max(ahead * busy_first.forward);
     let first_done = comes_back + m * (busy_first.input + busy_first.weights) + (m - ahead) * busy_first.forward;
-    // The last gradient leaves the last stage, which may put off weight gradients, and goes back to the first.
+    // The last gradient leaves the last stage, which can defer weight gradients, and returns to the first stage.
     let done = (m - pace.in_flight.max(p)).max(0.0);
     let last_leaves =
         path.forward - last.forward + m * (busy_last.forward + busy_last.input) + done * busy_last.weights;
@@ -177,7 +178,7 @@ mod tests {
         let first = |schedule, vpp, m| in_flight(&job(schedule, 8, vpp, m), 0.0);
         assert_eq!(first(Schedule::OneForwardOneBackward, 1, 64.0), 8.0);
         assert_eq!(first(Schedule::OneForwardOneBackward, 1, 3.0), 3.0);
-        // arXiv 2205.05198, section 4.2.3: 1 + (p - 1) / (p m) times as much interleaved.
+        // arXiv 2205.05198, section 4.2.3: interleaving needs 1 + (p - 1) / (p m) times as much.
         assert_eq!(first(Schedule::OneForwardOneBackward, 4, 64.0), 8.0 * (1.0 + 7.0 / 32.0));
         assert_eq!(first(Schedule::AllForward, 1, 64.0), 64.0);
         assert_eq!(first(Schedule::ZeroBubble1p, 1, 64.0), 8.0);
@@ -216,7 +217,7 @@ mod tests {
         }
         assert_eq!(held, 15.0);
         assert!(bubble < 0.1 * at(45e9, 64.0).time.pipeline_bubble);
-        // As many micro-batches as stages are too few to fill it, whatever the memory.
+        // A number of micro-batches equal to the number of stages cannot fill the pipeline, whatever the memory.
         assert!(at(80e9, 8.0).time.pipeline_bubble > 5.0 * bubble);
     }
 
@@ -226,7 +227,7 @@ mod tests {
         let c = Constants::default();
         let mut bad = Vec::new();
         for schedule in [ZeroBubble, ZeroBubble1p, DualPipe, OneForwardOneBackward] {
-            // Uneven stages of few rows: which of them is the slowest changes with the device.
+            // Uneven stages with few rows: the slowest stage depends on the device.
             for (layers, seq, m) in [
                 (30, 512.0, 8.0),
                 (30, 1024.0, 16.0),

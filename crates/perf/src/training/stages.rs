@@ -1,13 +1,14 @@
-//! Layers of each pipeline stage and of each of its chunks.
+//! Number of layers of each pipeline stage and chunk.
 
 use super::TrainingInput;
 use atlas_core::count::Count;
 
-/// Layers of chunk `k` in the order a micro-batch passes them: chunk `c` of stage `s` is number `c * pp + s`.
+/// Number of layers of chunk `k`. Chunks are numbered in the order in which a micro-batch passes them: chunk `c` of
+/// stage `s` has number `c * pp + s`.
 ///
-/// Layers that divide evenly are spread evenly. Otherwise the embedding and the output layer count as one layer each:
-/// the first and the last chunk get one layer less (none, if chunks have one layer), and longer chunks come last.
-/// [`TrainingInput::first_layers`] and [`TrainingInput::last_layers`] override this.
+/// Layers are distributed evenly if they are divisible by the number of chunks. Otherwise, the embedding and the output
+/// layer count as one layer each: the first and the last chunk have one layer less (none, if chunks have one layer),
+/// and longer chunks come last. [`TrainingInput::first_layers`] and [`TrainingInput::last_layers`] take precedence.
 #[must_use]
 pub fn chunk_layers(i: &TrainingInput, k: f64) -> f64 {
     let (depth, n) = (i.arch.depth(), chunks(i));
@@ -50,7 +51,7 @@ pub fn stage_layers(i: &TrainingInput, stage: f64) -> f64 {
     v * (all / n).floor() + (longer / p).floor() + one(stage >= p - longer % p) - one(first) - one(last)
 }
 
-/// The first of the stages between the ends that has as many layers as any of them; `None` without such stages.
+/// The first of the longest stages between the first and the last; `None` without such stages.
 pub(crate) fn longest_middle(i: &TrainingInput) -> Option<f64> {
     let (p, n) = (i.pp, chunks(i));
     if p <= 2.0 {
@@ -64,13 +65,13 @@ pub(crate) fn longest_middle(i: &TrainingInput) -> Option<f64> {
     Some(if longer >= 2.0 { p - longer } else { 1.0 })
 }
 
-/// Chunks of the model over all stages.
+/// Number of chunks over all stages.
 fn chunks(i: &TrainingInput) -> f64 {
     (i.pp * i.vpp).max(1.0)
 }
 
-/// Whether layers do not divide over `n` chunks and the embedding and output layer fill the gap. With more chunks than
-/// that no distribution exists; the mean stands in.
+/// Whether the number of layers is not divisible by `n`, and the embedding and output layer count as layers. With more
+/// chunks than layers including those two, there is no distribution, and the mean is used.
 fn uneven(depth: f64, n: f64) -> bool {
     let even = depth / n;
     n >= 2.0 && (even - even.round()).abs() >= 1e-9 && depth.round() + 2.0 >= n

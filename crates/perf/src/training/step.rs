@@ -1,4 +1,4 @@
-//! One optimizer step: micro-batches through the pipeline, data parallelism, optimizer, host.
+//! The time of one optimizer step: micro-batches in the pipeline, data parallelism, optimizer, host.
 
 use super::layer::LayerTime;
 use super::pipeline::{self, Pace, Pass};
@@ -13,15 +13,16 @@ use crate::memory;
 use crate::memory::{Ends, LocalParams, MemoryBreakdown};
 use crate::roofline;
 
-/// What is recomputed: as stated, or the least whose upper bound of the memory fits. [`Recompute::Auto`] starts from
-/// nothing, [`Recompute::Selective`] from the cheap operators; MLPs follow, then whole layers.
+/// Resolves the recomputation: as stated, or the minimum for which the upper bound on memory fits. [`Recompute::Auto`]
+/// starts with no recomputation, [`Recompute::Selective`] with the cheap operators. MLPs are added next, then whole
+/// layers.
 fn resolve(i: &TrainingInput, ends: &Ends<'_>) -> Plan {
     if let Some(layers) = i.recompute_layers {
         let others = if i.recompute == Recompute::Selective { Plan::SELECTIVE } else { Plan::NONE };
         let full_share = (layers / i.arch.depth().max(1.0)).clamp(0.0, 1.0);
         return Plan { full_share, ..others };
     }
-    // So that rounding leaves the bound below the capacity.
+    // Tolerance, so that rounding errors do not push the bound above the capacity.
     let room = i.accelerator.capacity() * (1.0 - i.recompute_reserve) * (1.0 - 1e-9);
     let mut plan = match i.recompute {
         Recompute::None | Recompute::Full => return Plan::of(i.recompute),
@@ -40,7 +41,8 @@ fn resolve(i: &TrainingInput, ends: &Ends<'_>) -> Plan {
     plan
 }
 
-/// Host-bound excess: launches run ahead of the device until they no longer can. A p-norm joins the two regimes.
+/// Time by which kernel launches delay the device, s. Launches run ahead of the device unless the host is the
+/// bottleneck; a p-norm interpolates between the two regimes.
 fn host_excess(device: f64, host: f64) -> f64 {
     let ratio = host / device.max(1e-12);
     if ratio < 0.2 {
@@ -50,17 +52,17 @@ fn host_excess(device: f64, host: f64) -> f64 {
     device * ((1.0 + r4).sqrt().sqrt() - 1.0)
 }
 
-/// Seconds per micro-batch of adding weight gradients to their fp32 sum.
+/// Time of accumulating weight gradients in fp32 per micro-batch, s.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sums {
-    /// Of a mean layer.
+    /// Mean layer.
     pub layer: f64,
-    /// Of the embedding or the output layer, on the stages at the ends.
+    /// Embedding or output layer, on the first or last stage.
     pub head: f64,
 }
 
-/// Sums are read and written once, beyond the 16-bit result that the GEMM's traffic counts; narrow ones take no more than
-/// that. Fully sharded gradients are reduced instead.
+/// Time of accumulating gradients. A fused sum is read and written once, less the 2 bytes of the 16-bit result that the
+/// GEMM's traffic already includes. Fully sharded gradients are reduced instead.
 pub fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Sums {
     if i.held_sharding() == Sharding::Zero3 || i.micro_batches() <= 1.0 {
         return Sums::default();
@@ -68,7 +70,7 @@ pub fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Su
     let each = if i.software.fused_sums {
         (2.0 * i.grad_bytes - 2.0).max(0.0)
     } else {
-        // Autograd adds to a 16-bit gradient (6), which is converted (2 + fp32), added (3 fp32) and cleared (2).
+        // Autograd adds to a 16-bit gradient (6 bytes), which is converted (2 + fp32), added (3 fp32) and cleared (2).
         10.0 + 4.0 * i.grad_bytes
     };
     let seconds = |weights: f64| roofline::memory_seconds(&i.accelerator, c, weights * i.trained * each);
@@ -76,7 +78,7 @@ pub fn accumulation(i: &TrainingInput, c: &Constants, local: &LocalParams) -> Su
     Sums { layer: seconds(local.dense + local.experts) / layers, head: seconds(local.embedding) }
 }
 
-/// Collectives that the host starts per layer and micro-batch.
+/// Number of collectives that the host launches per layer and micro-batch.
 fn collective_calls(i: &TrainingInput, plan: Plan, moe_share: f64) -> f64 {
     let passes = 2.0 + plan.full_share;
     let tensor = if i.tp > 1.0 { 2.0 * passes } else { 0.0 };
@@ -85,7 +87,8 @@ fn collective_calls(i: &TrainingInput, plan: Plan, moe_share: f64) -> f64 {
     tensor + expert + context
 }
 
-/// What data parallelism cannot hide behind the compute alongside it: `once` a step, and in each micro-batch.
+/// Exposed time of data-parallel communication. It overlaps with `once` seconds of computation per step and `micro`
+/// seconds per micro-batch.
 fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [f64; 2], t: comm::DataTraffic) -> f64 {
     let m = i.micro_batches();
     if !i.software.overlap_data {
@@ -95,16 +98,16 @@ fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [f64; 2], t: co
         let hidden = traffic.min(c.overlap_share * beside);
         traffic - hidden + slowdown * hidden
     };
-    // Once a step: gradients of interleaved chunks are ready one by one, while the pipeline drains.
+    // Per-step traffic: gradients of interleaved chunks become ready one by one while the pipeline drains.
     let draining = if i.vpp > 1.0 { f64::from(i.pp).min(m) } else { 1.0 };
-    // Fully sharded models share their SMs and links with their own gathers; elsewhere the traffic is thin.
+    // Fully sharded models share SMs and links with their own gathers. In other cases the traffic is low.
     let slowdown = if i.held_sharding() == Sharding::Zero3 { c.overlap_slowdown } else { 0.0 };
-    // Gathered weights are waited for where the software does not send them beside the next forward pass.
+    // Gathered weights are exposed unless the software overlaps them with the next forward pass.
     let waited = if i.software.overlap_parameters { 0.0 } else { t.gather };
     waited + hide(t.per_step - waited, once * draining, slowdown) + m * hide(t.per_micro, micro, c.overlap_slowdown)
 }
 
-/// What is recomputed, and what is held then.
+/// The resolved recomputation, and the resulting memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Settled {
     pub(super) plan: Plan,
@@ -113,7 +116,7 @@ pub(super) struct Settled {
 }
 
 impl Settled {
-    /// Under the plan that [`resolve`] finds.
+    /// Resolves the plan with [`resolve`].
     pub(super) fn of(i: &TrainingInput, c: &Constants) -> Settled {
         let stages = Ends::of(i, c);
         Settled::under(&stages, resolve(i, &stages))
@@ -125,16 +128,16 @@ impl Settled {
     }
 }
 
-/// One micro-batch in one layer and at the model's end, and what a token requests.
+/// Times of one micro-batch in the mean layer and the output layer, and model FLOPs per token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Passes {
-    /// A mean layer.
+    /// The mean layer.
     pub(super) layer: LayerTime,
     /// Output layer and loss.
     pub(super) head: LayerTime,
-    /// Model FLOPs of a token.
+    /// Model FLOPs per token.
     pub(super) flops: f64,
-    /// The same with only what causal masks leave of attention.
+    /// As `flops`, but attention counts only what causal masks and windows leave.
     pub(super) causal_flops: f64,
 }
 
@@ -149,7 +152,7 @@ impl Passes {
     }
 }
 
-/// One step, without the number of sequences in it.
+/// Result of one step, independent of the number of sequences in the global batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Step {
     plan: Plan,
@@ -158,22 +161,23 @@ pub(super) struct Step {
     micro_batch: MicroBatch,
     memory: MemoryBreakdown,
     memory_upper: f64,
-    /// FLOPs of a token: of the model, without what is masked, and as executed.
+    /// FLOPs per token: model FLOPs, model FLOPs without masked attention, and executed FLOPs.
     flops: [f64; 3],
 }
 
-/// The estimate of one step.
+/// Estimates one step.
 pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
     let settled = Settled::of(i, c);
     report(i, &timed(i, c, settled, Passes::of(i, c, settled.plan)))
 }
 
-/// The estimate of one step under a resolved plan, whatever the input requests and whether or not it fits.
+/// Estimates one step under a resolved plan, regardless of the requested recomputation and of whether it fits in
+/// memory.
 pub fn under(i: &TrainingInput, c: &Constants, plan: Plan) -> TrainingEstimate {
     report(i, &timed(i, c, Settled::under(&Ends::of(i, c), plan), Passes::of(i, c, plan)))
 }
 
-/// The estimate of a step of the input's sequences.
+/// Creates the estimate of a step with the global batch of `i`.
 pub(super) fn report(i: &TrainingInput, of: &Step) -> TrainingEstimate {
     let step = of.time.total();
     let tokens = i.global * i.seq;
@@ -200,7 +204,7 @@ pub(super) fn report(i: &TrainingInput, of: &Step) -> TrainingEstimate {
     }
 }
 
-/// The step under a settled plan, whose passes are given.
+/// Computes the step for a resolved plan and the times of its passes.
 pub(super) fn timed(i: &TrainingInput, c: &Constants, settled: Settled, passes: Passes) -> Step {
     let Settled { plan, memory, in_flight } = settled;
     let m = i.micro_batches();
@@ -216,14 +220,14 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, settled: Settled, passes: 
     let transfer = comm::pipeline(i, c, far);
     let each = accumulation(i, c, &local);
     let per_layer = one.total() + tensor + context + expert;
-    // The slowest stage: the last one, with the output layer on top of its layers, or one with more layers.
-    // Layers that predict further tokens stand on it.
+    // The slowest stage: the last one, which also has the output layer and multi-token prediction, or one with more
+    // layers.
     let last = stage_layers(i, i.pp - 1.0) + i.mtp_layers;
     let head = head.scaled(i.output_layers());
     let each = Sums { head: each.head * i.output_layers(), ..each };
     let before = if i.pp == 1.0 { last } else { stage_layers(i, i.pp - 2.0).max(stage_layers(i, 0.0)) };
     let ends = last * (per_layer + each.layer) + head.total() + each.head;
-    // A device of a pipeline with two ways runs half of the micro-batches through a stage of either way.
+    // With a bidirectional pipeline, a device runs half of the micro-batches through a stage of each direction.
     let (last, head, each, ends) = if i.copies() > 1.0 {
         let (first, stage) = (stage_layers(i, 0.0) * (per_layer + each.layer), 0.5 * (last + stage_layers(i, 0.0)));
         (stage, head.scaled(0.5), Sums { head: 0.5 * each.head, ..each }, 0.5 * (ends + first))
@@ -239,7 +243,8 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, settled: Settled, passes: 
         before > last && paced(before * (per_layer + each.layer), launches(before, 0.0)) > paced(ends, of_last);
     let (layers, head, ends_sums) = if longer { (before, LayerTime::default(), 0.0) } else { (last, head, each.head) };
     let output = if longer { 0.0 } else { i.output_layers() / i.copies() };
-    // Images enter the first stage, which is the slowest one where they take longer than what the other has more.
+    // Images are encoded on the first stage. It is the slowest one if encoding takes longer than the other stage's
+    // extra layers.
     let encoding = images::seconds(i, c, &f, plan);
     let first = stage_layers(i, 0.0);
     let in_front = i.images.is_some()
@@ -258,7 +263,8 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, settled: Settled, passes: 
     let host = host_excess(device, launches(layers, head.kernels));
 
     let upper = memory.upper(c);
-    // Where collectives of a layer stand: as often in each pass, a third of a ring's exchange forward.
+    // Distribution of a layer's collectives over the passes: equal in each pass, but a third of a ring's exchange in
+    // the forward pass.
     let passes_of = 2.0 + plan.full_share;
     let forward = one.forward + (tensor + expert) / passes_of + context / (1.0 + passes_of);
     let layer = Pass { forward, input: per_layer - forward - one.weights, weights: one.weights + each.layer };
@@ -281,7 +287,7 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, settled: Settled, passes: 
         in_flight,
     };
     let bubble = pipeline::bubble(i, &pace);
-    // Weights are gathered alongside the first forward pass, and gradients reduced alongside the pass that completes them.
+    // Weights are gathered during the first forward pass. Gradients are reduced during the pass that completes them.
     let apart = i.pp > 1.0 && i.schedule.own_optimizers();
     let once = if apart { pace.first.forward + pace.first.weights + host } else { device + host };
     let data = exposed_data(i, c, [once, device + host], comm::data(i, &f, &local));
@@ -298,7 +304,7 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, settled: Settled, passes: 
         pipeline_bubble: bubble,
         data_parallel: data,
         optimizer: optimizer::seconds(i, c, &local),
-        // Copies to the host go on while other traffic is waited for.
+        // Copies to the host continue while other exposed communication is waited for.
         offload: optimizer::offloaded(i, c, device + host + data / m, || memory::kept(i, plan)),
         images: m * encoded,
     };

@@ -1,4 +1,4 @@
-//! Whether hardware and schedules can run what is requested. An estimate of a run that they cannot is no figure to show.
+//! Checks whether hardware and schedules support a training run. Estimates of unsupported runs are not to be shown.
 
 use atlas_core::count::Count;
 use thiserror::Error;
@@ -7,21 +7,21 @@ use super::pipeline::full_groups;
 use super::{ContextExchange, TrainingInput};
 use crate::accelerator::{Accelerator, Precision};
 
-/// Why a training run cannot run as requested.
+/// Reason why a training run is not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum Unsupported {
     /// The accelerator does not multiply in the requested format.
     #[error("the accelerator has no rate for {} matrix multiplication{}", name(*.precision), instead(*.has))]
     Precision {
-        /// The format.
+        /// The requested format.
         precision: Precision,
-        /// The nearest format that it multiplies in, if any.
+        /// The nearest supported format, if any.
         has: Option<Precision>,
     },
-    /// The format stores weights for inference; gradients and activations have none in it.
+    /// The format is for the storage of weights in inference, not for gradients and activations.
     #[error("{} is a storage format for inference; train in a format that is multiplied", name(*.0))]
     StorageOnly(Precision),
-    /// Interleaved schedules take micro-batches in groups of as many as there are stages.
+    /// The number of micro-batches of an interleaved schedule must be a multiple of the number of stages.
     #[error(
         "{micro_batches} micro-batches are no multiple of {stages} stages, as interleaved chunks need; change the batch, \
          dp, pp, or use vpp 1"
@@ -32,7 +32,8 @@ pub enum Unsupported {
         /// Pipeline stages.
         stages: f64,
     },
-    /// Micro-batches that enter from both ends pair off, and fill the pipeline twice.
+    /// Bidirectional schedules require an even number of stages, and of micro-batches, which must fill the pipeline
+    /// twice.
     #[error(
         "a pipeline that is entered from both ends needs an even number of stages of one chunk, and an even number of \
          micro-batches of at least {}, not {micro_batches}",
@@ -44,7 +45,7 @@ pub enum Unsupported {
         /// Pipeline stages.
         stages: f64,
     },
-    /// Heads that are exchanged for sequences do not divide over the ranks.
+    /// The query heads are not divisible by the number of ranks for an all-to-all of heads and sequences.
     #[error("{heads} query heads do not divide over {ranks} ranks that share them and the sequence")]
     HeadsApart {
         /// Query heads.
@@ -52,7 +53,7 @@ pub enum Unsupported {
         /// Tensor-parallel times context-parallel ranks.
         ranks: f64,
     },
-    /// There are more chunks than layers, even where the first and the last one have none.
+    /// There are more chunks than layers, even if the first and the last chunk have none.
     #[error("{layers} layers do not fill {chunks} chunks; reduce pp or vpp")]
     Chunks {
         /// Layers of the model.
@@ -60,12 +61,12 @@ pub enum Unsupported {
         /// Chunks of all stages.
         chunks: f64,
     },
-    /// The stated layers of the first and the last stage leave chunks without a whole number of layers.
+    /// The stated layers of the first and the last stage result in chunks without a whole number of layers.
     #[error(
         "{layers} layers with {stated} of them on the stated first and last stages do not fill {chunks} chunks evenly"
     )]
     StageLayers {
-        /// Layers of the first and the last stage, those that are stated.
+        /// Sum of the stated layers of the first and the last stage.
         stated: f64,
         /// Layers of the model.
         layers: f64,
@@ -74,11 +75,11 @@ pub enum Unsupported {
     },
 }
 
-/// Whether the run can run: formats first, then the pipeline. Memory and the number of devices are not looked at.
+/// Checks formats, then the pipeline. Memory and the number of devices are not checked.
 ///
 /// # Errors
 ///
-/// The first reason why it cannot.
+/// Returns the first reason why the run is not supported.
 pub fn supported(i: &TrainingInput) -> Result<(), Unsupported> {
     formats(i)?;
     stages(i)
@@ -93,11 +94,11 @@ fn formats(i: &TrainingInput) -> Result<(), Unsupported> {
     if !a.has(i.precision) {
         return Err(lacks(i.precision));
     }
-    // The output layer is multiplied in 16 bit, or in what stands in for it.
+    // The output layer runs in 16 bit, or in a wider format.
     if nearest(a).is_none() {
         return Err(lacks(Precision::Bf16));
     }
-    // Recurrences run on vector units, in 32 bit.
+    // Recurrences run on vector units in 32 bit.
     if i.arch.linear.is_some_and(|linear| linear.vector_flops() > 0.0) && !a.has(Precision::Fp32) {
         return Err(lacks(Precision::Fp32));
     }
@@ -112,7 +113,7 @@ fn stages(i: &TrainingInput) -> Result<(), Unsupported> {
         #[expect(clippy::cast_precision_loss, reason = "two at most")]
         let others = (i.pp - ends.clone().count() as f64) * i.vpp.max(Count::ONE);
         let rest = layers - stated;
-        // Megatron-Core asserts both divisions (TransformerConfig, num_layers_in_first_pipeline_stage).
+        // Megatron-Core asserts that both divisions are exact (TransformerConfig, num_layers_in_first_pipeline_stage).
         let whole = |layers: f64, chunks: f64| if chunks > 0.0 { layers % chunks == 0.0 } else { layers == 0.0 };
         let even = rest >= 0.0
             && whole(rest, others)
@@ -137,7 +138,7 @@ fn stages(i: &TrainingInput) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// The first format of 16 bit or wider that an accelerator multiplies in.
+/// The first format of 16 bit or wider that an accelerator supports.
 fn nearest(a: &Accelerator) -> Option<Precision> {
     [Precision::Bf16, Precision::Fp16, Precision::Tf32, Precision::Fp32].into_iter().find(|precision| a.has(*precision))
 }
@@ -223,7 +224,7 @@ mod tests {
         assert_eq!(stated(Some(Count::new(3)), Some(Count::new(2))), Ok(()));
         let refused = |stated| Err(Unsupported::StageLayers { stated, layers: 61.0, chunks: 16.0 });
         assert_eq!(stated(Some(Count::new(60)), Some(Count::new(2))), refused(62.0));
-        // 54 layers do not go over 14 stages.
+        // 54 layers are not divisible by 14 stages.
         assert_eq!(stated(Some(Count::new(4)), Some(Count::new(3))), refused(7.0));
     }
 }

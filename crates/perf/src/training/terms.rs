@@ -1,16 +1,16 @@
-//! The terms that a step's time, its FLOPs and its memory are sums of, for callers that show them.
+//! Terms of a step's time, FLOPs and memory, for callers that show them.
 //!
-//! The functions that time a layer hand each operator to an [`OperatorSink`] as they add it up. Estimates pass `()`, which
-//! compiles to nothing; [`Operators`] collects. There is one copy of the equations.
+//! The functions that time a layer pass each operator to an [`OperatorSink`] as they sum it. Estimates use `()`, which
+//! compiles to nothing; [`Operators`] collects the operators. Both use the same equations.
 
 use super::TrainingInput;
 use crate::flops::TokenFlops;
 use crate::ops::Op;
 
-/// The part of a step's time that an operator's passes are counted in.
+/// Part of the step time in which an operator's passes are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Matrix products.
+    /// Matrix multiplications.
     Gemm,
     /// Attention and other sequence mixers.
     Attention,
@@ -23,31 +23,31 @@ pub enum Class {
 pub struct OperatorTime {
     /// The operator.
     pub op: Op,
-    /// Where its passes are counted.
+    /// Part of the step time in which its passes are counted.
     pub class: Class,
     /// Forward pass, s.
     pub forward: f64,
     /// Backward pass, s.
     pub backward: f64,
-    /// Gaps between its kernels, in all passes, s.
+    /// Gaps between kernels, in all passes, s.
     pub gaps: f64,
-    /// What of its forward pass is recomputed, s.
+    /// Recomputed part of the forward pass, s.
     pub recomputed: f64,
 }
 
 impl OperatorTime {
-    /// Seconds of the passes, without what is recomputed.
+    /// Time of all passes without recomputation, s.
     #[must_use]
     pub fn passes(&self) -> f64 {
         self.forward + self.backward + self.gaps
     }
 }
 
-/// Receives the operators of a layer as they are timed.
+/// Receives the operators of a layer while they are timed.
 pub trait OperatorSink {
-    /// The operators that follow are in this share of the layers.
+    /// Sets the share of the layers that contain the operators that follow.
     fn share(&mut self, of_layers: f64);
-    /// An operator.
+    /// Receives an operator.
     fn operator(&mut self, time: OperatorTime);
 }
 
@@ -58,10 +58,10 @@ impl OperatorSink for () {
     fn operator(&mut self, _: OperatorTime) {}
 }
 
-/// Operators with the share of the layers that have them.
+/// Collects operators, each with the share of the layers that contain it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Operators {
-    /// Share of the layers, and the operator.
+    /// Operators, each with the share of the layers that contain it.
     pub of: Vec<(f64, OperatorTime)>,
     share: f64,
 }
@@ -82,38 +82,39 @@ impl OperatorSink for Operators {
     }
 }
 
-/// One micro-batch on the slowest pipeline stage: what the parts of [`super::TimeBreakdown`] are products of.
+/// Terms of one micro-batch on the slowest pipeline stage, from which [`super::TimeBreakdown`] is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MicroBatch {
     /// Layers of the stage.
     pub layers: f64,
-    /// How often the output layer runs on the stage: once on the last one, and for each further token that is predicted.
+    /// Number of times that the output layer runs on the stage: once on the last stage, plus once per
+    /// multi-token-prediction layer.
     pub output: f64,
-    /// Adding gradients to their sum, s.
+    /// Accumulating gradients, s.
     pub sums: f64,
-    /// Visible tensor-parallel communication of a layer, s.
+    /// Exposed tensor-parallel communication of a layer, s.
     pub tensor: f64,
-    /// Visible context-parallel communication of a layer, s.
+    /// Exposed context-parallel communication of a layer, s.
     pub context: f64,
-    /// Visible expert dispatch and combine of a mean layer, s.
+    /// Exposed expert dispatch and combine of a mean layer, s.
     pub expert: f64,
-    /// Visible transfers between stages, s.
+    /// Exposed transfers between stages, s.
     pub transfer: f64,
-    /// Waiting for the host to launch, s.
+    /// Waiting for the host to launch kernels, s.
     pub host: f64,
     /// Encoding images, s.
     pub images: f64,
 }
 
-/// Model FLOPs of a token of a training run. `halved` counts only what causal masks and windows leave of attention.
+/// Model FLOPs per token of a training run. If `halved`, attention counts only what causal masks and windows leave.
 #[must_use]
 pub fn token_flops(i: &TrainingInput, halved: bool) -> TokenFlops {
-    // Gradients of weights are a third of the products with them: those of a sequence so short that attention counts
-    // nothing.
+    // Gradients of weights are a third of the GEMM FLOPs. Those are the FLOPs of a sequence so short that attention is
+    // negligible.
     let frozen = (1.0 - i.trained).max(0.0) / 3.0;
     let without = if frozen > 0.0 { frozen * i.arch.flops_per_token(1.0, 1.0, true) } else { 0.0 };
     let plain = i.arch.token_flops(i.seq, i.target(), halved);
-    // Each further token takes a mean layer, the output layer, and the projection in front.
+    // Each multi-token-prediction layer consists of a mean layer, the output layer, and a projection in front.
     let output = 6.0 * i.arch.hidden * i.arch.head_width() * i.arch.head_share(i.seq);
     let layer = (plain.total() - output).max(0.0) / i.arch.depth().max(1.0);
     let predictors = i.mtp_layers * layer + (i.output_layers() - 1.0) * output;

@@ -1,4 +1,4 @@
-//! Properties that every estimate must have.
+//! Properties of all training estimates.
 #![allow(clippy::indexing_slicing)]
 
 use proptest::prelude::*;
@@ -37,7 +37,7 @@ fn mixtral() -> Architecture {
     }
 }
 
-/// A spread of scenarios: dense and experts, one node and many, every kind of parallelism and sharding.
+/// Scenarios of all kinds: dense models and mixtures, one node and many, every kind of parallelism and sharding.
 fn scenarios() -> Vec<TrainingInput> {
     let base = TrainingInput::default();
     let many = TrainingInput { accelerators: 128.0, arch: llama_70b(), seq: 8192.0, global: 256.0, ..base };
@@ -163,14 +163,14 @@ fn stages_gather_fully_sharded_weights_once_a_step() {
     assert_eq!(TrainingInput::default().resharding(), Reshard::EveryMicroBatch);
     let at = |reshard| estimate(&TrainingInput { reshard, ..stages }, &c);
     let (once, every) = (at(None), at(Some(Reshard::EveryMicroBatch)));
-    // Whole weights and gradients are held, and travel once instead of once a micro-batch.
+    // Weights and gradients are kept unsharded, and communicated once per step instead of once per micro-batch.
     let zero1 = estimate(&TrainingInput { sharding: Sharding::Zero1, ..stages }, &c);
     assert_eq!(once.memory.weights, zero1.memory.weights);
     assert_eq!(once.memory.gradients, zero1.memory.gradients);
     assert_eq!(once.memory.optimizer, every.memory.optimizer);
     assert!((once.memory.weights / every.memory.weights - 4.0).abs() < 1e-9);
     assert!(once.step_seconds < every.step_seconds && (once.step_seconds / zero1.step_seconds - 1.0).abs() < 0.02);
-    // With one micro-batch both send about the same.
+    // With one micro-batch, both communicate about the same volume.
     let few = TrainingInput { global: 4.0, ..stages };
     let sent = |reshard| {
         let open = Software { overlap_data: false, ..Software::default() };
@@ -245,11 +245,11 @@ fn gradients_summed_weight_by_weight_cost_every_micro_batch_the_same() {
         let software = Software { fused_sums, ..Software::default() };
         estimate(&TrainingInput { software, global, ..TrainingInput::default() }, &c).step_seconds
     };
-    // Eight ranks: 16 and 32 micro-batches; with one there is nothing to add to.
+    // Eight ranks: 16 and 32 micro-batches. With one micro-batch there is no accumulation.
     let extra = |global| seconds(false, global) - seconds(true, global);
     assert!(extra(128.0) > 0.0 && (extra(256.0) / extra(128.0) - 2.0).abs() < 0.01);
     assert_eq!(extra(8.0), 0.0);
-    // 20 bytes a weight beyond the fused sum's six, at the rate that memory streams.
+    // 20 bytes per weight more than the 6 of the fused sum, at the memory bandwidth.
     let i = TrainingInput::default();
     let bytes = 20.0 * i.arch.params() * 16.0;
     let expected = bytes / (i.accelerator.mem_bw * c.memory_fraction);
@@ -265,12 +265,12 @@ fn narrow_experts_are_slower_by_the_flop() {
         let i = TrainingInput { arch, ep: Count::new(8), recompute: Recompute::None, ..TrainingInput::default() };
         estimate(&i, &c).time.gemm
     };
-    // The same weights and FLOPs, cut into four times as many experts.
+    // The same weights and FLOPs, in four times as many experts.
     let (wide, narrow) = (seconds(16, 2, 4096), seconds(64, 8, 1024));
     assert!(narrow > 1.1 * wide, "{narrow} {wide}");
 }
 
-/// Sets something that an estimate reads to one of a few values.
+/// Sets one input of an estimate to one of a few values.
 fn change(i: &mut TrainingInput, c: &mut Constants, what: usize, by: f64) {
     let few = 1.0 + by;
     let many = (3.0 * by).exp2();
@@ -327,14 +327,14 @@ fn change(i: &mut TrainingInput, c: &mut Constants, what: usize, by: f64) {
 }
 
 proptest! {
-    /// Whatever is said to be supported has a throughput, and uses no more than all of the hardware.
+    /// Every supported run has a positive throughput and uses at most all of the hardware.
     #[test]
     fn what_is_supported_uses_at_most_all_of_the_hardware(
         i in recompute::scenario(),
         precision in 0usize..9,
         lacks in prop::collection::vec(any::<bool>(), 9),
         long in any::<bool>(),
-        // Integers multiply slower than 16-bit numbers on some hardware.
+        // int8 GEMMs are slower than 16-bit GEMMs on some hardware.
         integers in prop::sample::select(vec![624e12, 30e12]),
         grad_bytes in prop::sample::select(vec![0.5, 0.75, 1.0, 2.0, 4.0]),
     ) {
@@ -358,17 +358,17 @@ proptest! {
         }
     }
 
-    /// What a memo carries from neighbor to neighbor changes no answer by a bit, whatever is changed between them.
+    /// A memo does not change any estimate, bit for bit, whatever is changed between two estimates.
     #[test]
     fn a_memo_changes_nothing(start in 0usize..8, changes in prop::collection::vec((0usize..37, 0u8..4), 1..40)) {
         let mut i = scenarios()[start];
         let (mut c, mut memo) = (Constants::default(), Memo::default());
         for (what, by) in changes {
             change(&mut i, &mut c, what, f64::from(by));
-            // And a neighbor with a fuller last micro-batch, and one of other size.
+            // Also a similar input with a fuller last micro-batch, and one with a different number of micro-batches.
             for global in [i.global, i.global + 1.0, 2.0 * i.global] {
                 let input = TrainingInput { global, ..i };
-                // Digits suffice to read the same number back.
+                // The debug format has enough digits to identify a float.
                 let one = format!("{:?}", estimate(&input, &c));
                 prop_assert_eq!(one, format!("{:?}", memoized(&input, &c, Some(&mut memo))));
             }
@@ -381,7 +381,7 @@ fn a_step_is_worked_out_once_for_all_batches_of_as_many_micro_batches() {
     let (c, mut memo) = (Constants::default(), Memo::default());
     let base = TrainingInput { dp: Count::new(8), micro: 2.0, ..TrainingInput::default() };
     let mut rate = |global| memoized(&TrainingInput { global, ..base }, &c, Some(&mut memo)).tokens_per_second;
-    // Sixteen sequences go into a micro-batch of each rank: a fuller one takes no longer.
+    // A micro-batch of each rank holds sixteen sequences; filling it up takes no longer.
     let (some, full, more) = (rate(17.0), rate(32.0), rate(33.0));
     assert!((full / some / (32.0 / 17.0) - 1.0).abs() < 1e-12, "{full} {some}");
     assert!(more < full);

@@ -4,24 +4,24 @@ use super::{AttentionKernel, ExpertExchange, ExpertProducts, words};
 use atlas_core::count::Count;
 
 words! {
-    /// How the runtime drives the accelerator: this decides the fixed cost of a step.
+    /// How the runtime launches work on the accelerator. Determines the fixed cost of a step.
     Stack {
         /// An engine compiled ahead of time with a native runtime.
         Compiled = "compiled",
         /// A Python engine with continuous batching that replays captured graphs.
         Graphed = "graphed",
-        /// A Python framework that launches kernel by kernel.
+        /// A Python framework that launches each kernel from the host.
         Eager = "eager",
-        /// A native runtime for one or a few streams.
+        /// A native runtime designed for one or a few concurrent streams.
         Local = "local",
     }
 
-    /// When a scheduler looks at its queue and hands out first tokens: a setting, and the largest part of an unloaded
-    /// system's TTFT.
+    /// When a scheduler polls its queue and emits first tokens. A setting of the engine, and the largest part of the
+    /// TTFT of an unloaded system.
     Admission {
         /// Before every step.
         EveryStep = "every-step",
-        /// After a fixed number of steps: responses and admissions are batched.
+        /// After a fixed number of steps: admissions and responses are batched.
         Batched = "batched",
         /// By polling separate tokenizer and detokenizer processes.
         Polled = "polled",
@@ -31,11 +31,11 @@ words! {
     Batching {
         /// Requests join and leave between steps.
         Continuous = "continuous",
-        /// A batch starts and ends together, padded to its longest.
+        /// The sequences of a batch start and end together, padded to the longest.
         Static = "static",
     }
 
-    /// How keys and values are read in decode attention.
+    /// How decode attention reads the KV cache.
     DecodeAttention {
         /// Once for every query head.
         PerHead = "per-head",
@@ -45,7 +45,7 @@ words! {
 
     /// Which part of a decode step replays captured graphs.
     GraphCapture {
-        /// Nothing: kernels are launched one by one.
+        /// None: each kernel is launched by the host.
         None = "none",
         /// Everything but attention.
         Piecewise = "piecewise",
@@ -53,41 +53,41 @@ words! {
         Full = "full",
     }
 
-    /// How prompts reach the device.
+    /// How the kernels of a prefill are launched.
     PromptLaunch {
-        /// Kernel by kernel from the framework.
+        /// One by one, by the framework.
         Eager = "eager",
         /// As a compiled or captured model.
         Compiled = "compiled",
     }
 
-    /// What the host does while the device computes.
+    /// Work of the host that overlaps with the accelerator's.
     HostOverlap {
-        /// Nothing: scheduling, sampling and streaming stand between two steps.
+        /// None: scheduling, sampling and streaming run between two steps.
         None = "none",
-        /// Tokenizing and streaming, in processes of their own.
+        /// Tokenizing and streaming, which run in separate processes.
         FrontEnd = "front-end",
-        /// Scheduling of the next step too.
+        /// Tokenizing, streaming and the scheduling of the next step.
         Scheduling = "scheduling",
     }
 
     /// How the host prepares the inputs of a step.
     StepInputs {
-        /// From the list of sequences, anew for every step.
+        /// Rebuilt from the list of sequences in every step.
         Rebuilt = "rebuilt",
-        /// By what changed since the step before.
+        /// Updated with the changes since the previous step.
         Incremental = "incremental",
     }
 
-    /// What layers with a sliding window keep of a sequence, in models that have other layers too.
+    /// What sliding-window layers keep in the KV cache, in models that also have layers of other kinds.
     WindowCache {
-        /// Keys and values of the whole sequence.
+        /// The whole sequence.
         Whole = "whole",
-        /// Those inside the window.
+        /// Only the tokens inside the window.
         Window = "window",
     }
 
-    /// The language of the loop that schedules and samples.
+    /// Implementation language of the scheduling and sampling loop.
     Executor {
         /// Compiled code.
         Native = "native",
@@ -95,100 +95,102 @@ words! {
         Python = "python",
     }
 
-    /// Kernels for products of a few rows.
+    /// Kernels for GEMMs with few rows.
     SmallProducts {
-        /// Tuned, or written for it.
+        /// Tuned or specialized kernels.
         Tuned = "tuned",
-        /// A library's default choice, which passes the weights through the caches for every row.
+        /// The library's default kernels, which stream the weights through the caches once per row.
         Untuned = "untuned",
     }
 
-    /// Whose kernels most products and attention run on.
+    /// Source of the kernels of most GEMMs and of attention.
     KernelLibrary {
-        /// The framework's and the general libraries'.
+        /// The framework and general-purpose libraries.
         General = "general",
-        /// Kernels that the accelerator's vendor writes for inference on it.
+        /// The accelerator vendor's own inference kernels.
         Vendor = "vendor",
     }
 
-    /// How a step's activations are summed over tensor-parallel ranks.
+    /// How activations are all-reduced over tensor-parallel ranks.
     AllReduce {
-        /// By one kernel that loads and stores on its peers.
+        /// With one kernel that loads from and stores to the memory of its peers.
         Direct = "direct",
-        /// By the collective library, whose protocol and launch cost more for a few tokens.
+        /// With the collective library, whose protocol and launch cost more for few tokens.
         Library = "library",
-        /// Directly, and in mixtures of experts inside a node, by a kernel that adds the residual and normalizes as well.
+        /// As `Direct`, and for mixtures of experts inside a node with a kernel that also adds the residual and
+        /// normalizes.
         Fused = "fused",
     }
 
     /// How drafted tokens are verified.
     DraftVerification {
-        /// In one pass of their sequence.
+        /// In one pass, as part of their sequence.
         InPlace = "in-place",
-        /// As sequences of their own (batch expansion).
+        /// As separate sequences (batch expansion).
         Expanded = "expanded",
     }
 
-    /// Shapes that the runtime executes.
+    /// Tensor shapes that the runtime executes.
     Shapes {
-        /// Those of the current batch.
+        /// The shapes of the current batch.
         Dynamic = "dynamic",
-        /// Those of a graph compiled ahead, padded where the batch is smaller.
+        /// The shapes of a graph compiled ahead of time; smaller batches are padded.
         Compiled = "compiled",
     }
 
-    /// How a quantized product runs. Where the device lacks the format, weights are unpacked inside the kernel at best.
+    /// How a GEMM with quantized weights runs. Where the device lacks the format, the best case is unpacking inside the
+    /// kernel.
     QuantizedProduct {
         /// The device multiplies the format itself.
         Native = "native",
         /// Weights are unpacked to 16 bit inside the kernel.
         Unpacked = "unpacked",
-        /// Unpacking, product and scaling are launched one after another.
+        /// Unpacking, GEMM and scaling are separate kernel launches.
         Separate = "separate",
-        /// As `separate`, and the unpacked weights are written to memory and read again.
+        /// As `Separate`; the unpacked weights are also written to memory and read back.
         Buffered = "buffered",
-        /// Outlying columns are found and multiplied apart in 16 bit (arXiv 2208.07339).
+        /// Outlier columns are detected and multiplied separately in 16 bit (arXiv 2208.07339).
         Outliers = "outliers",
         /// The software has no kernels for the format on this device.
         Refused = "none",
     }
 
-    /// Over how many of a replica's ranks experts may be spread.
+    /// Allowed expert-parallel sizes within a replica.
     ExpertRanks {
-        /// Over any number that divides them; each expert is then cut over the rest.
+        /// Any divisor of the number of ranks; each expert is then sliced over the remaining ranks.
         Any = "any",
-        /// Over all of them, or none.
+        /// All ranks or no expert parallelism.
         All = "all",
-        /// Over none: every rank has a slice of every expert.
+        /// No expert parallelism: every rank holds a slice of every expert.
         One = "one",
     }
 
-    /// Format of keys and values where a checkpoint is quantized to 8 or 4 bit and nothing is stated about them.
+    /// Default KV-cache format for checkpoints quantized to 8 or 4 bit.
     QuantizedKv {
-        /// The activations' 16 bit.
+        /// 16 bit, as the activations.
         Half = "half",
-        /// 8 bit.
+        /// 8-bit floating point.
         Fp8 = "fp8",
     }
 }
 
-/// How prompts and decoding share steps.
+/// How prefill and decode share steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PrefillPolicy {
     /// Prompts run whole, in steps of their own.
     Whole,
-    /// Prompts run whole, in the steps of running sequences.
+    /// Prompts run whole, in the same steps as decoding sequences.
     Packed,
     /// Prompts are cut to the token budget and run in steps of their own, before decoding.
     Chunked,
     /// Prompt chunks fill up the token budget of decode steps (arXiv 2403.02310).
     Mixed,
-    /// As `Mixed` where the longest context exceeds so many tokens, else as `Whole`.
+    /// As `Mixed` if the maximum context exceeds this number of tokens, else as `Whole`.
     MixedAbove(f64),
 }
 
 impl PrefillPolicy {
-    /// Whether prompts, whole or in chunks, share steps with decoding where sequences may have `context` tokens.
+    /// Whether prompts or prompt chunks share steps with decoding, given a maximum context of `context` tokens.
     #[must_use]
     pub fn mixed(self, context: f64) -> bool {
         match self {
@@ -199,17 +201,17 @@ impl PrefillPolicy {
     }
 }
 
-/// Most tokens in one step.
+/// Upper bound on the tokens of one step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TokenBudget {
-    /// So many.
+    /// A fixed number of tokens.
     Tokens(f64),
-    /// As many as the longest context has, and at least so many: a prompt must fit in one step.
+    /// The maximum context, but at least this number of tokens: a whole prompt must fit in one step.
     ContextOr(f64),
 }
 
 impl TokenBudget {
-    /// Tokens, where sequences may have `context` tokens.
+    /// Token budget of a step, given a maximum context of `context` tokens.
     #[must_use]
     pub fn tokens(self, context: f64) -> f64 {
         match self {
@@ -219,14 +221,14 @@ impl TokenBudget {
     }
 }
 
-/// How much device memory weights and KV cache may take.
+/// Limit on the device memory used by weights and KV cache.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MemoryRule {
     /// A share of all device memory, 0..1.
     OfTotal(f64),
-    /// All weights, and a share of what they leave for the KV cache, 0..1.
+    /// All weights, and this share of the memory that they leave free for the KV cache, 0..1.
     OfFree(f64),
-    /// All but a reserve, GiB: a fixed part, and a part for every accelerator of the replica.
+    /// All device memory minus a reserve, GiB: a fixed part plus a part for every accelerator of the replica.
     AllBut {
         /// Fixed part, GiB.
         gib: f64,
@@ -236,8 +238,8 @@ pub enum MemoryRule {
 }
 
 impl MemoryRule {
-    /// The share of all device memory that it amounts to, 0..1: `capacity` and `weights` in bytes of one device,
-    /// `ranks` accelerators in a replica.
+    /// Share of the whole device memory that the rule allows, 0..1. `capacity` and `weights` are bytes per device;
+    /// `ranks` is the number of accelerators in a replica.
     #[must_use]
     pub fn share(self, capacity: f64, weights: f64, ranks: f64) -> f64 {
         const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
@@ -253,89 +255,89 @@ impl MemoryRule {
     }
 }
 
-/// What serving software does.
+/// Traits of serving software.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ServingTraits {
-    /// Kind of runtime, which decides the fixed cost of a step.
+    /// Kind of runtime. Determines the fixed cost of a step.
     pub runtime: Stack,
     /// How requests share the device.
     pub batching: Batching,
-    /// When the queue is looked at.
+    /// When the scheduler polls its queue.
     pub admission: Admission,
-    /// Decode steps after which waiting requests interrupt decoding, however few they are. None: they are let in before
-    /// every step.
+    /// Number of decode steps after which waiting requests interrupt decoding, however few they are. `None`: requests
+    /// are admitted before every step.
     pub gather_steps: Option<Count>,
-    /// Waiting over running requests at which they interrupt decoding before that.
+    /// Ratio of waiting to running requests at which they interrupt decoding before `gather_steps`.
     pub gather_ratio: f64,
-    /// Attention over prompts.
+    /// Attention kernel of the prefill.
     pub attention: AttentionKernel,
-    /// Attention in decoding.
+    /// How decode attention reads the KV cache.
     pub decode_attention: DecodeAttention,
-    /// What decode steps replay.
+    /// Which part of a decode step replays captured graphs.
     pub decode_graphs: GraphCapture,
-    /// Largest batch that is captured, sequences; larger ones run eager. None: any.
+    /// Largest batch with captured graphs, sequences; larger ones run eagerly. `None`: no limit.
     pub graph_batch: Option<Count>,
-    /// Longest context that is captured, tokens; longer ones run eager. None: any.
+    /// Longest context with captured graphs, tokens; longer ones run eagerly. `None`: no limit.
     pub graph_context: Option<Count>,
-    /// How prompts are launched.
+    /// How the kernels of a prefill are launched.
     pub prompts: PromptLaunch,
-    /// What the host does alongside the device.
+    /// Work of the host that overlaps with the device's.
     pub host: HostOverlap,
-    /// The same while tokens are drafted.
+    /// As `host`, with speculative decoding.
     pub host_with_drafts: HostOverlap,
-    /// How inputs of a step are prepared.
+    /// How the host prepares the inputs of a step.
     pub inputs: StepInputs,
-    /// Language of the scheduling loop.
+    /// Implementation language of the scheduling loop.
     pub executor: Executor,
-    /// A sequence is admitted only when its whole output fits.
+    /// A sequence is admitted only if its whole output fits in the KV cache.
     pub reserve_output: bool,
-    /// What layers with a sliding window keep.
+    /// What sliding-window layers keep in the KV cache.
     pub window_cache: WindowCache,
-    /// Products of a few rows.
+    /// Kernels for GEMMs with few rows.
     pub small_products: SmallProducts,
-    /// Whose kernels run.
+    /// Source of the kernels of GEMMs and attention.
     pub kernels: KernelLibrary,
-    /// How activations are summed over tensor-parallel ranks.
+    /// How activations are all-reduced over tensor-parallel ranks.
     pub all_reduce: AllReduce,
-    /// How drafts are verified.
+    /// How drafted tokens are verified.
     pub drafts: DraftVerification,
-    /// Shapes that run.
+    /// Tensor shapes that the runtime executes.
     pub shapes: Shapes,
-    /// How experts are multiplied.
+    /// How the GEMMs of the experts run.
     pub experts: ExpertProducts,
-    /// How tokens reach experts of other ranks under expert parallelism.
+    /// How tokens are exchanged between experts under expert parallelism.
     pub exchange: ExpertExchange,
-    /// Over how many ranks experts may be spread.
+    /// Allowed expert-parallel sizes.
     pub expert_ranks: ExpertRanks,
-    /// Products of 8-bit floating-point weights.
+    /// GEMMs with 8-bit floating-point weights.
     pub fp8: QuantizedProduct,
-    /// Products of 4-bit floating-point weights.
+    /// GEMMs with 4-bit floating-point weights.
     pub fp4: QuantizedProduct,
-    /// Products of 8-bit integer weights.
+    /// GEMMs with 8-bit integer weights.
     pub int8: QuantizedProduct,
-    /// Products of 4-bit integer weights; native means 8-bit activations on integer units.
+    /// GEMMs with 4-bit integer weights; native means 8-bit activations on integer units.
     pub int4: QuantizedProduct,
-    /// KV format of quantized checkpoints.
+    /// Default KV-cache format of quantized checkpoints.
     pub quantized_kv: QuantizedKv,
-    /// Most sequences in a step; None: memory decides.
+    /// Maximum number of sequences in a step; `None`: limited by memory only.
     pub max_num_seqs: Option<Count>,
-    /// Most tokens in a step.
+    /// Maximum number of tokens in a step.
     pub max_num_batched_tokens: TokenBudget,
-    /// How prompts and decoding share steps.
+    /// How prefill and decode share steps.
     pub prefill: PrefillPolicy,
-    /// Memory for weights and KV cache.
+    /// Limit on the memory of weights and KV cache.
     pub memory: MemoryRule,
-    /// Attention may run data-parallel inside a replica whose ranks share the experts.
+    /// Data-parallel attention is supported inside a replica whose ranks share the experts.
     pub attention_dp: bool,
-    /// Prefill and decode may run on separate accelerators.
+    /// Prefill and decode can run on separate accelerators.
     pub pools: bool,
-    /// Tokens may be written straight to experts of other ranks, busy experts may have copies, and two batches may take
-    /// turns.
+    /// Supports wide expert parallelism: tokens are written directly to the memory of other ranks, busy experts can be
+    /// replicated, and two micro-batches can be overlapped.
     pub wide_ep: bool,
 }
 
 impl ServingTraits {
-    /// Whether experts may be spread over `ep` of the `ranks` that share them.
+    /// Whether an expert-parallel size of `ep` is supported, where `ranks` ranks share the experts.
     #[must_use]
     pub fn spreads(&self, ep: f64, ranks: f64) -> bool {
         match self.expert_ranks {

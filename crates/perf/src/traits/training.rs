@@ -6,41 +6,41 @@ use super::{AttentionKernel, ExpertExchange, ExpertProducts, Routing, StepLaunch
 use crate::accelerator::Precision;
 
 words! {
-    /// When communication runs alongside another micro-batch.
+    /// When communication overlaps with the computation of another micro-batch.
     MicroBatchOverlap {
         /// Never.
         Never = "never",
-        /// Only under an interleaved schedule (virtual pipeline stages).
+        /// Only with an interleaved schedule (virtual pipeline stages).
         Interleaved = "interleaved",
         /// Always.
         Always = "always",
     }
 
-    /// When data-parallel communication runs alongside compute.
+    /// When data-parallel communication overlaps with computation.
     DataOverlap {
         /// Never.
         Never = "never",
-        /// Only where weights are sharded too.
+        /// Only if weights are sharded as well (ZeRO-3).
         FullySharded = "fully-sharded",
         /// Always.
         Always = "always",
     }
 
-    /// How gradients of several micro-batches are summed.
+    /// How gradients are accumulated over micro-batches.
     GradientSums {
-        /// By the product that makes them, or as they are reduced.
+        /// By the GEMM that computes them, or as part of their reduction.
         Fused = "fused",
-        /// Weight by weight after the backward pass when training in bf16, else fused.
+        /// As `Separate` when training in bf16, else as `Fused`.
         SeparateInBf16 = "separate-in-bf16",
-        /// Weight by weight after the backward pass.
+        /// Weight by weight, after the backward pass.
         Separate = "separate",
     }
 
-    /// What selective recomputation runs again.
+    /// What selective recomputation recomputes.
     SelectiveRecompute {
         /// The attention core: scores, softmax, values.
         AttentionCore = "attention-core",
-        /// Every other matrix product, and all that is cheap.
+        /// Every second matrix multiplication, and all cheap operators.
         AlternateProducts = "alternate-products",
         /// Every second layer in full.
         AlternateLayers = "alternate-layers",
@@ -50,35 +50,35 @@ words! {
     GradientFormat {
         /// Single precision.
         Fp32 = "fp32",
-        /// The 16-bit format that the run computes in.
+        /// The 16-bit format of the computation.
         Compute = "compute",
-        /// Single precision when training in bf16, else the format that the run computes in.
+        /// Single precision when training in bf16, else the format of the computation.
         Fp32InBf16 = "fp32-in-bf16",
     }
 
-    /// Copies of the weights that a run keeps.
+    /// Copies of the weights kept during training.
     WeightCopies {
-        /// A 16-bit copy that is multiplied, and fp32 master weights in the optimizer.
+        /// A 16-bit copy for the matrix multiplications, and fp32 master weights in the optimizer.
         HalfAndMaster = "half-and-master",
-        /// fp32 weights only, cast as they are gathered or multiplied.
+        /// fp32 weights only, cast when they are gathered or multiplied.
         MasterOnly = "master-only",
     }
 
-    /// When fully sharded weights are gathered again.
+    /// When fully sharded weights are gathered.
     Regather {
-        /// Forward and backward of every micro-batch.
+        /// In the forward and backward pass of every micro-batch.
         EveryMicroBatch = "every-micro-batch",
-        /// Weights stay gathered until the step ends where a pipeline is in use; else as `every-micro-batch`.
+        /// As `OncePerStep` with pipeline parallelism, else as `EveryMicroBatch`.
         OnceUnderPipeline = "once-under-pipeline",
-        /// Weights stay gathered until the step ends.
+        /// Once per step; weights stay gathered until the step ends.
         OncePerStep = "once-per-step",
     }
 
-    /// How a global batch larger than what runs at once is handled by default.
+    /// How a global batch that exceeds the micro-batches of all ranks is handled by default.
     Accumulation {
-        /// Micro-batches, summed.
+        /// Gradients are accumulated over micro-batches.
         MicroBatches = "micro-batches",
-        /// The whole share of a rank runs at once.
+        /// A rank's share of the global batch runs as one micro-batch.
         WholeBatch = "whole-batch",
     }
 }
@@ -96,7 +96,7 @@ impl GradientFormat {
 }
 
 impl DataOverlap {
-    /// Whether it overlaps under this sharding.
+    /// Whether communication overlaps with `sharding`.
     #[must_use]
     pub fn applies(self, sharding: Sharding) -> bool {
         match self {
@@ -108,7 +108,7 @@ impl DataOverlap {
 }
 
 impl MicroBatchOverlap {
-    /// Whether it overlaps with so many model chunks per stage.
+    /// Whether communication overlaps with `vpp` model chunks per stage.
     #[must_use]
     pub fn applies(self, vpp: f64) -> bool {
         match self {
@@ -120,7 +120,7 @@ impl MicroBatchOverlap {
 }
 
 impl GradientSums {
-    /// Whether sums are fused in a run that computes in `precision`.
+    /// Whether accumulation is fused in a run that computes in `precision`.
     #[must_use]
     pub fn fused(self, precision: Precision) -> bool {
         match self {
@@ -131,42 +131,42 @@ impl GradientSums {
     }
 }
 
-/// What training software does.
+/// Traits of training software.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrainingTraits {
-    /// Attention over whole sequences.
+    /// Attention kernel.
     pub attention: AttentionKernel,
-    /// Element-wise chains run as few kernels.
+    /// Chains of element-wise operators are fused into few kernels.
     pub fused_elementwise: bool,
     /// How kernels are launched.
     pub launch: StepLaunch,
-    /// How experts are multiplied.
+    /// How the GEMMs of the experts run.
     pub experts: ExpertProducts,
-    /// Routing, permutation and its inverse are fused kernels.
+    /// Routing, permutation and unpermutation of tokens are fused kernels.
     pub fused_permutation: bool,
-    /// Which side learns the tokens per expert. Runs that drop tokens beyond a capacity never wait.
+    /// Where the number of tokens per expert is needed. Runs that drop tokens beyond a capacity never wait for it.
     pub routing: Routing,
-    /// How tokens reach experts of other ranks.
+    /// How tokens are exchanged between experts.
     pub exchange: ExpertExchange,
-    /// Tensor-parallel collectives are split and run alongside their products.
+    /// Tensor-parallel collectives are split and overlapped with their GEMMs.
     pub overlap_tensor: bool,
-    /// Pipeline transfers.
+    /// When pipeline transfers overlap with computation.
     pub overlap_pipeline: MicroBatchOverlap,
-    /// Exchange of tokens between experts, alongside another micro-batch.
+    /// When the exchange of tokens between experts overlaps with the computation of another micro-batch.
     pub overlap_experts: MicroBatchOverlap,
-    /// Gradient reduction alongside the backward pass.
+    /// When gradient reduction overlaps with the backward pass.
     pub overlap_gradients: DataOverlap,
-    /// Weight gathering alongside the forward (and backward) pass.
+    /// When weight gathering overlaps with the forward (and backward) pass.
     pub overlap_parameters: DataOverlap,
-    /// Sums over micro-batches.
+    /// How gradients are accumulated over micro-batches.
     pub gradient_sums: GradientSums,
-    /// Dropout masks are kept.
+    /// Dropout is applied, and its masks are stored.
     pub dropout: bool,
-    /// What selective recomputation runs again.
+    /// What selective recomputation recomputes.
     pub selective_recompute: SelectiveRecompute,
-    /// Recomputation by default.
+    /// Default recomputation.
     pub recompute: Recompute,
-    /// Copies of the weights.
+    /// Copies of the weights kept during training.
     pub weights: WeightCopies,
     /// Format in which gradients are kept.
     pub gradient_format: GradientFormat,
@@ -174,21 +174,21 @@ pub struct TrainingTraits {
     pub reduce_format: GradientFormat,
     /// Device memory allocated for communication buckets where model states are sharded, bytes.
     pub bucket_bytes: f64,
-    /// Sharding by default.
+    /// Default sharding of model states.
     pub sharding: Sharding,
-    /// The most sharding that it supports.
+    /// Highest level of sharding supported.
     pub most_sharding: Sharding,
-    /// The most sharding that it supports with several pipeline stages.
+    /// Highest level of sharding supported with several pipeline stages.
     pub most_sharding_with_pipeline: Sharding,
-    /// Pipelines may split backward passes into gradients of inputs and of weights (zero bubble).
+    /// Pipeline schedules can split the backward pass into gradients of inputs and of weights (zero bubble).
     pub zero_bubble: bool,
-    /// When fully sharded weights are gathered again.
+    /// When fully sharded weights are gathered.
     pub regather: Regather,
     /// Norms and residuals are split over tensor-parallel ranks by default.
     pub sequence_parallel: bool,
-    /// Products may be multiplied in int8.
+    /// int8 matrix multiplications are supported.
     pub int8: bool,
-    /// What happens to a batch larger than what runs at once by default.
+    /// How a global batch that exceeds the micro-batches of all ranks is handled by default.
     pub accumulation: Accumulation,
 }
 

@@ -1,4 +1,4 @@
-//! How a model is laid out over accelerators: replicas, pools, stages, attention groups, ranks of experts and keys.
+//! Layouts over accelerators: replicas, pools, stages, attention groups, expert parallelism, KV-cache sharding.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn separate_pools_keep_prefill_out_of_decoding() {
     let together = run(&i);
     i.pools = Some(Pools { prefill: two, decode: two });
     let apart = run(&i);
-    // No prompt chunk falls between two tokens of a request.
+    // No prompt chunk delays the tokens of a decoding request.
     assert!(apart.itl.p99 < together.itl.p99);
     assert!(apart.output_tokens_per_sec > 0.0 && apart.ttft.mean.is_finite());
 }
@@ -100,6 +100,6 @@ fn every_stage_of_a_pipeline_has_the_whole_token_budget() {
         let load = Load::PrefillOnly { batch: 64.0 };
         run(&ServingInput { layout, load, isl: 1024.0, max_num_batched_tokens, ..base() }).total_tokens_per_sec
     };
-    // Four times the budget in one step saves no more than the weights' share of it.
+    // A step with four times the token budget only saves weight reads.
     assert!(of(65_536.0) < 1.3 * of(8192.0));
 }

@@ -1,4 +1,4 @@
-//! What limits a step: its budget of tokens, the ranks that share an expert, the width of keys.
+//! Limits of a step: token budget, ranks that share an expert, width of keys.
 
 #![allow(clippy::indexing_slicing)]
 
@@ -22,12 +22,12 @@ fn no_more_sequences_run_than_the_token_budget_of_a_step_holds() {
         run(&input)
     };
     let [tight, wide] = [512.0, 8192.0].map(|budget| of(budget, true));
-    // A sequence needs as many tokens for its prompt as it decodes: half of the budget is left for each.
+    // A sequence has as many prompt tokens as output tokens, so each phase gets half of the budget.
     assert!((tight.batch / 256.0 - 1.0).abs() < 0.02, "{}", tight.batch);
     assert_eq!(wide.batch, 600.0);
     assert!(tight.first_token.slot > 0.0 && wide.first_token.slot == 0.0);
     assert!(tight.output_tokens_per_sec < wide.output_tokens_per_sec);
-    // Prompts in steps of their own leave the budget to themselves.
+    // If prefill runs in separate steps, the budget does not limit decode.
     assert_eq!(of(512.0, false).batch, 600.0);
 }
 
@@ -50,7 +50,7 @@ fn a_backlog_runs_no_more_sequences_than_the_token_budget_of_a_step_holds() {
             };
             input.accelerator.mem_bytes *= more;
             let out = run(&input);
-            // More memory holds more sequences than the budget: no slower, and none beyond it.
+            // More memory than the budget needs: no slower, and no more sequences.
             assert!(out.output_tokens_per_sec >= 0.98 * last, "{requests} {osl_spread} {more}: {last}");
             assert!(out.batch <= 512.0, "{requests} {osl_spread} {more}: {}", out.batch);
             last = out.output_tokens_per_sec;
@@ -159,7 +159,7 @@ fn first_tokens_of_a_backlog_come_prompt_by_prompt_and_of_a_static_batch_togethe
     };
     let requests = 64.0;
     let (backlog, batch) = (of(Load::Burst { requests }, requests), of(Load::Static { batch: requests }, requests));
-    // A few steps of prompts: the mean one is through after little more than half of them.
+    // With a few prefill steps, the mean prompt is finished after slightly more than half of them.
     let share = backlog.ttft.mean / batch.ttft.mean;
     assert!((0.5..0.7).contains(&share), "{:?} {:?}", backlog.ttft, batch.ttft);
     assert!((backlog.e2e.mean / batch.e2e.mean - 1.0).abs() < 0.04, "{:?} {:?}", backlog.e2e, batch.e2e);

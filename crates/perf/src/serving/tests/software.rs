@@ -1,11 +1,11 @@
-//! What the software runs and how: kernels, graphs, the host.
+//! Effects of software: kernels, graphs, host.
 
 use super::*;
 
 #[test]
 fn a_tile_s_arithmetic_bounds_one_stream_where_matrix_units_are_slow() {
     use crate::accelerator::Generation;
-    // An H20: the bandwidth of a H100, a seventh of its arithmetic.
+    // An H20: the bandwidth of an H100, a seventh of its arithmetic.
     let hopper = Accelerator { generation: Generation::Hopper, ..h100() };
     let slow = Accelerator { flops: hopper.flops.map(|f| f / 6.7), ..hopper };
     let on = |accelerator| ServingInput { accelerator, ..base() };
@@ -64,7 +64,7 @@ fn a_graph_of_fixed_shape_computes_its_empty_places() {
     };
     assert!(of(1.0, Some(Count::new(32))) < of(1.0, None));
     assert!(of(32.0, Some(Count::new(32))) < of(32.0, None));
-    // It attends to its whole bucket, a power of two, however much of it is filled.
+    // Attention runs over the whole bucket, a power of two, however full it is.
     let long = |isl: f64| {
         let load = Load::DecodeOnly { batch: 8.0 };
         run(&ServingInput { load, compiled_batch: Some(Count::new(8)), isl, osl: 24.0, ..base() }).time.kv
@@ -152,7 +152,7 @@ fn uncompiled_prompts_delay_first_tokens_and_what_decodes_beside_them() {
     };
     let (compiled, eager) = (of(false), of(true));
     assert!(eager.ttft.mean > compiled.ttft.mean && eager.tpot.mean > compiled.tpot.mean);
-    // Long prompts keep the accelerator longer than the host needs to launch them.
+    // For long prompts, the accelerator takes longer than the host needs for its launches.
     let long = |eager_prompts| run(&ServingInput { eager_prompts, isl: 60_000.0, ..closed(1.0) }).ttft.mean;
     assert!((long(true) / long(false) - 1.0).abs() < 0.01);
 }
@@ -185,7 +185,7 @@ fn a_polling_scheduler_delays_first_tokens_by_half_of_the_steps_it_skips() {
     };
     let (often, seldom) = (of(16.0, 1), of(16.0, 31));
     assert!(((seldom.ttft.mean - often.ttft.mean) / (15.0 * often.itl.p50) - 1.0).abs() < 0.02);
-    // It looks at once while nothing decodes.
+    // An idle scheduler polls immediately.
     assert!((of(1.0, 31).ttft.mean - of(1.0, 1).ttft.mean).abs() < 1e-9);
 }
 
@@ -202,7 +202,7 @@ fn prompts_of_linear_mixers_are_computed_in_chunks_by_more_kernels() {
 
 #[test]
 fn the_prompts_of_a_burst_fill_whole_steps() {
-    // Alone, each of these short prompts is bound by the launches of its kernels; together they share them.
+    // A single short prompt is bound by kernel launches; several prompts share them.
     let of = |concurrency| {
         run(&ServingInput {
             eager_prompts: true,
@@ -231,7 +231,7 @@ fn graphs_of_fixed_shape_compute_every_expert_once_the_batch_touches_them() {
         run(&ServingInput { arch, compiled_batch, isl, load: Load::PrefillOnly { batch: 1.0 }, ..base() }).time.compute
     };
     assert!(of(Some(Count::ONE), 2048.0) > 3.0 * of(None, 2048.0));
-    // Fewer choices than experts are loaded one by one.
+    // If the tokens choose fewer experts than there are, only those are loaded.
     assert!(of(Some(Count::ONE), 8.0) < 1.5 * of(None, 8.0));
 }
 
@@ -248,7 +248,7 @@ fn streaming_costs_a_server_that_overlaps_nothing() {
 
 #[test]
 fn a_host_that_launches_pieces_of_graphs_slows_small_steps_only() {
-    // Launches take longer than the step of one sequence, and less than that of a full batch.
+    // Launches take longer than a step with one sequence, but less time than a step with a full batch.
     let constants = Constants { kernel_prefill: 200e-6, ..Constants::default() };
     let of = |batch, graphs| {
         let load = Load::Static { batch };

@@ -1,4 +1,4 @@
-//! Pipelines entered from both ends, layers that predict further tokens, and kinds of context parallelism.
+//! Bidirectional pipelines, multi-token-prediction layers, and kinds of context parallelism.
 
 use super::*;
 use atlas_core::count::Count;
@@ -13,7 +13,7 @@ fn staged(schedule: Schedule, m: f64) -> TrainingInput {
 fn bidirectional_pipelines_hold_two_copies() {
     let c = Constants::default();
     let [one, both] = [Schedule::OneForwardOneBackward, Schedule::DualPipe].map(|s| estimate(&staged(s, 32.0), &c));
-    // Table 2 of arXiv 2412.19437: weights twice, and p + 1 micro-batches.
+    // arXiv 2412.19437, table 2: twice the weights, and p + 1 micro-batches.
     assert!((both.memory.gradients / one.memory.gradients - 2.0).abs() < 1e-9);
     assert!(both.memory.weights > 1.9 * one.memory.weights);
     assert!((both.memory.activations / one.memory.activations - 9.0 / 8.0).abs() < 0.02);
@@ -89,9 +89,9 @@ fn kinds_of_context_parallelism_move_what_they_must() {
     let (all, few) = (Architecture::default(), Architecture { kv_heads: Count::new(8), ..Architecture::default() });
     let [ring, gather, heads] = [ContextExchange::Ring, ContextExchange::AllGather, ContextExchange::AllToAll]
         .map(|kind| at(all, kind, 65_536.0));
-    // A ring hides behind long attention; heads for sequences move 4/p of the width in place of twice all of it.
+    // A ring is hidden by long attention. An all-to-all moves 4/p of the width, an all-gather twice the width.
     assert!(ring < 0.2 * gather && heads < gather, "{ring} {gather} {heads}");
-    // Few heads of keys make gathering cheap (arXiv 2407.21783, section 3.3.2).
+    // With few key-value heads, the all-gather is cheap (arXiv 2407.21783, section 3.3.2).
     assert!(at(few, ContextExchange::AllGather, 65_536.0) < 0.3 * gather);
     let odd = TrainingInput {
         cp: Count::new(3),
@@ -110,7 +110,7 @@ fn groups_of_experts_cross_the_edge_of_a_tile_one_after_another() {
         let input = TrainingInput { arch, seq, recompute: Recompute::None, ..TrainingInput::default() };
         estimate(&input, &Constants::default()).time.gemm / seq
     };
-    // 64 tokens an expert on average, and then as many as no longer fit into the small tile.
+    // 64 tokens per expert on average, then so many that they no longer fit in the small tile.
     let times: Vec<f64> = (0..12).map(|step| seconds_a_token(1920.0 + 32.0 * f64::from(step))).collect();
     for pair in times.windows(2) {
         assert!(pair[1] / pair[0] < 1.1, "{times:?}");

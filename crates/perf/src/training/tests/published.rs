@@ -1,4 +1,4 @@
-//! Published training runs.
+//! Comparison with published training runs.
 
 use super::*;
 

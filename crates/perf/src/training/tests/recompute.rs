@@ -1,4 +1,4 @@
-//! Recomputation is planned against the bound that decides whether a run fits.
+//! Recomputation is planned with the same bound on memory that determines whether a run fits.
 
 use super::*;
 use crate::memory::Ends;
@@ -22,7 +22,7 @@ fn arch(layers: Count, hidden: Count, experts: Option<(Count, Count)>) -> Archit
     }
 }
 
-/// Memory between what the run needs at least and at most, so that a part of the layers is recomputed.
+/// Sets device memory between the minimum and maximum that the run needs, so that some layers are recomputed.
 fn on_the_edge(i: TrainingInput, between: f64) -> TrainingInput {
     let c = Constants::default();
     let ends = Ends::of(&i, &c);
@@ -84,7 +84,7 @@ pub(super) fn scenario() -> impl Strategy<Value = TrainingInput> {
     )
 }
 
-/// Seconds a token, and the same where memory does not matter.
+/// Time per token, and time per token without a memory limit, s.
 fn per_token(i: &TrainingInput) -> (f64, f64) {
     let c = Constants::default();
     let seconds = |e: TrainingEstimate| e.step_seconds / (i.global * i.seq);
@@ -94,9 +94,9 @@ fn per_token(i: &TrainingInput) -> (f64, f64) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, max_global_rejects: 1_000_000, ..ProptestConfig::default() })]
 
-    /// A few percent more activations cost a few percent more time, wherever memory ends.
+    /// A few percent more activations cost a few percent more time, regardless of the memory size.
     ///
-    /// Where activations are a fifth of memory, `x` more of them have to be saved by recomputing `5x` more layers.
+    /// If activations are a fifth of memory, `x` more of them require recomputing `5x` more layers.
     #[test]
     fn neighbors_on_the_edge_of_memory_differ_by_less_than_ten_percent(i in scenario(), ratio in 1.01..1.05f64) {
         let ends = [Plan::FULL, Plan::NONE].map(|plan| under(&i, &Constants::default(), plan).memory_upper);
@@ -110,13 +110,13 @@ proptest! {
                 continue;
             }
             let (there, plain_there) = per_token(&next);
-            // Without what the longer attention or the shorter bubble takes by itself.
+            // Without the direct effect of longer attention or a shorter bubble.
             let by_memory = (there / here) / (plain_there / plain);
             prop_assert!((by_memory - 1.0).abs() < 0.1, "{by_memory} {:?}", estimate(&next, &Constants::default()).recompute);
         }
     }
 
-    /// What is planned fits by the bound, unless nothing does, and leaves no room that it could use.
+    /// A planned run fits by the bound, if any plan does, and uses the memory that the bound allows.
     #[test]
     fn plans_fill_memory_up_to_the_bound(i in scenario()) {
         let c = Constants::default();
@@ -130,7 +130,8 @@ proptest! {
 
 #[test]
 fn a_longer_sequence_recomputes_a_few_more_layers_not_all() {
-    // 8B on one node of 80 GB devices, fully sharded: full recomputation at 14,336 tokens left half of the memory empty.
+    // 8B on one node of 80 GB devices, fully sharded: full recomputation at 14,336 tokens would use only half of the
+    // memory.
     let c = Constants::default();
     let arch = arch(Count::new(32), Count::new(4096), None);
     let at = |seq| {
@@ -152,7 +153,7 @@ fn stated_layers_are_recomputed_in_full_and_no_others() {
     let seconds = |layers| at(Recompute::Full, layers).step_seconds;
     assert_eq!(seconds(Count::ZERO), none.step_seconds);
     assert!((seconds(layers) / full.step_seconds - 1.0).abs() < 1e-12);
-    // Each layer costs the same time, and frees the same memory.
+    // Each layer costs the same time and frees the same memory.
     let half = at(Recompute::Auto, Count::floor(depth / 2.0));
     assert!(
         (2.0 * (half.step_seconds - none.step_seconds) / (full.step_seconds - none.step_seconds) - 1.0).abs() < 0.01
@@ -160,10 +161,10 @@ fn stated_layers_are_recomputed_in_full_and_no_others() {
     assert!((2.0 * half.memory.activations / (none.memory.activations + full.memory.activations) - 1.0).abs() < 1e-9);
     assert_eq!(half.recompute.full_layers(depth), depth / 2.0);
     assert_eq!(half.recompute.mode, Recompute::None);
-    // The others recompute their cheap operators where that is requested.
+    // The other layers recompute cheap operators if selective recomputation is requested.
     let selective = at(Recompute::Selective, Count::floor(depth / 2.0));
     assert!(selective.memory.activations < half.memory.activations && selective.step_seconds > half.step_seconds);
-    // A stated number is kept, whether or not it fits.
+    // A stated number is used regardless of whether it fits.
     let mut small = TrainingInput { recompute_layers: Some(Count::new(3)), seq: 65_536.0, ..base };
     small.accelerator.mem_bytes = 40e9;
     let e = estimate(&small, &c);
