@@ -1,29 +1,29 @@
-//! Bounds of numbers.
+//! Numeric bounds.
 
-/// Bounds of a number.
+/// Bounds of a number, inclusive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
     /// Smallest value allowed.
     pub min: f64,
     /// Largest value allowed.
     pub max: f64,
-    /// Whether it must be whole.
+    /// Whether it must be an integer.
     pub whole: bool,
 }
 
 impl Bounds {
-    /// A count of at least one.
+    /// An integer from 1.
     pub const COUNT: Bounds = Bounds { min: 1.0, max: 1e9, whole: true };
-    /// A whole number from zero.
+    /// An integer from 0.
     pub const NATURAL: Bounds = Bounds { min: 0.0, max: 1e15, whole: true };
-    /// Any finite number from zero.
+    /// A finite number from 0.
     pub const POSITIVE: Bounds = Bounds { min: 0.0, max: 1e30, whole: false };
     /// A share from 0 to 1.
     pub const SHARE: Bounds = Bounds { min: 0.0, max: 1.0, whole: false };
     /// Any finite number.
     pub const FINITE: Bounds = Bounds { min: -1e30, max: 1e30, whole: false };
 
-    /// The bound in words: `a whole number from 1 to 1000000000`.
+    /// Description of the bounds: `a whole number from 1 to 1000000000`.
     #[must_use]
     pub fn describe(&self) -> String {
         let kind = if self.whole { "a whole number" } else { "a number" };
@@ -34,7 +34,7 @@ impl Bounds {
         }
     }
 
-    /// Whether `value` is finite and within.
+    /// Whether `value` is finite and within the bounds.
     #[must_use]
     pub fn allow(&self, value: f64) -> bool {
         value.is_finite() && value >= self.min && value <= self.max && (!self.whole || value.fract() == 0.0)

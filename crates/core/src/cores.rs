@@ -1,18 +1,18 @@
-//! Parallel map with dynamic scheduling: pieces differ in cost, and expensive ones are clustered.
+//! Parallel map with dynamic scheduling. Items differ in cost, and expensive ones are clustered.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::sort;
 
-/// Maximum threads; 0 means no limit.
+/// Maximum number of threads; 0 means no limit.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
 
-/// Limits the threads of this process, where a scheduler has granted fewer cores than the machine shows.
+/// Limits the number of threads, for when a scheduler grants fewer cores than the machine reports.
 pub fn limit(cores: usize) {
     LIMIT.store(cores, Relaxed);
 }
 
-/// Cores that this process may use, at least one.
+/// Number of cores that this process may use, at least one.
 #[must_use]
 pub fn available() -> usize {
     let shown = std::thread::available_parallelism().map_or(1, usize::from);
@@ -22,8 +22,8 @@ pub fn available() -> usize {
     }
 }
 
-/// The results of `work` for `items`, in their order. No item is started at whose position `stopped` is true, nor any after
-/// it by the same core.
+/// Maps `items` with `work` in parallel and returns the results in order. A thread stops at the first item for whose
+/// index `stopped` returns true.
 pub fn on_all_cores<I: Sync, T: Send>(
     items: &[I],
     stopped: impl Fn(usize) -> bool + Sync,

@@ -1,11 +1,11 @@
-//! Whole numbers of layers, heads, ranks and nodes.
+//! Integer counts of layers, heads, ranks and nodes.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{Add, Div, Mul, Rem, Sub};
 
-/// A whole number of things, inlined wherever estimates use it. Arithmetic gives `f64`: products of ranks overflow integers, and formulas that mix counts with
-/// bytes and seconds need no conversions.
+/// A non-negative integer. Arithmetic returns `f64`, since the product of ranks can overflow integers, and formulas
+/// that mix counts with bytes and seconds need no conversions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Count(u32);
 
@@ -17,21 +17,21 @@ impl Count {
     /// The largest count.
     pub const MAX: Count = Count(u32::MAX);
 
-    /// The count of this value.
+    /// Creates a count.
     #[must_use]
     #[inline]
     pub const fn new(value: u32) -> Count {
         Count(value)
     }
 
-    /// Its value.
+    /// Value as an integer.
     #[must_use]
     #[inline]
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// The count of this value, if it is whole and within range.
+    /// Creates a count from a float; `None` if it is not an integer or out of range.
     #[must_use]
     #[inline]
     pub fn exact(value: f64) -> Option<Count> {
@@ -39,7 +39,7 @@ impl Count {
         (count == value).then_some(count)
     }
 
-    /// The largest count that is not above this value; [`Count::ZERO`] for negative numbers and NaN.
+    /// The largest count not above `value`; [`Count::ZERO`] for negative numbers and NaN.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
     #[inline]
@@ -47,7 +47,7 @@ impl Count {
         Count(value as u32)
     }
 
-    /// Itself, if it is not zero.
+    /// Returns `None` for zero.
     #[must_use]
     #[inline]
     pub fn nonzero(self) -> Option<Count> {

@@ -1,25 +1,25 @@
-//! Text for each place that it is shown in or read by.
+//! Escaping of text for each destination in which it is shown or parsed.
 //!
-//! Names, messages and figures come from files, logs, hosts and endpoints, and may contain anything. Each destination has
-//! one function here, which is applied where the text is put into the destination, and nowhere else.
+//! Names, messages and numbers come from files, logs, hosts and endpoints, and may contain any characters. There is one
+//! function per destination. It is applied where the text is inserted, and only there.
 
 use std::borrow::Cow;
 
-/// Whether a character changes how a terminal or a browser shows the text around it: control characters, and those that
-/// set the direction of writing.
+/// Whether a character changes how a terminal or browser shows the surrounding text: control characters, and characters
+/// that set the text direction.
 #[must_use]
 pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Text for a terminal, which may have several lines: control characters become `?`.
+/// Escapes text for a terminal, possibly with several lines: control characters become `?`.
 #[must_use]
 pub fn terminal(text: &str) -> Cow<'_, str> {
     replaced(text, |c| steers(c) && c != '\n', '?')
 }
 
-/// A value as one word of a POSIX shell, whatever it contains: `'it'\''s'`. Plain words are not quoted.
+/// Quotes a value as one word of a POSIX shell: `'it'\''s'`. Plain words are not quoted.
 #[must_use]
 pub fn shell(value: &str) -> String {
     let plain =
@@ -27,11 +27,11 @@ pub fn shell(value: &str) -> String {
     if !value.is_empty() && value.chars().all(plain) && !value.starts_with('=') {
         return value.to_owned();
     }
-    // No shell can hold a NUL.
+    // Shell words cannot contain NUL.
     format!("'{}'", value.replace('\0', "").replace('\'', "'\\''"))
 }
 
-/// Text in HTML, XML or SVG: between tags, or as a value within double quotes.
+/// Escapes text for HTML, XML or SVG: between tags, or in a double-quoted attribute value.
 #[must_use]
 pub fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -43,7 +43,7 @@ pub fn html(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(c),
-            // XML cannot represent these, and they would change the direction of the text that follows.
+            // XML cannot represent these characters, or they would change the direction of the following text.
             c if steers(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
             c => out.push(c),
         }
@@ -51,8 +51,8 @@ pub fn html(text: &str) -> String {
     out
 }
 
-/// Text in Markdown, on one line: in a paragraph, a heading or a cell of a table. It contains no tags, and does not
-/// end the cell or the line.
+/// Escapes text for a line of Markdown: in a paragraph, heading or table cell. The result contains no tags, and does
+/// not end the cell or line.
 #[must_use]
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -60,7 +60,7 @@ pub fn markdown(text: &str) -> String {
     while let Some(c) = chars.next() {
         match c {
             '|' => out.push_str("\\|"),
-            // `a < b` is no tag.
+            // `a < b` is not a tag.
             '<' if chars.peek().is_none_or(|next| !matches!(next, ' ' | '=' | '0'..='9')) => out.push_str("&lt;"),
             '\n' | '\r' | '\t' => out.push(' '),
             c if steers(c) => out.push('\u{fffd}'),
@@ -70,7 +70,7 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
-/// A block of code in Markdown, marked as `language`, whatever the text contains.
+/// Formats a fenced code block in Markdown with the info string `language`, whatever the text contains.
 #[must_use]
 pub fn markdown_block(language: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
@@ -78,8 +78,8 @@ pub fn markdown_block(language: &str, text: &str) -> String {
     format!("{fence}{language}\n{}\n{fence}\n", terminal(text))
 }
 
-/// A field of comma-separated values (RFC 4180), quoted where it must be. Text that a spreadsheet would compute as a
-/// formula is prefixed with an apostrophe; numbers are not changed.
+/// Escapes a field of comma-separated values (RFC 4180), quoted if necessary. Text that a spreadsheet would evaluate as
+/// a formula is prefixed with an apostrophe; numbers are not changed.
 #[must_use]
 pub fn csv(text: &str) -> Cow<'_, str> {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number(text);
@@ -94,13 +94,13 @@ pub fn csv(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A number, also with the sign, percent or unit-free forms that tables use: `-1.5`, `+3 %`, `-`.
+/// Whether text is a number, including the forms used in tables: `-1.5`, `+3 %`, `-`.
 fn is_number(text: &str) -> bool {
     let bare = text.trim_end_matches(['%', ' ']);
     bare.parse::<f64>().is_ok() || matches!(bare, "-" | "+")
 }
 
-/// A name as a part of a file's name: one that stays in its directory on every system and can be shown.
+/// Replaces characters of a name so that it is a valid, printable file name component on every system.
 #[must_use]
 pub fn file_name(name: &str) -> String {
     let bad = |c: char| steers(c) || matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|');
@@ -124,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    /// Text with the characters that matter to one of the destinations, and any others.
+    /// Arbitrary text with many characters that are special in one of the destinations.
     fn hostile() -> impl Strategy<Value = String> {
         let special = proptest::sample::select(
             "\u{1b}\u{7}\u{9b}\u{202e}\u{2066}\u{200f}\n\r\t\0'\"`$\\|<>&;(){}[]*?!#~=+-@,:/. aZ09é日"

@@ -1,7 +1,7 @@
-//! The table of fields: everything of targets and workloads that a user may set, described once.
+//! The table of fields: every setting of targets and workloads, described once.
 //!
-//! Documents, diagnostics, JSON Schema, `--set`, panes, columns of measurements, batch input, completions and the reference
-//! read this table; a field added here appears everywhere.
+//! Documents, diagnostics, JSON Schema, `--set`, panes, columns of measurements, batch input, completions and the
+//! reference use this table. A field added here appears in all of them.
 
 mod arrivals;
 mod cache;
@@ -20,19 +20,19 @@ use crate::bounds::Bounds;
 use crate::mode::Mode;
 use crate::plan::Engine;
 
-/// Where a knob's value is written.
+/// Location of a knob's value in files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Home {
     /// In the workload's entry, at this path.
     Workload(&'static [&'static str]),
     /// In the target's entry, at this path.
     Target(&'static [&'static str]),
-    /// In no file.
+    /// Not in a file.
     Nowhere,
 }
 
 impl Home {
-    /// The path in the workload's entry, if it is there.
+    /// Path in the workload's entry; `None` for other locations.
     #[must_use]
     pub fn in_workload(self) -> Option<&'static [&'static str]> {
         match self {
@@ -42,12 +42,12 @@ impl Home {
     }
 }
 
-/// How far one step goes.
+/// Increment of a numeric knob.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// Add or subtract.
+    /// Adds or subtracts this number.
     Add(f64),
-    /// Double or halve, through the powers of two.
+    /// Doubles or halves, along the powers of two.
     Double,
 }
 
@@ -60,56 +60,56 @@ pub enum ValueType {
     Choice(&'static [&'static str]),
     /// One of the profile's fabrics.
     Fabric,
-    /// A training framework or serving engine, with or without its release.
+    /// A training framework or serving engine, with an optional release.
     Software,
     /// A number.
     Number {
-        /// The allowed values.
+        /// Allowed values.
         bounds: Bounds,
-        /// The step of Left and Right.
+        /// Increment of the Left and Right keys.
         step: Step,
     },
-    /// Any whole number, as Python's generator takes it.
+    /// Any integer, as accepted by Python's random number generator.
     Seed,
 }
 
-/// A field of targets and workloads that users set.
+/// A setting of targets and workloads.
 #[derive(Clone, Copy)]
 pub struct Field {
-    /// Its identity.
+    /// The knob.
     pub knob: Knob,
-    /// Its name in files, flags and panes.
+    /// Name in files, flags and panes.
     pub name: &'static str,
-    /// Its aliases.
+    /// Alternative names.
     pub aliases: &'static [&'static str],
-    /// The section that shows it.
+    /// Section in which it is shown.
     pub group: Group,
-    /// The type of its values.
+    /// Type of its values.
     pub kind: ValueType,
-    /// Numbers that files may state, if commands and panes offer fewer.
+    /// Bounds for files, if they differ from those of commands and panes.
     pub files: Option<Bounds>,
-    /// Unit; empty for plain numbers.
+    /// Unit; empty for dimensionless numbers.
     pub unit: &'static str,
-    /// Its place in files.
+    /// Location in files.
     pub home: Home,
-    /// Its place in plans.
+    /// Location in plans.
     pub slot: Slot,
-    /// Its value if it is not stated.
+    /// Default value.
     pub usual: Usual,
-    /// The mode that it applies to, if not both.
+    /// Mode to which it applies; `None`: both.
     pub mode: Option<Mode>,
-    /// The engines that it applies to.
+    /// Engines to which it applies.
     pub engines: &'static [Engine],
-    /// A mode in which it does not apply to some of these engines.
+    /// Mode and engines to which it does not apply, as an exception.
     pub except: Option<(Mode, &'static [Engine])>,
-    /// Whether it describes a model or a file of weights that exists: of such values there are few, and none between them.
+    /// Whether it describes an existing model or weight file, so that values between the known ones are meaningless.
     pub given: bool,
-    /// One line of help.
+    /// Help, one line.
     pub help: &'static str,
 }
 
 impl PartialEq for Field {
-    /// Each knob has one entry.
+    /// Compares knobs, each of which has one field.
     fn eq(&self, other: &Field) -> bool {
         self.knob == other.knob
     }
@@ -122,7 +122,7 @@ impl std::fmt::Debug for Field {
 }
 
 impl Field {
-    /// Whether setting it changes anything in this mode and under this engine.
+    /// Whether the field affects estimates in `mode` with `engine`.
     #[must_use]
     pub fn matters(&self, mode: Mode, engine: Engine) -> bool {
         if engine == Engine::Benchboard {
@@ -135,7 +135,7 @@ impl Field {
 }
 
 impl Field {
-    /// Its key in the mapping that it is written in; empty if no file has it.
+    /// Key in its mapping in files; empty if it is not in a file.
     #[must_use]
     pub fn key(&self) -> &'static str {
         match self.home {
@@ -144,7 +144,7 @@ impl Field {
         }
     }
 
-    /// Numbers that files may state.
+    /// Bounds for numbers in files.
     #[must_use]
     pub fn bounds(&self) -> Bounds {
         match (self.files, self.kind) {
@@ -154,7 +154,7 @@ impl Field {
         }
     }
 
-    /// The words that it accepts.
+    /// Accepted words; empty for other types.
     #[must_use]
     pub fn words(&self) -> &'static [&'static str] {
         match self.kind {
@@ -165,7 +165,7 @@ impl Field {
 }
 
 impl Knob {
-    /// Its entry in the registry.
+    /// The knob's entry in [`KNOBS`].
     #[must_use]
     #[expect(
         clippy::indexing_slicing,
@@ -175,7 +175,7 @@ impl Knob {
         &KNOBS[self as usize]
     }
 
-    /// Whether it overrides a decision of the software, which may depend on the layout.
+    /// Whether it overrides a default of the software that can depend on the layout.
     #[must_use]
     pub fn is_switch(self) -> bool {
         matches!(
@@ -192,7 +192,7 @@ impl Knob {
         )
     }
 
-    /// Where a document may state it for the replicas that only decode; takes precedence over its usual place.
+    /// Path in documents at which decode-only replicas can override it; takes precedence over its usual path.
     #[must_use]
     pub fn of_decode_pool(self) -> Option<&'static [&'static str]> {
         Some(match self {
@@ -205,18 +205,18 @@ impl Knob {
         })
     }
 
-    /// Its name.
+    /// Name of the knob.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.spec().name
     }
 
-    /// All knobs in order.
+    /// All knobs, in table order.
     pub fn all() -> impl Iterator<Item = Knob> {
         KNOBS.iter().map(|spec| spec.knob)
     }
 
-    /// The knob of that name or alias; hyphens count as underscores.
+    /// Finds a knob by name or alias; hyphens and underscores are equivalent.
     #[must_use]
     pub fn find(name: &str) -> Option<Knob> {
         let wanted = name.trim().replace('-', "_").to_lowercase();
@@ -224,7 +224,7 @@ impl Knob {
         found.map(|field| field.knob)
     }
 
-    /// Every name and alias.
+    /// All names and aliases.
     pub fn names() -> impl Iterator<Item = &'static str> {
         KNOBS.iter().flat_map(|field| std::iter::once(&field.name).chain(field.aliases)).copied()
     }
@@ -244,10 +244,10 @@ const fn ranks(max: f64) -> ValueType {
 
 /// Every engine.
 const ALL: &[Engine] = &[Engine::Analytical, Engine::SemiEmpirical, Engine::Event];
-/// Those that compute from hardware and model.
+/// Engines that estimate from hardware and model.
 const REASONING: &[Engine] = &[Engine::Analytical, Engine::Event];
 
-/// An entry without unit, for both modes and all engines, that workloads state.
+/// A field of workloads with default properties: no unit, both modes, all engines.
 const fn entry(
     knob: Knob,
     name: &'static str,
@@ -278,13 +278,13 @@ const fn entry(
 }
 
 impl Field {
-    /// Files may state what is within these bounds.
+    /// Sets the bounds for files.
     const fn files(self, min: f64, max: f64) -> Field {
         let whole = matches!(self.kind, ValueType::Number { bounds: Bounds { whole: true, .. }, .. });
         Field { files: Some(Bounds { min, max, whole }), ..self }
     }
 
-    /// The same for numbers that need not be whole in files: means.
+    /// Like [`Field::files`], but fractional numbers are allowed, for means.
     const fn files_any(self, min: f64, max: f64) -> Field {
         Field { files: Some(Bounds { min, max, whole: false }), ..self }
     }
@@ -350,7 +350,7 @@ impl Field {
     }
 }
 
-/// The knobs that the predecessor dashboard's estimator uses.
+/// Knobs used by the predecessor dashboard's estimator.
 pub(super) const DASHBOARD: [Knob; 13] = [
     Knob::Engine,
     Knob::Microbatch,
@@ -367,10 +367,10 @@ pub(super) const DASHBOARD: [Knob; 13] = [
     Knob::HourlyUsd,
 ];
 
-/// The registry: the families in sequence, in the order of [`Knob`].
+/// The table of fields: all families in sequence, in the order of [`Knob`].
 pub static KNOBS: [Field; COUNT] = joined();
 
-/// The families.
+/// Families of fields.
 const FAMILIES: [&[Field]; 7] = [
     runtime::RUNTIME,
     layout::LAYOUT,
@@ -381,7 +381,7 @@ const FAMILIES: [&[Field]; 7] = [
     simulation::SIMULATION,
 ];
 
-/// Knobs of all families.
+/// Number of fields in all families.
 const COUNT: usize = runtime::RUNTIME.len()
     + layout::LAYOUT.len()
     + serving::SERVING.len()

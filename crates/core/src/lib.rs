@@ -1,4 +1,4 @@
-//! Units, run options, the table of fields and small helpers that every crate of Atlas Fabric uses.
+//! Units, run options, the table of fields and small helpers shared by all crates of Atlas Fabric.
 
 #![forbid(unsafe_code)]
 

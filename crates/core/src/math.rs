@@ -1,7 +1,7 @@
-//! Elementary functions that give the same bits on every processor.
+//! Elementary functions with bitwise identical results on all processors.
 //!
-//! Those of the C library differ in the last bit between processors with and without fused multiplication, and an answer must
-//! not depend on where it was computed. A test keeps calls of them out of the other crates.
+//! The C library's results differ in the last bit between processors with and without fused multiply-add, but estimates
+//! must not depend on the machine. A test ensures that other crates do not call the standard functions.
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $name:ident($($argument:ident),+) = $of:ident;)+) => {
@@ -14,11 +14,11 @@ functions! {
     exp(x) = exp;
     /// 2 to the power of `x`.
     exp2(x) = exp2;
-    /// *e* to the power of `x`, less 1, for `x` near 0.
+    /// *e* to the power of `x`, minus 1, accurate for `x` near 0.
     exp_m1(x) = expm1;
     /// Natural logarithm.
     ln(x) = log;
-    /// Natural logarithm of 1 + `x`, for `x` near 0.
+    /// Natural logarithm of 1 + `x`, accurate for `x` near 0.
     ln_1p(x) = log1p;
     /// Logarithm to the base 2.
     log2(x) = log2;

@@ -3,17 +3,17 @@
 /// Training or inference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Weights are learned; throughput and step time matter.
+    /// Training: throughput and step time matter.
     Training,
-    /// Requests are served; latency matters too.
+    /// Serving: latency matters too.
     Inference,
 }
 
 impl Mode {
-    /// Name and value, as documents are read.
+    /// Names of the modes, as spelled in documents.
     pub const WORDS: [(&'static str, Mode); 2] = [("training", Mode::Training), ("inference", Mode::Inference)];
 
-    /// `training` or `inference`.
+    /// Name of the mode: `training` or `inference`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -22,8 +22,7 @@ impl Mode {
         }
     }
 
-    /// The mode of a workload with `mode: written`, or that follows from its name; `None` if that is
-    /// no mode.
+    /// Mode of a workload with `mode: written`, or by default derived from its name. `None` if `written` is not a mode.
     #[must_use]
     pub fn of(written: Option<&str>, name: &str) -> Option<Mode> {
         match written {

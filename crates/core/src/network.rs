@@ -1,40 +1,41 @@
-//! Topology of the network between scale-up domains, and the share of its links' rate that it provides.
+//! Topology of the network between scale-up domains, and the share of the NIC bandwidth that it provides.
 
 use crate::math;
 
-/// The topology, as far as it determines the rate of exchanges between domains.
+/// The topology, which determines the bandwidth of exchanges between domains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Topology {
-    /// Every NIC of a node on a leaf switch of its own, which it shares with the same NIC of many nodes.
+    /// Each NIC of a node is on a separate leaf switch, shared with the corresponding NIC of many nodes.
     #[default]
     Rail,
-    /// All NICs of a node on one leaf switch, which few nodes share; switches in levels above.
+    /// All NICs of a node are on one leaf switch, shared by few nodes, with further levels of switches above.
     FatTree,
-    /// Every node linked to its neighbors in three dimensions: distant traffic shares the links in between.
+    /// Each node is linked to its neighbors in three dimensions; distant traffic shares the links in between.
     Torus,
-    /// Groups of nodes that are linked all to all, and every group with every other.
+    /// Groups of nodes with all-to-all links inside a group and between groups.
     Dragonfly,
 }
 
-/// Ports of a leaf switch: 64 at 400 Gb/s (NVIDIA QM9700; the reference architecture of DGX SuperPOD H100 joins 32 nodes by
-/// eight of them).
+/// Ports of a leaf switch: 64 at 400 Gb/s (NVIDIA QM9700; the reference architecture of DGX SuperPOD H100 connects 32
+/// nodes with eight of them).
 const LEAF_PORTS: f64 = 64.0;
-/// Endpoints of a group: 32 switches of 16 (De Sensi et al., "An In-Depth Analysis of the Slingshot Interconnect", arXiv
-/// 2008.08886, section II-B).
+/// Endpoints of a group: 32 switches of 16 (De Sensi et al., "An In-Depth Analysis of the Slingshot Interconnect",
+/// arXiv 2008.08886, section II-B).
 const GROUP_ENDPOINTS: f64 = 512.0;
-/// Share of the rate that is left where all nodes of a group send to the same other group: every message goes over a third
-/// one, and crosses two global links instead of one (Kim et al., "Technology-Driven, Highly-Scalable Dragonfly Topology",
-/// ISCA 2008, section 4).
+/// Share of the bandwidth that remains if all nodes of a group send to the same other group: every message is routed
+/// through a third group and crosses two global links instead of one (Kim et al., "Technology-Driven, Highly-Scalable
+/// Dragonfly Topology", ISCA 2008, section 4).
 const DETOUR: f64 = 0.5;
 
-/// A network of nodes: wiring, and what its upper levels lack.
+/// A network of nodes: topology and oversubscription.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Network {
-    /// The wiring.
+    /// Topology.
     pub topology: Topology,
-    /// Links into a leaf switch or group over those out of it; 1 = as many. In a torus, the shortfall of its links.
+    /// Ratio of downlinks to uplinks of a leaf switch or group; 1 = non-blocking. In a torus, the reduction of link
+    /// bandwidth.
     pub oversubscription: f64,
-    /// NICs of a node, which is a scale-up domain.
+    /// NICs per node (scale-up domain).
     pub nics: f64,
 }
 
@@ -45,7 +46,7 @@ impl Default for Network {
 }
 
 impl Topology {
-    /// Name and value, as documents are read.
+    /// Names of the topologies, as spelled in documents.
     pub const WORDS: &'static [(&'static str, Topology)] = &[
         ("rail", Topology::Rail),
         ("fat-tree", Topology::FatTree),
@@ -53,7 +54,7 @@ impl Topology {
         ("dragonfly", Topology::Dragonfly),
     ];
 
-    /// Its name.
+    /// Name of the topology.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -66,17 +67,17 @@ impl Topology {
 }
 
 impl Network {
-    /// Downlinks over uplinks, at least 1.
+    /// Ratio of downlinks to uplinks, at least 1.
     #[inline]
     fn ratio(&self) -> f64 {
         self.oversubscription.max(1.0)
     }
 
-    /// Nodes that reach one another below the oversubscribed links.
+    /// Number of nodes that reach one another without crossing oversubscribed links.
     #[must_use]
     pub fn close_nodes(&self) -> f64 {
         let nics = self.nics.max(1.0);
-        // With a ratio of s, s / (1 + s) of a leaf's ports lead down.
+        // With a ratio of s, s / (1 + s) of a leaf's ports are downlinks.
         let down = || LEAF_PORTS * self.ratio() / (1.0 + self.ratio());
         match self.topology {
             Topology::Rail => down(),
@@ -86,12 +87,13 @@ impl Network {
         }
     }
 
-    /// Share of its NICs' rate at which each of `nodes` exchanges data with all others at once, of which each is `apart` nodes
-    /// from the next.
+    /// Share of the NIC bandwidth available to each of `nodes` nodes in an all-to-all exchange. Neighboring nodes of
+    /// the exchange are `apart` nodes apart.
     ///
-    /// In a torus of three dimensions with k nodes a side, bytes cross 3 k / 4 links on average, so that the links carry
-    /// 4 / (3 k) of what they would between neighbors (Dally and Towles, *Principles and Practices of Interconnection
-    /// Networks*, section 5.2). Elsewhere what leaves a leaf or group shares its uplinks, and what stays does not.
+    /// In a three-dimensional torus with k nodes per side, bytes cross 3 k / 4 links on average, so the bandwidth is
+    /// 4 / (3 k) of that between neighbors (Dally and Towles, *Principles and Practices of Interconnection Networks*,
+    /// section 5.2). In other topologies, traffic that leaves a leaf or group shares its uplinks; other traffic does
+    /// not.
     #[must_use]
     pub fn exchange_share(&self, nodes: f64, apart: f64) -> f64 {
         if self.topology == Topology::Torus {
@@ -104,17 +106,17 @@ impl Network {
         1.0 / (self.ratio() * (1.0 - staying)).max(1.0)
     }
 
-    /// Share of its NICs' rate at which a node sends to one that is anywhere, while all others do, too.
+    /// Share of the NIC bandwidth available to a node that sends to any other, while all others do the same.
     #[must_use]
     pub fn far_share(&self) -> f64 {
         1.0 / self.ratio()
     }
 
-    /// Share of its NICs' rate at which each node sends to the next of a ring, `apart` nodes away.
+    /// Share of the NIC bandwidth available to each node of a ring whose next node is `apart` nodes away.
     ///
-    /// Of `n` nodes on a leaf, `apart` have their next node on another one, so that the uplinks carry so many streams. Neighbors
-    /// in a torus have links of their own. In a dragonfly a ring whose steps leave the group sends all of a group's traffic to
-    /// one other group, which takes the detour.
+    /// Of the `n` nodes on a leaf, `apart` have their next node on another leaf, so the uplinks carry `apart` streams.
+    /// Neighbors in a torus have separate links. In a dragonfly, if every step leaves the group, all traffic of a group
+    /// goes to one other group and takes the detour.
     #[must_use]
     pub fn ring_share(&self, apart: f64) -> f64 {
         if self.topology == Topology::Torus {
@@ -147,7 +149,7 @@ mod tests {
         }
         let torus = network(Topology::Torus, 1.0);
         assert_eq!(torus.exchange_share(2.0, 1.0), 1.0);
-        // 16 a side: bytes cross 12 links.
+        // 16 per side: bytes cross 12 links on average.
         assert!((torus.exchange_share(4096.0, 1.0) - 1.0 / 12.0).abs() < 1e-12);
         assert_eq!(torus.ring_share(16.0), 1.0);
     }
@@ -174,7 +176,7 @@ mod tests {
         let (rail, tree) = (network(Topology::Rail, 3.0), network(Topology::FatTree, 3.0));
         assert_eq!((rail.close_nodes(), tree.close_nodes()), (48.0, 6.0));
         assert!(rail.exchange_share(32.0, 1.0) == 1.0 && tree.exchange_share(32.0, 1.0) < 0.5);
-        // A ring of neighbors leaves a leaf once; one over every eighth node leaves it at every step.
+        // A ring of neighbors leaves a leaf once. A ring over every eighth node leaves it at every step.
         assert_eq!((rail.ring_share(1.0), tree.ring_share(1.0)), (1.0, 1.0));
         assert_eq!((rail.ring_share(8.0), tree.ring_share(8.0)), (1.0, 1.0 / 3.0));
     }

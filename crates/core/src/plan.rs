@@ -1,5 +1,5 @@
-//! The words in which a run is planned: the engine, the parallelism of the model, the formats, the
-//! serving software. Files, knobs, engines and screens use the same spelling.
+//! Enums of the options of a run: engine, parallelism, formats, serving software. Files, knobs, engines and screens use
+//! the same spelling.
 
 mod preset;
 mod spelling;
@@ -7,7 +7,7 @@ mod spelling;
 pub use preset::Preset;
 pub use spelling::{canonical, stored_bits};
 
-/// Declares an enum whose values have names that users write.
+/// Declares enums whose variants have names that users write.
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
@@ -21,18 +21,18 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every value's name, as knobs offer them.
+            /// Names of all variants, as offered by knobs.
             pub const NAMES: &'static [&'static str] = &[$($word,)+];
-            /// Name and value, as documents are read.
+            /// Names of all variants, as spelled in documents, with the variants.
             pub const WORDS: &'static [(&'static str, $name)] = &[$(($word, $name::$variant),)+];
 
-            /// Its name.
+            /// Name of the variant.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $($name::$variant => $word,)+ }
             }
 
-            /// The value of that name or a synonym, ignoring case.
+            /// Finds a variant by name or synonym, ignoring case.
             #[must_use]
             pub fn named(word: &str) -> Option<$name> {
                 let word = canonical(word.trim());
@@ -57,20 +57,20 @@ words! {
 }
 
 impl Engine {
-    /// Whether it computes from hardware and model, rather than from a profile's coefficients.
+    /// Whether it estimates from hardware and model, rather than from a profile's coefficients.
     #[must_use]
     pub const fn reasons(self) -> bool {
         matches!(self, Engine::Analytical | Engine::Event)
     }
 
-    /// Whether its answer takes milliseconds or more, since it is run rather than computed. Callers that
-    /// need many estimates check this first, and use [`Engine::at_once`] or show that it will take a while.
+    /// Whether an estimate takes milliseconds or more, because it is simulated rather than computed. Callers that need
+    /// many estimates check this first, and use [`Engine::at_once`] or show progress.
     #[must_use]
     pub const fn simulates(self) -> bool {
         matches!(self, Engine::Event)
     }
 
-    /// The engine of the same physics that takes microseconds: itself, unless it simulates.
+    /// The engine with the same model that takes microseconds: itself, unless it simulates.
     #[must_use]
     pub const fn at_once(self) -> Engine {
         match self {
@@ -83,13 +83,13 @@ impl Engine {
 words! {
     /// How requests arrive.
     Arrivals {
-        /// A constant number in flight: each that leaves is replaced at once.
+        /// Constant concurrency: each finished request is replaced immediately.
         Closed = "closed",
-        /// Independently of one another.
+        /// Poisson arrivals.
         Poisson = "poisson",
-        /// With gamma-distributed gaps, whose spread is a separate knob.
+        /// Gamma-distributed arrival gaps; their coefficient of variation is a separate knob.
         Gamma = "gamma",
-        /// All at once.
+        /// All requests at the start.
         Burst = "burst",
     }
 }
@@ -97,13 +97,13 @@ words! {
 words! {
     /// Kind of hourly price.
     PriceBasis {
-        /// The target's own price, whatever it is.
+        /// The target's stated price, of whatever kind.
         Stated = "stated",
-        /// List price without commitment.
+        /// On-demand list price.
         OnDemand = "on-demand",
-        /// Committed for months or years, and paid whether it is used or not.
+        /// Committed for months or years, paid whether used or not.
         Reserved = "reserved",
-        /// Can be taken away at any time.
+        /// Preemptible at any time.
         Spot = "spot",
         /// Offers of many owners, sorted by price.
         Marketplace = "marketplace",
@@ -113,35 +113,35 @@ words! {
 }
 
 impl PriceBasis {
-    /// The kinds of rent that price lists have.
+    /// Kinds of rental in price lists.
     pub const RENTS: [PriceBasis; 4] =
         [PriceBasis::OnDemand, PriceBasis::Reserved, PriceBasis::Spot, PriceBasis::Marketplace];
 }
 
 words! {
-    /// How model states are spread over the data-parallel ranks (ZeRO, arXiv 1910.02054).
+    /// Sharding of model states over the data-parallel ranks (ZeRO, arXiv 1910.02054).
     Sharding {
         /// Replicated: gradients are all-reduced.
         None = "none",
         /// Optimizer states (Megatron's distributed optimizer).
         Zero1 = "zero1",
-        /// And gradients.
+        /// Optimizer states and gradients.
         Zero2 = "zero2",
-        /// And weights: FSDP.
+        /// Optimizer states, gradients and weights (FSDP).
         Zero3 = "zero3",
     }
 }
 
 words! {
-    /// Which activations are recomputed in the backward pass.
+    /// Activations recomputed in the backward pass.
     Recompute {
-        /// The least that fits in memory.
+        /// The minimum for which the run fits in memory.
         Auto = "auto",
         /// Nothing.
         None = "none",
-        /// Attention's scores only, or a comparable part (arXiv 2205.05198, section 5).
+        /// Attention scores, or a comparable part (arXiv 2205.05198, section 5).
         Selective = "selective",
-        /// Every layer runs forward again from its input.
+        /// Every layer, from its input.
         Full = "full",
     }
 }
@@ -151,45 +151,47 @@ words! {
     PipelineSchedule {
         /// One forward, one backward; interleaved where vpp > 1 (arXiv 2104.04473, section 2.2).
         OneForwardOneBackward = "1f1b",
-        /// Backward split into input and weight gradients, as many micro-batches in flight as there is memory for, up to the
-        /// number that leaves no bubble; each stage's optimizer runs independently (arXiv 2401.10241, ZB-2p and section 4).
+        /// Backward pass split into input and weight gradients. As many micro-batches are in flight as fit in memory,
+        /// up to the number that leaves no bubble. Stages run their optimizers independently (arXiv 2401.10241, ZB-2p
+        /// and section 4).
         ZeroBubble = "zero-bubble",
-        /// The same within the memory of one forward, one backward (ZB-1p).
+        /// As `ZeroBubble`, within the memory of 1F1B (ZB-1p).
         ZeroBubble1p = "zero-bubble-1p",
         /// All forwards before all backwards (GPipe, arXiv 1811.06965).
         AllForward = "gpipe",
-        /// Micro-batches enter from both ends, and every device holds a stage of either way (DualPipe, arXiv 2412.19437,
-        /// section 3.2.1).
+        /// Bidirectional: micro-batches enter from both ends, and every device holds one stage per direction (DualPipe,
+        /// arXiv 2412.19437, section 3.2.1).
         DualPipe = "dualpipe",
     }
 }
 
 words! {
-    /// What ranks that share a sequence exchange (`cp_comm_type`).
+    /// What context-parallel ranks exchange (`cp_comm_type`).
     ContextExchange {
-        /// Keys and values travel round a ring beside attention (arXiv 2310.01889, section 3).
+        /// Keys and values are passed around a ring during attention (arXiv 2310.01889, section 3).
         Ring = "p2p",
-        /// Keys and values are gathered before attention (arXiv 2407.21783, section 3.3.2).
+        /// Keys and values are all-gathered before attention (arXiv 2407.21783, section 3.3.2).
         AllGather = "all_gather",
-        /// Sequences are exchanged for heads before attention, and back after it (Ulysses, arXiv 2309.14509, section 3).
+        /// All-to-all between sequence and heads before attention, and back after it (Ulysses, arXiv 2309.14509,
+        /// section 3).
         AllToAll = "a2a",
     }
 }
 
 impl PipelineSchedule {
-    /// Whether gradients of weights are computed separately from those of inputs.
+    /// Whether weight gradients are computed separately from input gradients.
     #[must_use]
     pub const fn splits(self) -> bool {
         self.own_optimizers() || self.two_ways()
     }
 
-    /// Whether stages continue without waiting for each other's optimizers.
+    /// Whether stages run their optimizers independently of each other.
     #[must_use]
     pub const fn own_optimizers(self) -> bool {
         matches!(self, PipelineSchedule::ZeroBubble | PipelineSchedule::ZeroBubble1p)
     }
 
-    /// Whether micro-batches enter from both ends.
+    /// Whether micro-batches enter from both ends of the pipeline.
     #[must_use]
     pub const fn two_ways(self) -> bool {
         matches!(self, PipelineSchedule::DualPipe)
@@ -197,7 +199,7 @@ impl PipelineSchedule {
 }
 
 words! {
-    /// Format of matrix multiplications and of the weights behind them.
+    /// Format of weights and of GEMMs.
     Format {
         /// Single precision.
         Fp32 = "fp32",
@@ -207,9 +209,9 @@ words! {
         Bf16 = "bf16",
         /// 16-bit half precision.
         Fp16 = "fp16",
-        /// 8-bit floating point, a scale per tensor.
+        /// 8-bit floating point, one scale per tensor.
         Fp8 = "fp8",
-        /// 8-bit floating point, a scale per block of 32.
+        /// 8-bit floating point, one scale per block of 32.
         Mxfp8 = "mxfp8",
         /// 8-bit integer.
         Int8 = "int8",
@@ -223,9 +225,9 @@ words! {
 }
 
 words! {
-    /// An optimizer, as far as it determines the state of every weight and the work of a step.
+    /// An optimizer. Determines the state per weight and the computation per step.
     Optimizer {
-        /// Adam and AdamW, both moments in fp32 (arXiv 1412.6980, 1711.05101): 8 bytes. LAMB keeps the same.
+        /// Adam and AdamW, both moments in fp32 (arXiv 1412.6980, 1711.05101): 8 bytes. LAMB has the same state.
         Adam = "adam",
         /// Adam with both moments in bf16 (DeepSeek-V3, arXiv 2412.19437, section 3.3.1): 4 bytes.
         Adam16bit = "adam-16bit",
@@ -237,16 +239,16 @@ words! {
         Adafactor = "adafactor",
         /// Plain stochastic gradient descent: no state.
         Sgd = "sgd",
-        /// With momentum in fp32: 4 bytes.
+        /// Stochastic gradient descent with momentum in fp32: 4 bytes.
         SgdMomentum = "sgd-momentum",
-        /// Muon (arXiv 2502.16982): one momentum in fp32, 4 bytes, and five Newton–Schulz iterations per step. Embeddings
-        /// and output layer, which it leaves to Adam, are counted as the rest.
+        /// Muon (arXiv 2502.16982): one momentum in fp32, 4 bytes, and five Newton–Schulz iterations per step.
+        /// Embeddings and output layer, for which Adam is used instead, are counted like other weights.
         Muon = "muon",
     }
 }
 
 impl Optimizer {
-    /// The optimizer that keeps its states in another format; `None` if there is no such variant.
+    /// The variant of the optimizer that stores its states in `format`; `None` if there is none.
     #[must_use]
     pub const fn with_states(self, format: Format) -> Option<Optimizer> {
         let adam = matches!(self, Optimizer::Adam | Optimizer::Adam16bit | Optimizer::Adam8bit);
@@ -258,19 +260,19 @@ impl Optimizer {
         }
     }
 
-    /// Bytes of its states for every weight, without a master copy.
+    /// Bytes of optimizer states per weight, without a master copy.
     #[must_use]
     pub const fn state_bytes(self) -> f64 {
         match self {
             Optimizer::Adam => 8.0,
             Optimizer::Adam16bit | Optimizer::Lion | Optimizer::SgdMomentum | Optimizer::Muon => 4.0,
-            // One fp32 scale for each block of 256 values of each moment.
+            // One fp32 scale per block of 256 values of each moment.
             Optimizer::Adam8bit => 2.0 * (1.0 + 4.0 / 256.0),
             Optimizer::Adafactor | Optimizer::Sgd => 0.0,
         }
     }
 
-    /// Bytes of states and, if `master`, of an fp32 copy of the weights.
+    /// Bytes of optimizer states per weight and, if `master`, of an fp32 copy of the weight.
     #[must_use]
     pub const fn bytes(self, master: bool) -> f64 {
         self.state_bytes() + if master { 4.0 } else { 0.0 }
@@ -282,11 +284,11 @@ words! {
     LoadKind {
         /// One batch of equal requests that start and end together.
         Static = "static",
-        /// A constant number of requests in flight.
+        /// Constant concurrency.
         Closed = "closed",
-        /// Requests arrive at a rate.
+        /// Arrivals at a given rate.
         Open = "open",
-        /// All requests are queued at once.
+        /// All requests are queued at the start.
         Burst = "burst",
         /// A static batch of which only the decode steps are timed.
         DecodeOnly = "decode-only",
@@ -296,7 +298,7 @@ words! {
 }
 
 words! {
-    /// How attention is computed in training.
+    /// Attention kernels in training.
     AttentionKernel {
         /// Scores are written to memory.
         Unfused = "unfused",
@@ -304,13 +306,13 @@ words! {
         Flash1 = "flash1",
         /// FlashAttention-2.
         Flash2 = "flash2",
-        /// Written for the matrix units of this device generation (FlashAttention-3, cuDNN 9 on Hopper).
+        /// Optimized for the matrix units of this device generation (FlashAttention-3, cuDNN 9 on Hopper).
         Native = "native",
     }
 }
 
 words! {
-    /// What a training step replays as captured graphs.
+    /// Parts of a training step captured as graphs.
     GraphCapture {
         /// Nothing: the host launches every kernel.
         None = "none",
@@ -322,7 +324,7 @@ words! {
 }
 
 words! {
-    /// How tokens travel to experts.
+    /// How tokens are dispatched to experts.
     MoeDispatcher {
         /// One copy per expert.
         AllToAll = "alltoall",
@@ -334,17 +336,17 @@ words! {
 }
 
 words! {
-    /// Which replica a request goes to.
+    /// Routing of requests to replicas.
     Routing {
-        /// The one with the fewest requests.
+        /// To the replica with the fewest requests.
         Least = "least-requests",
         /// Round robin.
         RoundRobin = "round-robin",
-        /// Any.
+        /// Uniformly random.
         Random = "random",
-        /// The less loaded of two drawn at random.
+        /// To the less loaded of two random replicas.
         TwoChoices = "two-choices",
-        /// The one that has cached the beginning of its prompt.
+        /// To the replica that has cached the start of the prompt.
         Prefix = "prefix",
     }
 }
@@ -352,33 +354,33 @@ words! {
 words! {
     /// Drafting methods of speculative decoding.
     DraftMethod {
-        /// Layers of the model that were trained to predict further tokens (arXiv 2412.19437, section 2.2).
+        /// Multi-token-prediction layers of the model (arXiv 2412.19437, section 2.2).
         Mtp = "mtp",
-        /// One layer that was trained on features of the model (arXiv 2503.01840).
+        /// One layer trained on the model's hidden states (arXiv 2503.01840).
         Eagle3 = "eagle3",
         /// A smaller model with the same vocabulary.
         DraftModel = "draft-model",
-        /// Continuations of n-grams in the preceding text.
+        /// Continuations of matching n-grams in the preceding text.
         Ngram = "ngram",
     }
 }
 
 words! {
-    /// How shared experts run while a mixture is served.
+    /// How shared experts run in serving.
     SharedExperts {
-        /// In kernels of their own, whole on every attention group.
+        /// In separate kernels, replicated on every attention group.
         Separate = "separate",
-        /// As one more expert of the grouped products.
+        /// As an additional expert of the grouped GEMMs.
         Fused = "fused",
     }
 }
 
 words! {
-    /// Over what keys and values travel from accelerators that prefill to those that decode.
+    /// Link for KV cache transfers from prefill to decode accelerators.
     KvTransfer {
-        /// Every accelerator's own share of the network.
+        /// The network, with the bandwidth of each accelerator.
         Network = "network",
-        /// The scale-up fabric, where both pools lie in one domain.
+        /// The scale-up fabric; both pools must be in one domain.
         ScaleUp = "scale-up",
     }
 }
@@ -386,9 +388,9 @@ words! {
 words! {
     /// Handling of tokens beyond the capacity of an expert.
     MoeCapacity {
-        /// There is no limit: shapes depend on routing.
+        /// No capacity limit; shapes depend on the routing.
         Dropless = "dropless",
-        /// They are dropped: shapes are fixed.
+        /// Dropped; shapes are static.
         Dropped = "dropped",
     }
 }
@@ -396,9 +398,9 @@ words! {
 words! {
     /// Which weights are trained.
     Trained {
-        /// All of them.
+        /// All weights.
         All = "all",
-        /// Low-rank adapters of a frozen model.
+        /// Low-rank adapters; the model is frozen.
         Lora = "lora",
     }
 }
@@ -408,13 +410,13 @@ words! {
     LoraTargets {
         /// All linear layers of a block.
         All = "all",
-        /// The projections of attention.
+        /// The projections of attention only.
         Attention = "attention",
     }
 }
 
 words! {
-    /// What training keeps in host memory.
+    /// State offloaded to host memory in training.
     CpuOffload {
         /// Nothing.
         None = "none",
@@ -428,18 +430,18 @@ words! {
 /// How targets are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Methodology {
-    /// Every target with the same knobs: what the hardware changes, all else equal.
+    /// All targets use the same knobs, to compare hardware.
     #[default]
     IdenticalConfig,
-    /// Every target with its own best knobs under the same constraints: what a buyer would get.
+    /// Each target uses its own best knobs under the same constraints, to compare achievable performance.
     MaximumPerformance,
 }
 
 impl Methodology {
-    /// Both.
+    /// Both methodologies.
     pub const ALL: [Methodology; 2] = [Methodology::IdenticalConfig, Methodology::MaximumPerformance];
 
-    /// Its name.
+    /// Name of the methodology.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -448,7 +450,7 @@ impl Methodology {
         }
     }
 
-    /// The methodology of that name; underscores and hyphens are alike.
+    /// Finds a methodology by name; underscores and hyphens are equivalent.
     #[must_use]
     pub fn named(word: &str) -> Option<Methodology> {
         let word = word.trim().to_lowercase().replace('_', "-");

@@ -1,13 +1,13 @@
 //! Stable sorting with one compiled sort for all types.
 //!
-//! The standard library compiles its sort anew for each type and comparison, about five kilobytes each time; together they
-//! were a tenth of the binary. These functions sort positions and then move the elements. What sorts in inner loops uses the
-//! standard library.
+//! The standard library's sort is compiled for each type and comparison, with about five kilobytes each; these were a
+//! tenth of the binary. The functions of this module sort indices and then move the elements. Code that sorts in inner
+//! loops uses the standard library.
 
 use std::cmp::Ordering;
 use std::mem;
 
-/// Sorts by `compare`.
+/// Sorts with `compare`.
 pub fn by<T>(list: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
     let order = positions(list.len(), &mut |a, b| match (list.get(a), list.get(b)) {
         (Some(a), Some(b)) => compare(a, b),
@@ -21,32 +21,32 @@ pub fn by_key<T, K: Ord>(list: &mut [T], mut key: impl FnMut(&T) -> K) {
     by(list, |a, b| key(a).cmp(&key(b)));
 }
 
-/// Sorts from the smallest to the largest.
+/// Sorts in ascending order.
 pub fn ascending<T: Ord>(list: &mut [T]) {
     by(list, T::cmp);
 }
 
-/// Sorts numbers from the smallest to the largest.
+/// Sorts numbers in ascending order.
 pub fn numbers(list: &mut [f64]) {
     list.sort_unstable_by(f64::total_cmp);
 }
 
-/// A map or set of `items`, inserted one by one; the last of equal keys counts. `collect` would sort them first, with a sort
-/// compiled for each kind of iterator.
+/// Creates a map or set from `items` by inserting them one by one; of equal keys, the last one is kept. `collect` would
+/// sort them first, with a sort compiled for each type of iterator.
 pub fn filled<C: Default + Extend<T>, T>(items: impl IntoIterator<Item = T>) -> C {
     let mut filled = C::default();
     filled.extend(items);
     filled
 }
 
-/// For each place of the sorted list, the position of its element in the original list.
+/// Returns, for each position of the sorted list, the index of its element in the original list.
 fn positions(count: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by(|a, b| compare(*a, *b));
     order
 }
 
-/// Moves each element to its place, one cycle of the permutation after the other.
+/// Moves each element to its position, one cycle of the permutation after another.
 fn arrange(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
     for first in 0..order.len() {
         let mut at = first;

@@ -1,11 +1,11 @@
-//! How quantities are shown: one place for prefixes, significant digits and deltas.
+//! Formatting of quantities: prefixes, significant digits, relative changes.
 //!
-//! Every figure keeps its width while it changes, so that nothing jumps: four significant digits, a decimal point
-//! only where it is significant, thousands as `k`, `M`, `G` … after the number.
+//! Formatted numbers keep their width while they change, so that the layout stays stable: four significant digits, a
+//! decimal point only if digits follow, thousands as `k`, `M`, `G` … after the number.
 
 use crate::math;
 
-/// Significant digits of a figure, unless it is known no better than in fewer.
+/// Default number of significant digits.
 pub const DIGITS: i32 = 4;
 
 /// A number with four significant digits and an SI prefix: `2642` → `2642`, `36215.7` → `36.22 k`.
@@ -14,31 +14,31 @@ pub fn si(value: f64) -> String {
     si_in(value, DIGITS)
 }
 
-/// The same in so many digits.
+/// Like [`si`], with `digits` significant digits.
 #[must_use]
 pub fn si_in(value: f64, digits: i32) -> String {
     let (scale, prefix) = prefix(value, digits);
     with_unit(&rounded(value / scale, digits), prefix).trim_end().to_owned()
 }
 
-/// What a number in so many digits is divided by for its SI prefix, and the prefix.
+/// Divisor and SI prefix for formatting `value` with `digits` significant digits.
 #[must_use]
 pub fn prefix(value: f64, digits: i32) -> (f64, &'static str) {
     const PREFIXES: [(f64, &str); 6] = [(1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     let bump = bump(digits);
-    // Four digits before the point need no prefix.
+    // Four digits before the decimal point need no prefix.
     if !value.is_finite() || value.abs() < 1e4 * bump {
         return (1.0, "");
     }
     PREFIXES.into_iter().find(|(scale, _)| value.abs() >= scale * bump).unwrap_or((1.0, ""))
 }
 
-/// The share of a round number from which rounding to so many digits reaches it: 9999.5 would read 10000.
+/// Share of a power of ten from which rounding to `digits` digits reaches it: 9999.5 would be shown as 10000.
 fn bump(digits: i32) -> f64 {
     1.0 - 0.5 * 10f64.powi(-digits)
 }
 
-/// A number rounded to so many significant digits, those before the point too: `6536` in three is `6540`.
+/// Rounds to `digits` significant digits, including those before the decimal point: `6536` with three is `6540`.
 #[must_use]
 pub fn rounded(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
@@ -48,11 +48,11 @@ pub fn rounded(value: f64, digits: i32) -> String {
     significant(if step > 1.0 { (value / step).round() * step } else { value }, digits)
 }
 
-/// Bytes of a GB of memory. Memory comes in powers of two, and data sheets and tools call 2^30 bytes a GB: an "80 GB" device
-/// has 80 of them.
+/// Bytes of a GB of memory. Memory sizes are powers of two, and datasheets and tools call 2^30 bytes a GB: an "80 GB"
+/// device has 80 × 2^30 bytes.
 pub const MEMORY_GB: f64 = 1024.0 * 1024.0 * 1024.0;
 
-/// Bytes of memory in the units of data sheets: 85,899,345,920 B are `80.00 GB`.
+/// Formats bytes of memory in datasheet units: 85,899,345,920 B are `80.00 GB`.
 #[must_use]
 pub fn memory(bytes: f64) -> String {
     const UNITS: [(f64, &str); 4] =
@@ -64,8 +64,8 @@ pub fn memory(bytes: f64) -> String {
     )
 }
 
-/// A number rounded to `digits` significant digits, trailing zeros kept so that columns align; very small numbers
-/// in scientific notation.
+/// Formats a number with `digits` significant digits. Trailing zeros are kept so that columns align. Very small numbers
+/// use scientific notation.
 #[must_use]
 pub fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 {
@@ -83,14 +83,14 @@ pub fn significant(value: f64, digits: i32) -> String {
     format!("{value:.places$}")
 }
 
-/// A number in its shortest form: `160`, `7.5`, `0.25`.
+/// Formats a number in its shortest form: `160`, `7.5`, `0.25`.
 #[must_use]
 pub fn significant_short(value: f64) -> String {
     let rounded = (value * 1000.0).round() / 1000.0;
     if value.abs() < 1e5 { rounded.to_string() } else { si(value) }
 }
 
-/// The power of ten of the first digit once `value` is rounded to `digits` digits (999.96 → 3).
+/// Decimal exponent of `value` after rounding to `digits` digits (999.96 → 3).
 fn magnitude_after_rounding(value: f64, digits: i32) -> i32 {
     #[expect(clippy::cast_possible_truncation, reason = "a float's decimal exponent is below 400")]
     let magnitude = math::log10(value.abs()).floor() as i32;
@@ -98,13 +98,13 @@ fn magnitude_after_rounding(value: f64, digits: i32) -> i32 {
     if (value.abs() / unit).round() * unit >= 10f64.powi(magnitude + 1) { magnitude + 1 } else { magnitude }
 }
 
-/// US dollars: cents from one dollar up, four significant digits below.
+/// Formats US dollars: with cents from one dollar, with four significant digits below.
 #[must_use]
 pub fn usd(value: f64) -> String {
     usd_in(value, DIGITS)
 }
 
-/// The same in so many digits; prices from one to a hundred dollars keep their cents.
+/// Like [`usd`], with `digits` significant digits; amounts from 1 to 100 dollars always have cents.
 #[must_use]
 pub fn usd_in(value: f64, digits: i32) -> String {
     let cents = if digits < DIGITS { 1.0..99.995 } else { 1.0..1e4 * bump(digits) };
@@ -115,13 +115,13 @@ pub fn usd_in(value: f64, digits: i32) -> String {
     }
 }
 
-/// A share as per cent with one decimal: `0.7021` → `70.2 %`.
+/// Formats a share as a percentage with one decimal: `0.7021` → `70.2 %`.
 #[must_use]
 pub fn percent(share: f64) -> String {
     percent_in(share, DIGITS)
 }
 
-/// The same in so many digits, but no more than one decimal.
+/// Like [`percent`], with `digits` significant digits and at most one decimal.
 #[must_use]
 pub fn percent_in(share: f64, digits: i32) -> String {
     let percent = share * 100.0;
@@ -132,29 +132,29 @@ pub fn percent_in(share: f64, digits: i32) -> String {
     }
 }
 
-/// Milliseconds in a readable unit: `4.171 ms`, `383.6 s`, `6.4 min`.
+/// Formats milliseconds in a readable unit: `4.171 ms`, `383.6 s`, `6.4 min`.
 #[must_use]
 pub fn duration_ms(ms: f64) -> String {
     duration_in(ms, DIGITS)
 }
 
-/// The same in so many digits.
+/// Like [`duration_ms`], with `digits` significant digits.
 #[must_use]
 pub fn duration_in(ms: f64, digits: i32) -> String {
     let (scale, unit) = time_unit(ms, digits);
     match ms.abs() {
         _ if !ms.is_finite() => "–".to_owned(),
-        // Shorter than a nanosecond does not matter to a user.
+        // Times below a nanosecond are shown as zero.
         m if m < 1e-6 => "0 ms".to_owned(),
         _ => format!("{} {unit}", rounded(ms / scale, digits)),
     }
 }
 
-/// What milliseconds in so many digits are divided by for a readable unit, and the unit.
+/// Divisor and unit for formatting `ms` milliseconds with `digits` significant digits.
 #[must_use]
 pub fn time_unit(ms: f64, digits: i32) -> (f64, &'static str) {
     const DAY: f64 = 86_400_000.0;
-    // Leap days counted.
+    // Includes leap days.
     const YEAR: f64 = 365.25 * DAY;
     let from = |least: f64| ms.abs() >= least * bump(digits);
     match () {
@@ -169,7 +169,7 @@ pub fn time_unit(ms: f64, digits: i32) -> (f64, &'static str) {
     }
 }
 
-/// Times in the unit and the decimals of the longest, as a range or an axis shows them: `0.00 s`, `5.00 s`, `10.00 s`.
+/// Formats times with the unit and decimals of the longest, for ranges and axes: `0.00 s`, `5.00 s`, `10.00 s`.
 #[must_use]
 pub fn durations_ms<const N: usize>(ms: [f64; N]) -> [String; N] {
     let longest = ms.into_iter().filter(|ms| ms.is_finite()).fold(0.0_f64, |longest, ms| longest.max(ms.abs()));
@@ -178,13 +178,13 @@ pub fn durations_ms<const N: usize>(ms: [f64; N]) -> [String; N] {
     ms.map(|ms| if ms.is_finite() { format!("{:.decimals$} {unit}", ms / size) } else { "–".to_owned() })
 }
 
-/// Appends a unit to a number written by [`si`]: the prefix belongs to the unit (`36.22 ktok/s`, `10.20 kW`).
+/// Appends a unit to a number formatted by [`si`]; an SI prefix is joined with the unit (`36.22 ktok/s`, `10.20 kW`).
 #[must_use]
 pub fn with_unit(number: &str, unit: &str) -> String {
     if number.contains(' ') { format!("{number}{unit}") } else { format!("{number} {unit}") }
 }
 
-/// A relative change with its sign: `+12.3 %`, `-4.0 %`, `±0 %`.
+/// Formats a relative change with its sign: `+12.3 %`, `-4.0 %`, `±0 %`.
 #[must_use]
 pub fn relative(before: f64, after: f64) -> String {
     if before == after {
@@ -198,7 +198,7 @@ pub fn relative(before: f64, after: f64) -> String {
         return format!("×{}", significant(after / before, 3));
     }
     match change.abs() {
-        // Three digits, and four columns at most before the sign of per cent.
+        // Three digits, and at most four columns before the percent sign.
         size if size >= 99.95 => format!("{change:+.0} %"),
         size if size < 0.05 => format!("{change:+.3} %"),
         _ => format!("{change:+.1} %"),
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn fewer_digits_are_rounded_from_the_value_itself() {
-        // By way of four digits they would be 322, 74.3 and 12.9.
+        // Rounding to four digits first would give 322, 74.3 and 12.9.
         assert_eq!(
             [duration_in(322.523, 3), duration_in(74.351, 3), si_in(12_951.0, 3)],
             ["323 ms", "74.4 ms", "13.0 k"]

@@ -1,4 +1,4 @@
-//! How requests arrive, and the limits within which an answer is good.
+//! Arrival process and service-level objectives.
 
 use super::slot::{number, positive, word};
 use super::{Field, Group, Knob, ValueType, entry, real};

@@ -1,4 +1,4 @@
-//! The KV cache: pools that prefill separately, conversations that reuse it, and tiers that store it.
+//! The KV cache: separate prefill pools, conversations that reuse it, and storage tiers.
 
 use super::serving::served;
 use super::slot::{count, nonzero, number, word};

@@ -1,4 +1,4 @@
-//! How a model is distributed over devices, and its sequences.
+//! Layout of a model over devices, and its sequences.
 
 use super::slot::{count, flag, nonzero, number, word};
 use super::{Field, Group, Knob, Step, ValueType, entry, ranks, real, whole};

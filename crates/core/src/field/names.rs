@@ -1,6 +1,6 @@
-//! The knobs and the groups that panes and tables show them in.
+//! The knobs, and the groups in which panes and tables show them.
 
-/// One setting. Panes and tables show them in this order.
+/// A setting. Panes and tables list settings in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Knob {
     /// Engine.
@@ -9,15 +9,15 @@ pub enum Knob {
     Software,
     /// Sequences per device and step.
     Microbatch,
-    /// Sequences of an optimizer step.
+    /// Sequences per optimizer step.
     Global,
-    /// Format of matrix multiplications and weights.
+    /// Format of weights, and of GEMMs if supported.
     Precision,
-    /// Format of matrix products.
+    /// Format of GEMMs.
     Compute,
     /// Bits per weight.
     WeightBits,
-    /// Format of the weights of experts.
+    /// Format of expert weights.
     ExpertPrecision,
     /// Format of the KV cache.
     KvPrecision,
@@ -29,39 +29,39 @@ pub enum Knob {
     Trained,
     /// Which linear layers have adapters.
     LoraTargets,
-    /// What is kept in host memory.
+    /// State offloaded to host memory.
     CpuOffload,
-    /// What the backward pass computes again.
+    /// Activations recomputed in the backward pass.
     Recompute,
-    /// Layers recomputed in full.
+    /// Number of layers recomputed in full.
     RecomputeLayers,
-    /// Memory that planned recomputation leaves free.
+    /// Share of memory that planned recomputation keeps free.
     RecomputeReserve,
-    /// Communication alongside computation.
+    /// Overlap of communication with computation.
     Overlap,
-    /// Tensor-parallel communication alongside its matrix products.
+    /// Overlap of tensor-parallel communication with GEMMs.
     OverlapTensor,
-    /// Pipeline transfers alongside the next micro-batch.
+    /// Overlap of pipeline transfers with the next micro-batch.
     OverlapPipeline,
-    /// Exchange of tokens between experts alongside another micro-batch.
+    /// Overlap of the exchange of tokens between experts with another micro-batch.
     OverlapExperts,
-    /// Gradient and parameter communication alongside computation.
+    /// Overlap of gradient and parameter communication with computation.
     OverlapData,
-    /// How attention is computed.
+    /// Attention kernel.
     AttentionKernel,
-    /// What a step replays as captured graphs.
+    /// Parts of a step captured as graphs.
     GraphCapture,
     /// Whether the model is compiled.
     Compiled,
-    /// How tokens travel to experts.
+    /// How tokens are dispatched to experts.
     MoeDispatcher,
     /// Handling of tokens beyond the capacity of an expert.
     MoeCapacity,
-    /// Load of the busiest expert-parallel rank over the mean.
+    /// Load of the busiest expert-parallel rank relative to the mean.
     ExpertImbalance,
-    /// Kernels launched as captured graphs.
+    /// Whether kernels are launched as captured graphs.
     CudaGraphs,
-    /// NICs that read accelerator memory directly.
+    /// Whether NICs access accelerator memory directly.
     GpudirectRdma,
     /// Bare metal or SR-IOV.
     Virt,
@@ -71,19 +71,19 @@ pub enum Knob {
     Tp,
     /// Pipeline stages.
     Pp,
-    /// Model chunks of a stage.
+    /// Model chunks per stage.
     Vpp,
     /// Layers of the first pipeline stage.
     FirstLayers,
     /// Layers of the last pipeline stage.
     LastLayers,
-    /// Layers that predict further tokens in training.
+    /// Multi-token-prediction layers in training.
     MtpLayers,
     /// Data-parallel replicas.
     Dp,
     /// Context-parallel ranks.
     Cp,
-    /// Data that ranks sharing a sequence exchange.
+    /// What context-parallel ranks exchange.
     CpCommType,
     /// Expert-parallel ranks.
     Ep,
@@ -93,133 +93,133 @@ pub enum Knob {
     AttentionDp,
     /// Ranks that share the KV cache of a sequence.
     ContextRanks,
-    /// Copies of busy experts.
+    /// Redundant copies of busy experts.
     RedundantExperts,
-    /// How experts that every token passes run.
+    /// How shared experts run.
     SharedExperts,
-    /// Two halves of a batch alternate.
+    /// Whether two halves of a batch alternate between computation and communication.
     TwoBatchOverlap,
-    /// Sequence parallelism.
+    /// Whether sequence parallelism is on.
     Sp,
-    /// How model states are spread over replicas.
+    /// Sharding of model states over replicas.
     Sharding,
-    /// Ranks that states are spread over.
+    /// Number of ranks over which states are sharded.
     Shard,
-    /// The order of a pipeline's passes.
+    /// Pipeline schedule.
     PipelineSchedule,
-    /// Prompt tokens, the ISL.
+    /// Prompt tokens (ISL).
     Prompt,
-    /// Generated tokens, the OSL.
+    /// Output tokens (OSL).
     Generate,
-    /// Images of a request or a sequence.
+    /// Images per request or training sequence.
     Images,
-    /// Side of an image.
+    /// Side of an image, pixels.
     ImageSize,
-    /// Whether the vision encoder is left as it is in training.
+    /// Whether the vision encoder is frozen in training.
     FreezeVision,
     /// Tokens of the whole training run.
     TrainTokens,
-    /// Spread of the prompts' lengths.
+    /// Coefficient of variation of prompt lengths.
     PromptCv,
-    /// Spread of the outputs' lengths.
+    /// Coefficient of variation of output lengths.
     GenerateCv,
-    /// Longest output.
+    /// Maximum output length.
     GenerateMax,
-    /// Longest usual output over the mean.
+    /// Ratio of the longest typical to the mean output length.
     GenerateSpread,
-    /// How requests are offered.
+    /// Kind of load.
     Load,
-    /// Requests in flight.
+    /// Concurrent requests.
     Concurrency,
     /// Requests per second.
     RequestRate,
-    /// Requests of the whole run.
+    /// Number of requests in the whole run.
     RunRequests,
-    /// Most sequences in a step.
+    /// Maximum number of sequences in a step.
     MaxNumSeqs,
-    /// Most tokens in a step.
+    /// Maximum number of tokens in a step.
     MaxNumBatchedTokens,
-    /// Share of memory the engine may use.
+    /// Share of memory that the engine may use.
     GpuMemoryUtilization,
-    /// Prompt chunks in decoding steps.
+    /// Whether prompt chunks share steps with decode.
     ChunkedPrefill,
-    /// Most prompt tokens of one request in a step.
+    /// Maximum number of prompt tokens of one request in a step.
     LongPrefillTokenThreshold,
-    /// The next step is scheduled while the accelerator computes.
+    /// Whether the next step is scheduled while the accelerator computes.
     OverlapScheduling,
     /// Decode steps between two polls of the queue.
     RecvInterval,
-    /// Whole outputs are reserved at admission.
+    /// Whether whole outputs are reserved at admission.
     ReserveOutput,
-    /// Scheduler and sampler of a compiled runtime run in Python.
+    /// Whether scheduler and sampler of a compiled runtime run in Python.
     PythonExecutor,
-    /// Batch that graphs of fixed shape were compiled for.
+    /// Batch size of graphs compiled for a fixed shape.
     CompiledBatch,
-    /// Beams of beam search.
+    /// Beams per request (beam search).
     Beams,
-    /// Share of prompts found in the cache.
+    /// Share of prompt tokens in the prefix cache.
     PrefixHit,
     /// Tokens drafted per step.
     DraftTokens,
-    /// Probability that a draft is accepted.
+    /// Probability that the first drafted token is accepted.
     DraftAcceptance,
     /// Drafting method.
     DraftMethod,
-    /// Acceptance that each drafted position loses.
+    /// Relative loss of acceptance per drafted position.
     DraftDecline,
-    /// Parameters of a draft model.
+    /// Number of parameters of the draft model.
     DraftParams,
-    /// Number of sequences above which speculation is off.
+    /// Batch size above which nothing is drafted.
     DraftMaxBatch,
-    /// Accelerators that only prefill.
+    /// Accelerators dedicated to prefill.
     PrefillAccelerators,
-    /// Conversations under way at once.
+    /// Concurrent conversations.
     Conversations,
-    /// Turns of a conversation.
+    /// Turns per conversation.
     Turns,
-    /// Tokens that all prompts begin with.
+    /// Tokens at the start of every prompt.
     SharedPrefix,
-    /// Which replica a request goes to.
+    /// How requests are routed to replicas.
     Routing,
-    /// Host memory for keys and values.
+    /// Host memory for the KV cache.
     KvHostGb,
-    /// Its bandwidth.
+    /// Bandwidth from host memory.
     KvHostGbps,
-    /// Local disks for keys and values.
+    /// Local SSD capacity for the KV cache.
     KvSsdGb,
-    /// Their bandwidth.
+    /// Bandwidth from local SSDs.
     KvSsdGbps,
-    /// Remote stores of keys and values.
+    /// Remote storage for the KV cache.
     KvRemoteGb,
-    /// Their bandwidth.
+    /// Bandwidth from remote storage.
     KvRemoteGbps,
-    /// Replicas that only prefill.
+    /// Replicas dedicated to prefill.
     PrefillWorkers,
-    /// Tensor-parallel ranks of those.
+    /// Tensor-parallel ranks of a prefill replica.
     PrefillTp,
-    /// Pipeline stages of those.
+    /// Pipeline stages of a prefill replica.
     PrefillPp,
-    /// Expert-parallel ranks of those.
+    /// Expert-parallel ranks of a prefill replica.
     PrefillEp,
-    /// Attention groups of those.
+    /// Attention groups of a prefill replica.
     PrefillAttentionDp,
-    /// Link over which keys and values leave those.
+    /// Link for KV cache transfers from prefill to decode.
     KvTransfer,
-    /// How requests arrive.
+    /// Arrival process.
     Arrivals,
-    /// Burstiness of open arrivals.
+    /// Coefficient of variation of arrival gaps.
     ArrivalCv,
-    /// Most time to a first token that is good.
+    /// TTFT objective.
     SloTtft,
-    /// Most time per output token that is good.
+    /// TPOT objective.
     SloTpot,
-    /// Most time to a last token that is good.
+    /// End-to-end latency objective.
     SloE2e,
-    /// Nodes.
+    /// Number of nodes.
     NumNodes,
     /// Network bandwidth of one accelerator.
     NetworkGbps,
-    /// Downlinks over uplinks.
+    /// Ratio of downlinks to uplinks.
     Oversubscription,
     /// Kind of hourly price.
     PriceBasis,
@@ -247,49 +247,49 @@ pub enum Knob {
     NodesPerRack,
     /// Purchase price of a node.
     CapexUsdNode,
-    /// Network and storage over the price of the nodes.
+    /// Cost of network and storage relative to the nodes.
     NetworkShare,
-    /// Spares over the price of the nodes.
+    /// Cost of spares relative to the nodes.
     SparesShare,
     /// Cost of staff per node.
     StaffUsdNodeYear,
-    /// Colocation.
+    /// Price of colocation.
     UsdPerKwMonth,
-    /// Interest.
+    /// Interest rate.
     CapitalCost,
     /// Depreciation period.
     AmortizationYears,
-    /// Share of the time for which owned hardware is in use.
+    /// Share of the time in which owned hardware is in use.
     Utilization,
-    /// Seed of the noise.
+    /// Seed of the random number generator.
     Seed,
-    /// Whether noise is drawn at all.
+    /// Whether noise is applied.
     Noise,
     /// Independent runs of a simulation.
     Replications,
-    /// Requests that a simulation serves.
+    /// Number of requests in a simulation.
     Requests,
-    /// Optimizer steps that a simulation runs.
+    /// Number of optimizer steps in a simulation.
     Steps,
-    /// Spread of one rank's pass.
+    /// Coefficient of variation of a rank's compute time.
     Jitter,
-    /// Nodes that are slow all the time.
+    /// Number of permanently slow nodes.
     SlowNodes,
-    /// Their time over that of others.
+    /// Slowdown of a slow node's compute time.
     SlowFactor,
     /// Mean time between failures of a node.
     NodeMtbf,
-    /// Work between two checkpoints.
+    /// Time between two checkpoints.
     CheckpointInterval,
-    /// Time of a checkpoint.
+    /// Time to write a checkpoint.
     Checkpoint,
-    /// Whether checkpoints are written alongside the work.
+    /// Whether checkpoints are written asynchronously.
     CheckpointAsync,
-    /// Time to recover from a failure besides lost work.
+    /// Time to recover from a failure, without lost work.
     Restart,
 }
 
-/// The section that shows a knob.
+/// Section in which a knob is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     /// Engine.
@@ -311,7 +311,7 @@ pub enum Group {
 }
 
 impl Group {
-    /// Its heading.
+    /// Heading of the section.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

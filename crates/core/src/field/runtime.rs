@@ -1,4 +1,4 @@
-//! How work is done on a device: engine, formats, recomputation, overlap.
+//! Execution on a device: engine, formats, recomputation, overlap.
 
 use super::slot::{count, flag, nonzero, number, word};
 use super::{Field, Group, Knob, REASONING, Step, ValueType, entry, ranks, real, whole};

@@ -1,10 +1,10 @@
-//! How requests are offered, scheduled and drafted.
+//! Load, scheduling and speculative decoding.
 
 use super::slot::{count, flag, nonzero, number, positive, word};
 use super::{Field, Group, Knob, Step, ValueType, entry, ranks, real, whole};
 use crate::plan::{DraftMethod, LoadKind};
 
-/// A knob of serving without aliases and unit.
+/// A field of serving without aliases and unit.
 pub(super) const fn served(
     knob: Knob,
     name: &'static str,

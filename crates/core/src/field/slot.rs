@@ -1,39 +1,39 @@
-//! Where a plan keeps the value of a field, and the value that holds if nothing is stated.
+//! Where a plan stores the value of a field, and the default value.
 
 use crate::plan_spec::PlanSpec;
 
-/// Where a plan keeps the value of a field.
+/// Where a plan stores the value of a field.
 #[derive(Clone, Copy)]
 pub enum Slot {
-    /// Outside plans: in a target or a scenario, or in several places.
+    /// Not in plans: in a target or a scenario, or in several places.
     Outside,
     /// A number.
     Number {
-        /// The stated value.
+        /// Returns the stated value.
         get: fn(&PlanSpec) -> Option<f64>,
-        /// States a value, or none.
+        /// Sets or clears the value.
         put: fn(&mut PlanSpec, Option<f64>),
     },
     /// On or off.
     Flag {
-        /// The stated value.
+        /// Returns the stated value.
         get: fn(&PlanSpec) -> Option<bool>,
-        /// States a value, or none.
+        /// Sets or clears the value.
         put: fn(&mut PlanSpec, Option<bool>),
     },
     /// One of a few words.
     Word {
-        /// The stated word.
+        /// Returns the stated word.
         get: fn(&PlanSpec) -> Option<&'static str>,
-        /// States a word or a synonym; false if it is unknown.
+        /// Sets a word or synonym; returns `false` if it is unknown.
         put: fn(&mut PlanSpec, &str) -> bool,
     },
 }
 
-/// The value if neither files nor knobs state one.
+/// Default value of a field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Usual {
-    /// It follows from hardware, model, software or other fields.
+    /// Derived from hardware, model, software or other fields.
     Follows,
     /// This number.
     Number(f64),
@@ -50,7 +50,7 @@ macro_rules! number {
     };
 }
 
-/// The slot of a [`Count`](crate::count::Count), whose field has whole bounds: `count!(serving.max_num_seqs)`.
+/// The slot of a [`Count`](crate::count::Count), for fields with whole bounds: `count!(serving.max_num_seqs)`.
 macro_rules! count {
     ($($path:tt)+) => {
         $crate::field::Slot::Number {
@@ -60,7 +60,7 @@ macro_rules! count {
     };
 }
 
-/// The slot of an optional number, which files and knobs write as 0 when it is unset: `positive!(simulation.slo_ttft_ms)`.
+/// The slot of an optional number, written as 0 in files and knobs if unset: `positive!(simulation.slo_ttft_ms)`.
 macro_rules! positive {
     ($($path:tt)+) => {
         $crate::field::Slot::Number {
@@ -70,7 +70,7 @@ macro_rules! positive {
     };
 }
 
-/// The slot of an optional count, which files and knobs write as 0 when it is unset: `nonzero!(serving.run_requests)`.
+/// The slot of an optional count, written as 0 in files and knobs if unset: `nonzero!(serving.run_requests)`.
 macro_rules! nonzero {
     ($($path:tt)+) => {
         $crate::field::Slot::Number {
@@ -82,7 +82,7 @@ macro_rules! nonzero {
     };
 }
 
-/// The slot of something that is on or off.
+/// The slot of a flag: `flag!(overlap)`.
 macro_rules! flag {
     ($($path:tt)+) => {
         $crate::field::Slot::Flag { get: |plan| plan.$($path)+, put: |plan, value| plan.$($path)+ = value }

@@ -1,4 +1,4 @@
-//! The hardware, its cost, and the run on it.
+//! The hardware, its cost, and the run.
 
 use super::{Field, Group, Knob, Step, ValueType, entry, ranks, real, whole};
 use crate::plan::PriceBasis;

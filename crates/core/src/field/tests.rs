@@ -33,7 +33,7 @@ fn plans_keep_every_number_that_a_field_takes() {
         for value in [field.bounds().min, field.bounds().max] {
             let mut plan = PlanSpec::default();
             put(&mut plan, Some(value));
-            // A plan without the number has the default: 0 for limits, which means no limit.
+            // If a plan does not state the number, it has the default; for limits, 0 means no limit.
             let absent = (field.usual == Usual::Number(0.0)).then_some(0.0);
             assert_eq!(get(&plan).or(absent), Some(value), "{}", field.name);
         }

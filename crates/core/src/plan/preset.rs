@@ -1,24 +1,24 @@
-//! Names of quantization as people use them, some of which state more than the format of the weights.
+//! Common names of quantization schemes, some of which state more than the format of the weights.
 
 use super::{Format, stored_bits};
 
-/// What a name of quantization states.
+/// A quantization scheme.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Preset {
     /// Format of the weights.
     pub weights: Format,
-    /// Format of products, where it differs from what the weights' format implies.
+    /// Format of the GEMMs, if it differs from the default for the weights' format.
     pub compute: Option<Format>,
-    /// Bits per weight with scales, of formats that are described by their size.
+    /// Bits per weight including scales, for formats defined by their size.
     pub bits: Option<f64>,
 }
 
 impl Preset {
-    /// Names besides those of formats, as an error lists them.
+    /// Names other than those of formats, as listed in errors.
     pub const NAMES: &'static [&'static str] =
         &["w8a8", "w8a16", "w4a16", "w4a8", "w4a4", "nvfp4", "mxfp4", "awq", "gptq", "q8_0", "q4_k_m"];
 
-    /// The preset or format of this name.
+    /// Finds a preset or format by name.
     #[must_use]
     pub fn named(name: &str) -> Option<Preset> {
         if let Some(bits) = stored_bits(name) {

@@ -1,7 +1,7 @@
-//! Other spellings of the words, and names that state a size.
+//! Synonyms of words, and names of formats that state a size.
 
-/// Bits per weight of formats that are described by their size: llama.cpp's (ggml-quants, whole files) and ExLlama's
-/// (`exl2-4.0bpw`).
+/// Bits per weight of formats defined by their size: those of llama.cpp (ggml-quants, averaged over whole files) and of
+/// ExLlama (`exl2-4.0bpw`).
 #[must_use]
 pub fn stored_bits(name: &str) -> Option<f64> {
     let name = name.trim().to_ascii_lowercase().replace([' ', '_'], "-");
@@ -27,7 +27,7 @@ pub fn stored_bits(name: &str) -> Option<f64> {
     })
 }
 
-/// Other spellings of words above.
+/// Synonyms and the words that they stand for.
 const SYNONYMS: &[(&str, &str)] = &[
     ("semi_empirical", "semi-empirical"),
     ("calibrated", "semi-empirical"),
@@ -83,7 +83,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("full_iteration", "full-iteration"),
 ];
 
-/// The spelling that knobs offer for a word that users may also write another way.
+/// Returns the canonical spelling of a word; unknown words are returned unchanged.
 #[must_use]
 pub fn canonical(word: &str) -> &str {
     SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(word)).map_or(word, |(_, usual)| usual)
