@@ -1,4 +1,5 @@
-//! Provenance of a profile: what was measured for each coefficient, when, how well it fits, and from which files.
+//! Provenance of a profile: for each coefficient, what was measured, when, the quality of the fit, and the source
+//! files.
 
 use std::sync::Arc;
 
@@ -9,37 +10,37 @@ use atlas_document::node::Node;
 pub struct Calibration {
     /// Date of the calibration, `2026-07-20`.
     pub date: Option<String>,
-    /// Target it was made for.
+    /// Target that was calibrated.
     pub target: Option<String>,
-    /// Each parameter, in the order of the file.
+    /// Parameters in file order.
     pub parameters: Vec<Provenance>,
 }
 
-/// Where the value of one parameter comes from.
+/// Provenance of one parameter's value.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Provenance {
-    /// Its path in the profile, `communication.intensity.per_tp`.
+    /// Path in the profile, `communication.intensity.per_tp`.
     pub path: Arc<str>,
-    /// The calibration guide's symbol.
+    /// Symbol in the calibration guide.
     pub symbol: Option<String>,
-    /// The value found.
+    /// The calibrated value.
     pub value: Option<f64>,
-    /// Ends of the 95 % interval.
+    /// Lower and upper end of the 95 % interval.
     pub interval: Option<[f64; 2]>,
-    /// Measurements behind it.
+    /// Number of measurements.
     pub n: Option<f64>,
-    /// Share of the variance that the fit explains, where there is one.
+    /// Coefficient of determination of the fit, if there is one.
     pub r2: Option<f64>,
-    /// How it was found.
+    /// Method of determination.
     pub method: Option<String>,
-    /// Date of the measurement, if it differs from that of the calibration.
+    /// Date of the measurement, if it differs from the date of the calibration.
     pub date: Option<String>,
-    /// Files that the value was fitted from.
+    /// Files from which the value was fitted.
     pub sources: Vec<String>,
 }
 
 impl Calibration {
-    /// Reads a profile's `calibration` node; `None` if it has no known fields. Reports no diagnostics: users keep
+    /// Reads a profile's `calibration` node; `None` if it is not a mapping. Reports no diagnostics, since users keep
     /// their own notes there, and nothing is computed from it.
     #[must_use]
     pub fn of_node(node: &Node) -> Option<Calibration> {
@@ -49,7 +50,7 @@ impl Calibration {
         Some(Calibration { date: text(node, "date"), target: text(node, "target"), parameters })
     }
 
-    /// The provenance of the parameter at a path.
+    /// Finds the provenance of the parameter at `path`.
     #[must_use]
     pub fn of(&self, path: &str) -> Option<&Provenance> {
         self.parameters.iter().find(|provenance| &*provenance.path == path)

@@ -1,5 +1,5 @@
-//! Corrections of the analytical engine's figures, learned from a few runs of one cluster. `atlas calibrate` writes them
-//! into a profile; they hold for scenarios on the accelerator of the runs.
+//! Corrections of the analytical engine's metrics, learned from a few runs on one cluster. `atlas calibrate` writes
+//! them to a profile. They apply to scenarios on the accelerator of the runs.
 
 use atlas_core::math;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::node::Node;
 
-/// A figure that can be corrected.
+/// A metric that can be corrected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quantity {
     /// Tokens per second of a training run.
@@ -21,10 +21,10 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// All of them.
+    /// All quantities.
     pub const ALL: [Quantity; 4] = [Quantity::Training, Quantity::Serving, Quantity::Tpot, Quantity::Ttft];
 
-    /// Its key in a profile.
+    /// Key in profiles.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Quantity {
         }
     }
 
-    /// Its name in messages.
+    /// Name in messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl Quantity {
     }
 }
 
-/// A class of operators, by what limits them.
+/// A class of operators, by limiting resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Matrix multiplications and attention.
@@ -56,15 +56,15 @@ pub enum Class {
     Memory,
     /// Communication, and waiting for other pipeline stages.
     Network,
-    /// Launches, scheduling and everything else the host does.
+    /// Launches, scheduling and all other host work.
     Host,
 }
 
 impl Class {
-    /// All of them, in the order in which features hold their shares.
+    /// All classes, in the order of [`Features::shares`].
     pub const ALL: [Class; 4] = [Class::Compute, Class::Memory, Class::Network, Class::Host];
 
-    /// Its name in a profile.
+    /// Name in profiles.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -81,46 +81,47 @@ impl Class {
 pub struct Features<'a> {
     /// Key of the accelerator in the catalog.
     pub accelerator: &'a str,
-    /// Family of the software, without its release.
+    /// Software family, without its release.
     pub software: &'a str,
-    /// The model.
+    /// Name of the model.
     pub model: &'a str,
-    /// Shares of the time by class of operators, in the order of [`Class::ALL`].
+    /// Shares of the time by class of operator, in the order of [`Class::ALL`].
     pub shares: [f64; 4],
-    /// The configuration, as numbers.
+    /// The configuration as numbers.
     pub shape: Shape,
-    /// How uncertain the shipped estimate is: the wider half of its 90 % interval, on the logarithm.
+    /// Uncertainty of the shipped estimate: the wider half of its 90 % interval, in natural logarithms.
     pub uncertainty: f64,
 }
 
-/// Natural logarithms of what describes a configuration: accelerators, layers × hidden size², tokens of a sequence or a
-/// prompt, generated tokens, sequences of a micro-batch or of a replica's batch, tensor-parallel ranks, pipeline stages.
+/// Natural logarithms of the numbers that describe a configuration: accelerators, layers × hidden size², tokens of a
+/// sequence or prompt, output tokens, sequences of a micro-batch or of a replica's batch, tensor-parallel ranks,
+/// pipeline stages.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Shape(pub [f64; 7]);
 
 impl Shape {
-    /// Sum of the differences: 0.7 for a factor of two in one of the numbers.
+    /// Sum of the absolute differences: 0.7 for a factor of two in one of the numbers.
     #[must_use]
     pub fn distance(&self, other: &Shape) -> f64 {
         self.0.iter().zip(other.0).map(|(a, b)| (a - b).abs()).sum()
     }
 }
 
-/// A configuration that was measured.
+/// A measured configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Configuration {
-    /// Key of the accelerator.
+    /// Key of the accelerator in the catalog.
     pub accelerator: Arc<str>,
-    /// Family of the software.
+    /// Software family.
     pub software: Arc<str>,
-    /// What was run.
+    /// The configuration as numbers.
     pub shape: Shape,
-    /// How fast similarity falls with distance: exp(−falloff × distance).
+    /// Decrease of similarity with distance: exp(−falloff × distance).
     pub falloff: f64,
 }
 
 impl Configuration {
-    /// Similarity of a scenario: 1 for the same shape, 0 with other hardware or software.
+    /// Similarity of a scenario: 1 for the same shape, 0 for other hardware or software.
     fn likeness(&self, features: &Features<'_>) -> f64 {
         if *self.accelerator != *features.accelerator || *self.software != *features.software {
             return 0.0;
@@ -129,25 +130,25 @@ impl Configuration {
     }
 }
 
-/// What an effect belongs to. Effects add up on the logarithm of measured over predicted.
+/// Subject of an effect. Effects are added on the logarithm of measured over estimated.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Factor {
-    /// Every run of the cluster.
+    /// All runs on the cluster.
     Cluster,
     /// Runs on this accelerator.
     Accelerator(Arc<str>),
-    /// Runs with software of this family.
+    /// Runs with this software family.
     Software(Arc<str>),
     /// Runs of this model.
     Model(Arc<str>),
-    /// Runs in proportion to the share of their time that a class of operators takes.
+    /// Runs in proportion to the share of time of a class of operators.
     Class(Class),
-    /// Runs of a similar configuration.
+    /// Runs with a similar configuration.
     Near(Configuration),
 }
 
 impl Factor {
-    /// How much of the effect a scenario shows: 1 or 0 for groups, a share for classes, similarity for configurations.
+    /// Weight of the effect for a scenario: 1 or 0 for groups, a share for classes, similarity for configurations.
     #[must_use]
     pub fn weight(&self, features: &Features<'_>) -> f64 {
         let same = |own: &Arc<str>, other: &str| f64::from(u8::from(**own == *other));
@@ -161,7 +162,7 @@ impl Factor {
         }
     }
 
-    /// Kind and name, as profiles write them.
+    /// Kind and name, as in profiles.
     #[must_use]
     pub fn words(&self) -> (&'static str, Option<&str>) {
         match self {
@@ -186,60 +187,60 @@ impl Factor {
     }
 }
 
-/// Name in a profile of an effect of a configuration.
+/// Name of an effect of a configuration in profiles.
 const NEAR: &str = "configuration";
 
-/// The uncertainty at which effects are counted: about that of training on hardware that is well measured, ± 25 %.
+/// Uncertainty to which effects are normalized: about that of training on well-measured hardware, ± 25 %.
 pub const USUAL_UNCERTAINTY: f64 = 0.25;
 
-/// What effects are multiplied by where the shipped estimate is this uncertain. Where little was measured before, a cluster
-/// may be further off than where much was.
+/// Factor on effects for a shipped estimate with this uncertainty. With few measurements, a cluster can deviate more
+/// from the estimate than with many.
 #[must_use]
 pub fn grown(uncertainty: f64, growth: f64) -> f64 {
     math::powf((uncertainty / USUAL_UNCERTAINTY).clamp(0.1, 10.0), growth)
 }
 
-/// Standard deviation, on the logarithm, of the effect of a group without runs.
+/// Standard deviation, in natural logarithms, of the effect of a group without runs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Unseen {
-    /// Of another accelerator.
+    /// For other accelerators.
     pub accelerator: f64,
-    /// Of another family of software.
+    /// For other software families.
     pub software: f64,
-    /// Of another model.
+    /// For other models.
     pub model: f64,
 }
 
 /// The correction of one quantity: a posterior over effects.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Correction {
-    /// Configurations behind it.
+    /// Number of configurations from which it was learned.
     pub runs: usize,
-    /// Effects with their means.
+    /// Effects and their means.
     pub effects: Vec<(Factor, f64)>,
-    /// Covariance of the effects, row by row.
+    /// Covariance of the effects, by row.
     pub covariance: Vec<Vec<f64>>,
-    /// For groups without runs.
+    /// Standard deviations of groups without runs.
     pub unseen: Unseen,
-    /// Standard deviation of one configuration around its effects.
+    /// Standard deviation of single configurations around their effects.
     pub residual: f64,
-    /// Standard deviations from the middle to the ends of a 90 % interval.
+    /// Half of a 90 % interval, in standard deviations.
     pub reach: f64,
-    /// Effects are in proportion to this power of the uncertainty of the shipped estimate.
+    /// Effects are proportional to the uncertainty of the shipped estimate to the power of this number.
     pub growth: f64,
 }
 
-/// A correction at one scenario.
+/// A correction for one scenario.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adjustment {
-    /// What the shipped estimate is multiplied by.
+    /// Factor on the shipped estimate.
     pub factor: f64,
-    /// Half of the 90 % interval, on the logarithm of the corrected figure.
+    /// Half of the 90 % interval of the corrected metric, in natural logarithms.
     pub half_width: f64,
 }
 
 impl Correction {
-    /// The correction for a scenario with these features.
+    /// Computes the correction for a scenario with these features.
     #[must_use]
     pub fn at(&self, features: &Features<'_>) -> Adjustment {
         let (mut mean, mut variance) = (0.0, 0.0);
@@ -265,7 +266,7 @@ impl Correction {
             }
         }
         let grown = grown(features.uncertainty, self.growth);
-        // Never narrower than the spread of configurations around their effects.
+        // At least the spread of configurations around their effects.
         let sd = math::hypot(grown * variance.max(0.0).sqrt(), self.residual);
         Adjustment { factor: math::exp(grown * mean), half_width: self.reach * sd }
     }
@@ -274,22 +275,22 @@ impl Correction {
 /// All corrections of a profile.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Corrections {
-    /// Accelerator of the runs: estimates for other hardware are not corrected.
+    /// Accelerator of the runs; estimates for other hardware are not corrected.
     pub accelerator: Arc<str>,
     /// Names of the runs.
     pub runs: Vec<String>,
-    /// By quantity, in the order of [`Quantity::ALL`].
+    /// Corrections in the order of [`Quantity::ALL`].
     all: [Option<Correction>; 4],
 }
 
 impl Corrections {
-    /// Corrections from runs on an accelerator, as yet without any.
+    /// Creates an empty set of corrections from runs on an accelerator.
     #[must_use]
     pub fn on(accelerator: Arc<str>, runs: Vec<String>) -> Corrections {
         Corrections { accelerator, runs, all: Default::default() }
     }
 
-    /// The correction of a quantity, where runs measured it.
+    /// The correction of a quantity, if runs measured it.
     #[must_use]
     pub fn of(&self, quantity: Quantity) -> Option<&Correction> {
         self.all.get(quantity as usize)?.as_ref()
@@ -302,7 +303,7 @@ impl Corrections {
         }
     }
 
-    /// Whether there is nothing to correct.
+    /// Whether there are no corrections.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.all.iter().all(Option::is_none)
@@ -323,7 +324,7 @@ impl Corrections {
     }
 }
 
-/// Rejects factors beyond e^3 and variances of that size.
+/// Limits factors to e^3, and variances accordingly.
 const LOGARITHM: Bounds = Bounds { min: -3.0, max: 3.0, whole: false };
 const DEVIATION: Bounds = Bounds { min: 0.0, max: 3.0, whole: false };
 const EXPONENT: Bounds = Bounds { min: 0.0, max: 1.0, whole: false };
@@ -339,7 +340,7 @@ fn correction(section: &mut Fields<'_>) -> Correction {
         software: unseen.required_number("software", DEVIATION).unwrap_or(0.0),
         model: unseen.required_number("model", DEVIATION).unwrap_or(0.0),
     });
-    // Profiles written before it was added have none.
+    // Missing in profiles of earlier versions.
     let growth = section.number("growth", EXPONENT).unwrap_or(0.0);
     let effects = effects(section);
     let covariance = covariance(section, effects.len());
@@ -397,7 +398,7 @@ fn configuration(fields: &mut Fields<'_>) -> Option<Factor> {
     }))
 }
 
-/// A square of numbers, of as many rows as there are effects.
+/// Reads a symmetric matrix with one row per effect.
 fn covariance(section: &mut Fields<'_>, size: usize) -> Vec<Vec<f64>> {
     let Some(list) = section.node("covariance") else {
         section.missing("covariance");

@@ -11,11 +11,11 @@ use atlas_document::decode::{Bounds, Fields};
 pub struct Cost {
     /// Rental of one node, USD per hour.
     pub hourly_usd: f64,
-    /// What kind of price that is.
+    /// Kind of the hourly price.
     pub basis: Option<PriceBasis>,
-    /// Date it was read: `YYYY`, `YYYY-MM` or `YYYY-MM-DD`.
+    /// Date of the price: `YYYY`, `YYYY-MM` or `YYYY-MM-DD`.
     pub date: Option<String>,
-    /// Prices of other kinds, USD per hour of one node, in the order of [`PriceBasis::RENTS`].
+    /// Prices of other kinds, USD per hour and node, in the order of [`PriceBasis::RENTS`].
     pub prices: [Option<f64>; PriceBasis::RENTS.len()],
     /// Whether the price includes energy.
     pub energy_included: Option<bool>,
@@ -33,7 +33,7 @@ pub struct Cost {
     pub kg_co2e_per_kwh: Option<f64>,
     /// Power limit of an accelerator, W.
     pub power_cap: Option<f64>,
-    /// Limit of an accelerator's core clock over its maximum.
+    /// Limit on an accelerator's core clock relative to its maximum.
     pub clock_share: Option<f64>,
     /// Power available to a rack, kW.
     pub rack_kw: Option<f64>,
@@ -41,19 +41,19 @@ pub struct Cost {
     pub nodes_per_rack: Option<Count>,
     /// Purchase price of one node, USD: the alternative to rental.
     pub capex_usd_node: Option<f64>,
-    /// Network and storage over the purchase price of the nodes.
+    /// Cost of network and storage relative to the purchase price of the nodes.
     pub network_share: Option<f64>,
-    /// Spare nodes and parts over the purchase price of the nodes.
+    /// Cost of spare nodes and parts relative to the purchase price of the nodes.
     pub spares_share: Option<f64>,
     /// Cost of staff per node, USD per year.
     pub staff_usd_node_year: Option<f64>,
-    /// Colocation, USD per kW of nominal power and month, without energy.
+    /// Price of colocation, USD per kW of nominal power and month, without energy.
     pub usd_per_kw_month: Option<f64>,
     /// Interest rate on the capital, per year.
     pub capital_cost: Option<f64>,
     /// Depreciation period, years.
     pub amortization_years: Option<f64>,
-    /// Share of the time for which owned or reserved hardware is in use.
+    /// Share of the time in which owned or reserved hardware is in use.
     pub utilization: Option<f64>,
 }
 
@@ -67,13 +67,13 @@ impl Cost {
         });
         let energy_included = cost.flag_of(Knob::EnergyIncluded);
         let energy_watts_node = cost.required_number("energy_watts_node", Bounds { max: 1e7, ..Bounds::POSITIVE });
-        // A facility draws at least what its computers draw.
+        // A facility draws at least the power of its computers.
         let pue = cost.required_number_of(Knob::Pue);
         let usd_per_kwh = cost.number_of(Knob::UsdPerKwh);
         let peak_usd_per_kwh = cost.number_of(Knob::PeakUsdPerKwh);
         let peak_hours = cost.number_of(Knob::PeakHours);
         let kg_co2e_per_kwh = cost.number_of(Knob::KgCo2ePerKwh);
-        // Files write 0 for no limit.
+        // In files, 0 means no limit.
         let positive = |limit: &f64| *limit > 0.0;
         let power_cap = cost.number_of(Knob::PowerCap).filter(positive);
         let clock_share = cost.number_of(Knob::ClockShare);

@@ -1,5 +1,5 @@
-//! Efficiency factors of the analytical engine: performance of a target's
-//! software relative to the built-in constants, by limiting resource. `atlas calibrate` fits them; a target or a profile states them.
+//! Efficiency factors of the analytical engine: performance of a target's software relative to the built-in constants,
+//! by limiting resource. `atlas calibrate` fits them; targets and profiles state them.
 
 use atlas_document::decode::{Bounds, Fields};
 pub use atlas_perf::efficiency::Factors;
@@ -11,7 +11,7 @@ fn factors(fields: &mut Fields<'_>) -> Factors {
     Factors::of(Factors::NAMES.map(|name| fields.number(name, BOUNDS).unwrap_or(1.0)))
 }
 
-/// The factors of both kinds of software: training frameworks and serving engines.
+/// Factors of training frameworks and of serving engines.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Efficiency {
     /// In training.

@@ -1,9 +1,10 @@
-//! The library: every target, workload and profile in effect, and the catalog behind them, layer over layer, with their diagnostics.
+//! The library: all targets, workloads and profiles in effect, with the catalog, merged from several layers, and their
+//! diagnostics.
 //!
-//! Layers, where later entries replace earlier ones of the same name: the built-in catalog, the user's configuration directory,
-//! `workload/` of the working directory. Explicit paths replace the layers they name. If a file becomes invalid, its
-//! last valid entries are kept when the library is reloaded. `config.yaml` of a layer, and the file of
-//! `--config` instead of all layers, is a document of a predecessor tool: [`atlas_legacy::exchange`].
+//! Layers, of which later ones replace entries of the same name: the built-in catalog, the user's configuration
+//! directory, and `workload/` of the working directory. Explicit paths replace the layers that they name. If a file
+//! becomes invalid, its last valid entries are kept when the library is reloaded. `config.yaml` of a layer, and the
+//! file given with `--config` instead of all layers, is a document of a predecessor tool: [`atlas_legacy::exchange`].
 
 mod decoding;
 mod entry;
@@ -39,7 +40,7 @@ enum Kind {
     Foreign,
 }
 
-/// A file read and decoded.
+/// A decoded file.
 #[derive(Debug, Clone)]
 struct File {
     label: Arc<str>,
@@ -69,16 +70,16 @@ pub struct Library {
     files: Vec<Arc<File>>,
     targets: Entries<Target>,
     workloads: Entries<Workload>,
-    /// Keys of all profiles, with the profile if it was decoded, highest layer first.
+    /// Keys of all profiles in order of their stems, each with the profile if it was decoded.
     profiles: Vec<(ProfileKey, Option<Arc<Entry<Profile>>>)>,
-    /// One profile for every target: `--hardware FILE`.
+    /// Whether one profile is used for every target (`--hardware FILE`).
     single_profile: bool,
-    /// Entries that `--config` replaces; they are not listed, but can be selected by name.
+    /// Entries replaced by `--config`. They are not listed, but can be selected by name.
     spare_targets: Entries<Target>,
     spare_workloads: Entries<Workload>,
-    /// Built-in entries of the predecessor dashboard; never listed, but can be selected by name.
+    /// Built-in entries of the predecessor dashboard. They are not listed, but can be selected by name.
     predecessor: OnceLock<Predecessor>,
-    /// Workloads with another model; never listed, but can be selected by name.
+    /// Workloads with another model. They are not listed, but can be selected by name.
     variants: Variants,
     tailored: Vec<Fitted>,
     methodology: Option<Methodology>,
@@ -87,7 +88,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Loads everything. Files that became invalid keep the entries that they have in `before`.
+    /// Loads all documents. Files that became invalid keep their entries of `before`.
     #[must_use]
     pub fn load(sources: &Sources, before: Option<&Library>) -> Library {
         let catalog = Arc::new(Catalog::load(sources, before.map(|before| &*before.catalog)));
@@ -100,7 +101,7 @@ impl Library {
         };
         for file in &files {
             problems.extend(file.problems.clone());
-            // A file given by its flag is listed alongside a config and replaces the layers.
+            // A file given by its own flag is listed alongside `--config` and replaces the layers.
             let named =
                 |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| *path.display().to_string() == *file.label);
             let spare = sources.config.is_some()
@@ -116,7 +117,7 @@ impl Library {
             match file.kind {
                 Kind::Targets => targets.lacks(&file.broken),
                 Kind::Workloads => workloads.lacks(&file.broken),
-                // A profile is identified by its file, and a predecessor's document with errors is left out as a whole.
+                // A profile is identified by its file. A predecessor's document with errors is ignored as a whole.
                 Kind::Profile | Kind::Foreign => {}
             }
             if !file.tailored.is_empty() {
@@ -136,13 +137,13 @@ impl Library {
         library
     }
 
-    /// Accelerators, models and prices.
+    /// The catalog of accelerators, models and prices.
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// The text of a file as it was read, by its name in origins.
+    /// Text of a loaded file, by its name in origins.
     #[must_use]
     pub fn text(&self, file: &str) -> Option<&str> {
         self.files.iter().find(|known| &*known.label == file).map(|known| known.text.as_str())
@@ -160,19 +161,19 @@ impl Library {
         self.workloads.all()
     }
 
-    /// The same targets, each decoded on first use.
+    /// All targets, built-in ones first, each decoded on first use.
     #[must_use]
     pub fn target_list(&self) -> &[Arc<Entry<Target>>] {
         self.targets.listed()
     }
 
-    /// The same workloads, each decoded on first use.
+    /// All workloads, built-in ones first, each decoded on first use.
     #[must_use]
     pub fn workload_list(&self) -> &[Arc<Entry<Workload>>] {
         self.workloads.listed()
     }
 
-    /// The `config.json` files that workloads name as their models; they are watched, too.
+    /// The `config.json` files that workloads reference as models; these are watched too.
     #[must_use]
     pub fn configs(&self) -> Vec<PathBuf> {
         let path = |workload: &Arc<Workload>| {
@@ -180,11 +181,11 @@ impl Library {
             let json = path.extension().is_some_and(|extension| extension == "json");
             json.then(|| workload.origin.folder().join(path))
         };
-        // Entries that are not decoded are built in, and name models of the catalog.
+        // Entries that are not decoded are built in, and reference models of the catalog.
         self.workloads.known().filter_map(path).collect()
     }
 
-    /// Every profile that could be decoded.
+    /// All profiles that could be decoded.
     pub fn profiles(&self) -> impl Iterator<Item = &Arc<Profile>> {
         self.profiles.iter().filter_map(|(_, profile)| profile.as_ref()?.get())
     }
@@ -201,18 +202,19 @@ impl Library {
         self.methodology
     }
 
-    /// Replaces the methodology by that of a flag.
+    /// Overrides the methodology.
     pub fn compare_by(&mut self, methodology: Methodology) {
         self.methodology = Some(methodology);
     }
 
-    /// Whether an experiment states how a workload is run on a target under the selected methodology.
+    /// Whether an experiment defines how `workload` is run on `target` under the selected methodology.
     #[must_use]
     pub fn prescribes(&self, target: &Target, workload: &Workload) -> bool {
         self.fitted(target, workload).is_some()
     }
 
-    /// A workload as it is run on a target: an experiment may state this for each, under the selected methodology.
+    /// The workload as run on `target`: that of an experiment under the selected methodology, if it defines one, else
+    /// `workload`.
     #[must_use]
     pub fn tailored(&self, target: &Target, workload: &Arc<Workload>) -> Arc<Workload> {
         self.fitted(target, workload).map_or_else(|| Arc::clone(workload), Arc::clone)
@@ -236,7 +238,7 @@ impl Library {
         (&predecessor.targets, &predecessor.workloads)
     }
 
-    /// The target of that name, or an error if it is missing.
+    /// Finds a target by name; returns an error if there is none.
     pub fn target(&self, name: &str) -> Result<&Arc<Target>, Diagnostic> {
         self.targets
             .find(name)
@@ -245,8 +247,8 @@ impl Library {
             .ok_or_else(|| unknown("target", name, self.targets.names()))
     }
 
-    /// The workload of that name, or an error if it is missing. `NAME:model=MODEL` is the workload `NAME` with another
-    /// model: a key of the catalog, or the path of a `config.json`.
+    /// Finds a workload by name; returns an error if there is none. `NAME:model=MODEL` is the workload `NAME` with
+    /// another model: a key of the catalog, or the path of a `config.json`.
     pub fn workload(&self, name: &str) -> Result<&Arc<Workload>, Diagnostic> {
         let found = self
             .workloads
@@ -259,11 +261,11 @@ impl Library {
         }
     }
 
-    /// Refuses a target or a workload if the user's own entry of that name has errors: the built-in one
-    /// would answer with figures that are not the user's.
+    /// Rejects a built-in target or workload if the user's own entry of the same name has errors, since the estimate
+    /// would not be of the user's entry.
     ///
     /// # Errors
-    /// The location of the user own entry.
+    /// Returns diagnostics with the location of the user's entry.
     pub fn refuse_substitutes(&self, target: &Arc<Target>, workload: &Arc<Workload>) -> Result<(), Diagnostics> {
         let target = self.targets.complaint("target", target);
         let workload = self.workloads.complaint("workload", workload);
@@ -272,19 +274,19 @@ impl Library {
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
-    /// The profile of that name (the stem of its file), or an error if it is missing.
+    /// Finds a profile by name (the stem of its file); returns an error if there is none.
     pub fn profile(&self, name: &str) -> Result<&Arc<Profile>, Diagnostic> {
         let known: Vec<&str> = self.profiles().map(|profile| &*profile.name).collect();
         let found = self.profiles().find(|profile| &*profile.name == name);
         found.ok_or_else(|| unknown("profile", name, known.into_iter()))
     }
 
-    /// Corrections learned from runs on a target's accelerator: from the target's own profile, else from the first
-    /// profile that has some.
+    /// Corrections learned from runs on the target's accelerator: those of the target's own profile, else of the first
+    /// profile that has any.
     #[must_use]
     pub fn corrections_for(&self, target: &Target) -> Option<&Arc<Corrections>> {
         let accelerator = target.accelerator.as_deref()?;
-        // Built-in profiles have none and need not be decoded.
+        // Built-in profiles have no corrections and need not be decoded.
         let known = self.profiles.iter().filter_map(|(key, entry)| Some((key, entry.as_ref()?.known()?)));
         let found = known.filter_map(|(key, profile)| Some((key, profile.corrections.as_ref()?)));
         let found: Vec<_> = found.filter(|(_, corrections)| &*corrections.accelerator == accelerator).collect();
@@ -294,7 +296,7 @@ impl Library {
         own.or_else(|| found.first()).map(|(_, corrections)| *corrections)
     }
 
-    /// The profile that applies to a target, or why it cannot be read.
+    /// The profile that applies to a target, or an error that states why there is none.
     pub fn profile_for(&self, target: &Target) -> Result<&Arc<Profile>, Diagnostic> {
         let keys: Vec<ProfileKey> = self.profiles.iter().map(|(key, _)| key.clone()).collect();
         let chosen = if self.single_profile {
@@ -331,7 +333,7 @@ impl Library {
     }
 }
 
-/// A list of names, truncated.
+/// Joins names, truncated after twelve.
 fn listed<'n>(names: impl Iterator<Item = &'n str> + Clone) -> String {
     const SHOWN: usize = 12;
     let rest = names.clone().count().saturating_sub(SHOWN);
@@ -372,7 +374,7 @@ impl Loader<'_> {
                 self.add_shipped(document, kind);
             }
         } else if sources.hardware.is_none() {
-            // A directory of the user own targets may use the built-in profiles.
+            // A directory with the user's own targets can use the built-in profiles.
             for document in documents("workload").filter(|known| known.path.starts_with("workload/profiles/")) {
                 self.add_shipped(document, Kind::Profile);
             }
@@ -437,7 +439,7 @@ impl Loader<'_> {
             Ok(text) => self.add(label, kind, &stem, text.into()),
             Err(message) => {
                 self.complain(path, message);
-                // An unreadable file keeps its last valid entries, as an invalid one does.
+                // An unreadable file keeps its last valid entries, like an invalid one.
                 let mut file = match self.file_before(&label) {
                     Some(old) => File { problems: Diagnostics::new(), ..(*old).clone() },
                     None => File::unreadable(label, kind, &stem),
@@ -448,8 +450,8 @@ impl Loader<'_> {
         }
     }
 
-    /// A new file that is broken has no last valid content:
-    /// entries of the same names from other layers stay in effect.
+    /// A new file that is invalid has no last valid entries. Entries of the same names from other layers stay in
+    /// effect.
     fn keep_content_before(&self, file: &mut File) {
         if self.before.is_some() && self.file_before(&file.label).is_none() {
             file.broken = Broken::default();
@@ -467,7 +469,7 @@ impl Loader<'_> {
 
     fn add(&mut self, label: Arc<str>, kind: Kind, stem: &str, text: Text) {
         let old = self.file_before(&label);
-        // How a predecessor's document is imported depends on the catalog, too.
+        // The import of a predecessor's document also depends on the catalog.
         let same = |old: &&Arc<File>| old.text == text && old.kind == kind && kind != Kind::Foreign;
         if let Some(old) = old.as_ref().filter(same) {
             self.files.push(Arc::clone(old));

@@ -12,40 +12,40 @@ use atlas_document::node::Node;
 
 pub use atlas_legacy::semi_empirical::coefficients::Coefficients;
 
-/// Coefficients with a name, and whom they are for.
+/// A named set of coefficients, and the targets to which it applies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
-    /// File stem: `nvidia`.
+    /// Name: the file stem, such as `nvidia`.
     pub name: Arc<str>,
-    /// Vendor and target this profile offers itself for.
+    /// Vendor of the targets to which the profile applies.
     pub match_vendor: Option<String>,
-    /// See `match_vendor`.
+    /// Name of the target to which the profile applies.
     pub match_name: Option<String>,
-    /// One line about it.
+    /// Description, one line.
     pub description: Option<String>,
-    /// What it is good at.
+    /// Recommended uses.
     pub best_for: Vec<String>,
     /// Sources and caveats.
     pub notes: Option<String>,
     /// The coefficients.
     pub coefficients: Coefficients,
-    /// gamma_fabric by fabric name, in file order.
+    /// Communication factors (gamma_fabric) by fabric name, in file order.
     pub fabrics: Arc<[(Arc<str>, f64)]>,
-    /// p_node_nominal as measured, W; by default that of the target.
+    /// Measured node power (p_node_nominal), W; `None`: that of the target.
     pub node_watts: Option<f64>,
     /// Efficiency factors of the analytical engine.
     pub efficiency: Option<Efficiency>,
-    /// Corrections of the analytical engine's figures, learned from runs.
+    /// Corrections of the analytical engine's metrics, learned from runs.
     pub corrections: Option<Arc<Corrections>>,
-    /// Whether there are coefficients; a profile may hold efficiency factors or corrections alone.
+    /// Whether there are coefficients. A profile can contain only efficiency factors or corrections.
     pub calibrated: bool,
-    /// Where the coefficients come from.
+    /// Provenance of the coefficients.
     pub calibration: Option<Arc<Calibration>>,
-    /// Where it was written.
+    /// Location of the file.
     pub origin: Origin,
 }
 
-/// The fields by which a profile is chosen, read before its coefficients.
+/// The fields by which a profile is selected, read before its coefficients.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProfileKey {
     /// File stem, lower case.
@@ -63,7 +63,7 @@ impl ProfileKey {
         ProfileKey::matching(stem, node.get("match"))
     }
 
-    /// The key of a profile document, whose `match` is `matched`.
+    /// Creates the key of a profile document whose `match` node is `matched`.
     #[must_use]
     pub fn matching(stem: &str, matched: Option<&Node>) -> ProfileKey {
         let text = |key: &str| matched.and_then(|matched| matched.get(key)).and_then(Node::text).map(str::to_owned);
@@ -71,15 +71,15 @@ impl ProfileKey {
     }
 }
 
-/// The file stem a target's own profile would have: lower case, everything not alphanumeric becomes `_`.
+/// File stem of a target's own profile: the name in lower case, with `_` for non-alphanumeric characters.
 #[must_use]
 pub fn stem_for(name: &str) -> String {
     name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 
-/// Chooses among profiles for a target: named after it, else after its vendor, else the first whose `match` names
-/// the target or the vendor. Files are tried in the order given (sorted by name, so that it does not depend on the
-/// file system).
+/// Selects a profile for a target: the one named after the target, else after its vendor, else the first whose `match`
+/// contains the target or the vendor. Profiles are tried in the given order, which is sorted by name to be independent
+/// of the file system.
 #[must_use]
 pub fn choose(keys: &[ProfileKey], target_name: &str, vendor: &str) -> Option<usize> {
     let own = stem_for(target_name);
@@ -93,14 +93,14 @@ pub fn choose(keys: &[ProfileKey], target_name: &str, vendor: &str) -> Option<us
 }
 
 impl Profile {
-    /// Decodes one profile document. `stem` is its file's name without the extension.
+    /// Decodes a profile document. `stem` is its file name without the extension.
     pub fn decode(file: &Arc<str>, stem: &str, node: &Node, diagnostics: &mut Diagnostics) -> Option<Profile> {
         let before = diagnostics.errors();
         let mut fields = Fields::open(file, stem, node, diagnostics)?;
         let mut c = Coefficients::default();
         let efficiency = Efficiency::read(&mut fields);
         let corrections = Corrections::read(&mut fields).map(Arc::new);
-        // Efficiency factors or corrections alone are a valid profile.
+        // A profile with only efficiency factors or corrections is valid.
         let none = efficiency.is_none() && corrections.is_none();
         let calibrated = none || SECTIONS.iter().any(|key| node.get(key).is_some());
         let (fabrics, node_watts) = if calibrated { coefficients(&mut fields, &mut c) } else { (Vec::new(), None) };
@@ -132,7 +132,7 @@ impl Profile {
         })
     }
 
-    /// Whether estimates with this profile and with the other are the same.
+    /// Whether this profile and `other` result in the same estimates.
     #[must_use]
     pub fn same_figures(&self, other: &Profile) -> bool {
         self.coefficients == other.coefficients
@@ -143,20 +143,20 @@ impl Profile {
             && self.calibrated == other.calibrated
     }
 
-    /// gamma_fabric of a fabric, if the profile knows it.
+    /// Communication factor (gamma_fabric) of a fabric; `None` if the profile does not contain it.
     #[must_use]
     pub fn fabric_factor(&self, fabric: &str) -> Option<f64> {
         self.fabrics.iter().find(|(name, _)| &**name == fabric).map(|(_, factor)| *factor)
     }
 }
 
-/// The sections that hold coefficients.
+/// Sections with coefficients.
 const SECTIONS: [&str; 10] =
     ["compute", "utilization", "communication", "throughput", "latency", "power", "hbm", "memory", "noise", "retries"];
 
 type Slots<'s> = [(&'static str, &'s mut f64)];
 
-/// Reads all coefficients: the factors of fabrics by name, and the measured power of a node where there is one.
+/// Reads all coefficients into `c`. Returns the factors of fabrics by name, and the measured node power, if stated.
 fn coefficients(fields: &mut Fields<'_>, c: &mut Coefficients) -> (Vec<(Arc<str>, f64)>, Option<f64>) {
     let at = &mut *fields;
     required(
@@ -214,7 +214,7 @@ fn coefficients(fields: &mut Fields<'_>, c: &mut Coefficients) -> (Vec<(Arc<str>
     (fabrics, node_watts.flatten())
 }
 
-/// Reads the numbers of section `key`, and those of its subsection `inner` where there is one, into their slots.
+/// Reads the numbers of section `key` and, unless `inner_slots` is empty, of its subsection `inner` into their slots.
 fn required(
     fields: &mut Fields<'_>,
     key: &'static str,
@@ -234,11 +234,11 @@ fn required(
     });
 }
 
-/// What a coefficient may be: no rate, share, factor or time is negative. An optimization may cost utilization.
+/// Bounds of a coefficient. Rates, shares, factors and times are not negative; an optimization can reduce utilization.
 fn bounds(name: &str) -> Bounds {
     match name {
         "cuda_graphs" | "gpudirect_rdma" | "inference_bonus" => Bounds { min: -1.0, max: 1.0, whole: false },
-        // A limit above 1 has no effect; the predecessor system wrote some.
+        // A limit above 1 has no effect, but occurs in files of the predecessor system.
         "max" => Bounds { min: 0.0, max: 2.0, whole: false },
         "idle_fraction" | "util_fraction" => Bounds { min: 0.0, max: 10.0, whole: false },
         "seq_norm" => Bounds { min: 1e-6, max: 1e12, whole: false },
@@ -254,7 +254,7 @@ fn fill(section: &mut Fields<'_>, slots: &mut Slots<'_>) {
     }
 }
 
-/// The communication section, whose fabric names are free.
+/// Reads the communication section, in which fabric names are arbitrary.
 fn communication(fields: &mut Fields<'_>, c: &mut Coefficients) -> Vec<(Arc<str>, f64)> {
     let needed = [
         "jitter_per_sriov",

@@ -1,4 +1,4 @@
-//! Reads fields of documents as the table of fields describes them: key, range and words are stated there alone.
+//! Reads fields of documents according to the table of fields, which defines their keys, bounds and words.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,19 +8,19 @@ use atlas_core::field::{Field, Home, KNOBS, Knob, Slot};
 use atlas_core::plan_spec::PlanSpec;
 use atlas_document::decode::{Fields, nearest};
 
-/// Reading by the table of fields.
+/// Reading of fields according to the table of fields.
 pub(crate) trait ReadField {
-    /// A number within the range of the field.
+    /// Reads a number within the field's bounds.
     fn number_of(&mut self, knob: Knob) -> Option<f64>;
-    /// The same, which is required.
+    /// As `number_of`; reports an error if the field is missing.
     fn required_number_of(&mut self, knob: Knob) -> Option<f64>;
-    /// A count within the range of the field.
+    /// Reads a count within the field's bounds.
     fn count_of(&mut self, knob: Knob) -> Option<Count>;
-    /// The same, which is required.
+    /// As `count_of`; reports an error if the field is missing.
     fn required_count_of(&mut self, knob: Knob) -> Option<Count>;
-    /// On or off.
+    /// Reads a flag.
     fn flag_of(&mut self, knob: Knob) -> Option<bool>;
-    /// One of the words of the field or their synonyms.
+    /// Reads one of the field's words or their synonyms.
     fn word_of<T>(&mut self, knob: Knob, named: impl FnOnce(&str) -> Option<T>) -> Option<T>;
 }
 
@@ -54,7 +54,7 @@ impl ReadField for Fields<'_> {
     }
 }
 
-/// One of a few words or their synonyms, under another key than the field's own.
+/// Reads one of `names` or their synonyms, from a key that can differ from the field's own.
 pub(crate) fn word<T>(
     fields: &mut Fields<'_>,
     key: &'static str,
@@ -71,10 +71,10 @@ pub(crate) fn word<T>(
     found
 }
 
-/// Fields whose form is special; they are read by their own code.
+/// Fields with a special form, which are read separately.
 const OWN_FORM: [Knob; 2] = [Knob::Recompute, Knob::Optimizer];
 
-/// The fields of plans by the section that they are written in.
+/// Fields of plans by section.
 static SECTIONS: LazyLock<BTreeMap<&[&str], Vec<&Field>>> = LazyLock::new(|| {
     let mut sections = BTreeMap::<&[&str], Vec<&Field>>::new();
     for field in KNOBS.iter().filter(|field| !OWN_FORM.contains(&field.knob)) {
@@ -85,7 +85,7 @@ static SECTIONS: LazyLock<BTreeMap<&[&str], Vec<&Field>>> = LazyLock::new(|| {
     sections
 });
 
-/// Reads the fields of a section that a plan keeps.
+/// Reads all fields of a section that plans store.
 pub(crate) fn read_section(plan: &mut PlanSpec, fields: &mut Fields<'_>, section: &[&str]) {
     for field in SECTIONS.get(section).into_iter().flatten() {
         match field.slot {
@@ -108,7 +108,7 @@ mod tests {
     use atlas_core::field::{Field, Home, KNOBS, ValueType};
     use atlas_document::{Diagnostics, parse};
 
-    /// A mapping of text by path, as YAML.
+    /// Formats a mapping of text by path as YAML.
     fn yaml(fields: &BTreeMap<Vec<&str>, String>) -> String {
         let mut below: BTreeMap<&str, BTreeMap<Vec<&str>, String>> = BTreeMap::new();
         let mut all = Vec::new();
@@ -125,7 +125,7 @@ mod tests {
         format!("{{{}}}", all.join(", "))
     }
 
-    /// The diagnostics of a target or a workload in which a field has this value.
+    /// Diagnostics of a target or workload in which `field` has the value `value`.
     fn said(field: &Field, value: &str) -> String {
         let (base, path): (&[(&[&str], &str)], _) = match field.home {
             Home::Workload(path) => (

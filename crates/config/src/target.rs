@@ -13,20 +13,20 @@ use atlas_document::decode::{Bounds, Fields};
 use atlas_document::diagnostic::Diagnostics;
 use atlas_document::node::Node;
 
-/// Accelerators × nodes, their links, price and power.
+/// A target: accelerators × nodes, with links, price and power.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     /// Unique name.
     pub name: Arc<str>,
-    /// Maker of the accelerators; chooses the profile unless one is named after the target.
+    /// Vendor of the accelerators; selects the profile unless one is named after the target.
     pub vendor: String,
-    /// Key into the accelerator catalog, for engines that reason from datasheets.
+    /// Key into the accelerator catalog, for engines that estimate from datasheets.
     pub accelerator: Option<String>,
-    /// The machine's name at its cloud or vendor.
+    /// Instance type of the cloud provider, or the vendor's name for the machine.
     pub instance_type: Option<String>,
-    /// Accelerators in one node.
+    /// Accelerators per node.
     pub accelerators_per_node: Count,
-    /// Nodes.
+    /// Number of nodes.
     pub num_nodes: Count,
     /// Memory of one accelerator, GB.
     pub memory_gb_per_accel: f64,
@@ -38,23 +38,23 @@ pub struct Target {
     pub cost: Cost,
     /// Efficiency factors of the analytical engine on this target; they take precedence over the profile's.
     pub efficiency: Option<Efficiency>,
-    /// The predecessor dashboard's figures of one device.
+    /// The predecessor dashboard's data of one device.
     pub benchboard: Option<Benchboard>,
     /// Numeric formats that the hardware supports.
     pub numeric: Vec<String>,
     /// Collective operations that the software supports.
     pub collectives: Vec<String>,
-    /// Largest batch that the software accepts, tokens.
+    /// Maximum batch that the software accepts, tokens.
     pub max_batch_tokens: Option<Count>,
-    /// One line about the target.
+    /// Description, one line.
     pub description: Option<String>,
-    /// What it is good at.
+    /// Recommended uses.
     pub best_for: Vec<String>,
     /// Sources and caveats.
     pub notes: Option<String>,
-    /// Where it was written.
+    /// Location of the entry.
     pub origin: Origin,
-    /// The entry as written, unknown keys included.
+    /// The entry as written, including unknown keys.
     pub document: Arc<Node>,
 }
 
@@ -63,9 +63,9 @@ pub struct Target {
 pub struct Interconnect {
     /// NVLink, xGMI, PCIe …
     pub kind: String,
-    /// Bandwidth per accelerator, both directions together as datasheets state it, GB/s.
+    /// Bandwidth per accelerator, GB/s, as the sum of both directions, as in datasheets.
     pub bw_gbytes_per_sec: Option<f64>,
-    /// Accelerators that it joins; by default those of the node.
+    /// Number of accelerators in the scale-up domain; by default those of the node.
     pub domain_size: Option<Count>,
 }
 
@@ -76,22 +76,22 @@ pub struct Network {
     pub kind: Option<String>,
     /// Bandwidth per accelerator, Gbit/s.
     pub gbits_per_accel: Option<f64>,
-    /// How it is wired.
+    /// Topology.
     pub topology: Option<Topology>,
-    /// Downlinks over uplinks; 1 if non-blocking.
+    /// Ratio of downlinks to uplinks; 1 if non-blocking.
     pub oversubscription: Option<f64>,
 }
 
-/// A hardware profile of the predecessor dashboard, as far as its estimator reads it.
+/// A hardware profile of the predecessor dashboard, as far as its estimator uses it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Benchboard {
-    /// gpu, tpu or other: TPUs start from a higher utilization.
+    /// `gpu`, `tpu` or other: TPUs have a higher base utilization.
     pub kind: Option<String>,
-    /// Rate in 16 bit, TFLOP/s.
+    /// 16-bit FLOP rate, TFLOP/s.
     pub fp16_tflops: Option<f64>,
     /// Memory, GB.
     pub vram_gb: Option<f64>,
-    /// Bandwidth of its links as the dashboard has it, GB/s.
+    /// Link bandwidth as stated by the dashboard, GB/s.
     pub interconnect_gb_per_sec: Option<f64>,
 }
 
@@ -113,7 +113,7 @@ impl Benchboard {
     }
 }
 
-/// The wiring of the network. Unknown ones have no effect and cause a warning.
+/// Reads the network topology. An unknown one has no effect and causes a warning.
 fn topology(link: &mut Fields<'_>) -> Option<Topology> {
     let written = link.text("topology")?;
     let plain = written.trim().to_lowercase().replace(['_', ' '], "-");
@@ -127,7 +127,7 @@ fn topology(link: &mut Fields<'_>) -> Option<Topology> {
 }
 
 impl Target {
-    /// Decodes one entry of `targets.yaml`. Problems go to `diagnostics`; `None` means that one of them is an error.
+    /// Decodes an entry of `targets.yaml`. Adds problems to `diagnostics`; returns `None` if any is an error.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Target> {
         let label = atlas_document::sources::entry_label(node, "target");
         let mut fields = Fields::open(file, label, node, diagnostics)?;
@@ -168,7 +168,7 @@ impl Target {
         for passive in ["host_cpu_arch", "container_base", "source", "region"] {
             fields.text(passive);
         }
-        // Explanations read it from the document.
+        // Used in explanations, which read it from the document.
         fields.node("read_from");
         let efficiency = Efficiency::read(&mut fields);
         let numeric = fields.texts("numeric");
@@ -206,7 +206,7 @@ impl Target {
         })
     }
 
-    /// Accelerators in all nodes.
+    /// Number of accelerators in all nodes.
     #[must_use]
     pub fn accelerators(&self) -> f64 {
         self.accelerators_per_node * self.num_nodes

@@ -1,11 +1,11 @@
-//! Notices that files changed, however they were changed.
+//! Detects changes of files, however they are made.
 //!
-//! Editors write in place, rename a new file over the old, or delete and create; deployment tools swap whole
-//! directories or the symbolic links to them. Kernel events (inotify and similar, through `notify`) state *when* to
-//! look, never *what* happened, since a watch may be left on a directory that has been moved away. What
-//! changed is found by comparing the stamps of all watched files with the previous ones, after all watches have been
-//! renewed. So no change is lost between an event and a new watch, a burst of writes is one change, and
-//! polling is the same procedure with a timer instead of the events.
+//! Editors write in place, rename a new file over the old one, or delete and create; deployment tools swap whole
+//! directories or the symbolic links to them. Kernel events (inotify and similar, through `notify`) only determine
+//! *when* to look, not *what* happened, since a watch can be on a directory that has been moved away. Changes are found
+//! by comparing the stamps of all watched files with the previous ones, after all watches have been renewed. Thus no
+//! change is lost between an event and a new watch, a burst of writes is one change, and polling is the same procedure
+//! with a timer instead of events.
 
 mod file_system;
 mod scan;
@@ -24,60 +24,61 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 pub use file_system::is_silent;
 use scan::{DirectoryId, Snapshot};
 
-/// A change is reported once nothing has happened for this long …
+/// Changes are reported once there have been no events for this time …
 const QUIET: Duration = Duration::from_millis(20);
-/// … and at the latest this long after the first event, even if writes continue.
+/// … or at the latest this long after the first event, even if writes continue.
 const LATEST: Duration = Duration::from_millis(60);
-/// Polling interval if there are no events. Network file systems cache attributes for seconds anyway.
+/// Polling interval without events. Network file systems cache attributes for seconds anyway.
 const SILENT_INTERVAL: Duration = Duration::from_secs(1);
-/// The shortest interval that can be requested.
+/// Minimum polling interval.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How to notice changes.
+/// Method of detecting changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WatchMode {
-    /// By kernel events, and by polling every second where a file system sends no events for changes by
-    /// other machines, or where no watch can be set.
+    /// Kernel events; polling every second where the file system does not report changes by other machines, or where no
+    /// watch can be set.
     #[default]
     Auto,
-    /// By polling alone, at this interval.
+    /// Polling at this interval.
     Poll(Duration),
 }
 
-/// Why nothing can be watched.
+/// Error of starting a watch.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// No thread could be started.
+    /// The thread could not be started.
     #[error("cannot watch files: cannot start a thread: {0}")]
     Thread(#[from] std::io::Error),
 }
 
 /// Watches files and directories until it is dropped.
 ///
-/// A directory stands for the files directly in it, including later ones, and the names of its
-/// subdirectories; hidden files and temporary files of editors (`.x.swp`, `x~`) are ignored. A path that
-/// does not exist yet is watched, too, and so are the targets of symbolic links.
+/// A directory includes the files directly in it, also later ones, and the names of its subdirectories. Hidden files
+/// and temporary files of editors (`.x.swp`, `x~`) are ignored. Paths that do not exist yet, and the targets of
+/// symbolic links, are watched too.
 #[derive(Debug)]
 pub struct FileWatch {
     commands: Sender<Message>,
     polling: Arc<AtomicBool>,
-    /// The state that the thread takes over once it is started.
+    /// State for the thread, until it is started.
     waiting: Option<(Worker, Receiver<Message>)>,
 }
 
 enum Message {
-    /// These may have changed.
+    /// These paths may have changed.
     Hint(Vec<PathBuf>),
-    /// Watch these instead.
+    /// Replaces the watched paths.
     Paths(Vec<PathBuf>, Snapshot),
-    /// Watches failed: events were lost or refused.
+    /// Events were lost, or watches refused.
     WatchFailed,
     Stop,
 }
 
 impl FileWatch {
-    /// Takes stamps of `paths`. Once [started](FileWatch::start), calls `on_change` on its own thread with the paths that
-    /// changed, appeared or disappeared since this call, spelled as in `paths`; so load the files after it, not before.
+    /// Takes stamps of `paths`. Once [started](FileWatch::start), calls `on_change` on a separate thread with the paths
+    /// that changed, appeared or disappeared since this call, spelled as in `paths`. Load the files after this call,
+    /// not before.
     #[must_use]
     pub fn new(paths: &[PathBuf], mode: WatchMode, on_change: impl Fn(Vec<PathBuf>) + Send + 'static) -> FileWatch {
         let (commands, messages) = channel();
@@ -95,12 +96,12 @@ impl FileWatch {
         FileWatch { commands, polling, waiting: Some((worker, messages)) }
     }
 
-    /// Starts the thread, if it does not run yet. Setting the watches takes time on a core;
-    /// start it when no urgent work is left.
+    /// Starts the thread, unless it is running. Setting the watches uses CPU time, so start it when no urgent work is
+    /// left.
     ///
     /// # Errors
     ///
-    /// If no thread can be started. Missing file events are no error: files are then polled.
+    /// Returns an error if the thread cannot be started. Without file events, files are polled; this is not an error.
     pub fn start(&mut self) -> Result<(), WatchError> {
         let Some((mut worker, messages)) = self.waiting.take() else { return Ok(()) };
         let hints = self.commands.clone();
@@ -114,13 +115,13 @@ impl FileWatch {
         Ok(())
     }
 
-    /// Replaces the watched paths. Paths in both sets are watched without a gap; of new paths, only
-    /// changes after this call are reported, so load them afterwards.
+    /// Replaces the watched paths. Paths in both sets are watched without interruption. For new paths, only changes
+    /// after this call are reported, so load them afterwards.
     pub fn set_paths(&self, paths: &[PathBuf]) {
         let _ = self.commands.send(Message::Paths(paths.to_vec(), Snapshot::take(paths)));
     }
 
-    /// Whether files are polled, because that was requested or events are unreliable.
+    /// Whether files are polled, by request or because events are unreliable.
     #[must_use]
     pub fn is_polling(&self) -> bool {
         self.polling.load(Ordering::Relaxed)
@@ -133,14 +134,14 @@ impl Drop for FileWatch {
     }
 }
 
-/// The thread behind a [`FileWatch`].
+/// State of the thread of a [`FileWatch`].
 struct Worker {
     paths: Vec<PathBuf>,
     seen: Snapshot,
     mode: WatchMode,
     polling: Arc<AtomicBool>,
     watcher: Option<RecommendedWatcher>,
-    /// The watched directories, with their identity when the watch was set.
+    /// Watched directories, with their identity at the time when the watch was set.
     watched: Vec<(PathBuf, DirectoryId)>,
     /// Whether events are unreliable.
     without_events: bool,
@@ -158,7 +159,7 @@ impl Worker {
     fn listen(hints: Sender<Message>) -> Option<RecommendedWatcher> {
         let send = move |event: notify::Result<Event>| {
             let message = match event {
-                // Reads are ignored; our own would cause events.
+                // Ignores reads, since reading the files would cause events.
                 Ok(Event { kind: EventKind::Access(_), .. }) => return,
                 Ok(event) => Message::Hint(event.paths),
                 Err(_) => Message::WatchFailed,
@@ -193,7 +194,7 @@ impl Worker {
         }
     }
 
-    /// Waits for a message or the next poll; without polling there is no time limit.
+    /// Waits for a message or, if polling, until the next poll (`None`).
     fn next(&self, messages: &Receiver<Message>) -> Option<Message> {
         let interval = match self.mode {
             WatchMode::Poll(interval) => Some(interval.max(SHORTEST_INTERVAL)),
@@ -214,11 +215,11 @@ impl Worker {
             Message::Stop => return Due::Stop,
             Message::WatchFailed => self.without_events = true,
             Message::Paths(paths, now) => {
-                // Known paths keep their stamps, so that no change is missed.
+                // Known paths keep their stamps, so that no change is lost.
                 self.seen = now.with_stamps_of(&self.seen, &self.paths);
                 self.paths = paths;
             }
-            // An event without a path reports an overflow of the kernel's queue.
+            // An event without paths reports an overflow of the kernel's queue.
             Message::Hint(paths) if paths.is_empty() => {}
             Message::Hint(paths) => {
                 let ours: Vec<PathBuf> = paths.into_iter().filter(|path| self.concerns(path)).collect();
@@ -231,7 +232,7 @@ impl Worker {
         Due::Soon
     }
 
-    /// Whether an event at `path` is relevant: parents are watched, too, and report unrelated files.
+    /// Whether an event at `path` is relevant. Parent directories are watched too, and report unrelated files.
     fn concerns(&self, path: &Path) -> bool {
         let on_the_way = |ours: &PathBuf| {
             let absolute = std::path::absolute(ours);
@@ -243,8 +244,8 @@ impl Worker {
 
     /// Renews the watches, compares the stamps and reports changes.
     fn look(&mut self, hinted: &[PathBuf]) {
-        // A change between setting a watch and taking stamps causes another event or another
-        // directory to watch, and the loop repeats.
+        // A change between setting a watch and taking stamps causes another event or another directory to watch, in
+        // which case the loop repeats.
         let mut now = Snapshot::take(&self.paths);
         for _ in 0..4 {
             if !self.watch(now.directories()) {
@@ -263,7 +264,7 @@ impl Worker {
         }
     }
 
-    /// Watches exactly these directories; returns whether watches changed.
+    /// Watches exactly the directories `wanted`; returns whether watches changed.
     fn watch(&mut self, wanted: &[(PathBuf, DirectoryId)]) -> bool {
         let Some(watcher) = &mut self.watcher else { return false };
         let mut changed = false;
@@ -271,7 +272,7 @@ impl Worker {
             let keep = wanted.contains(old);
             if !keep {
                 changed = true;
-                // It may have been removed together with its directory.
+                // The watch may have been removed together with its directory.
                 let _ = watcher.unwatch(&old.0);
             }
             keep
@@ -285,7 +286,8 @@ impl Worker {
                     changed = true;
                     self.watched.push(new.clone());
                 }
-                // Removed meanwhile: its parent reports when it is back. After any other error there are no events.
+                // If the directory was removed meanwhile, the watch of its parent reports its return. Other errors mean
+                // no events.
                 Err(error) if matches!(error.kind, notify::ErrorKind::PathNotFound) => changed = true,
                 Err(_) => self.without_events = true,
             }
@@ -294,7 +296,7 @@ impl Worker {
     }
 }
 
-/// Actions that a message requires, from least to most.
+/// Action required after a message, in increasing priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Never,

@@ -20,18 +20,18 @@ use atlas_document::decode::{Bounds, Fields};
 use atlas_document::diagnostic::Diagnostics;
 use atlas_document::node::Node;
 
-/// Training or serving of a model.
+/// A workload: training or serving of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
     /// Unique name.
     pub name: Arc<str>,
     /// Key into the model catalog.
     pub model: Option<String>,
-    /// Family of the model: gpt, llama …
+    /// Model family: gpt, llama …
     pub model_family: Option<String>,
-    /// The model defined in the workload, in the form of a catalog entry; replaces `model`.
+    /// Inline definition of the model, in the form of a catalog entry; takes precedence over `model`.
     pub architecture: Option<Arc<Model>>,
-    /// The software that trains or serves, with its release if stated: `vllm@0.11`. Also written as `framework` or
+    /// Training framework or serving engine, with its release if stated: `vllm@0.11`. Also read from `framework` and
     /// `serving.engine`.
     pub software: Option<Arc<str>>,
     /// Vocabulary size.
@@ -46,29 +46,29 @@ pub struct Workload {
     pub precision_weights: Option<String>,
     /// Numeric format of the activations.
     pub precision_activations: Option<String>,
-    /// The track that runs belong to.
+    /// Track to which the runs belong.
     pub track: Option<String>,
-    /// Minutes of a run without a schedule, and of phases without a duration.
+    /// Duration of a run without a schedule, and of phases without a duration, minutes.
     pub duration_minutes: Option<f64>,
-    /// The workload without overrides of phases.
+    /// Inputs without the overrides of phases.
     pub shape: Shape,
-    /// Batch, sharding, formats, serving software, as far as the file states them.
+    /// Options of the run as stated: batch, sharding, formats, serving software.
     pub plan: PlanSpec,
-    /// The knobs that the file sets.
+    /// Knobs set in the file.
     pub tuning: Tuning,
     /// The predecessor dashboard's description of the model.
     pub benchboard: Option<Benchboard>,
-    /// The post-training step around the optimizer step, if the entry states one.
+    /// The post-training step that contains the optimizer step, if there is one.
     pub post_training: Option<PostTrainingSpec>,
-    /// The schedule; empty without one.
+    /// Phases of the schedule; empty without one.
     pub phases: Arc<[PhaseSpec]>,
-    /// One line about the workload.
+    /// Description, one line.
     pub description: Option<String>,
     /// Sources and caveats.
     pub notes: Option<String>,
-    /// Where it was written.
+    /// Location of the entry.
     pub origin: Origin,
-    /// The entry as written, unknown keys included.
+    /// The entry as written, including unknown keys.
     pub document: Arc<Node>,
 }
 
@@ -83,39 +83,39 @@ pub struct Shape {
     pub pp: Count,
     /// Data-parallel replicas.
     pub dp: Count,
-    /// Prompt tokens per sequence (ISL); the whole sequence in training.
+    /// Prompt tokens per sequence (ISL); the sequence length in training.
     pub prompt: f64,
-    /// Generated tokens per sequence (OSL).
+    /// Output tokens per sequence (OSL).
     pub generate: f64,
-    /// Hidden size; [`Count::ZERO`] if only the model's name determines it.
+    /// Hidden size; [`Count::ZERO`] if it is determined by the model.
     pub hidden: Count,
-    /// Layers; [`Count::ZERO`] if only the model's name determines it.
+    /// Layers; [`Count::ZERO`] if it is determined by the model.
     pub layers: Count,
 }
 
-/// `runtime_tuning`: the knobs that a workload's file sets.
+/// `runtime_tuning`: knobs set in a workload's file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tuning {
     /// Sequences per device and step.
     pub microbatch: Option<Count>,
     /// Whether kernels are launched as captured graphs.
     pub cuda_graphs: Option<bool>,
-    /// Whether NICs read accelerator memory directly.
+    /// Whether NICs access accelerator memory directly.
     pub gpudirect_rdma: Option<bool>,
-    /// `bare` or `sriov`.
+    /// `bare` for bare metal or `sriov`.
     pub virt: Option<String>,
     /// The fabric between accelerators.
     pub fabric: Option<Arc<str>>,
 }
 
-/// A model as the predecessor dashboard describes it, as far as its estimator uses it.
+/// A model as described by the predecessor dashboard, as far as its estimator uses it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Benchboard {
     /// Parameters, billions.
     pub parameters: Option<f64>,
-    /// Hidden size; if absent, arithmetic ignores it and memory uses a guess.
+    /// Hidden size; if missing, it is ignored for compute and guessed for memory.
     pub hidden_size: Option<f64>,
-    /// Layers, likewise.
+    /// Number of layers; if missing, it is ignored for compute and guessed for memory.
     pub num_layers: Option<f64>,
 }
 
@@ -137,28 +137,28 @@ impl Benchboard {
     }
 }
 
-/// One phase of a schedule, its overrides already merged in.
+/// A phase of a schedule, with its overrides merged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhaseSpec {
-    /// Its name; `phase_1` … by default.
+    /// Name; `phase_1` … by default.
     pub name: Arc<str>,
-    /// Index in the file's list: phase `i` draws its noise from `seed + i`.
+    /// Index in the file's list. The noise of phase `i` has the seed `seed + i`.
     pub index: u32,
-    /// Its duration in minutes: its weight in the aggregate.
+    /// Duration, minutes: the weight of the phase in the aggregate.
     pub minutes: f64,
-    /// The workload with the overrides merged in.
+    /// Inputs with the overrides merged.
     pub shape: Shape,
-    /// The plan with the overrides merged in.
+    /// Options of the run with the overrides merged.
     pub plan: PlanSpec,
-    /// Scale of throughput.
+    /// Factor on throughput.
     pub tokens_scale: Option<f64>,
-    /// Scale of throughput and power.
+    /// Factor on throughput and power.
     pub autoscale_factor: Option<f64>,
-    /// Name of the request profile as written.
+    /// Name of the request profile, as written.
     pub request_profile: Option<Arc<str>>,
-    /// The profile that applies: the phase's, else the schedule's default, else steady state.
+    /// Effective request profile: that of the phase, else the schedule's default, else steady state.
     pub traffic: Traffic,
-    /// Explicit arrivals.
+    /// Explicitly stated arrivals.
     pub arrival: Arrival,
     /// `tokens_scale`, `autoscale_factor`, `request_profile` as written, for records.
     pub settings: Arc<[Node; 3]>,
@@ -169,21 +169,21 @@ pub struct PhaseSpec {
 /// A request profile: load and burstiness.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Traffic {
-    /// Arrival rate over capacity.
+    /// Ratio of arrival rate to capacity.
     pub load_factor: f64,
-    /// Coefficient of variation of arrivals and service.
+    /// Coefficient of variation of arrivals and service times.
     pub cv: f64,
 }
 
 impl Traffic {
-    /// The named profiles of the predecessor model.
+    /// Named profiles of the predecessor model.
     pub const PROFILES: [(&'static str, Traffic); 4] = [
         ("steady_state", Traffic { load_factor: 0.70, cv: 1.0 }),
         ("peak", Traffic { load_factor: 0.85, cv: 1.1 }),
         ("spike", Traffic { load_factor: 1.15, cv: 1.3 }),
         ("low", Traffic { load_factor: 0.40, cv: 0.8 }),
     ];
-    /// The profile used if none or an unknown one is named.
+    /// Default profile, also used for unknown names.
     pub const STEADY: Traffic = Traffic { load_factor: 0.70, cv: 1.0 };
 
     fn names() -> String {
@@ -195,14 +195,14 @@ impl Traffic {
     }
 }
 
-/// Arrivals a phase states itself.
+/// Arrivals stated in a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Arrival {
     /// Requests per second.
     pub requests_per_sec: Option<f64>,
-    /// Parallel servers.
+    /// Number of parallel servers.
     pub servers: Option<Count>,
-    /// Data-parallel replicas that serve, instead of the phase's.
+    /// Number of serving replicas; overrides that of the phase.
     pub dp_override: Option<Count>,
     /// Coefficient of variation of the service time.
     pub service_cv: Option<f64>,
@@ -211,7 +211,7 @@ pub struct Arrival {
 }
 
 impl Workload {
-    /// Decodes one entry of `workloads.yaml`. Problems go to `diagnostics`; `None` means that one of them is an error.
+    /// Decodes an entry of `workloads.yaml`. Adds problems to `diagnostics`; returns `None` if any is an error.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Workload> {
         let before = diagnostics.errors();
         let label = atlas_document::sources::entry_label(node, "workload");
@@ -289,14 +289,14 @@ impl Workload {
     }
 }
 
-/// Where the files have what an unknown key of a workload names: a knob of another section, or of the target.
+/// Help for an unknown key that is known elsewhere: the location of a knob of another section, or of the target.
 fn place_of(key: &str) -> Option<String> {
     if matches!(key, "version" | "release" | "engine_version" | "software_version") {
         return Some("write the release with the software, such as `software: vllm@0.11`".to_owned());
     }
     let field = Knob::find(key)?.spec();
     let place = match field.home {
-        // A workload's own micro-batch overrides the target's, where the knob is saved.
+        // A workload's own micro-batch takes precedence over the target's, in which the knob is saved.
         _ if field.knob == Knob::Microbatch => "`batch.micro` of a workload".to_owned(),
         Home::Workload(path) => format!("`{}` of a workload", path.join(".")),
         Home::Target(path) => format!("`{}` of a target", path.join(".")),
@@ -305,7 +305,7 @@ fn place_of(key: &str) -> Option<String> {
     Some(format!("write it as {place}"))
 }
 
-/// Fields that only engines which compute from a model's architecture need.
+/// Fields used only by engines that estimate from a model's architecture.
 #[derive(Debug, Default)]
 struct Extra {
     vocab_size: Option<Count>,
@@ -316,14 +316,14 @@ struct Extra {
     precision: (Option<String>, Option<String>),
 }
 
-/// Mode, parallelism, sequence, size and plan: of a workload, or of a workload with a phase's overrides merged in.
+/// Reads mode, parallelism, sequence, size and plan, of a workload or of a workload with a phase's overrides merged.
 fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
     let written = fields.choice("mode", &Mode::WORDS);
     let named = Mode::of(None, &fields.text("name").unwrap_or_default());
     let mode = written.or(named).unwrap_or(Mode::Training);
     let mut plan = plan::read(fields);
     let mut extra = Extra::default();
-    // A model of the catalog determines what `params` would; ranks that are absent are 1, and replicas fill the target.
+    // A catalog model replaces `params`. Missing ranks are 1, and replicas fill the target.
     let catalogued = fields.text("model").is_some() || fields.peek("architecture").is_some();
     let size = |params: &mut Fields<'_>, extra: &mut Extra| {
         let mut count = |key| params.count(key, Bounds::NATURAL);
@@ -358,7 +358,7 @@ fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
     } else {
         fields.required_map("parallelism", &["tp", "pp", "dp"], |p| ranks(p, &mut plan))
     };
-    // Training of a catalogued model generates nothing unless the file says otherwise.
+    // Training of a catalog model has no output tokens unless stated.
     let generates = !catalogued || mode == Mode::Inference;
     let lengths: &[&str] = if generates { &["prompt", "generate"] } else { &["prompt"] };
     let sequence = fields.required_map("sequence", lengths, |s| {

@@ -1,4 +1,4 @@
-//! Files as entries: lists of targets and workloads, profiles, documents of the predecessor tools.
+//! Decoding of files to entries: lists of targets and workloads, profiles, documents of the predecessor tools.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -77,7 +77,8 @@ pub(super) fn decode(label: Arc<str>, kind: Kind, stem: &str, text: Text, catalo
     file
 }
 
-/// Imports a document of a predecessor tool; a document with errors is left out as a whole, since its parts depend on each other.
+/// Imports a document of a predecessor tool. A document with errors is ignored as a whole, since its parts depend on
+/// each other.
 fn decode_foreign(file: &mut File, root: &Node, catalog: &Catalog) {
     let label = Arc::clone(&file.label);
     let (problems, broken) = (&mut file.problems, &mut file.broken);
@@ -97,7 +98,7 @@ fn decode_foreign(file: &mut File, root: &Node, catalog: &Catalog) {
     let mut of =
         |nodes: Vec<Node>, problems: &mut Diagnostics| entries(&label, "workloads", &list(nodes), problems, broken);
     let workloads = of(foreign.workloads, problems);
-    // A problem of a target-specific workload is also one of the general workload, which reports it.
+    // A problem of a target-specific workload is also one of the general workload, where it is reported.
     let mut said = Diagnostics::new();
     let fitted = foreign.tailored.into_iter().filter_map(|tailored| {
         let workload = Arc::clone(of(vec![tailored.workload], &mut said).pop()?.get()?);
@@ -111,7 +112,7 @@ fn decode_foreign(file: &mut File, root: &Node, catalog: &Catalog) {
     file.methodology = foreign.methodology;
 }
 
-/// The entries of a built-in list; a test checks that they are valid.
+/// Entries of a built-in list; a test ensures that they are valid.
 fn shipped<T: Listed>(label: &Arc<str>, document: &Document) -> Vec<Arc<Entry<T>>> {
     let entry = |part: Part| {
         let [name] = part.values(["name"]);
@@ -121,8 +122,8 @@ fn shipped<T: Listed>(label: &Arc<str>, document: &Document) -> Vec<Arc<Entry<T>
     document.items().filter_map(entry).collect()
 }
 
-/// The entries of a list document; also accepts one entry alone, or the list under its kind's name. What cannot be read
-/// is added to `broken`.
+/// Decodes the entries of a list document. A single entry, or the list under the key `kind`, is accepted as well.
+/// Entries that cannot be decoded are added to `broken`.
 fn entries<T: Listed>(
     label: &Arc<str>,
     kind: &str,
@@ -204,14 +205,15 @@ fn entries<T: Listed>(
     all
 }
 
-/// The first key of a mapping of mappings, which has names for keys; an entry has its name in a field.
+/// First key of a mapping of mappings, whose keys are names rather than fields.
 fn keyed_by_name(root: &Node) -> Option<&str> {
     let entries = root.entries()?;
     let named = root.get("name").is_some() || entries.iter().any(|entry| entry.value.entries().is_none());
     entries.first().filter(|_| !named).map(|entry| &*entry.key)
 }
 
-/// Whether a name can be used in lists, tables and file names: not empty, without control or direction characters.
+/// Whether a name can be used in lists, tables and file names: not blank, no control characters, no direction
+/// characters.
 fn showable(name: &str) -> bool {
     !name.trim().is_empty() && !name.contains(escape::steers)
 }

@@ -1,4 +1,4 @@
-//! Entries of the lists, decoded on first use: the first frame lists many and needs two.
+//! List entries, decoded on first use: the first frame lists many entries but needs only two.
 
 use atlas_core::count::Count;
 use std::collections::HashMap;
@@ -8,11 +8,11 @@ use crate::{Mode, Profile, Target, Workload};
 use atlas_catalog::shipped::Part;
 use atlas_document::{Broken, Diagnostic, Diagnostics, Node};
 
-/// What a document of the library holds.
+/// A kind of entry in the library.
 pub trait Listed: Sized {
-    /// Decodes an entry; `name` is the name that it is listed by.
+    /// Decodes an entry; `name` is the name under which it is listed.
     fn decode(file: &Arc<str>, name: &str, node: &Node, problems: &mut Diagnostics) -> Option<Self>;
-    /// Its name.
+    /// Name of the entry.
     fn name(&self) -> &Arc<str>;
 }
 
@@ -49,25 +49,25 @@ impl Listed for Profile {
 /// A loaded target, workload or profile.
 #[derive(Debug, Clone)]
 pub struct Entry<T> {
-    /// Its name.
+    /// Name of the entry.
     pub name: Arc<str>,
-    /// Of a built-in entry: the file's name, and the position of the entry in it.
+    /// File name and position of a built-in entry; `None` for others.
     shipped: Option<(Arc<str>, Part)>,
     decoded: OnceLock<Option<Arc<T>>>,
 }
 
 impl<T: Listed> Entry<T> {
-    /// A built-in entry, which is known to be valid.
+    /// Creates a built-in entry, which is valid and decoded on first use.
     pub(super) fn shipped(file: &Arc<str>, name: Arc<str>, part: Part) -> Entry<T> {
         Entry { name, shipped: Some((Arc::clone(file), part)), decoded: OnceLock::new() }
     }
 
-    /// An entry that is decoded already.
+    /// Creates an entry that is already decoded.
     pub(super) fn decoded(entry: T) -> Entry<T> {
         Entry { name: Arc::clone(entry.name()), shipped: None, decoded: Some(Arc::new(entry)).into() }
     }
 
-    /// The decoded entry. It always exists: built-in entries are valid, and the others are decoded already.
+    /// The decoded entry. It always exists: built-in entries are valid, and others are already decoded.
     #[must_use]
     pub fn get(&self) -> Option<&Arc<T>> {
         let read = || {
@@ -77,25 +77,25 @@ impl<T: Listed> Entry<T> {
         self.decoded.get_or_init(read).as_ref()
     }
 
-    /// The decoded entry, if a user wrote it.
+    /// The decoded entry; `None` for built-in entries.
     #[must_use]
     pub fn own(&self) -> Option<&Arc<T>> {
         if self.shipped.is_none() { self.known() } else { None }
     }
 
-    /// The decoded entry, if it is decoded already, as entries of users always are.
+    /// The decoded entry, if it is already decoded. Users' entries always are.
     pub(super) fn known(&self) -> Option<&Arc<T>> {
         self.decoded.get()?.as_ref()
     }
 
-    /// Position of the entry, if it is not decoded yet.
+    /// Position of a built-in entry that is not decoded yet.
     fn unread(&self) -> Option<Part> {
         self.shipped.as_ref().filter(|_| self.decoded.get().is_none()).map(|(_, part)| *part)
     }
 }
 
 impl Entry<Target> {
-    /// Accelerators in a node, and nodes.
+    /// Accelerators per node, and number of nodes.
     #[must_use]
     pub fn size(&self) -> Option<(Count, Count)> {
         let written = self.unread().and_then(|part| {
@@ -107,7 +107,7 @@ impl Entry<Target> {
 }
 
 impl Entry<Workload> {
-    /// Training or inference.
+    /// Mode of the workload.
     #[must_use]
     pub fn mode(&self) -> Option<Mode> {
         let written = self.unread().and_then(|part| {
@@ -134,37 +134,37 @@ impl<T> Default for Entries<T> {
 }
 
 impl<T: Listed> Entries<T> {
-    /// In the order of the list.
+    /// Entries in list order.
     pub(super) fn listed(&self) -> &[Arc<Entry<T>>] {
         &self.listed
     }
 
-    /// All of them, decoded.
+    /// All entries, decoded.
     pub(super) fn all(&self) -> &[Arc<T>] {
         self.all.get_or_init(|| self.listed.iter().filter_map(|entry| entry.get()).cloned().collect())
     }
 
-    /// The entry of that name, decoded.
+    /// Finds an entry by name and decodes it.
     pub(super) fn find(&self, name: &str) -> Option<&Arc<T>> {
         self.listed.get(*self.index.get(name)?)?.get()
     }
 
-    /// The names.
+    /// Names of all entries.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.listed.iter().map(|entry| &*entry.name)
     }
 
-    /// The entries that are decoded already, as those of users always are.
+    /// Entries that are already decoded. Users' entries always are.
     pub(super) fn known(&self) -> impl Iterator<Item = &Arc<T>> {
         self.listed.iter().filter_map(|entry| entry.decoded.get()?.as_ref())
     }
 
-    /// Records an entry that could not be decoded.
+    /// Records entries that could not be decoded.
     pub(super) fn lacks(&mut self, broken: &Broken) {
         self.broken.extend(broken);
     }
 
-    /// The diagnostic of a user's entry of this name that could not be read.
+    /// The diagnostic of a user's entry with the same name that could not be decoded.
     pub(super) fn complaint(&self, kind: &str, entry: &Arc<T>) -> Option<Diagnostic> {
         if self.broken.is_empty() || !self.find(entry.name()).is_some_and(|known| Arc::ptr_eq(known, entry)) {
             return None;
@@ -172,7 +172,7 @@ impl<T: Listed> Entries<T> {
         self.broken.complaint(kind, entry.name())
     }
 
-    /// Replaces the entry of the same name in place, or appends.
+    /// Replaces the entry of the same name, or appends a new one.
     pub(super) fn lay_over(&mut self, entry: &Arc<Entry<T>>) {
         self.all = OnceLock::new();
         self.broken.replace(&entry.name);

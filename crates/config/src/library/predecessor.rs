@@ -1,4 +1,4 @@
-//! Built-in entries of the predecessor dashboard, read when a name is in no list.
+//! Built-in entries of the predecessor dashboard, loaded when a name is not in any list.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use atlas_catalog::Catalog;
 use atlas_catalog::shipped::{Text, document};
 use atlas_document::Origin;
 
-/// Its hardware profiles and its scenarios.
+/// Hardware profiles and scenarios of the dashboard.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Predecessor {
     pub(super) targets: Vec<Arc<Target>>,

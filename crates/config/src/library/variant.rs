@@ -1,4 +1,4 @@
-//! Workloads with another model: `NAME:model=MODEL` wherever the name of a workload is written.
+//! Workloads with another model: `NAME:model=MODEL`, wherever the name of a workload is expected.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -8,10 +8,10 @@ use crate::{Mode, Workload};
 use atlas_document::diagnostic::{Diagnostic, Diagnostics};
 use atlas_document::node::{Entry, Node, Position, Value};
 
-/// Separates the name of a workload from that of the model which replaces its own.
+/// Separates the name of a workload from the name of the replacement model.
 const SEPARATOR: &str = ":model=";
 
-/// The workloads that were derived so far. They are never moved, so that they can be borrowed like listed ones.
+/// Linked list of the derived workloads. Its nodes are never moved, so that they can be borrowed like listed workloads.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Variants(OnceLock<Box<Variant>>);
 
@@ -23,7 +23,7 @@ struct Variant {
 }
 
 impl Variants {
-    /// The workload of that name, derived if it is requested for the first time.
+    /// Finds a derived workload by name; derives it with `derive` on first use.
     fn find(
         &self,
         name: &str,
@@ -43,20 +43,20 @@ impl Variants {
 }
 
 impl Library {
-    /// The workload that a name with another model describes; `None` if the name states no model.
+    /// The workload described by a name with another model; `None` if `name` does not contain a model.
     pub(super) fn variant(&self, name: &str) -> Option<Result<&Arc<Workload>, Diagnostic>> {
         let (base, model) = name.split_once(SEPARATOR)?;
         Some(self.variants.find(name, || self.derive(name, base, model)))
     }
 
-    /// The workload `base` with everything that describes its model replaced.
+    /// Replaces everything in workload `base` that describes its model.
     fn derive(&self, name: &str, base: &str, model: &str) -> Result<Arc<Workload>, Diagnostic> {
         let base = self.workload(base)?;
         let first = |found: Diagnostics| found.iter().next().cloned();
         if let Err(found) = self.catalog.model_in(model, base.origin.folder()) {
             return Err(first(found).unwrap_or_else(|| unknown("model", model, std::iter::empty())));
         }
-        // The mode of the base may follow from its name.
+        // The mode of the base can be derived from its name, which changes.
         let mode = match base.shape.mode {
             Mode::Training => "training",
             Mode::Inference => "inference",
@@ -101,7 +101,7 @@ mod tests {
             (base.shape.tp, base.shape.prompt, base.shape.mode)
         );
         assert_eq!((&found.plan, &found.software, &found.origin.file), (&base.plan, &base.software, &base.origin.file));
-        // Widths of `params` would be those of the old model.
+        // Dimensions in `params` would be those of the old model.
         let sized = library.workload("gpt5_1t_train:model=llama-3.1-8b").unwrap();
         assert!(sized.document.get("params").is_none() && sized.shape.hidden == 0.0);
         assert!(Arc::ptr_eq(found, library.workload("llama3.1-70b-serve:model=qwen2.5-7b").unwrap()));

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-/// Magic numbers of file systems that other machines or a server may change without the kernel's
-/// knowledge; inotify reports neither.
+/// Magic numbers of file systems that can be changed by other machines or a server. inotify does not report such
+/// changes.
 #[cfg(target_os = "linux")]
 const SILENT: [u32; 20] = [
     0x0000_6969, // NFS
@@ -14,9 +14,9 @@ const SILENT: [u32; 20] = [
     0xff53_4d42, // CIFS
     0xfe53_4d42, // SMB2
     0x00c3_6400, // Ceph
-    0x6573_5546, // FUSE: sshfs, s3fs, WekaFS and the like
+    0x6573_5546, // FUSE: sshfs, s3fs, WekaFS and others
     0x5346_414f, // OpenAFS
-    0x6b41_4653, // AFS of the kernel
+    0x6b41_4653, // AFS of the Linux kernel
     0x0102_1997, // 9p: WSL, virtual machines
     0x7375_7245, // Coda
     0x2003_0528, // OrangeFS, PVFS2
@@ -28,16 +28,16 @@ const SILENT: [u32; 20] = [
     0x0000_564c, // NCP
 ];
 
-/// Whether the file system at `path` does not report every change, so that it must be polled. `false` if that cannot
-/// be determined.
+/// Whether the file system at `path` does not report all changes, so that it must be polled. `false` if it cannot be
+/// determined.
 #[cfg(target_os = "linux")]
 #[must_use]
 pub fn is_silent(path: &Path) -> bool {
-    // The type of the field differs between platforms, in width and in sign; the numbers have 32 bits.
+    // The type of the field differs between platforms in width and sign; magic numbers have 32 bits.
     rustix::fs::statfs(path).is_ok_and(|found| SILENT.contains(&((found.f_type as u64 & 0xffff_ffff) as u32)))
 }
 
-/// On other platforms `notify` polls by itself where necessary.
+/// On other platforms, `notify` polls where necessary.
 #[cfg(not(target_os = "linux"))]
 #[must_use]
 pub fn is_silent(_: &Path) -> bool {

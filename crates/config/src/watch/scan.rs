@@ -1,4 +1,4 @@
-//! State of the watched files at one moment.
+//! State of the watched files at a point in time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -8,16 +8,17 @@ use std::path::{Path, PathBuf};
 
 use atlas_core::sort;
 
-/// More files than a directory of documents has; limits the cost of watching `/usr/bin` by mistake.
+/// Maximum number of files of a directory, to limit the cost of watching a large directory such as `/usr/bin` by
+/// mistake.
 const MOST_FILES: usize = 4096;
 
-/// Distinguishes states of a file. Times alone do not: a rename brings the time of the new file,
-/// which may be older, and a copy may keep it.
+/// Identifies the state of a file. Times alone are insufficient: a rename keeps the time of the new file, which may be
+/// older, and a copy can preserve it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     device: u64,
     inode: u64,
-    /// Size and times of a file; of a subdirectory only that it exists.
+    /// Size and modification time of a file; `None` for a subdirectory.
     contents: Option<(u64, i64, i64)>,
 }
 
@@ -31,7 +32,7 @@ impl Stamp {
 /// Identity of the directory at a path: device and inode.
 pub(super) type DirectoryId = (u64, u64);
 
-/// The stamps of all watched files, and the directories that must be watched for changes to them.
+/// Stamps of all watched files, and the directories to watch for changes.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
     files: BTreeMap<PathBuf, Stamp>,
@@ -41,7 +42,7 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Takes all stamps.
+    /// Takes the stamps of all paths.
     pub(super) fn take(paths: &[PathBuf]) -> Snapshot {
         let mut look = Look::default();
         for path in paths {
@@ -50,7 +51,7 @@ impl Snapshot {
         look.taken
     }
 
-    /// The directories to watch: absolute, each once.
+    /// Directories to watch: absolute, without duplicates.
     pub(super) fn directories(&self) -> &[(PathBuf, DirectoryId)] {
         &self.directories
     }
@@ -60,8 +61,9 @@ impl Snapshot {
         self.targets.contains(path)
     }
 
-    /// This snapshot with the older stamps of everything that `old` has under one of `old_paths`: later changes
-    /// are yet to be reported. Paths that were not watched before keep their new stamps.
+    /// Replaces stamps by those of `old` for everything that `old` contains, so that later changes are reported. Drops
+    /// files under `old_paths` that `old` does not contain, so that they are reported as new. Paths that were not
+    /// watched before keep their new stamps.
     pub(super) fn with_stamps_of(mut self, old: &Snapshot, old_paths: &[PathBuf]) -> Snapshot {
         let was_watched = |path: &Path| old_paths.iter().any(|old| path == old || path.parent() == Some(old));
         self.files.retain(|path, stamp| match old.files.get(path) {
@@ -69,14 +71,14 @@ impl Snapshot {
                 *stamp = *before;
                 true
             }
-            // Watched before and missing then: it is new.
+            // A file under a previously watched path that did not exist then is new.
             None => !was_watched(path),
         });
         self
     }
 
-    /// Paths that changed, appeared or disappeared since `before`. A file that is in `hinted` and exists in both has been
-    /// written to, even if its stamp is equal: two writes within one tick of the file system's clock.
+    /// Paths that changed, appeared or disappeared since `before`. An existing file in `hinted` is reported even if its
+    /// stamp is equal, since two writes can occur within one tick of the file system's clock.
     pub(super) fn changes_since(&self, before: &Snapshot, hinted: &[PathBuf]) -> BTreeSet<PathBuf> {
         let is_file = |path: &Path| self.files.get(path).is_some_and(|stamp| stamp.contents.is_some());
         let written = self
@@ -89,14 +91,14 @@ impl Snapshot {
     }
 }
 
-/// A snapshot while it is taken. Most paths share their parents, which are examined once: the program
-/// does this before its first frame.
+/// A snapshot in progress. Most paths share their parents, which are examined only once, since this runs before the
+/// first frame.
 #[derive(Debug, Default)]
 struct Look {
     taken: Snapshot,
-    /// Paths already examined for links, with their parents.
+    /// Paths that were already examined for links, with their parents.
     walked: BTreeSet<OsString>,
-    /// Paths whose nearest existing directory, at or above, is watched.
+    /// Paths for which the nearest existing directory at or above is already watched.
     sought: BTreeSet<OsString>,
 }
 
@@ -107,7 +109,7 @@ impl Look {
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
                 self.watch(&absolute, &metadata);
-                // So that the directory itself is reported when an empty one replaces it.
+                // So that the directory itself is reported if it is replaced by an empty one.
                 self.taken.files.insert(path.to_owned(), Stamp::of(&metadata));
                 for entry in fs::read_dir(path).into_iter().flatten().flatten().take(MOST_FILES) {
                     let name = entry.file_name();
@@ -124,7 +126,7 @@ impl Look {
         }
     }
 
-    /// A file, a subdirectory, or a link to either. A dangling link counts as no file.
+    /// Adds a file, a subdirectory, or a link to either. A dangling link is ignored.
     fn add_entry(&mut self, path: PathBuf) {
         if fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink())
             && let Ok(target) = fs::canonicalize(&path)
@@ -137,7 +139,7 @@ impl Look {
         }
     }
 
-    /// Changing the target of a link changes the directory that contains it, not the one it points to.
+    /// Replacing a link changes the directory that contains it, not its target.
     fn watch_links_on_the_way(&mut self, absolute: &Path) {
         for part in absolute.ancestors() {
             if !self.walked.insert(part.into()) {
@@ -152,7 +154,7 @@ impl Look {
         }
     }
 
-    /// The nearest existing parent directory.
+    /// Watches the nearest existing parent directory.
     fn watch_parent(&mut self, absolute: &Path) {
         for parent in absolute.ancestors().skip(1) {
             if !self.sought.insert(parent.into()) {
@@ -174,7 +176,7 @@ impl Look {
     }
 }
 
-/// Not hidden files or temporary files of editors.
+/// Whether a file is relevant: neither hidden nor a temporary file of an editor.
 fn is_of_interest(name: &str) -> bool {
     !(name.starts_with('.') || name.starts_with('#') || name.ends_with('~') || name.ends_with(".swp"))
 }

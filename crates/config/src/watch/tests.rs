@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Far longer than anything should take, as the machine may be busy.
+/// Timeout, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 struct Scene {
@@ -19,7 +19,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// A directory `data` with two files, watched.
+    /// Watches a directory `data` with two files.
     fn new(mode: WatchMode) -> Scene {
         let root = tempfile::tempdir().unwrap();
         let data = root.path().join("data");
@@ -45,15 +45,14 @@ impl Scene {
         fs::write(self.path(name), text).unwrap();
     }
 
-    /// Waits until `name` is reported as changed, and until all that was done before has been reported; everything
-    /// that was reported.
+    /// Waits until `name` and all earlier changes have been reported; returns all reports.
     fn expect(&self, name: &str) -> Vec<PathBuf> {
         let mut described = self.next(name);
         described.extend(self.settle());
         described
     }
 
-    /// Waits until `name` is reported as changed; everything that was reported until then.
+    /// Waits until `name` has been reported; returns the reports until then.
     fn next(&self, name: &str) -> Vec<PathBuf> {
         let wanted = self.path(name);
         let until = Instant::now() + PATIENCE;
@@ -68,7 +67,7 @@ impl Scene {
         }
     }
 
-    /// What is still reported of earlier changes: a busy machine reports one write in two pieces.
+    /// Returns further reports of earlier changes: on a busy machine, one write can be reported twice.
     fn settle(&self) -> Vec<PathBuf> {
         std::iter::from_fn(|| self.changes.recv_timeout(Duration::from_millis(150)).ok()).flatten().collect()
     }
@@ -78,11 +77,11 @@ impl Scene {
     }
 }
 
-/// All ways in which editors and tools change a file.
+/// Changes files in all ways that editors and tools use.
 fn every_way(scene: &Scene) {
     scene.write("data/a.yaml", "a: 2\n");
     scene.expect("data/a.yaml");
-    // Replaced by a rename, as most editors write.
+    // Replaced by a rename, as by most editors.
     scene.write("data/.a.tmp", "a: 3\n");
     fs::rename(scene.path("data/.a.tmp"), scene.path("data/a.yaml")).unwrap();
     scene.expect("data/a.yaml");
@@ -92,7 +91,7 @@ fn every_way(scene: &Scene) {
     scene.expect("data/a.yaml");
     scene.write("data/new.yaml", "new: 1\n");
     scene.expect("data/new.yaml");
-    // The directory is replaced by another with older files.
+    // The directory is replaced by another one with older files.
     fs::create_dir(scene.path("next")).unwrap();
     scene.write("next/a.yaml", "a: 5\n");
     fs::rename(scene.path("data"), scene.path("previous")).unwrap();
@@ -101,10 +100,10 @@ fn every_way(scene: &Scene) {
     scene.expect("data/a.yaml");
     scene.write("data/a.yaml", "a: 6\n");
     scene.expect("data/a.yaml");
-    // Files that were moved away are no longer watched.
+    // Files that were moved away are not watched any more.
     scene.write("previous/a.yaml", "a: 7\n");
     scene.expect_nothing();
-    // Deleted as a whole, created again.
+    // Deleted with its directory and created again.
     fs::remove_dir_all(scene.path("data")).unwrap();
     scene.expect("data/a.yaml");
     fs::create_dir(scene.path("data")).unwrap();

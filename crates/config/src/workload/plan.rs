@@ -1,5 +1,6 @@
-//! Reads how a workload is run. Fields that a plan keeps are read section by section, as the table describes them; this file reads
-//! those of a special form: recomputation and optimizer as a word or a mapping, pools, formats.
+//! Reads the options of a run. Fields that plans store are read section by section, as described in the table of
+//! fields. This module reads those with a special form: recomputation and optimizer as a word or a mapping, pools,
+//! formats.
 
 use crate::read_field::{ReadField as _, read_section, word};
 use atlas_core::count::Count;
@@ -9,7 +10,7 @@ use atlas_core::plan_spec::{PlanSpec, PoolSpec};
 use atlas_document::Node;
 use atlas_document::decode::Fields;
 
-/// Reads the top level of a workload's entry and the sections that only plans have.
+/// Reads the top level of a workload's entry, and the sections that only plans have.
 pub(super) fn read(fields: &mut Fields<'_>) -> PlanSpec {
     let mut plan = PlanSpec::default();
     read_section(&mut plan, fields, &[]);
@@ -32,7 +33,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> PlanSpec {
         for section in ["slo", "speculative", "conversations", "kv_tiers"] {
             serving.map(section, |fields| read_section(&mut plan, fields, &["serving", section]));
         }
-        // Read as the software of the workload.
+        // Read as the workload's software.
         serving.text("engine");
         serving.map("pools", |pools| {
             let prefill = pools.map("prefill", pool);
@@ -47,7 +48,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> PlanSpec {
     plan
 }
 
-/// Reads one pool. The table has the fields of the prefill pool; those of the decode pool are the same.
+/// Reads a pool. The table contains the fields of the prefill pool; those of the decode pool are the same.
 fn pool(fields: &mut Fields<'_>) -> PoolSpec {
     PoolSpec {
         workers: fields.count_of(Knob::PrefillWorkers).or(Some(Count::ONE)),
@@ -58,8 +59,8 @@ fn pool(fields: &mut Fields<'_>) -> PoolSpec {
     }
 }
 
-/// Reads the formats of `precision`. An unknown format is a warning: only records keep it, and the calibrated model does not
-/// read formats.
+/// Reads the formats in `precision`. An unknown format is a warning, since it is valid in records, and the calibrated
+/// model does not use formats.
 pub(super) fn precision(plan: &mut PlanSpec, p: &mut Fields<'_>) {
     plan.weight_bits = p.number_of(Knob::WeightBits);
     let (mut bits, mut products) = (plan.weight_bits, None);
@@ -84,8 +85,8 @@ pub(super) fn precision(plan: &mut PlanSpec, p: &mut Fields<'_>) {
         (format(Knob::Compute.spec().key()), format(Knob::GradientFormat.spec().key()));
     plan.experts = format(Knob::ExpertPrecision.spec().key());
     let states = format("optimizer");
-    // Activations narrower than 16 bits can only be those that are multiplied (W4A8); wider ones carry no information, since
-    // activations between layers are kept in 16 bits in W8A8 and W4A4 deployments too.
+    // Activations narrower than 16 bits are the operands of GEMMs (W4A8). Wider ones carry no information, since
+    // activations between layers are 16 bit in W8A8 and W4A4 deployments too.
     let narrow = |format: &Format| matches!(format, Format::Fp8 | Format::Mxfp8 | Format::Int8 | Format::Fp4);
     plan.compute = plan.compute.or(format("activations").filter(narrow));
     plan.compute = plan.compute.or(products);
@@ -107,7 +108,7 @@ pub(super) fn precision(plan: &mut PlanSpec, p: &mut Fields<'_>) {
     }
 }
 
-/// The optimizer, written as a name or, as in files of the original format, as a mapping that names it.
+/// Reads the optimizer: a name or, in files of the original format, a mapping that contains the name.
 fn optimizer(fields: &mut Fields<'_>) -> Option<Optimizer> {
     let node = fields.node("optimizer")?;
     let written = match node.text() {

@@ -1,50 +1,50 @@
-//! `post_training`: reinforcement learning or preference optimization that a training workload is a part of.
+//! `post_training`: reinforcement learning or preference optimization that contains a training workload.
 
 use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields};
 
-/// What is trained on.
+/// Method of post-training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PostTrainingMethod {
-    /// Answers are sampled by the model, scored and trained on (PPO, GRPO).
+    /// Reinforcement learning (PPO, GRPO): responses are sampled from the model and scored.
     Rl,
-    /// Pairs of answers are data, and a frozen reference reads them too (DPO).
+    /// Preference optimization (DPO): pairs of responses are given, and a frozen reference model evaluates them too.
     Dpo,
 }
 
 impl PostTrainingMethod {
-    /// Both variants with their names in files.
+    /// Names of the methods, as spelled in files.
     pub const WORDS: [(&'static str, PostTrainingMethod); 2] =
         [("rl", PostTrainingMethod::Rl), ("dpo", PostTrainingMethod::Dpo)];
 }
 
-/// A step of reinforcement learning or preference optimization around the optimizer's.
+/// A step of reinforcement learning or preference optimization, which contains an optimizer step.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PostTrainingSpec {
-    /// What is trained on; reinforcement learning by default.
+    /// Method; reinforcement learning by default.
     pub method: Option<PostTrainingMethod>,
-    /// The serving workload that generates the answers, by name.
+    /// Name of the serving workload that generates the responses.
     pub rollout: Option<String>,
-    /// Prompts of a step; pairs under preference optimization.
+    /// Prompts per step; pairs of responses in preference optimization.
     pub prompts: Option<Count>,
-    /// Answers to each prompt.
+    /// Responses per prompt.
     pub responses: Option<Count>,
-    /// Frozen models of the same size that read every answer.
+    /// Number of frozen models of the same size that evaluate every response.
     pub scorers: Option<Count>,
-    /// Nodes that only roll out; by default all nodes alternate.
+    /// Nodes dedicated to rollouts; by default, all nodes alternate between rollout and training.
     pub rollout_nodes: Option<Count>,
-    /// Whether the next step is rolled out beside training, one step behind.
+    /// Whether the rollout of the next step overlaps with training, which makes it one step stale.
     pub asynchronous: Option<bool>,
 }
 
 impl PostTrainingSpec {
-    /// Prompts of a step.
+    /// Bounds of `prompts`.
     pub const PROMPTS: Bounds = Bounds { max: 1e7, ..Bounds::COUNT };
-    /// Answers to a prompt.
+    /// Bounds of `responses`.
     pub const RESPONSES: Bounds = Bounds { max: 1e5, ..Bounds::COUNT };
-    /// Frozen models.
+    /// Bounds of `scorers`.
     pub const SCORERS: Bounds = Bounds { max: 100.0, ..Bounds::NATURAL };
-    /// Nodes that only roll out.
+    /// Bounds of `rollout_nodes`.
     pub const ROLLOUT_NODES: Bounds = Bounds { max: 1e6, ..Bounds::COUNT };
 
     pub(super) fn read(fields: &mut Fields<'_>) -> PostTrainingSpec {

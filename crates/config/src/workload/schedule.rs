@@ -1,4 +1,4 @@
-//! `schedule`: a workload's phases, each with its overrides merged in.
+//! `schedule`: the phases of a workload, each with its overrides merged.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use atlas_document::decode::{Bounds, Fields, nearest};
 use atlas_document::diagnostic::{Diagnostic, Diagnostics, Severity};
 use atlas_document::node::Node;
 
-/// Reads `schedule`, merging each phase's overrides into the workload.
+/// Reads `schedule` and merges each phase's overrides into the workload.
 pub(super) struct Schedule<'a> {
     pub(super) file: &'a Arc<str>,
     pub(super) label: &'a str,
@@ -85,7 +85,7 @@ impl Schedule<'_> {
         let traffic = match profile.map(|name| (name, Traffic::named(name))) {
             None => Traffic::STEADY,
             Some((_, Some(traffic))) => traffic,
-            // An unknown default was already reported at its position.
+            // An unknown default has already been reported at its own location.
             Some((_, None)) if request_profile.as_deref().is_none_or(str::is_empty) => Traffic::STEADY,
             Some((name, None)) => {
                 let names = Traffic::PROFILES.map(|(name, _)| name);
@@ -97,7 +97,7 @@ impl Schedule<'_> {
             }
         };
         let arrival = fields.map("arrival", read_arrival).unwrap_or_default();
-        // Some files write an empty list for "none".
+        // Some files contain an empty list to mean no overrides.
         let written = fields.node("overrides").filter(|node| !node.items().is_some_and(<[Node]>::is_empty));
         let overrides = written.cloned().unwrap_or_else(|| Node::synthetic(atlas_document::Value::Map(Vec::new())));
         fields.finish();
@@ -106,7 +106,7 @@ impl Schedule<'_> {
             self.complain(Severity::Error, node, path.clone(), message, Some("add duration_minutes".to_owned()));
         }
         let merged = self.workload.merged(&overrides);
-        // Only the shape is read here; the whole workload already warned about unknown keys.
+        // Only the shape is read here. Unknown keys have already been reported for the whole workload.
         let mut scratch = Diagnostics::new();
         let (shape, plan) = Fields::open(self.file, format!("{path}.overrides"), &merged, &mut scratch)
             .map(|mut fields| {
@@ -139,7 +139,7 @@ impl Schedule<'_> {
 }
 
 fn read_arrival(fields: &mut Fields<'_>) -> Arrival {
-    // The predecessor model takes a positive whole number here and ignores anything else; so does this, with a warning.
+    // As in the predecessor model, values other than positive integers are ignored, but with a warning.
     let dp_override = match fields.node("dp_override").map(|node| &node.value) {
         Some(atlas_document::Value::Int(dp)) => u32::try_from(*dp).ok().map(Count::new).and_then(Count::nonzero),
         _ => None,
