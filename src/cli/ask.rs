@@ -54,10 +54,10 @@ fn after_help() -> String {
         "Examples:\n{}\n\nWorks offline: the engines compute every figure, and each answer ends with the commands that \
          reproduce it. Name workload, hardware, settings and constraints as on the command line of the interface: \
          `serve llama 70b`, `on h100, h200`, `128 h100`, `tp=8`, `tpot<50ms`.\n\nWith --online, a model answers. It gets the scenario and \
-         read-only tools (estimate, compare, optimize, explain, advise, list); figures that no tool \
-         computed are listed. ATLAS_ASSISTANT_URL, ATLAS_ASSISTANT_MODEL, ATLAS_ASSISTANT_KEY and \
-         ATLAS_ASSISTANT_PROTOCOL (openai, gemini) say where it is, or url, model, key and protocol in assistant.yaml in \
-         the configuration directory, readable by you alone.",
+         read-only tools (estimate, compare, optimize, explain, advise, list); numbers in the answer that no tool \
+         computed are listed. The endpoint is configured by ATLAS_ASSISTANT_URL, ATLAS_ASSISTANT_MODEL, \
+         ATLAS_ASSISTANT_KEY and ATLAS_ASSISTANT_PROTOCOL (openai, gemini), or by url, model, key and protocol in \
+         assistant.yaml in the configuration directory, which must be readable only by you.",
         examples.join("\n")
     )
 }

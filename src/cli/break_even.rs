@@ -110,7 +110,7 @@ fn verdict(start: &Scenario) -> String {
 }
 
 fn described(points: &[Point], start: &Scenario, plot: &Plot, charset: Charset) -> String {
-    let head = ["at work", "rent $/accel-h", "own $/accel-h", "rent $/1M", "own $/1M", "even after"];
+    let head = ["utilization", "rent $/accel-h", "own $/accel-h", "rent $/1M", "own $/1M", "break-even after"];
     let mut table = Table::new(head.map(|name| (name, Align::Right)));
     for point in points {
         let [_, rent, owned, rent_1m, owned_1m, months] = figures(point, start).map(|(_, value)| value);

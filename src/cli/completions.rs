@@ -26,7 +26,7 @@ const VARIABLE: &str = "ATLAS_COMPLETE";
   atlas completions fish > ~/.config/fish/completions/atlas.fish
 
 The script calls `atlas` for candidates, so names of targets, workloads, knobs, values and metrics are \
-those of the files in force. Print it anew after an upgrade.")]
+always those of the current files. Regenerate the script after an upgrade of atlas.")]
 pub struct Args {
     /// Shell
     pub shell: Shell,
@@ -103,7 +103,7 @@ fn completing(arg: Arg) -> Arg {
             ArgValueCompleter::new(|now: &OsStr| last_of_list(now, &figures()))
         }
         "conditions" => ArgValueCompleter::new(|now: &OsStr| {
-            let known = figures().into_iter().chain([("fits".to_owned(), "it can run".to_owned())]);
+            let known = figures().into_iter().chain([("fits".to_owned(), "the scenario can run".to_owned())]);
             last_of_list(now, &known.collect::<Vec<_>>())
         }),
         _ => return arg,

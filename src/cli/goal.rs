@@ -226,10 +226,8 @@ pub fn metric(text: &str) -> Result<&'static Metric, String> {
 /// Parser of `--methodology`.
 pub fn methodology() -> impl TypedValueParser<Value = Methodology> {
     let help = |methodology| match methodology {
-        Methodology::IdenticalConfig => "Every target with the same knobs: what the hardware changes, all else equal",
-        Methodology::MaximumPerformance => {
-            "Every target with its own best knobs under the same constraints: what a buyer would get"
-        }
+        Methodology::IdenticalConfig => "Same knobs for all targets; shows the effect of the hardware",
+        Methodology::MaximumPerformance => "Best knobs of each target under the same constraints",
     };
     let values = Methodology::ALL.map(|methodology| PossibleValue::new(methodology.name()).help(help(methodology)));
     PossibleValuesParser::new(values).map(|name| Methodology::named(&name).unwrap_or_default())

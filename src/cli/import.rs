@@ -154,8 +154,8 @@ pub fn folder(paths: &[PathBuf], globals: &Globals) -> color_eyre::Result<Import
             let lengths = [(Knob::Prompt, prompt), (Knob::Generate, generate)];
             let overrides = sort::filled(lengths.into_iter().map(|(knob, tokens)| (knob, Setting::Number(tokens))));
             complain(&format!(
-                "note: the files do not state request lengths; assuming prompt {prompt} and generate {generate} tokens; change them \
-                 among the knobs"
+                "note: the files do not state request lengths; assuming prompt {prompt} and generate {generate} \
+                 tokens; set these knobs to change them"
             ));
             made(&read, &library, &Given { overrides, ..Given::default() })?
         }

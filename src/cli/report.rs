@@ -39,8 +39,8 @@ use atlas_report::{Format, pdf, read};
   atlas report --sweep sweep.csv --out sweep.html
 
 A report on records is a table of means in Markdown, CSV, JSON or YAML. With --target, or as HTML, PDF or PNG, it is a \
-study: recommendation, comparison, charts, breakdowns, assumptions and their sources, and the command that makes it \
-again.")]
+study: recommendation, comparison, charts, breakdowns, assumptions and their sources, and the command that \
+reproduces it.")]
 pub struct Args {
     /// Directory or file with records; repeatable [default: out]
     #[arg(long, value_name = "PATH", conflicts_with_all = ["target", "workload"])]

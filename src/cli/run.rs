@@ -25,8 +25,8 @@ use atlas_report::{Format, estimate, evidence, rows};
   generate | atlas run --batch - --method hill-climb --sla 100
 
 A batch line: {\"id\": 1, \"target\": …, \"workload\": …, \"profile\": …, \"knobs\": {\"tp\": 8}, \"seed\": 1337}, where \
-target, workload and profile are names or whole objects; without a profile the target's own is found as for names. \
-A line that cannot be answered is answered by {\"id\": …, \"error\": …}.")]
+target, workload and profile are names or whole objects. Without a profile, it is selected by the name or vendor of \
+the target. For an invalid line, the answer is {\"id\": …, \"error\": …}.")]
 pub struct Args {
     /// Target
     #[arg(long, value_name = "NAME", required_unless_present = "batch")]
@@ -55,8 +55,8 @@ pub struct Args {
     /// Maximum p99 latency with --method, ms
     #[arg(long, value_name = "MS", requires = "method", value_parser = milliseconds, default_value = "100", help_heading = "Batch")]
     pub sla: f64,
-    /// Add to every answer its notes (what is assumed, known weaknesses) and the measured rows behind its throughput:
-    /// their number, the nearest one and our error there
+    /// Add notes (assumptions and known weaknesses) to every answer, and the measured rows that support its throughput:
+    /// their number, the nearest row and the prediction error there
     #[arg(long, requires = "batch", help_heading = "Batch")]
     pub evidence: bool,
 }

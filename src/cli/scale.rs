@@ -47,7 +47,7 @@ pub struct Args {
     /// Preset of the predecessor simulator [default: medium]
     #[arg(long, value_enum, conflicts_with_all = ["config", "target", "workload", "set"])]
     pub preset: Option<Preset>,
-    /// Simulation file: ours, or YAML of the predecessor simulator
+    /// Simulation file of atlas, or YAML of the predecessor simulator
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload"])]
     pub config: Option<PathBuf>,
     /// Target; its number of nodes is replaced

@@ -40,8 +40,8 @@ use atlas_report::{Format, csv, serialized};
   atlas run --target nvidia-h100-80gb --workload llama-7b-training --engine benchboard
   atlas compare --config scenarios.json --engine benchboard
 
-The dashboard's eight hardware profiles and three scenarios are built in. They can be used by name but are not listed \
-among the targets, since the dashboard's figures stand in them.")]
+The dashboard's eight hardware profiles and three scenarios are built in. They can be used by name, but are not listed \
+among the targets, since their values are the dashboard's.")]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]

@@ -89,11 +89,11 @@ impl Document {
             Document::Profiles => (used::profile(), "A profile: coefficients of the semi-empirical model"),
             Document::Accelerators => (shape::list(catalog::accelerator()), "Accelerators: datasheets"),
             Document::Models => (shape::list(catalog::model()), "Models: neural network architectures"),
-            Document::Prices => (shape::list(catalog::price()), "On-demand prices"),
+            Document::Prices => (shape::list(catalog::price()), "Rental prices"),
             Document::Config => (foreign::experiment(), "An experiment: platforms, models, training, parallelism"),
             Document::Scenarios => (foreign::scenarios(), "Scenarios and hardware profiles of the dashboard"),
             Document::Demos => (described::demo(), "A guided tour"),
-            Document::Themes => (described::theme(), "A colour theme"),
+            Document::Themes => (described::theme(), "A color theme"),
             Document::Measurements => (shape::list(measurements::row()), "Measurement tables: the columns of a row"),
         };
         shape::document(schema, title)

@@ -46,7 +46,7 @@ A simulation file (--config) contains a target and a workload, or jobs and a clu
 network as in the predecessor simulator; options go under simulate: and are named like the flags. Job traces can be \
 output of sacct -P, the Standard Workload Format, or CSV or JSON in the formats of Helios and Philly. Step traces come from \
 the PyTorch profiler or are Chakra execution traces; on another target, kernels scale with the matrix rate or the memory \
-bandwidth, collectives use our model, and host gaps stay the same. Jobs that share uplinks of \
+bandwidth, collectives use the model of atlas, and host gaps stay the same. Jobs that share uplinks of \
 an oversubscribed fabric slow each other down (cluster: oversubscription, nodes_per_leaf, placement: packed or spread). \
 --out writes NAME_results.json, NAME_bottlenecks.json, NAME_config.yaml (which reproduces the run) and plots as SVG and PNG \
 to a directory; NAME is the name of the experiment. Targets are compared on the same random numbers, which makes their \
@@ -54,8 +54,8 @@ differences more precise than the values themselves. Open --trace files in ui.pe
 chrome://tracing.
 
 With --slurm the replications are computed by a job array: shown and confirmed, then submitted, and merged as they arrive. \
-The first run, which is described in full, and a study of goodput are computed here. Failed tasks are submitted again, \
-and running the same command again resumes after Ctrl-C or a kill; --cancel cancels the array.")]
+The first run, which is described in full, and a study of goodput are computed here. Failed tasks are resubmitted. \
+Run the same command again to resume after Ctrl-C or a kill; --cancel cancels the array.")]
 pub struct Args {
     /// Preset of the predecessor simulator
     #[arg(long, value_enum, conflicts_with_all = ["config", "target", "workload", "set"])]
@@ -64,7 +64,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5),
         conflicts_with_all = ["preset", "config", "target", "workload", "set", "every_pattern", "jobs", "step_trace"])]
     pub example: Option<u8>,
-    /// Simulation file: ours, or YAML of the predecessor simulator
+    /// Simulation file of atlas, or YAML of the predecessor simulator
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "workload"])]
     pub config: Option<PathBuf>,
     /// Compare all communication patterns, for presets and YAML of the predecessor simulator

@@ -18,11 +18,11 @@ use atlas_report::estimate::phases;
 
 /// Caveats that apply to all metrics of the calibrated model, whatever the scenario.
 const CAVEATS: [&str; 5] = [
-    "Tokens/s depend on neither the size of the model, nor its precision, nor the micro-batch; in training not on the \
-     sequence length either.",
+    "Tokens/s do not depend on the model size, the precision or the micro-batch size; in training, they do not depend \
+     on the sequence length either.",
     "Nodes scale perfectly: traffic between them is not modeled.",
-    "Waiting times are capped at a fixed share of the service latency, and utilization is clipped before it is divided among \
-     the servers: overload cannot appear.",
+    "Waiting times are capped at a fixed share of the service latency, and utilization is clipped before it is divided \
+     among the servers, so overload cannot appear.",
     "Percentiles of a schedule are means of its phases' percentiles, weighted by duration.",
     "Use the figures to compare settings, not as absolute predictions.",
 ];
@@ -77,8 +77,8 @@ fn compare(demo: &Demo, report: &HeadlessReport) -> Comparison {
 
 fn side_by_side(out: &mut String, comparison: &Comparison) {
     out.push_str(
-        "\n## Side by side\n\nThe best figure of each row is bold where its interval lies apart from \
-        the others'; those tied with the best end in =.\n\n",
+        "\n## Side by side\n\nThe best value of each row is bold if its interval does not overlap those of \
+        the others; values that are tied for the best end in =.\n\n",
     );
     row(out, std::iter::once("").chain(comparison.columns.iter().map(|column| column.target.as_str())));
     row(out, std::iter::once("---").chain(comparison.columns.iter().map(|_| "---:")));
@@ -117,7 +117,10 @@ fn best(out: &mut String, comparison: &Comparison) {
         let winners: Vec<String> = winners
             .filter_map(|((column, value), _)| Some(format!("`{}`, {}", column.target, line.metric.show((*value)?))))
             .collect();
-        let described = if winners.is_empty() { "no target stands out".to_owned() } else { winners.join("; ") };
+        let described = match winners.as_slice() {
+            [] => "no ranking: all values are equal, or there are fewer than two".to_owned(),
+            winners => winners.join("; "),
+        };
         let _ = writeln!(out, "- {by}: {described}");
     }
 }
@@ -134,7 +137,7 @@ fn schedules(out: &mut String, report: &HeadlessReport) {
 }
 
 fn searches(out: &mut String, demo: &Demo, report: &HeadlessReport) {
-    out.push_str("\n## What the optimizer changed\n\n");
+    out.push_str("\n## Changes by the optimizer\n\n");
     out.push_str("The hill climb tries six single changes to the starting knobs, ignores the schedule, and keeps a ");
     let bound = match runs(report).next().map(|run| run.scenario.mode()) {
         Some(Mode::Inference) => format!(" with p99 within {}", units::duration_ms(demo.sla_p99_ms)),
@@ -167,7 +170,7 @@ fn misses(run: &Run, sla_p99_ms: f64) -> bool {
 }
 
 fn expectations(out: &mut String, report: &HeadlessReport) {
-    out.push_str("\n## What the tour expects\n");
+    out.push_str("\n## Expectations\n");
     for (i, step) in report.steps.iter().enumerate() {
         let _ = writeln!(out, "\n### {}. {}\n", i + 1, inline(&step.title));
         for problem in &step.problems {
@@ -178,13 +181,13 @@ fn expectations(out: &mut String, report: &HeadlessReport) {
             let _ = writeln!(out, "- {mark}: `{}`", outcome.text);
         }
         if step.problems.is_empty() && step.outcomes.is_empty() {
-            out.push_str("- nothing\n");
+            out.push_str("- none\n");
         }
     }
 }
 
 fn caveats(out: &mut String, report: &HeadlessReport) {
-    out.push_str("\n## What to know about these figures\n\n");
+    out.push_str("\n## Caveats\n\n");
     for caveat in CAVEATS {
         let _ = writeln!(out, "- {caveat}");
     }

@@ -36,7 +36,7 @@ impl<'t> Parser<'t> {
         let mut left = self.term()?;
         let mut test = self.test()?;
         if self.peek().is_some() {
-            return Err(self.wrong("the end, `*` or `/`", None));
+            return Err(self.wrong("the end of the condition, `*` or `/`", None));
         }
         let right = match &mut test {
             Test::Compare(_, term) | Test::Within { of: term, .. } => term,
@@ -50,7 +50,7 @@ impl<'t> Parser<'t> {
                 "metrics are {}",
                 METRICS.iter().map(|metric| metric.name).collect::<Vec<_>>().join(", ")
             ));
-            return Err(Problem { message: format!("\"{text}\" names no metric and no knob"), help });
+            return Err(Problem { message: format!("found no metric and no knob in \"{text}\""), help });
         };
         for factor in left.factors_mut().chain(right.factors_mut()) {
             if *factor == Factor::SameAtBaseline {
@@ -77,7 +77,7 @@ impl<'t> Parser<'t> {
 
     fn wrong(&self, expected: &str, help: Option<String>) -> Problem {
         let found = match self.peek() {
-            None => "the end".to_owned(),
+            None => "the end of the condition".to_owned(),
             Some(Token::Word(word)) => format!("`{word}`"),
             Some(Token::Quoted(word)) => format!("`\"{word}\"`"),
             Some(Token::Number(number)) => format!("{number}"),
@@ -116,7 +116,7 @@ impl<'t> Parser<'t> {
                 self.next += 1;
                 Ok(value)
             }
-            _ => Err(self.wrong("per cent, a number from 0", None)),
+            _ => Err(self.wrong("a percentage of at least 0", None)),
         }
     }
 
@@ -175,7 +175,7 @@ impl<'t> Parser<'t> {
         let found = Metric::named(word).map(Quantity::Metric).or_else(|| Knob::find(word).map(Quantity::Knob));
         match found {
             Some(Quantity::Knob(knob)) if !matches!(knob.spec().kind, ValueType::Number { .. }) => {
-                Err(self.wrong("a metric, or a knob that is a number", None))
+                Err(self.wrong("a metric or a numeric knob", None))
             }
             Some(quantity) => {
                 self.next += 1;
@@ -215,7 +215,7 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Problem> {
         let (token, length) = if first == '"' {
             let inner = rest.get(1..).unwrap_or_default();
             let Some(end) = inner.find('"') else {
-                return Err(problem_at(text, at, "a quoted name that does not end", None));
+                return Err(problem_at(text, at, "found a quoted name without a closing quote", None));
             };
             (Token::Quoted(inner.get(..end).unwrap_or_default().to_owned()), end + 2)
         } else if first.is_ascii_digit() || (matches!(first, '-' | '+' | '.') && digit_next) {
@@ -233,7 +233,7 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Problem> {
             (Token::Sign(sign), sign.len())
         } else {
             let help = Some("put names with such characters in double quotes".to_owned());
-            return Err(problem_at(text, at, &format!("found `{first}`, which is no part of a condition"), help));
+            return Err(problem_at(text, at, &format!("found `{first}`, which is not allowed in a condition"), help));
         };
         tokens.push((at, token));
         rest = rest.get(length..).unwrap_or_default();
@@ -302,7 +302,11 @@ mod tests {
     #[test]
     fn refusals_say_what_was_found_where_and_what_was_expected() {
         for (text, expected) in [
-            ("", "found the end, expected a number, a metric, a knob or `baseline` at character 1 of \"\""),
+            (
+                "",
+                "found the end of the condition, expected a number, a metric, a knob or `baseline` at character 1 of \
+                 \"\"",
+            ),
             (
                 "token_per_sec > 1",
                 "found `token_per_sec`, expected a metric or a knob at character 1 of \"token_per_sec > 1\"; did you \
@@ -312,22 +316,28 @@ mod tests {
                 "p99_ms = 1",
                 "found `=`, expected one of <, <=, >, >=, ==, within at character 8 of \"p99_ms = 1\"; write `==`",
             ),
-            ("p99_ms > 1 2", "found 2, expected the end, `*` or `/` at character 12 of \"p99_ms > 1 2\""),
+            (
+                "p99_ms > 1 2",
+                "found 2, expected the end of the condition, `*` or `/` at character 12 of \"p99_ms > 1 2\"",
+            ),
             ("µs > 1", "found `µs`, expected a metric or a knob at character 1 of \"µs > 1\""),
             (
                 "p99_ms within -1 % of 2",
-                "found -1, expected per cent, a number from 0 at character 15 of \"p99_ms within -1 % of 2\"",
+                "found -1, expected a percentage of at least 0 at character 15 of \"p99_ms within -1 % of 2\"",
             ),
-            ("virt > 1", "found `virt`, expected a metric, or a knob that is a number at character 1 of \"virt > 1\""),
+            ("virt > 1", "found `virt`, expected a metric or a numeric knob at character 1 of \"virt > 1\""),
             ("p99_ms > 1e999", "found `1e999`, expected a number at character 10 of \"p99_ms > 1e999\""),
             ("p99_ms > 8x", "found `8x`, expected a number at character 10 of \"p99_ms > 8x\""),
             ("p99_ms[surge > 1", "found `>`, expected `]` at character 14 of \"p99_ms[surge > 1\""),
-            ("\"H100.p99_ms > 1", "a quoted name that does not end at character 1 of \"\"H100.p99_ms > 1\""),
+            (
+                "\"H100.p99_ms > 1",
+                "found a quoted name without a closing quote at character 1 of \"\"H100.p99_ms > 1\"",
+            ),
         ] {
             assert_eq!(refusal(text), expected);
         }
-        assert!(refusal("1 < 2").starts_with("\"1 < 2\" names no metric and no knob; metrics are tokens_per_sec"));
-        assert!(refusal("p99_ms > 1 & 2").contains("found `&`, which is no part of a condition at character 12"));
+        assert!(refusal("1 < 2").starts_with("found no metric and no knob in \"1 < 2\"; metrics are tokens_per_sec"));
+        assert!(refusal("p99_ms > 1 & 2").contains("found `&`, which is not allowed in a condition at character 12"));
     }
 
     #[test]

@@ -113,7 +113,7 @@ pub fn run_headless(
 ) -> Result<HeadlessReport, HeadlessError> {
     let steps = check_steps(demo, library);
     let dir = own_directory(out_root, &demo.name, now)
-        .map_err(|error| HeadlessError::new("make a directory below", out_root, error))?;
+        .map_err(|error| HeadlessError::new("create a directory in", out_root, error))?;
     let mut report = HeadlessReport { dir, steps, runs: Vec::new(), files: Vec::new() };
     for target in &demo.targets {
         let run = Run::of(demo, target, library);
@@ -159,5 +159,5 @@ fn own_directory(out_root: &Path, name: &str, now: Timestamp) -> io::Result<Path
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{stem} and {DIRECTORIES} more are taken")))
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("all names from {stem} to {stem}_{DIRECTORIES} exist")))
 }

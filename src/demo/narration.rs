@@ -21,7 +21,7 @@ pub fn described(
     for piece in pieces(text) {
         match piece {
             Ok(plain) => out.push_str(plain),
-            Err(name) => out.push_str(&shown(name, &now, &before).unwrap_or_else(|| "(not known here)".to_owned())),
+            Err(name) => out.push_str(&shown(name, &now, &before).unwrap_or_else(|| "(not available)".to_owned())),
         }
     }
     out
@@ -66,8 +66,8 @@ mod tests {
         let now = |metric: &'static Metric| (metric.name == "tpot_ms").then_some(42.0);
         let before = |metric: &'static Metric| (metric.name == "tpot_ms").then_some(21.0);
         let text = "A token takes {tpot_ms}, {change tpot} than before; {power_w}.";
-        assert_eq!(described(text, now, before), "A token takes 42.0 ms, 100 % more than before; (not known here).");
-        assert_eq!(described("nothing { here } }", now, before), "nothing (not known here) }");
+        assert_eq!(described(text, now, before), "A token takes 42.0 ms, 100 % more than before; (not available).");
+        assert_eq!(described("nothing { here } }", now, before), "nothing (not available) }");
         assert_eq!(unknown("{tpot_ms} {wibble} {change mfu}"), ["wibble"]);
         assert_eq!(unknown("plain"), Vec::<&str>::new());
     }

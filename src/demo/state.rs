@@ -221,8 +221,10 @@ impl Answer {
         let figures = index.and_then(|index| self.estimate.phases.get(index)).copied();
         let (Some(shape), Some(figures)) = (shape, figures) else {
             let names: Vec<&str> = self.workload.phases.iter().map(|phase| &*phase.name).collect();
-            let known =
-                if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) };
+            let known = match names.as_slice() {
+                [] => "it has no phases".to_owned(),
+                names => format!("its phases are {}", names.join(", ")),
+            };
             return Err(DemoError::Phase { workload: Arc::clone(&self.workload.name), phase: Arc::clone(name), known });
         };
         // The phase may override some of these knobs.

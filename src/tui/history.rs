@@ -113,7 +113,7 @@ pub(super) fn go_to(app: &mut App, index: usize, effects: &mut Vec<Effect>) {
     app.remember(Change::Single);
     app.now.setup = setup;
     app.recompute();
-    note(app, format!("{name}; u returns"), effects);
+    note(app, format!("restored {name}; u undoes it"), effects);
 }
 
 /// The changes from one scenario to another, in words.
@@ -142,13 +142,13 @@ fn difference(app: &App, before: &Snapshot, after: &Snapshot) -> String {
     let value = |setup: &Setup, knob: &Knob| match (setup.overrides.get(knob), &app.answer.files) {
         (Some(setting), _) => setting.to_string(),
         (None, Some(files)) if known(setup) => files.get(*knob).to_string(),
-        (None, _) => "file value".to_owned(),
+        (None, _) => "saved value".to_owned(),
     };
     let changed = Knob::all().filter(|knob| from.overrides.get(knob) != to.overrides.get(knob));
     words.extend(changed.map(|knob| format!("{} {} → {}", knob.name(), value(from, &knob), value(to, &knob))));
     if before.marks != after.marks {
         let (some, fewer) = (after.marks.len(), before.marks.len());
-        words.push(format!("{some} marked instead of {fewer}"));
+        words.push(format!("marked targets {fewer} → {some}"));
     }
     if before.baseline != after.baseline || before.pinned != after.pinned {
         words.push("the baseline".to_owned());

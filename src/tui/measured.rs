@@ -49,7 +49,7 @@ pub fn unanswered(app: &App) -> Option<(usize, String)> {
     let bench = Bench::new(&app.library, target, app.answer.workload.as_ref()).own_first();
     let foreign = bench.foreign(first).map(|device| format!("measured on {device}"));
     let reason = foreign.or_else(|| bench.analytical(first).err());
-    let reason = reason.unwrap_or_else(|| "it holds no figure that an engine predicts".to_owned());
+    let reason = reason.unwrap_or_else(|| "it contains no metric that an engine predicts".to_owned());
     Some((left().count(), format!("{}: {reason}", first.short())))
 }
 
@@ -68,7 +68,7 @@ pub(super) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
     };
     if outcome.is_empty() {
         let why = outcome.refused.first().map_or_else(String::new, |(row, reason)| format!(": {row}: {reason}"));
-        return fail(app, format!("these rows determine no parameter of {}{why}", target.name));
+        return fail(app, format!("no parameter of {} can be determined from these rows{why}", target.name));
     }
     // The target's own profile is replaced in place; shipped profiles and those of vendors are never changed.
     let stem = stem_for(&target.name);
@@ -109,7 +109,7 @@ fn subject(app: &App, judged: &Judged) -> Option<Subject> {
     let parts = bench.parts(row, judged.engine)?;
     let measured = units::significant(judged.measured, 4);
     // The explained metric is a mean. The name says so if the measured value is a median.
-    let median = if judged.figure == Figure::TpotMs { ", the median" } else { "" };
+    let median = if judged.figure == Figure::TpotMs { " (median)" } else { "" };
     let name = format!("{}, measured {measured}{median}", row.short());
     Some(Subject { name, estimate: engine::estimate(&scenario), scenario, parts })
 }
@@ -119,7 +119,7 @@ pub(super) fn discard(app: &mut App, effects: &mut Vec<Effect>) -> bool {
     let was = app.measured.proposal.take().is_some();
     if was {
         (app.view_scroll, app.view_row) = (0, 0);
-        note(app, "discarded", effects);
+        note(app, "discarded the proposed calibration", effects);
     }
     was
 }

@@ -26,8 +26,8 @@ use atlas_report::optimum::defaults;
 const OBJECTIVES: [(&str, &Metric); 7] = [
     ("highest throughput", MetricId::TokensPerSec.metric()),
     ("lowest cost per token", MetricId::DollarPer1mTokens.metric()),
-    ("least latency", MetricId::P99Ms.metric()),
-    ("shortest step", MetricId::StepTimeMs.metric()),
+    ("lowest latency", MetricId::P99Ms.metric()),
+    ("shortest step time", MetricId::StepTimeMs.metric()),
     ("lowest energy per token", MetricId::JoulesPerToken.metric()),
     ("shortest time to train", MetricId::TimeToTrainH.metric()),
     ("fewest accelerators", MetricId::Accelerators.metric()),

@@ -234,7 +234,7 @@ impl Session {
     ) -> Result<Option<i32>> {
         let mut wakes = Wakes::default();
         while !self.quit && !wakes.must_end() {
-            screen.draw(|picture, empty| view::redraw(app, picture, empty)).wrap_err("the terminal is gone")?;
+            screen.draw(|picture, empty| view::redraw(app, picture, empty)).wrap_err("the terminal was closed")?;
             app.stale = Stale::Nothing;
             // Done after the first frame, so as not to delay it.
             self.take_tours(app);

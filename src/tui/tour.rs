@@ -145,7 +145,7 @@ mod tests {
             assert_eq!((&*setup.target, &*setup.workload), ("mine", "my-training"));
             assert!(hands.app.tour.as_ref().unwrap().error.is_none());
             let text = hands.work().text();
-            assert!(!text.contains("not known here") && text.contains("of 5"), "{text}");
+            assert!(!text.contains("not available") && text.contains("of 5"), "{text}");
             hands.keys("<Space>");
         }
     }

@@ -128,7 +128,7 @@ fn previews_send_nothing_and_endpoint_text_is_escaped() {
 
     let shown = stdout(&ask(&["--online", "--save", "talk.json"]).assert().success());
     assert!(
-        shown.contains("red 42.5 ms") && shown.contains("NOT from a tool, to be checked") && shown.contains("42.5"),
+        shown.contains("red 42.5 ms") && shown.contains("NOT from a tool, to be verified") && shown.contains("42.5"),
         "{shown}"
     );
     assert!(!shown.contains('\u{1b}') && !shown.contains('\u{7}'), "{shown:?}");

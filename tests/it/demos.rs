@@ -268,8 +268,8 @@ steps:
         "d.yaml:16:19: error: bad.steps[1].do[9].baseline: found text \"there\", expected one of here, clear; did you mean `here`?",
         "d.yaml:18:9: error: bad.steps[1].expect[1]: found `tokens_per_secs`, expected a metric or a knob at character 1 of \
          \"tokens_per_secs > 3\"; did you mean `tokens_per_sec`?",
-        "d.yaml:19:9: error: bad.steps[1].expect[2]: found the end, expected a number, a metric, a knob or `baseline` at \
-         character 9 of \"p99_ms >\"",
+        "d.yaml:19:9: error: bad.steps[1].expect[2]: found the end of the condition, expected a number, a metric, \
+         a knob or `baseline` at character 9 of \"p99_ms >\"",
         "d.yaml:20:9: error: bad.steps[1].expect[3]: found 7, expected a condition such as tokens_per_sec > 2000",
         "d.yaml:21:5: error: bad.steps[2]: found text \"just text\", expected a mapping",
     ];
@@ -318,7 +318,7 @@ fn conditions_reach_the_stage_other_targets_the_baseline_and_phases() {
         ("NO_SUCH.tokens_per_sec > 1", "no target `NO_SUCH`"),
         (
             "tokens_per_sec[night] > 1",
-            "workload `gpt5_1t_train` has no phase `night`; it has warmup, main_run, finetune",
+            "workload `gpt5_1t_train` has no phase `night`; its phases are warmup, main_run, finetune",
         ),
         ("p99_ms < 1", "p99_ms does not apply to `gpt5_1t_train`"),
         ("tokens_per_sec / 0 > 1", "tokens_per_sec / 0 –"),

@@ -276,9 +276,9 @@ fn runs_stand_beside_what_is_predicted_of_them_with_error_and_interval() {
         all["measured"][1]["predicted"]["tokens_per_second"]
     );
     let notes = own["measured"][1]["notes"].to_string();
-    assert!(notes.contains("ran tensor_model_parallel_size 4, but config.yaml says 1"), "{notes}");
+    assert!(notes.contains("the run used tensor_model_parallel_size 4, but config.yaml states 1"), "{notes}");
     assert!(notes.contains("3.00 $/h per accelerator: config.yaml"), "{notes}");
-    assert!(!own["measured"][0]["notes"].to_string().contains("ran tensor_model_parallel_size"));
+    assert!(!own["measured"][0]["notes"].to_string().contains("the run used tensor_model_parallel_size"));
 
     // Without a model there is no prediction, which a note states.
     let none = json(&[]);

@@ -226,7 +226,7 @@ fn default_constraints_are_stated_and_dropped_if_infeasible() {
         "{text}"
     );
     assert!(
-        text.contains("searched: concurrency 128, 1024, 4096; tp 1, 2, 4, 8; everything else as in the start"),
+        text.contains("searched: concurrency 128, 1024, 4096; tp 1, 2, 4, 8; other settings as in the start"),
         "{text}"
     );
     // The position of the line break depends on the digits of the elapsed time.

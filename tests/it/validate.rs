@@ -167,7 +167,7 @@ fn the_command_writes_what_the_engine_says() {
     assert_eq!(rows.len(), verdicts(MeasurementKind::Training).len());
     assert!(rows.iter().all(|row| row["predicted"].is_number() != row["reason"].is_string()));
     let table = run(&["--kind", "training", "--source", "vtrain"]);
-    assert!(table.contains("vTrain") && table.contains("measured across"), "{table}");
+    assert!(table.contains("vTrain") && table.contains("horizontal: measured"), "{table}");
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("mine.csv");
     std::fs::write(&path, shipped(MeasurementKind::Latency).unwrap().lines().take(4).collect::<Vec<_>>().join("\n"))
@@ -188,7 +188,7 @@ fn a_row_is_reported_step_by_step() {
     };
     let (story, _, ok) = described("nemo-0004");
     assert!(ok);
-    for wanted in ["gpt3-175b", "tp 4 · pp 8 · vpp 6 · dp 16", "step measured", "100.0 %", "90 % interval"] {
+    for wanted in ["gpt3-175b", "tp 4 · pp 8 · vpp 6 · dp 16", "measured step time", "100.0 %", "90 % interval"] {
         assert!(story.contains(wanted), "{wanted} is not in\n{story}");
     }
     let (_, complaint, ok) = described("no-such-row");

@@ -379,10 +379,10 @@ fn what_the_optimizer_found_is_read_on_the_smallest_screen() {
     assert!(text.contains("best") && text.contains("combinations"), "{text}");
     h.keys("G");
     let text = h.text();
-    assert!(!text.contains("seek "), "the form is scrolled away\n{text}");
+    assert!(!text.contains("goal "), "the form is scrolled away\n{text}");
     assert!(text.contains("best ") && text.contains(" 6 ") && text.contains("TTFT"), "{text}");
     h.keys("g");
-    assert!(h.text().contains("seek "));
+    assert!(h.text().contains("goal "));
 }
 
 /// Enter applies a point. On the point of the current scenario it opens the explanation of the metric, and Esc returns.

@@ -27,7 +27,7 @@ pub(crate) enum FitError {
         problem: std::io::Error,
     },
     /// A constant or interval has no line of its own.
-    #[error("{path}: found no line of {name}, expected one; was the table's form changed?")]
+    #[error("{path}: no line of {name} found, expected one; has the format of the table changed?")]
     Line {
         /// Path of the file.
         path: PathBuf,

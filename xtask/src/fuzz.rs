@@ -11,19 +11,19 @@ const FOLDER: &str = "target/fuzz";
 const INSTRUMENTED: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table --cfg fuzzing";
 
-/// What to fuzz, and how long.
+/// Options of `cargo xtask fuzz`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Targets by name, with commas between; `all` for each in turn
+    /// Fuzz targets, separated by commas; `all` runs all of them in turn
     #[arg(long, default_value = "all", value_delimiter = ',')]
     target: Vec<String>,
-    /// Seconds for each target
+    /// Seconds per target
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Longest input in bytes
+    /// Maximum length of an input, bytes
     #[arg(long, default_value_t = 4096)]
     longest: usize,
-    /// Seed [default: another in every run]
+    /// Random seed [default: a new one in every run]
     #[arg(long)]
     seed: Option<u32>,
 }
@@ -35,7 +35,7 @@ enum FuzzError {
     System { what: String, source: std::io::Error },
     #[error("{0} failed")]
     Failed(String),
-    #[error("no target `{found}`; they are all, {}", .names.join(", "))]
+    #[error("unknown target `{found}`; known targets: all, {}", .names.join(", "))]
     Unknown { found: String, names: Vec<String> },
 }
 
@@ -123,12 +123,12 @@ fn fuzz(binary: &Path, target: &str, args: &Args) -> Result<bool, FuzzError> {
     let Summary { executions, reached, places, corpus } = Summary::of(&said);
     let per_second = executions / args.seconds.max(1);
     println!(
-        "{target}: {executions} inputs, {per_second} a second, {reached} of {places} places reached by {corpus} inputs"
+        "{target}: {executions} inputs, {per_second} per second; {corpus} inputs cover {reached} of {places} locations"
     );
     if !output.status.success() {
         let why = said.lines().filter(|line| line.contains("panicked at") || line.contains("ERROR: libFuzzer"));
         println!(
-            "{target}: FAILED: {}; the input is named at the end of {}",
+            "{target}: FAILED: {}; for the path of the failing input, see the end of {}",
             why.collect::<Vec<_>>().join("; "),
             log.display()
         );

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// The program that is driven.
+/// Program under test.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Driven {
-    /// Drive this build of atlas [default: one that is built with the profile `checked`]
+    /// Binary of atlas to test [default: build one with the profile `checked`]
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
 }

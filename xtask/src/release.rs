@@ -10,14 +10,13 @@ mod minimal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where it goes, and what for.
+/// Options of `cargo xtask release`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Target triple; repeatable [default: the static ones of x86-64 and AArch64 that are installed, else this
-    /// machine's]
+    /// Target triple; repeatable [default: the installed musl targets of x86-64 and AArch64, else that of this machine]
     #[arg(long)]
     target: Vec<String>,
-    /// Directory that the files are written to
+    /// Output directory
     #[arg(long, default_value = "target/release-files")]
     out: PathBuf,
 }
@@ -38,7 +37,7 @@ pub(crate) enum ReleaseError {
     #[error("`atlas {line}` failed in an empty root directory:\n{stderr}")]
     Minimal { line: &'static str, stderr: String },
     /// Two architectures print different bytes.
-    #[error("`atlas {line}` prints other bytes on {other} than on {one}")]
+    #[error("the output of `atlas {line}` on {other} differs from that on {one}")]
     Differs { line: &'static str, one: String, other: String },
 }
 
@@ -79,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<(), ReleaseError> {
     let mut first: Option<(&str, minimal::Answers)> = None;
     for target in &targets {
         if !target.contains("musl") {
-            eprintln!("{target} is not static: its binary needs the C library of a system like this one");
+            eprintln!("{target} is not static: its binary needs a C library compatible with that of this system");
         }
         let Some(answers) = release(target, &args.out, &time)? else { continue };
         match &first {
@@ -87,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<(), ReleaseError> {
                 Some(line) => {
                     return Err(ReleaseError::Differs { line, one: (*one).to_owned(), other: target.clone() });
                 }
-                None => println!("{target} prints the same bytes as {one}"),
+                None => println!("the output of {target} is identical to that of {one}"),
             },
             None => first = Some((target, answers)),
         }
@@ -100,7 +99,7 @@ fn oldest_compiler() -> Result<(), ReleaseError> {
     let version = concat!(env!("CARGO_PKG_RUST_VERSION"), ".0");
     let installed = Command::new("rustup").args(["run", version, "cargo", "--version"]).stdout(Stdio::null()).status();
     if !installed.is_ok_and(|status| status.success()) {
-        eprintln!("not built with Rust {version}: rustup toolchain install {version} --profile minimal");
+        eprintln!("not checked with Rust {version}: rustup toolchain install {version} --profile minimal");
         return Ok(());
     }
     // Build artifacts of different compilers are not compatible.
@@ -108,7 +107,7 @@ fn oldest_compiler() -> Result<(), ReleaseError> {
     check.args(["run", version, "cargo", "check", "--locked", "--target-dir", "target/oldest"]);
     check.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
     output(&mut check)?;
-    println!("Rust {version} builds it");
+    println!("checked with Rust {version}");
     Ok(())
 }
 
@@ -140,7 +139,7 @@ fn release(target: &str, out: &Path, time: &str) -> Result<Option<minimal::Answe
         }
         output(man.arg("man").arg(folder.join("man")))?;
     } else {
-        eprintln!("completions and man pages are missing: {target} runs here neither natively nor in QEMU");
+        eprintln!("completions and man pages are missing: this machine cannot run {target}, natively or in QEMU");
     }
     let metadata =
         output(cargo().args(["metadata", "--format-version", "1", "--locked", "--filter-platform", target]))?;
@@ -148,12 +147,12 @@ fn release(target: &str, out: &Path, time: &str) -> Result<Option<minimal::Answe
     pack(out, &name, time)?;
     match debian::package(&folder, out, version, target, time)? {
         Some(package) => println!("{}", package.display()),
-        None => eprintln!("no Debian package: dpkg-deb is not here, or Debian does not run on {target}"),
+        None => eprintln!("no Debian package: dpkg-deb is not installed, or Debian does not support {target}"),
     }
     let answers = if target.contains("musl") { minimal::answers(&atlas, &runs)? } else { None };
     match &answers {
-        Some(answers) => println!("{target} ran {} commands in an empty root directory", answers.len()),
-        None => eprintln!("not tried in an empty root directory: {target}"),
+        Some(answers) => println!("{target}: {} commands succeeded in an empty root directory", answers.len()),
+        None => eprintln!("{target}: not tested in an empty root directory"),
     }
     Ok(answers)
 }

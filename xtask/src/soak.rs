@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use super::long_test::{self, Driven};
 
-/// How long, and with what.
+/// Options of `cargo xtask soak`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Seconds that it runs
+    /// Duration, seconds
     #[arg(long, default_value_t = 8 * 3600)]
     seconds: u64,
-    /// Seed; a run with the same seed sends the same keys [default: another in every run]
+    /// Random seed, which determines the keys sent [default: a new one in every run]
     #[arg(long)]
     seed: Option<u64>,
     #[command(flatten)]

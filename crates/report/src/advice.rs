@@ -30,7 +30,7 @@ pub fn render(fit: Option<&Fit>, all: &[Advice], width: usize) -> String {
         if fit.fixes.is_empty() {
             out.push_str("no change of one or two knobs makes it run\n");
         } else {
-            out.push_str("\nthe smallest changes that make it run, least loss first:\n");
+            out.push_str("\nthe smallest changes that make it run, highest throughput per accelerator first:\n");
             for fix in &fit.fixes {
                 let rate = units::with_unit(&units::si(fix.rate), "tok/s");
                 let _ = writeln!(out, "  {}", wrap(&format!("{}; {rate}", fix.text), width.saturating_sub(2), "    "));
@@ -42,7 +42,7 @@ pub fn render(fit: Option<&Fit>, all: &[Advice], width: usize) -> String {
     let listed = |advice: &&Advice| fit.is_none_or(|fit| fit.fixes.iter().all(|fix| fix.changes != advice.changes));
     let all: Vec<&Advice> = all.iter().filter(listed).collect();
     if all.is_empty() && fit.is_none() {
-        out.push_str("no rule of the playbook gains anything here\n");
+        out.push_str("no rule of the playbook improves this scenario\n");
     }
     for (i, advice) in all.iter().enumerate() {
         let head = format!("{}. {}", i + 1, line(advice));

@@ -35,7 +35,7 @@ pub fn parameters(all: &[Parameter]) -> String {
         ("95 % interval", Align::Right),
         ("n", Align::Right),
         ("R²", Align::Right),
-        ("in the profile", Align::Left),
+        ("path in the profile", Align::Left),
     ]);
     for one in all {
         table.row([
@@ -117,12 +117,12 @@ pub fn table(outcome: &Outcome) -> String {
             let plural = if one.runs == 1 { "configuration" } else { "configurations" };
             let usual = 100.0 * USUAL_UNCERTAINTY;
             out += &format!(
-                "{}: factors of measured / predicted where the estimate is uncertain by {usual:.0} %, from {} {plural}\n",
+                "{}: factors (measured / predicted) at an estimate uncertainty of {usual:.0} %, from {} {plural}\n",
                 quantity.name(),
                 one.runs
             );
             if one.growth > 0.0 {
-                out += &format!("  elsewhere, their logarithms × (uncertainty / {usual:.0} %)^{:.2}\n", one.growth);
+                out += &format!("  otherwise, log(factor) × (uncertainty / {usual:.0} %)^{:.2}\n", one.growth);
             }
         }
     }
@@ -199,7 +199,7 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
             ("n", right),
             ("R²", right),
             ("method", left),
-            ("in the profile", left),
+            ("path in the profile", left),
         ]);
         out.push(Block::Table(Grid { head, rows: all.iter().map(row).collect() }));
     }
@@ -243,7 +243,7 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
             out.push(Block::List(lines));
         }
     }
-    out.push(Block::Heading(2, "Made by".to_owned()));
+    out.push(Block::Heading(2, "Command".to_owned()));
     out.push(Block::Code(command.to_owned()));
     out
 }
@@ -255,7 +255,7 @@ pub fn plan(target: &str, plan: &Plan) -> String {
     let mut table = Table::new([
         ("", Align::Right),
         ("measurement", Align::Left),
-        ("variance less", Align::Right),
+        ("variance reduction", Align::Right),
         ("left", Align::Right),
         ("minutes", Align::Right),
         ("determines", Align::Left),
@@ -272,8 +272,8 @@ pub fn plan(target: &str, plan: &Plan) -> String {
     }
     out += &table.render();
     out += &format!(
-        "\nNow the figures below are known to ±{:.1} % (95 %, their root mean square); `left` is the same behind a \
-         measurement and all before it.\n\n",
+        "\nCurrent uncertainty of the metrics below: ±{:.1} % (95 %, root mean square); `left` is the uncertainty \
+         after a measurement and all earlier ones.\n\n",
         196.0 * plan.now
     );
     for (name, sd) in &plan.figures {

@@ -251,8 +251,9 @@ impl Pair<'_> {
         }
         if factors.is_empty() {
             if analytical.is_ok() {
-                out += "\nthe dashboard answers inference by its formula of training: it counts all tokens of the \
-                        sequences, and neither prefill, decoding nor a cache; the two figures mean different things\n";
+                out += "\nthe dashboard estimates inference with its training formula: it counts all tokens of the \
+                        sequences and models neither prefill, decode nor a KV cache; the two throughputs are not \
+                        comparable\n";
             }
             return out;
         }

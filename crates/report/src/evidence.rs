@@ -15,7 +15,7 @@ pub const NONE: &str = "evidence: none. Measured rows exist for the analytical a
 #[must_use]
 pub fn render(supports: &[Support], width: usize) -> String {
     let Some(first) = supports.first() else { return format!("{}\n", wrap(NONE, width, "  ")) };
-    let mut out = "evidence: measured rows (sources) that have in common\n".to_owned();
+    let mut out = "evidence: measured rows (sources) by property shared with this scenario\n".to_owned();
     let column = |text: &str| (text.to_owned(), Align::Right);
     let names = [&first.accelerator.of, &first.software.of, &first.format.of].map(|name| column(name));
     let head = [(String::new(), Align::Left)].into_iter().chain(names).chain([column("kind of run"), column("all")]);
@@ -40,7 +40,7 @@ pub fn render(supports: &[Support], width: usize) -> String {
         let titles = titles.join(" and ");
         let judged: Vec<String> = group.iter().filter_map(|support| support.nearest.as_ref()).map(judged).collect();
         let found =
-            if near.comparable { "nearest measured row, " } else { "nothing comparable was measured; nearest row, " };
+            if near.comparable { "nearest measured row, " } else { "no comparable measured row; nearest row, " };
         let text = format!("{found}{titles}: {}. Measured {}", whereabouts(near), judged.join("; "));
         let _ = writeln!(out, "{}", wrap(&text, width, "  "));
     }

@@ -22,7 +22,7 @@ pub fn table(problem: &Problem<'_>, found: &Optimum) -> String {
     let mut out = format!("{target} × {workload}\n");
     let aim = format!("{} ({})", problem.objective.label, direction(problem.objective));
     let _ = writeln!(out, "{}, {} engine; objective: {aim}", start.mode().name(), start.engine.name());
-    out.push_str(&wrap(&format!("searched: {}; everything else as in the start", space(problem)), 110, ""));
+    out.push_str(&wrap(&format!("searched: {}; other settings as in the start", space(problem)), 110, ""));
     out.push('\n');
     for condition in &problem.conditions {
         let _ = writeln!(out, "where {condition}{}", standing(problem, found, condition));
@@ -125,7 +125,7 @@ fn side_by_side(problem: &Problem<'_>, found: &Optimum, best: &Candidate) -> Str
         }
     }
     if best.changes.is_empty() {
-        out.push_str("the start is the best of the space searched\n");
+        out.push_str("the start is the best candidate in the search space\n");
     }
     out
 }
@@ -144,7 +144,7 @@ fn changed<'c>(candidates: impl IntoIterator<Item = &'c Candidate>) -> Vec<Knob>
 pub fn changes(candidate: &Candidate) -> String {
     let all = candidate.changes.iter().map(|(knob, setting)| format!("{}={setting}", knob.name()));
     let text = all.collect::<Vec<_>>().join(" ");
-    if text.is_empty() { "as it is".to_owned() } else { text }
+    if text.is_empty() { "unchanged".to_owned() } else { text }
 }
 
 /// Settings in which a candidate differs from the best one.
@@ -160,7 +160,7 @@ fn runners_up(problem: &Problem<'_>, found: &Optimum) -> String {
     let mut table = Table::new([
         ("runner-up".to_owned(), Align::Left),
         (metric.label.to_owned(), Align::Right),
-        ("to best".to_owned(), Align::Right),
+        ("vs. best".to_owned(), Align::Right),
         ("difference from the best".to_owned(), Align::Left),
     ]);
     let value = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
@@ -180,9 +180,9 @@ fn bounds(problem: &Problem<'_>, found: &Optimum) -> String {
     let mut table = Table::new([
         ("constraint".to_owned(), Align::Left),
         ("removed".to_owned(), Align::Right),
-        ("it alone".to_owned(), Align::Right),
+        ("only by it".to_owned(), Align::Right),
         (format!("best {} without it", metric.label), Align::Right),
-        ("by".to_owned(), Align::Left),
+        ("with".to_owned(), Align::Left),
     ]);
     for bound in found.bounds.iter().filter(|bound| bound.removed > 0 || bound.alone.is_some()) {
         let without = bound.without.as_ref();
@@ -242,7 +242,7 @@ pub fn looked(looked: &Looked) -> String {
         }
         Proof::Local { starts } => format!(
             "Searched {estimated} of {space} combinations ({valid} valid) in {seconds} s from {starts} random starts; \
-             no change of one or two knobs improves on this, but a better one elsewhere is possible (--most allows more)."
+             no change of one or two knobs improves on this, but a better one elsewhere is possible (raise --most)."
         ),
         Proof::Cancelled => {
             format!(

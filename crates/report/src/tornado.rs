@@ -83,7 +83,7 @@ pub fn blocks(tornado: &Tornado) -> (Vec<Block>, Grid) {
         name: swing.lever.name().to_owned(),
         moves: [described(&swing.down), described(&swing.up)],
     });
-    let picture = pictures::tornado(&format!("What moves {}", metric.label), &swings.collect::<Vec<_>>(), WIDTH);
+    let picture = pictures::tornado(&format!("Sensitivity of {}", metric.label), &swings.collect::<Vec<_>>(), WIDTH);
     let (mut rows, mut troubles) = (Vec::new(), Vec::new());
     for swing in &tornado.swings {
         let mut cells =

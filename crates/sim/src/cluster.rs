@@ -107,19 +107,19 @@ impl Input {
         r.check("accelerators", f64::from(self.accelerators), 1.0, f64::from(u32::MAX));
         r.check("jobs", self.jobs.len() as f64, 0.0, 1e8);
         if let Scheduler::Gang { slice } = self.scheduler {
-            r.check("seconds of a turn", slice, 1e-3, 1e7);
+            r.check("time slice in seconds", slice, 1e-3, 1e7);
         }
         for job in &self.jobs {
-            r.check("submission of a job", job.submitted, 0.0, 1e7);
+            r.check("submission time of a job", job.submitted, 0.0, 1e7);
             r.check("accelerators of a job", f64::from(job.accelerators), 1.0, f64::from(self.accelerators));
-            r.check("seconds of a job", job.seconds, 0.0, 1e7);
-            r.check("limit of a job", job.limit, 0.0, f64::INFINITY);
-            r.check("step of a job", job.traffic.step, 0.0, 1e7);
-            r.check("collectives of a job", job.traffic.collectives, 0.0, 1e7);
+            r.check("duration of a job in seconds", job.seconds, 0.0, 1e7);
+            r.check("time limit of a job", job.limit, 0.0, f64::INFINITY);
+            r.check("step time of a job", job.traffic.step, 0.0, 1e7);
+            r.check("collective time per step of a job", job.traffic.collectives, 0.0, 1e7);
         }
         if let Some(fabric) = &self.fabric {
-            r.check("accelerators of a host", f64::from(fabric.accelerators_per_host), 1.0, 65_536.0);
-            r.check("hosts of a leaf", f64::from(fabric.hosts_per_leaf), 1.0, 1e6);
+            r.check("accelerators per host", f64::from(fabric.accelerators_per_host), 1.0, 65_536.0);
+            r.check("hosts per leaf switch", f64::from(fabric.hosts_per_leaf), 1.0, 1e6);
             r.check("oversubscription", fabric.oversubscription, 1.0, 1e6);
         }
         r.0

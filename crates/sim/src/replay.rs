@@ -31,10 +31,10 @@ pub struct Output {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
     /// Tasks depend on each other in a cycle. Holds the number of tasks that could not run.
-    #[error("{0} tasks wait for each other in a circle")]
+    #[error("{0} tasks cannot run: their dependencies form a cycle")]
     Circle(usize),
     /// A dependency is not in the list, or a time is negative or not finite. Holds the index of a task.
-    #[error("task {0} waits for a task that is not there, or its time is no number")]
+    #[error("task {0} depends on a task that does not exist, or its duration or delay is negative or not finite")]
     Task(usize),
 }
 

@@ -31,7 +31,8 @@ use atlas_report::read;
   atlas check                          check all files in use
   atlas check my_target.yaml themes/   these files; a directory stands for its YAML files
 
-What a file is, is described by its content, then by its name. Exit 0 where there are only warnings, 1 with errors.")]
+The type of a file is determined by its content, else by its name. The exit status is 1 if there are errors, and 0 if \
+there are at most warnings.")]
 pub struct Args {
     /// Files and directories to check [default: all files in use]
     pub files: Vec<PathBuf>,
@@ -123,7 +124,7 @@ fn across(library: &Library, targets: &[Arc<Target>], workloads: &[Arc<Workload>
                 at: workload.origin.at,
                 path: workload.name.to_string(),
                 message: format!("fabric `{fabric}` is not calibrated for {}", unfit.join(", ")),
-                help: Some("set the knob `fabric` there".to_owned()),
+                help: Some("set the knob `fabric` for these targets".to_owned()),
             });
         }
     }
@@ -200,8 +201,8 @@ fn kind_of(path: &Path, problems: &mut Diagnostics) -> Option<Kind> {
     if kind.is_none() {
         problems.extend(broken);
         if root.is_some() {
-            let help = "it is not one of targets, workloads, a profile, a theme, a demo, a record, a simulation, accelerators, models, \
-                        prices, an experiment and scenarios of the dashboard";
+            let help = "expected targets, workloads, a profile, a theme, a demo, a record, a simulation, \
+                        accelerators, models, prices, software, an experiment or dashboard scenarios";
             problems.push(complain("unknown type of file".to_owned(), Some(help.to_owned())));
         }
     }

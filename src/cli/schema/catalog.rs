@@ -15,7 +15,7 @@ pub(super) fn accelerator() -> Value {
         [
             ("type", text("HBM3, GDDR6 …")),
             ("gb", positive("size [GB]")),
-            ("usable_GiB", positive("what software finds of it, where that is less [GiB]")),
+            ("usable_GiB", positive("size available to software, if smaller [GiB]")),
             ("bw_GBps", positive("bandwidth [GB/s]")),
         ],
     );
@@ -24,41 +24,41 @@ pub(super) fn accelerator() -> Value {
         [
             ("type", text("NVLink 4, xGMI …")),
             ("bw_GBps", positive("bandwidth per accelerator, one way [GB/s]")),
-            ("domain_size", count("accelerators that it joins")),
-            ("node_GBps", positive("one way, between accelerators of a node that no bridge joins [GB/s]")),
-            ("switched", toggle("whether a switch joins them all")),
+            ("domain_size", count("number of accelerators that the link connects")),
+            ("node_GBps", positive("one-way bandwidth between accelerators that no bridge connects [GB/s]")),
+            ("switched", toggle("whether all accelerators are connected by a switch")),
         ],
     );
     let measured = map(
         &["matmul_tflops_bf16"],
         [
-            ("matmul_tflops_bf16", positive("rate that large matrix multiplications sustain [TFLOP/s]")),
-            ("source", text("who measured it")),
+            ("matmul_tflops_bf16", positive("sustained rate of large matrix multiplications [TFLOP/s]")),
+            ("source", text("source of the measurement")),
         ],
     );
     map(
         &["id", "vendor", "memory"],
         [
-            ("id", text("key that targets name")),
+            ("id", text("key used by targets")),
             ("aliases", texts("other keys")),
-            ("name", text("as the vendor calls it")),
-            ("vendor", text("who makes it")),
+            ("name", text("product name")),
+            ("vendor", text("vendor")),
             ("generation", text("architecture")),
             ("year", number(Bounds { min: 1990.0, max: 2100.0, whole: true }, "year of release")),
             ("form_factor", text("SXM, PCIe, OAM …")),
             ("dense_tflops", help(peaks, "dense peak rates by format")),
-            ("measured", help(measured, "what was measured")),
+            ("measured", help(measured, "measured rates")),
             ("memory", help(memory, "device memory")),
-            ("ranks", count("devices that software sees of it: dies, tiles, logical cores; 1 unless stated")),
-            ("cores", count("multiprocessors or their like")),
+            ("ranks", count("devices visible to software: dies, tiles, logical cores [default: 1]")),
+            ("cores", count("multiprocessors or equivalent units")),
             ("boost_clock_mhz", positive("boost clock [MHz]")),
             ("cache_mb", positive("last-level cache [MB]")),
             ("tdp_w", positive("thermal design power [W]")),
             ("scale_up", help(scale_up, "the link inside a node or rack")),
             ("scale_out", map(&[], [("Gbps_per_accel", positive("network bandwidth of one accelerator [Gb/s]"))])),
             ("host_link", text("PCIe 5.0 x16 …")),
-            ("source", text("where the figures are from")),
-            ("checked", text("public tables they were compared with")),
+            ("source", text("source of the figures")),
+            ("checked", text("public tables that the figures were compared with")),
             ("note", text("caveats")),
         ],
     )
@@ -70,31 +70,28 @@ pub(super) fn model() -> Value {
     map(
         &["id"],
         [
-            ("id", text("key that workloads name")),
+            ("id", text("key used by workloads")),
             ("aliases", texts("other keys")),
-            ("name", text("as its makers call it")),
+            ("name", text("published name")),
             ("family", text("family")),
-            ("kind", word(&kinds, "what kind of network")),
+            ("kind", word(&kinds, "type of network")),
             (
                 "published_params",
                 map(
                     &[],
                     [
-                        ("total_b", positive("parameters as published, in billions")),
-                        ("active_b", positive("parameters that a token passes, in billions")),
+                        ("total_b", positive("published number of parameters, in billions")),
+                        ("active_b", positive("active parameters per token, in billions")),
                     ],
                 ),
             ),
-            ("drafts", help(drafts(), "methods of speculative decoding, and how well they draft for the model")),
-            ("native_format", text("format of the published weights, where it is not bf16")),
+            ("drafts", help(drafts(), "acceptance rates of speculative decoding methods")),
+            ("native_format", text("number format of the published weights [default: bf16]")),
             (
                 "published_tokens",
                 map(
                     &["tokens"],
-                    [
-                        ("tokens", positive("tokens that it was trained on, as published")),
-                        ("source", text("where they are published")),
-                    ],
+                    [("tokens", positive("published number of training tokens")), ("source", text("source"))],
                 ),
             ),
             ("hidden_size", count("width of the residual stream")),
@@ -102,24 +99,24 @@ pub(super) fn model() -> Value {
             ("heads", help(heads(), "attention heads")),
             ("mla", help(latent(), "multi-head latent attention: compressed keys and values")),
             ("indexer", indexer()),
-            ("attention_layers", whole("layers that have attention; unset, all without a linear mixer")),
-            ("mlp_layers", whole("layers that have an MLP; unset, all")),
-            ("residual_streams", count("residual streams of hyper-connections; unset, a plain residual")),
-            ("attention_gate", toggle("whether attention's output passes a gate")),
+            ("attention_layers", whole("layers with attention [default: all without a linear mixer]")),
+            ("mlp_layers", whole("layers with an MLP [default: all]")),
+            ("residual_streams", count("residual streams of hyper-connections [default: a plain residual]")),
+            ("attention_gate", toggle("whether the output of attention is gated")),
             ("linear", linear()),
             ("window", window()),
             ("attention_bias", biases()),
             ("mlp", help(mlp(), "the dense MLP")),
             ("moe", help(experts(), "mixture of experts")),
-            ("vocab_size", count("tokens of the vocabulary")),
-            ("max_context", count("longest sequence")),
-            ("tied_embeddings", toggle("whether the output layer is the embedding")),
+            ("vocab_size", count("vocabulary size")),
+            ("max_context", count("maximum sequence length [tokens]")),
+            ("tied_embeddings", toggle("whether the output layer shares the weights of the embedding")),
             ("learned_positions", positions()),
             ("norm", help(norm(), "normalization")),
             ("vision", patches()),
-            ("images", help(images(), "how it reads images")),
+            ("images", help(images(), "image input")),
             ("convolutions", help(convolutions(), "a convolutional network")),
-            ("source", text("where the figures are from")),
+            ("source", text("source of the figures")),
             ("note", text("caveats")),
         ],
     )
@@ -143,14 +140,14 @@ fn latent() -> Value {
     map(
         &["kv_lora_rank", "qk_nope_dim", "qk_rope_dim", "v_head_dim"],
         [
-            ("q_lora_rank", whole("rank of compressed queries; 0: not compressed")),
+            ("q_lora_rank", whole("rank of compressed queries; 0: no compression")),
             ("kv_lora_rank", count("rank of compressed keys and values")),
-            ("qk_nope_dim", count("width of a head without positions")),
-            ("qk_rope_dim", count("width of a head with positions")),
+            ("qk_nope_dim", count("width of a head without rotary position embedding")),
+            ("qk_rope_dim", count("width of a head with rotary position embedding")),
             ("v_head_dim", count("width of a value head")),
-            ("direct", toggle("whether all heads attend to the compressed vector itself, which nothing expands")),
-            ("o_lora_rank", count("columns that each group of heads is projected to, before the hidden size")),
-            ("o_groups", count("groups of heads with a projection of their own; unset, one")),
+            ("direct", toggle("whether heads attend directly to the compressed vector, without expansion")),
+            ("o_lora_rank", count("rank to which the output of a group of heads is projected first")),
+            ("o_groups", count("groups of heads with separate output projections [default: 1]")),
         ],
     )
 }
@@ -163,12 +160,12 @@ fn experts() -> Value {
             ("experts", count("routed experts of a layer")),
             ("per_token", count("experts that a token is routed to")),
             ("ffn_hidden_size", count("width of an expert")),
-            ("shared_experts", whole("experts that every token passes")),
-            ("shared_ffn_hidden_size", whole("width of the shared experts together")),
+            ("shared_experts", whole("shared experts, which process every token")),
+            ("shared_ffn_hidden_size", whole("total width of the shared experts")),
             ("shared_gate", toggle("whether the shared experts are gated")),
             ("first_dense_layers", whole("leading layers without experts")),
-            ("layer_step", count("every so many layers has experts")),
-            ("hidden_size", whole("width that experts read and write, where it is not the model's")),
+            ("layer_step", count("every n-th of the other layers has experts")),
+            ("hidden_size", whole("input and output width of experts [default: the model's hidden size]")),
         ],
     )
 }
@@ -179,7 +176,7 @@ fn mlp() -> Value {
         &["ffn_hidden_size", "gated"],
         [
             ("ffn_hidden_size", count("width")),
-            ("gated", toggle("SwiGLU and its like: three matrices")),
+            ("gated", toggle("whether the MLP is gated (SwiGLU, GeGLU): three matrices")),
             ("bias", toggle("whether the matrices have biases")),
         ],
     )
@@ -191,23 +188,23 @@ fn norm() -> Value {
         &[],
         [
             ("type", word(&["rmsnorm", "layernorm", "layernorm_no_bias"], "kind")),
-            ("per_layer", number(Bounds { max: 16.0, ..Bounds::NATURAL }, "norms of a layer")),
-            ("qk", word(&["none", "head", "full"], "norms of queries and keys")),
+            ("per_layer", number(Bounds { max: 16.0, ..Bounds::NATURAL }, "normalizations per layer")),
+            ("qk", word(&["none", "head", "full"], "normalization of queries and keys")),
         ],
     )
 }
 
 /// A convolutional network.
 fn convolutions() -> Value {
-    let counts = || list(count("of a stage"));
+    let counts = || list(count("value of a stage"));
     map(
         &["stem_width", "blocks", "widths", "expansion", "image_size", "classes"],
         [
-            ("stem_width", count("channels behind the stem")),
+            ("stem_width", count("output channels of the stem")),
             ("blocks", help(counts(), "blocks of each stage")),
-            ("widths", help(counts(), "channels of each stage")),
-            ("expansion", count("channels of a block's output over its inner ones")),
-            ("image_size", count("pixels of an edge")),
+            ("widths", help(counts(), "inner channels of the blocks of each stage")),
+            ("expansion", count("output channels of a block / inner channels")),
+            ("image_size", count("edge length of an image [pixels]")),
             ("classes", count("classes")),
         ],
     )
@@ -218,8 +215,8 @@ fn window() -> Value {
     map(
         &["size"],
         [
-            ("size", count("tokens that a layer looks back over")),
-            ("share", number(Bounds::SHARE, "share of the layers that do")),
+            ("size", count("window size [tokens]")),
+            ("share", number(Bounds::SHARE, "share of the layers with a window")),
         ],
     )
 }
@@ -229,8 +226,8 @@ fn patches() -> Value {
     map(
         &["image_size", "patch_size"],
         [
-            ("image_size", count("pixels of an edge")),
-            ("patch_size", count("pixels of a patch's edge")),
+            ("image_size", count("edge length of an image [pixels]")),
+            ("patch_size", count("edge length of a patch [pixels]")),
             ("classes", whole("classes; 0 for the encoder of another model")),
         ],
     )
@@ -243,7 +240,7 @@ fn biases() -> Value {
 
 /// Learned positions.
 fn positions() -> Value {
-    toggle("whether positions are learned")
+    toggle("whether position embeddings are learned")
 }
 
 /// The encoder of patches.
@@ -251,13 +248,13 @@ fn encoder() -> Value {
     map(
         &["hidden_size", "n_layers", "heads", "mlp", "max_context", "vision"],
         [
-            ("kind", word(&["vision"], "what kind of network")),
+            ("kind", word(&["vision"], "type of network")),
             ("hidden_size", count("width of the residual stream")),
             ("n_layers", count("layers")),
             ("heads", heads()),
             ("mlp", mlp()),
             ("window", window()),
-            ("max_context", count("most patches")),
+            ("max_context", count("maximum number of patches")),
             ("vision", patches()),
             ("learned_positions", positions()),
             ("attention_bias", biases()),
@@ -271,8 +268,8 @@ fn projector() -> Value {
     map(
         &[],
         [
-            ("input_size", count("values that go in for a token; unset, those of the patches that make one")),
-            ("hidden_size", count("values between two matrices; unset, there is one matrix")),
+            ("input_size", count("input values per token [default: those of the merged patches]")),
+            ("hidden_size", count("width between two matrices; unset: a single matrix")),
             ("count", count("projectors")),
         ],
     )
@@ -283,11 +280,11 @@ fn images() -> Value {
     map(
         &["encoder"],
         [
-            ("encoder", help(encoder(), "the encoder of patches")),
-            ("merge", count("side of the square of patches that become a token")),
-            ("sizes", word(&["any", "fixed", "tiles"], "which sizes of images it takes")),
-            ("most_tiles", count("most tiles of an image")),
-            ("projector", help(projector(), "from patches to tokens")),
+            ("encoder", help(encoder(), "patch encoder")),
+            ("merge", count("side of the square of patches merged into one token")),
+            ("sizes", word(&["any", "fixed", "tiles"], "supported image sizes")),
+            ("most_tiles", count("maximum number of tiles per image")),
+            ("projector", help(projector(), "projector from patches to tokens")),
         ],
     )
 }
@@ -296,11 +293,7 @@ fn images() -> Value {
 fn indexer() -> Value {
     map(
         &["heads", "dim"],
-        [
-            ("heads", count("heads")),
-            ("dim", count("width of a head")),
-            ("top_k", count("keys that it selects for a query")),
-        ],
+        [("heads", count("heads")), ("dim", count("width of a head")), ("top_k", count("keys selected per query"))],
     )
 }
 
@@ -309,12 +302,12 @@ fn linear() -> Value {
     map(
         &["layers", "heads", "head_dim", "state"],
         [
-            ("type", word(&["mamba1", "mamba2", "delta"], "the recurrence")),
-            ("layers", count("layers that have it")),
+            ("type", word(&["mamba1", "mamba2", "delta"], "type of recurrence")),
+            ("layers", count("layers with a linear mixer")),
             ("heads", count("heads")),
             ("head_dim", count("width of a head")),
-            ("state", count("width of a head's state")),
-            ("groups", count("groups of heads that share the state's projections")),
+            ("state", count("state width of a head")),
+            ("groups", count("groups of heads that share state projections")),
             ("taps", count("taps of the short convolution")),
         ],
     )
@@ -325,15 +318,15 @@ pub(super) fn price() -> Value {
     map(
         &["provider", "accelerator", "accelerators", "hourly_usd", "date"],
         [
-            ("provider", text("who rents it out")),
-            ("instance_type", text("what the provider calls it")),
-            ("accelerator", text("key into the accelerator catalog")),
+            ("provider", text("cloud provider")),
+            ("instance_type", text("the provider's instance type")),
+            ("accelerator", text("key in the accelerator catalog")),
             ("accelerators", count("accelerators of the instance")),
             ("hourly_usd", positive("price of the whole instance [$/h]")),
             ("basis", word(&PriceBasis::RENTS.map(PriceBasis::name), "kind of price; on-demand by default")),
-            ("region", text("where")),
-            ("date", help(json!({"type": ["string", "integer"]}), "YYYY-MM-DD, or a year")),
-            ("source", text("where the price is from")),
+            ("region", text("region")),
+            ("date", help(json!({"type": ["string", "integer"]}), "date of the price: YYYY-MM-DD, or a year")),
+            ("source", text("source of the price")),
             ("note", text("caveats")),
         ],
     )
@@ -346,8 +339,8 @@ fn drafts() -> Value {
             &["acceptance"],
             [
                 ("acceptance", number(Bounds::SHARE, "probability that the first drafted token is accepted")),
-                ("decline", number(Bounds::SHARE, "share of it that each position loses against the one before")),
-                ("source", text("where it is published")),
+                ("decline", number(Bounds::SHARE, "relative decrease of that probability per further position")),
+                ("source", text("source")),
             ],
         )
     };

@@ -24,12 +24,12 @@ pub(super) fn demo() -> Value {
         [
             ("select_target", text("selects a target")),
             ("select_workload", text("selects a workload")),
-            ("set", json!({"type": "object", "properties": knobs, "description": "turns knobs"})),
-            ("reset", name_or_names("turns knobs back; `all` for all")),
+            ("set", json!({"type": "object", "properties": knobs, "description": "sets knobs"})),
+            ("reset", name_or_names("resets knobs; `all` resets all")),
             ("view", word(&views, "shows a view")),
             ("mark", name_or_names("marks targets")),
-            ("unmark", name_or_names("takes marks away")),
-            ("baseline", word(&["here", "clear"], "compares with what is shown now")),
+            ("unmark", name_or_names("unmarks targets")),
+            ("baseline", word(&["here", "clear"], "sets the baseline to the current scenario, or clears it")),
             ("focus", word(&panes, "moves the focus")),
         ],
     );
@@ -38,8 +38,8 @@ pub(super) fn demo() -> Value {
         [
             ("title", text("heading of the step")),
             ("say", text("narration")),
-            ("do", help(list(action), "what happens")),
-            ("expect", texts("conditions that the figures must meet")),
+            ("do", help(list(action), "actions of the step")),
+            ("expect", texts("conditions that the metrics must meet")),
         ],
     );
     map(
@@ -47,16 +47,16 @@ pub(super) fn demo() -> Value {
         [
             ("name", text("unique name")),
             ("title", text("title of the tour")),
-            ("description", text("what it shows")),
+            ("description", text("summary of the tour")),
             ("targets", help(name_or_names(""), "targets of the tour; the first is selected")),
-            ("workload", text("its workload")),
-            ("sla_p99_ms", positive("bound on p99 of its optimizer [ms]")),
-            ("order", positive("place among the tours that ship: the smaller the earlier")),
+            ("workload", text("workload of the tour")),
+            ("sla_p99_ms", positive("p99 latency limit of the hill-climb optimizer [ms]")),
+            ("order", positive("sort key among the built-in tours, ascending")),
             (
                 "own_files",
-                help(json!({"type": "boolean"}), "played on the user's own target and workload where there are any"),
+                help(json!({"type": "boolean"}), "whether to use the user's own target and workload, if there are any"),
             ),
-            ("section", text("heading of the tours that stand behind all others")),
+            ("section", text("heading under which the tour is listed, after all tours without one")),
             ("steps", list(step)),
         ],
     )
@@ -81,9 +81,9 @@ pub(super) fn theme() -> Value {
         [
             ("name", text("unique name")),
             ("description", text("one line about the theme")),
-            ("order", number(Bounds { max: 1e6, ..Bounds::NATURAL }, "place among the themes")),
-            ("extends", text("theme whose roles stand where this one is silent")),
-            ("palette", help(palette, "names for colors: one value each for 24 bits, 256 and 16 colors")),
+            ("order", number(Bounds { max: 1e6, ..Bounds::NATURAL }, "sort key among the themes, ascending")),
+            ("extends", text("theme that provides the roles that this one omits")),
+            ("palette", help(palette, "named colors: one value, or one each for 24-bit, 256 and 16 colors")),
             ("roles", help(map(&[], roles), "styles by role")),
         ],
     )

@@ -32,9 +32,9 @@ pub(super) fn experiment() -> Value {
         &["gpu_model", "num_gpus"],
         &[
             ("gpu_model", text("name of an accelerator in the catalog: H100, MI300X")),
-            ("memory_per_gpu_gb", number("memory of one GPU [GB]; the catalog's where it is silent")),
+            ("memory_per_gpu_gb", number("memory of one GPU [GB] [default: the catalog's]")),
             ("num_gpus", number("GPUs of all nodes")),
-            ("num_nodes", number("nodes; of eight GPUs where neither this nor gpus_per_node is stated")),
+            ("num_nodes", number("nodes; eight GPUs each if neither this nor gpus_per_node is set")),
             ("gpus_per_node", number("GPUs of a node")),
             ("software_stack", text("cuda, rocm")),
             ("framework", text("nemo, primus")),
@@ -44,7 +44,7 @@ pub(super) fn experiment() -> Value {
         &["name"],
         &[
             ("name", text("name of a model in the catalog: llama3.1_8b")),
-            ("full_name", text("name on screens")),
+            ("full_name", text("display name")),
             ("num_parameters", number("parameters")),
             ("num_layers", number("layers")),
             ("hidden_size", number("hidden size")),
@@ -67,10 +67,7 @@ pub(super) fn experiment() -> Value {
                     ],
                 ),
             ),
-            (
-                "duration",
-                open(&[], &[("max_steps", number("steps")), ("train_iters", number("the same by another name"))]),
-            ),
+            ("duration", open(&[], &[("max_steps", number("steps")), ("train_iters", number("alias of max_steps"))])),
             (
                 "optimizer",
                 open(
@@ -78,11 +75,11 @@ pub(super) fn experiment() -> Value {
                     &[
                         ("type", text("adam")),
                         ("learning_rate", number("peak learning rate")),
-                        ("min_learning_rate", number("lowest; a tenth of the peak where it is silent")),
+                        ("min_learning_rate", number("minimum learning rate [default: a tenth of the peak]")),
                         ("warmup_steps", number("steps of warm-up")),
                         ("weight_decay", number("weight decay")),
-                        ("beta1", number("first moment's decay")),
-                        ("beta2", number("second moment's decay")),
+                        ("beta1", number("decay rate of the first moment")),
+                        ("beta2", number("decay rate of the second moment")),
                     ],
                 ),
             ),
@@ -105,8 +102,8 @@ pub(super) fn experiment() -> Value {
         ("data_parallel_size", "DP", "data-parallel replicas"),
         ("context_parallel_size", "CP", "context-parallel ranks"),
         ("expert_model_parallel_size", "EP", "expert-parallel ranks"),
-        ("virtual_pipeline_model_parallel_size", "VPP", "model chunks of a stage"),
-        ("gradient_accumulation_steps", "GA", "micro-batches of a replica in a step"),
+        ("virtual_pipeline_model_parallel_size", "VPP", "model chunks per stage"),
+        ("gradient_accumulation_steps", "GA", "micro-batches per replica and step"),
     ];
     let ranks: Vec<(&str, Value)> = ranks
         .iter()
@@ -119,15 +116,15 @@ pub(super) fn experiment() -> Value {
             ("precision", format("format under maximum_performance")),
             ("fp8_hybrid", toggle("fp8 with hybrid formats")),
             ("fp8_param", toggle("fp8 weights")),
-            ("activation_checkpointing", toggle("activations computed again")),
-            ("gradient_checkpointing", toggle("the same by another name")),
+            ("activation_checkpointing", toggle("activation recomputation")),
+            ("gradient_checkpointing", toggle("alias of activation_checkpointing")),
         ],
     );
     let metrics = open(
         &[],
         &[
-            ("cloud_costs", help(map_of(number("dollars an hour")), "nvidia_h100_8gpu_per_hour: dollars an hour")),
-            ("hardware_specs", help(map_of(anything("peaks and design power")), "nvidia_h100: { tdp_watts: 700 }")),
+            ("cloud_costs", help(map_of(number("USD per hour")), "nvidia_h100_8gpu_per_hour: USD per hour")),
+            ("hardware_specs", help(map_of(anything("peak rates and power")), "nvidia_h100: { tdp_watts: 700 }")),
         ],
     );
     open(
@@ -141,7 +138,7 @@ pub(super) fn experiment() -> Value {
                         ("name", text("name")),
                         ("description", text("description")),
                         ("version", text("version of the document")),
-                        ("methodology", word(&methods, "which parallelism holds")),
+                        ("methodology", word(&methods, "methodology that selects the parallelism")),
                     ],
                 ),
             ),
@@ -165,11 +162,11 @@ pub(super) fn scenarios() -> Value {
         &[
             ("id", text("unique id")),
             ("name", text("name")),
-            ("type", word(&["gpu", "tpu", "other", "cpu", "asic"], "TPUs start from a higher utilization")),
-            ("vendor", text("who makes it")),
-            ("fp16Tflops", plain("rate of one device in 16 bit [TFLOP/s]")),
+            ("type", word(&["gpu", "tpu", "other", "cpu", "asic"], "device type; TPUs have a higher base utilization")),
+            ("vendor", text("vendor")),
+            ("fp16Tflops", plain("16-bit rate of one device [TFLOP/s]")),
             ("vramSizeGB", plain("memory of one device [GB]")),
-            ("interconnectBandwidthGBps", plain("bandwidth of its links [GB/s]")),
+            ("interconnectBandwidthGBps", plain("interconnect bandwidth [GB/s]")),
             ("costPerHour", plain("price of one device [USD/h]")),
         ],
     );
@@ -185,9 +182,9 @@ pub(super) fn scenarios() -> Value {
                     &[
                         ("name", text("name")),
                         ("parameters", plain("parameters, billions")),
-                        ("architectureType", word(&["dense", "moe"], "its estimate does not use it")),
+                        ("architectureType", word(&["dense", "moe"], "not used by the dashboard's estimate")),
                         ("contextLength", plain("tokens of a sequence")),
-                        ("precision", word(&["fp32", "fp16", "bf16", "int8", "fp8"], "fp8 has no answer")),
+                        ("precision", word(&["fp32", "fp16", "bf16", "int8", "fp8"], "fp8: no estimate")),
                         ("hiddenSize", plain("hidden size")),
                         ("numLayers", plain("layers")),
                     ],
@@ -201,9 +198,9 @@ pub(super) fn scenarios() -> Value {
                         ("dataParallel", plain("replicas")),
                         ("tensorParallel", plain("tensor-parallel ranks")),
                         ("pipelineParallel", plain("pipeline stages")),
-                        ("gradientAccumulationSteps", plain("micro-batches of a replica; not used")),
-                        ("activationCheckpointing", on("activations computed again")),
-                        ("sequenceParallel", on("sequence parallelism; its estimate does not use it")),
+                        ("gradientAccumulationSteps", plain("micro-batches per replica; not used")),
+                        ("activationCheckpointing", on("activation recomputation")),
+                        ("sequenceParallel", on("sequence parallelism; not used by the dashboard's estimate")),
                     ],
                 ),
             ),
@@ -212,10 +209,10 @@ pub(super) fn scenarios() -> Value {
                 open(
                     &["type", "batchSize"],
                     &[
-                        ("type", word(&["training", "inference"], "what it is for")),
-                        ("batchSize", plain("sequences of a step")),
-                        ("microBatchSize", plain("sequences of a micro-batch; 0 means all")),
-                        ("targetMetric", text("what it aims at")),
+                        ("type", word(&["training", "inference"], "type of workload")),
+                        ("batchSize", plain("sequences per step")),
+                        ("microBatchSize", plain("sequences per micro-batch; 0: all")),
+                        ("targetMetric", text("metric to optimize")),
                     ],
                 ),
             ),

@@ -17,9 +17,9 @@ pub(super) fn target() -> Value {
     let rents = map(&[], PriceBasis::RENTS.map(|basis| (basis.name(), positive("price of one node [$/h]"))));
     let own = [
         ("energy_watts_node", positive("nominal power of one node [W]")),
-        ("basis", word(PriceBasis::NAMES.get(1..).unwrap_or_default(), "kind of price that hourly_usd is")),
-        ("date", help(json!({"type": ["string", "integer"]}), "when the price was read: YYYY-MM-DD, or coarser")),
-        ("prices", help(rents, "prices of other kinds, of one node")),
+        ("basis", word(PriceBasis::NAMES.get(1..).unwrap_or_default(), "price basis of hourly_usd")),
+        ("date", help(json!({"type": ["string", "integer"]}), "date of the price: YYYY-MM-DD or less precise")),
+        ("prices", help(rents, "prices of one node with another basis")),
     ];
     let cost = map(&["hourly_usd", "energy_watts_node", "pue"], of_target(&["cost"]).chain(own));
     let interconnect = map(
@@ -27,7 +27,7 @@ pub(super) fn target() -> Value {
         [
             ("type", text("NVLink, xGMI, PCIe …")),
             ("bw_GBps", positive("bandwidth per accelerator, both directions together [GB/s]")),
-            ("domain_size", count("accelerators that it joins; the node's by default")),
+            ("domain_size", count("number of accelerators that the link connects [default: those of the node]")),
         ],
     );
     let own = [("type", text("IB, RoCE, EFA, ICI …")), ("topology", text("rail, fat-tree or torus"))];
@@ -36,9 +36,9 @@ pub(super) fn target() -> Value {
         &["name", "vendor", "accelerators_per_node", "num_nodes", "memory_gb_per_accel", "cost"],
         [
             ("name", text("unique name")),
-            ("vendor", text("who makes the accelerators; chooses the profile where none is named after the target")),
-            ("accelerator", text("key into the accelerator catalog: the analytical engine needs it")),
-            ("instance_type", text("what a cloud or vendor calls the machine")),
+            ("vendor", text("vendor of the accelerators; selects the profile if none matches the name of the target")),
+            ("accelerator", text("key in the accelerator catalog; required by the analytical engine")),
+            ("instance_type", text("instance type or product name of the machine")),
             ("accelerators_per_node", count("accelerators in one node")),
             ("num_nodes", knob(Knob::NumNodes)),
             ("memory_gb_per_accel", positive("memory of one accelerator [GB]")),
@@ -46,17 +46,17 @@ pub(super) fn target() -> Value {
             ("network", help(network, "link between nodes")),
             ("cost", help(cost, "price and power of one node")),
             ("efficiency", efficiency()),
-            ("numeric", texts("numeric formats that the hardware has")),
-            ("collectives", texts("collective operations that the stack has")),
-            ("max_batch_tokens", number(Bounds::NATURAL, "most tokens that the stack takes in one batch")),
-            ("host_cpu_arch", text("architecture of the hosts")),
-            ("benchboard", anything("the predecessor dashboard's profile of one device: fp16Tflops, type, …")),
+            ("numeric", texts("number formats supported by the hardware")),
+            ("collectives", texts("collective operations supported by the software stack")),
+            ("max_batch_tokens", number(Bounds::NATURAL, "maximum number of tokens per batch of the software stack")),
+            ("host_cpu_arch", text("CPU architecture of the hosts")),
+            ("benchboard", anything("device profile of the predecessor dashboard: fp16Tflops, type, …")),
             ("container_base", text("container image")),
-            ("source", text("where the figures are from")),
-            ("region", text("where it can be rented")),
+            ("source", text("source of the figures")),
+            ("region", text("region where it can be rented")),
             ("read_from", read_from()),
             ("description", text("one line about the target")),
-            ("best_for", texts("what it is good at")),
+            ("best_for", texts("workloads it is suited for")),
             ("notes", text("sources and caveats")),
         ],
     )
@@ -71,11 +71,11 @@ fn read_from() -> Value {
 fn efficiency() -> Value {
     let factors = |described: &str| {
         let names = Factors::NAMES
-            .map(|name| (name, number(atlas_config::efficiency::BOUNDS, "factor on the constants; 1: as shipped")));
+            .map(|name| (name, number(atlas_config::efficiency::BOUNDS, "factor applied to the built-in constant")));
         help(map(&[], names), described)
     };
     let both = [("training", factors("in training")), ("serving", factors("in serving"))];
-    help(map(&[], both), "efficiency factors of the analytical engine, as `atlas calibrate` finds them")
+    help(map(&[], both), "efficiency factors of the analytical engine, as fitted by `atlas calibrate`")
 }
 
 /// Fields shared by workloads and the overrides of a phase.
@@ -88,13 +88,13 @@ fn shared() -> Vec<Field> {
             ("n_heads", number(Bounds::NATURAL, "attention heads")),
             ("n_kv_heads", number(Bounds::NATURAL, "key and value heads")),
             ("ffn_hidden_size", number(Bounds::NATURAL, "width of the MLP")),
-            ("vocab_size", number(Bounds::NATURAL, "tokens of the vocabulary")),
+            ("vocab_size", number(Bounds::NATURAL, "vocabulary size")),
         ],
     );
     let section = |path: &'static [&'static str]| map(&[], of_workload(path));
     let pool = || section(&["serving", "pools", "prefill"]);
     let serving = [
-        ("engine", text("the software that serves, as `software` of the workload")),
+        ("engine", text("serving software; used if neither `software` nor `server` is set")),
         (
             "pools",
             help(
@@ -102,48 +102,45 @@ fn shared() -> Vec<Field> {
                 "prefill and decode on separate accelerators",
             ),
         ),
-        ("slo", help(section(&["serving", "slo"]), "what makes a request a good one")),
+        ("slo", help(section(&["serving", "slo"]), "latency limits that count towards goodput")),
         ("speculative", help(section(&["serving", "speculative"]), "speculative decoding")),
         (
             "conversations",
             help(
                 section(&["serving", "conversations"]),
-                "conversations of several turns, whose prompts repeat what was said",
+                "multi-turn conversations, whose prompts contain the earlier turns",
             ),
         ),
-        ("kv_tiers", help(section(&["serving", "kv_tiers"]), "places outside device memory that keep keys and values")),
+        ("kv_tiers", help(section(&["serving", "kv_tiers"]), "KV cache tiers outside device memory")),
     ];
     let serving = map(&[], of_workload(&["serving"]).chain(serving));
     let precision = [
         ("activations", text("format of the activations")),
-        (
-            "optimizer",
-            text("format of the optimizer's states: bf16 and fp16 choose adam-16bit, fp8 and int8 adam-8bit"),
-        ),
+        ("optimizer", text("format of the optimizer states: bf16 and fp16 select adam-16bit, fp8 and int8 adam-8bit")),
     ];
     let precision = map(&[], of_workload(&["precision"]).chain(precision));
     let batch = map(&[], of_workload(&["batch"]).chain([("micro", knob(Knob::Microbatch))]));
     let layers = map(&[], of_workload(&["recompute"]).chain([("mode", knob(Knob::Recompute))]));
     let recompute = help(json!({"anyOf": [knob(Knob::Recompute), layers]}), Knob::Recompute.spec().help);
-    let named = anything("as in files of the original format: a mapping that names it");
+    let named = anything("mapping with the name of the optimizer, as in files of the original format");
     let optimizer = help(json!({"anyOf": [knob(Knob::Optimizer), named]}), Knob::Optimizer.spec().help);
     let own = [
-        ("mode", word(&["training", "inference"], "else `inference` in the name decides")),
-        ("model", text("key into the model catalog")),
-        ("params", help(params, "size of the model, or what differs from the catalog's")),
-        ("parallelism", help(section(&["parallelism"]), "how the model is cut")),
-        ("sequence", help(section(&["sequence"]), "how long the sequences are")),
-        ("batch", help(batch, "how many sequences")),
+        ("mode", word(&["training", "inference"], "[default: inference if the name contains `inference`]")),
+        ("model", text("key in the model catalog")),
+        ("params", help(params, "dimensions of the model; they override the catalog")),
+        ("parallelism", help(section(&["parallelism"]), "parallelism")),
+        ("sequence", help(section(&["sequence"]), "sequence lengths")),
+        ("batch", help(batch, "batch sizes")),
         ("precision", help(precision, "numeric formats")),
         ("recompute", recompute),
-        ("framework", text("the software, as `software`")),
-        ("server", text("the software, as `software`")),
-        ("architecture", anything("the model written out, in the form of an entry of models.yaml")),
+        ("framework", text("software; used if no other field names it")),
+        ("server", text("serving software; used if `software` is not set")),
+        ("architecture", anything("inline definition of the model, in the form of an entry of models.yaml")),
         ("optimizer", optimizer),
-        ("serving", help(serving, "how requests come and are scheduled")),
-        ("simulation", help(section(&["simulation"]), "what only the event engine uses")),
-        ("runtime_tuning", help(section(&["runtime_tuning"]), "what the software stack does")),
-        ("dataloader", anything("the data loader, for the record")),
+        ("serving", help(serving, "request arrivals and scheduling")),
+        ("simulation", help(section(&["simulation"]), "settings used only by the event engine")),
+        ("runtime_tuning", help(section(&["runtime_tuning"]), "settings of the software stack")),
+        ("dataloader", anything("data loader; not used by the engines")),
     ];
     // Fields given here replace those of the registry: `recompute` and `optimizer` may also be mappings.
     of_workload(&[]).chain(own).collect()
@@ -156,7 +153,7 @@ pub(super) fn workload() -> Value {
         [
             ("requests_per_sec", positive("requests per second")),
             ("servers", positive("parallel servers")),
-            ("dp_override", count("replicas that serve, in place of the phase's")),
+            ("dp_override", count("number of serving replicas, instead of the phase's")),
             ("service_cv", positive("coefficient of variation of the service time")),
             ("arrival_cv", positive("coefficient of variation of the arrivals")),
         ],
@@ -165,13 +162,13 @@ pub(super) fn workload() -> Value {
     let phase = map(
         &[],
         [
-            ("name", text("its name")),
-            ("duration_minutes", number(Bounds::FINITE, "minutes it lasts")),
+            ("name", text("name of the phase")),
+            ("duration_minutes", number(Bounds::FINITE, "duration in minutes")),
             ("tokens_scale", number(Bounds::FINITE, "scale of throughput")),
             ("autoscale_factor", number(Bounds::FINITE, "scale of throughput and power")),
-            ("request_profile", word(&PROFILES, "how loaded and how bursty")),
-            ("arrival", help(arrival, "arrivals that the phase states itself")),
-            ("overrides", help(map(&[], shared()), "what the phase does differently from the workload")),
+            ("request_profile", word(&PROFILES, "load and burstiness")),
+            ("arrival", help(arrival, "arrivals of the phase")),
+            ("overrides", help(map(&[], shared()), "settings that override those of the workload")),
             ("description", text("one line about the phase")),
             ("notes", text("caveats")),
         ],
@@ -179,37 +176,37 @@ pub(super) fn workload() -> Value {
     let schedule = map(
         &[],
         [
-            ("default_request_profile", word(&PROFILES, "of phases that name none")),
-            ("phases", help(list(phase), "one after another")),
+            ("default_request_profile", word(&PROFILES, "request profile of phases that state none")),
+            ("phases", help(list(phase), "phases in order")),
         ],
     );
     let post_training = map(
         &[],
         [
-            ("method", word(&["rl", "dpo"], "reinforcement learning, or preference optimization on pairs of answers")),
-            ("rollout", text("the serving workload that generates the answers")),
-            ("prompts", number(PostTrainingSpec::PROMPTS, "prompts of a step; of dpo: pairs")),
-            ("responses", number(PostTrainingSpec::RESPONSES, "answers to each prompt")),
-            ("scorers", number(PostTrainingSpec::SCORERS, "frozen models of the same size that read every answer")),
+            ("method", word(&["rl", "dpo"], "reinforcement learning, or direct preference optimization")),
+            ("rollout", text("serving workload that generates the responses")),
+            ("prompts", number(PostTrainingSpec::PROMPTS, "prompts per step; pairs per step with dpo")),
+            ("responses", number(PostTrainingSpec::RESPONSES, "responses per prompt")),
+            ("scorers", number(PostTrainingSpec::SCORERS, "frozen models of the same size that score every response")),
             (
                 "rollout_nodes",
-                number(PostTrainingSpec::ROLLOUT_NODES, "nodes that only roll out; unset, all alternate"),
+                number(PostTrainingSpec::ROLLOUT_NODES, "nodes dedicated to rollouts; unset: all nodes alternate"),
             ),
-            ("asynchronous", help(json!({"type": "boolean"}), "the next step is rolled out beside training")),
+            ("asynchronous", help(json!({"type": "boolean"}), "generate the next rollouts during training")),
         ],
     );
     let own: [Field; 13] = [
-        ("post_training", help(post_training, "the step of atlas post-train around the optimizer's")),
+        ("post_training", help(post_training, "settings of `atlas post-train`")),
         ("name", text("unique name")),
-        ("benchboard", anything("the predecessor dashboard's words of the model: parameters in billions, …")),
+        ("benchboard", anything("model settings of the predecessor dashboard: parameters in billions, …")),
         ("model_family", text("gpt, llama …")),
         ("framework", text("pytorch, jax …")),
-        ("track", text("the track that runs are filed under")),
-        ("duration_minutes", positive("minutes of a run without a schedule, and of phases that do not say")),
+        ("track", text("track under which records are saved")),
+        ("duration_minutes", positive("duration in minutes without a schedule, and of phases that state none")),
         ("description", text("one line about the workload")),
         ("notes", text("sources and caveats")),
-        ("best_for", texts("what it suits best")),
-        ("source", text("where the figures are from")),
+        ("best_for", texts("targets it is suited for")),
+        ("source", text("source of the figures")),
         ("schedule", help(schedule, "phases of load")),
         ("read_from", read_from()),
     ];
@@ -228,10 +225,7 @@ pub(super) fn profile() -> Value {
         &[],
         [
             ("description", text("one line about the profile")),
-            (
-                "match",
-                map(&[], [("vendor", text("targets of this vendor")), ("name", text("the target of this name"))]),
-            ),
+            ("match", map(&[], [("vendor", text("vendor of its targets")), ("name", text("name of its target"))])),
             ("best_for", texts("what it was calibrated for")),
             ("notes", text("sources and caveats")),
             (
@@ -277,10 +271,7 @@ pub(super) fn profile() -> Value {
                     [
                         ("idle_fraction", number(Bounds::FINITE, "coefficient")),
                         ("util_fraction", number(Bounds::FINITE, "coefficient")),
-                        (
-                            "node_nominal_w",
-                            positive("nominal power of a node as it was measured [W]; the target's where unset"),
-                        ),
+                        ("node_nominal_w", positive("measured nominal power of a node [W] [default: the target's]")),
                     ],
                 ),
             ),
@@ -299,7 +290,7 @@ fn communication() -> Value {
         &["intensity", "fabric_factors", "jitter_per_sriov", "gpudirect_multiplier", "min_overhead"],
         [
             ("intensity", map(&intensity, intensity.map(|name| (name, coefficient())))),
-            ("fabric_factors", map_of(positive("slowdown by this fabric"))),
+            ("fabric_factors", map_of(positive("slowdown factor of the fabric"))),
             ("jitter_per_sriov", coefficient()),
             ("gpudirect_multiplier", coefficient()),
             ("min_overhead", coefficient()),

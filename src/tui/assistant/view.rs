@@ -72,8 +72,8 @@ fn foreign(text: &str, width: usize, role: Role) -> Vec<Row> {
 pub(super) fn lines(app: &App) -> Vec<Row> {
     let width = usize::from(area(app).width.saturating_sub(4));
     if app.assistant.turns.is_empty() && super::pending(app).is_none() {
-        let lead = "Ask about the current scenario, or name another one. All figures are computed offline. After !, a \
-             question goes to the endpoint of ATLAS_ASSISTANT_URL, behind !! it shows what would be sent.";
+        let lead = "Ask about the current scenario, or name another one. All figures are computed offline. Start a \
+             question with ! to send it to the endpoint in ATLAS_ASSISTANT_URL, or with !! to show the request only.";
         let lead = wrap(lead, width).into_iter().map(|text| Row { text, role: Role::Dim });
         let examples = EXAMPLES.iter().map(|example| Row { text: format!("  {example}"), role: Role::Text });
         return lead.chain(examples).collect();

@@ -132,7 +132,7 @@ fn comparison(app: &App, made: &str) -> Option<Document> {
         match (entry(answer, &setup), &answer.outcome) {
             (Some(entry), _) => study.entries.push(entry),
             (None, Err(why)) => study.failed.push((name.to_string(), why.clone())),
-            (None, Ok(_)) => study.failed.push((name.to_string(), "its metrics are not numbers".to_owned())),
+            (None, Ok(_)) => study.failed.push((name.to_string(), "its metrics are not finite".to_owned())),
         }
     }
     (!study.entries.is_empty()).then(|| of_study(&study))
@@ -230,7 +230,7 @@ fn problems(app: &App) -> Document {
     } else {
         vec![Block::Table(rows.clone())]
     };
-    titled(format!("The files: {}", app.problems.summary()), blocks, rows)
+    titled(format!("Files: {}", app.problems.summary()), blocks, rows)
 }
 
 fn difference(app: &App) -> Document {

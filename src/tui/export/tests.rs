@@ -74,15 +74,15 @@ fn every_view_has_a_document_in_every_format_it_offers() {
         ("Wjj/concurrency<Enter>4", "| 8xH100 | 64 | ", true),
         ("Wjj/concurrency<Enter>4n", "tokens/s over concurrency and", true),
         ("Wjj/tp_algorithm<Enter>4", "can run", true),
-        ("WjjHmjm5", "no layout improves one figure", true),
+        ("WjjHmjm5", "no layout improves one metric", true),
         ("Wjj0", "One input is changed at a time", true),
         ("Wjj6R", "| best |", true),
         ("Wjjc", "| rank |", false),
-        ("Wjj9", "requests in batches", true),
+        ("Wjj9", "running requests", true),
         ("Wjj9<Tab>", "time to first token", true),
         ("9", "on the critical path", true),
         ("9<Tab>", "efficiency", true),
-        ("vm", "No measurements were given", false),
+        ("vm", "No measurements are loaded", false),
     ] {
         let mut h = Hands::new();
         h.keys(keys);

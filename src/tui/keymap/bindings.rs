@@ -339,7 +339,7 @@ pub const BINDINGS: &[Binding] = &[
         AFTER_V,
         &["@", "vr"],
         Action::Show(View::Panel(Releases)),
-        "software releases: what an upgrade would bring",
+        "software releases: effects of an upgrade",
         Some("releases"),
     ),
     row(AFTER_V, &["vs"], Action::Show(View::Schedule), "schedule by phase", Some("schedule")),

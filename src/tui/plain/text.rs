@@ -118,7 +118,7 @@ fn whole(app: &App) -> String {
 fn optimum_form(app: &App) -> String {
     use optimum::Row;
     let row = |row: &Row| match row {
-        Row::Objective => format!("seek {}", optimum::objective(app).map_or("nothing", |(words, _)| words)),
+        Row::Objective => format!("goal: {}", optimum::objective(app).map_or("nothing", |(words, _)| words)),
         Row::Bound(metric, below) => {
             let sign = if *below { "at least" } else { "at most" };
             let bound = optimum::bound(app, metric);
@@ -190,7 +190,7 @@ fn overlay(app: &App) -> Option<String> {
                 format!("Type {}; current value: {}; back cancels.", field.key.label(), field.line.text())
             });
             let matches = form.matches.iter().take(8).map(|name| format!("choice: {name}"));
-            lines(form.trouble.iter().map(|trouble| format!("Not yet: {trouble}")).chain(matches).chain(prompt))
+            lines(form.trouble.iter().map(|trouble| format!("Not ready: {trouble}")).chain(matches).chain(prompt))
         }
         Overlay::Finder(found) => {
             numbered(found.matches.iter().map(|place| format!("{} {}", place.kind(), place.name())))
@@ -219,7 +219,7 @@ pub(super) fn typing(app: &App) -> String {
 fn document(app: &App) -> String {
     let Some(document) = export::document(app, "") else {
         let why = app.answer.outcome.as_ref().err().cloned();
-        return why.unwrap_or_else(|| "nothing to show here yet".to_owned()) + "\n";
+        return why.unwrap_or_else(|| "nothing to show yet".to_owned()) + "\n";
     };
     let mut out = String::new();
     for block in &document.blocks {

@@ -206,7 +206,7 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
     if let Some(x) = columns.evidence {
         canvas.right(x, top, EVIDENCE, "evidence", heading_style);
-        canvas.right(x, top + 1, EVIDENCE, "rows, err", dim);
+        canvas.right(x, top + 1, EVIDENCE, "n, error", dim);
     }
     // A layout truncated to a few characters is useless.
     let layout_width = inner.right().saturating_sub(columns.layout);
@@ -294,11 +294,10 @@ fn counted(app: &App, all: usize) -> String {
 fn just_kept(app: &App, entry: &Entry) -> Option<String> {
     let Outcome::Best(pick) = &entry.outcome else { return None };
     let narrow = |condition: &Condition| margin(pick, condition).is_some_and(|margin| margin < NARROW);
-    let kept =
-        question(app).constraints.into_iter().find(narrow).map(|condition| format!("only just keeps {condition}"));
+    let kept = question(app).constraints.into_iter().find(narrow).map(|condition| format!("barely meets {condition}"));
     let free = pick.value(MetricId::Headroom.metric());
     kept.or_else(|| {
-        (free < HEADROOM).then(|| format!("{} of the memory is free", MetricId::Headroom.metric().show(free)))
+        (free < HEADROOM).then(|| format!("only {} of device memory is free", MetricId::Headroom.metric().show(free)))
     })
 }
 
@@ -441,7 +440,7 @@ pub fn info(app: &App) -> String {
                 Condition::Figure(metric, ..) => format!("{} {}", metric.label, metric.show(pick.value(metric))),
                 other => other.to_string(),
             };
-            format!("{}: no layout satisfies {condition}; the nearest miss has {nearest}", entry.name)
+            format!("{}: no layout meets {condition}; the closest one has {nearest}", entry.name)
         }
         Outcome::Refused(why) => format!("{}: {why}", entry.name),
     }

@@ -255,7 +255,7 @@ fn prune(dir: &Path) {
 pub fn session_name(text: &str) -> Result<String, String> {
     let good = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     if text.is_empty() || text.starts_with('.') || text.chars().count() > 64 || !text.chars().all(good) {
-        return Err("expected up to 64 letters, digits, hyphens, underscores and dots".to_owned());
+        return Err("expected 1 to 64 letters, digits, hyphens, underscores or dots, and no leading dot".to_owned());
     }
     Ok(text.to_owned())
 }

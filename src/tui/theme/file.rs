@@ -129,7 +129,7 @@ fn plain_color(fields: &mut Fields<'_>, node: &Node, path: &str, palette: &[Name
         let message = format!(
             "found {}, expected a color: \"#rrggbb\", an ANSI name such as red or bright-blue, default, 0 to 255{}",
             node.describe(),
-            if palette.is_empty() { "" } else { ", or a name of the palette" }
+            if palette.is_empty() { "" } else { ", or a name from `palette`" }
         );
         complain(fields, node.at, path, message, help);
     }

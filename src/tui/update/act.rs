@@ -128,7 +128,7 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
         Action::Save => files::save(app, effects),
         Action::OpenEditor => files::open_editor(app, effects),
         Action::After(mode) => app.after = Some(mode),
-        Action::Demos if app.demos.is_empty() => fail(app, "no tours: demo/ has no file that could be read"),
+        Action::Demos if app.demos.is_empty() => fail(app, "no tours could be loaded"),
         Action::Demos => app.overlay = Some(Overlay::Demos { cursor: 0 }),
         Action::NextStep => tour::go(app, 1, effects),
         Action::PreviousStep => tour::go(app, -1, effects),

@@ -12,7 +12,7 @@ pub(super) fn save(app: &mut App, effects: &mut Vec<Effect>) {
     let (Some(workload), Some(scenario), Ok(estimate)) =
         (&app.answer.workload, &app.answer.scenario, &app.answer.outcome)
     else {
-        return fail(app, "nothing to save: no estimate");
+        return fail(app, "nothing to save: the scenario has no estimate");
     };
     let setup = &app.now.setup;
     let track = workload.track.as_deref().unwrap_or("parity");
@@ -48,7 +48,7 @@ pub(super) fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
         }
     };
     match origin {
-        None => fail(app, "nothing to open"),
+        None => fail(app, "no file to open for this selection"),
         Some((file, line)) if file.starts_with(atlas_document::Origin::BUILT_IN) => {
             let path = PathBuf::from(file.trim_start_matches(atlas_document::Origin::BUILT_IN));
             let text = format!("this entry is built in; press e again to copy it to {} and open it", path.display());

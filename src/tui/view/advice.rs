@@ -90,7 +90,7 @@ pub fn text_here(app: &App) -> Option<String> {
 #[must_use]
 pub fn info(app: &App) -> String {
     match app.advice().len() {
-        0 => "advice: rules of the playbook, each tested on this scenario".to_owned(),
+        0 => "advice: rules of the playbook, each evaluated on this scenario".to_owned(),
         1 => "one change helps; its gain is estimated by applying it to this scenario".to_owned(),
         n => format!("{n} changes help; each gain is estimated by applying the change to this scenario"),
     }
@@ -122,7 +122,7 @@ pub fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 /// Returns the text shown without advice.
 fn silence(answer: &Answer) -> &'static str {
     if answer.detail().is_none() {
-        "the playbook needs the analytical engine: a target with an `accelerator:`"
+        "advice needs the analytical engine; add `accelerator:` to the target"
     } else if answer.fits() {
         "no rule of the playbook helps here"
     } else {

@@ -87,7 +87,7 @@ pub fn info(app: &App) -> String {
         Of::Token => "of the decode step",
         Of::FirstToken => "of the time to first token",
         Of::Memory => "of device memory; the line marks its capacity",
-        Of::Limits => "of the time at this limit; the largest is the bottleneck",
+        Of::Limits => "of the time has this cause; the largest share is the bottleneck",
     };
     let amount = if bar.amount.is_empty() { String::new() } else { format!("{}, ", bar.amount) };
     format!("{}: {amount}{} {of}", bar.label, share(bar.share))

@@ -283,7 +283,7 @@ pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     } else {
         "this scenario".to_owned()
     };
-    let inner = canvas.view(area, View::Diff, "Difference", "only what differs", app.tour.is_none());
+    let inner = canvas.view(area, View::Diff, "Difference", "differences only", app.tour.is_none());
     let filled: Vec<_> = all.iter().filter_map(|row| Some((row, cells(app, canvas, row)?))).collect();
     let columns = Columns::fit(&filled, usize::from(inner.width));
     let first = inner.x + 1 + columns.name;

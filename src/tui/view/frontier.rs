@@ -34,7 +34,7 @@ pub fn frontier(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         None if picture.height == 0 => {}
         None => {
             let warn = canvas.role(Role::Warn);
-            canvas.text(picture.x, picture.y, picture.width, "no layout on these targets can run this", warn);
+            canvas.text(picture.x, picture.y, picture.width, "no layout on these targets can run this workload", warn);
         }
     }
     read(app, front, canvas, reading);
@@ -76,8 +76,8 @@ fn plot(app: &App, front: &Front) -> Option<Plot> {
     let under = front.curves.get(curve).and_then(|curve| curve.points.get(point));
     let under = under.map(|(_, candidate)| place(front.place(candidate)));
     let better = |better: Better| match better {
-        Better::Higher => "more is better",
-        Better::Lower => "less is better",
+        Better::Higher => "higher is better",
+        Better::Lower => "lower is better",
         Better::Neutral => "",
     };
     let limits = bounds(app, front).into_iter().filter_map(|bound| {
@@ -203,7 +203,7 @@ fn read(app: &App, front: &Front, canvas: &mut Canvas<'_>, area: Rect) {
     }
     let Some((setup, candidate)) = front.curves.get(curve).and_then(|curve| curve.points.get(point)) else {
         let warn = canvas.role(Role::Warn);
-        canvas.text(area.x, y, area.width, "no layout can run this", warn);
+        canvas.text(area.x, y, area.width, "no layout can run this workload", warn);
         return;
     };
     let (value, mark) = (canvas.role(Role::Value), canvas.role(Role::Mark));

@@ -81,7 +81,7 @@ fn build(app: &App) -> Vec<Row> {
     let config =
         atlas_document::sources::config_dir().map_or_else(|| "none".to_owned(), |dir| dir.display().to_string());
     for text in [
-        "precedence: workload/ here, then your configuration directory, then built-in entries",
+        "precedence: ./workload/, then the configuration directory, then built-in entries",
         &format!("configuration directory: {config}"),
         &format!("atlas {}", env!("CARGO_PKG_VERSION")),
     ] {

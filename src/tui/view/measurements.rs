@@ -48,7 +48,7 @@ fn lines(app: &App) -> Vec<Line<'_>> {
         for text in [
             "no measurements yet",
             "start with --measured FILE…, or put logs, benchmark JSON, CSV or measurement YAML in measurements/",
-            "everything that `atlas ingest` can read is loaded, and reloaded when it changes",
+            "all formats of `atlas ingest` are supported; files are reloaded when they change",
         ] {
             lines.push(Line::Text(Role::Dim, text.to_owned()));
         }
@@ -106,7 +106,7 @@ fn broken<'a>(app: &App, lines: Vec<Line<'a>>) -> Vec<Line<'a>> {
 
 fn proposed(proposal: &Proposal, width: u16, lines: &mut Vec<Line<'_>>) {
     let verb = if proposal.replaces { "replaces" } else { "writes" };
-    let text = format!("proposed: Enter {verb} {}, Backspace discards", proposal.path.display());
+    let text = format!("proposed calibration: Enter {verb} {}, Backspace discards", proposal.path.display());
     lines.push(Line::Proposal(text));
     lines.push(Line::ParameterHead);
     for one in proposal.outcome.all() {
@@ -162,7 +162,7 @@ pub fn here(app: &App) -> Option<&Judged> {
 pub fn info(app: &App) -> String {
     match (&app.measured.proposal, app.measured.rows.len()) {
         (Some(_), _) => "old and new values, and the change in error; nothing is written yet".to_owned(),
-        (None, 0) => "measured runs against their predictions".to_owned(),
+        (None, 0) => "measured runs compared with their predictions".to_owned(),
         (None, n) => {
             let rows = if n == 1 { "1 measured row".to_owned() } else { format!("{n} measured rows") };
             let has_bar = Cells::of(Rect::new(0, 0, width(app), 1), has_after(app)).bar.width > 0;

@@ -25,7 +25,7 @@ pub fn optimum(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark = match query.progress() {
         Some(_) => "Esc stops the search".to_owned(),
         None if shown(app).is_some() && is_stale(app) => {
-            "outdated: the scenario has changed since; R searches again".to_owned()
+            "outdated: the scenario has changed; R searches again".to_owned()
         }
         None => query.trouble().unwrap_or_default().to_owned(),
     };
@@ -73,7 +73,7 @@ fn form(app: &App, canvas: &mut Canvas<'_>, area: Rect, above: u16) {
             break;
         }
         let (label, shown) = match row {
-            Row::Objective => ("seek", objective(app).map_or_else(String::new, |(words, _)| words.to_owned())),
+            Row::Objective => ("goal", objective(app).map_or_else(String::new, |(words, _)| words.to_owned())),
             Row::Bound(metric, below) => {
                 let sign = if below { "at least" } else { "at most" };
                 let by = if app.seeking.bounds.contains_key(&metric.id) { "" } else { " (default)" };
@@ -123,10 +123,10 @@ fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let dim = canvas.role(Role::Dim);
     let mut text =
         "The search varies the layout and settings that trade memory for time; formats, the global batch and prices \
-                    stay as they are. Enter on a bound types it (50ms, 2s, $1.5, 20kW, 10%); Backspace removes it."
+                    are not changed. Enter edits a bound (50ms, 2s, $1.5, 20kW, 10%), Backspace removes it."
             .to_owned();
     if unbounded(app) {
-        text += " Throughput and cost are best when requests wait long, so set a bound on TTFT.";
+        text += " Long queues improve throughput and cost, so set a bound on TTFT to limit them.";
     }
     canvas.paragraph(area, &text, dim);
 }
@@ -193,8 +193,8 @@ pub fn info(app: &App) -> String {
         Row::Candidate(nth) => {
             shown(app).and_then(|found| found.candidates.get(nth)).map_or_else(String::new, |(_, candidate)| {
                 match candidate.changes.as_slice() {
-                    [] => "nothing that was tried is better than the scenario as it is".to_owned(),
-                    _ => format!("Enter takes {}", changes(candidate)),
+                    [] => "no candidate is better than the current scenario".to_owned(),
+                    _ => format!("Enter applies {}", changes(candidate)),
                 }
             })
         }

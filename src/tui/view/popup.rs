@@ -59,7 +59,7 @@ pub fn popup_row(app: &App, column: u16, row: u16) -> Option<usize> {
 pub(super) fn finder(app: &App, canvas: &mut Canvas<'_>, finder: &Finder) {
     let area = area(app);
     canvas.clear(area);
-    let remark = format!("{} of targets, workloads, knobs", finder.matches.len());
+    let remark = format!("{} targets, workloads, knobs", finder.matches.len());
     let inner = canvas.frame(area, "Find", &remark, true);
     let style = canvas.role(Role::Input);
     let key = canvas.role(Role::Key);

@@ -182,8 +182,8 @@ pub fn schedule(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         return;
     };
     if estimate.phases.is_empty() {
-        let text = "This workload has no schedule: one phase, no queueing. `schedule:` with `phases:` under the workload \
-                    gives it one, each phase with its minutes; e opens the file.";
+        let text = "This workload has no schedule: one phase, no queueing. To add one, set `schedule:` with `phases:` \
+                    in the workload, each phase with `duration_minutes:`; e opens the file.";
         canvas.paragraph(inner, text, dim);
         return;
     }

@@ -34,7 +34,7 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         Picture::Tasks => "Timeline of a step",
         Picture::Scaling => "Weak scaling: constant work per node",
         Picture::Levels => "Timeline of a run: requests and KV cache",
-        Picture::Latencies => "Latencies: latency CDF",
+        Picture::Latencies => "Latency CDFs of a run",
     };
     let scaling = shown == Picture::Scaling;
     let described = if scaling { remark(&app.queries.scaling) } else { remark(&app.queries.simulation) };
@@ -62,7 +62,7 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         let without = "this scenario cannot be simulated: the target needs an accelerator and the workload a model";
         let none = app.simulated_scenario().is_none().then_some(without);
         let nowhere = app.queries.scaling.answer().is_some_and(|scaling| scaling.points.is_empty());
-        let nowhere = (scaling && nowhere).then_some("this scenario runs on no number of nodes");
+        let nowhere = (scaling && nowhere).then_some("this scenario cannot run on any number of nodes");
         silence(app, none.or(trouble).or(nowhere).or(Some("simulating")), canvas, inner);
     }
 }
@@ -129,9 +129,9 @@ fn stream(kind: StreamKind) -> &'static str {
     match kind {
         StreamKind::Compute => "compute",
         StreamKind::Copy => "copy",
-        StreamKind::Model => "net layers",
-        StreamKind::Pipeline => "net stages",
-        StreamKind::Data => "net data",
+        StreamKind::Model => "layer comm",
+        StreamKind::Pipeline => "PP comm",
+        StreamKind::Data => "DP comm",
     }
 }
 
@@ -219,8 +219,8 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     );
     let y = area.bottom() - below;
     let high = |y: u16| Rect { height: tall, ..track(y) };
-    strip(timeline, "computing", |lane| lane.stream == StreamKind::Compute, canvas, (area.x, high(y)));
-    strip(timeline, "sending", |lane| lane.stream != StreamKind::Compute, canvas, (area.x, high(y + tall)));
+    strip(timeline, "compute", |lane| lane.stream == StreamKind::Compute, canvas, (area.x, high(y)));
+    strip(timeline, "transfers", |lane| lane.stream != StreamKind::Compute, canvas, (area.x, high(y + tall)));
     reading(timeline, canvas, Rect { y: y + STRIPS * tall, height: READING + 1, ..area });
 }
 
@@ -229,7 +229,7 @@ fn tasks(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
 fn shares(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
     let (first, last) = timeline.span;
-    let mut lines = vec![(format!("busy in the step of {}", duration_ms(1e3 * (last - first))), dim)];
+    let mut lines = vec![(format!("stream utilization in a step of {}", duration_ms(1e3 * (last - first))), dim)];
     if let Some(task) = timeline.here().and_then(|here| timeline.task(here)) {
         let took = format!("{}: {}", described(task), duration_ms(1e3 * (task.end - task.begin)));
         lines.splice(0..0, wrap(&took, usize::from(area.width)).into_iter().map(|line| (line, value)));
@@ -277,7 +277,7 @@ fn legend(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
 fn short(kind: TaskKind) -> &'static str {
     match plain(kind) {
         TaskKind::Pass(PassKind::Weights) => "weights",
-        TaskKind::Inside(_) => "layer net",
+        TaskKind::Inside(_) => "TP/CP/EP",
         TaskKind::Reduce => "reduce",
         TaskKind::Gather => "gather",
         kind => named(kind).0,
@@ -428,7 +428,7 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let brief = format!("takes {lasts} from {}", duration_ms(1e3 * (task.begin - first)));
     canvas.text(x, area.y, room, if took.width() <= usize::from(room) { &took } else { &brief }, text);
     let waited = match task.after.and_then(|after| timeline.task(after)) {
-        None => "waited for no task of this step".to_owned(),
+        None => "did not wait for another task of this step".to_owned(),
         Some(after) => {
             let idle = timeline.lanes.get(timeline.lane).and_then(|lane| {
                 let before = lane.tasks.get(timeline.place.checked_sub(1)?)?;
@@ -436,7 +436,7 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
             });
             let idle = idle.filter(|idle| *idle > 1e-9);
             let stood =
-                idle.map_or_else(String::new, |idle| format!(", its stream idle for {}", duration_ms(1e3 * idle)));
+                idle.map_or_else(String::new, |idle| format!("; its stream was idle for {}", duration_ms(1e3 * idle)));
             format!("waited for {}, until {}{stood}", described(after), duration_ms(1e3 * (after.end - first)))
         }
     };
@@ -463,8 +463,10 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
 #[must_use]
 pub fn info(app: &App) -> String {
     match picture(app) {
-        Picture::Tasks => "identical replicas are shown once; Enter: task it waited for".to_owned(),
-        Picture::Scaling => "replicas and batch grow with the nodes; the diamond is the scenario".to_owned(),
+        Picture::Tasks => "identical replicas are shown once; Enter selects the task it waited for".to_owned(),
+        Picture::Scaling => {
+            "replicas and global batch scale with the nodes; the diamond marks the current scenario".to_owned()
+        }
         Picture::Levels => "time-binned averages, including ramp-up and drain".to_owned(),
         Picture::Latencies => {
             "simulated; the closed form includes waiting for prompts that arrive together (view 3: prefill contention)"

@@ -56,7 +56,7 @@ pub fn rows(app: &App) -> usize {
 pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let query = &app.queries.tornado;
     let title = match shown(app) {
-        Some(tornado) => format!("Sensitivity: what moves {}", tornado.metric.label),
+        Some(tornado) => format!("Sensitivity of {}", tornado.metric.label),
         None => "Sensitivity".to_owned(),
     };
     let inner = canvas.view(area, View::Sensitivity, &title, &remark(query), app.tour.is_none());

@@ -37,7 +37,7 @@ impl Progress {
     #[must_use]
     pub fn describe(&self) -> String {
         if self.done == 0 {
-            return "begins".to_owned();
+            return "starting".to_owned();
         }
         let left = self.left().map_or_else(String::new, |left| format!(", {} left", units::duration_ms(1e3 * left)));
         format!("{:>3.0} %, {}/s{left}", 100.0 * self.share(), units::si(self.rate()))

@@ -15,16 +15,16 @@ use atlas_document::Sources;
 use draw::Drawn;
 use rules::RULES;
 
-/// How many, and from which seed.
+/// Options of `cargo xtask properties`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Scenarios that are drawn
+    /// Number of scenarios to draw
     #[arg(long, default_value_t = 100_000)]
     scenarios: u64,
-    /// Seed of what is drawn
+    /// Random seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Violations of a rule that are printed
+    /// Maximum number of violations to print per property
     #[arg(long, default_value_t = 5)]
     show: usize,
 }
@@ -78,7 +78,7 @@ pub(crate) fn look(scenarios: u64, seed: u64) -> Outcome {
 pub(crate) fn run(args: &Args) -> ExitCode {
     let outcome = look(args.scenarios, args.seed);
     println!(
-        "Seed {}: {} scenarios drawn, {} resolve, {} of them run.\n",
+        "Seed {}: {} scenarios drawn, {} resolved, {} of them can run.\n",
         args.seed, outcome.drawn, outcome.resolved, outcome.running
     );
     println!("| property | scenarios | violations |\n| --- | ---: | ---: |");

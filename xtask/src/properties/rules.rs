@@ -148,7 +148,7 @@ fn faster(drawn: &Drawn, even: f64, better: impl Fn(&mut Accelerator)) -> Option
     better(&mut scenario.machine.as_mut()?.device);
     let then = estimate(&scenario);
     if !fits(&then) {
-        return Some(Err("does not fit any more".to_owned()));
+        return Some(Err("no longer fits in memory".to_owned()));
     }
     let (a, b) = (rate(&drawn.answer), rate(&then));
     holds(b >= a * (1.0 - even), || {

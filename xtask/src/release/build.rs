@@ -17,7 +17,7 @@ fn is_installed(target: &str) -> bool {
 pub(super) fn targets() -> Result<Vec<String>, ReleaseError> {
     let installed: Vec<String> = STATIC.into_iter().filter(|target| is_installed(target)).map(str::to_owned).collect();
     for missing in STATIC.iter().filter(|target| !installed.iter().any(|found| found == *target)) {
-        eprintln!("left out: {missing} is not installed (rustup target add {missing})");
+        eprintln!("skipped {missing}: the target is not installed (rustup target add {missing})");
     }
     if installed.is_empty() { Ok(vec![host()?]) } else { Ok(installed) }
 }

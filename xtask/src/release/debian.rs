@@ -19,7 +19,7 @@ fn control(version: &str, architecture: &str, dependencies: &str) -> String {
     format!(
         "Package: atlas-fabric\nVersion: {version}\nArchitecture: {architecture}\n{dependencies}Section: utils\n\
          Priority: optional\nMaintainer: The Atlas Fabric developers <atlas-fabric@users.noreply.github.com>\n\
-         Homepage: {}\nDescription: planner for AI accelerators that lives in the terminal\n Throughput, latency, cost, \
+         Homepage: {}\nDescription: planner for AI accelerators with a terminal interface\n Throughput, latency, cost, \
          power and memory of training and serving on accelerators,\n estimated from first principles and checked against \
          published measurements.\n",
         env!("CARGO_PKG_REPOSITORY")

@@ -99,7 +99,7 @@ fn head(body: &mut Body) -> io::Result<Head> {
             let mut line = Vec::new();
             if reader.read_until(b'\n', &mut line)? == 0 {
                 body.end()?;
-                return Err(io::Error::other("the response ends before its headers do"));
+                return Err(io::Error::other("the response ended within its headers"));
             }
             let line = String::from_utf8_lossy(&line).trim_end().to_owned();
             if line.is_empty() {
@@ -148,7 +148,7 @@ fn config(request: &Request, settings: &Settings) -> Result<String, EndpointErro
     };
     let plain = |what: &str, text: String| match text.contains(char::is_control) {
         false => Ok(text),
-        true => Err(EndpointError::Malformed(format!("{what} holds a control character"))),
+        true => Err(EndpointError::Malformed(format!("{what} contains a control character"))),
     };
     option("url", &plain("the URL", request.url.clone())?);
     // An empty `Expect` header avoids a round trip before the body is sent, which is short.

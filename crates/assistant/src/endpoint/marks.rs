@@ -19,9 +19,9 @@ impl Marks {
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let kinds = [
-            ("figures from tools", &self.tools),
-            ("figures of the question", &self.given),
-            ("figures NOT from a tool, to be checked", &self.unverified),
+            ("numbers from tools", &self.tools),
+            ("numbers from the question", &self.given),
+            ("numbers NOT from a tool, to be verified", &self.unverified),
         ];
         let line = |(what, all): &(&str, &Vec<String>)| format!("{what}: {}", all.join(", "));
         kinds.iter().filter(|(_, all)| !all.is_empty()).map(line).collect()

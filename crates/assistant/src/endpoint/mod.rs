@@ -229,7 +229,7 @@ impl Turn {
             return Err(EndpointError::Truncated);
         }
         if let Some(call) = self.calls.iter().find(|call| call.name.is_empty()) {
-            return Err(EndpointError::Malformed(format!("a call has no name: {}", call.arguments)));
+            return Err(EndpointError::Malformed(format!("a tool call has no name: {}", call.arguments)));
         }
         Ok(())
     }
@@ -250,7 +250,7 @@ impl Turn {
             }
             Piece::Call { index, id, name, arguments } => {
                 if index >= MOST_CALLS {
-                    return Err(EndpointError::Malformed(format!("more than {MOST_CALLS} calls at once")));
+                    return Err(EndpointError::Malformed(format!("more than {MOST_CALLS} tool calls in one response")));
                 }
                 while self.calls.len() <= index {
                     let id = format!("call_{}", self.calls.len());

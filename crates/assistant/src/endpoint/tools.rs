@@ -30,7 +30,7 @@ pub fn tools() -> Vec<Tool> {
     let texts = |what: &str| json!({"type": "array", "items": {"type": "string"}, "description": what});
     let target = || text("target, by name");
     let workload = || text("workload, by name");
-    let set = || texts("knobs over what the files say, as knob=value: tp=8, precision=fp8, num_nodes=4, hourly_usd=20");
+    let set = || texts("knobs that override the files, as knob=value: tp=8, precision=fp8, num_nodes=4, hourly_usd=20");
     let object = |properties: Value, required: &[&str]| json!({"type": "object", "properties": properties, "required": required});
     vec![
         Tool {
@@ -71,7 +71,7 @@ pub fn tools() -> Vec<Tool> {
         },
         Tool {
             name: "advise",
-            description: "Changes that improve throughput, latency or cost, each estimated; what makes a scenario fit.",
+            description: "Changes that improve throughput, latency or cost, or make a scenario fit, each estimated.",
             parameters: object(
                 json!({"objective": text("throughput, latency or cost"), "target": target(), "workload": workload(),
                        "set": set()}),
@@ -83,7 +83,7 @@ pub fn tools() -> Vec<Tool> {
             description: "Names of targets, workloads, accelerators, models, software, knobs or figures.",
             parameters: object(
                 json!({"what": text("targets, workloads, accelerators, models, software, knobs or figures"),
-                       "words": texts("only entries that contain all of these")}),
+                       "words": texts("words that the listed entries must all contain")}),
                 &["what"],
             ),
         },
@@ -130,7 +130,7 @@ impl Toolbox<'_> {
         if text.len() <= LONGEST {
             return text;
         }
-        json!({"error": format!("the result has {} bytes, too many to send; ask for less", text.len())}).to_string()
+        json!({"error": format!("the result has {} bytes, maximum {LONGEST}; request less", text.len())}).to_string()
     }
 
     fn run(&self, name: &str, arguments: &Arguments) -> Result<Value, String> {

@@ -27,11 +27,11 @@ pub enum Trouble {
     },
     /// `batch` is ambiguous.
     #[error(
-        "`batch`: which one? In training microbatch=4 or global=512; in serving concurrency=256 or max_num_seqs=256"
+        "`batch` is ambiguous: in training microbatch=4 or global=512, in serving concurrency=256 or max_num_seqs=256"
     )]
     Batch,
     /// A bound without a metric could apply to several metrics.
-    #[error("{bound}: which metric? Use tpot{sign}{bound} or ttft{sign}{bound}")]
+    #[error("{bound}: no metric given; use tpot{sign}{bound} or ttft{sign}{bound}")]
     Unclear {
         /// Text of the bound.
         bound: String,

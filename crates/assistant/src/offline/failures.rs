@@ -24,8 +24,8 @@ pub(super) fn failures(question: &ParsedQuestion, context: &Context<'_>) -> Resu
     let case = question.case(context, &mut reply)?;
     if case.mode() != Mode::Training {
         return Err(Refusal::Nothing(
-            "failures and checkpoints are studied of training runs; a replica of a server that fails takes its share of the \
-             throughput with it, as in `what if num_nodes=…`"
+            "failures and checkpoints are simulated for training only; in serving, a failed replica lowers the \
+             throughput by its share: ask `what if num_nodes=…`"
                 .to_owned(),
         ));
     }
@@ -48,7 +48,7 @@ pub(super) fn failures(question: &ParsedQuestion, context: &Context<'_>) -> Resu
     let input = &found.input;
     let time = |seconds: f64| units::duration_ms(1e3 * seconds);
     reply.say(format!(
-        "With a failure of one of the {} nodes every {}, {} of the time remain for work: {} become {}.",
+        "If one of the {} nodes fails every {}, {} of the time is useful work: throughput drops from {} to {}.",
         input.nodes,
         time(input.mtbf()),
         units::percent(found.shares[0].mean),
@@ -61,7 +61,7 @@ pub(super) fn failures(question: &ParsedQuestion, context: &Context<'_>) -> Resu
         shares.map(|(name, share)| vec![(*name).to_owned(), units::percent(share.mean)]).collect(),
     );
     reply.say(format!(
-        "A checkpoint takes {}. Write one every {}: Young's interval; Daly's is {}.",
+        "A checkpoint takes {}. The optimal checkpoint interval is {} (Young) or {} (Daly).",
         time(input.checkpoint),
         time(input.young()),
         time(input.daly())

@@ -32,7 +32,10 @@ pub(super) fn fit(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gaug
     let case = question.case(context, &mut reply)?;
     reply.answer.retain(|block| !is_warning(block));
     let Some(detail) = case.estimate.detail else {
-        return Err(Refusal::Nothing(format!("the {} engine does not say what fits", case.scenario.engine.name())));
+        return Err(Refusal::Nothing(format!(
+            "the {} engine does not report what fits in memory",
+            case.scenario.engine.name()
+        )));
     };
     let memory = detail.memory;
     let (needs, has) = (memory.upper / MEMORY_GB, memory.capacity / MEMORY_GB);
@@ -48,7 +51,7 @@ pub(super) fn fit(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gaug
     };
     reply.say(format!("It does not run: {}.", found.verdict.describe()));
     if found.fixes.is_empty() {
-        reply.say("No change of one or two knobs makes it run. With any layout, it takes:");
+        reply.say("No change of one or two knobs makes it run. Smallest number of nodes over all layouts:");
         let enough = count(question, context, gauge)?;
         reply.answer.extend(enough.answer);
         reply.figures.extend(enough.figures);
@@ -67,7 +70,7 @@ pub(super) fn fit(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gaug
             reply.command(&["explain", throughput.name], changed.command_flags());
         }
     }
-    reply.say("The smallest changes that make it run, least loss of speed per accelerator first:");
+    reply.say("The smallest changes that make it run, highest throughput per accelerator first:");
     reply.table(["change", "tokens/s"], rows);
     Ok(reply)
 }
@@ -81,9 +84,9 @@ fn room(reply: &mut Reply, case: &Case<'_>) {
         return;
     };
     let each = requested / replicas.max(1.0);
-    let waits = if each > room { "the others wait for memory" } else { "none waits for memory" };
+    let waits = if each > room { "the others wait for memory" } else { "none of them waits for memory" };
     reply.say(format!(
-        "Each replica has memory for the keys and values of {} at once; {each:.0} of the requests come to each: {waits}.",
+        "The KV cache of a replica holds up to {}. Each replica receives {each:.0} concurrent requests; {waits}.",
         case.shown(metric)
     ));
     case.figure(reply, metric);
@@ -130,7 +133,10 @@ pub(super) fn count(question: &ParsedQuestion, context: &Context<'_>, gauge: &Ga
     let case = question.case(context, &mut reply)?;
     reply.answer.retain(|block| !is_warning(block));
     if !at_once(&case.scenario).engine.reasons() {
-        return Err(Refusal::Nothing(format!("the {} engine does not say what fits", case.scenario.engine.name())));
+        return Err(Refusal::Nothing(format!(
+            "the {} engine does not report what fits in memory",
+            case.scenario.engine.name()
+        )));
     }
     let conditions = question.subject.constraints.clone();
     let on = |nodes: f64| -> Result<(Case<'_>, Best<'_>), Refusal> {
@@ -146,8 +152,8 @@ pub(super) fn count(question: &ParsedQuestion, context: &Context<'_>, gauge: &Ga
     }
     if !found.1.meets_all() {
         let bounds: Vec<String> = conditions.iter().map(ToString::to_string).collect();
-        let bounds = if bounds.is_empty() { "fits".to_owned() } else { bounds.join(", ") };
-        reply.say(format!("No layout keeps {bounds} on up to {nodes:.0} nodes of {}.", case.parts.target.name));
+        let bounds = if bounds.is_empty() { "fits".to_owned() } else { format!("meets {}", bounds.join(", ")) };
+        reply.say(format!("No layout {bounds} on up to {nodes:.0} nodes of {}.", case.parts.target.name));
         reply.command(
             &["optimize"],
             where_flags(&found.0, MetricId::Accelerators.metric(), &conditions, &found.0.overrides),
@@ -174,7 +180,7 @@ pub(super) fn count(question: &ParsedQuestion, context: &Context<'_>, gauge: &Ga
     ));
     if fails > 0.0 {
         let plural = if fails == 1.0 { "node" } else { "nodes" };
-        let why = if conditions.is_empty() { "fits" } else { "keeps the constraints" };
+        let why = if conditions.is_empty() { "fits" } else { "meets the constraints" };
         reply.say(format!("On {fails:.0} {plural} no layout {why}."));
     }
     fits.figure(&mut reply, MetricId::Accelerators.metric());
@@ -187,7 +193,7 @@ pub(super) fn count(question: &ParsedQuestion, context: &Context<'_>, gauge: &Ga
             fewer.filter(|case| case.value(MetricId::Accelerators.metric()).is_some_and(|few| few < used))
         {
             let few = case.value(MetricId::Accelerators.metric()).unwrap_or_default();
-            reply.say(format!("A single replica needs {few:.0} of them, layout {}.", smallest.layout));
+            reply.say(format!("A single replica needs {few:.0} accelerators, layout {}.", smallest.layout));
             case.figure(&mut reply, MetricId::Accelerators.metric());
             let flags = where_flags(&single, MetricId::Accelerators.metric(), &conditions, &single.overrides);
             reply.command(&["optimize"], flags);

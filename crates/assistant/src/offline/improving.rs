@@ -49,7 +49,7 @@ fn reach(
     }
     case.figure(&mut reply, metric);
     let goal = goal_seek(&at_once(&case.scenario), &case.parts, metric, wanted);
-    let lead = format!("{} is {} now, {} is wanted", metric.label, metric.show(goal.now), metric.show(wanted));
+    let lead = format!("{} is {}; the goal is {}", metric.label, metric.show(goal.now), metric.show(wanted));
     let mut rows = Vec::new();
     let mut reached: Vec<(Case<'_>, String)> = Vec::new();
     for way in goal.ways.iter().chain(&goal.nearest) {
@@ -69,9 +69,9 @@ fn reach(
         }
     }
     reply.say(match (goal.ways.is_empty(), goal.nearest.is_some()) {
-        (false, _) => format!("{lead}. Each of these reaches it alone:"),
-        (true, true) => format!("{lead}. Nothing reaches it alone; this comes nearest:"),
-        (true, false) => format!("{lead}. Nothing brings it nearer."),
+        (false, _) => format!("{lead}. Each of these changes alone reaches the goal:"),
+        (true, true) => format!("{lead}. No single change reaches the goal; this one comes closest:"),
+        (true, false) => format!("{lead}. No single change comes closer to the goal."),
     });
     rows.truncate(2 * ROWS);
     reply.table(["change", metric.label], rows);
@@ -91,7 +91,7 @@ pub(super) fn sensitivity(question: &ParsedQuestion, context: &Context<'_>) -> R
     case.figure(&mut reply, metric);
     let tornado = search::sensitivity(&at_once(&case.scenario), &case.parts, metric);
     reply.say(format!(
-        "{} is {}. Every knob moved a step and every number of the hardware ten per cent, the farthest-reaching first:",
+        "{} is {}. Effect of changing each knob by one step and each hardware parameter by 10 %, largest first:",
         metric.label,
         metric.show(tornado.value)
     ));

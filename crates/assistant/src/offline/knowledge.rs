@@ -45,7 +45,7 @@ pub(super) fn list(question: &ParsedQuestion, context: &Context<'_>) -> Result<R
         ("figures", None, METRICS.iter().map(|metric| metric.name.to_owned()).collect())
     } else {
         return Err(Refusal::Unknown {
-            reason: "list what? There are targets, workloads, accelerators, models, software, knobs and figures".into(),
+            reason: "list what? Known lists: targets, workloads, accelerators, models, software, knobs, figures".into(),
         });
     };
     let shown: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();

@@ -90,7 +90,7 @@ fn of_term(term: &str, words: &Words, reply: &mut Reply, context: &Context<'_>) 
     if reply.answer.len() == before {
         let names = TERMS.iter().map(|(term, _)| *term).chain(figure::names()).chain(Knob::all().map(Knob::name));
         let near = nearest(term, names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        return Err(Refusal::Unknown { reason: format!("`{term}` has no meaning here{near}") });
+        return Err(Refusal::Unknown { reason: format!("unknown term `{term}`{near}") });
     }
     if reply.commands.is_empty() {
         reply.command(&["run"], case.command_flags());

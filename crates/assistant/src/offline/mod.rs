@@ -117,8 +117,8 @@ pub fn is_question(line: &str) -> bool {
 pub fn answer(line: &str, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
     if rephrased::is_of_quality(&words::Words::of(line)) {
         return Err(Refusal::Nothing(
-            "speed, cost, power and memory are predicted, not what a model learns or how well it answers; formats and layouts \
-             change the former as `what if precision=fp8` says, the latter only a run with an evaluation can tell"
+            "speed, cost, power and memory are predicted, but not model quality; `what if precision=fp8` shows how \
+             a number format changes performance, while its effect on quality has to be evaluated with the model"
                 .to_owned(),
         ));
     }

@@ -166,10 +166,11 @@ impl ParsedQuestion {
                     (None, Ok(subject)) if subject.intent() != Intent::Nothing => {
                         Ok(question(Topic::Value, None, subject, words))
                     }
-                    (None, Ok(_)) => Err(parsed.err().map_or(
-                        Refusal::Unknown { reason: "this is not a question that I understand".to_owned() },
-                        |trouble| Refusal::Subject { trouble },
-                    )),
+                    (None, Ok(_)) => Err(parsed
+                        .err()
+                        .map_or(Refusal::Unknown { reason: "the question is not understood".to_owned() }, |trouble| {
+                            Refusal::Subject { trouble }
+                        })),
                 }
             }
         }
@@ -183,9 +184,7 @@ impl ParsedQuestion {
         let case = Case::of(context, &target, &workload, overrides)?;
         reply.about = Some(case.about());
         if let Some(trouble) = case.trouble() {
-            reply.say(format!(
-                "This cannot run: {trouble}. Ask `what is the smallest change that fits?` for what helps."
-            ));
+            reply.say(format!("This cannot run: {trouble}. Ask `what is the smallest change that fits?` for a fix."));
         }
         Ok(case)
     }

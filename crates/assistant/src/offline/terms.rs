@@ -45,7 +45,7 @@ pub(super) const TERMS: [(&str, &str); 33] = [
     ("decode", "the generation of tokens after the first"),
     ("pareto", "the best compromises: no other point is better in all figures"),
     ("bubble", "the time that pipeline stages wait for each other"),
-    ("tco", "total cost of ownership: purchase written off over the hours of use, and energy"),
+    ("tco", "total cost of ownership: purchase price amortized over the hours of use, plus energy"),
 ];
 
 /// Whether a word is a term, a metric or a knob.

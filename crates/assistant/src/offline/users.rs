@@ -32,8 +32,8 @@ pub(super) fn users(question: &ParsedQuestion, context: &Context<'_>) -> Result<
     let room = MetricId::MaxConcurrency.metric();
     if conditions.is_empty() {
         reply.say(format!(
-            "The memory of each replica has room for {} at once, with {} replicas. A bound on latency allows fewer: ask \
-             with one, as in `how many users at 30 ms tpot?`",
+            "The KV cache of each replica holds up to {}; replicas: {}. A latency bound may allow fewer: add one to \
+             the question, as in `how many users at 30 ms tpot?`",
             case.shown(room),
             case.scenario.get(Knob::Dp)
         ));
@@ -57,7 +57,7 @@ pub(super) fn users(question: &ParsedQuestion, context: &Context<'_>) -> Result<
     };
     let more = if more { " or more" } else { "" };
     reply.say(format!(
-        "{most:.0}{more} requests in flight meet {bounds} on {} with the current layout.",
+        "{most:.0}{more} concurrent requests meet {bounds} on {} with the current layout.",
         found.parts.target.name
     ));
     case.figure(&mut reply, room);
@@ -76,7 +76,7 @@ pub(super) fn longest(question: &ParsedQuestion, context: &Context<'_>) -> Resul
         case.trouble().is_none() && conditions.iter().all(|condition| condition.holds(&case.estimate, &case.scenario))
     };
     let bounds: Vec<String> = conditions.iter().map(ToString::to_string).collect();
-    let bounds = if bounds.is_empty() { String::new() } else { format!(" and keep {}", bounds.join(", ")) };
+    let bounds = if bounds.is_empty() { String::new() } else { format!(" and meet {}", bounds.join(", ")) };
     let what = if case.mode() == Mode::Inference { "prompts" } else { "sequences" };
     let Some((most, found, more)) = largest(&case, Knob::Prompt, SHORTEST, LONGEST, &keeps)? else {
         reply.say(format!("No {what} of {SHORTEST:.0} tokens fit{bounds} with this layout."));
@@ -85,7 +85,8 @@ pub(super) fn longest(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     };
     let more = if more { " or more" } else { "" };
     reply.say(format!(
-        "{what} of {most:.0} tokens{more} fit{bounds} on {} with the current layout; the model may be trained for fewer.",
+        "The longest {what} that fit{bounds} on {} with the current layout have {most:.0}{more} tokens; the model \
+         itself may support fewer.",
         found.parts.target.name
     ));
     found.figure(&mut reply, MetricId::MemoryFill.metric());

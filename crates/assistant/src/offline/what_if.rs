@@ -80,7 +80,7 @@ fn scaled_setting(case: &Case<'_>, knob: Knob, factor: f64) -> Result<Setting, R
     };
     if now <= 0.0 {
         return Err(Refusal::Nothing(format!(
-            "{} is {now} here, so that a share of it says nothing; set it, as in `what if {}=…`",
+            "{} is {now} in this scenario, so it cannot be scaled; set a value, as in `what if {}=…`",
             knob.name(),
             knob.name()
         )));
@@ -134,7 +134,7 @@ fn tell(reply: &mut Reply, before: &Case<'_>, after: &Case<'_>) {
         rows.push(vec![metric.label.to_owned(), before.shown(metric), after.shown(metric), change]);
     }
     if rows.is_empty() {
-        reply.say("No figure changes: it is so already, or nothing that is shown depends on it.");
+        reply.say("No metric changes: the scenario already has this value, or no metric shown depends on it.");
         before.headlines().for_each(|metric| before.figure(reply, metric));
     }
     reply.table(["", "now", "then", "change"], rows);

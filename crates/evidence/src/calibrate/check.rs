@@ -48,9 +48,9 @@ impl Check {
     #[must_use]
     pub fn needs(self) -> &'static str {
         match self {
-            Check::CrossValidation => "throughput, or the time of an output token, of any configuration",
+            Check::CrossValidation => "throughput or time per output token of any configuration",
             Check::ProductionPercentiles => "p50_ms, p95_ms, p99_ms of served requests",
-            Check::Scaling => "throughput of one workload on at least two numbers of accelerators",
+            Check::Scaling => "throughput of one workload with at least two different numbers of accelerators",
         }
     }
 }
@@ -175,9 +175,9 @@ const QUARTER: i64 = 92;
 /// Entries of the guide's calendar (section 7), independent of age.
 pub const CALENDAR: [&str; 4] = [
     "monthly: spot-check B_base, p_node_nominal and one workload",
-    "quarterly: calibrate anew",
-    "after hardware changes: measure everything anew",
-    "after software updates: measure delta_rho_* and the efficiency factors anew",
+    "quarterly: repeat the full calibration",
+    "after hardware changes: repeat all measurements",
+    "after software updates: repeat the measurements for delta_rho_* and the efficiency factors",
 ];
 
 /// Returns the age of every calibrated parameter, or a single entry for all if none was calibrated.

@@ -15,7 +15,7 @@ pub fn profile(outcome: &Outcome, start: &Start, vendor: &str, date: &str) -> St
     let all = outcome.all();
     let _ = writeln!(
         out,
-        "# Written by `atlas calibrate`. What was measured stands under `calibration`; the rest is as it was."
+        "# Written by `atlas calibrate`. `calibration` lists the measured parameters; all others are unchanged."
     );
     let base = start.profile.as_ref().filter(|profile| profile.calibrated);
     let from = base.map_or("the shipped constants".to_owned(), |profile| format!("profile {}", profile.name));
@@ -55,9 +55,9 @@ pub fn uncalibrated(target: &str, vendor: &str, base: &str, figures: &Figures) -
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "# Written by `atlas config profile`. Nothing here was measured on this target: `atlas calibrate`"
+        "# Written by `atlas config profile`. Nothing here was measured on this target; `atlas calibrate`"
     );
-    let _ = writeln!(out, "# replaces what measurements determine.");
+    let _ = writeln!(out, "# replaces the values that measurements determine.");
     line(&mut out, 0, "description", &quoted(&format!("{target}, not calibrated: coefficients of profile {base}")));
     let _ = writeln!(out, "match:");
     line(&mut out, 2, "name", &quoted(target));
@@ -187,10 +187,8 @@ pub fn efficiency(out: &mut String, efficiency: &Efficiency) {
 
 /// Writes the corrections section of profiles.
 fn corrections(out: &mut String, found: &Corrections) {
-    let _ = writeln!(
-        out,
-        "# Effects add up on the logarithm of measured over predicted; docs/calibration.md describes them."
-    );
+    let _ =
+        writeln!(out, "# Effects are additive in the logarithm of measured over predicted; see docs/calibration.md.");
     let _ = writeln!(out, "corrections:");
     line(out, 2, "accelerator", &quoted(&found.accelerator));
     let runs: Vec<String> = found.runs.iter().map(|run| quoted(run)).collect();

@@ -58,7 +58,10 @@ impl<'a> Guide<'a> {
     fn take(&mut self, parameter: Parameter) {
         if !Figures::sensible(&parameter) {
             let value = atlas_core::units::significant(parameter.value, 4);
-            let text = format!("{}: {value} is out of range and left out; check the rows behind it", parameter.symbol);
+            let text = format!(
+                "{}: {value} is out of range and was discarded; check the rows that it was determined from",
+                parameter.symbol
+            );
             return self.warn(text);
         }
         let parameter = self.figures.take(parameter);

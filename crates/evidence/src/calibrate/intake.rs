@@ -72,11 +72,11 @@ pub fn gather(
     gathered.rows.retain(|row| !row.is_empty());
     if before > gathered.rows.len() {
         let dropped = before - gathered.rows.len();
-        gathered.notes.push(format!("{name}: {dropped} rows without a figure are passed over"));
+        gathered.notes.push(format!("{name}: ignored {dropped} rows without a measured value"));
     }
     if gathered.rows.is_empty() {
         let expected = "expected throughput, step times, latencies, utilization, power or bandwidth";
-        return Err(GatherError::Content(format!("{name}: no measurement in it: {expected}")));
+        return Err(GatherError::Content(format!("{name}: no measurements found: {expected}")));
     }
     Ok(gathered)
 }
@@ -178,7 +178,7 @@ fn notes_on_unknown(name: &str, mut unknown: Vec<String>, notes: &mut Vec<String
     sort::ascending(&mut unknown);
     unknown.dedup();
     if !unknown.is_empty() {
-        notes.push(format!("{name}: not understood, and left out: {}", unknown.join(", ")));
+        notes.push(format!("{name}: ignored unknown fields: {}", unknown.join(", ")));
     }
 }
 
@@ -215,7 +215,7 @@ fn yaml(name: &str, text: &str) -> Result<Gathered, GatherError> {
             unknown.extend(strange);
             gathered.rows.push(row);
         } else {
-            gathered.notes.push(format!("{name}: entry {} is no mapping and is passed over", index + 1));
+            gathered.notes.push(format!("{name}: ignored entry {}, which is not a mapping", index + 1));
         }
     }
     refuse(problems)?;

@@ -224,19 +224,19 @@ pub fn criteria(rows: &[Observation]) -> Vec<String> {
     let of = |wanted: &dyn Fn(&&Observation) -> bool| rows.iter().filter(wanted).collect::<Vec<&Observation>>();
     note(
         of(&|row| row.warmup == Some(false)),
-        "no warm-up was left out: the run begins in its middle, or was short; expected 20 steps or more before",
+        "no warm-up steps were excluded: the log starts within the run, or the run is short; expected at least 20",
     );
     let short = |row: &&Observation| row.figure("warmup_steps").is_some_and(|steps| (1.0..20.0).contains(&steps.value));
-    note(of(&short), "fewer than 20 steps of warm-up");
+    note(of(&short), "fewer than 20 warm-up steps");
     let spread = |row: &&Observation| {
         let main = row.figure("step_time_s").or_else(|| row.throughput());
         main.and_then(|main| main.variation()).is_some_and(|cv| cv >= 0.05)
     };
-    note(of(&spread), "the spread is 5 % or more: other processes, throttling, or a warm-up that lasted longer");
+    note(of(&spread), "the spread is 5 % or more; check for other processes, throttling and a longer warm-up");
     let few = |row: &&Observation| {
         let percentile = row.figure("p95_ms").or_else(|| row.figure("p99_ms")).is_some();
         percentile && row.figure("samples").is_some_and(|n| n.value < 100.0)
     };
-    note(of(&few), "fewer than 100 requests stand behind its percentiles");
+    note(of(&few), "percentiles of fewer than 100 requests");
     warnings
 }

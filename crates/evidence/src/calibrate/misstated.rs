@@ -54,7 +54,7 @@ pub fn misstated(name: &str, value: &Value) -> Option<String> {
     let plain = !value.is_object() && !value.is_array();
     if column.figure {
         let sound = !plain || number(value).is_some_and(|number| number >= 0.0);
-        return if sound { None } else { expected("a number, not negative") };
+        return if sound { None } else { expected("a number of at least 0") };
     }
     if COUNTS.contains(&column.name) {
         let sound = number(value).is_some_and(|number| number >= 1.0 && number.fract() == 0.0);
@@ -63,7 +63,7 @@ pub fn misstated(name: &str, value: &Value) -> Option<String> {
     if NUMBERS.contains(&column.name) {
         let endless = text.is_some_and(|text| text.eq_ignore_ascii_case("inf"));
         let sound = endless || number(value).is_some_and(|number| number >= 0.0);
-        return if sound { None } else { expected("a number, not negative") };
+        return if sound { None } else { expected("a number of at least 0") };
     }
     match (column.name, text) {
         ("mode", Some(word)) if super::observation::mode(word).is_none() => expected("training or inference"),

@@ -146,7 +146,7 @@ fn sound(found: Corrections, runs: &[Run]) -> (Corrections, Vec<String>) {
         } else {
             let name = quantity.name();
             worse.push(format!(
-                "{name}: left as shipped, since these runs contradict each other: a correction would predict them worse"
+                "{name}: not corrected: the runs contradict each other, so a correction would increase their errors"
             ));
         }
     }
@@ -161,7 +161,8 @@ pub fn calibrate(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Outc
     for row in rows {
         match bench.foreign(row).filter(|_| row.switch("baseline") != Some(true)) {
             Some(device) => {
-                foreign.push((row.source.clone(), format!("it ran on {device}, which {} has not", bench.target.name)));
+                let reason = format!("it ran on {device}, but {} has other accelerators", bench.target.name);
+                foreign.push((row.source.clone(), reason));
             }
             None => own.push(row.clone()),
         }
@@ -202,8 +203,8 @@ pub fn calibrate(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Outc
     if let Some((n, standing, found)) = judge::median_errors(own()).filter(|(_, standing, found)| found > standing) {
         // Reject a fit that predicts its own data worse.
         outcome.warnings.push(format!(
-            "coefficients: left as they were, since the fit predicts its own {n} figures worse: {found:.1} % against \
-             {standing:.1} % (median)"
+            "coefficients: unchanged, since the fit predicts its own {n} measured values worse: median error \
+             {found:.1} %, {standing:.1} % before"
         ));
         outcome.parameters.clear();
         outcome.figures.clone_from(&before);

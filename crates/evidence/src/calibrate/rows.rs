@@ -109,25 +109,25 @@ fn accelerators(bench: &Bench<'_>, observed: &Observation, workload: Option<&Wor
 /// Returns which information is missing in the observation and the files.
 pub fn resolve(bench: &Bench<'_>, observed: &Observation) -> Result<(Row, RowScenario), String> {
     if bench.target.accelerator.is_none() {
-        return Err(format!("target `{}` names no accelerator", bench.target.name));
+        return Err(format!("target `{}` has no `accelerator`", bench.target.name));
     }
     let workload = bench.workload.filter(|workload| workload.shape.mode == observed.mode());
     if let (Some(other), None) = (bench.workload, workload)
         && !bench.own_first
     {
         let (of_row, of_workload) = (observed.mode().name(), other.shape.mode.name());
-        return Err(format!("the row is of {of_row}, workload `{}` of {of_workload}", other.name));
+        return Err(format!("the row is for {of_row}, but workload `{}` is for {of_workload}", other.name));
     }
     let workload = workload.map(|workload| &**workload);
     let (cells, own) = cells(bench, observed, workload);
     if !own && workload.is_none() {
         return Err(match observed.word("model") {
-            Some(model) => format!("the catalog has no model `{model}`: --workload or --set model=NAME"),
-            None => "it does not say which model ran: --workload or --set model=NAME".to_owned(),
+            Some(model) => format!("model `{model}` is not in the catalog; use --workload or --set model=NAME"),
+            None => "the model is not specified; use --workload or --set model=NAME".to_owned(),
         });
     }
     if !cells.contains_key("seq_len") && !cells.contains_key("input_len") {
-        return Err("it does not say how long its sequences are: --set seq_len=N or --workload".to_owned());
+        return Err("the sequence length is not specified; use --set seq_len=N or --workload".to_owned());
     }
     let row = Row::of(cells.iter().map(|(name, text)| (*name, text.as_str())));
     let catalog = bench.library.catalog();
@@ -187,7 +187,7 @@ pub fn runs(
         let Some(first) = same.first() else { continue };
         match of_configuration(bench, &same, factors) {
             Ok(found) if found.is_empty() => {
-                refused.push((first.source.clone(), "the engine gives no figure for it".to_owned()));
+                refused.push((first.source.clone(), "the engine predicts none of its metrics".to_owned()));
             }
             Ok(found) => runs.extend(found),
             Err(reason) => refused.push((first.source.clone(), reason)),

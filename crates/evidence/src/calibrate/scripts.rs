@@ -71,9 +71,9 @@ pub fn scripts(site: &Site<'_>, steps: &[Step]) -> Vec<Script> {
 
 fn head(measurement: Measurement) -> String {
     format!(
-        "#!/usr/bin/env bash\n# Measures {}.\n# Results go to results/ beside this file; run it on an idle node.\nset -euo \
-         pipefail\ncd \"${{ATLAS_DIR:-$(dirname \"$(readlink -f \"$0\")\")}}\"\nmkdir -p results\nPYTHON=${{PYTHON:-python3}}\n\
-         TORCHRUN=${{TORCHRUN:-torchrun}}\n\n",
+        "#!/usr/bin/env bash\n# Measures {}.\n# Writes to results/ in the directory of this file. Run it on an idle \
+         node.\nset -euo pipefail\ncd \"${{ATLAS_DIR:-$(dirname \"$(readlink -f \"$0\")\")}}\"\nmkdir -p \
+         results\nPYTHON=${{PYTHON:-python3}}\nTORCHRUN=${{TORCHRUN:-torchrun}}\n\n",
         measurement.determines()
     )
 }
@@ -88,12 +88,12 @@ fn body(site: &Site<'_>, measurement: Measurement) -> Option<String> {
         // The guide's sweep over model sizes, sequence lengths and batch sizes. Configurations that do not fit are
         // skipped.
         Measurement::BaseThroughput => format!(
-            "# Layers and width of GPT-2 XL; of a part of GPT-J and of Llama 7B whose states fit one accelerator.\nfor model in \"48 \
-             1600 25\" \"8 4096 16\" \"8 4096 32\"; do\n  read -r layers hidden heads <<<\"$model\"\n  for seq in 512 1024 2048 4096 \
-             8192; do\n    for batch in 1 2 4 8 16 32 64 128; do\n      \
+            "# Layers, width and heads: GPT-2 XL, and GPT-J and Llama 7B with fewer layers, to fit on one \
+             accelerator.\nfor model in \"48 1600 25\" \"8 4096 16\" \"8 4096 32\"; do\n  read -r layers hidden heads \
+             <<<\"$model\"\n  for seq in 512 1024 2048 4096 8192; do\n    for batch in 1 2 4 8 16 32 64 128; do\n      \
              CUDA_VISIBLE_DEVICES=${{CUDA_VISIBLE_DEVICES:-0}} $PYTHON measure_train.py --layers $layers --hidden $hidden \
              --heads $heads \\\n        --seq $seq --batch $batch --warmup 20 --steps 200{peak} --out results/base.csv || {{ echo \
-             \"$model, seq $seq, batch $batch: left out\"; break; }}\n    done\n  done\ndone\n"
+             \"$model, seq $seq, batch $batch: skipped\"; break; }}\n    done\n  done\ndone\n"
         ),
         Measurement::TensorParallel if !degrees.is_empty() => format!(
             "$PYTHON measure_train.py --batch 4 --warmup 20 --steps 100{peak} --out results/parallel.csv\nfor tp in \
@@ -109,15 +109,16 @@ fn body(site: &Site<'_>, measurement: Measurement) -> Option<String> {
         Measurement::TensorParallel | Measurement::PipelineParallel => return None,
         Measurement::Fabrics => format!(
             "# NCCL_TESTS is the build directory of https://github.com/NVIDIA/nccl-tests (rccl-tests for AMD). LAUNCH starts \
-             one\n# process a node, say LAUNCH=\"mpirun -N 1\"; without it the node's own fabric is measured.\n\
-             TESTS=${{NCCL_TESTS:-./nccl-tests/build}}\nFABRIC=${{FABRIC:-IB}}\n[ -x \"$TESTS/all_reduce_perf\" ] || \
-             {{ echo \"no $TESTS/all_reduce_perf: set NCCL_TESTS\" >&2; exit 1; }}\nif [ -n \"${{LAUNCH:-}}\" ]; then\n  \
-             $LAUNCH \"$TESTS/all_reduce_perf\" -b 1M -e 1G -f 2 -g {gpus} | tee \"results/nccl_$FABRIC.log\"\n  \
-             # The same over sockets: what the network is without RDMA.\n  NCCL_IB_DISABLE=1 $LAUNCH \
+             one\n# process per node, as in LAUNCH=\"mpirun -N 1\". Without it, the fabric within the node is \
+             measured.\nTESTS=${{NCCL_TESTS:-./nccl-tests/build}}\nFABRIC=${{FABRIC:-IB}}\n[ -x \
+             \"$TESTS/all_reduce_perf\" ] || {{ echo \"no $TESTS/all_reduce_perf: set NCCL_TESTS\" >&2; exit 1; }}\nif \
+             [ -n \"${{LAUNCH:-}}\" ]; then\n  $LAUNCH \
+             \"$TESTS/all_reduce_perf\" -b 1M -e 1G -f 2 -g {gpus} | tee \"results/nccl_$FABRIC.log\"\n  \
+             # The same over sockets: bandwidth without RDMA.\n  NCCL_IB_DISABLE=1 $LAUNCH \
              \"$TESTS/all_reduce_perf\" -b 1M -e 1G -f 2 -g {gpus} | tee results/nccl_Ethernet.log\nelse\n  \
              \"$TESTS/all_reduce_perf\" -b 1M -e 1G -f 2 -g {gpus} | tee results/nccl_NVLink.log\n  # Through the host: \
-             what it is without the links between accelerators.\n  NCCL_P2P_DISABLE=1 \"$TESTS/all_reduce_perf\" -b 1M -e \
-             1G -f 2 -g {gpus} | tee results/nccl_Host.log\nfi\n"
+             bandwidth without the links between accelerators.\n  NCCL_P2P_DISABLE=1 \"$TESTS/all_reduce_perf\" -b 1M \
+             -e 1G -f 2 -g {gpus} | tee results/nccl_Host.log\nfi\n"
         ),
         Measurement::CudaGraphs => format!(
             "for run in 1 2 3; do\n  for graphs in off on; do\n    CUDA_VISIBLE_DEVICES=${{CUDA_VISIBLE_DEVICES:-0}} $PYTHON \
@@ -125,7 +126,8 @@ fn body(site: &Site<'_>, measurement: Measurement) -> Option<String> {
              results/graphs.csv\n  done\ndone\n"
         ),
         Measurement::Gpudirect if site.target.num_nodes > 1.0 => format!(
-            "# Run on every node of an allocation of two or more: srun does that in the batch file.\nHEAD=${{HEAD:-$(hostname)}}\n\
+            "# Run this on every node of an allocation of at least two nodes, as srun does in the batch \
+             file.\nHEAD=${{HEAD:-$(hostname)}}\n\
              for run in 1 2 3; do\n  for direct in off on; do\n    level=$([ $direct = on ] && echo SYS || echo LOC)\n    \
              NCCL_NET_GDR_LEVEL=$level $TORCHRUN --nnodes ${{SLURM_NNODES:-2}} --nproc_per_node {gpus} --rdzv_backend c10d \
              --rdzv_endpoint $HEAD:29500 \\\n      measure_train.py --batch 2 --warmup 20 --steps 100{peak} --label \
@@ -133,24 +135,26 @@ fn body(site: &Site<'_>, measurement: Measurement) -> Option<String> {
         ),
         Measurement::Gpudirect => return None,
         Measurement::Jitter => format!(
-            "# Only where the network is virtual does the profile use it: virt=sriov.\n$TORCHRUN --standalone \
+            "# The profile uses the result only for virtualized networks (virt=sriov).\n$TORCHRUN --standalone \
              --nproc_per_node {gpus} measure_train.py --batch 1 --seq 512 --warmup 20 --steps 20 --runs 100 \\\n  --label \
              virt=${{VIRT:-sriov}} --out results/jitter.csv\n"
         ),
-        Measurement::Latency => "export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0}\n# The smallest there is: lat_min.\n$PYTHON \
+        Measurement::Latency => "export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0}\n# The smallest model and one \
+             token: lat_min.\n$PYTHON \
              measure_train.py --mode inference --layers 1 --hidden 256 --heads 4 --seq 1 --batch 1 --warmup 100 --steps 1000 \
              \\\n  --out results/latency.csv\nfor batch in 1 2 4 8 16; do\n  $PYTHON measure_train.py --mode inference --seq \
              128 --batch $batch --warmup 50 --steps 1000 --out results/latency.csv\ndone\n"
             .to_owned(),
         Measurement::Serving => format!(
-            "# Serves a model with vLLM and asks it at several loads; percentiles come from 500 requests each.\n\
+            "# Serves a model with vLLM and benchmarks it at several loads, with 500 requests each.\n\
              MODEL=${{MODEL:-meta-llama/Llama-3.1-8B-Instruct}}\nPORT=${{PORT:-8000}}\nCUDA_VISIBLE_DEVICES=${{CUDA_VISIBLE_DEVICES:-0}} vllm \
              serve \"$MODEL\" --port $PORT --max-model-len 4096 > results/server.log 2>&1 &\nSERVER=$!\ntrap 'kill $SERVER' \
              EXIT\nuntil curl -sf localhost:$PORT/health > /dev/null; do sleep 5; kill -0 $SERVER; done\nfor concurrency in 1 \
              4 16 64; do\n  vllm bench serve --model \"$MODEL\" --port $PORT --dataset-name random --random-input-len 1024 \
              --random-output-len 256 \\\n    --num-prompts 500 --max-concurrency $concurrency --percentile-metrics \
              ttft,tpot,itl,e2el --metric-percentiles 95,99 \\\n    --save-result --result-dir results --result-filename \
-             serve_c$concurrency.json\ndone\n# Behind each file, what it does not say: results/serve_c16.json:num_gpus=1,tp=1,model={SERVED}\n"
+             serve_c$concurrency.json\ndone\n# Append settings that a file does not contain to its name: \
+             results/serve_c16.json:num_gpus=1,tp=1,model={SERVED}\n"
         ),
         Measurement::Power => "$PYTHON measure_power.py --seconds 300 --out results/power.csv\n".to_owned(),
     })
@@ -169,7 +173,7 @@ fn batch(site: &Site<'_>, measurement: Measurement, stem: &str) -> String {
     format!(
         "#!/usr/bin/env bash\n#SBATCH --job-name=atlas-{name}\n#SBATCH --nodes={nodes}\n#SBATCH --ntasks-per-node=1\n#SBATCH \
          --gres=gpu:{gpus}\n#SBATCH --time={hours:02}:{rest:02}:00\n#SBATCH --output={stem}-%j.out\n{exclusive}\
-         # Partition, account and environment (modules, container) are your site's: add them here.\nset -euo \
+         # Add the partition, account and environment (modules, container) of your site here.\nset -euo \
          pipefail\nexport ATLAS_DIR=$SLURM_SUBMIT_DIR\nexport HEAD=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head \
          -n1)\nsrun bash \"$SLURM_SUBMIT_DIR/{stem}.sh\"\n",
         name = measurement.name(),
@@ -181,16 +185,17 @@ fn batch(site: &Site<'_>, measurement: Measurement, stem: &str) -> String {
 fn readme(site: &Site<'_>, names: &[(String, Measurement)]) -> String {
     let target = &site.target.name;
     let mut out = format!(
-        "# Measurements for {target}\n\nThe most telling first. Each runs as `bash NAME.sh` on an idle node, or as `sbatch \
-         NAME.sbatch` from this directory. They need PyTorch; `fabrics` needs nccl-tests, `serving` vLLM.\n\n| script | \
-         tells | minutes |\n| --- | --- | --- |\n"
+        "# Measurements for {target}\n\nMost informative first. Run each with `bash NAME.sh` on an idle node, or with \
+         `sbatch NAME.sbatch` in this directory. They need PyTorch; `fabrics` needs nccl-tests, `serving` \
+         vLLM.\n\n| script | determines | minutes |\n| --- | --- | --- |\n"
     );
     for (stem, measurement) in names {
         out += &format!("| {stem} | {} | {:.0} |\n", measurement.determines(), measurement.minutes());
     }
     out += &format!(
-        "\nThen, from here:\n\n    atlas calibrate results/*.csv --target {target} --dry-run\n\nLogs that do not say over \
-         which fabric, or on how many accelerators, they ran are described so behind their name:\n`results/nccl_IB.log:fabric=IB \
+        "\nThen run, in this directory:\n\n    atlas calibrate results/*.csv --target {target} --dry-run\n\nIf a log \
+         does not contain its fabric or its number of accelerators, append them to its \
+         name:\n`results/nccl_IB.log:fabric=IB \
          results/nccl_Ethernet.log:fabric=Ethernet`.\n"
     );
     out

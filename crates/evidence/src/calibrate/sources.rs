@@ -115,12 +115,12 @@ impl Named {
                     found.notes.extend(gathered.notes);
                     found.rows.extend(gathered.rows);
                 }
-                Err(problem) if directory => found.notes.push(format!("passed over: {problem}")),
+                Err(problem) if directory => found.notes.push(format!("skipped: {problem}")),
                 Err(problem) => found.problems.push(problem),
             }
         }
         if directory && found.rows.is_empty() {
-            found.problems.push(format!("{}: no measurement below it", path.display()));
+            found.problems.push(format!("{}: no measurements found in this directory", path.display()));
         }
         found
     }

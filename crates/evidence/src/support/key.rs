@@ -39,13 +39,13 @@ use Points::{Differs, Doubling};
 
 /// All fields, in the order of [`Key::values`].
 pub const FIELDS: [Field; 15] = [
-    field("accelerator", Differs(0.5), "product, as the catalog names it"),
+    field("accelerator", Differs(0.5), "product, by its name in the catalog"),
     field("generation", Differs(1.5), "architecture of the accelerator"),
-    field("vendor", Differs(2.0), "who makes the accelerator"),
-    field("model", Differs(0.25), "model, as the catalog names it"),
+    field("vendor", Differs(2.0), "vendor of the accelerator"),
+    field("model", Differs(0.25), "model, by its name in the catalog"),
     field("mixture", Differs(2.0), "mixture of experts, or dense"),
     field("total_b", Doubling(0.25), "parameters, billions"),
-    field("active_b", Doubling(0.75), "parameters that a token passes, billions"),
+    field("active_b", Doubling(0.75), "active parameters per token, billions"),
     field("software", Differs(1.0), "family of the software"),
     field("release", Differs(0.25), "release of the software"),
     field("format", Differs(1.0), "number format of the weights"),

@@ -134,7 +134,7 @@ impl Support {
         let known = if self.accelerator.rows == 0 {
             "no measured row for this accelerator".to_owned()
         } else if self.all.rows == 0 {
-            format!("{} on this accelerator, none alike", rows(&self.accelerator))
+            format!("{} on this accelerator, none similar", rows(&self.accelerator))
         } else {
             rows(&self.all)
         };

@@ -179,27 +179,30 @@ use Takes::{Count, Positive, Share, Text, Words};
 /// All columns of all kinds of tables.
 pub const COLUMNS: &[Column] = &[
     column("id", &[], Record, Text).help("unique name of the row"),
-    column("source", &[], Record, Text).help("who published the figures"),
-    column("source_path", &[], Record, Text).help("where in the source they stand"),
-    column("date", &[], Record, Text).help("when they were published"),
-    column("notes", &[], Record, Text).help("what else the source says; never read by the program"),
-    column("harness", &[], Record, Text).help("benchmark client that drove the run; never read by the program"),
-    column("excluded", &[], Record, Text).help("why the row is not usable; a row with this cell is not judged"),
-    column("inferred", &[], Record, Text).help("cells derived from the row's own result; such rows are reported apart"),
+    column("source", &[], Record, Text).help("publisher of the measurements"),
+    column("source_path", &[], Record, Text).help("location in the source"),
+    column("date", &[], Record, Text).help("date of publication"),
+    column("notes", &[], Record, Text).help("other statements of the source; not used by the program"),
+    column("harness", &[], Record, Text)
+        .help("benchmark client that drove the run; identifies campaigns in cross-validation"),
+    column("excluded", &[], Record, Text).help("reason why the row is not usable; such rows are not evaluated"),
+    column("inferred", &[], Record, Text)
+        .help("cells derived from the row's own result; such rows are reported separately"),
     column("assumed", &[], Record, Text).help("cells that are conventions or defaults, each with the reason"),
-    column("converted", &[], Record, Text).help("cells that the source states in other words, each with the place"),
-    column("model_name", &[], Record, Text).help("model as the source names it"),
+    column("converted", &[], Record, Text)
+        .help("cells converted from other terms or units of the source, each with its location"),
+    column("model_name", &[], Record, Text).help("name of the model in the source"),
     column("accelerator", &["gpu", "gpu_type", "accelerator_type", "system"], Special, Text)
-        .help("id of the accelerator catalog"),
+        .help("id in the accelerator catalog"),
     column("num_accelerators", &["gpus", "num_gpus", "n_gpus", "num_devices"], Special, Count)
         .help("accelerators of the run: chips or cards"),
     column("accelerators_per_node", &["gpus_per_node"], Special, Count)
-        .help("accelerators of one node; blank: 8, or all of a smaller run"),
+        .help("accelerators per node; blank: 8, or all in a smaller run"),
     column("model", &["model_path"], Special, Text)
-        .help("id of the model catalog; the architecture columns then hold only what differs"),
+        .help("id in the model catalog; the architecture columns then contain only differences"),
     column("software", &["framework", "engine", "backend"], Special, Text).same_as(Knob::Software),
     column("software_version", &["engine_version", "backend_version"], Special, Text)
-        .help("release, where `software` names only the family"),
+        .help("software release, if `software` contains only the family"),
     column("scale_up_domain", &[], Target(&["interconnect", "domain_size"]), Count)
         .help("accelerators joined by the scale-up link"),
     field("nic_gbits_per_accel", &[], Knob::NetworkGbps),
@@ -212,17 +215,17 @@ pub const COLUMNS: &[Column] = &[
         .help("width of the dense MLP"),
     column("gated_mlp", &[], ArchitectureFlag(&["mlp", "gated"]), Takes::Flag)
         .help("whether the MLP is gated (three matrices)"),
-    column("vocab_size", &[], Architecture(&["vocab_size"]), Count).help("tokens of the vocabulary"),
+    column("vocab_size", &[], Architecture(&["vocab_size"]), Count).help("vocabulary size"),
     column("tied_embeddings", &[], ArchitectureFlag(&["tied_embeddings"]), Takes::Flag)
-        .help("whether the output layer is the embedding"),
+        .help("whether the output layer shares the weights of the embedding"),
     column("learned_positions", &[], ArchitectureFlag(&["learned_positions"]), Takes::Flag)
-        .help("whether positions are learned"),
+        .help("whether position embeddings are learned"),
     column("n_experts", &[], Architecture(&["moe", "experts"]), Count).help("routed experts of a layer"),
     column("experts_per_token", &[], Architecture(&["moe", "per_token"]), Count)
         .help("experts that a token is routed to"),
     column("moe_ffn_hidden_size", &[], Architecture(&["moe", "ffn_hidden_size"]), Count).help("width of an expert"),
     column("shared_ffn_hidden_size", &[], Architecture(&["moe", "shared_ffn_hidden_size"]), Count)
-        .help("width of the shared experts together"),
+        .help("total width of the shared experts"),
     column("first_dense_layers", &[], Architecture(&["moe", "first_dense_layers"]), Count)
         .help("leading layers without experts"),
     column("window_size", &[], Architecture(&["window", "size"]), Count)
@@ -232,12 +235,14 @@ pub const COLUMNS: &[Column] = &[
     column("q_lora_rank", &[], Architecture(&["mla", "q_lora_rank"]), Count).help("rank of compressed queries"),
     column("kv_lora_rank", &[], Architecture(&["mla", "kv_lora_rank"]), Count)
         .help("rank of compressed keys and values"),
-    column("qk_nope_dim", &[], Architecture(&["mla", "qk_nope_dim"]), Count).help("width of a head without positions"),
-    column("qk_rope_dim", &[], Architecture(&["mla", "qk_rope_dim"]), Count).help("width of a head with positions"),
+    column("qk_nope_dim", &[], Architecture(&["mla", "qk_nope_dim"]), Count)
+        .help("dimensions of a head without rotary embedding"),
+    column("qk_rope_dim", &[], Architecture(&["mla", "qk_rope_dim"]), Count)
+        .help("dimensions of a head with rotary embedding"),
     column("v_head_dim", &[], Architecture(&["mla", "v_head_dim"]), Count).help("width of a value head"),
     column("attention_layers", &[], Architecture(&["attention_layers"]), Count)
-        .help("layers that have attention; blank: all without a linear mixer"),
-    column("mlp_layers", &[], Architecture(&["mlp_layers"]), Count).help("layers that have an MLP; blank: all"),
+        .help("layers with attention; blank: all without a linear mixer"),
+    column("mlp_layers", &[], Architecture(&["mlp_layers"]), Count).help("layers with an MLP; blank: all"),
     column("linear_kind", &[], Special, Words(&["mamba1", "mamba2", "gated_delta", "delta"]))
         .help("recurrence of the linear mixer"),
     column("linear_layers", &[], Architecture(&["linear", "layers"]), Count).help("layers with a linear mixer"),
@@ -258,7 +263,7 @@ pub const COLUMNS: &[Column] = &[
     field("attention_dp", &["attention_dp_size"], Knob::AttentionDp),
     field("seq_len", &["seq_length", "sequence_length"], Knob::Prompt),
     column("micro_batch", &["micro_batch_size", "mbs"], Number(&["batch", "micro"]), Count)
-        .help("sequences of a micro-batch of one data-parallel rank")
+        .help("sequences per micro-batch of one data-parallel rank")
         .unit("seq"),
     field("global_batch", &["global_batch_size", "gbs"], Knob::Global),
     field("sharding", &[], Knob::Sharding),
@@ -334,15 +339,15 @@ pub const COLUMNS: &[Column] = &[
     )
     .help("data-parallel attention groups of a decode replica"),
     column("tokens_per_sec_per_accel", &["tokens_per_sec_per_gpu", "tokens_per_sec_per_device"], Figure, Positive)
-        .help("measured tokens per second and accelerator: all tokens in training, output tokens in serving")
+        .help("measured tokens per second per accelerator: all tokens in training, output tokens in serving")
         .unit("tok/s"),
     column("step_time_s", &["step_time", "seconds_per_step"], Figure, Positive)
-        .help("measured time of an optimizer step")
+        .help("measured time per optimizer step")
         .unit("s"),
     column("model_tflops_per_accel", &["tflops_per_gpu", "model_tflops_per_gpu"], Figure, Positive)
         .help("measured model FLOP/s of one accelerator, without recomputation")
         .unit("TFLOP/s"),
-    column("mfu", &[], Figure, Positive).help("measured model FLOPs utilization; above 1 it is read as percent"),
+    column("mfu", &[], Figure, Positive).help("measured model FLOPs utilization; values above 1 are percentages"),
     column("flop_counting", &[], Figure, Words(&["causal", "full"]))
         .help("whether the TFLOP/s and MFU of the source count causal attention in full or half"),
     column("peak_memory_gb", &["memory_gb"], Figure, Positive)

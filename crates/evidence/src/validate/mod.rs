@@ -44,8 +44,8 @@ use verdict::Verdict;
 pub enum ValidateError {
     /// The columns match no kind of measurements.
     #[error(
-        "the first line names the columns of no kind of measurements: training has `seq_len` and `accelerator`, \
-         inference `input_len` and `engine`, latency `silicon_ttft_ms`; found \"{0}\""
+        "unknown kind of measurements; expected the columns `seq_len` and `accelerator` (training), `input_len` and \
+         `engine` (inference), or `silicon_ttft_ms` (latency) in line 1; found \"{0}\""
     )]
     Columns(String),
     /// The header contains a column twice.
@@ -96,8 +96,8 @@ impl MeasurementKind {
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
-            MeasurementKind::Training => "Training: tokens per second and accelerator",
-            MeasurementKind::Inference => "Inference: throughput of serving",
+            MeasurementKind::Training => "Training: tokens per second per accelerator",
+            MeasurementKind::Inference => "Inference: serving throughput",
             MeasurementKind::Latency => "Serving latency: TTFT and TPOT",
         }
     }
@@ -258,7 +258,7 @@ impl Judge<'_> {
         let judge = |figure: &case::Measured| {
             let metric = figure.metric;
             let Some([value, lower, upper]) = predicted(&estimate, metric, found.documents.accelerators) else {
-                return Verdict::refused(row, metric.name(), "the engine gives no finite figure");
+                return Verdict::refused(row, metric.name(), "the engine's estimate is not finite");
             };
             Verdict {
                 measured: Some(figure.value),

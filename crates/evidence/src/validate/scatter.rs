@@ -66,7 +66,7 @@ pub fn text(verdicts: &[Verdict], columns: usize, rows: usize) -> String {
         math::powf(10f64, high),
         width = columns - 9
     );
-    let _ = writeln!(out, "{:>11}measured across, predicted up; the dotted line is equality", "");
+    let _ = writeln!(out, "{:>11}horizontal: measured, vertical: predicted; dotted line: equality", "");
     out
 }
 

@@ -78,14 +78,14 @@ fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Reported {
         (
             "layout",
             format!(
-                "tp {} · pp {} · vpp {} · dp {} · cp {} · ep {} on {} devices, {} to a fast domain",
+                "tp {} · pp {} · vpp {} · dp {} · cp {} · ep {} on {} devices, {} per scale-up domain",
                 i.tp, i.pp, i.vpp, i.dp, i.cp, i.ep, i.accelerators, i.domain
             ),
         ),
         (
             "plan",
             format!(
-                "{} sequences of {} a step, {} a micro-batch, {} micro-batches; {}, recompute {}",
+                "{} sequences of {} tokens per step, {} per micro-batch, {} micro-batches; {}, recompute {}",
                 i.global,
                 i.seq,
                 i.micro,
@@ -97,11 +97,14 @@ fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Reported {
         ("parameters", si(i.arch.params(), "")),
         ("model FLOPs per token", format!("{} (PaLM, appendix B)", si(flops, "FLOP"))),
         ("tokens per step", si(tokens, "tok")),
-        ("peak of a device", si(peak, "FLOP/s")),
-        ("step at the peak", units::duration_ms(1e3 * flops * tokens / (peak * i.accelerators))),
-        ("step predicted", format!("{}, MFU {}", units::duration_ms(1e3 * out.step_seconds), units::percent(out.mfu))),
+        ("peak per device", si(peak, "FLOP/s")),
+        ("step time at peak", units::duration_ms(1e3 * flops * tokens / (peak * i.accelerators))),
         (
-            "step measured",
+            "predicted step time",
+            format!("{}, MFU {}", units::duration_ms(1e3 * out.step_seconds), units::percent(out.mfu)),
+        ),
+        (
+            "measured step time",
             format!(
                 "{}, MFU {}",
                 units::duration_ms(1e3 * measured_step),
@@ -109,8 +112,13 @@ fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Reported {
             ),
         ),
         (
-            "memory predicted",
-            format!("{} of {}, at most {}", gb(out.memory.total()), gb(i.accelerator.capacity()), gb(out.memory_upper)),
+            "predicted memory",
+            format!(
+                "{} of {}, upper bound {}",
+                gb(out.memory.total()),
+                gb(i.accelerator.capacity()),
+                gb(out.memory_upper)
+            ),
         ),
     ];
     (steps, time)
@@ -119,11 +127,11 @@ fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Reported {
 /// Describes inefficiencies that an old stack or the device adds to the usual steps of the runtime.
 fn immature(i: &ServingInput) -> String {
     let said = [
-        (!i.tuned_products, "products not tuned for few rows"),
-        (i.experts_in_turn, "experts one after another"),
-        (!i.grouped_decode, "attention head by head"),
-        (i.expanded_drafts && i.speculation.tokens > 0.0, "drafts verified as sequences"),
-        (i.compiled_batch.is_some(), "whole compiled buckets"),
+        (!i.tuned_products, "GEMMs with few rows not tuned"),
+        (i.experts_in_turn, "one kernel launch per expert"),
+        (!i.grouped_decode, "decode attention reads the KV cache once per query head"),
+        (i.expanded_drafts && i.speculation.tokens > 0.0, "draft tokens verified as separate sequences"),
+        (i.compiled_batch.is_some(), "batches padded to the compiled size"),
     ];
     said.iter().filter(|(holds, _)| *holds).map(|(_, what)| format!("; {what}")).collect()
 }
@@ -143,7 +151,7 @@ fn served(i: &ServingInput, engine: Engine) -> Reported {
         (
             "software",
             format!(
-                "{:?}, admission {:?}, graphs {}, at most {} sequences and {} tokens a step{}",
+                "{:?}, admission {:?}, graphs {}, at most {} sequences and {} tokens per step{}",
                 i.stack,
                 i.admission,
                 i.graphs.name(),
@@ -152,11 +160,11 @@ fn served(i: &ServingInput, engine: Engine) -> Reported {
                 immature(i)
             ),
         ),
-        ("load", format!("{:?}; prompts of {} tokens, answers of {}", i.load, units::si(i.isl), units::si(i.osl))),
+        ("load", format!("{:?}; {} prompt tokens, {} output tokens", i.load, units::si(i.isl), units::si(i.osl))),
         (
             "weights",
             format!(
-                "{} parameters, {} bytes each (experts {}), multiplied in {:?}",
+                "{} parameters, {} bytes each (experts {}), GEMMs in {:?}",
                 si(i.arch.params(), ""),
                 i.formats.dense_bytes,
                 i.formats.expert_bytes,
@@ -164,8 +172,8 @@ fn served(i: &ServingInput, engine: Engine) -> Reported {
             ),
         ),
         (
-            "KV memory holds",
-            format!("{} sequences a replica; {} run", units::si(out.max_concurrency), units::si(out.batch)),
+            "KV cache capacity",
+            format!("{} sequences per replica; {} running", units::si(out.max_concurrency), units::si(out.batch)),
         ),
         (
             "TTFT",
@@ -183,7 +191,7 @@ fn served(i: &ServingInput, engine: Engine) -> Reported {
         (
             "throughput",
             format!(
-                "{} generated, {} with prompts, {}",
+                "{} output, {} including prompts, {}",
                 si(out.output_tokens_per_sec, "tok/s"),
                 si(out.total_tokens_per_sec, "tok/s"),
                 si(out.requests_per_sec, "req/s")

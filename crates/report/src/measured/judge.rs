@@ -39,7 +39,7 @@ fn contradiction(rate: f64, batch: f64, length: f64, seconds: f64) -> Option<Str
     let computed = batch * length / seconds;
     (rate / computed - 1.0).abs().gt(&0.03).then(|| {
         format!(
-            "the file states {} tokens/s, but {batch} sequences of {length} tokens in {} s are {}",
+            "the file states {} tokens/s, but {batch} sequences of {length} tokens in {} s are {} tokens/s",
             significant(rate, 5),
             significant(seconds, 4),
             significant(computed, 5)
@@ -57,14 +57,14 @@ fn peak(
     let written = given.precision.clone().or_else(|| stated.map(str::to_owned)).or_else(|| {
         let plan = given.plan.as_ref()?;
         let planned = plan.precision.clone()?;
-        notes.push(format!("precision {planned} by {}: MFU refers to its peak", plan.file));
+        notes.push(format!("precision {planned} from {}: MFU is relative to its peak rate", plan.file));
         Some(planned)
     });
     let precision = written.as_deref().unwrap_or("bf16").to_lowercase();
     let peaks = known?.peaks.all();
     let peak = peaks.into_iter().find(|(name, _)| precision.starts_with(name)).and_then(|(_, peak)| peak)?;
     if written.is_none() {
-        notes.push("precision not stated: MFU refers to the bf16 peak".to_owned());
+        notes.push("precision not stated: MFU is relative to the bf16 peak rate".to_owned());
     }
     Some(peak)
 }
@@ -96,7 +96,7 @@ pub fn judge(name: &str, run: &Value, given: &Assumptions, catalog: &Catalog) ->
     let known =
         device.as_deref().and_then(|device| catalog.accelerator_meant(device, number("gpu_info", "total_memory_gb")));
     if let (Some(device), None) = (&device, &known) {
-        notes.push(format!("{device}: not in the catalog, so no peak, power or price"));
+        notes.push(format!("{device} is not in the catalog: peak rate, power and price are unknown"));
     }
     let gpus = number("training_config", "num_gpus").or_else(|| number("gpu_info", "device_count"));
     let rate = number("performance_metrics", "tokens_per_second");

@@ -12,8 +12,7 @@ pub fn alike(runs: &mut [Measured]) {
         if own > 0.0 && base > 0.0 && !(0.99..=1.01).contains(&(own / base)) {
             let (own, base, ratio) = (significant(own, 3), significant(base, 3), significant(own / base, 3));
             run.notes.push(format!(
-                "the peak learning rate is {own}, that of {} {base} (x{ratio}): they do not learn alike, and their \
-                 losses say nothing of each other",
+                "the peak learning rate is {own}, but {base} in {} (x{ratio}): the losses are not comparable",
                 first.name
             ));
         }
@@ -28,10 +27,10 @@ pub fn alike(runs: &mut [Measured]) {
             let (own, base) = (tail(&run.steps), tail(&first.steps));
             if (own / base - 1.0).abs() > 0.05 {
                 run.notes.push(format!(
-                    "after {last} steps of the same size its loss is {}, that of {} {}",
+                    "after {last} steps with the same number of tokens, the loss is {}, but {} in {}",
                     significant(own, 4),
-                    first.name,
-                    significant(base, 4)
+                    significant(base, 4),
+                    first.name
                 ));
             }
         }
@@ -49,13 +48,13 @@ pub(super) fn sanity(steps: &Steps, notes: &mut Vec<String>) {
         let (first, last) = (mean(first), mean(last));
         if last >= first {
             notes.push(format!(
-                "the loss does not fall: {} at first, {} at last",
+                "the loss does not decrease: {} in the first tenth of the steps, {} in the last",
                 significant(first, 4),
                 significant(last, 4)
             ));
         }
         if losses.iter().any(|loss| *loss < 0.05) {
-            notes.push("the loss falls below 0.05: the run memorizes its data, or the data repeats".to_owned());
+            notes.push("the loss falls below 0.05: the model overfits, or the data repeats".to_owned());
         }
     }
     let rates = &steps.learning_rate;

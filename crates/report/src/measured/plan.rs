@@ -52,14 +52,14 @@ impl Plan {
         let mut out = Vec::new();
         for Setting { group, field, value } in &self.settings {
             if let Some(ran) = number(run, group, field).filter(|ran| ran != value) {
-                out.push(format!("ran {field} {}, but {} says {}", shown(ran), self.file, shown(*value)));
+                out.push(format!("the run used {field} {}, but {} states {}", shown(ran), self.file, shown(*value)));
             }
         }
         let ran = run.get("gpu_info").and_then(|info| info.get("precision")).and_then(Value::as_str);
         if let (Some(ran), Some(planned)) = (ran, &self.precision)
             && !ran.to_lowercase().starts_with(planned.as_str())
         {
-            out.push(format!("ran precision {ran}, but {} says {planned}", self.file));
+            out.push(format!("the run used precision {ran}, but {} states {planned}", self.file));
         }
         out
     }
@@ -91,8 +91,10 @@ mod tests {
             "training_config": {"global_batch_size": 64, "sequence_length": 2048},
             "gpu_info": {"precision": "BF16"},
         });
-        let expected =
-            ["ran global_batch_size 64, but config.yaml says 128", "ran precision BF16, but config.yaml says fp8"];
+        let expected = [
+            "the run used global_batch_size 64, but config.yaml states 128",
+            "the run used precision BF16, but config.yaml states fp8",
+        ];
         assert_eq!(plan.differences(&run), expected);
         assert!(plan.differences(&json!({})).is_empty(), "what a file does not say cannot differ");
     }

@@ -26,7 +26,7 @@ pub fn blocks(runs: &[Measured], command: &str) -> Vec<Block> {
         out.push(Block::Heading(2, "Memory".to_owned()));
         out.push(Block::Bars(memory));
     }
-    out.push(Block::Heading(2, "Step by step".to_owned()));
+    out.push(Block::Heading(2, "Curves over steps".to_owned()));
     let curve = |title: &str, label: &str, get: fn(&Measured) -> &Vec<f64>, up: Axis| {
         let series: Vec<Series> = runs
             .iter()
@@ -54,10 +54,10 @@ pub fn blocks(runs: &[Measured], command: &str) -> Vec<Block> {
     let notes: Vec<String> =
         runs.iter().flat_map(|run| run.notes.iter().map(|note| format!("{}: {note}", run.name))).collect();
     if !notes.is_empty() {
-        out.push(Block::Heading(2, "What to know".to_owned()));
+        out.push(Block::Heading(2, "Notes".to_owned()));
         out.push(Block::List(notes));
     }
-    out.push(Block::Heading(2, "Made by".to_owned()));
+    out.push(Block::Heading(2, "Command".to_owned()));
     out.push(Block::Code(command.to_owned()));
     out
 }

@@ -67,15 +67,17 @@ pub fn render(study: &Study, width: usize) -> String {
         out += &table.render();
         out.push('\n');
     }
-    let mut table =
-        Table::new([(format!("every {}", hours(i.interval)), Align::Left), ("of the time".to_owned(), Align::Right)]);
+    let mut table = Table::new([
+        (format!("every {}", hours(i.interval)), Align::Left),
+        ("share of the time".to_owned(), Align::Right),
+    ]);
     for (name, share) in SHARES.iter().zip(&study.shares) {
         table.row([(*name).to_owned(), with_width(share)]);
     }
     out += &table.render();
     let [goodput, ..] = &study.shares;
     out += &format!(
-        "{} failures in {} of work ({} runs); {} in the long run of {} without failures\n",
+        "{} failures in {} of work ({} runs); long-run throughput {}, {} without failures\n",
         units::significant(study.failures.mean, 3),
         hours(i.work),
         study.replications,

@@ -99,7 +99,7 @@ fn iterations(m: &training::Measured) -> Plot {
         up: Axis::linear("ms"),
         series: vec![
             series("simulated", points.collect()),
-            series("even hardware", flat(1e3 * m.even_step)),
+            series("uniform hardware", flat(1e3 * m.even_step)),
             series("closed form", flat(1e3 * m.analytical_step)),
         ],
         here: None,

@@ -68,10 +68,10 @@ type Part = fn(&Shares) -> f64;
 /// Shares shown for a step, with their names.
 const ROWS: [(&str, Part); 5] = [
     ("step", |shares| shares.step_s),
-    ("kernels run", |shares| shares.compute_s),
+    ("kernels", |shares| shares.compute_s),
     ("collectives", |shares| shares.communication_s),
     ("  exposed", |shares| shares.exposed_communication_s),
-    ("neither runs", |shares| shares.idle_s),
+    ("idle", |shares| shares.idle_s),
 ];
 
 /// Returns the step as a JSON value.

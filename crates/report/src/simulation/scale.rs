@@ -84,8 +84,8 @@ pub fn verdict(curve: &Curve) -> String {
     let mut out = judged(curve);
     let better = curve.points.iter().filter_map(|point| point.answer.as_ref().ok()).any(|a| a.efficiency > BETTER);
     if better {
-        out += ". Efficiencies above 100 % mean that the smallest size is short of something, as of memory, for want of which \
-                it computes activations again";
+        out += ". Efficiencies above 100 % mean that the smallest size lacks a resource: for example, it recomputes \
+                activations to fit in memory";
     }
     out
 }

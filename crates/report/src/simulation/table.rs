@@ -138,7 +138,7 @@ fn of_training(m: &training::Measured) -> String {
     let s = &m.system;
     let o = &m.output;
     let mut out = format!(
-        "{} accelerators: tp {}, pp {}, dp {}; {} {}s a step, micro-batches to each replica: {}; steps: {}\n",
+        "{} accelerators: tp {}, pp {}, dp {}; {} {}s per step, micro-batches per replica: {}; steps: {}\n",
         s.accelerators,
         s.tp,
         s.pp,

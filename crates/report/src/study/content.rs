@@ -418,7 +418,7 @@ fn method(study: &Study, out: &mut Vec<Block>) {
              scheduler of the serving software, and memory by purpose. Its few constants are physical and fitted on \
              published measurements with one source left out at a time; `atlas validate` prints the errors. Intervals \
              are 90 % prediction intervals: split conformal, from residuals on sources that the fit did not see. They \
-             speak of figures as a whole; ratios between similar machines are more certain than either figure."
+             apply to absolute values; ratios between similar machines are more certain than either value."
                 .to_owned(),
         ));
     }
@@ -431,9 +431,9 @@ fn method(study: &Study, out: &mut Vec<Block>) {
     }
     if uses(Engine::Benchboard) {
         out.push(Block::Text(
-            "The benchboard engine reproduces the estimator of the predecessor dashboard: its tokens are those \
-             of the global batch, its work that of one micro-batch; `atlas scenario compare` shows where the analytical \
-             engine differs, and why. No interval is known."
+            "The benchboard engine reproduces the estimator of the predecessor dashboard: it counts the \
+             tokens of the global batch, but the work of one micro-batch; `atlas scenario compare` shows where the \
+             analytical engine differs, and why. No interval is known."
                 .to_owned(),
         ));
     }

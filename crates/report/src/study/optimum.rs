@@ -22,7 +22,7 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
     let axes = problem.space.axes().iter().map(|axis| format!("{} ({})", axis.knob.name(), axis.values.len()));
     let mut points = vec![
         format!("objective: {} ({})", metric.label, metric.help),
-        format!("turned: {}", axes.collect::<Vec<_>>().join(", ")),
+        format!("searched knobs (number of values): {}", axes.collect::<Vec<_>>().join(", ")),
     ];
     points.extend(problem.conditions.iter().map(|condition| format!("where {condition}")));
     points.push(looked(&found.looked));
@@ -48,7 +48,7 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
         let stands = if candidate.meets(problem) { "" } else { "; violates a constraint" };
         rows.push(row(name.to_owned(), candidate, format!("{}{stands}", against(best, candidate))));
     }
-    let head = vec![left(""), right(metric.label), right("to best"), left("knobs, compared with the best")];
+    let head = vec![left(""), right(metric.label), right("vs. best"), left("knobs, compared with the best")];
     out.push(Block::Table(Grid { head, rows }));
     let bound = |bound: &&atlas_plan::search::optimize::Bound| bound.alone.is_some_and(|alone| alone > 0);
     let bounds = found.bounds.iter().filter(bound).map(|bound| {

@@ -42,7 +42,7 @@ pub enum Problem {
     #[error(transparent)]
     Range(#[from] OutOfRange),
     /// A rank does not exist or occurs twice.
-    #[error("job {job} names accelerator {accelerator} twice, or there are not so many; count from 0")]
+    #[error("job {job}: accelerator {accelerator} occurs twice or does not exist; accelerators are numbered from 0")]
     Rank {
         /// Which job, from 0.
         job: u32,
@@ -51,8 +51,8 @@ pub enum Problem {
     },
     /// The algorithm does not support the operation with this number of ranks.
     #[error(
-        "job {job}: {algorithm:?} does no {operation:?} over {ranks} ranks, or only in more than 67 million messages; \
-         choose another algorithm"
+        "job {job}: {algorithm:?} does not support {operation:?} over {ranks} ranks, or needs more than 67 million \
+         messages; choose another algorithm"
     )]
     NotDone {
         /// Which job, from 0.
@@ -65,13 +65,16 @@ pub enum Problem {
         ranks: u32,
     },
     /// No reducing switch connects all ranks.
-    #[error("job {job}: its accelerators hang on no common switch that adds up; choose another algorithm")]
+    #[error(
+        "job {job}: its accelerators are not connected to a common switch with in-network reduction; choose another \
+         algorithm"
+    )]
     NoSwitch {
         /// Which job, from 0.
         job: u32,
     },
     /// No working links connect sender and receiver.
-    #[error("job {job}: there is no way from rank {from} to rank {to}")]
+    #[error("job {job}: no working links connect rank {from} to rank {to}")]
     NoWay {
         /// Which job, from 0.
         job: u32,
@@ -108,25 +111,25 @@ impl Input {
                 Fabric::OneSwitch => {}
                 Fabric::FatTree { spines, oversubscription, latency, .. }
                 | Fabric::Rails { spines, oversubscription, latency } => {
-                    range("spines", f64::from(spines), 1.0, 65_536.0);
+                    range("number of spine switches", f64::from(spines), 1.0, 65_536.0);
                     range("oversubscription", oversubscription, 1e-3, 1e6);
-                    range("latency of a spine", latency, 0.0, 1e3);
+                    range("latency of a spine switch", latency, 0.0, 1e3);
                 }
             }
         }
         if let Shape::Dragonfly { groups, routers, per_router, .. } = self.shape {
             range("groups", f64::from(groups), 1.0, 4096.0);
-            range("routers of a group", f64::from(routers), 1.0, 1024.0);
-            range("accelerators of a router", f64::from(per_router), 1.0, 1024.0);
+            range("routers per group", f64::from(routers), 1.0, 1024.0);
+            range("accelerators per router", f64::from(per_router), 1.0, 1024.0);
         }
         range("number of cables", cables(&self.shape), 0.0, MOST_CABLES);
         for &(accelerator, factor) in &self.degraded {
-            range("number of a degraded accelerator", f64::from(accelerator), 0.0, count - 1.0);
-            range("factor of a degraded accelerator", factor, 0.0, 1e6);
+            range("index of a degraded accelerator", f64::from(accelerator), 0.0, count - 1.0);
+            range("bandwidth factor of a degraded accelerator", factor, 0.0, 1e6);
         }
         for job in &self.jobs {
             range("bytes of a job", job.bytes, 0.0, 1e18);
-            range("beginning of a job", job.begin, 0.0, 1e6);
+            range("start time of a job", job.begin, 0.0, 1e6);
         }
         let mut out: Vec<Problem> = ranges.0.into_iter().map(Problem::from).collect();
         for (number, job) in (0..).zip(&self.jobs) {

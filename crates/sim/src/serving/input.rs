@@ -191,22 +191,25 @@ pub enum Problem {
     #[error(transparent)]
     Range(#[from] OutOfRange),
     /// A trace is not in order of time.
-    #[error("request {index} of the trace arrives before the one above it; sort the trace by time")]
+    #[error("request {index} of the trace arrives before the preceding one; sort the trace by arrival time")]
     TraceOrder {
         /// Index of the first request that is out of order, from 0.
         index: usize,
     },
     /// No memory is left for the KV cache.
     #[error(
-        "no memory is left for keys and values: {missing_bytes:.3e} bytes per rank are missing; use more ranks, a \
-         narrower format or a larger share of memory"
+        "no memory is left for the KV cache: one block needs {missing_bytes:.3e} more bytes per rank; use more ranks, \
+         a narrower number format or a higher gpu_memory_utilization"
     )]
     NoRoom {
         /// Bytes per rank that are missing for one block.
         missing_bytes: f64,
     },
     /// Pieces of prefixes are not whole blocks.
-    #[error("a piece has {piece} tokens, expected a multiple of the block's {block}; choose another block_size")]
+    #[error(
+        "the trace has prefix blocks of {piece} tokens, expected a multiple of block_size ({block}); choose another \
+         block_size"
+    )]
     Pieces {
         /// Tokens per piece.
         piece: u32,
@@ -215,8 +218,8 @@ pub enum Problem {
     },
     /// The run exceeded its maximum number of events.
     #[error(
-        "{left} of {requests} requests have left after {events} events and {seconds:.3e} simulated seconds; ask for fewer \
-         requests, more tokens in a step, or shorter prompts"
+        "the simulation exceeded its maximum number of events: {left} of {requests} requests finished in {events} \
+         events and {seconds:.3e} simulated seconds; use fewer requests, more tokens per step, or shorter prompts"
     )]
     Endless {
         /// Events handled.
@@ -229,7 +232,7 @@ pub enum Problem {
         requests: u64,
     },
     /// Two settings cannot be combined.
-    #[error("{what} together are not simulated; turn one of them off")]
+    #[error("{what} cannot be simulated together; disable one of them")]
     Together {
         /// The settings.
         what: &'static str,
@@ -300,55 +303,55 @@ impl Input {
         }
         r.check("max_num_batched_tokens", s.max_num_batched_tokens, 1.0, f64::INFINITY);
         r.check("gpu_memory_utilization", s.memory_utilization, 0.05, 1.0);
-        r.check("speculated tokens", f64::from(s.speculation.tokens), 0.0, 64.0);
-        r.check("acceptance", s.speculation.acceptance, 0.0, 1.0);
-        r.check("decline of acceptance", s.speculation.decline, 0.0, 1.0);
+        r.check("draft tokens", f64::from(s.speculation.tokens), 0.0, 64.0);
+        r.check("acceptance rate of draft tokens", s.speculation.acceptance, 0.0, 1.0);
+        r.check("decline of the acceptance rate", s.speculation.decline, 0.0, 1.0);
         r.check("dp", f64::from(s.layout.dp), 1.0, MOST_REPLICAS);
         match &self.arrivals {
             Arrivals::Poisson { rate } => r.positive("rate", *rate),
             Arrivals::Gamma { rate, cv } => {
                 r.positive("rate", *rate);
-                r.check("cv of arrivals", *cv, 0.0, 100.0);
+                r.check("coefficient of variation of the arrivals", *cv, 0.0, 100.0);
             }
             Arrivals::Phases(phases) => {
                 r.positive("number of phases", phases.len() as f64);
                 for phase in phases {
-                    r.positive("seconds of a phase", phase.seconds);
-                    r.check("rate of a phase", phase.rate, 0.0, 1e9);
-                    r.check("cv of a phase", phase.cv, 0.0, 100.0);
+                    r.positive("duration of a phase in seconds", phase.seconds);
+                    r.check("request rate of a phase", phase.rate, 0.0, 1e9);
+                    r.check("coefficient of variation of a phase", phase.cv, 0.0, 100.0);
                 }
             }
             Arrivals::Burst => {}
             Arrivals::Closed { concurrency } => r.positive("concurrency", f64::from(*concurrency)),
             Arrivals::Trace(trace) => {
-                r.positive("requests of the trace", trace.len() as f64);
+                r.positive("number of requests in the trace", trace.len() as f64);
                 let back = trace.windows(2).position(|pair| matches!(pair, [a, b] if b.seconds < a.seconds));
                 out.extend(back.map(|index| Problem::TraceOrder { index: index + 1 }));
             }
         }
         match self.prefixes {
             Prefixes::None => {}
-            Prefixes::Share(share) => r.check("share of prefixes found", share, 0.0, 1.0),
+            Prefixes::Share(share) => r.check("prefix cache hit rate", share, 0.0, 1.0),
             Prefixes::Groups { groups, skew, .. } => {
-                r.check("groups of prefixes", f64::from(groups), 1.0, 1e6);
-                r.check("skew of the groups", skew, 0.0, 10.0);
+                r.check("number of prefix groups", f64::from(groups), 1.0, 1e6);
+                r.check("skew of the prefix groups", skew, 0.0, 10.0);
             }
             Prefixes::Trace { piece } => {
-                r.check("tokens of a piece", f64::from(piece), 1.0, 1e6);
+                r.check("tokens per prefix block of the trace", f64::from(piece), 1.0, 1e6);
                 if !piece.is_multiple_of(self.block_size.max(1)) {
                     out.push(Problem::Pieces { piece, block: self.block_size });
                 }
             }
         }
         if let Some(a) = &self.autoscaling {
-            r.check("fewest replicas", f64::from(a.least), 1.0, f64::from(a.most));
-            r.check("most replicas", f64::from(a.most), 1.0, MOST_REPLICAS);
-            r.positive("requests aimed at per replica", a.target);
-            r.positive("seconds between scaling decisions", a.every);
-            r.check("seconds to start a replica", a.start, 0.0, 1e6);
-            r.check("seconds of patience", a.patience, 0.0, 1e6);
+            r.check("minimum number of replicas", f64::from(a.least), 1.0, f64::from(a.most));
+            r.check("maximum number of replicas", f64::from(a.most), 1.0, MOST_REPLICAS);
+            r.positive("target number of requests per replica", a.target);
+            r.positive("interval between scaling decisions in seconds", a.every);
+            r.check("startup time of a replica in seconds", a.start, 0.0, 1e6);
+            r.check("scale-down delay in seconds", a.patience, 0.0, 1e6);
             if s.pools.is_some() {
-                out.push(Problem::Together { what: "autoscaling and separate pools" });
+                out.push(Problem::Together { what: "autoscaling and separate prefill and decode pools" });
             }
         }
         self.room(&mut out);

@@ -307,5 +307,5 @@ fn a_run_that_does_not_end_is_an_error() {
     let problems = simulate(&input, 1, &Progress::new()).unwrap_err();
     let [Problem::Endless { events, left, requests, seconds }] = problems[..] else { panic!("{problems:?}") };
     assert!(events >= 1000 && left < requests && requests == 600 && seconds > 0.0);
-    assert!(problems[0].to_string().contains("of 600 requests have left after"), "{}", problems[0]);
+    assert!(problems[0].to_string().contains("of 600 requests finished in"), "{}", problems[0]);
 }

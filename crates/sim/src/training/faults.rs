@@ -73,13 +73,13 @@ impl Input {
         let ranges = [
             ("work", self.work, 0.0, longest),
             ("nodes", f64::from(self.nodes), 1.0, 1e9),
-            ("mean time between failures of a node", self.node_mtbf, 1e-3, f64::INFINITY),
-            ("interval between checkpoints", self.interval, 1e-3, f64::INFINITY),
-            ("seconds of a checkpoint", self.checkpoint, 0.0, longest),
-            ("seconds of a checkpoint's flush", self.flush, 0.0, longest),
-            ("seconds of detection", self.detection, 0.0, longest),
-            ("seconds of a restart", self.restart, 0.0, longest),
-            ("mean seconds of a repair", self.repair.mean(), 0.0, longest),
+            ("mean time between failures of a node in seconds", self.node_mtbf, 1e-3, f64::INFINITY),
+            ("checkpoint interval in seconds", self.interval, 1e-3, f64::INFINITY),
+            ("duration of a checkpoint in seconds", self.checkpoint, 0.0, longest),
+            ("duration of a checkpoint flush in seconds", self.flush, 0.0, longest),
+            ("failure detection time in seconds", self.detection, 0.0, longest),
+            ("restart time in seconds", self.restart, 0.0, longest),
+            ("mean repair time in seconds", self.repair.mean(), 0.0, longest),
         ];
         let mut found = Ranges::default();
         ranges.into_iter().for_each(|(what, value, least, most)| found.check(what, value, least, most));

@@ -345,12 +345,12 @@ impl Input {
         range("steps", f64::from(self.steps), 1.0, 1e6);
         range("buckets", f64::from(self.buckets), 1.0, 4096.0);
         range("jitter", self.jitter, 0.0, 10.0);
-        range("spread of lengths", self.lengths, 0.0, 10.0);
-        range("seconds of loading", self.loading, 0.0, 1e6);
-        range("seconds of a reduction", self.reduction.unwrap_or(0.0), 0.0, 1e6);
+        range("coefficient of variation of the micro-batch lengths", self.lengths, 0.0, 10.0);
+        range("data loading time in seconds", self.loading, 0.0, 1e6);
+        range("gradient reduction time in seconds", self.reduction.unwrap_or(0.0), 0.0, 1e6);
         if let Some(c) = self.compression {
-            range("ratio of compression", c.ratio, 1.0, 1e6);
-            range("seconds of compression", c.seconds, 0.0, 1e6);
+            range("compression ratio", c.ratio, 1.0, 1e6);
+            range("compression time in seconds", c.seconds, 0.0, 1e6);
         }
         range("pp", f64::from(s.pp), 1.0, 4096.0);
         range("vpp", f64::from(s.vpp), 1.0, 4096.0);
@@ -359,16 +359,16 @@ impl Input {
         let distinct = if self.differs() { f64::from(s.dp) } else { touched as f64 + 1.0 };
         let replicas = distinct.min(f64::from(s.dp));
         let passes = 3.0 * s.micro_batches() * s.pp * s.vpp * replicas;
-        range("passes of a step", passes, 1.0, MOST_PASSES);
-        range("passes of all steps", passes * f64::from(self.steps), 0.0, MOST_PASSES);
+        range("passes per step", passes, 1.0, MOST_PASSES);
+        range("passes in all steps", passes * f64::from(self.steps), 0.0, MOST_PASSES);
         for slow in &self.slow {
-            range("replica of a slow host", f64::from(slow.replica), 0.0, s.dp - 1.0);
-            range("stage of a slow host", f64::from(slow.stage), 0.0, s.pp - 1.0);
+            range("replica index of a slow host", f64::from(slow.replica), 0.0, s.dp - 1.0);
+            range("stage index of a slow host", f64::from(slow.stage), 0.0, s.pp - 1.0);
             range("factor of a slow host", slow.factor, 0.01, 1e3);
         }
         for place in self.kinds.iter().flat_map(|kind| &kind.places) {
-            range("replica of another kind", f64::from(place.replica), 0.0, s.dp - 1.0);
-            range("stage of another kind", f64::from(place.stage), 0.0, s.pp - 1.0);
+            range("replica index of another accelerator type", f64::from(place.replica), 0.0, s.dp - 1.0);
+            range("stage index of another accelerator type", f64::from(place.stage), 0.0, s.pp - 1.0);
         }
         ranges.0
     }

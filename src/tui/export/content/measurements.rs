@@ -15,7 +15,7 @@ use atlas_report::document::Document;
 use atlas_report::study::{Block, Cell, Grid};
 
 pub(super) fn document(app: &App) -> Document {
-    let title = format!("Measured runs beside predictions for {}", app.now.setup.target);
+    let title = format!("Measured runs compared with predictions for {}", app.now.setup.target);
     let mut blocks = Vec::new();
     if !app.measured.problems.is_empty() {
         blocks.push(Block::List(app.measured.problems.clone()));
@@ -23,7 +23,7 @@ pub(super) fn document(app: &App) -> Document {
     let all = judged(app);
     let rows = table(all);
     if app.measured.rows.is_empty() {
-        blocks.push(Block::Text("No measurements were given.".to_owned()));
+        blocks.push(Block::Text("No measurements are loaded.".to_owned()));
         return titled(title, blocks, rows);
     }
     if let Some(proposal) = &app.measured.proposal {
@@ -35,7 +35,7 @@ pub(super) fn document(app: &App) -> Document {
             vec![Cell::text(one.symbol), one.before.map_or_else(none, figure), figure(one.value), low, high, n]
         });
         let head = vec![left("parameter"), right("before"), right("value"), right("low"), right("high"), right("n")];
-        blocks.push(Block::Heading(2, "Proposed".to_owned()));
+        blocks.push(Block::Heading(2, "Proposed calibration".to_owned()));
         blocks.push(Block::Table(Grid { head, rows: parameters.collect() }));
         blocks.push(Block::List(proposal.outcome.warnings.clone()));
     }
@@ -74,7 +74,7 @@ fn table(all: &[Judged]) -> Grid {
         ]
     });
     let mut head = ["row", "engine", "figure"].map(left).to_vec();
-    head.extend(["measured", "predicted", "error", "calibrated", "its error"].map(right));
+    head.extend(["measured", "predicted", "error", "calibrated", "calibrated error"].map(right));
     Grid { head, rows: rows.collect() }
 }
 
@@ -105,7 +105,7 @@ fn plot(all: &[Judged], figure: Figure) -> Option<Plot> {
         let label = if unit.is_empty() { format!("{name}, {what}") } else { format!("{name}, {what} ({unit})") };
         if high / low > DECADES { Axis::log(label) } else { Axis { from_zero: false, ..Axis::linear(label) } }
     };
-    series.push(Series { name: "equal".to_owned(), points: vec![(low, low), (high, high)], joined: true });
+    series.push(Series { name: "equality".to_owned(), points: vec![(low, low), (high, high)], joined: true });
     Some(Plot {
         title: format!("{}: predicted over measured", figure.name()),
         across: axis("measured"),

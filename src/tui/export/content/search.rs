@@ -193,9 +193,9 @@ fn remark(front: &Front) -> String {
     let none: Vec<&str> = front.curves.iter().filter(|c| c.points.is_empty()).map(|c| &*c.target).collect();
     let points: usize = front.curves.iter().map(|curve| curve.points.len()).sum();
     let mut text =
-        format!("{points} Pareto-optimal points: no layout improves one figure without worsening the other.");
+        format!("{points} Pareto-optimal points: no layout improves one metric without worsening the other.");
     if !none.is_empty() {
-        text += &format!(" No layout can run this on {}.", none.join(", "));
+        text += &format!(" No layout can run this workload on {}.", none.join(", "));
     }
     text
 }
@@ -283,7 +283,7 @@ pub(super) fn optimum(app: &App, about: &str) -> Option<Document> {
             Cell::text(changes(candidate)),
         ]
     });
-    let rows =
-        Grid { head: vec![left("candidate"), right(metric.name), left("stands"), left("knobs")], rows: rows.collect() };
-    Some(titled(format!("The best {} of {about}", metric.label), blocks, rows))
+    let head = vec![left("candidate"), right(metric.name), left("meets constraints"), left("knobs")];
+    let rows = Grid { head, rows: rows.collect() };
+    Some(titled(format!("Best {} of {about}", metric.label), blocks, rows))
 }

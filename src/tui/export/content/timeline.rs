@@ -74,8 +74,8 @@ fn tasks(timeline: &Timeline, about: &str) -> Option<Document> {
     let chart = pictures::lanes("Tasks of a step", &lanes, &ticks, &kinds, WIDTH)?;
     let critical = timeline.critical.iter().filter(|critical| **critical).count();
     let text = format!(
-        "A step of {}: {} tasks on {} streams, {critical} of them on the critical path. Replicas that are alike stand for \
-         one another.",
+        "A step of {}: {} tasks on {} streams, {critical} of them on the critical path. Identical replicas are shown \
+         once.",
         units::duration_ms(1e3 * (last - first)),
         rows.len(),
         lanes.len()
@@ -107,7 +107,7 @@ fn scale(scaling: &Scaling, about: &str) -> Document {
     };
     let here = scaling.points.iter().find(|point| point.0 == scaling.here).map(|point| (point.0, point.1));
     let plot = Plot {
-        title: format!("{} as nodes are added", metric.label),
+        title: format!("{} over the number of nodes", metric.label),
         across: Axis::log("nodes"),
         up: Axis::linear(format!("{} ({})", metric.label, metric.unit)),
         series: vec![series("simulated", |point| point.1), series("closed form", |point| point.2)],
@@ -127,7 +127,7 @@ fn scale(scaling: &Scaling, about: &str) -> Document {
             share(point.2, smallest.2),
         ]
     });
-    let head = ["nodes", "simulated", "efficiency", "closed form", "its efficiency"].map(right).to_vec();
+    let head = ["nodes", "simulated", "efficiency", "closed form", "closed-form efficiency"].map(right).to_vec();
     let rows = Grid { head, rows: rows.collect() };
     let text = "Weak scaling: constant work per accelerator; efficiency is relative to the smallest size.".to_owned();
     let blocks = std::iter::once(Block::Text(text)).chain(charted(&plot)).chain([Block::Table(rows.clone())]).collect();
@@ -144,7 +144,7 @@ fn levels(served: &Served, about: &str) -> Document {
     let plot = |title: &str, up: Axis, series: Vec<Series>| {
         charted(&Plot { title: title.to_owned(), across: Axis::linear("time (s)"), up, series, here: None })
     };
-    let requests = vec![curve("in batches", |levels| levels.running), curve("waiting", |levels| levels.waiting)];
+    let requests = vec![curve("running", |levels| levels.running), curve("waiting", |levels| levels.waiting)];
     let share = |value: f64| Cell::figure(units::percent(value), value);
     let rows = served.timeline.iter().enumerate().map(|(cell, levels)| {
         let shown = |value: f64| Cell::figure(units::significant(value, 4), value);
@@ -167,10 +167,10 @@ fn levels(served: &Served, about: &str) -> Document {
     };
     let number = |value: f64| units::significant(value, 4);
     let described = Grid {
-        head: vec![left(""), right("mean"), right("most")],
+        head: vec![left(""), right("mean"), right("max")],
         rows: vec![
-            of("requests in batches", |levels| levels.running, number),
-            of("requests waiting", |levels| levels.waiting, number),
+            of("running requests", |levels| levels.running, number),
+            of("waiting requests", |levels| levels.waiting, number),
             of("KV blocks in use", |levels| levels.kv, units::percent),
             of("replicas", |levels| levels.replicas, number),
         ],
@@ -217,7 +217,7 @@ fn latencies(app: &App, served: &Served, about: &str) -> Option<Document> {
     }
     let mut head = vec![left("latency, ms")];
     head.extend(QUANTILES.map(|(name, _)| right(name)));
-    head.extend([right("limit"), right("within")]);
+    head.extend([right("limit"), right("within limit")]);
     let rows = Grid { head, rows };
     let plot = Plot {
         title: "Latency CDF".to_owned(),
@@ -226,7 +226,7 @@ fn latencies(app: &App, served: &Served, about: &str) -> Option<Document> {
         series,
         here: None,
     };
-    let text = format!("{} requests are counted.", served.records.len());
+    let text = format!("Latencies of {} requests.", served.records.len());
     let blocks = std::iter::once(Block::Text(text)).chain(charted(&plot)).chain([Block::Table(rows.clone())]).collect();
     Some(titled(format!("Latencies of {about}, simulated"), blocks, rows))
 }

@@ -17,7 +17,7 @@ pub fn document(app: &App) -> Option<Document> {
     let rows = shown(app).into_iter().map(|row| {
         let cells = row.cells.iter().map(|cell| match cell {
             Cell::Fits { speed, .. } => study::Cell::figure(metric.brief(*speed), *speed),
-            Cell::Short(bytes) => study::Cell::text(format!("{:.0} GB missing", bytes / atlas_core::units::MEMORY_GB)),
+            Cell::Short(bytes) => study::Cell::text(format!("{:.0} GB short", bytes / atlas_core::units::MEMORY_GB)),
             Cell::Cannot(why) => study::Cell::text(why.clone()),
         });
         let size = study::Cell::figure(format!("{:.1} B", row.parameters * 1e-9), row.parameters);

@@ -175,5 +175,5 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
         app.recompute();
     }
     form::open_for(app, &model, tp);
-    note(app, format!("a workload for {model}: Enter on the last field shows the change to the file"), effects);
+    note(app, format!("new workload for {model}: Enter on the last field shows the change to the file"), effects);
 }

@@ -47,7 +47,7 @@ pub fn describe(app: &App, cell: &Cell) -> String {
             let price = price.map_or_else(String::new, shown);
             format!("fits with tp={tp} pp={pp}, {:.0} % free{speed}{price}", 100.0 * free)
         }
-        Cell::Short(bytes) => format!("does not fit: {:.0} GB missing on each device", bytes / MEMORY_GB),
+        Cell::Short(bytes) => format!("does not fit: exceeds the memory of each device by {:.0} GB", bytes / MEMORY_GB),
         Cell::Cannot(why) => why.clone(),
     }
 }
@@ -110,7 +110,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.view(area, VIEW, &title, &remark, app.tour.is_none());
     let dim = canvas.role(Role::Dim);
     let Some(grid) = state.table.answer() else {
-        let text = state.table.trouble().unwrap_or("checking what fits");
+        let text = state.table.trouble().unwrap_or("checking which models fit");
         canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, dim);
         return;
     };

@@ -254,9 +254,9 @@ fn trend(group: &Group<'_>, name: &str, width: usize) -> Vec<Line> {
         let mut before: Option<f64> = None;
         for (release, value) in releases.iter().zip(shown) {
             let change = before.map_or_else(String::new, |was| {
-                format!(", {} against the one before", units::relative(was, release.median))
+                format!(", {} from the previous release", units::relative(was, release.median))
             });
-            let text = format!("{}: median {value} of {}{change}", release.software, release.count);
+            let text = format!("{}: median {value} (n = {}){change}", release.software, release.count);
             lines
                 .extend(wrap(&text, width.saturating_sub(2)).into_iter().map(|line| (Role::Text, format!("  {line}"))));
             before = Some(release.median);

@@ -203,7 +203,7 @@ fn page(app: &App) -> Vec<pages::Line> {
 pub fn info(app: &App) -> String {
     let marked = app.panels.history.marked.is_some();
     match (&app.panels.history.page, here(app)) {
-        (Page::List, Some(entry)) if marked => format!("Enter: compare with the marked entry; {}", entry.id),
+        (Page::List, Some(entry)) if marked => format!("Enter compares with the marked entry; {}", entry.id),
         (Page::List, Some(entry)) => {
             let (label, value) = figure_of(entry);
             format!("{} {}: {label} {value}; {}", entry.kind.name(), entry.handle(), entry.origin.command.join(" "))

@@ -37,11 +37,11 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 fn text(app: &App) -> Vec<(Role, String)> {
     let state = &app.panels.launch;
     let Some(files) = state.files.answer() else {
-        return vec![(Role::Dim, state.files.trouble().unwrap_or("writing").to_owned())];
+        return vec![(Role::Dim, state.files.trouble().unwrap_or("generating").to_owned())];
     };
     let mut out = Vec::new();
     if !files.refused.is_empty() {
-        out.push((Role::Error, "the tool does not support:".to_owned()));
+        out.push((Role::Error, "not supported by the tool:".to_owned()));
         out.extend(files.refused.iter().map(|problem| (Role::Warn, format!("  {problem}"))));
     }
     for file in &files.files {

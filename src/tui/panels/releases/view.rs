@@ -114,7 +114,7 @@ fn table(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
     let traits_at = after + CHANGE + 2 + bar;
     let traits_width = area.right().saturating_sub(traits_at + 1);
     if traits_width >= TRAITS {
-        canvas.text(traits_at, area.y, traits_width, "what it changed", heading);
+        canvas.text(traits_at, area.y, traits_width, "changed traits", heading);
     }
     let first = |row: &Row| row.values.first().copied().flatten();
     let most = all.rows.iter().filter_map(first).fold(0.0, f64::max);
@@ -176,7 +176,7 @@ fn traits(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
     let current = all.current.and_then(|at| all.rows.get(at)).filter(|current| current.spec != row.spec);
     if let Some(current) = current.filter(|_| !row.differs.is_empty()) {
         let title =
-            format!("{} against {}, the current release: {}", row.release, current.release, count(&row.differs));
+            format!("{} compared with the current release {}: {}", row.release, current.release, count(&row.differs));
         let lines: Vec<Line<'_>> = row.differs.iter().map(|difference| Line { difference, step: None }).collect();
         area = list(canvas, area, &title, &lines);
     }
@@ -198,7 +198,7 @@ fn traits(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
         let throughput = metrics(app.answer.mode()).next().map_or("", |metric| metric.label);
         list(canvas, area, &format!("changes up to {} and their effect on {throughput}", row.release), &steps);
     } else if steps.is_empty() && row.differs.is_empty() {
-        list(canvas, area, &format!("{}: no earlier release is known to differ", row.release), &[]);
+        list(canvas, area, &format!("{}: no changes are known up to this release", row.release), &[]);
     }
 }
 

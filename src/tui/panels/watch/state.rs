@@ -83,7 +83,7 @@ impl Live {
             names => names.iter().map(PathBuf::from).collect(),
         };
         if files.is_empty() {
-            return Err("Slurm reports no output file of this job; give its log".to_owned());
+            return Err("Slurm reports no output file for this job; watch its log file by path instead".to_owned());
         }
         let feeds = files.iter().map(|path| Feed::of(path)).collect();
         let names = files.iter().map(|path| path.display().to_string());

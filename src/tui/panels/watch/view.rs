@@ -30,7 +30,7 @@ pub fn rows(_: &App) -> usize {
 #[must_use]
 pub fn info(app: &App) -> String {
     match app.panels.watch.seen.answer() {
-        None if app.panels.watch.logs.is_empty() => "a running job against its prediction".to_owned(),
+        None if app.panels.watch.logs.is_empty() => "a running job compared with its prediction".to_owned(),
         None => app.panels.watch.seen.trouble().unwrap_or("reading the log").to_owned(),
         Some(seen) => seen.files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" "),
     }

@@ -126,7 +126,7 @@ pub(super) fn levels(answer: &Answer, served: &Served, canvas: &mut Canvas<'_>, 
         cursor: None,
     };
     let [running, waiting, kv]: [(&str, Level); 3] =
-        [("in batches", |l| l.running), ("waiting", |l| l.waiting), ("KV in use", |l| l.kv)];
+        [("running", |l| l.running), ("waiting", |l| l.waiting), ("KV in use", |l| l.kv)];
     let requests = plot(
         requests_of(answer, served),
         ticks(&up),
@@ -167,7 +167,7 @@ pub(super) fn levels(answer: &Answer, served: &Served, canvas: &mut Canvas<'_>, 
             name if name == kv.0 => units::percent(value),
             _ => units::significant_short((10.0 * value).round() / 10.0),
         });
-        canvas.text(area.x, y, area.width, &format!("{name}: mean {mean}, most {most}"), canvas.role(Role::Text));
+        canvas.text(area.x, y, area.width, &format!("{name}: mean {mean}, max {most}"), canvas.role(Role::Text));
     }
     true
 }
@@ -185,7 +185,7 @@ fn halves(area: Rect) -> [Rect; 2] {
 fn requests_of(answer: &Answer, served: &Served) -> String {
     let replicas = answer.scenario.as_ref().map_or(1.0, |scenario| f64::from(scenario.base.shape.dp));
     let simulated = served.timeline.iter().map(|levels| levels.replicas).fold(0.0, f64::max).round();
-    if simulated < replicas { format!("requests of one of {replicas} replicas") } else { "requests".to_owned() }
+    if simulated < replicas { format!("requests on one of {replicas} replicas") } else { "requests".to_owned() }
 }
 
 /// Returns the ticks of a time axis, in one unit. `ms` is the unit of the values in ms.
@@ -225,7 +225,7 @@ pub(super) fn latencies(answer: &Answer, served: &Served, canvas: &mut Canvas<'_
     let narrow = each < LEAST_COLUMNS;
     let limited = curves.iter().any(|(.., limit)| limit.is_some());
     // The rows of the table, under its heading.
-    let mut rows = vec![["", "p50", "p99", if limited { "in limit" } else { "closed form" }].map(str::to_owned)];
+    let mut rows = vec![["", "p50", "p99", if limited { "SLO met" } else { "closed form" }].map(str::to_owned)];
     let text = canvas.role(Role::Text);
     for (place, ((name, short, knob, get, limit), closed)) in (0u16..).zip(curves.into_iter().zip(closed)) {
         let mut sample: Vec<f64> = served.records.iter().map(|record| 1e3 * get(record)).collect();

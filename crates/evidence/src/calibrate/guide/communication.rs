@@ -31,10 +31,10 @@ struct Point<'a> {
 impl<'a> Guide<'a> {
     /// chi: non-negative regression of the overhead on tp − 1 and pp − 1.
     pub(super) fn intensity(&mut self) {
-        let needs = "step times or tokens/s at tp and pp of 1 and of several more, same model and batch";
+        let needs = "step times or tokens/s at tp = pp = 1 and at several larger degrees, same model and batch size";
         let omega = self.c().omega;
         if omega <= 0.0 {
-            return self.warn("chi: the profile's overhead_weight is 0, so that no overhead can show");
+            return self.warn("chi: not determined, since the profile's overhead_weight is 0 and hides all overhead");
         }
         let (points, references) = self.overheads(omega);
         let distinct = |of: fn(&Point<'a>) -> f64| {
@@ -59,9 +59,10 @@ impl<'a> Guide<'a> {
         let scale = |point: &Point<'a>| 1.0 / (1.0 + point.weight * point.overhead.max(0.0));
         let scales: Vec<f64> = points.iter().map(scale).collect();
         let Some(fit) = weighted(&xs, &ys, &scales, &wanted, true) else {
-            return self.lacks("chi_tp", "more than one combination of tp and pp that differ in both");
+            return self.lacks("chi_tp", "runs with several combinations of tp and pp that differ in both");
         };
-        let described = "overhead over a run without parallelism, per omega and gamma, regressed on tp - 1 and pp - 1 (Huber, non-negative)";
+        let described = "overhead relative to a run without parallelism, divided by omega and gamma, regressed on \
+                         tp - 1 and pp - 1 (Huber, non-negative)";
         for (index, slot) in [CHI_BASE, CHI_TP, CHI_PP].iter().enumerate() {
             match fit.estimate(index).filter(|_| wanted.get(index) == Some(&true)) {
                 Some(found) => {
@@ -78,7 +79,7 @@ impl<'a> Guide<'a> {
         }
         if fit.r2.is_some_and(|r2| r2 < 0.5) {
             self.warn(
-                "chi: the regression explains less than half of the overhead: runs differ in more than tp and pp",
+                "chi: the regression explains less than half of the variance: the runs differ in more than tp and pp",
             );
         }
     }
@@ -156,7 +157,8 @@ impl<'a> Guide<'a> {
         let Some(fit) = regress(&xs, &ys, &wanted, true) else { return false };
         let gamma = rows.first().map_or(1.0, |(.., known)| known.gamma);
         let base = 1.0 + omega * gamma * self.c().chi_base;
-        let described = "accelerator-time of a token regressed on tp - 1 and pp - 1, relative to each other; chi_base unchanged, for lack of a run without parallelism";
+        let described = "accelerator time per token regressed on tp - 1 and pp - 1, relative to each other; chi_base \
+                         is unchanged, since no run is without parallelism";
         for (index, slot) in [(1, CHI_TP), (2, CHI_PP)] {
             if wanted.get(index) != Some(&true) {
                 continue;
@@ -169,7 +171,7 @@ impl<'a> Guide<'a> {
                 self.take(Parameter::new(&slot, found.at_least(0.0), described, rows.iter().map(|(row, ..)| *row)));
             }
         }
-        self.lacks("chi_base", "a run without tensor and pipeline parallelism to compare with");
+        self.lacks("chi_base", "a run without tensor and pipeline parallelism as the reference");
         true
     }
 
@@ -189,8 +191,8 @@ impl<'a> Guide<'a> {
         }
         if unnamed > 0 {
             self.warn(format!(
-                "gamma_fabric: {unnamed} collective benchmarks do not say over which fabric they ran: name it behind the \
-                 file, as in ib.log:fabric=IB"
+                "gamma_fabric: the fabric of {unnamed} collective benchmarks is not specified; append it to the file \
+                 name, as in ib.log:fabric=IB"
             ));
         }
         // The reference is the fabric whose factor is 1 by definition.
@@ -225,7 +227,7 @@ impl<'a> Guide<'a> {
             let Some(found) = factor(&ratios) else { continue };
             if !(0.05..=100.0).contains(&found.value) {
                 self.warn(format!(
-                    "gamma_fabric: {name} would be {:.3}, which no fabric is; it is left out",
+                    "gamma_fabric: the factor of {name} would be {:.3}, expected 0.05 to 100; it was discarded",
                     found.value
                 ));
                 continue;
@@ -240,7 +242,7 @@ impl<'a> Guide<'a> {
                 n: found.n,
                 r2: None,
                 before: None,
-                method: format!("bus bandwidth of {reference} over that of {name}, messages of 1 MB and more"),
+                method: format!("bus bandwidth of {reference} divided by that of {name}, messages of at least 1 MB"),
                 sources: files(rows),
             });
         }
@@ -272,12 +274,12 @@ impl<'a> Guide<'a> {
             Some(Estimate { n, ..factor(&ratios)? })
         };
         let Some(found) = of_runs().or_else(of_steps) else {
-            return self.lacks("gamma_jitter", "a hundred run times of one workload under SR-IOV (virt=sriov)");
+            return self.lacks("gamma_jitter", "at least 100 run times of one workload under SR-IOV (virt=sriov)");
         };
         if found.n < RUNS {
-            self.warn(format!("gamma_jitter: {} runs behind a 95th percentile, expected at least {RUNS}", found.n));
+            self.warn(format!("gamma_jitter: 95th percentile of {} runs, expected at least {RUNS}", found.n));
         }
-        let method = "95th percentile over mean of run times under SR-IOV, less 1";
+        let method = "95th percentile of the run times under SR-IOV divided by their mean, minus 1";
         self.take(Parameter::new(&JITTER, found.plus(-1.0).at_least(0.0), method, rows));
     }
 }

@@ -97,26 +97,26 @@ impl<'a> Guide<'a> {
             fit.max_by(|a, b| a.rate.value.total_cmp(&b.rate.value))
         };
         let Some(chosen) = best(true).or_else(|| best(false)) else {
-            return self.lacks("B_base", "tokens/s of training runs on one accelerator, several batch sizes");
+            return self.lacks("B_base", "tokens/s of training runs on one accelerator at several batch sizes");
         };
         if !chosen.stable() {
             let why = match (chosen.busy, chosen.cv) {
                 (Some(busy), _) if busy <= BUSY => {
-                    format!("busy {:.0} % of the time, expected above 70 %", 100.0 * busy)
+                    format!("a utilization of {:.0} %, expected above 70 %", 100.0 * busy)
                 }
                 (_, Some(cv)) => format!("a spread of {:.1} %, expected below 5 %", 100.0 * cv),
-                _ => "no figures of it".to_owned(),
+                _ => "no measured spread or utilization".to_owned(),
             };
-            self.warn(format!("B_base: no configuration is stable; the best has {why}"));
+            self.warn(format!("B_base: no configuration is stable; the fastest one has {why}"));
         }
         if chosen.cv.is_none() {
-            self.warn("B_base: one run of its configuration, without a spread: its interval is the guide's usual 5 %");
+            self.warn("B_base: a single run without a measured spread; the interval is the default of the guide, 5 %");
         }
         let tried = candidates.len();
         let stable = candidates.iter().filter(|one| one.stable()).count();
         let sizes = by_size(&candidates);
-        let over = if sizes.len() > 1 { format!(" and {} model sizes", sizes.len()) } else { String::new() };
-        let method = format!("best of {stable} stable configurations of {tried}{over} on one accelerator");
+        let over = if sizes.len() > 1 { format!(", {} model sizes", sizes.len()) } else { String::new() };
+        let method = format!("best configuration on one accelerator ({stable} of {tried} stable{over})");
         let parameter = Parameter::new(&B_BASE, chosen.rate, method, chosen.rows.iter().copied());
         let (row, value) = (chosen.rows.first().copied(), chosen.rate.value);
         // Rates of other sequence lengths are compared for the same model only.
@@ -141,7 +141,9 @@ impl<'a> Guide<'a> {
         let least = by_length.values().copied().reduce(f64::min);
         if let Some(least) = least.filter(|least| by_length.len() > 1 && *least < 0.7 * best) {
             let share = 100.0 * (1.0 - least / best);
-            self.warn(format!("B_base: rates of the sequence lengths differ by {share:.0} %, expected within 30 %"));
+            self.warn(format!(
+                "B_base: throughput differs by {share:.0} % between sequence lengths, expected at most 30 %"
+            ));
         }
     }
 
@@ -153,8 +155,8 @@ impl<'a> Guide<'a> {
         if sizes.len() > 1 && least < 0.7 * most {
             let list: Vec<String> = sizes.iter().map(|(size, rate)| format!("{rate:.0} tok/s with {size}")).collect();
             self.warn(format!(
-                "B_base: it is the best over model sizes, whose rates differ by {:.0} %: {}; leave out the sizes that are not \
-                 planned",
+                "B_base: the highest throughput of several model sizes, which differ by {:.0} %: {}; remove the sizes \
+                 that you do not plan to run",
                 100.0 * (1.0 - least / most),
                 list.join(", ")
             ));
@@ -169,19 +171,19 @@ impl<'a> Guide<'a> {
         let off = value / theory - 1.0;
         if off.abs() > 0.2 {
             self.warn(format!(
-                "B_base: {value:.0} tok/s is {:+.0} % off the {theory:.0} tok/s that first principles give, expected \
-                 within 20 %: check warm-up, clocks and other processes",
+                "B_base: {value:.0} tok/s differs by {:+.0} % from the {theory:.0} tok/s of the analytical engine, \
+                 expected within 20 %; check warm-up, clocks and other processes",
                 100.0 * off
             ));
         }
         let mfu = atlas_plan::engine::estimate(&scenario).total.flop_utilization * value / theory;
         if mfu < 0.3 {
             self.warn(format!(
-                "B_base: {:.0} % of the peak seems too low: check the measurement's set-up",
+                "B_base: {:.0} % of the peak FLOP/s seems too low; check the measurement setup",
                 100.0 * mfu
             ));
         } else if mfu > 0.9 {
-            self.warn(format!("B_base: {:.0} % of the peak seems too high: check the measurement", 100.0 * mfu));
+            self.warn(format!("B_base: {:.0} % of the peak FLOP/s seems too high; check the measurement", 100.0 * mfu));
         }
     }
 
@@ -204,7 +206,10 @@ impl<'a> Guide<'a> {
                 values.push(rho);
                 rows.push(row);
             } else {
-                self.warn(format!("rho_base: {}: {rho:.2} of the peak is no utilization and is left out", row.short()));
+                self.warn(format!(
+                    "rho_base: {}: utilization {rho:.2}, expected above 0 and at most 1; the row is ignored",
+                    row.short()
+                ));
             }
         }
         let Some(mut rho) = location(&values) else {
@@ -215,9 +220,9 @@ impl<'a> Guide<'a> {
         }
         let most = self.c().rho_max;
         if rho.value > most {
-            self.warn(format!("rho_base: {:.2} is above rho_max {most:.2}, which caps it", rho.value));
+            self.warn(format!("rho_base: {:.2} exceeds rho_max, so the model caps it at {most:.2}", rho.value));
         }
-        let method = "achieved over peak FLOP/s, before what communication takes (kappa_comm)";
+        let method = "achieved over peak FLOP/s, corrected for communication (kappa_comm)";
         self.take(Parameter::new(&RHO_BASE, rho, method, rows));
     }
 
@@ -266,7 +271,7 @@ impl<'a> Guide<'a> {
             }
         }
         let Some(found) = factor(&ratios) else { return false };
-        let method = "rate of the target over that of the baseline accelerator, same benchmark";
+        let method = "throughput of the target divided by that of the baseline accelerator in the same benchmark";
         self.take(Parameter::new(slot, found, method, rows));
         true
     }
@@ -309,7 +314,7 @@ impl<'a> Guide<'a> {
             .filter_map(|one| one.interval.map(|[low, high]| (high - low) / 2.0 / one.value * found.value))
             .collect();
         let found = found.widened(&halves);
-        let method = "rate measured over the model's with f_vendor = 1, so that the model gives back what was measured";
+        let method = "measured throughput divided by that of the model with f_vendor = 1";
         self.take(Parameter::new(slot, found, method, used.iter().map(|(row, ..)| *row)));
     }
 }

@@ -46,12 +46,11 @@ impl<'a> Guide<'a> {
         match location(&logs(slow, true)).map(Estimate::exp) {
             Some(found) => {
                 let found = Estimate { r2: explained(&points, split), ..found };
-                let method =
-                    "max(lat_min, c / rate) fitted to logarithms: c of the rates where latency falls with rate";
+                let method = "max(lat_min, c / rate) fitted to logarithms: c, from rates at which the latency falls";
                 self.take(Parameter::new(&LAT_COEFF, found, method, rows(slow)));
             }
             None => {
-                self.lacks("lat_base_coeff", "median latency and tokens/s at several batch sizes, low rates among them")
+                self.lacks("lat_base_coeff", "median latency and tokens/s at several batch sizes, including low rates")
             }
         }
         let least: Vec<f64> = smallest.iter().map(|(latency, _)| *latency).collect();
@@ -61,15 +60,15 @@ impl<'a> Guide<'a> {
             let spread = bootstrap(&least, |sample| sample.iter().copied().fold(f64::INFINITY, f64::min));
             let interval = spread.and_then(|spread| spread.interval);
             let found = Estimate { value, interval, n: least.len(), r2: None };
-            let method = "least latency of one sequence of one token";
+            let method = "lowest latency of a single sequence of one token";
             self.take(Parameter::new(&LAT_MIN, found, method, smallest.iter().map(|(_, row)| *row)));
         } else if let Some(found) = location(&logs(fast, false)).map(Estimate::exp) {
             let found = Estimate { r2: explained(&points, split), ..found };
             let method =
-                "max(lat_min, c / rate) fitted to logarithms: the level where latency no longer falls with rate";
+                "max(lat_min, c / rate) fitted to logarithms: lat_min, from rates at which the latency is constant";
             self.take(Parameter::new(&LAT_MIN, found, method, rows(fast)));
         } else {
-            self.lacks("lat_min", "latency of one sequence of one token, or at rates where it no longer falls");
+            self.lacks("lat_min", "latency of a single sequence of one token, or at rates at which it is constant");
         }
     }
 
@@ -99,17 +98,17 @@ impl<'a> Guide<'a> {
             }
             if found.is_empty() {
                 if !self.tail_of_requests(&slot, q) {
-                    self.lacks(slot.symbol, "p50 and this percentile under load, at least 100 requests");
+                    self.lacks(slot.symbol, "p50 and this percentile under load, of at least 100 requests");
                 }
                 continue;
             }
             let few = found.iter().filter(|(_, n, _)| *n > 0.0 && *n < REQUESTS).count();
             let unknown = found.iter().filter(|(_, n, _)| *n == 0.0).count();
             if few > 0 {
-                self.warn(format!("{}: {few} rows have fewer than 100 requests behind a percentile", slot.symbol));
+                self.warn(format!("{}: {few} rows have percentiles of fewer than 100 requests", slot.symbol));
             }
             if unknown > 0 {
-                self.warn(format!("{}: {unknown} rows do not say how many requests they stand for", slot.symbol));
+                self.warn(format!("{}: {unknown} rows do not specify the number of requests (samples)", slot.symbol));
             }
             // Rows with few requests are not used for tails if there are rows with more.
             let enough: Vec<&(f64, f64, &Observation)> = found.iter().filter(|(_, n, _)| *n >= REQUESTS).collect();
@@ -121,7 +120,7 @@ impl<'a> Guide<'a> {
                 estimate.interval = of_a_percentile(*ratio, *n, q);
             }
             estimate.n = if requests > 0.0 { requests as usize } else { used.len() };
-            let method = format!("{name} over p50_ms, less what communication widens it by (comm_tail)");
+            let method = format!("{name} over p50_ms, corrected for communication and SR-IOV (comm_tail, sriov_tail)");
             self.take(Parameter::new(&slot, estimate, method, used.iter().map(|(.., row)| *row)));
         }
         self.first_token();
@@ -149,13 +148,13 @@ impl<'a> Guide<'a> {
             return false;
         };
         if (rows.len() as f64) < REQUESTS {
-            self.warn(format!("{}: {} requests behind a percentile, expected at least 100", slot.symbol, rows.len()));
+            self.warn(format!("{}: percentile of {} requests, expected at least 100", slot.symbol, rows.len()));
         }
         let widening = rows.first().map_or(1.0, |(_, row)| self.widening(row));
         let values: Vec<f64> = rows.iter().map(|(latency, _)| *latency).collect();
         let ratio = |sample: &mut Vec<f64>| quantile(sample, q) / quantile(sample, 0.5) / widening;
         let Some(found) = bootstrap(&values, ratio) else { return false };
-        let method = format!("{:.0}th percentile over median of single requests, bootstrap interval", 100.0 * q);
+        let method = format!("{:.0}th percentile over the median of single requests, bootstrap interval", 100.0 * q);
         self.take(Parameter::new(slot, found, method, rows.iter().map(|(_, row)| *row)));
         true
     }

@@ -38,20 +38,23 @@ impl<'a> Guide<'a> {
         }
         let Some(mut found) = location(&gains) else {
             let needs = if switch == "cuda_graphs" {
-                "pairs of runs with and without CUDA graphs (cuda_graphs=on, off), alike in all else"
+                "pairs of runs with and without CUDA graphs (cuda_graphs=on, off), otherwise identical"
             } else {
-                "pairs of runs with and without GPUDirect (gpudirect_rdma=on, off), alike in all else"
+                "pairs of runs with and without GPUDirect (gpudirect_rdma=on, off), otherwise identical"
             };
             return self.lacks(slot.symbol, needs);
         };
         if let (1, Some(half)) = (gains.len(), spread) {
             found.interval = Some([found.value - half, found.value + half]);
         }
-        let method = format!("utilization with {switch} less that without it, {} pairs of runs", gains.len());
+        let method = format!("utilization with {switch} minus utilization without it, {} pairs of runs", gains.len());
         let room = self.c().rho_max;
         if !(-room..=room).contains(&found.value) {
-            return self
-                .warn(format!("{}: {:+.2} is no gain of utilization; it is left out", slot.symbol, found.value));
+            return self.warn(format!(
+                "{}: a utilization gain of {:+.2} is out of range, expected -{room:.2} to {room:.2}; it was \
+                 discarded",
+                slot.symbol, found.value
+            ));
         }
         if found.value < 0.0 {
             self.warn(format!("{}: the runs with {switch} are slower", slot.symbol));
@@ -87,7 +90,7 @@ impl<'a> Guide<'a> {
         let base = self.found.iter().find(|found| found.path == "utilization.base").map(|found| found.value);
         if let (Some(base), Some(found)) = (base, location(&values)) {
             let found: Estimate = found.plus(-base);
-            let method = "share of the peak in inference less rho_base";
+            let method = "share of the peak FLOP/s in inference, minus rho_base";
             self.take(Parameter::new(&DELTA_INFER, found, method, rows));
         }
     }

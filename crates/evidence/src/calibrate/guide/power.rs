@@ -20,11 +20,11 @@ impl<'a> Guide<'a> {
         let nodes = curve("power_w", self);
         let devices = curve("gpu_power_w", self);
         if nodes.is_empty() {
-            self.lacks("p_node_nominal", "power of a node under full load (IPMI, a meter)");
+            self.lacks("p_node_nominal", "power of a node under full load (IPMI or a power meter)");
             if !devices.is_empty() {
                 self.warn(
-                    "power: the samples are of the accelerators alone; the node draws more (fans, processors, network), so \
-                     that p_node_nominal stays as it is",
+                    "power: the samples cover only the accelerators; a node draws more (fans, processors, network), so \
+                     p_node_nominal is unchanged",
                 );
             }
         }
@@ -35,8 +35,8 @@ impl<'a> Guide<'a> {
         match line(&known) {
             Some(fit) => self.fractions(&fit, &known, whole),
             None => {
-                self.lacks("phi_idle", "power at rest and at several loads, with the utilization");
-                self.lacks("phi_util", "power at rest and at several loads, with the utilization");
+                self.lacks("phi_idle", "power when idle and at several loads, with the utilization");
+                self.lacks("phi_util", "power when idle and at several loads, with the utilization");
                 if whole {
                     self.largest(&points);
                 }
@@ -49,10 +49,11 @@ impl<'a> Guide<'a> {
         let rows = || points.iter().map(|(.., row)| *row);
         let full = |beta: &[f64]| at(beta, 0) + at(beta, 1);
         if full(&fit.beta) <= 0.0 {
-            return self.warn("power: the line through the samples is not positive at full load; it is left out");
+            return self
+                .warn("power: the line fitted to the samples is not positive at full utilization; it was discarded");
         }
         if let (true, Some(nominal)) = (whole, fit.derived(full)) {
-            let method = "power at full utilization on the line through all samples";
+            let method = "power at full utilization, from a line fitted to all samples";
             self.take(nominal_watts(nominal, method, rows()));
         }
         let shares: [(Slot, Share); 2] = [
@@ -62,12 +63,12 @@ impl<'a> Guide<'a> {
         for (slot, share) in shares {
             if let Some(found) = fit.derived(share) {
                 let found = found.at_least(0.0);
-                let method = "power = p_node_nominal (phi_idle + phi_util utilization), robust line";
+                let method = "robust fit of power = p_node_nominal (phi_idle + phi_util utilization)";
                 self.take(Parameter::new(&slot, found, method, rows()));
             }
         }
         if fit.beta.get(1) == Some(&0.0) {
-            self.warn("power: it does not rise with utilization in these samples");
+            self.warn("power: does not increase with utilization in these samples");
         }
     }
 
@@ -77,7 +78,7 @@ impl<'a> Guide<'a> {
         let near: Vec<f64> = points.iter().map(|(_, watts, _)| *watts).filter(|watts| *watts > 0.95 * most).collect();
         if let Some(found) = location(&near) {
             let rows = points.iter().filter(|(_, watts, _)| *watts > 0.95 * most).map(|(.., row)| *row);
-            self.take(nominal_watts(found, "largest power measured, without knowledge of the utilization", rows));
+            self.take(nominal_watts(found, "largest measured power, since the utilization is unknown", rows));
         }
     }
 }

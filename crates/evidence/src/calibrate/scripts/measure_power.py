@@ -45,7 +45,7 @@ def load(index, share, stop):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("--seconds", type=float, default=300, help="of each load")
+    p.add_argument("--seconds", type=float, default=300, help="duration of each load, s")
     p.add_argument("--out", required=True)
     a = p.parse_args()
     os.makedirs(os.path.dirname(a.out) or ".", exist_ok=True)
