@@ -19,12 +19,12 @@ pub enum Unsupported {
         has: Option<Precision>,
     },
     /// The format is for the storage of weights in inference, not for gradients and activations.
-    #[error("{} is a storage format for inference; train in a format that is multiplied", name(*.0))]
+    #[error("{} is a storage format for inference; use a format with matrix multiplications", name(*.0))]
     StorageOnly(Precision),
     /// The number of micro-batches of an interleaved schedule must be a multiple of the number of stages.
     #[error(
-        "{micro_batches} micro-batches are no multiple of {stages} stages, as interleaved chunks need; change the batch, \
-         dp, pp, or use vpp 1"
+        "the interleaved schedule requires a multiple of {stages} micro-batches (pp), found {micro_batches}; change the \
+         batch, dp or pp, or use vpp 1"
     )]
     Interleaving {
         /// Micro-batches of a step.
@@ -35,8 +35,8 @@ pub enum Unsupported {
     /// Bidirectional schedules require an even number of stages, and of micro-batches, which must fill the pipeline
     /// twice.
     #[error(
-        "a pipeline that is entered from both ends needs an even number of stages of one chunk, and an even number of \
-         micro-batches of at least {}, not {micro_batches}",
+        "a bidirectional pipeline requires vpp 1, an even number of stages, and an even number of at least {} \
+         micro-batches, found {micro_batches}",
         2.0 * stages
     )]
     TwoWays {
@@ -46,7 +46,7 @@ pub enum Unsupported {
         stages: f64,
     },
     /// The query heads are not divisible by the number of ranks for an all-to-all of heads and sequences.
-    #[error("{heads} query heads do not divide over {ranks} ranks that share them and the sequence")]
+    #[error("{heads} query heads cannot be divided among {ranks} ranks (tp x cp)")]
     HeadsApart {
         /// Query heads.
         heads: f64,
@@ -54,7 +54,7 @@ pub enum Unsupported {
         ranks: f64,
     },
     /// There are more chunks than layers, even if the first and the last chunk have none.
-    #[error("{layers} layers do not fill {chunks} chunks; reduce pp or vpp")]
+    #[error("{layers} layers are too few for {chunks} chunks; reduce pp or vpp")]
     Chunks {
         /// Layers of the model.
         layers: f64,
@@ -63,7 +63,7 @@ pub enum Unsupported {
     },
     /// The stated layers of the first and the last stage result in chunks without a whole number of layers.
     #[error(
-        "{layers} layers with {stated} of them on the stated first and last stages do not fill {chunks} chunks evenly"
+        "{layers} layers cannot be divided evenly over {chunks} chunks with {stated} of them on the first and last stages"
     )]
     StageLayers {
         /// Sum of the stated layers of the first and the last stage.

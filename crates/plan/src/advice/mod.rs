@@ -160,7 +160,7 @@ fn gain(metric: &Metric, before: f64, after: f64) -> f64 {
 /// [`MOST_TRIALS`] estimates. The schedule is ignored: gains are those of the workload as a whole. If the scenario
 /// cannot run, returns only changes that make it run, ordered by the remaining value of the metric.
 ///
-/// If the scenario's engine simulates, the closed form of the same physics is used instead: sixty simulations take too
+/// If the scenario's engine simulates, the closed form of the same physics is used instead: that many simulations take too
 /// long for interactive use, and their random variation would hide small gains.
 #[must_use]
 pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective: Objective) -> Vec<Advice> {

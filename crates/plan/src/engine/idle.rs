@@ -21,7 +21,7 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
         if !simulated.is_empty() {
             notes.push(changes_nothing(
                 &simulated,
-                "only simulations heed it: set engine to event, or use atlas simulate",
+                "only used in simulations: set engine to event, or use atlas simulate",
             ));
         }
     }
@@ -60,8 +60,8 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
     let straight = scenario.moe_dispatcher(phase) != MoeDispatcher::AllToAll;
     if straight && model.is_moe() && groups > 1.0 && !scenario.writes_directly() {
         notes.push(
-            "tokens sent straight to experts (moe_dispatcher) are written over links between accelerators; these are joined by \
-             PCIe: the answer is for software that writes over it"
+            "direct expert dispatch (moe_dispatcher) writes over links between accelerators; these are connected by PCIe: the \
+             estimate assumes software that supports it"
                 .to_owned(),
         );
     }
@@ -85,10 +85,10 @@ fn overlaps_for_others(scenario: &Scenario) -> Option<String> {
     let chunks = f64::from(plan.vpp.unwrap_or(Count::ONE));
     let how = match software.training.overlap_experts {
         overlap if overlap.applies(chunks) => return None,
-        MicroBatchOverlap::Interleaved => "overlaps the exchange of experts only between model chunks (vpp above 1)",
-        _ => "does not overlap the exchange of experts",
+        MicroBatchOverlap::Interleaved => "overlaps the expert all-to-all only between model chunks (vpp above 1)",
+        _ => "does not overlap the expert all-to-all",
     };
-    Some(format!("{} {how}: the answer is for software that does", software.name))
+    Some(format!("{} {how}: the estimate assumes software that does", software.name))
 }
 
 /// Formats a note that the settings `names` have no effect.

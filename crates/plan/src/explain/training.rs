@@ -246,7 +246,7 @@ impl Reported<'_> {
                 vec![self.knob("recompute", Knob::Recompute), self.recomputed()],
             ),
             "host" => plain(
-                "kernel kernel launches that the device waits for because the host is slower",
+                "kernel launches that the device waits for because the host is slower",
                 with(vec![self.knob("graphs", Knob::CudaGraphs)], &["issue", "routing_issue", "compiled_kernels"]),
             ),
             "tensor parallel" => {

@@ -378,7 +378,7 @@ fn tokens_are_sent_straight_to_experts_over_links_and_not_over_pcie() {
         let stated = overrides(Engine::Analytical, &layout);
         let scenario = Scenario::resolve(&parts, &stated).unwrap();
         assert_eq!(scenario.software_supports(&scenario.base), links, "{target}");
-        assert_eq!(said(&parts, &stated).contains("joined by PCIe"), !links, "{target}");
+        assert_eq!(said(&parts, &stated).contains("connected by PCIe"), !links, "{target}");
         let gathered = Scenario::resolve(&parts, &overrides(Engine::Analytical, &layout[..3])).unwrap();
         assert!(gathered.software_supports(&gathered.base), "{target}");
     }

@@ -30,8 +30,9 @@ pub const MEMORY_SHARE: f64 = 0.30;
 /// Share of the peak matrix rate at which large GEMMs reach the design power: the highest that they sustain, since
 /// power limits the clock there (measured matmul rates in the catalog, 0.6 to 0.8 of the peak).
 pub const FLOP_SHARE_AT_TDP: f64 = 0.70;
-/// Share of the memory bandwidth that a large GEMM uses: with tiles of 128 × 256, 200 GFLOP need a megabyte of traffic,
-/// about half of which hits a cache as large as an H100's.
+/// Share of the memory bandwidth that a large GEMM uses. A wave of 132 tiles of 128 × 256 covers about 1,536 × 2,816
+/// outputs and, if its operands are shared through the cache, computes 1,000 FLOPs per byte read: 690 TFLOP/s of an H100
+/// (0.7 of its peak) read 0.7 TB/s, 0.2 of its bandwidth; the outputs add the rest.
 pub const GEMM_TRAFFIC: f64 = 0.25;
 /// Additional power of arithmetic at the peak rate, relative to design power: the remainder where GEMMs reach the
 /// design power.
