@@ -373,7 +373,7 @@ fn a_reload_keeps_what_the_user_has_done() {
     assert!(h.app.problems.has_errors());
     let status = h.app.status.as_ref().unwrap().text.clone();
     assert!(status.contains("targets.yaml:") && status.contains(": not YAML"), "{status}");
-    assert!(h.keys("!").text().contains("look at this line"), "{}", h.text());
+    assert!(h.keys("!").text().contains("check this line"), "{}", h.text());
     std::fs::write(&targets, shipped).unwrap();
     reload(&mut h);
     assert!(!h.app.problems.has_errors());

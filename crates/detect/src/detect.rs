@@ -49,8 +49,8 @@ pub fn detect(runner: &dyn Runner, options: &Options, catalog: &[CatalogEntry]) 
             }
             Err(_) => all.undetermined.push(Undetermined::new(
                 name,
-                "the detection stopped by an internal error",
-                "report it, with the output of the tools",
+                "detection failed with an internal error",
+                "report this bug with the output of the commands",
             )),
         }
     }
@@ -78,7 +78,7 @@ fn share_local(machines: &mut [Machine], host: Option<&str>) {
             machine.network.clone_from(&own.network);
             machine.undetermined.retain(|open| open.what != "network");
         }
-        machine.remarks.push(format!("links as measured on {host}, one of its nodes"));
+        machine.remarks.push(format!("links and network measured on {host}, a node of this partition"));
     }
 }
 

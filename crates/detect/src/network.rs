@@ -15,7 +15,7 @@ pub(crate) fn summarize(
         Undetermined::new(
             "network",
             why,
-            "`ibstat` or `ethtool` show each port, and `nvidia-smi topo -m` the ports beside an accelerator",
+            "`ibstat` or `ethtool` (rate of each port) and `nvidia-smi topo -m` (ports close to an accelerator)",
         )
     };
     if ports.is_empty() {
@@ -41,7 +41,7 @@ pub(crate) fn summarize(
     };
     let doubt = (!clear).then(|| {
         open(format!(
-            "{rails} active ports of {} Gbit/s for {accelerators} accelerators: some serve storage",
+            "{rails} active ports of {} Gbit/s for {accelerators} accelerators; some are probably used for storage",
             fastest.gbits
         ))
     });

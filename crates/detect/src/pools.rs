@@ -69,8 +69,8 @@ pub(crate) fn look(probe: &mut Probe<'_>, catalog: &[CatalogEntry]) -> Detected 
     if order.is_empty() && bare > 0 {
         detected.undetermined.push(Undetermined::new(
             "accelerators of the Kubernetes cluster",
-            format!("none of {bare} nodes offers a resource of accelerators"),
-            "install the device plugin of the vendor, or write the target yourself",
+            format!("none of {bare} nodes has an allocatable accelerator resource"),
+            "install the device plugin of the vendor, or write the target by hand",
         ));
     }
     detected
@@ -217,7 +217,7 @@ fn machine(pool: &str, found: &Found, nodes: &[&Node], index: &Index<'_>) -> Mac
     };
     let slice = found.profile.as_ref().and_then(|(profile, _)| slice_of(profile)).or(lookup.slice);
     if let Some((profile, count)) = &found.profile {
-        machine.remarks.push(format!("MIG: a node offers {count} slices {profile}"));
+        machine.remarks.push(format!("MIG: {count} {profile} slices per node"));
     }
     if let Some(pods) = found.shared_by {
         machine.remarks.push(format!("each device is shared by up to {pods} pods"));
@@ -234,15 +234,15 @@ fn machine(pool: &str, found: &Found, nodes: &[&Node], index: &Index<'_>) -> Mac
     machine.undetermined.push(Undetermined::new(
         "network",
         match &machine.network {
-            Some(_) => "the resources of the nodes give the NICs, not their rate".to_owned(),
-            None => "nodes offer no resource of RDMA devices".to_owned(),
+            Some(_) => "node resources list the NICs, but not their rate".to_owned(),
+            None => "the nodes have no RDMA device resource".to_owned(),
         },
         "`cat /sys/class/infiniband/*/ports/*/rate` in a pod on such a node",
     ));
     machine.undetermined.push(Undetermined::new(
         "idle nodes",
-        "Kubernetes has no count of free nodes",
-        "`kubectl describe nodes` shows what is allocated",
+        "Kubernetes does not report the number of idle nodes",
+        "`kubectl describe nodes` shows the allocated resources",
     ));
     machine
 }

@@ -52,7 +52,7 @@ impl<'a> Probe<'a> {
         let line = Command::new(program, arguments).shell_line();
         match (&found, output.complaint()) {
             (_, Some(complaint)) => self.fail(&line, &complaint),
-            (None, None) => self.fail(&line, "its output was not understood"),
+            (None, None) => self.fail(&line, "its output could not be parsed"),
             (Some(_), None) => {}
         }
         found
@@ -72,7 +72,7 @@ impl<'a> Probe<'a> {
     }
 
     fn fail(&mut self, line: &str, reason: &str) {
-        let state = format!("run `{line}` by hand, or write the target yourself");
+        let state = format!("run `{line}` to see its output, or write the target by hand");
         let failure = Undetermined::new(line, reason, state);
         if !self.failures.contains(&failure) {
             self.failures.push(failure);

@@ -74,7 +74,7 @@ impl Broken {
         let (file, at, path, message) = match self.entries.get(name) {
             Some(Place { file, at }) => {
                 let message =
-                    format!("this {kind} has errors, and a built-in entry of the same name is not used instead");
+                    format!("this {kind} has errors; a built-in entry of the same name is not used in its place");
                 (file, *at, name, message)
             }
             None => {

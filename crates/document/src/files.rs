@@ -143,14 +143,14 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
             Err(_) => return Ok(path),
         }
     }
-    Err(io::Error::other("its links form a circle"))
+    Err(io::Error::other(format!("more than {MOST_LINKS} symbolic links in a chain; they probably form a cycle")))
 }
 
 /// Returns an error if the file may not be replaced: not a regular file, read-only, or with several hard links.
 fn replaceable(old: &Metadata) -> io::Result<()> {
     let refuse = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     if !old.is_file() {
-        return refuse("there is something that is not a file".to_owned());
+        return refuse("it exists and is not a regular file".to_owned());
     }
     if old.permissions().readonly() {
         return refuse("it is read-only; `chmod u+w` makes it writable".to_owned());
@@ -159,7 +159,7 @@ fn replaceable(old: &Metadata) -> io::Result<()> {
     {
         let links = std::os::unix::fs::MetadataExt::nlink(old);
         if links > 1 {
-            return refuse(format!("it has {links} hard links, of which this would replace only one"));
+            return refuse(format!("it has {links} hard links, and replacing it would update only one of them"));
         }
     }
     Ok(())

@@ -53,8 +53,8 @@ pub fn parse(file: &Arc<str>, text: &str, diagnostics: &mut Diagnostics) -> Opti
             Ok((event, span)) => builder.take(event, span)?,
             Err(error) => {
                 let at = Position { line: clamp(error.marker().line()), column: clamp(error.marker().col() + 1) };
-                let help = "look at this line and the one above it: keys of one entry have the same indentation, a colon \
-                            and a space behind them, and text with `: ` or `#` in it has quotes";
+                let help = "check this line and the one above it: keys of one mapping need the same indentation, followed \
+                            by a colon and a space, and text that contains `: ` or `#` needs quotes";
                 let message = format!("not YAML: {}", error.info());
                 builder.complain(Severity::Error, at, message, Some(help.to_owned()));
                 return None;
@@ -170,7 +170,7 @@ impl Builder<'_> {
                     self.attach(node)
                 }
                 None => {
-                    self.error(at, "an alias to an anchor that is not complete yet".to_owned());
+                    self.error(at, "the alias refers to a mapping or list that contains it".to_owned());
                     None
                 }
             },
@@ -192,7 +192,7 @@ impl Builder<'_> {
     }
 
     fn too_deep(&mut self, at: Position) -> Option<()> {
-        self.error(at, format!("nested more than {MAX_DEPTH} deep (aliases written out)"));
+        self.error(at, format!("nested more than {MAX_DEPTH} levels deep (with aliases expanded)"));
         None
     }
 
@@ -233,11 +233,11 @@ impl Builder<'_> {
         self.size.nodes = self.size.nodes.saturating_add(size.nodes);
         self.size.bytes = self.size.bytes.saturating_add(size.bytes);
         if self.size.nodes > MAX_NODES {
-            self.error(at, format!("expands to more than {MAX_NODES} values (aliases written out)"));
+            self.error(at, format!("expands to more than {MAX_NODES} values (including aliases)"));
             return None;
         }
         if self.size.bytes > MAX_TEXT_BYTES {
-            self.error(at, format!("expands to more than {MAX_TEXT_BYTES} bytes of text (aliases written out)"));
+            self.error(at, format!("expands to more than {MAX_TEXT_BYTES} bytes of text (including aliases)"));
             return None;
         }
         if self.problems > MAX_PROBLEMS {

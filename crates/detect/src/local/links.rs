@@ -39,8 +39,8 @@ fn nvidia(devices: &[&Found], topology: Option<&Topology>, links: &[NvLinks], ma
     if mixed {
         machine.undetermined.push(Undetermined::new(
             "interconnect.domain_size",
-            "NVLink joins the GPUs in groups of different sizes",
-            "interconnect: { type: NVLink, bw_GBps: …, domain_size: … }, see `nvidia-smi topo -m`",
+            "NVLink connects the GPUs in groups of different sizes",
+            "write interconnect: { type: NVLink, bw_GBps: …, domain_size: … } with the groups of `nvidia-smi topo -m`",
         ));
     }
     let linked = domain.is_some_and(|size| size > 1) || mixed || !own.is_empty();
@@ -49,7 +49,8 @@ fn nvidia(devices: &[&Found], topology: Option<&Topology>, links: &[NvLinks], ma
             .iter()
             .min_by(|a, b| (f64::from(a.links) * a.gbytes_per_sec).total_cmp(&(f64::from(b.links) * b.gbytes_per_sec)));
         if own.iter().any(|gpu| least.is_some_and(|least| gpu.links != least.links)) {
-            machine.remarks.push("GPUs have different numbers of active NVLinks; the least is stated".to_owned());
+            let remark = "GPUs have different numbers of active NVLinks; the bandwidth of the slowest GPU is stated";
+            machine.remarks.push(remark.to_owned());
         }
         machine.link = Some(IntraLink {
             kind: "NVLink".to_owned(),
@@ -95,14 +96,14 @@ fn amd(probe: &mut Probe<'_>, devices: &[&Found], machine: &mut Machine) {
             kind: "xGMI".to_owned(),
             gbytes_per_sec: None,
             domain_size: Some((domain / per_accelerator).max(1)),
-            source: "link types of the topology".to_owned(),
+            source: "link types in the topology".to_owned(),
         });
     } else {
         machine.link = Some(IntraLink {
             kind: "PCIe".to_owned(),
             gbytes_per_sec: None,
             domain_size: machine.accelerators_per_node,
-            source: "link types of the topology: no xGMI".to_owned(),
+            source: "link types in the topology: no xGMI".to_owned(),
         });
     }
 }

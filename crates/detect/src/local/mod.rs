@@ -25,8 +25,8 @@ pub(crate) fn look(probe: &mut Probe<'_>, options: &Options, catalog: &[CatalogE
     if found.is_empty() {
         detected.undetermined.push(Undetermined::new(
             "accelerators of this machine",
-            "no tool of a vendor reports one, and no PCI device is a known accelerator",
-            "on a login node this is normal",
+            "no vendor tool reports an accelerator, and no PCI device is a known accelerator",
+            "this is expected on a login node",
         ));
         return detected;
     }
@@ -88,7 +88,8 @@ fn machine(devices: &[&Found], host: &Host, catalog: &[CatalogEntry]) -> Machine
     let count = u32::try_from(devices.len()).unwrap_or(u32::MAX);
     machine.accelerators_per_node = Some(count.div_ceil(lookup.devices_per_accelerator));
     if lookup.devices_per_accelerator > 1 {
-        machine.remarks.push(format!("{count} devices: each accelerator shows as {}", lookup.devices_per_accelerator));
+        let per = lookup.devices_per_accelerator;
+        machine.remarks.push(format!("{count} devices; the driver reports each accelerator as {per} devices"));
     }
     let profile = first.profiles.first();
     let slice = profile.and_then(|profile| crate::matching::slice_of(profile)).or(lookup.slice);
@@ -108,8 +109,8 @@ fn machine(devices: &[&Found], host: &Host, catalog: &[CatalogEntry]) -> Machine
 
 fn mig_remark(profiles: &[String], slice: Option<&Slice>) -> String {
     match slice {
-        Some(_) => format!("MIG is on: each device is split into {}", profiles.join(", ")),
-        None => "MIG is on, and no instance exists: nothing can run until one is created".to_owned(),
+        Some(_) => format!("MIG is enabled: each device is split into {}", profiles.join(", ")),
+        None => "MIG is enabled, but no instance exists: no job can run until one is created".to_owned(),
     }
 }
 
@@ -122,7 +123,7 @@ fn either_neuron(catalog: &[CatalogEntry]) -> Lookup {
             look_up(&query, catalog).matched.key().map(str::to_owned)
         })
         .collect();
-    let reason = "neuron-ls shows Trainium and Inferentia2 alike, and the instance type is not known".to_owned();
+    let reason = "neuron-ls does not distinguish Trainium and Inferentia2, and the instance type is unknown".to_owned();
     let matched =
         if keys.is_empty() { Matched::Unknown { closest: keys, reason } } else { Matched::Several { keys, reason } };
     Lookup { matched, slice: None, devices_per_accelerator: 1 }

@@ -143,7 +143,7 @@ struct Candidate<'a> {
 impl Index<'_> {
     fn matched(&self, query: &Query, name: &Name, devices: f64) -> Matched {
         if name.model.is_empty() {
-            return Matched::Unknown { closest: Vec::new(), reason: "the name has no model in it".to_owned() };
+            return Matched::Unknown { closest: Vec::new(), reason: "the name contains no model".to_owned() };
         }
         let mut exact = self.entries(|spelling| spelling.is(name));
         let shorter = name.with_last_number_as_memory();
@@ -169,7 +169,7 @@ impl Index<'_> {
             .map(|entry| Candidate { entry, form: Form::of(entry) })
             .collect();
         if candidates.is_empty() {
-            return unknown(name, &self.spelled, "no entry of the catalog has this model");
+            return unknown(name, &self.spelled, "the catalog has no entry for this model");
         }
         narrow(query, name, devices, candidates, exact.is_empty(), &self.spelled)
     }
@@ -193,7 +193,7 @@ fn narrow(
         candidates.retain(|candidate| name::cores_of(candidate.entry).is_none_or(|own| own == cores));
     }
     if candidates.is_empty() {
-        return unknown(name, spelled, "the catalog has this model only in another form");
+        return unknown(name, spelled, "the catalog has this model only with another form factor or core count");
     }
     // Memory that a driver measured excludes entries; memory in a name is only a preference (the name of a GH200 states
     // the memory of its CPU). A slice reports its own memory instead of the device's.
@@ -204,7 +204,7 @@ fn narrow(
             let size = (measured * 10.0).round() / 10.0;
             return Matched::Unknown {
                 closest: before,
-                reason: format!("{size} GiB of memory do not fit the catalog's entries of this model"),
+                reason: format!("{size} GiB of memory does not match any catalog entry of this model"),
             };
         }
     }
@@ -262,7 +262,7 @@ fn fits_memory(entry: &CatalogEntry, measured_gib: f64) -> bool {
 fn open_points(candidates: &[Candidate<'_>], only_longer: bool, stated_misses: bool) -> String {
     let mut open = Vec::new();
     if only_longer {
-        open.push("the exact model");
+        open.push("exact model");
     }
     let differ = |value: fn(&Candidate<'_>) -> String| {
         let mut values = candidates.iter().map(value);
@@ -270,18 +270,18 @@ fn open_points(candidates: &[Candidate<'_>], only_longer: bool, stated_misses: b
         values.any(|value| Some(&value) != first.as_ref())
     };
     if differ(|candidate| format!("{:?}", candidate.form)) {
-        open.push("the form factor");
+        open.push("form factor");
     }
     if differ(|candidate| format!("{:?}", candidate.entry.memory_gb)) {
-        open.push("the memory");
+        open.push("memory size");
     }
     if stated_misses {
-        return "the memory in the name fits no entry".to_owned();
+        return "the memory size in the name matches no entry".to_owned();
     }
     if open.is_empty() {
-        open.push("the exact model");
+        open.push("exact model");
     }
-    format!("the name leaves open: {}", open.join(", "))
+    format!("the name does not state: {}", open.join(", "))
 }
 
 fn unknown(name: &Name, spelled: &[Spelled<'_>], reason: &str) -> Matched {

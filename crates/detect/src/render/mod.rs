@@ -30,12 +30,12 @@ pub fn render(detected: &Detected, catalog: &[CatalogEntry], cost: &dyn Fn(&Mach
     yaml::comment(
         &mut out,
         0,
-        "Targets as detected. Values that could not be determined stand as comments: fill them in.",
+        "Targets as detected. Values that could not be determined are commented out: fill them in.",
     );
     if !detected.undetermined.is_empty() {
         out.push_str("#\n# Not determined:\n");
         for open in &detected.undetermined {
-            yaml::comment(&mut out, 0, &format!("- {}: {}. {}.", open.what, open.why, open.state));
+            yaml::comment(&mut out, 0, &format!("- {}: {}; {}.", open.what, open.why, open.state));
         }
     }
     for machine in &detected.machines {

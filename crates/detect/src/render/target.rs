@@ -16,8 +16,8 @@ const FIELDS: usize = 2;
 pub(super) fn not_plannable(machine: &Machine) -> Option<String> {
     let slice = machine.accelerator.as_ref()?.slice.as_ref()?;
     Some(format!(
-        "{}: jobs get slices {} ({} of 7 compute slices, {} GB), not whole accelerators. The catalog describes whole ones, so \
-         this entry is only for reference.",
+        "{}: jobs get MIG slices {} ({} of 7 compute slices, {} GB), not whole accelerators. The catalog describes \
+         only whole accelerators, so this entry is commented out and serves only as a reference.",
         machine.name,
         slice.profile,
         slice.compute,
@@ -102,7 +102,7 @@ fn accelerator(out: &mut String, machine: &Machine, catalog: &[CatalogEntry]) {
             line(out, &format!("accelerator: {}", text(key)));
         }
         Matched::Several { keys, reason } => {
-            let task = "Take the # away from one of:";
+            let task = "Uncomment one of:";
             comment(out, FIELDS, &format!("accelerator: not determined; {read}: {reason}. {task}"));
             for key in keys {
                 comment(out, FIELDS, &format!("accelerator: {key}"));
@@ -117,27 +117,28 @@ fn accelerator(out: &mut String, machine: &Machine, catalog: &[CatalogEntry]) {
                 out,
                 FIELDS,
                 &format!(
-                    "accelerator: not determined; {read}: {reason}.{near} Write a key of the catalog, or add the device to it."
+                    "accelerator: not determined; {read}: {reason}.{near} Write a catalog key, or add the device to the \
+                     catalog."
                 ),
             );
         }
     }
     match machine.accelerators_per_node {
         Some(count) => line(out, &format!("accelerators_per_node: {count}")),
-        None => comment(out, FIELDS, "accelerators_per_node: not determined; count them on a node"),
+        None => comment(out, FIELDS, "accelerators_per_node: not determined; number of accelerators in one node"),
     }
 }
 
 fn nodes(out: &mut String, machine: &Machine) {
     let Some(total) = machine.nodes.total.filter(|total| *total > 0) else {
-        comment(out, FIELDS, "num_nodes: not determined; nodes that a job can get");
+        comment(out, FIELDS, "num_nodes: not determined; maximum number of nodes of one job");
         return;
     };
     let states = [
         ("idle", machine.nodes.idle),
         ("partly used", machine.nodes.mixed),
         ("in use", machine.nodes.allocated),
-        ("kept for a waiting job", machine.nodes.planned),
+        ("reserved for a pending job", machine.nodes.planned),
         ("unavailable", machine.nodes.unavailable),
     ];
     let counts: Vec<String> = states
@@ -180,7 +181,7 @@ fn memory(out: &mut String, machine: &Machine, catalog: &[CatalogEntry]) {
     match sane(nominal.or(measured)).filter(|gb| *gb <= 1e6) {
         Some(gb) => line(out, &format!("memory_gb_per_accel: {}", number(gb))),
         None if fitting.is_empty() => {
-            comment(out, FIELDS, "memory_gb_per_accel: not determined; GB of one accelerator");
+            comment(out, FIELDS, "memory_gb_per_accel: not determined; memory of one accelerator, GB");
         }
         None => {}
     }
@@ -202,18 +203,21 @@ fn links(out: &mut String, machine: &Machine) {
                     out,
                     FIELDS,
                     &format!(
-                        "interconnect: {{ type: {}, bw_GBps: …{domain} }}; the rate was not determined ({}), the catalog's is used",
+                        "interconnect: {{ type: {}, bw_GBps: …{domain} }}; rate not determined (type from: {}), the \
+                         catalog value is used",
                         text(&link.kind),
                         link.source
                     ),
                 ),
             }
         }
-        None => comment(out, FIELDS, "interconnect: { type: …, bw_GBps: … }; not determined, the catalog's is used"),
+        None => {
+            comment(out, FIELDS, "interconnect: { type: …, bw_GBps: … }; not determined, the catalog value is used")
+        }
     }
     network(out, machine);
     for open in machine.undetermined.iter().filter(|open| open.what != "network") {
-        comment(out, FIELDS, &format!("{}: not determined; {}. {}.", open.what, open.why, open.state));
+        comment(out, FIELDS, &format!("{}: not determined; {}; {}.", open.what, open.why, open.state));
     }
 }
 
@@ -227,22 +231,23 @@ fn network(out: &mut String, machine: &Machine) {
     {
         let each = sane(Some(rate * f64::from(nics) / f64::from(accelerators)));
         if let Some(each) = each {
-            comment(out, FIELDS, &format!("{nics} × {} Gbit/s a node ({})", number(rate), link.source));
+            comment(out, FIELDS, &format!("{nics} × {} Gbit/s per node ({})", number(rate), link.source));
             line(out, &format!("network: {{ type: {}, Gbps_per_accel: {} }}", text(link.kind.label()), number(each)));
             return;
         }
     }
     let kind = link.map_or("…", |link| link.kind.label());
-    let nics = link.and_then(|link| link.nics_per_node).map_or("NICs of a node".to_owned(), |nics| nics.to_string());
-    let rate = rate.map_or("Gbit/s of each".to_owned(), number);
-    let per = per.map_or("its accelerators".to_owned(), |count| count.to_string());
+    let nics = link.and_then(|link| link.nics_per_node).map_or("NICs per node".to_owned(), |nics| nics.to_string());
+    let rate = rate.map_or("Gbit/s per NIC".to_owned(), number);
+    let per = per.map_or("accelerators per node".to_owned(), |count| count.to_string());
     let why = open.map(|open| format!("; {}", open.why)).unwrap_or_default();
-    let state = open.map(|open| format!(". To see: {}", open.state)).unwrap_or_default();
+    let state = open.map(|open| format!(". To determine it, run {}", open.state)).unwrap_or_default();
     comment(
         out,
         FIELDS,
         &format!(
-            "network: {{ type: {kind}, Gbps_per_accel: … }}; not determined: {nics} × {rate} / {per}{why}{state}."
+            "network: {{ type: {kind}, Gbps_per_accel: … }}; not determined. Gbps_per_accel is {nics} × {rate} / \
+             {per}{why}{state}."
         ),
     );
 }
@@ -258,12 +263,12 @@ fn costs(out: &mut String, machine: &Machine, cost: Option<&NodeCost>) {
         Some(value) => line(out, &format!("  {key}: {}", number(value))),
         None => comment(out, depth, &format!("{key}: not determined; {help}")),
     };
-    value("hourly_usd", known.hourly_usd, "USD per hour of one node, 0 where nothing is charged");
+    value("hourly_usd", known.hourly_usd, "price of one node, USD per hour; 0 if it is free of charge");
     let power = machine.accelerator.as_ref().and_then(|found| sane(found.power_w)).zip(machine.accelerators_per_node);
     let alone = power.map(|(watts, count)| {
         format!("; the power limits of its accelerators add up to {} W", number(watts * f64::from(count)))
     });
-    let help = format!("the most that one node draws, W{}", alone.unwrap_or_default());
+    let help = format!("maximum power draw of one node, W{}", alone.unwrap_or_default());
     value("energy_watts_node", known.energy_watts_node, &help);
     value("pue", known.pue, "facility power over IT power, 1.1 to 1.6 for most sites");
 }
@@ -300,10 +305,10 @@ fn limits(machine: &Machine) -> String {
     let own = &machine.limits;
     let mut parts = Vec::new();
     if let Some(Limit::Most(seconds)) = own.max_time {
-        parts.push(format!("jobs run at most {}", slurm_time::words(seconds)));
+        parts.push(format!("maximum job time {}", slurm_time::words(seconds)));
     }
     if let Some(seconds) = own.default_seconds {
-        parts.push(format!("{} unless a job says more", slurm_time::words(seconds)));
+        parts.push(format!("default job time {}", slurm_time::words(seconds)));
     }
     if let Some(Limit::Most(nodes)) = own.max_nodes {
         parts.push(format!("at most {}", nodes_a_job(nodes)));
@@ -319,5 +324,5 @@ fn limits(machine: &Machine) -> String {
 }
 
 fn nodes_a_job(count: u64) -> String {
-    if count == 1 { "1 node a job".to_owned() } else { format!("{count} nodes a job") }
+    if count == 1 { "1 node per job".to_owned() } else { format!("{count} nodes per job") }
 }

@@ -94,12 +94,12 @@ impl Output {
     #[must_use]
     pub fn complaint(&self) -> Option<String> {
         if self.truncated {
-            return Some("it wrote more than the limit".to_owned());
+            return Some("its output exceeds the size limit".to_owned());
         }
         let ended = match self.status {
             Some(0) => return None,
             Some(code) => format!("exit status {code}"),
-            None => "ended by a signal".to_owned(),
+            None => "terminated by a signal".to_owned(),
         };
         let said = self.stderr.lines().chain(self.stdout.lines()).find(|line| !line.trim().is_empty());
         Some(match said {

@@ -104,7 +104,7 @@ fn run_file(program: &Path, command: &Command) -> Result<Output, RunError> {
         reap(child);
         return Err(RunError::Failed {
             program: command.program.clone(),
-            reason: "no thread to read its output".to_owned(),
+            reason: "cannot start a thread that reads its output".to_owned(),
         });
     };
     let Some((out, truncated)) = receive(&stdout, deadline) else { return Err(timed_out(child)) };

@@ -80,7 +80,7 @@ pub(super) fn machines(
     if !bare.is_empty() {
         detected.undetermined.push(Undetermined::new(
             "accelerators of partitions",
-            format!("no node of {} has a GRES of accelerators or a feature that names one", listed(&bare)),
+            format!("no node of {} has an accelerator GRES or a feature that names an accelerator", listed(&bare)),
             "if they have accelerators, copy a target and set accelerator and accelerators_per_node",
         ));
     }
@@ -124,7 +124,7 @@ fn kinds(row: &Row, index: &Index<'_>, cache: &mut Cache) -> Vec<(Kind, Lookup, 
         match &gres.kind {
             Some(kind) => {
                 let lookup = find(kind);
-                add(Some(gres), kind.clone(), "type of the GRES".to_owned(), lookup);
+                add(Some(gres), kind.clone(), "GRES type".to_owned(), lookup);
             }
             None => {
                 let named = by_feature();
@@ -173,7 +173,7 @@ fn machine(kind: &Kind, group: &Group<'_>, partition: Option<&Partition>, cluste
     if per > 1
         && let Some(count) = devices
     {
-        machine.remarks.push(format!("{count} devices a node: each accelerator shows as {per}"));
+        machine.remarks.push(format!("{count} devices per node; Slurm counts each accelerator as {per} devices"));
     }
     if devices.is_none() {
         machine.undetermined.push(Undetermined::new(
@@ -185,16 +185,17 @@ fn machine(kind: &Kind, group: &Group<'_>, partition: Option<&Partition>, cluste
     machine.network = network::from_features(&machine.features);
     let (what, why) = match &machine.network {
         Some(link) if link.gbits_per_nic.is_some() => {
-            ("network", format!("{} gives the rate, not the number of NICs", link.source))
+            ("network", format!("{} states the rate, but not the number of NICs", link.source))
         }
-        Some(link) => ("network", format!("{} gives the kind, not the rate", link.source)),
-        None => ("network", "Slurm does not know it".to_owned()),
+        Some(link) => ("network", format!("{} states the type, but not the rate", link.source)),
+        None => ("network", "Slurm does not report the network".to_owned()),
     };
     machine.undetermined.push(Undetermined::new(
         what,
         why,
         format!(
-            "`srun -p {} -N1 sh -c 'cat /sys/class/infiniband/*/ports/*/rate'`, or detection in a job there",
+            "`srun -p {} -N1 sh -c 'cat /sys/class/infiniband/*/ports/*/rate'`, or `atlas detect` in a job on this \
+             partition",
             shell_word(&kind.partition)
         ),
     ));

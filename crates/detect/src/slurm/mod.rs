@@ -48,7 +48,8 @@ fn rows(probe: &mut Probe<'_>, open: &mut Vec<Undetermined>) -> Option<Vec<Row>>
     {
         (rows, skipped) = slurm_sinfo::parse(&output.stdout);
         if rows.is_empty() && skipped == 0 {
-            open.push(Undetermined::new("partitions", "sinfo lists none", "ask the administrators which you may use"));
+            let remedy = "ask the administrators which partitions you may use";
+            open.push(Undetermined::new("partitions", "sinfo lists no partitions", remedy));
             return None;
         }
     }
@@ -78,8 +79,8 @@ fn rows(probe: &mut Probe<'_>, open: &mut Vec<Undetermined>) -> Option<Vec<Row>>
     if skipped > 0 {
         open.push(Undetermined::new(
             "partitions",
-            format!("{skipped} lines of sinfo were not understood"),
-            format!("look at `sinfo -h -e -o '{}'`", slurm_sinfo::FORMAT),
+            format!("{skipped} lines of the output of sinfo could not be parsed"),
+            format!("check the output of `sinfo -h -e -o '{}'`", slurm_sinfo::FORMAT),
         ));
     }
     some(rows)

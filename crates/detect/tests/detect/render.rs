@@ -112,7 +112,7 @@ fn nothing_found_is_an_empty_list_with_the_reasons() {
     };
     let text = render(&detected, shipped(), &cost);
     assert_eq!(parsed(&text), Vec::<Value>::new());
-    assert!(text.contains("# - sinfo: no answer within 5 s. run it by hand."), "{text}");
+    assert!(text.contains("# - sinfo: no answer within 5 s; run it by hand."), "{text}");
 }
 
 /// Text that a malicious or broken tool may print.
