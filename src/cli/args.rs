@@ -243,7 +243,7 @@ impl KnobArgs {
     /// one error.
     pub fn overrides(&self, fabrics: &[(Arc<str>, f64)]) -> Result<Overrides, Failure> {
         let mut overrides = Overrides::new();
-        self.lay_over(&mut overrides, Some(fabrics))?;
+        self.apply_to(&mut overrides, Some(fabrics))?;
         Ok(overrides)
     }
 
@@ -255,11 +255,11 @@ impl KnobArgs {
 
     /// Checks what can be checked before the profile, and so the list of fabrics, is known.
     pub fn check(&self) -> Result<(), Failure> {
-        self.lay_over(&mut Overrides::new(), None)
+        self.apply_to(&mut Overrides::new(), None)
     }
 
     /// Adds the knobs that the user set to `overrides`. Without `fabrics`, the fabric knob is skipped.
-    pub fn lay_over(&self, overrides: &mut Overrides, fabrics: Option<&[(Arc<str>, f64)]>) -> Result<(), Failure> {
+    pub fn apply_to(&self, overrides: &mut Overrides, fabrics: Option<&[(Arc<str>, f64)]>) -> Result<(), Failure> {
         let mut problems = Vec::new();
         for (flag, assignment) in self.assignments() {
             let parsed = assignment.and_then(|(knob, text)| match (knob.spec().kind, fabrics) {

@@ -38,7 +38,7 @@ pub fn keep(kind: EntryKind, draft: Draft) -> Option<String> {
 /// Draft with all inputs of a scenario.
 #[must_use]
 pub fn of_scenario(parts: &Parts, scenario: &Scenario) -> Draft {
-    let knobs = Knob::all().filter(|knob| scenario.heeds(*knob));
+    let knobs = Knob::all().filter(|knob| scenario.uses(*knob));
     let mut inputs: BTreeMap<String, Value> =
         sort::filled(knobs.map(|knob| (knob.name().to_owned(), scenario.get(knob).to_string().into())));
     // Documents can change without a change of name, so their contents are fingerprinted.

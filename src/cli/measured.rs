@@ -71,7 +71,7 @@ pub fn run(
         None => {
             for ((run, (name, value)), given) in runs.iter_mut().zip(&found).zip(&assumed) {
                 match prediction::predict(name, value, given, library, run.measured()) {
-                    Ok(prediction) => run.lay_beside(prediction),
+                    Ok(prediction) => run.add_prediction(prediction),
                     Err(reason) => run.notes.push(format!("no prediction: {reason}")),
                 }
             }
@@ -193,7 +193,7 @@ fn predict(runs: &mut [Measured], predicted: &Comparison) -> Result<(), Failure>
             Ok((scenario, estimate)) => {
                 let measured = run.measured();
                 let laid = Prediction::of(&column.target, &predicted.workload, scenario, estimate, measured);
-                run.lay_beside(laid);
+                run.add_prediction(laid);
                 run.notes.push(format!("predicted for {} with {}", column.target, predicted.workload));
             }
             Err(problem) => run.notes.push(format!("no prediction for {}: {problem}", column.target)),

@@ -84,7 +84,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         (None, Some(target), Some(workload)) => (pick::pick(&library, target, workload)?, Overrides::new(), None),
         _ => return Err(Failure::usage(["--record, or --target and --workload, is required"]).into()),
     };
-    args.knobs.lay_over(&mut overrides, Some(picked.fabrics()))?;
+    args.knobs.apply_to(&mut overrides, Some(picked.fabrics()))?;
     let mut start = pick::tried(Scenario::resolve(&picked, &overrides)?, &mut overrides);
     let usual = if start.engine == Engine::Analytical { Method::Exhaustive } else { Method::HillClimb };
     if args.method.unwrap_or(usual) == Method::Exhaustive {

@@ -173,7 +173,7 @@ fn read(args: &Args, library: &Library) -> Result<(Sweep, Vec<&'static Metric>),
     let Some((parts, first)) = contenders.first() else {
         return Err(Failure::usage(["no targets found"]));
     };
-    let heeded = |heeds: &dyn Fn(&Scenario) -> bool| contenders.iter().any(|(_, scenario)| heeds(scenario));
+    let heeded = |uses: &dyn Fn(&Scenario) -> bool| contenders.iter().any(|(_, scenario)| uses(scenario));
     let mut problems = Vec::new();
     let mut axes = Vec::new();
     for text in &args.over {

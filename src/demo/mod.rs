@@ -47,7 +47,7 @@ impl Demos {
         let mut problems = Diagnostics::new();
         for document in shipped::documents("demo") {
             let label = format!("{}{}", Origin::BUILT_IN, document.path).into();
-            lay_over(&mut demos, &label, &Text::Shipped(document), &mut problems);
+            insert_or_replace(&mut demos, &label, &Text::Shipped(document), &mut problems);
         }
         // Sorted by `order`; scripts with a section come last.
         sort::by(&mut demos, |a, b| (a.section.is_some()).cmp(&b.section.is_some()).then(a.order.total_cmp(&b.order)));
@@ -57,7 +57,7 @@ impl Demos {
                 match read_text(&path).map(Text::from) {
                     // An unmodified copy of a shipped script is already loaded.
                     Ok(Text::Shipped(_)) => {}
-                    Ok(text) => lay_over(&mut demos, &label, &text, &mut problems),
+                    Ok(text) => insert_or_replace(&mut demos, &label, &text, &mut problems),
                     Err(message) => problems.push(Diagnostic {
                         severity: Severity::Error,
                         file: label,
@@ -111,7 +111,7 @@ impl Deref for Tours {
 }
 
 /// Decodes one script. It replaces the script of the same name, or is appended.
-fn lay_over(demos: &mut Vec<Arc<Demo>>, label: &Arc<str>, text: &Text, problems: &mut Diagnostics) {
+fn insert_or_replace(demos: &mut Vec<Arc<Demo>>, label: &Arc<str>, text: &Text, problems: &mut Diagnostics) {
     let Some(demo) = Demo::read(label, text, problems) else { return };
     match demos.iter_mut().find(|known| known.name == demo.name) {
         Some(known) => *known = Arc::new(demo),

@@ -24,11 +24,11 @@ pub use crate::demo::{Pane, Setup, View};
 use crate::tui::app::types::Stale;
 use crate::tui::assistant::state::Conversation;
 use crate::tui::comparison::state::Chosen;
-use crate::tui::frontier::state::Trading;
+use crate::tui::frontier::state::FrontierSettings;
 use crate::tui::history::state::Named;
 use crate::tui::history::state::Point;
 use crate::tui::measured::state::Measured;
-use crate::tui::optimum::state::Seeking;
+use crate::tui::optimum::state::OptimizerForm;
 use crate::tui::outlook::state::Outlook;
 pub use crate::tui::palette::state::Command;
 use crate::tui::panels::state::Panels;
@@ -151,9 +151,9 @@ pub struct App {
     /// Settings of the sweep.
     pub sweeping: Sweeping,
     /// Settings of the frontier.
-    pub trading: Trading,
+    pub trading: FrontierSettings,
     /// Settings of the optimizer.
-    pub seeking: Seeking,
+    pub seeking: OptimizerForm,
     /// The race.
     pub race: Race,
     /// The assistant.
@@ -250,8 +250,8 @@ impl App {
             generation: 0,
             queries: Queries::default(),
             sweeping: Sweeping::default(),
-            trading: Trading::default(),
-            seeking: Seeking::default(),
+            trading: FrontierSettings::default(),
+            seeking: OptimizerForm::default(),
             race: Race::default(),
             assistant: Conversation::default(),
             panels: Panels::default(),
@@ -382,13 +382,13 @@ impl App {
 
     /// Sets a knob; a value equal to the one in the files removes the override.
     pub fn set_knob(&mut self, knob: Knob, setting: Setting) {
-        self.lay_over(knob, setting);
+        self.set_override(knob, setting);
         self.outlook.changed = Some(knob);
         self.recompute();
     }
 
     /// Sets a knob without recomputing.
-    pub fn lay_over(&mut self, knob: Knob, setting: Setting) {
+    pub fn set_override(&mut self, knob: Knob, setting: Setting) {
         let same = self.answer.files.as_ref().is_some_and(|files| files.get(knob) == setting);
         if same {
             self.now.setup.overrides.remove(&knob);

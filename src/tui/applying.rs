@@ -37,13 +37,13 @@ pub(super) fn setup(before: &Setup, from: &Scenario, to: &Scenario, parts: &Part
         Knob::Engine => from.engine == to.engine,
         _ => from.follows(knob) && to.follows(knob),
     };
-    if from.base.plan.global.is_none() && to.base.plan.global.is_some() && to.heeds(Knob::Global) {
+    if from.base.plan.global.is_none() && to.base.plan.global.is_some() && to.uses(Knob::Global) {
         overrides.insert(Knob::Global, to.get(Knob::Global));
     }
     // Some knobs are derived from others: set only those that still differ after the others are set.
     for dependent in [false, true] {
         let Ok(now) = Scenario::resolve(parts, &overrides) else { break };
-        let differs = |knob: &Knob| to.heeds(*knob) && now.get(*knob) != to.get(*knob) && !follows(*knob);
+        let differs = |knob: &Knob| to.uses(*knob) && now.get(*knob) != to.get(*knob) && !follows(*knob);
         for knob in Knob::all().filter(differs).filter(|knob| dependent || !depends(*knob)) {
             let setting = to.get(knob);
             if files.get(knob) == setting && !dependent {

@@ -75,7 +75,7 @@ pub(super) fn move_cursor(app: &mut App, mode: Mode, movement: Movement) {
                 *cursor = movement.from(*cursor, matches.len(), 10);
             }
         }
-        Mode::Seeking => {
+        Mode::OptimizerForm => {
             if let Some(Overlay::Goal(seek)) = &mut app.overlay {
                 seek.cursor = movement.from(seek.cursor, seek.rows().len(), 10);
             }

@@ -3,7 +3,7 @@
 
 pub mod state;
 
-pub use state::{Curve, Front, Question, Trading};
+pub use state::{Curve, Front, FrontierSettings, Question};
 
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ pub(super) fn next_pair(app: &mut App, by: i32) {
     let count = pairs(app).len().max(1) as i64;
     let now = pairs(app).iter().position(|known| Some(*known) == pair(app)).unwrap_or_default() as i64;
     let next = usize::try_from((now + i64::from(by)).rem_euclid(count)).unwrap_or_default();
-    app.trading = Trading { pair: next, ..Trading::default() };
+    app.trading = FrontierSettings { pair: next, ..FrontierSettings::default() };
 }
 
 /// Applies the point under the cursor to the scenario.

@@ -3,7 +3,7 @@
 
 pub mod state;
 
-pub use state::{Found, Question, Seeking};
+pub use state::{Found, OptimizerForm, Question};
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 mod meant;
 pub mod state;
 
-pub use state::{Command, Deed};
+pub use state::{Command, CommandAction};
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -88,27 +88,27 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) -> Option<Action>
         return None;
     };
     match command.deed {
-        Deed::Ask(question) => asking::ask(app, &question, effects),
-        Deed::Question(text) => assistant::ask(app, &text),
-        Deed::Explain(metric) => {
+        CommandAction::Ask(question) => asking::ask(app, &question, effects),
+        CommandAction::Question(text) => assistant::ask(app, &text),
+        CommandAction::Explain(metric) => {
             app.figure = metric;
             showing::explain(app);
         }
-        Deed::Knob(knob) => finder::go(app, &Place::Knob(knob)),
-        Deed::Action(action) => return Some(action),
-        Deed::Theme(index) => {
+        CommandAction::Knob(knob) => finder::go(app, &Place::Knob(knob)),
+        CommandAction::Action(action) => return Some(action),
+        CommandAction::Theme(index) => {
             app.theme = index;
             let name = app.theme().map(|theme| theme.name().to_owned()).unwrap_or_default();
             status::note(app, format!("theme: {name}"), effects);
         }
-        Deed::Sweep(across, against) => {
+        CommandAction::Sweep(across, against) => {
             sweeping::choose(app, Some(across), against);
             if app.view != View::Sweep {
                 return Some(Action::Show(View::Sweep));
             }
         }
-        Deed::Point(index) => history::go_to(app, index, effects),
-        Deed::Tour(index) => {
+        CommandAction::Point(index) => history::go_to(app, index, effects),
+        CommandAction::Tour(index) => {
             if let Some(demo) = app.demos.get(index).cloned() {
                 tour::begin(app, demo, None, effects);
             }
@@ -131,33 +131,34 @@ pub(super) fn commands(app: &App) -> Vec<Command> {
             };
             // Skip names that the help text begins with.
             let text = if row.help.starts_with(name) { row.help.to_owned() } else { format!("{name}: {}", row.help) };
-            Command { text, keys: row.keys, deed: Deed::Action(row.action) }
+            Command { text, keys: row.keys, deed: CommandAction::Action(row.action) }
         })
         .collect();
     let themes = app.themes.iter().enumerate().map(|(index, theme)| Command {
         text: format!("theme {}: {}", theme.name(), theme.description()),
         keys: &[],
-        deed: Deed::Theme(index),
+        deed: CommandAction::Theme(index),
     });
     let tours = app.demos.iter().enumerate().map(|(index, demo)| Command {
         text: format!("tour: {}", demo.title),
         keys: &[],
-        deed: Deed::Tour(index),
+        deed: CommandAction::Tour(index),
     });
     let (own, seconds) = (sweeping::across(app), sweeping::seconds(app));
     let sweeps = sweeping::knobs(app).into_iter().flat_map(|knob| {
-        let over = Command { text: format!("sweep over {}", knob.name()), keys: &[], deed: Deed::Sweep(knob, None) };
+        let over =
+            Command { text: format!("sweep over {}", knob.name()), keys: &[], deed: CommandAction::Sweep(knob, None) };
         let against = own.filter(|_| app.view == View::Sweep && seconds.contains(&knob)).map(|own| Command {
             text: format!("sweep against {}: {} across, {} up", knob.name(), own.name(), knob.name()),
             keys: &[],
-            deed: Deed::Sweep(own, Some(knob)),
+            deed: CommandAction::Sweep(own, Some(knob)),
         });
         std::iter::once(over).chain(against)
     });
     all.extend(app.points.iter().enumerate().map(|(index, point)| Command {
         text: format!("point {}: {}", point.name, history::words(app, &app.now.setup, &point.setup)),
         keys: &[],
-        deed: Deed::Point(index),
+        deed: CommandAction::Point(index),
     }));
     all.extend(sweeps);
     all.extend(themes);
@@ -168,15 +169,15 @@ pub(super) fn commands(app: &App) -> Vec<Command> {
 /// Synonyms for a command.
 fn also(command: &Command) -> String {
     match command.deed {
-        Deed::Action(action) => {
+        CommandAction::Action(action) => {
             ALSO.iter().find(|(known, _)| *known == action).map_or("", |(_, words)| words).to_owned()
         }
-        Deed::Explain(metric) if matches!(metric.id, MetricId::KgCo2ePer1mTokens | MetricId::KgCo2ePerRun) => {
+        CommandAction::Explain(metric) if matches!(metric.id, MetricId::KgCo2ePer1mTokens | MetricId::KgCo2ePerRun) => {
             format!("{} carbon emissions", metric.name)
         }
-        Deed::Explain(metric) => metric.name.to_owned(),
-        Deed::Knob(knob) => knob.spec().aliases.join(" "),
-        Deed::Theme(_) => "mode colors".to_owned(),
+        CommandAction::Explain(metric) => metric.name.to_owned(),
+        CommandAction::Knob(knob) => knob.spec().aliases.join(" "),
+        CommandAction::Theme(_) => "mode colors".to_owned(),
         _ => String::new(),
     }
 }
@@ -189,9 +190,9 @@ fn tier(command: &Command, words: &[String]) -> Option<(u8, usize)> {
     let all = || name.split([' ', ',', ';', '-']).chain(also.split([' ', '_']));
     let typed = words.join(" ");
     let kind = match command.deed {
-        Deed::Action(_) => 0,
-        Deed::Explain(_) => 1,
-        Deed::Knob(_) => 3,
+        CommandAction::Action(_) => 0,
+        CommandAction::Explain(_) => 1,
+        CommandAction::Knob(_) => 3,
         _ => 2,
     };
     let tier = match () {
@@ -221,7 +222,7 @@ fn row_of(question: Question) -> Option<Command> {
         Intent::Set => "set",
     };
     let text = format!("{lead}: {question}");
-    Some(Command { text, keys: &["Enter"], deed: Deed::Ask(Arc::new(question)) })
+    Some(Command { text, keys: &["Enter"], deed: CommandAction::Ask(Arc::new(question)) })
 }
 
 /// A question for the assistant: the text after `ask`, or a question that is not a command.
@@ -245,13 +246,13 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
     all.extend(app.answer.metrics().map(|metric| Command {
         text: format!("{}: explain {}", metric.label, metric.help),
         keys: &[],
-        deed: Deed::Explain(metric),
+        deed: CommandAction::Explain(metric),
     }));
     let mode = app.answer.mode();
     all.extend(KNOBS.iter().filter(|spec| spec.mode.is_none_or(|of| of == mode)).map(|spec| Command {
         text: format!("{}: {}", spec.name, spec.help),
         keys: &[],
-        deed: Deed::Knob(spec.knob),
+        deed: CommandAction::Knob(spec.knob),
     }));
     let mut ranked: Vec<((u8, usize), Command)> =
         all.iter().filter_map(|command| Some((tier(command, &words)?, command.clone()))).collect();
@@ -267,7 +268,7 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
     }
     if let Some(question) = in_words(typed, matches.is_empty()) {
         let text = format!("ask: {question}");
-        matches.insert(0, Command { text, keys: &["Enter"], deed: Deed::Question(question) });
+        matches.insert(0, Command { text, keys: &["Enter"], deed: CommandAction::Question(question) });
     }
     // The text names a metric that does not apply to this scenario. Commands that merely mention it are dropped.
     let silent = figure::named(typed).filter(|metric| !named && !app.answer.metrics().any(|known| known == *metric));

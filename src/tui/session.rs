@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::app::{App, Pane, Setup, Snapshot, View};
-use super::frontier::Trading;
+use super::frontier::FrontierSettings;
 use super::history::{MOST_NAMED, Named};
 use super::scenarios::{self, Place};
 use super::sweeping::Sweeping;
@@ -277,7 +277,7 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
                 against: tab.sweep.get(1).and_then(|name| Knob::find(name)),
                 ..Sweeping::default()
             },
-            trading: Trading { pair: tab.frontier, ..Trading::default() },
+            trading: FrontierSettings { pair: tab.frontier, ..FrontierSettings::default() },
             ..usual
         };
         let name = tab.name.as_deref().map(Arc::from);

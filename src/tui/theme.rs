@@ -141,7 +141,7 @@ impl Themes {
         for path in Themes::watched(config_dir).iter().flat_map(|dir| files_in(dir)) {
             let file: Arc<str> = path.display().to_string().into();
             match read_text(&path) {
-                Ok(text) => lay_over(&mut themes, &file, &text.into(), depth, &mut problems),
+                Ok(text) => insert_or_replace(&mut themes, &file, &text.into(), depth, &mut problems),
                 Err(message) => problems.push(Diagnostic {
                     severity: Severity::Error,
                     file,
@@ -272,7 +272,13 @@ fn plain(role: Role) -> Modifier {
 }
 
 /// Reads a theme and replaces the one of the same name, or appends it.
-fn lay_over(themes: &mut Vec<Arc<Theme>>, file: &Arc<str>, text: &Text, depth: ColorDepth, problems: &mut Diagnostics) {
+fn insert_or_replace(
+    themes: &mut Vec<Arc<Theme>>,
+    file: &Arc<str>,
+    text: &Text,
+    depth: ColorDepth,
+    problems: &mut Diagnostics,
+) {
     let Some(theme) = Theme::read(file, text, depth, themes, problems) else { return };
     match themes.iter_mut().find(|known| known.name == theme.name) {
         Some(known) => *known = Arc::new(theme),

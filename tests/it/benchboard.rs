@@ -143,12 +143,12 @@ fn knobs_turn_the_dashboards_inputs_and_only_those_it_has() {
     for (knob, text) in
         [(Knob::Tp, "4"), (Knob::Dp, "16"), (Knob::Microbatch, "4"), (Knob::Recompute, "full"), (Knob::HourlyUsd, "8")]
     {
-        assert!(base.heeds(knob), "{}", knob.name());
+        assert!(base.uses(knob), "{}", knob.name());
         let (after, estimate) = asked(knob, text);
         assert_ne!(after, input(&base, &base.base), "{}", knob.name());
         assert_ne!(estimate, before, "{}", knob.name());
     }
-    for knob in Knob::all().filter(|knob| !base.heeds(*knob) && *knob != Knob::NumNodes) {
+    for knob in Knob::all().filter(|knob| !base.uses(*knob) && *knob != Knob::NumNodes) {
         let step = knob.step(&base.get(knob), 1, parts.fabrics());
         let mut overrides = dashboard();
         overrides.insert(knob, step);

@@ -320,9 +320,9 @@ fn knobs_of_a_simulation_matter_to_no_other_engine() {
     let twin = at_once(&scenario);
     for name in ["replications", "requests", "arrivals", "prompt_cv", "slo_ttft_ms"] {
         let knob = Knob::named(name).unwrap();
-        assert!(scenario.heeds(knob) && !twin.heeds(knob), "{name}");
+        assert!(scenario.uses(knob) && !twin.uses(knob), "{name}");
     }
-    assert!(!scenario.heeds(Knob::named("slow_nodes").unwrap()), "of training");
+    assert!(!scenario.uses(Knob::named("slow_nodes").unwrap()), "of training");
     assert_eq!(estimate(&twin), {
         let parts = Parts::find(&library(), "h100x8", "llama3_70b_serve").unwrap();
         estimate(&Scenario::resolve(&parts, &Overrides::new()).unwrap())

@@ -108,11 +108,11 @@ impl Library {
                 && ![&sources.config, &sources.targets, &sources.workloads].into_iter().any(named);
             let targets = if spare { &mut library.spare_targets } else { &mut library.targets };
             for target in &file.targets {
-                targets.lay_over(target);
+                targets.insert_or_replace(target);
             }
             let workloads = if spare { &mut library.spare_workloads } else { &mut library.workloads };
             for workload in &file.workloads {
-                workloads.lay_over(workload);
+                workloads.insert_or_replace(workload);
             }
             match file.kind {
                 Kind::Targets => targets.lacks(&file.broken),

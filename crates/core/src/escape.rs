@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// Whether a character changes how a terminal or browser shows the surrounding text: control characters, and characters
 /// that set the text direction.
 #[must_use]
-pub fn steers(c: char) -> bool {
+pub fn is_control_or_bidi(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
@@ -16,7 +16,7 @@ pub fn steers(c: char) -> bool {
 /// Escapes text for a terminal, possibly with several lines: control characters become `?`.
 #[must_use]
 pub fn terminal(text: &str) -> Cow<'_, str> {
-    replaced(text, |c| steers(c) && c != '\n', '?')
+    replaced(text, |c| is_control_or_bidi(c) && c != '\n', '?')
 }
 
 /// Quotes a value as one word of a POSIX shell: `'it'\''s'`. Plain words are not quoted.
@@ -44,7 +44,7 @@ pub fn html(text: &str) -> String {
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(c),
             // XML cannot represent these characters, or they would change the direction of the following text.
-            c if steers(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c if is_control_or_bidi(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }
@@ -63,7 +63,7 @@ pub fn markdown(text: &str) -> String {
             // `a < b` is not a tag.
             '<' if chars.peek().is_none_or(|next| !matches!(next, ' ' | '=' | '0'..='9')) => out.push_str("&lt;"),
             '\n' | '\r' | '\t' => out.push(' '),
-            c if steers(c) => out.push('\u{fffd}'),
+            c if is_control_or_bidi(c) => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }
@@ -103,7 +103,7 @@ fn is_number(text: &str) -> bool {
 /// Replaces characters of a name so that it is a valid, printable file name component on every system.
 #[must_use]
 pub fn file_name(name: &str) -> String {
-    let bad = |c: char| steers(c) || matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|');
+    let bad = |c: char| is_control_or_bidi(c) || matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|');
     let out = name.chars().map(|c| if bad(c) { '_' } else { c }).collect::<String>();
     if out.is_empty() || out.chars().all(|c| c == '.') { "_".repeat(out.len().max(1)) } else { out }
 }
@@ -139,7 +139,7 @@ mod tests {
         #[test]
         fn terminal_text_has_no_control_characters(text in hostile()) {
             let shown = terminal(&text);
-            prop_assert!(shown.chars().all(|c| c == '\n' || !steers(c)));
+            prop_assert!(shown.chars().all(|c| c == '\n' || !is_control_or_bidi(c)));
             prop_assert_eq!(shown.chars().count(), text.chars().count());
             prop_assert_eq!(terminal(&shown), shown.clone());
         }

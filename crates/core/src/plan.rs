@@ -182,7 +182,7 @@ impl PipelineSchedule {
     /// Whether weight gradients are computed separately from input gradients.
     #[must_use]
     pub const fn splits(self) -> bool {
-        self.own_optimizers() || self.two_ways()
+        self.own_optimizers() || self.is_bidirectional()
     }
 
     /// Whether stages run their optimizers independently of each other.
@@ -193,7 +193,7 @@ impl PipelineSchedule {
 
     /// Whether micro-batches enter from both ends of the pipeline.
     #[must_use]
-    pub const fn two_ways(self) -> bool {
+    pub const fn is_bidirectional(self) -> bool {
         matches!(self, PipelineSchedule::DualPipe)
     }
 }

@@ -277,7 +277,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Suppresses warnings about unknown keys, which may belong to other tools.
-    pub fn pass_over_others(&mut self) {
+    pub fn ignore_unknown_keys(&mut self) {
         self.known.push("*");
     }
 

@@ -91,7 +91,7 @@ impl Draft {
 
     fn commit_on(self, disk: &impl Disk) -> io::Result<()> {
         if let Some(old) = &self.old {
-            disk.take_after(self.file.as_file(), old)?;
+            disk.copy_metadata(self.file.as_file(), old)?;
         }
         disk.sync(self.file.as_file())?;
         disk.rename(self.file, &self.path)?;

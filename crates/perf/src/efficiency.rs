@@ -79,7 +79,7 @@ const MOVED: &[Moved] = moved! {
     3 Time host_per_sequence stream_per_sequence front_end request_overhead;
 };
 
-fn lay_over(constants: &mut Constants, factors: &Factors) {
+fn apply_factors(constants: &mut Constants, factors: &Factors) {
     if *factors == Factors::default() {
         return;
     }
@@ -100,7 +100,7 @@ impl Constants {
     #[must_use]
     pub fn with(factors: &Factors) -> Constants {
         let mut constants = Constants::default();
-        lay_over(&mut constants, factors);
+        apply_factors(&mut constants, factors);
         constants
     }
 }

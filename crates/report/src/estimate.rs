@@ -56,7 +56,7 @@ pub fn render(
 /// The knobs of the runtime and the parallelism in effect, in one line.
 fn knobs(scenario: &Scenario) -> String {
     let shown = Knob::all().filter(|knob| matches!(knob.spec().group, Group::Runtime | Group::Parallelism));
-    let shown = shown.filter(|knob| scenario.heeds(*knob));
+    let shown = shown.filter(|knob| scenario.uses(*knob));
     let shown: Vec<String> = shown.map(|knob| format!("{} {}", knob.name(), scenario.get(knob))).collect();
     shown.join(", ")
 }

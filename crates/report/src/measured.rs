@@ -120,7 +120,7 @@ impl Measured {
     }
 
     /// Adds a prediction and its notes.
-    pub fn lay_beside(&mut self, predicted: Prediction) {
+    pub fn add_prediction(&mut self, predicted: Prediction) {
         if let Some(verdict) = &predicted.verdict {
             self.notes.push(format!("engine verdict: {verdict}"));
         }

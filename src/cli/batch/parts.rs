@@ -94,7 +94,7 @@ pub(super) fn read_knobs(
     let mut overrides = Overrides::new();
     let mut problems = Vec::new();
     if let Some(knobs) = &context.knobs
-        && let Err(failure) = knobs.lay_over(&mut overrides, fabrics)
+        && let Err(failure) = knobs.apply_to(&mut overrides, fabrics)
     {
         problems.push(failure.to_string());
     }

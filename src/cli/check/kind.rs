@@ -24,7 +24,7 @@ pub(super) enum Kind {
 }
 
 /// Keys that are characteristic of a type.
-const TELLING: [(Kind, &[&str]); 8] = [
+const KEYS_BY_KIND: [(Kind, &[&str]); 8] = [
     (
         Kind::Targets,
         &[
@@ -96,7 +96,7 @@ impl Kind {
         let score = |keys: &[&str]| {
             entries.iter().map(|entry| keys.iter().filter(|key| entry.get(key).is_some()).count()).sum::<usize>()
         };
-        let mut scores: Vec<(usize, Kind)> = TELLING.iter().map(|(kind, keys)| (score(keys), *kind)).collect();
+        let mut scores: Vec<(usize, Kind)> = KEYS_BY_KIND.iter().map(|(kind, keys)| (score(keys), *kind)).collect();
         sort::by_key(&mut scores, |(score, _)| std::cmp::Reverse(*score));
         match scores.as_slice() {
             [(0, _), ..] => None,

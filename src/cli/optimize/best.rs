@@ -28,16 +28,16 @@ pub(super) fn run(
 ) -> color_eyre::Result<()> {
     // Knobs set on the command line are kept, except those with an axis in `--over`.
     let mut held = Overrides::new();
-    args.knobs.lay_over(&mut held, Some(parts.fabrics()))?;
+    args.knobs.apply_to(&mut held, Some(parts.fabrics()))?;
     let start = freed(requested, &|knob| held.contains_key(&knob) || args.goal.turns(knob), parts);
     let problem = args.goal.problem(requested, &start, parts, &held, args.sla)?;
     let gauge = Gauge::default();
     let found = watching(&gauge, Duration::from_millis(500), "candidates", || optimize(&problem, &gauge))?;
     if let Some(best) = &found.best {
         // The global batch follows from the layout and is fixed here, so that it is not derived again.
-        let global = requested.base.plan.global.is_none() && best.scenario.heeds(Knob::Global);
+        let global = requested.base.plan.global.is_none() && best.scenario.uses(Knob::Global);
         let pinned = if global { vec![(Knob::Global, best.scenario.get(Knob::Global))] } else { Vec::new() };
-        let searched = problem.space.axes().iter().map(|axis| axis.knob).filter(|knob| best.scenario.heeds(*knob));
+        let searched = problem.space.axes().iter().map(|axis| axis.knob).filter(|knob| best.scenario.uses(*knob));
         let searched = searched.map(|knob| (knob, best.scenario.get(knob)));
         overrides.extend(searched.chain(best.changes.iter().cloned()).chain(pinned));
     }

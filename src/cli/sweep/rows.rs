@@ -184,7 +184,7 @@ pub(super) fn verdict(estimate: &Estimate) -> &'static str {
         Some(Verdict::Memory { .. }) => "memory",
         Some(Verdict::Accelerators { .. }) => "accelerators",
         Some(Verdict::Indivisible { .. }) => "indivisible",
-        Some(Verdict::Stages { .. } | Verdict::TwoWays { .. }) => "stages",
+        Some(Verdict::Stages { .. } | Verdict::Bidirectional { .. }) => "stages",
         Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. }) => "format",
         Some(Verdict::Context { .. }) => "context",
         Some(Verdict::NoTokens) => "empty",

@@ -65,7 +65,7 @@ impl Plan {
                 return Ok(None);
             }
         };
-        args.knobs.lay_over(&mut overrides, Some(parts.fabrics()))?;
+        args.knobs.apply_to(&mut overrides, Some(parts.fabrics()))?;
         let scenario = Scenario::resolve(&parts, &overrides)?;
         let estimate = engine::estimate(&scenario);
         estimate.finite().map_err(|problem| eyre!(problem))?;

@@ -23,7 +23,7 @@ impl App {
             (_, Some(Overlay::Palette(_))) => return Mode::Commanding,
             (_, Some(Overlay::WriteBack { .. })) => return Mode::Confirming,
             (_, Some(Overlay::Demos { .. })) => return Mode::Choosing,
-            (_, Some(Overlay::Goal(_))) => return Mode::Seeking,
+            (_, Some(Overlay::Goal(_))) => return Mode::OptimizerForm,
             (_, Some(Overlay::Assistant)) => return Mode::Conversing,
             (_, Some(Overlay::Detect)) => return Mode::Detecting,
             _ if self.view == View::Race && self.race.typing.is_some() => return Mode::Asking,

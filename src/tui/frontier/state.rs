@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Settings of the view.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Trading {
+pub struct FrontierSettings {
     /// Index of the pair of metrics among those that apply.
     pub pair: usize,
     /// Index of the curve under the cursor.

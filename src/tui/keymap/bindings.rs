@@ -54,7 +54,7 @@ const FINDS: &[Mode] = &[
     Measurements,
     Diff,
 ];
-const SEARCHES: &[Mode] = &[Finding, Commanding, Seeking];
+const SEARCHES: &[Mode] = &[Finding, Commanding, OptimizerForm];
 const EVERYWHERE: &[Mode] = &Mode::ALL;
 const TOUR: &[Mode] = &[Touring];
 const ALT_DIGITS: &[&str] = &["Alt-1", "Alt-2", "Alt-3", "Alt-4", "Alt-5", "Alt-6", "Alt-7", "Alt-8", "Alt-9"];
@@ -103,7 +103,7 @@ pub const BINDINGS: &[Binding] = &[
     row(SEARCHES, &["↓", "Ctrl-N", "Tab"], Action::Move(1), "next match", Some("next")),
     row(SEARCHES, &["↑", "Ctrl-P", "Shift-Tab"], Action::Move(-1), "previous match", None),
     row(
-        &[Finding, Commanding, Seeking, Choosing, Helping, Confirming, Detecting],
+        &[Finding, Commanding, OptimizerForm, Choosing, Helping, Confirming, Detecting],
         &["Esc"],
         Action::Escape,
         "close",
@@ -192,7 +192,7 @@ pub const BINDINGS: &[Binding] = &[
     row(&[Problems], &["Enter"], Action::Accept, "open the file at this line in $EDITOR", Some("edit file")),
     row(&[Problems], &["o"], Action::Sort, "cycle sort column (last: file order)", Some("sort")),
     row(&[Results], &["="], Action::Goal, "goal seek: type the value you want and see how to reach it", Some("goal")),
-    row(&[Seeking], &["Enter"], Action::Accept, "apply", Some("apply")),
+    row(&[OptimizerForm], &["Enter"], Action::Accept, "apply", Some("apply")),
     row(SCREENS, &["&"], Action::Detect, "detect the accelerators of this machine and cluster", None),
     row(SCREENS, &["A"], Action::Assistant, "assistant: ask questions in plain English", None),
     row(

@@ -56,7 +56,7 @@ pub enum Mode {
     /// A value is being typed.
     Editing,
     /// A wanted value is being typed.
-    Seeking,
+    OptimizerForm,
     /// A question to the assistant is being typed.
     Conversing,
     /// The detection awaits the user's confirmation.
@@ -111,7 +111,7 @@ impl Mode {
         Mode::Exporting,
         Mode::Filling,
         Mode::Editing,
-        Mode::Seeking,
+        Mode::OptimizerForm,
         Mode::Conversing,
         Mode::Detecting,
         Mode::Finding,
@@ -153,7 +153,7 @@ impl Mode {
             Mode::Exporting => "Export",
             Mode::Filling => "Form",
             Mode::Editing => "Typing a value",
-            Mode::Seeking => "Goal seek",
+            Mode::OptimizerForm => "Goal seek",
             Mode::Conversing => "Assistant",
             Mode::Detecting => "Detect",
             Mode::Finding => "Find",
@@ -183,7 +183,7 @@ impl Mode {
         matches!(
             self,
             Mode::Editing
-                | Mode::Seeking
+                | Mode::OptimizerForm
                 | Mode::Asking
                 | Mode::Conversing
                 | Mode::Bounding

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// The form.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Seeking {
+pub struct OptimizerForm {
     /// Index of the objective among those that apply.
     pub objective: usize,
     /// Bounds set by the user, by metric; `None` if the user removed the default. Other metrics have their defaults.

@@ -1,7 +1,7 @@
 //! Interprets a line that is neither a command nor a question: as a question without filler words and unknown words,
 //! and as the commands that share words with it.
 
-use super::state::{Command, Deed};
+use super::state::{Command, CommandAction};
 use atlas_assistant::{Intent, Known, Question, Trouble, parse};
 use atlas_core::sort;
 
@@ -122,7 +122,7 @@ pub(super) fn meant(line: &str, known: &Known, all: Vec<(Command, String)>) -> V
     }
     if !rows.is_empty() || telling.len() > 1 {
         let text = bare(line).to_owned();
-        rows.push(Command { text: format!("ask: {text}"), keys: &["Enter"], deed: Deed::Question(text) });
+        rows.push(Command { text: format!("ask: {text}"), keys: &["Enter"], deed: CommandAction::Question(text) });
     }
     rows
 }

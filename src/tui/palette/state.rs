@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// What a command does.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Deed {
+pub enum CommandAction {
     /// Performs the action of a key.
     Action(Action),
     /// Selects a theme by its index.
@@ -37,5 +37,5 @@ pub struct Command {
     /// The keys with the same effect.
     pub keys: &'static [&'static str],
     /// Its effect.
-    pub deed: Deed,
+    pub deed: CommandAction,
 }

@@ -125,8 +125,8 @@ impl Plain {
                 // Any message makes `update` start the work for the question.
                 self.send(Message::Resize(SIZE.0, SIZE.1));
             }
-            "next" if self.app.mode() == Mode::Seeking => self.press(KeyCode::Down),
-            _ if self.app.mode() == Mode::Seeking => self.type_over(line),
+            "next" if self.app.mode() == Mode::OptimizerForm => self.press(KeyCode::Down),
+            _ if self.app.mode() == Mode::OptimizerForm => self.type_over(line),
             _ if self.app.mode().types() => {
                 self.type_over(line);
                 self.press(KeyCode::Enter);

@@ -23,7 +23,7 @@ pub(super) fn brief(pick: &Pick) -> String {
     let scenario = &pick.scenario;
     let run = RUN.into_iter().filter(|(knob, _)| knob.spec().mode.is_none_or(|mode| mode == scenario.mode()));
     let all = SHARED.into_iter().map(|knob| (knob, knob.name())).chain(run);
-    let said = all.filter(|(knob, _)| scenario.heeds(*knob) && scenario.get(*knob) != Setting::Number(1.0));
+    let said = all.filter(|(knob, _)| scenario.uses(*knob) && scenario.get(*knob) != Setting::Number(1.0));
     let words: Vec<String> = said.map(|(knob, name)| format!("{name}={}", scenario.get(knob))).collect();
     if words.is_empty() { "tp=1".to_owned() } else { words.join(" ") }
 }
@@ -44,6 +44,6 @@ pub fn layout_of(scenario: &Scenario) -> String {
     let one = |knob: &Knob| scenario.get(*knob) == Setting::Number(1.0);
     let layout = ALWAYS.into_iter().chain(BEYOND_ONE.into_iter().filter(|knob| !one(knob)));
     let run = RUN.into_iter().filter(|knob| knob.spec().mode.is_none_or(|mode| mode == scenario.mode()));
-    let heeded = layout.chain(run).filter(|knob| scenario.heeds(*knob));
+    let heeded = layout.chain(run).filter(|knob| scenario.uses(*knob));
     heeded.map(|knob| format!("{}={}", knob.name(), scenario.get(knob))).collect::<Vec<_>>().join(" ")
 }

@@ -39,7 +39,7 @@ const EVIDENCE: u16 = 12;
 const NARROW: f64 = 0.05;
 /// Marks a metric that barely meets its constraint, and the legend of the mark.
 const JUST: &str = "!";
-const JUST_KEPT: &str = "! within 5 % of a bound";
+const NEAR_BOUND_LEGEND: &str = "! within 5 % of a bound";
 
 /// Returns the metrics shown in columns: the ranking metric, constrained metrics, and free memory.
 #[must_use]
@@ -61,7 +61,7 @@ pub fn metrics(app: &App) -> Vec<&'static Metric> {
 
 /// Whether TTFT or end-to-end latency is bounded; always true in training. Without a bound, the layouts with the best
 /// throughput and cost have long waiting times.
-fn waits_bounded(app: &App) -> bool {
+fn is_latency_bounded(app: &App) -> bool {
     const BOUNDING: [&Metric; 5] = [
         MetricId::TtftMs.metric(),
         MetricId::TtftP99Ms.metric(),
@@ -152,7 +152,7 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark = match app.queries.race.trouble() {
         Some(trouble) => trouble.to_owned(),
         None if is_running(app) => format!("{done} of {all} searched"),
-        None if !waits_bounded(app) => "no bound on TTFT; consider adding ttft<2s".to_owned(),
+        None if !is_latency_bounded(app) => "no bound on TTFT; consider adding ttft<2s".to_owned(),
         None if question(app).hardware.is_empty() && app.now.marks.len() < 2 => {
             format!("{}; mark two or more to choose", counted(app, all))
         }
@@ -160,7 +160,7 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             .unwrap_or_else(|| counted(app, all)),
     };
     let just = !is_running(app) && race.entries.iter().any(|entry| just_kept(app, entry).is_some());
-    let remark = if just { format!("{remark}; {JUST_KEPT}") } else { remark };
+    let remark = if just { format!("{remark}; {NEAR_BOUND_LEGEND}") } else { remark };
     let workload = &app.now.setup.workload;
     let title = format!("Race {workload}: best layout per target");
     // If the title does not fit, advice about the question has priority over the name of the view.

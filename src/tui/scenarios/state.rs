@@ -4,7 +4,7 @@ use crate::demo::Pane;
 use crate::demo::View;
 use crate::tui::app::snapshot::Snapshot;
 use crate::tui::app::snapshot::TabId;
-use crate::tui::frontier::state::Trading;
+use crate::tui::frontier::state::FrontierSettings;
 use crate::tui::sweeping::state::Sweeping;
 use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::Knob;
@@ -60,7 +60,7 @@ pub struct Place {
     /// Settings and cursor of the sweep.
     pub sweeping: Sweeping,
     /// Settings and cursor of the frontier.
-    pub trading: Trading,
+    pub trading: FrontierSettings,
 }
 
 impl Default for Place {
@@ -77,7 +77,7 @@ impl Default for Place {
             toggled: BTreeSet::new(),
             column: 0,
             sweeping: Sweeping::default(),
-            trading: Trading::default(),
+            trading: FrontierSettings::default(),
         }
     }
 }

@@ -36,12 +36,12 @@ impl App {
     /// Returns the knobs that affect the current scenario, in the order of the pane.
     pub fn knobs(&self) -> impl Iterator<Item = &'static Spec> {
         let order = self.tables.knobs.as_ref();
-        let heeds = |spec: &&Spec| self.answer.scenario.as_ref().is_none_or(|scenario| scenario.heeds(spec.knob));
+        let uses = |spec: &&Spec| self.answer.scenario.as_ref().is_none_or(|scenario| scenario.uses(spec.knob));
         let all = (0..KNOBS.len()).filter_map(move |place| match order {
             None => KNOBS.get(place),
             Some(order) => order.get(place).map(|knob| knob.spec()),
         });
-        all.filter(heeds).filter(|spec| self.asks_for_knob(spec))
+        all.filter(uses).filter(|spec| self.asks_for_knob(spec))
     }
 
     /// Whether the knobs are grouped, rather than sorted.

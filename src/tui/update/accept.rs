@@ -58,7 +58,7 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Optimum => optimum::accept(app, effects),
         Mode::Bounding => optimum::accept_bound(app),
         Mode::Race => race::apply(app, effects),
-        Mode::Seeking => goal::accept(app, effects),
+        Mode::OptimizerForm => goal::accept(app, effects),
         Mode::Conversing => assistant::accept(app, effects),
         Mode::Asking => {
             if let Some(question) = race::accept_typed(app) {
@@ -98,7 +98,7 @@ pub(super) fn escape(app: &mut App, mode: Mode) {
             }
         }
         Mode::Finding
-        | Mode::Seeking
+        | Mode::OptimizerForm
         | Mode::Commanding
         | Mode::Confirming
         | Mode::Detecting

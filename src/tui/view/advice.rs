@@ -101,7 +101,7 @@ pub fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(advice) = app.advice_shown().get(app.view_row).copied().cloned() else { return };
     app.remember(Change::Single);
     for (knob, setting) in advice.changes {
-        app.lay_over(knob, setting);
+        app.set_override(knob, setting);
     }
     app.view_row = 0;
     app.recompute();

@@ -77,7 +77,7 @@ fn figures(found: &Found, objective: &Metric) -> Vec<&'static Metric> {
 
 /// Returns the settings in columns: those of the layout, then others that a candidate changes.
 fn knobs(found: &Found) -> Vec<Knob> {
-    let heeded = LAYOUT.into_iter().filter(|knob| found.optimum.start.scenario.heeds(*knob));
+    let heeded = LAYOUT.into_iter().filter(|knob| found.optimum.start.scenario.uses(*knob));
     let mut all: Vec<Knob> = heeded.collect();
     let mut changed: Vec<Knob> =
         found.candidates.iter().flat_map(|(_, candidate)| &candidate.changes).map(|(knob, _)| *knob).collect();

@@ -110,7 +110,7 @@ pub fn has_figures(app: &App) -> bool {
 fn differing(knob: Knob, other: &Answer, this: &Answer) -> Option<Row> {
     let value = |answer: &Answer| {
         let scenario = answer.scenario.as_ref()?;
-        scenario.heeds(knob).then(|| super::knobs::show(&scenario.get(knob)))
+        scenario.uses(knob).then(|| super::knobs::show(&scenario.get(knob)))
     };
     let (before, after) = (value(other), value(this));
     let spec = knob.spec();
@@ -163,7 +163,7 @@ const WORD: usize = 12;
 fn shown(app: &App, metric: &Metric, value: Option<f64>) -> String {
     let Some(value) = value else { return "–".to_owned() };
     let limited = match (&app.answer.scenario, &app.answer.outcome) {
-        (Some(scenario), Ok(estimate)) => digits::are_three(metric, scenario, estimate),
+        (Some(scenario), Ok(estimate)) => digits::has_wide_interval(metric, scenario, estimate),
         _ => false,
     };
     if limited { metric.brief(value) } else { metric.show(value) }

@@ -88,7 +88,7 @@ fn shown(html: &str) -> String {
 
 pub(super) fn escapes(input: &[u8]) -> Result<(), String> {
     let text = text(input);
-    let steers = |shown: &str| shown.chars().any(|c| escape::steers(c) && !matches!(c, '\n' | '\t'));
+    let steers = |shown: &str| shown.chars().any(|c| escape::is_control_or_bidi(c) && !matches!(c, '\n' | '\t'));
     let html = escape::html(&text);
     let block = escape::markdown_block("", &text);
     let fence = block.chars().take_while(|c| *c == '`').count();
@@ -97,7 +97,7 @@ pub(super) fn escapes(input: &[u8]) -> Result<(), String> {
     let field = bare.map_or(csv.to_string(), |bare| bare.replace("\"\"", "\""));
     let name = escape::file_name(&text);
     for (what, holds) in [
-        ("terminal", !escape::terminal(&text).chars().any(|c| escape::steers(c) && c != '\n')),
+        ("terminal", !escape::terminal(&text).chars().any(|c| escape::is_control_or_bidi(c) && c != '\n')),
         ("shell", word(&escape::shell(&text)) == Some(text.replace('\0', ""))),
         ("HTML", !html.contains(['<', '>', '"', '\'']) && !steers(&html)),
         ("text in HTML", steers(&text) || text.contains(['\u{fffe}', '\u{ffff}']) || shown(&html) == text),

@@ -72,7 +72,7 @@ fn of_term(term: &str, words: &Words, reply: &mut Reply, context: &Context<'_>) 
         };
         reply.say(format!("knob `{}`: {}. It takes {takes}.", spec.name, spec.help));
         let now = case.scenario.get(knob);
-        if case.scenario.heeds(knob) {
+        if case.scenario.uses(knob) {
             reply.say(format!("It is {now} in {}.", case.about().line()));
         }
         let mut flags = case.command_flags();

@@ -89,9 +89,9 @@ pub(crate) fn best<'a>(
     };
     // The global batch follows from the layout and is fixed here, so that it is not derived again; see
     // `atlas optimize`.
-    let global = requested.base.plan.global.is_none() && best.scenario.heeds(Knob::Global);
+    let global = requested.base.plan.global.is_none() && best.scenario.uses(Knob::Global);
     let pinned = global.then(|| (Knob::Global, best.scenario.get(Knob::Global)));
-    let searched = problem.space.axes().iter().map(|axis| axis.knob).filter(|knob| best.scenario.heeds(*knob));
+    let searched = problem.space.axes().iter().map(|axis| axis.knob).filter(|knob| best.scenario.uses(*knob));
     let searched: Vec<(Knob, Setting)> = searched.map(|knob| (knob, best.scenario.get(knob))).collect();
     let changes: Overrides = sort::filled(searched.into_iter().chain(best.changes.iter().cloned()).chain(pinned));
     let changes: Vec<(Knob, Setting)> = changes.into_iter().collect();
@@ -103,7 +103,7 @@ pub(crate) fn best<'a>(
 fn layout(scenario: &Scenario) -> String {
     let ranks =
         [Knob::Tp, Knob::Pp, Knob::Cp, Knob::Ep, Knob::Dp].into_iter().filter_map(|knob| match scenario.get(knob) {
-            Setting::Number(ranks) if ranks > 1.0 && scenario.heeds(knob) => Some(format!("{}={ranks}", knob.name())),
+            Setting::Number(ranks) if ranks > 1.0 && scenario.uses(knob) => Some(format!("{}={ranks}", knob.name())),
             _ => None,
         });
     let ranks: Vec<String> = ranks.collect();

@@ -43,7 +43,7 @@ pub(super) fn what_if(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     }
     changes.extend(question.settings(None));
     let after = if changed_place { question.case(context, &mut reply)? } else { before.with(&changes)? };
-    if let Some((knob, _)) = changes.iter().find(|(knob, _)| !after.scenario.heeds(*knob)) {
+    if let Some((knob, _)) = changes.iter().find(|(knob, _)| !after.scenario.uses(*knob)) {
         return Err(Refusal::Nothing(after.scenario.refuses(*knob)));
     }
     if after.about() == before.about() {

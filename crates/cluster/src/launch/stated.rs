@@ -45,7 +45,7 @@ pub(crate) fn settings(scenario: &Scenario) -> Vec<(Knob, String)> {
         (Knob::Optimizer, plan.optimizer.is_some()),
         (Knob::Trained, plan.trained == Some(Trained::Lora)),
         (Knob::LoraTargets, plan.lora_targets.is_some()),
-        (Knob::FreezeVision, plan.freeze_vision == Some(true) && scenario.heeds(Knob::FreezeVision)),
+        (Knob::FreezeVision, plan.freeze_vision == Some(true) && scenario.uses(Knob::FreezeVision)),
         (Knob::CpuOffload, plan.cpu_offload.is_some_and(|offload| offload != CpuOffload::None)),
         (Knob::Recompute, plan.recompute.is_some()),
         (Knob::RecomputeLayers, some(plan.recompute_layers)),

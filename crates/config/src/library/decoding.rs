@@ -215,5 +215,5 @@ fn keyed_by_name(root: &Node) -> Option<&str> {
 /// Whether a name can be used in lists, tables and file names: not blank, no control characters, no direction
 /// characters.
 fn showable(name: &str) -> bool {
-    !name.trim().is_empty() && !name.contains(escape::steers)
+    !name.trim().is_empty() && !name.contains(escape::is_control_or_bidi)
 }

@@ -173,7 +173,7 @@ impl<T: Listed> Entries<T> {
     }
 
     /// Replaces the entry of the same name, or appends a new one.
-    pub(super) fn lay_over(&mut self, entry: &Arc<Entry<T>>) {
+    pub(super) fn insert_or_replace(&mut self, entry: &Arc<Entry<T>>) {
         self.all = OnceLock::new();
         self.broken.replace(&entry.name);
         match self.index.get(&entry.name).and_then(|at| self.listed.get_mut(*at)) {

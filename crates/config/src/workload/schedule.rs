@@ -111,7 +111,7 @@ impl Schedule<'_> {
         let (shape, plan) = Fields::open(self.file, format!("{path}.overrides"), &merged, &mut scratch)
             .map(|mut fields| {
                 let (shape, plan, _) = read_shape(&mut fields);
-                fields.pass_over_others();
+                fields.ignore_unknown_keys();
                 fields.finish();
                 (shape, plan)
             })

@@ -15,7 +15,7 @@ pub(super) trait Disk {
     /// Writes some of the bytes and returns their number.
     fn write(&self, file: &mut File, bytes: &[u8]) -> io::Result<usize>;
     /// Gives `file` the mode, owner and group of the file that it replaces.
-    fn take_after(&self, file: &File, old: &Metadata) -> io::Result<()>;
+    fn copy_metadata(&self, file: &File, old: &Metadata) -> io::Result<()>;
     /// Synchronizes a file to disk.
     fn sync(&self, file: &File) -> io::Result<()>;
     /// Renames a file to `path`, replacing an existing file.
@@ -47,7 +47,7 @@ impl Disk for System {
     }
 
     #[cfg(unix)]
-    fn take_after(&self, file: &File, old: &Metadata) -> io::Result<()> {
+    fn copy_metadata(&self, file: &File, old: &Metadata) -> io::Result<()> {
         use std::os::unix::fs::MetadataExt as _;
         let new = file.metadata()?;
         let group = (new.gid() != old.gid()).then_some(old.gid());
@@ -61,7 +61,7 @@ impl Disk for System {
     }
 
     #[cfg(not(unix))]
-    fn take_after(&self, file: &File, old: &Metadata) -> io::Result<()> {
+    fn copy_metadata(&self, file: &File, old: &Metadata) -> io::Result<()> {
         file.set_permissions(old.permissions())
     }
 

@@ -47,9 +47,9 @@ impl Disk for Faulty {
         }
     }
 
-    fn take_after(&self, file: &File, old: &Metadata) -> io::Result<()> {
+    fn copy_metadata(&self, file: &File, old: &Metadata) -> io::Result<()> {
         self.call()?;
-        System.take_after(file, old)
+        System.copy_metadata(file, old)
     }
 
     fn sync(&self, file: &File) -> io::Result<()> {

@@ -364,7 +364,7 @@ impl TrainingInput {
     /// Copies of a stage's weights in the pipeline: two if micro-batches enter from both ends.
     #[must_use]
     pub fn copies(&self) -> f64 {
-        if self.pp > 1.0 && self.schedule.two_ways() { 2.0 } else { 1.0 }
+        if self.pp > 1.0 && self.schedule.is_bidirectional() { 2.0 } else { 1.0 }
     }
 
     /// Number of ranks over which states are sharded, of `ranks` that would otherwise replicate them.

@@ -111,7 +111,7 @@ pub(super) fn bubble(i: &TrainingInput, pace: &Pace) -> f64 {
     // Transfers through all stages and back. The first micro-batches also wait for transfers between their chunks.
     let hops = 2.0 * (p - 1.0 + (v - 1.0) * p * pace.hidden) * pace.hop;
     let unit = pace.path.total() / p;
-    if i.schedule.two_ways() {
+    if i.schedule.is_bidirectional() {
         // Half of the bubble of a one-way pipeline with separate weight gradients (arXiv 2412.19437, table 2, is an
         // upper bound: it counts a forward and a backward pass as one block). Where input gradients take longer than
         // forward passes, the wait for them at the end is added. Overlapped passes are assumed to take as long as

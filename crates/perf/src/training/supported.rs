@@ -39,7 +39,7 @@ pub enum Unsupported {
          micro-batches, found {micro_batches}",
         2.0 * stages
     )]
-    TwoWays {
+    Bidirectional {
         /// Micro-batches of a step.
         micro_batches: f64,
         /// Pipeline stages.
@@ -47,7 +47,7 @@ pub enum Unsupported {
     },
     /// The query heads are not divisible by the number of ranks for an all-to-all of heads and sequences.
     #[error("{heads} query heads cannot be divided among {ranks} ranks (tp x cp)")]
-    HeadsApart {
+    IndivisibleHeads {
         /// Query heads.
         heads: f64,
         /// Tensor-parallel times context-parallel ranks.
@@ -125,12 +125,12 @@ fn stages(i: &TrainingInput) -> Result<(), Unsupported> {
         return Err(Unsupported::Chunks { layers, chunks });
     }
     let (m, p) = (i.micro_batches(), i.pp);
-    if p > 1.0 && i.schedule.two_ways() && (p % 2.0 > 0.0 || m % 2.0 > 0.0 || m < 2.0 * p || i.vpp > 1.0) {
-        return Err(Unsupported::TwoWays { micro_batches: m, stages: f64::from(p) });
+    if p > 1.0 && i.schedule.is_bidirectional() && (p % 2.0 > 0.0 || m % 2.0 > 0.0 || m < 2.0 * p || i.vpp > 1.0) {
+        return Err(Unsupported::Bidirectional { micro_batches: m, stages: f64::from(p) });
     }
     let ranks = i.tp * i.cp;
     if i.cp > 1.0 && i.context_exchange == ContextExchange::AllToAll && i.arch.heads % ranks > 0.0 {
-        return Err(Unsupported::HeadsApart { heads: f64::from(i.arch.heads), ranks });
+        return Err(Unsupported::IndivisibleHeads { heads: f64::from(i.arch.heads), ranks });
     }
     if !full_groups(i) {
         return Err(Unsupported::Interleaving { micro_batches: i.micro_batches(), stages: f64::from(i.pp) });

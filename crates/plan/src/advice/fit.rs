@@ -179,7 +179,7 @@ fn ladders(case: &Case<'_>) -> Vec<Ladder> {
         (Verdict::Accelerators { needs, has }, _) => accelerators(case, needs / has),
         (Verdict::Indivisible { what, .. }, _) => indivisible(case, what),
         (Verdict::Stages { .. }, _) => stages(case),
-        (Verdict::TwoWays { .. }, _) => {
+        (Verdict::Bidirectional { .. }, _) => {
             vec![(
                 Knob::PipelineSchedule,
                 words(Knob::PipelineSchedule, &[PipelineSchedule::OneForwardOneBackward.name()]),
@@ -199,7 +199,7 @@ fn ladders(case: &Case<'_>) -> Vec<Ladder> {
         (Verdict::Overload { offered, capacity }, _) => overload(case, offered, capacity),
     };
     let ladders = all.into_iter().map(|(knob, rungs)| Ladder { knob, rungs });
-    ladders.filter(|ladder| !ladder.rungs.is_empty() && case.scenario.heeds(ladder.knob)).collect()
+    ladders.filter(|ladder| !ladder.rungs.is_empty() && case.scenario.uses(ladder.knob)).collect()
 }
 
 type Rungs = Vec<(Knob, Vec<Setting>)>;

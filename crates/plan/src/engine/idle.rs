@@ -79,7 +79,7 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
 fn overlaps_for_others(scenario: &Scenario) -> Option<String> {
     let (plan, software) = (&scenario.base.plan, &scenario.in_force);
     let stated = scenario.mode() == Mode::Training && plan.switches.overlap_experts == Some(true);
-    if !stated || !scenario.heeds(Knob::OverlapExperts) {
+    if !stated || !scenario.uses(Knob::OverlapExperts) {
         return None;
     }
     let chunks = f64::from(plan.vpp.unwrap_or(Count::ONE));

@@ -10,20 +10,20 @@ use atlas_core::units::{self, DIGITS};
 /// Half-width of an interval, relative to the value, above which a fourth digit is not significant.
 const LIMITED: f64 = 0.05;
 
-/// Formats a metric's value; with three digits instead of four if [`are_three`].
+/// Formats a metric's value; with three digits instead of four if [`has_wide_interval`].
 #[must_use]
 pub fn shown(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> String {
     metric.show_in((metric.get)(estimate, scenario), digits(metric, scenario, estimate))
 }
 
 fn digits(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> i32 {
-    if are_three(metric, scenario, estimate) { BRIEF } else { DIGITS }
+    if has_wide_interval(metric, scenario, estimate) { BRIEF } else { DIGITS }
 }
 
 /// Whether the interval of `metric` is wider than ±5 %. A latency or throughput without an interval of its own counts
 /// as wide if that of any headline metric is.
 #[must_use]
-pub fn are_three(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> bool {
+pub fn has_wide_interval(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> bool {
     let wide = |metric: &Metric| {
         let value = (metric.get)(estimate, scenario);
         metric.interval(estimate, scenario).map(|(low, high)| high - low > 2.0 * LIMITED * value.abs())

@@ -45,7 +45,7 @@ pub enum Verdict {
     },
     /// A bidirectional pipeline (DualPipe) requires an even number of stages, one chunk per stage, and an even number
     /// of micro-batches, at least two per stage.
-    TwoWays {
+    Bidirectional {
         /// Micro-batches per step.
         micro_batches: f64,
         /// Pipeline stages.
@@ -110,7 +110,7 @@ impl Verdict {
             Verdict::Accelerators { needs, .. } => format!("needs {needs} accelerators"),
             Verdict::Indivisible { what, of, by } => format!("{of} {what} / {by}"),
             Verdict::Stages { layers, chunks, .. } => format!("{layers} layers / {chunks} chunks"),
-            Verdict::TwoWays { micro_batches, .. } => format!("{micro_batches} micro-batches"),
+            Verdict::Bidirectional { micro_batches, .. } => format!("{micro_batches} micro-batches"),
             Verdict::Format { format, .. } | Verdict::SoftwareFormat { format, .. } => format!("no {format}"),
             Verdict::Context { most, .. } => format!("over {most} tokens"),
             Verdict::NoTokens => "no tokens".to_owned(),
@@ -141,7 +141,7 @@ impl Verdict {
                 "{layers} layers, {stated} of them on the specified first and last stages, do not divide evenly over \
                  {chunks} chunks (pp × vpp)"
             ),
-            Verdict::TwoWays { micro_batches, stages } => format!(
+            Verdict::Bidirectional { micro_batches, stages } => format!(
                 "dualpipe requires even pp, vpp 1, and an even number of at least {} micro-batches; found \
                  {micro_batches} over {stages} stages",
                 2.0 * stages

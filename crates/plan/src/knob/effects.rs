@@ -139,7 +139,7 @@ fn has_effect(library: &Library, spec: &Spec, engine: Engine, places: &[(&str, &
         let parts = Parts::find(library, target, workload).unwrap();
         let base = overrides(engine, set);
         let scenario = Scenario::resolve(&parts, &base).unwrap();
-        if !scenario.heeds(spec.knob) {
+        if !scenario.uses(spec.knob) {
             return false;
         }
         let before = said(&parts, &base);
@@ -221,7 +221,7 @@ fn every_knob_listed_for_a_shipped_pair_changes_an_answer() {
                 Mode::Training => &TRAINED[..],
                 Mode::Inference => &SERVED[..],
             };
-            let listed = |spec: &&Spec| scenario.heeds(spec.knob) && !AT_A_LIMIT.contains(&spec.knob);
+            let listed = |spec: &&Spec| scenario.uses(spec.knob) && !AT_A_LIMIT.contains(&spec.knob);
             for spec in KNOBS.iter().filter(listed) {
                 let shown = places
                     .iter()
@@ -254,13 +254,13 @@ fn knobs_that_need_another_knob_are_listed_with_it() {
     ] {
         let parts = Parts::find(&library, target, workload).unwrap();
         let stated = overrides(Engine::Analytical, &[set]);
-        assert!(!Scenario::resolve(&parts, &stated).unwrap().heeds(knob), "{set}");
+        assert!(!Scenario::resolve(&parts, &stated).unwrap().uses(knob), "{set}");
         let described = said(&parts, &stated);
         assert!(described.contains(why) && described.contains("has no effect"), "{set}: {described}");
     }
     for (set, knob) in [("pp=2", Knob::Vpp), ("tp=2", Knob::Sp), ("trained=lora", Knob::LoraTargets)] {
         let parts = Parts::find(&library, "h100-sxm-8", "llama3.1-8b-train").unwrap();
-        assert!(Scenario::resolve(&parts, &overrides(Engine::Analytical, &[set])).unwrap().heeds(knob), "{set}");
+        assert!(Scenario::resolve(&parts, &overrides(Engine::Analytical, &[set])).unwrap().uses(knob), "{set}");
     }
 }
 

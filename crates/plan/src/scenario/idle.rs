@@ -77,7 +77,7 @@ const NO_FAILURES: Idle = Idle::without(Knob::NodeMtbf, "there are no failures: 
 impl Scenario {
     /// Whether changing the knob alone has an effect in this scenario.
     #[must_use]
-    pub fn heeds(&self, knob: Knob) -> bool {
+    pub fn uses(&self, knob: Knob) -> bool {
         knob.spec().matters(self.mode(), self.engine) && self.idle(knob).is_none()
     }
 

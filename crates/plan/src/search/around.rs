@@ -22,7 +22,7 @@ const MOST_WORDS: usize = 64;
 /// single word.
 #[must_use]
 pub fn around(knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)], steps: u32) -> Option<Axis> {
-    if !scenario.heeds(knob) {
+    if !scenario.uses(knob) {
         return None;
     }
     let now = scenario.get(knob);
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn what_is_heeded_can_be_swept_but_the_seed() {
         each(|scenario, _, knob, axis| {
-            let sweepable = scenario.heeds(knob) && knob != Knob::Seed;
+            let sweepable = scenario.uses(knob) && knob != Knob::Seed;
             assert!(axis.is_none() || sweepable, "{}", knob.name());
             if [Knob::Tp, Knob::Concurrency, Knob::HourlyUsd, Knob::CudaGraphs].contains(&knob) {
                 assert_eq!(axis.is_some(), sweepable, "{}", knob.name());

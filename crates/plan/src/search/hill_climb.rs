@@ -54,7 +54,7 @@ pub fn hill_climb(start: &Scenario, parts: &Parts, sla_p99_ms: f64) -> Found {
     // Candidates draw their noise from `seed + 1`.
     let mut reseeded = start.clone();
     reseeded.reseed(start.seed.saturating_add(1), first_draw);
-    for (knob, setting) in candidates(start).into_iter().filter(|(knob, _)| start.heeds(*knob)) {
+    for (knob, setting) in candidates(start).into_iter().filter(|(knob, _)| start.uses(*knob)) {
         let mut candidate = reseeded.clone();
         let changed = candidate.set(knob, &setting, parts);
         if changed.is_err() || candidate.check(parts).is_err() {

@@ -13,7 +13,7 @@ use atlas_core::sort;
 #[must_use]
 pub fn differences(scenarios: &[&Scenario]) -> Vec<(Knob, Vec<Option<Setting>>)> {
     let values = |knob: Knob| -> Vec<Option<Setting>> {
-        scenarios.iter().map(|scenario| scenario.heeds(knob).then(|| scenario.get(knob))).collect()
+        scenarios.iter().map(|scenario| scenario.uses(knob).then(|| scenario.get(knob))).collect()
     };
     Knob::all()
         .map(|knob| (knob, values(knob)))

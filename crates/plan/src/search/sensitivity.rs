@@ -185,7 +185,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
     let mut swings = Vec::new();
     // Price and network bandwidth are among the hardware parameters.
     let skipped = [Knob::Engine, Knob::Seed, Knob::Noise, Knob::HourlyUsd, Knob::NetworkGbps];
-    for knob in Knob::all().filter(|knob| scenario.heeds(*knob) && !skipped.contains(knob)) {
+    for knob in Knob::all().filter(|knob| scenario.uses(*knob) && !skipped.contains(knob)) {
         let from = scenario.get(knob);
         // Unless stated, bits per weight follow the format.
         if knob == Knob::WeightBits && scenario.base.plan.weight_bits.is_none() {

@@ -204,18 +204,13 @@ fn comparison(study: &Study, out: &mut Vec<Block>) {
 /// Appends a table of the knobs in which the entries differ.
 fn differences(study: &Study, out: &mut Vec<Block>) {
     let knobs = atlas_plan::knob::Knob::all().filter(|knob| {
-        let mut values =
-            study.entries.iter().filter(|entry| entry.scenario.heeds(*knob)).map(|e| e.scenario.get(*knob));
+        let mut values = study.entries.iter().filter(|entry| entry.scenario.uses(*knob)).map(|e| e.scenario.get(*knob));
         let first = values.next();
         values.any(|value| Some(value) != first)
     });
     let row = |knob: atlas_plan::knob::Knob| {
         let value = |entry: &Entry| {
-            if entry.scenario.heeds(knob) {
-                Cell::text(entry.scenario.get(knob).to_string())
-            } else {
-                Cell::text("–")
-            }
+            if entry.scenario.uses(knob) { Cell::text(entry.scenario.get(knob).to_string()) } else { Cell::text("–") }
         };
         std::iter::once(Cell::text(knob.name())).chain(study.entries.iter().map(value)).collect()
     };

@@ -9,7 +9,7 @@
 
 use super::fabric::Fabric;
 use crate::kernel::{EventQueue, Stream, Time};
-use crate::network::flows::{Flows, Happened, NetworkEvent};
+use crate::network::flows::{FlowOutcome, Flows, NetworkEvent};
 use crate::network::routing::Route;
 use crate::network::topology::Topology;
 use crate::network::{NodeKind, Wire};
@@ -157,11 +157,11 @@ impl Fabric {
                     number
                 }
                 Event::Network(event) => match flows.handle(event, &mut queue) {
-                    Happened::Delivered(number) => {
+                    FlowOutcome::Delivered(number) => {
                         sides[number as usize].pending -= 1;
                         number
                     }
-                    Happened::Left(_) | Happened::Nothing => continue,
+                    FlowOutcome::Left(_) | FlowOutcome::Nothing => continue,
                 },
             };
             let side = &mut sides[number as usize];

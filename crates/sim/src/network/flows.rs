@@ -28,7 +28,7 @@ pub enum NetworkEvent {
 
 /// What an event means for the sender of the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Happened {
+pub enum FlowOutcome {
     /// No message has left or arrived.
     Nothing,
     /// This message has left its sender.
@@ -83,13 +83,13 @@ impl Flow {
     }
 }
 
-/// Placeholder of `Course::due` before the end of a flow is scheduled.
+/// Placeholder of `FlowProgress::due` before the end of a flow is scheduled.
 const NOT_YET: Time = Time::MAX;
 
 /// Progress of a flow. It nearly fills a cache line, and is aligned to one.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
-struct Course {
+struct FlowProgress {
     bytes: f64,
     remaining: f64,
     since: Time,
@@ -123,7 +123,7 @@ pub struct Flows {
     /// The channel of each link.
     of: Vec<u32>,
     flows: Vec<Flow>,
-    courses: Vec<Course>,
+    courses: Vec<FlowProgress>,
     hops: Vec<Hop>,
     /// Unused flow entries, for short and for long routes.
     free: [Vec<u32>; 2],
@@ -261,26 +261,30 @@ impl Flows {
     }
 
     /// Handles an event of the network.
-    pub fn handle<E: Copy + From<NetworkEvent>>(&mut self, event: NetworkEvent, queue: &mut EventQueue<E>) -> Happened {
+    pub fn handle<E: Copy + From<NetworkEvent>>(
+        &mut self,
+        event: NetworkEvent,
+        queue: &mut EventQueue<E>,
+    ) -> FlowOutcome {
         match event {
             NetworkEvent::Settle => {
                 self.settle(queue);
-                Happened::Nothing
+                FlowOutcome::Nothing
             }
-            NetworkEvent::Delivered(message) => Happened::Delivered(message),
+            NetworkEvent::Delivered(message) => FlowOutcome::Delivered(message),
             NetworkEvent::Left(id) => {
                 let course = &mut self.courses[id as usize];
                 if course.ends > queue.now() {
                     course.due = course.ends;
                     course.handle = queue.at(course.ends, event.into());
-                    return Happened::Nothing;
+                    return FlowOutcome::Nothing;
                 }
                 let (latency, message) = (course.latency, course.message);
                 self.remove(id, queue);
                 if self.tells_arrivals {
                     queue.in_turn(ARRIVALS, queue.now().plus(latency), NetworkEvent::Delivered(message).into());
                 }
-                Happened::Left(message)
+                FlowOutcome::Left(message)
             }
         }
     }
@@ -305,12 +309,12 @@ impl Flows {
         }
         let (first, room) = more_hops(&mut self.hops, hops.max(ROOM));
         self.flows.push(Flow { first, ..Flow::default() });
-        self.courses.push(Course { room, ..Course::default() });
+        self.courses.push(FlowProgress { room, ..FlowProgress::default() });
         ((self.flows.len() - 1) as u32, first as usize)
     }
 
     fn remove<E: Copy + From<NetworkEvent>>(&mut self, id: u32, queue: &mut EventQueue<E>) {
-        let Course { bytes, room, .. } = self.courses[id as usize];
+        let FlowProgress { bytes, room, .. } = self.courses[id as usize];
         let (channels, listed) = (self.channels.as_mut_slice(), self.listed.as_mut_slice());
         let (flows, hops, round) = (self.flows.as_mut_slice(), self.hops.as_mut_slice(), self.round);
         let flow = &mut flows[id as usize];

@@ -75,7 +75,7 @@ pub enum Problem {
     },
     /// No working links connect sender and receiver.
     #[error("job {job}: no working links connect rank {from} to rank {to}")]
-    NoWay {
+    NoRoute {
         /// Which job, from 0.
         job: u32,
         /// Sender.

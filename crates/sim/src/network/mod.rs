@@ -26,7 +26,7 @@ mod tests;
 
 use super::kernel::{Ended, EventQueue, Model, Progress, Time, run};
 pub use collectives::{Algorithm, Operation};
-use flows::{Flows, Happened, NetworkEvent};
+use flows::{FlowOutcome, Flows, NetworkEvent};
 pub use input::{Input, Job, Problem};
 pub use output::{JobRecord, LinkRecord, Output};
 pub use routing::Routing;
@@ -132,9 +132,9 @@ impl Model for Network {
         match event {
             Event::Begin(number) => self.begin(number, queue),
             Event::Network(event) => match self.flows.handle(event, queue) {
-                Happened::Nothing => {}
-                Happened::Left(message) => self.follow(message, true, queue),
-                Happened::Delivered(message) => self.follow(message, false, queue),
+                FlowOutcome::Nothing => {}
+                FlowOutcome::Left(message) => self.follow(message, true, queue),
+                FlowOutcome::Delivered(message) => self.follow(message, false, queue),
             },
         }
     }
@@ -208,7 +208,7 @@ fn prepare(
         nodes.push(topology.common_switch(&nodes).ok_or(Problem::NoSwitch { job: number })?);
     }
     let routes =
-        routes(&transfers.pairs, &nodes, router).map_err(|(from, to)| Problem::NoWay { job: number, from, to })?;
+        routes(&transfers.pairs, &nodes, router).map_err(|(from, to)| Problem::NoRoute { job: number, from, to })?;
     let record = JobRecord::new(job, count, transfers.len() as u64);
     Ok(Running { waits: transfers.waits.clone(), left: transfers.len(), transfers, routes, base, record })
 }

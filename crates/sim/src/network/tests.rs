@@ -180,7 +180,7 @@ fn a_degraded_link_slows_the_whole_ring() {
     degraded.degraded = vec![(3, 0.5)];
     near("half", simulate(&degraded, 1, &Progress::new()).unwrap().seconds, 2.0 * whole, 0.01);
     degraded.degraded = vec![(3, 0.0)];
-    assert_eq!(simulate(&degraded, 1, &Progress::new()).unwrap_err(), [Problem::NoWay { job: 0, from: 2, to: 3 }]);
+    assert_eq!(simulate(&degraded, 1, &Progress::new()).unwrap_err(), [Problem::NoRoute { job: 0, from: 2, to: 3 }]);
 }
 
 #[test]

@@ -201,7 +201,7 @@ pub enum Problem {
         "no memory is left for the KV cache: one block needs {missing_bytes:.3e} more bytes per rank; use more ranks, \
          a narrower number format or a higher gpu_memory_utilization"
     )]
-    NoRoom {
+    NoKvMemory {
         /// Bytes per rank that are missing for one block.
         missing_bytes: f64,
     },
@@ -233,7 +233,7 @@ pub enum Problem {
     },
     /// Two settings cannot be combined.
     #[error("{what} cannot be simulated together; disable one of them")]
-    Together {
+    Unsupported {
         /// The settings.
         what: &'static str,
     },
@@ -351,7 +351,7 @@ impl Input {
             r.check("startup time of a replica in seconds", a.start, 0.0, 1e6);
             r.check("scale-down delay in seconds", a.patience, 0.0, 1e6);
             if s.pools.is_some() {
-                out.push(Problem::Together { what: "autoscaling and separate prefill and decode pools" });
+                out.push(Problem::Unsupported { what: "autoscaling and separate prefill and decode pools" });
             }
         }
         self.room(&mut out);
@@ -369,7 +369,7 @@ impl Input {
             let block = f64::from(self.block_size) * machine.shape.kv_bytes_token;
             // Also if the result is NaN.
             if capacity.free_bytes.is_nan() || capacity.free_bytes < block {
-                out.push(Problem::NoRoom { missing_bytes: block - capacity.free_bytes });
+                out.push(Problem::NoKvMemory { missing_bytes: block - capacity.free_bytes });
             }
         }
     }

@@ -294,7 +294,7 @@ fn all_invalid_settings_are_reported_at_once() {
     assert_eq!(simulate(&input, 1, &Progress::new()).unwrap_err().len(), 4);
     input = busy_input();
     input.system.memory_utilization = 0.1;
-    assert!(matches!(simulate(&input, 1, &Progress::new()).unwrap_err()[..], [Problem::NoRoom { .. }]));
+    assert!(matches!(simulate(&input, 1, &Progress::new()).unwrap_err()[..], [Problem::NoKvMemory { .. }]));
     let back = |seconds| TraceRequest { seconds, isl: 1, osl: 1, prefix: vec![] };
     input = Input { arrivals: Arrivals::Trace(vec![back(2.0), back(1.0)]), ..busy_input() };
     assert_eq!(input.problems(), [Problem::TraceOrder { index: 1 }]);

@@ -83,11 +83,11 @@ impl Stage {
 
 fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64, steps: u32) -> Output {
     let closed = estimate(s, c);
-    let (stages, two_ways) = (s.pp.max(Count::ONE).get(), s.copies() > 1.0);
-    let chunks = if two_ways { 2 } else { s.vpp.max(Count::ONE).get() };
+    let (stages, is_bidirectional) = (s.pp.max(Count::ONE).get(), s.copies() > 1.0);
+    let chunks = if is_bidirectional { 2 } else { s.vpp.max(Count::ONE).get() };
     let micros = s.micro_batches().min(MOST_MICROS) as u32;
     let sizes = layers_of(s);
-    let at = |chunk: u32| match (two_ways, chunk) {
+    let at = |chunk: u32| match (is_bidirectional, chunk) {
         (false, chunk) => chunk * stages + stage,
         (true, 0) => stage,
         (true, _) => stages - 1 - stage,

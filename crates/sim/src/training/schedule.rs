@@ -30,7 +30,7 @@ pub enum PassKind {
 pub fn orders(system: &TrainingInput, micros: u32, in_flight: f64) -> Vec<Vec<Pass>> {
     let (stages, chunks) = (system.pp.get(), system.vpp.get());
     if system.copies() > 1.0 {
-        return (0..stages).map(|stage| two_ways(stage, stages, micros)).collect();
+        return (0..stages).map(|stage| is_bidirectional(stage, stages, micros)).collect();
     }
     if system.schedule.splits() && chunks <= 1 {
         return (0..stages).map(|stage| zero_bubble(stage, stages, micros, in_flight)).collect();
@@ -68,7 +68,7 @@ fn zero_bubble(stage: u32, stages: u32, micros: u32, in_flight: f64) -> Vec<Pass
 /// first device to the last, chunk 1 that on the path back; half of the micro-batches take each path. A device first
 /// runs micro-batches from the nearer end. Weight gradients directly follow input gradients, except while the pipeline
 /// fills and drains. The eight phases are those of the published implementation.
-fn two_ways(stage: u32, stages: u32, micros: u32) -> Vec<Pass> {
+fn is_bidirectional(stage: u32, stages: u32, micros: u32) -> Vec<Pass> {
     let (half, each) = (stages / 2, micros / 2);
     let from_near = stage.min(stages - 1 - stage);
     let near = u32::from(stage >= half);

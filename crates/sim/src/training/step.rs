@@ -208,7 +208,7 @@ pub(super) struct Job<'a> {
     micros: u32,
     chunks: u32,
     /// Whether micro-batches enter from both ends: chunk 0 belongs to one path, chunk 1 to the other.
-    two_ways: bool,
+    is_bidirectional: bool,
     buckets: u32,
     orders: Vec<Vec<Pass>>,
     factors: Vec<f64>,
@@ -228,9 +228,9 @@ pub(super) struct Job<'a> {
 impl<'a> Job<'a> {
     pub(super) fn new(input: &'a Input, seed: u64, queue: &mut EventQueue<Event>) -> Self {
         let s = &input.system;
-        let two_ways = s.copies() > 1.0;
+        let is_bidirectional = s.copies() > 1.0;
         let (stages, micros) = (s.pp.get(), s.micro_batches() as u32);
-        let chunks = if two_ways { 2 } else { s.vpp.get() };
+        let chunks = if is_bidirectional { 2 } else { s.vpp.get() };
         let classes = input.classes();
         let replicas = classes.len() as u32;
         let mut factors = vec![1.0; (stages * replicas) as usize];
@@ -254,7 +254,7 @@ impl<'a> Job<'a> {
         }
         let reduces = costs.iter().any(|costs| costs.reduce > 0.0);
         // Fully sharded weights that are also replicated are reduced as they are sharded: layer by layer.
-        let places = if two_ways { stages } else { stages * chunks };
+        let places = if is_bidirectional { stages } else { stages * chunks };
         let layers = (s.arch.depth() / f64::from(places).max(1.0)).ceil().clamp(1.0, 4096.0) as u32;
         let each = if s.held_sharding() == Sharding::Zero3 { layers } else { input.buckets };
         let buckets = if reduces { each * chunks } else { 0 };
@@ -280,7 +280,7 @@ impl<'a> Job<'a> {
             classes,
             micros,
             chunks,
-            two_ways,
+            is_bidirectional,
             buckets,
             factors,
         };
@@ -290,7 +290,7 @@ impl<'a> Job<'a> {
 
     /// Position of a chunk of a stage in the path of its micro-batches.
     fn position(&self, stage: u32, chunk: u32) -> u32 {
-        match (self.two_ways, chunk) {
+        match (self.is_bidirectional, chunk) {
             (false, chunk) => chunk * self.stages + stage,
             (true, 0) => stage,
             (true, _) => self.stages - 1 - stage,
@@ -299,7 +299,7 @@ impl<'a> Job<'a> {
 
     /// Stage and chunk at a position in the path of a micro-batch of `chunk`.
     fn at(&self, position: u32, chunk: u32) -> (u32, u32) {
-        match (self.two_ways, chunk) {
+        match (self.is_bidirectional, chunk) {
             (false, _) => (position % self.stages, position / self.stages),
             (true, 0) => (position, 0),
             (true, _) => (self.stages - 1 - position, 1),
@@ -308,12 +308,12 @@ impl<'a> Job<'a> {
 
     /// Number of positions in a path.
     fn positions(&self) -> u32 {
-        if self.two_ways { self.stages } else { self.stages * self.chunks }
+        if self.is_bidirectional { self.stages } else { self.stages * self.chunks }
     }
 
     /// Number of micro-batches that pass a chunk.
     fn micros_of_chunk(&self) -> u32 {
-        if self.two_ways { self.micros / 2 } else { self.micros }
+        if self.is_bidirectional { self.micros / 2 } else { self.micros }
     }
 
     fn splits(&self) -> bool {

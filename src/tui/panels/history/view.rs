@@ -122,7 +122,7 @@ struct Columns {
 }
 
 /// Indices into [`TITLES`] of the columns that are dropped from a narrow list, least informative first.
-const MAKE_WAY: [usize; 4] = [6, 5, 0, 2];
+const DROP_ORDER: [usize; 4] = [6, 5, 0, 2];
 const DATE: usize = 1;
 const TARGET: usize = 3;
 const WORKLOAD: usize = 4;
@@ -147,7 +147,7 @@ impl Columns {
         let values = all.iter().map(|entry| figure_of(entry).1.width()).chain([title.width()]);
         let value = columns(values.max().unwrap_or_default(), 20);
         let room = inner.width.saturating_sub(2 + value);
-        for place in MAKE_WAY {
+        for place in DROP_ORDER {
             if widths.iter().sum::<u16>() > room
                 && let Some(width) = widths.get_mut(place)
             {

@@ -18,7 +18,7 @@ const TILE: u16 = 13;
 const MOST: usize = 5;
 
 /// Metrics that have a tile, most important first.
-const TELLING: [(Mode, [&Metric; MOST]); 2] = [
+const TILE_METRICS: [(Mode, [&Metric; MOST]); 2] = [
     (
         Mode::Inference,
         [
@@ -84,8 +84,8 @@ pub fn tiles(app: &App, width: u16) -> Vec<&'static Metric> {
         return Vec::new();
     }
     let mode = app.answer.mode();
-    let telling = TELLING.iter().find(|(known, _)| *known == mode).map_or(&[][..], |(_, metrics)| metrics);
-    let mut all: Vec<&'static Metric> = (telling.iter().copied())
+    let tiles_of_mode = TILE_METRICS.iter().find(|(known, _)| *known == mode).map_or(&[][..], |(_, metrics)| metrics);
+    let mut all: Vec<&'static Metric> = (tiles_of_mode.iter().copied())
         .filter(|metric| app.answer.value(metric).is_some() && app.asks_for_figure(metric))
         .collect();
     all.truncate(usize::from(width / TILE).min(MOST));
@@ -221,8 +221,8 @@ pub(in crate::tui) fn summary(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         x = canvas.text(x, area.y, area.right().saturating_sub(x), refusal(&detail.verdict), style) + 2;
     }
     let (dim, value) = (canvas.role(Role::Dim), canvas.role(if fits { Role::Value } else { Role::Dim }));
-    let telling = TELLING.iter().find(|(known, _)| *known == app.answer.mode());
-    for metric in telling.map_or(&[][..], |(_, metrics)| metrics) {
+    let tiles_of_mode = TILE_METRICS.iter().find(|(known, _)| *known == app.answer.mode());
+    for metric in tiles_of_mode.map_or(&[][..], |(_, metrics)| metrics) {
         if app.answer.value(metric).is_none() {
             continue;
         }

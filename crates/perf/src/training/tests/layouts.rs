@@ -25,7 +25,7 @@ fn bidirectional_pipelines_hold_two_copies() {
 
 #[test]
 fn bidirectional_pipelines_need_even_stages_and_micro_batches() {
-    let refused = |i: TrainingInput| matches!(supported(&i), Err(Unsupported::TwoWays { .. }));
+    let refused = |i: TrainingInput| matches!(supported(&i), Err(Unsupported::Bidirectional { .. }));
     assert!(!refused(staged(Schedule::DualPipe, 16.0)));
     assert!(refused(staged(Schedule::DualPipe, 14.0)) && refused(staged(Schedule::DualPipe, 17.0)));
     assert!(refused(TrainingInput { vpp: Count::new(2), ..staged(Schedule::DualPipe, 16.0) }));
@@ -100,7 +100,7 @@ fn kinds_of_context_parallelism_move_what_they_must() {
         context_exchange: ContextExchange::AllToAll,
         ..TrainingInput::default()
     };
-    assert!(matches!(supported(&odd), Err(Unsupported::HeadsApart { .. })));
+    assert!(matches!(supported(&odd), Err(Unsupported::IndivisibleHeads { .. })));
 }
 
 #[test]

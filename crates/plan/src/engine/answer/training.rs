@@ -255,8 +255,8 @@ fn refused(i: &TrainingInput, format: Format) -> Option<Verdict> {
         Unsupported::Interleaving { micro_batches, stages } => {
             Verdict::Indivisible { what: "micro-batches of interleaved stages", of: micro_batches, by: stages }
         }
-        Unsupported::TwoWays { micro_batches, stages } => Verdict::TwoWays { micro_batches, stages },
-        Unsupported::HeadsApart { heads, ranks } => {
+        Unsupported::Bidirectional { micro_batches, stages } => Verdict::Bidirectional { micro_batches, stages },
+        Unsupported::IndivisibleHeads { heads, ranks } => {
             Verdict::Indivisible { what: "query heads by tp x cp", of: heads, by: ranks }
         }
         Unsupported::Chunks { layers, chunks } => Verdict::Stages { layers, stated: None, chunks },

@@ -9,7 +9,7 @@ impl Reported<'_> {
     /// Those of `knobs` that files or the user state and that have an effect.
     pub(super) fn stated(&self, knobs: &[Knob]) -> Vec<Term> {
         let scenario = self.whole.scenario;
-        let matters = |knob: &&Knob| scenario.heeds(**knob) && scenario.states(**knob);
+        let matters = |knob: &&Knob| scenario.uses(**knob) && scenario.states(**knob);
         knobs.iter().filter(matters).map(|knob| self.knob(knob.name(), *knob)).collect()
     }
 

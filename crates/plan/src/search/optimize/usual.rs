@@ -120,7 +120,7 @@ pub(super) fn reserving(problem: &Problem<'_>) -> Scenario {
     });
     let reserve = requested.fold(0.0, f64::max).min(0.9);
     let less = start.base.plan.recompute_reserve.unwrap_or(HEADROOM) < reserve;
-    if start.heeds(Knob::RecomputeReserve) && less && !problem.space.turns(Knob::RecomputeReserve) {
+    if start.uses(Knob::RecomputeReserve) && less && !problem.space.turns(Knob::RecomputeReserve) {
         // Cannot fail: the share is within the bounds of the knob.
         let _ = start.set(Knob::RecomputeReserve, &Setting::Number(reserve), problem.parts);
     }

@@ -28,7 +28,7 @@ fn arrivals(t: &Topology, sends: &[(u32, u32, f64)]) -> Vec<f64> {
     }
     let mut out = vec![f64::NAN; sends.len()];
     while let Some(event) = queue.pop() {
-        if let Happened::Delivered(message) = flows.handle(event, &mut queue) {
+        if let FlowOutcome::Delivered(message) = flows.handle(event, &mut queue) {
             out[message as usize] = queue.now().seconds();
         }
     }
@@ -101,7 +101,7 @@ fn agrees(t: &Topology, routing: Routing, ends: &[u32], mut sends: Vec<(u32, u32
         let at = sends.get(next).map_or(Time::MAX, |s| Time::from_seconds(s.3 as f64));
         if let Some(event) = queue.next_until(at) {
             let left = matches!(event, NetworkEvent::Left(_));
-            if let Happened::Left(message) = flows.handle(event, &mut queue) {
+            if let FlowOutcome::Left(message) = flows.handle(event, &mut queue) {
                 assert!(left);
                 // Every message leaves exactly once.
                 let place = live.iter().position(|(m, _)| *m == message).unwrap();
@@ -129,7 +129,7 @@ fn agrees(t: &Topology, routing: Routing, ends: &[u32], mut sends: Vec<(u32, u32
         }
         let routes: Vec<Vec<u32>> = live.iter().map(|(_, r)| r.clone()).collect();
         for ((message, _), rate) in live.iter().zip(plain_rates(&capacity, &routes)) {
-            let here = |(id, c): &(usize, &Course)| {
+            let here = |(id, c): &(usize, &FlowProgress)| {
                 c.message == *message && !flows.free.iter().flatten().any(|free| *free == *id as u32)
             };
             let (id, _) = flows.courses.iter().enumerate().find(here).unwrap();

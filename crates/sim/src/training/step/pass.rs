@@ -78,7 +78,7 @@ impl Job<'_> {
         process.current_task = task;
         // Weights arrive bucket by bucket, and the last layers wait for the last bucket.
         process.not_before = Time::ZERO;
-        let first = if self.two_ways { pass.chunk * self.micros_of_chunk() } else { 0 };
+        let first = if self.is_bidirectional { pass.chunk * self.micros_of_chunk() } else { 0 };
         let process = &mut self.processes[number as usize];
         if pass.kind == PassKind::Forward && pass.micro == first {
             let last = self.groups[stage as usize].gathered_by[pass.chunk as usize];

@@ -4,7 +4,7 @@
 
 use super::Event;
 use crate::kernel::{EventQueue, Time};
-use crate::network::flows::{Flows, Happened, NetworkEvent};
+use crate::network::flows::{FlowOutcome, Flows, NetworkEvent};
 use crate::network::routing::Route;
 use crate::training::program::{LANES, Port};
 use smallvec::SmallVec;
@@ -111,8 +111,8 @@ impl Wires {
     /// Returns the message that `event` completes, if any.
     pub(super) fn handle(&mut self, event: NetworkEvent, queue: &mut EventQueue<Event>) -> Option<Message> {
         match self.flows.handle(event, queue) {
-            Happened::Left(number) => Some(Message::of(number)),
-            Happened::Nothing | Happened::Delivered(_) => None,
+            FlowOutcome::Left(number) => Some(Message::of(number)),
+            FlowOutcome::Nothing | FlowOutcome::Delivered(_) => None,
         }
     }
 }
