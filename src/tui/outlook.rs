@@ -56,6 +56,6 @@ pub(super) fn due(app: &mut App, serial: u64, effects: &mut Vec<Effect>) {
     }
     let Some((question, metric)) = question(app) else { return };
     let (mut query, mut last) = (std::mem::take(&mut app.queries.outlook), app.queries.serial);
-    query.ask(question, &mut last, effects, |question| sweeping::order(app, question, metric, true));
+    query.ask(question, &mut last, effects, |question| sweeping::order(app, question, metric));
     (app.queries.outlook, app.queries.serial) = (query, last);
 }

@@ -13,7 +13,6 @@ use super::message::Effect;
 use super::status::fail;
 use super::work::job::{Job, Product};
 use crate::demo::Setup;
-use atlas_plan::engine;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{KNOBS, Knob};
 use atlas_plan::scenario::{Parts, Scenario};
@@ -84,17 +83,12 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let against = against(app);
     let question = Question { generation: app.generation, across, against, metric, targets };
     let (mut query, mut serial) = (std::mem::take(&mut app.queries.sweep), app.queries.serial);
-    query.ask(question, &mut serial, effects, |question| order(app, question, metric, false));
+    query.ask(question, &mut serial, effects, |question| order(app, question, metric));
     (app.queries.sweep, app.queries.serial) = (query, serial);
 }
 
-/// Builds the job of a sweep. With `at_once`, it is computed analytically even if the engine simulates.
-pub(super) fn order(
-    app: &App,
-    question: &Question,
-    metric: &'static Metric,
-    at_once: bool,
-) -> Result<Arc<dyn Job>, String> {
+/// Builds the job of a sweep. It is computed analytically even if the engine simulates.
+pub(super) fn order(app: &App, question: &Question, metric: &'static Metric) -> Result<Arc<dyn Job>, String> {
     let nothing = || "no scenario to sweep".to_owned();
     let here = app.answer.scenario.as_ref().ok_or_else(nothing)?;
     let swept: Vec<Knob> = question.against.into_iter().chain([question.across]).collect();
@@ -106,7 +100,6 @@ pub(super) fn order(
         // Marked targets that cannot run this workload have no curve.
         let Some((parts, scenario)) = applying::resolve(&app.library, name, &app.now.setup) else { continue };
         let scenario = start(&scenario, &swept, &parts);
-        let scenario = if at_once { engine::at_once(&scenario) } else { scenario };
         contenders.push((parts, scenario));
         names.push(Arc::clone(name));
     }

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::plot::{self, Limit, Plot, Series, Shape};
-use super::sweep::{figures, legend, range, remark, scaled, silence, split};
+use super::sweep::{figures, legend, range, remark_or_method, scaled, silence, split};
 use crate::tui::app::{App, View};
 use crate::tui::draw::{Canvas, wrap};
 use crate::tui::frontier::{Front, cursor};
@@ -23,7 +23,7 @@ pub fn frontier(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let query = &app.queries.frontier;
     let front = query.answer().filter(|front| crate::tui::frontier::pairs(app).contains(&front.pair));
     let title = front.map_or_else(|| "Frontier".to_owned(), |front| format!("Frontier: {}", front.pair.name));
-    let inner = canvas.view(area, View::Frontier, &title, &remark(query), app.tour.is_none());
+    let inner = canvas.view(area, View::Frontier, &title, &remark_or_method(app, query), app.tour.is_none());
     let Some(front) = front else {
         let trouble = query.trouble().unwrap_or("frontiers need the analytical engine");
         return silence(app, Some(trouble).filter(|_| query.progress().is_none()), canvas, inner);

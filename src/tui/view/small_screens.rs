@@ -126,6 +126,19 @@ fn goal_seek_shows_what_to_set_and_what_comes_of_it_at_every_size() {
 }
 
 #[test]
+fn views_that_search_state_that_they_do_not_simulate() {
+    for keys in ["4", "5", "0"] {
+        let stated = |engine: &str| {
+            let mut hands = screen((120, 40), "");
+            hands.keys(&format!(":engine={engine}<Enter>"));
+            go(&mut hands, keys);
+            hands.text().contains("computed analytically, not simulated")
+        };
+        assert!(stated("event") && !stated("analytical"), "{keys}");
+    }
+}
+
+#[test]
 fn the_advice_under_the_cursor_shows_its_change_and_gain_at_every_size() {
     for size in SIZES {
         let mut hands = screen(size, "8");

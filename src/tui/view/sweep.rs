@@ -39,7 +39,7 @@ pub fn sweep(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         Some(curves) => heading(curves),
         None => "Sweep".to_owned(),
     };
-    let inner = canvas.view(area, View::Sweep, &title, &remark(query), app.tour.is_none());
+    let inner = canvas.view(area, View::Sweep, &title, &remark_or_method(app, query), app.tour.is_none());
     let Some(curves) = query.answer().filter(|_| sweeping::across(app).is_some()) else {
         return silence(app, query.trouble(), canvas, inner);
     };
@@ -90,6 +90,15 @@ pub(super) fn split(inner: Rect) -> (Rect, Rect) {
         let below = BELOW.min(inner.height / 3);
         let height = inner.height - below;
         (Rect { height, ..inner }, Rect { y: inner.y + height, height: below, ..inner })
+    }
+}
+
+/// Like [`remark`]; without one, states that the points are not simulated if the scenario's engine simulates.
+pub(super) fn remark_or_method<Q: Clone + PartialEq, A>(app: &App, query: &Query<Q, A>) -> String {
+    let simulates = app.answer.scenario.as_ref().is_some_and(|scenario| scenario.engine.simulates());
+    match remark(query) {
+        text if text.is_empty() && simulates => "computed analytically, not simulated".to_owned(),
+        text => text,
     }
 }
 

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::results::change_style;
-use super::sweep::{remark, silence};
+use super::sweep::{remark_or_method, silence};
 use crate::tui::app::{App, View};
 use crate::tui::draw::{Canvas, wrap};
 use crate::tui::keymap::{self, Action};
@@ -59,7 +59,7 @@ pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         Some(tornado) => format!("Sensitivity of {}", tornado.metric.label),
         None => "Sensitivity".to_owned(),
     };
-    let inner = canvas.view(area, View::Sensitivity, &title, &remark(query), app.tour.is_none());
+    let inner = canvas.view(area, View::Sensitivity, &title, &remark_or_method(app, query), app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let Some(tornado) = shown(app) else {
         let refused = app.answer.detail().map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
