@@ -1,52 +1,54 @@
-//! The predecessor dashboard's estimator: numbers in, numbers out, reproduced from its published behavior to 1e-9.
+//! The predecessor dashboard's estimator, reproduced from its published behavior to 1e-9.
 //!
-//! Its errors are reproduced, too, since users compare with its figures: the work of a step counts the micro-batch and
-//! its tokens the global batch, devices do not divide the work, GB and GiB are mixed. Two of its thresholds are known only within bounds, see [`BALANCED`].
+//! Its errors are reproduced as well, since users compare with its results: the FLOPs of a step are those of a
+//! micro-batch but its tokens are those of the global batch, the work is not divided among the devices, and GB and GiB
+//! are mixed. Two of its thresholds are known only within bounds, see [`BALANCED`].
 
 use crate::number::Number;
 
-/// Bytes of a gibibyte: it calls these GB.
+/// Bytes of a gibibyte, which the dashboard calls GB.
 pub const GIB: f64 = 1_073_741_824.0;
-/// Utilization that it starts from on TPUs.
+/// Base utilization of TPUs.
 pub const TPU_MFU: f64 = 0.55;
-/// Utilization that it starts from on everything else.
+/// Base utilization of all other devices.
 pub const BASE_MFU: f64 = 0.35;
-/// Factor on it if more of the memory is used than [`CROWDED`].
+/// Factor on the utilization if memory use is above [`CROWDED`].
 pub const CROWDED_FACTOR: f64 = 0.7;
-/// Factor on it with tensor parallelism, whatever its degree.
+/// Factor on the utilization with tensor parallelism of any degree.
 pub const TENSOR_FACTOR: f64 = 0.93;
-/// Factor on it with activation checkpointing.
+/// Factor on the utilization with activation checkpointing.
 pub const CHECKPOINT_FACTOR: f64 = 0.95;
-/// Per cent of memory in use above which it is crowded, and named the bottleneck.
+/// Memory use, in percent, above which utilization drops and memory is reported as the bottleneck.
 pub const CROWDED: f64 = 95.0;
-/// Per cent of a step in communication: up to the first it is compute-bound, above the second network-bound. The
-/// predecessor cases place the first between 15.1 and 28.6 and the second between 30.5 and 55.4; round numbers in between.
+/// Share of communication in a step, in percent: below the first value the step is compute-bound, above the second it
+/// is network-bound. The predecessor's cases show that the first is between 15.1 and 28.6 and the second between 30.5
+/// and 55.4; these are round numbers in between.
 pub const BALANCED: (f64, f64) = (20.0, 40.0);
-/// Tensor parallelism above which it warns.
+/// Tensor parallelism above which the dashboard warns.
 const WIDE_TENSOR: f64 = 8.0;
-/// Data parallelism above which it warns.
+/// Data parallelism above which the dashboard warns.
 const WIDE_DATA: f64 = 512.0;
-/// Utilization below which it warns.
+/// Utilization below which the dashboard warns.
 const LOW_MFU: f64 = 0.3;
-/// Layers that it takes by default.
+/// Default number of layers.
 const LAYERS: f64 = 32.0;
 
-/// The input of the estimator.
+/// Inputs of the estimator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Input<N = f64> {
-    /// Parameters, experts and all.
+    /// Total parameters, including all experts.
     pub parameters: N,
-    /// Hidden size; 0 by default.
+    /// Hidden size; 0 if unknown.
     pub hidden: N,
-    /// Layers; 0 by default.
+    /// Layers; 0 if unknown.
     pub layers: N,
-    /// Tokens of a sequence.
+    /// Tokens per sequence.
     pub context: N,
-    /// Bytes of a number.
+    /// Bytes per parameter or activation.
     pub width: N,
-    /// Sequences of a step.
+    /// Sequences per step.
     pub batch: N,
-    /// Sequences of a micro-batch; 0 means the whole batch.
+    /// Sequences per micro-batch; 0 stands for the whole batch.
     pub micro: N,
     /// Data-parallel replicas.
     pub dp: N,
@@ -56,35 +58,35 @@ pub struct Input<N = f64> {
     pub pp: N,
     /// Whether activations are recomputed.
     pub checkpointing: bool,
-    /// Dense rate in 16 bit of one device, TFLOP/s: it is used for every precision.
+    /// Dense 16-bit peak of one device, TFLOP/s. It is used for every precision.
     pub tflops: N,
     /// Memory of one device, GB.
     pub memory_gb: N,
-    /// Bandwidth of its links, GB/s.
+    /// Interconnect bandwidth of one device, GB/s.
     pub link_gb_per_sec: N,
     /// Price of one device, USD/h.
     pub usd_per_hour: N,
-    /// Whether it is a TPU.
+    /// Whether the device is a TPU.
     pub tpu: bool,
-    /// Whether it is a GPU: only there it warns of wide tensor parallelism.
+    /// Whether the device is a GPU. The warning about high tensor parallelism applies to GPUs only.
     pub gpu: bool,
 }
 
-/// What bounds a step.
+/// Bottleneck of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bottleneck {
     /// Arithmetic.
     Compute,
-    /// Memory; its capacity, in truth.
+    /// Memory capacity, which the dashboard calls `memory_bandwidth`.
     Memory,
     /// The all-reduce.
     Network,
-    /// Nothing in particular.
+    /// Neither computation nor communication dominates.
     Balanced,
 }
 
 impl Bottleneck {
-    /// The dashboard's name.
+    /// Returns the dashboard's name of the bottleneck.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -96,14 +98,14 @@ impl Bottleneck {
     }
 }
 
-/// Its output. Its "GB" of memory are GiB.
+/// Results of the estimator. Memory is in GiB, which the dashboard labels GB.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Answer<N = f64> {
-    /// FLOPs of a step, by its count.
+    /// FLOPs of a step, as the dashboard counts them.
     pub flops: N,
-    /// Utilization.
+    /// Model FLOPs utilization.
     pub mfu: N,
-    /// Time of the arithmetic, ms.
+    /// Compute time of a step, ms.
     pub compute_ms: N,
     /// Time of the all-reduce, ms.
     pub all_reduce_ms: N,
@@ -115,32 +117,34 @@ pub struct Answer<N = f64> {
     pub optimizer_gib: N,
     /// Activations, GiB.
     pub activation_gib: N,
-    /// GiB needed over GB there are, per cent.
+    /// Needed memory in GiB over the device's memory in GB, percent.
     pub memory_percent: N,
     /// Price of all devices, USD/h.
     pub usd_per_hour: N,
-    /// Price of a million tokens, USD.
+    /// Price per million tokens, USD.
     pub usd_per_million: N,
-    /// Share of the all-reduce in a step, per cent.
+    /// Share of the all-reduce in the time of a step, percent.
     pub communication_percent: N,
-    /// What bounds it.
+    /// Bottleneck of the step.
     pub bottleneck: Bottleneck,
 }
 
 impl<N: Number> Input<N> {
-    /// Devices in the price.
+    /// Returns the number of devices that are paid for: DP x TP x PP.
     #[must_use]
     pub fn devices(&self) -> N {
         (self.dp.clone() * self.tp.clone() * self.pp.clone()).named("N", "devices that are paid for", "")
     }
 
-    /// Sequences whose work it counts.
+    /// Returns the number of sequences that FLOPs and activations are counted for: the micro-batch, or the whole batch
+    /// if `micro` is 0.
     #[must_use]
     pub fn worked(&self) -> N {
         if self.micro.value() > 0.0 { self.micro.clone() } else { self.batch.clone() }
     }
 
-    /// FLOPs of a token: six for each parameter, and a second time twelve for each layer and square of the width.
+    /// Returns the FLOPs per token: 6 per parameter, plus 12 `hidden`² per layer, although the parameters already
+    /// include the layers.
     #[must_use]
     pub fn flops_per_token(&self) -> N {
         let layers = N::from(12.0) * self.layers.clone() * self.hidden.clone() * self.hidden.clone();
@@ -148,13 +152,13 @@ impl<N: Number> Input<N> {
         all.named("F", "FLOPs of a token, as it counts them", "")
     }
 
-    /// Utilization that it starts from.
+    /// Returns the utilization before the factors for memory, tensor parallelism and checkpointing.
     #[must_use]
     pub fn base_mfu(&self) -> f64 {
         if self.tpu { TPU_MFU } else { BASE_MFU }
     }
 
-    /// Layers in force.
+    /// Returns the number of layers, by default `LAYERS`.
     #[must_use]
     pub fn depth(&self) -> N {
         if self.layers.value() > 0.0 {
@@ -163,7 +167,8 @@ impl<N: Number> Input<N> {
         N::given("L", "layers, where nothing says how many", "", LAYERS, "a constant of the dashboard's")
     }
 
-    /// Hidden size in force for memory: that of a layer of four square matrices, by default.
+    /// Returns the hidden size for activation memory. If unknown, it is derived from the parameters, as if a layer
+    /// consisted of four square matrices.
     #[must_use]
     pub fn breadth(&self) -> N {
         if self.hidden.value() > 0.0 {
@@ -240,13 +245,13 @@ pub fn estimate<N: Number>(i: &Input<N>) -> Answer<N> {
 }
 
 impl<N: Number> Answer<N> {
-    /// Time of a step, ms.
+    /// Returns the time of a step, ms.
     #[must_use]
     pub fn step_ms(&self) -> N {
         self.compute_ms.clone() + self.all_reduce_ms.clone()
     }
 
-    /// Memory that it needs, GiB.
+    /// Returns the memory needed per device, GiB.
     #[must_use]
     pub fn total_gib(&self) -> N {
         self.model_gib.clone() + self.optimizer_gib.clone() + self.activation_gib.clone()
@@ -254,7 +259,7 @@ impl<N: Number> Answer<N> {
 }
 
 impl Answer {
-    /// Its warnings, in its order.
+    /// Returns the dashboard's warnings, in its order.
     #[must_use]
     pub fn warnings(&self, i: &Input) -> Vec<&'static str> {
         let full = self.memory_percent > 100.0;

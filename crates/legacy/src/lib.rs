@@ -1,10 +1,10 @@
-//! The predecessor tools: importers for their documents, and their engines.
+//! Compatibility with the predecessor tools: importers for their documents, and their engines.
 //!
-//! * [`exchange`] – documents
+//! * [`exchange`] – import of scenarios, hardware profiles and experiments
 //! * [`semi_empirical`] – the calibrated model
 //! * [`benchboard`] – the dashboard's estimator
-//! * [`measurements`] – tables of measurements with the columns of version 0.1
-//! * [`number`] – what the engines compute with: numbers, or equations that explain them
+//! * [`measurements`] – conversion of measurement tables with the columns of version 0.1
+//! * [`number`] – the numeric trait of the engines: plain numbers, or equations that explain a result
 
 #![forbid(unsafe_code)]
 

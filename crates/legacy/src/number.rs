@@ -1,5 +1,5 @@
-//! The numbers that engines compute with: plain ones, or equations that record how a figure was computed. An engine that is written
-//! over [`Number`] explains its own figures.
+//! The numeric trait of the engines. It is implemented for plain numbers and for equations that record how a value was
+//! computed, so that an engine that is generic over [`Number`] can explain its results.
 
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -7,21 +7,21 @@ use std::ops::{Add, Div, Mul, Sub};
 pub trait Number:
     Clone + From<f64> + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
-    /// A rule or constant of the engine: its symbol, meaning, unit and origin.
+    /// Creates a constant of the engine, with its symbol, meaning, unit, value and origin.
     fn given(symbol: &'static str, name: &'static str, unit: &'static str, value: f64, origin: &'static str) -> Self;
 
-    /// Names a result in equations that use it. Plain numbers have no names.
+    /// Names an intermediate result for the equations that use it. Does nothing for plain numbers.
     #[must_use]
     fn named(self, symbol: &'static str, name: &'static str, unit: &'static str) -> Self;
 
-    /// Its value.
+    /// Returns the value.
     fn value(&self) -> f64;
 
-    /// The larger of two.
+    /// Returns the larger of `self` and `least`.
     #[must_use]
     fn at_least(self, least: Self) -> Self;
 
-    /// The smaller of two.
+    /// Returns the smaller of `self` and `most`.
     #[must_use]
     fn at_most(self, most: Self) -> Self;
 }

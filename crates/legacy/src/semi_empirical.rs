@@ -1,7 +1,7 @@
-//! The calibrated model of the predecessor system, reproduced to 1e-9 relative.
+//! The calibrated model of the predecessor system, reproduced to a relative error of 1e-9.
 //!
-//! Its errors are reproduced, too: throughput does not depend on the size of the model, memory is clipped rather than
-//! checked, and the median latency is a constant for any accelerator faster than `lat_base_coeff / lat_min`.
+//! Its errors are reproduced as well: throughput does not depend on the size of the model, memory is clipped rather
+//! than checked, and the median latency is a constant for any accelerator faster than `lat_base_coeff / lat_min`.
 
 pub mod coefficients;
 pub mod queue;
@@ -10,10 +10,10 @@ use crate::number::Number;
 use coefficients as k;
 use coefficients::Coefficient;
 
-/// A number of the target, the workload or the phase.
+/// A numeric input from the target, the workload or the phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
-    /// Accelerators of the target.
+    /// Number of accelerators of the target.
     Accelerators,
     /// Tensor-parallel ranks.
     Tp,
@@ -21,63 +21,63 @@ pub enum Quantity {
     Pp,
     /// Data-parallel replicas.
     Dp,
-    /// Sequences of a micro-batch.
+    /// Sequences per micro-batch.
     Microbatch,
-    /// Tokens of a prompt.
+    /// Prompt tokens.
     Prompt,
-    /// Generated tokens.
+    /// Output tokens.
     Generate,
-    /// Factor of the fabric on communication.
+    /// Factor of the network fabric on the communication overhead.
     Fabric,
-    /// Nominal power of a node, W.
+    /// Nominal power per node, W.
     NodeWatts,
-    /// Memory of an accelerator, GB.
+    /// Memory per accelerator, GB.
     MemoryGb,
-    /// Hidden width.
+    /// Hidden size.
     Hidden,
     /// Layers.
     Layers,
-    /// First draw of the generator, in 0..1.
+    /// First number drawn from the random generator, in 0..1.
     Draw,
 }
 
 /// Inputs of the model.
 pub trait Source {
-    /// The input.
+    /// Type of the inputs and results.
     type Number: Number;
-    /// A coefficient of the profile.
+    /// Returns a coefficient of the calibration profile.
     fn coefficient(&self, of: &Coefficient) -> Self::Number;
-    /// A number of the scenario.
+    /// Returns a numeric input of the scenario.
     fn quantity(&self, of: Quantity) -> Self::Number;
 }
 
-/// Options.
+/// Options of the scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switches {
     /// Inference rather than training.
     pub inference: bool,
-    /// CUDA graphs.
+    /// Whether CUDA graphs are used.
     pub cuda_graphs: bool,
-    /// GPUDirect RDMA.
+    /// Whether GPUDirect RDMA is used.
     pub gpudirect_rdma: bool,
-    /// Shared NICs.
+    /// Whether NICs are shared through SR-IOV.
     pub sriov: bool,
-    /// Noise of the run.
+    /// Whether the results include noise.
     pub noise: bool,
 }
 
-/// The model's figures. Latencies are those of the service alone, of inference.
+/// Results of the model. Latencies are service times of inference requests, without queueing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer<N> {
     /// Tokens per second of all accelerators.
     pub tokens_per_sec: N,
-    /// Overhead of communication.
+    /// Communication overhead, relative to the time without communication.
     pub overhead: N,
-    /// Utilization of FLOPs.
+    /// FLOP utilization.
     pub flop_utilization: N,
     /// Utilization of memory bandwidth.
     pub memory_utilization: N,
-    /// Communication over the whole.
+    /// Share of communication in the total time, in 0.01..0.99.
     pub communication: N,
     /// Time of a training step, ms.
     pub step_ms: N,
@@ -89,13 +89,13 @@ pub struct Answer<N> {
     pub p99: N,
     /// Time to first token, ms.
     pub ttft: N,
-    /// Memory of an accelerator, GB.
+    /// Memory use per accelerator, GB.
     pub memory_gb: N,
-    /// Power of a node, W.
+    /// Power per node, W.
     pub node_watts: N,
 }
 
-/// Estimates one phase. Symbols as in the calibration guide.
+/// Estimates one phase. Symbols are those of the calibration guide.
 pub fn answer<S: Source>(source: &S, on: Switches) -> Answer<S::Number> {
     let c = |of: &Coefficient| source.coefficient(of);
     let q = |of: Quantity| source.quantity(of);

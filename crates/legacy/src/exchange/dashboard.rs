@@ -1,5 +1,5 @@
-//! Scenarios and hardware profiles of the predecessor dashboard, as JSON: one scenario, one profile, lists of either, or
-//! `{"scenarios": […], "hardware": […]}`; a scenario may carry its hardware with it.
+//! Scenarios and hardware profiles of the predecessor dashboard, as JSON: one scenario, one profile, lists of either,
+//! or `{"scenarios": […], "hardware": […]}`. A scenario may contain its hardware profiles.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use atlas_core::sort;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostic, Diagnostics, Node, Severity, Value};
 
-/// Devices per node assumed for a profile of one device: usual for GPU servers and TPU slices.
+/// Number of devices per node assumed for a hardware profile, which describes one device. Usual for GPU servers and TPU
+/// slices.
 pub const DEVICES_PER_NODE: f64 = 8.0;
 /// Share of a node's power that its accelerators draw (a DGX H100's: 5.6 of 10.2 kW).
 const ACCELERATORS_OF_NODE: f64 = 0.55;
@@ -34,7 +35,8 @@ fn is_profile(node: &Node) -> bool {
     node.get("fp16Tflops").is_some() || node.get("vramSizeGB").is_some()
 }
 
-/// Reads a document of the dashboard.
+/// Converts a document of the dashboard. Converted targets have enough nodes for the largest
+/// scenario.
 pub(super) fn read(file: &Arc<str>, root: &Node, catalog: &Catalog, problems: &mut Diagnostics) -> Foreign {
     let mut scenarios: Vec<&Node> = Vec::new();
     let mut profiles: Vec<&Node> = Vec::new();
@@ -64,7 +66,7 @@ pub(super) fn read(file: &Arc<str>, root: &Node, catalog: &Catalog, problems: &m
     foreign
 }
 
-/// Scenarios and profiles of a document, in order.
+/// Returns the scenarios and profiles at the top level of a document, in order.
 fn parts(root: &Node) -> Vec<&Node> {
     if let Some(items) = root.items() {
         return items.iter().collect();
@@ -78,7 +80,7 @@ fn parts(root: &Node) -> Vec<&Node> {
     all
 }
 
-/// The value of the first key that is present: one entry, or a list.
+/// Returns the entries under the first key that is present, whose value is one entry or a list of entries.
 fn listed<'n>(node: &'n Node, keys: &[&str]) -> Vec<&'n Node> {
     let found = keys.iter().find_map(|key| node.get(key));
     let whole = |node: &&Node| node.entries().is_some();
@@ -88,7 +90,7 @@ fn listed<'n>(node: &'n Node, keys: &[&str]) -> Vec<&'n Node> {
     })
 }
 
-/// A name in the spelling of ids.
+/// Converts a name to the spelling of ids: lower case, with dashes.
 fn slug(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars().flat_map(char::to_lowercase) {
@@ -101,7 +103,7 @@ fn slug(name: &str) -> String {
     out.trim_matches('-').to_owned()
 }
 
-/// The name of an entry: its id, else its name as an id.
+/// Returns the id of an entry, by default its name converted by [`slug`], and the name as written.
 fn name_of(fields: &mut Fields<'_>) -> Option<(String, Option<String>)> {
     let id = fields.text("id").or_else(|| fields.text("scenarioId"));
     let name = fields.text("name");
@@ -112,12 +114,12 @@ fn name_of(fields: &mut Fields<'_>) -> Option<(String, Option<String>)> {
     Some((named?, name))
 }
 
-/// Keys of a scenario or profile that are not part of its description.
+/// Keys of a scenario or profile that its fingerprint excludes.
 const BESIDE: [&str; 4] = [ENTRY, "hardware", "result", "results"];
-/// The key of the entry that was exported.
+/// Key under which an export stores the original entry and the fingerprint of the exported document.
 pub const ENTRY: &str = "atlas";
 
-/// A fingerprint of the content of a scenario or profile; it detects changes after an export.
+/// Computes a fingerprint of a scenario or profile, which is used to detect changes after an export.
 #[must_use]
 pub fn fingerprint(document: &serde_json::Value) -> String {
     let own = document.as_object().map(|fields| {
@@ -128,8 +130,8 @@ pub fn fingerprint(document: &serde_json::Value) -> String {
     format!("{:016x}", atlas_document::fingerprint::fingerprint(text.as_bytes()))
 }
 
-/// The entry that was exported, if the export is unchanged. Otherwise reports the change; then the entry is
-/// built from the document.
+/// Returns the original entry of an exported document, if the document was not changed since. If it was changed, adds a
+/// warning and returns `None`, so that the entry is built from the document.
 fn original(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<Node> {
     let kept = node.get(ENTRY)?;
     let entry = kept.get("entry").filter(|entry| entry.get("name").is_some())?;
@@ -148,7 +150,7 @@ fn original(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<
     None
 }
 
-/// One hardware profile as a target's entry.
+/// Converts a hardware profile to a target's entry.
 fn profile(file: &Arc<str>, node: &Node, nodes: f64, catalog: &Catalog, problems: &mut Diagnostics) -> Option<Node> {
     if let Some(entry) = original(file, node, problems) {
         return Some(entry);
@@ -208,7 +210,7 @@ fn profile(file: &Arc<str>, node: &Node, nodes: f64, catalog: &Catalog, problems
     Some(tree.done(at))
 }
 
-/// One scenario as a workload's entry, and the devices that it requests.
+/// Converts a scenario to a workload's entry. Also returns the number of devices it needs.
 fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diagnostics) -> Option<(Node, f64)> {
     if let Some(entry) = original(file, node, problems) {
         return Some((entry, 1.0));
@@ -217,7 +219,7 @@ fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diag
     let label = ["id", "scenarioId", "name"].iter().find_map(|key| node.get(key).and_then(Node::text));
     let mut fields = Fields::open(file, label.unwrap_or("scenario").to_owned(), node, problems)?;
     let named = name_of(&mut fields);
-    // Other keys of a scenario, kept separately.
+    // Marks keys as known that are not converted here.
     for kept in
         ["hardware", "hardwareProfile", "hardwareProfiles", "hardwareId", "hardwareIds", "result", "results", ENTRY]
     {
@@ -301,7 +303,8 @@ fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diag
             tree.map("params", params, place(&["model"]))
         }
     };
-    // The dashboard has one length; half of it is assumed to be the output, which other engines distinguish from the prompt.
+    // The dashboard has one length, whereas other engines distinguish prompt and output. Half of it is assumed to be
+    // the output.
     let answer = if inference { (context / 2.0).floor() } else { 0.0 };
     let length = place(&["model", "contextLength"]);
     let sequence = Tree::default().number("prompt", context - answer, length).number("generate", answer, length);
@@ -333,7 +336,8 @@ fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diag
     Some((tree.put("benchboard", described(node)).done(at), dp * tp * pp))
 }
 
-/// Fields of the dashboard without an equivalent: the model, and the goal of the scenario.
+/// Returns the fields that have no equivalent outside of the dashboard: its model, the target metric and the gradient
+/// accumulation steps.
 fn described(node: &Node) -> Option<Node> {
     let model = node.get("model")?;
     let more = Tree::default()
@@ -342,9 +346,9 @@ fn described(node: &Node) -> Option<Node> {
     Some(model.merged(&more.done(model.at)))
 }
 
-/// The catalog's model of that name, unless its shape is another.
+/// Returns the id of the catalog's model with this name, unless its hidden size or number of layers differs.
 fn catalogued(catalog: &Catalog, name: &str, hidden: Option<f64>, layers: Option<f64>) -> Option<String> {
-    // `LLaMA 7B` is the first LLaMA or the second, which have one architecture.
+    // `LLaMA 7B` may be Llama 1 or Llama 2, which have the same architecture.
     let spelt = [name.to_owned(), name.replace("llama-", "llama-2-")];
     let model = spelt.iter().find_map(|name| catalog.model(name).ok())?;
     let same = |said: Option<f64>, known: f64| said.is_none_or(|said| said == 0.0 || said == known);

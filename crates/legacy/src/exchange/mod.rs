@@ -1,10 +1,10 @@
-//! Documents of the predecessor tools, turned into targets, workloads and knobs.
+//! Import of the predecessor tools' documents as targets, workloads and knobs.
 //!
 //! * [`dashboard`] – scenarios and hardware profiles of the predecessor dashboard, JSON
 //! * [`experiment`] – the single experiment YAML of the predecessor comparison tool
 //!
-//! Both become entries as users write them in `targets.yaml` and `workloads.yaml`, with the positions of their
-//! values in the original file, so that other code treats them alike.
+//! Both are converted to entries of the form used in `targets.yaml` and `workloads.yaml`, so that the rest of the code
+//! does not distinguish them. The values keep their positions in the original file, for diagnostics.
 
 pub mod dashboard;
 pub mod experiment;
@@ -16,34 +16,35 @@ use atlas_catalog::Catalog;
 use atlas_core::plan::Methodology;
 use atlas_document::{Diagnostics, Node};
 
-/// The entries that a predecessor's document is imported as.
+/// Entries converted from a document of a predecessor tool.
 #[derive(Debug, Clone, Default)]
 pub struct Foreign {
-    /// Entries as of `targets.yaml`.
+    /// Entries in the form of `targets.yaml`.
     pub targets: Vec<Node>,
-    /// Entries as of `workloads.yaml`.
+    /// Entries in the form of `workloads.yaml`.
     pub workloads: Vec<Node>,
-    /// Workloads as they are run on one target under one methodology.
+    /// Variants of the workloads for one target and one methodology each.
     pub tailored: Vec<Tailored>,
-    /// The methodology that the document requests.
+    /// The methodology that the document selects.
     pub methodology: Option<Methodology>,
 }
 
-/// A workload as it is run on one target.
+/// Variant of a workload for one target and one methodology.
 #[derive(Debug, Clone)]
 pub struct Tailored {
     /// The methodology.
     pub methodology: Methodology,
-    /// The target.
+    /// Name of the target.
     pub target: String,
-    /// The workload's entry, of the same name as the general one.
+    /// The workload's entry. It has the same name as the corresponding entry in [`Foreign::workloads`].
     pub workload: Node,
 }
 
-/// Looks up a variable of the environment.
+/// Looks up an environment variable.
 pub type Variable<'v> = &'v dyn Fn(&str) -> Option<String>;
 
-/// Reads a predecessor's document of either kind; `None` if it is of neither. Diagnostics go to `problems`.
+/// Converts a document of either predecessor tool. Returns `None` if the document is of neither. Diagnostics are added
+/// to `problems`.
 #[must_use]
 pub fn read(
     file: &Arc<str>,

@@ -1,4 +1,4 @@
-//! Builds documents from parts of others.
+//! Builder for document mappings.
 
 use atlas_document::node::{Entry, Position};
 use atlas_document::{Node, Value};
@@ -10,7 +10,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Adds a value with its origin.
+    /// Adds a value, which keeps its position. `None` is left out.
     pub(super) fn put(mut self, key: &str, value: impl Into<Option<Node>>) -> Tree {
         if let Some(value) = value.into() {
             self.entries.push(Entry { key: key.to_owned().into(), key_at: value.at, value });
@@ -18,12 +18,12 @@ impl Tree {
         self
     }
 
-    /// Adds text that is at `at`, or derived from the value there.
+    /// Adds text that is written at `at` or derived from the value there.
     pub(super) fn text(self, key: &str, text: impl Into<String>, at: Position) -> Tree {
         self.put(key, Node { value: Value::Text(text.into().into()), at })
     }
 
-    /// Adds a number that is at `at`, or derived from the value there.
+    /// Adds a number that is written at `at` or derived from the value there.
     pub(super) fn number(self, key: &str, number: impl Into<Option<f64>>, at: Position) -> Tree {
         self.put(key, number.into().map(|number| self::number(number, at)))
     }
@@ -34,13 +34,13 @@ impl Tree {
         self.put(key, (!empty).then(|| tree.done(at)))
     }
 
-    /// The mapping.
+    /// Returns the mapping as a node at `at`.
     pub(super) fn done(self, at: Position) -> Node {
         Node { value: Value::Map(self.entries), at }
     }
 }
 
-/// A number, as an integer if it is whole.
+/// Returns a node with the number, as an integer if it is whole.
 pub(super) fn number(number: f64, at: Position) -> Node {
     let whole = number.fract() == 0.0 && number.abs() < 1e15;
     #[expect(clippy::cast_possible_truncation, reason = "whole and small")]

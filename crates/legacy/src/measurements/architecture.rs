@@ -1,4 +1,4 @@
-//! Architecture columns: the catalog's entry, what the row states, or a typical one.
+//! Architecture columns, from the catalog, from the columns of the row, or from a typical model of the stated size.
 
 use atlas_catalog::model::Architecture as Network;
 use atlas_catalog::{Catalog, Transformer};
@@ -13,7 +13,7 @@ use super::text::{clause, number_after};
 /// Properties of the model that later steps need.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shape {
-    /// All parameters.
+    /// Total number of parameters.
     pub params: f64,
     /// Parameters of routed experts.
     pub expert_params: f64,
@@ -21,15 +21,15 @@ pub(super) struct Shape {
     pub layers: f64,
     /// Query heads.
     pub heads: f64,
-    /// Whether it is a mixture of experts.
+    /// Number of routed experts; 0 for dense models.
     pub experts: f64,
-    /// Width of one expert.
+    /// Intermediate size of one expert.
     pub expert_width: f64,
-    /// Whether keys and values are compressed (multi-head latent attention).
+    /// Whether the model uses multi-head latent attention, with a compressed KV cache.
     pub latent: bool,
-    /// Longest sequence, if it is in the catalog.
+    /// Maximum context length, if the model is in the catalog.
     pub max_context: Option<f64>,
-    /// The catalog's id; empty if the architecture columns define it.
+    /// The catalog's id; empty if the architecture columns define the model.
     pub id: String,
 }
 
@@ -52,23 +52,23 @@ impl Shape {
         }
     }
 
-    /// Whether it is a mixture of experts.
+    /// Whether the model is a mixture of experts.
     pub(super) fn is_moe(&self) -> bool {
         self.experts > 0.0
     }
 }
 
-/// Whether the row's own columns override the catalog's entry. Training runs cut models short and pad vocabularies;
-/// serving runs use published checkpoints.
+/// Use of the model, which decides whether columns of the row override the catalog's entry. Training runs may truncate
+/// models and pad vocabularies, whereas serving runs use published checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// Columns of the row hold where they differ.
+    /// Columns of the row take precedence over the catalog.
     Training,
-    /// The catalog's entry holds.
+    /// The catalog takes precedence over columns of the row.
     Serving,
 }
 
-/// Fills `model` and the architecture columns from a model's name and the row's columns.
+/// Fills `model` and the architecture columns from the name of a model and the columns of the row.
 pub(super) fn fill(record: &mut Record, row: &Row, catalog: &Catalog, name: &str, usage: Use) -> Option<Shape> {
     record.keep("model_name", name);
     let found = names::find(catalog, name);
@@ -76,7 +76,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, catalog: &Catalog, name: &str
     if let Some(found) = &found
         && let Network::Transformer(t) = &found.model.architecture
     {
-        // Another width is another model under the same name.
+        // A different hidden size indicates another model under the same name.
         if usage == Use::Serving || hidden.is_none_or(|h| h == t.hidden_size) {
             match found.verbatim {
                 true => record.keep("model", name),
@@ -100,7 +100,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, catalog: &Catalog, name: &str
     })
 }
 
-/// Cells that differ from the catalog's entry.
+/// Fills the architecture columns in which the row differs from the catalog's entry.
 fn overrides(record: &mut Record, row: &Row, t: &Transformer, cut: Option<f64>, usage: Use, shape: &mut Shape) {
     let differs = |column: &str, usual: f64| row.positive(column).filter(|x| *x != usual);
     if let Some(layers) = differs("n_layers", f64::from(t.n_layers)).filter(|_| usage == Use::Training || cut.is_some())
@@ -130,7 +130,8 @@ fn overrides(record: &mut Record, row: &Row, t: &Transformer, cut: Option<f64>, 
     }
 }
 
-/// A model with fewer layers keeps its share of dense layers, at least one.
+/// Scales `shape` to a model with fewer layers. The dense layers before the mixture layers are reduced in proportion,
+/// to at least one.
 fn shortened(record: &mut Record, t: &Transformer, layers: f64, shape: &mut Shape) {
     let share = layers / t.n_layers;
     shape.params *= share.min(1.0);
@@ -144,7 +145,7 @@ fn shortened(record: &mut Record, t: &Transformer, layers: f64, shape: &mut Shap
     }
 }
 
-/// A vocabulary that the notes state: a tokenizer of known size, or `vocabulary 32k`.
+/// Fills the vocabulary size from the notes, which name a tokenizer of known size or a number, as in `vocabulary 32k`.
 fn vocabulary(record: &mut Record, notes: &str) {
     if notes.contains("tokenizer google/gemma") {
         record.convert("vocab_size", 256_000.0, format!("notes \"{}\"", clause(notes, "tokenizer google/gemma")));
@@ -159,7 +160,8 @@ fn vocabulary(record: &mut Record, notes: &str) {
     }
 }
 
-/// The architecture from the row's columns; values that are not stated follow from the family or the parameter count.
+/// Fills the architecture from the columns of the row. Values that are not stated are derived from the model family or
+/// the parameter count, or are common defaults.
 fn from_row(record: &mut Record, row: &Row, name: &str, usage: Use) {
     for column in ["n_layers", "hidden_size", "n_heads", "n_kv_heads", "head_dim", "vocab_size", "n_experts"] {
         record.take(row, column, column);
@@ -213,13 +215,13 @@ fn from_row(record: &mut Record, row: &Row, name: &str, usage: Use) {
     }
 }
 
-/// Gated or plain MLP, tied or separate embeddings and an unstated vocabulary: the first combination that meets the
-/// stated parameter count.
+/// Chooses a gated or plain MLP, tied or separate embeddings, and the vocabulary size if it is not stated: the
+/// combination that best matches the stated parameter count. Among near matches, the first is chosen.
 fn settle(record: &mut Record, row: &Row) {
     let hidden = record.number("hidden_size").unwrap_or(1.0);
     let experts = record.has("n_experts");
     let ffn = record.number(if experts { "moe_ffn_hidden_size" } else { "ffn_hidden_size" }).unwrap_or(4.0 * hidden);
-    // A plain MLP is four times as wide as the hidden size; any other width is usually a gated one's.
+    // The intermediate size of a plain MLP is four times the hidden size. Any other usually indicates a gated MLP.
     let wide = (ffn / hidden - 4.0).abs() > 0.01;
     let known = record.number("vocab_size");
     let mut best = (wide, true, known.unwrap_or(51_200.0));
@@ -254,7 +256,7 @@ fn settle(record: &mut Record, row: &Row) {
     }
 }
 
-/// Parameters of the architecture in the record's columns.
+/// Computes the number of parameters from the architecture columns of the record.
 fn parameters(record: &Record, gated: bool, tied: bool, vocabulary: f64) -> f64 {
     let n = |column: &str| record.number(column);
     let (hidden, layers) = (n("hidden_size").unwrap_or(0.0), n("n_layers").unwrap_or(0.0));
@@ -273,7 +275,7 @@ fn parameters(record: &Record, gated: bool, tied: bool, vocabulary: f64) -> f64 
     layers * (attention + mlp) + vocabulary * hidden * if tied { 1.0 } else { 2.0 }
 }
 
-/// Parameters according to the record's architecture columns.
+/// Returns the shape of the model in the architecture columns of the record.
 fn stated(record: &Record) -> Shape {
     let n = |column: &str| record.number(column).unwrap_or(0.0);
     let gated = record.text("gated_mlp") != "false";
@@ -292,12 +294,13 @@ fn stated(record: &Record) -> Shape {
     }
 }
 
-/// Billions in a part of a name such as `30b` or `a3b`.
+/// Parses a number of billions in a part of a name, such as `30b`.
 fn billions(part: &str) -> Option<f64> {
     part.strip_suffix('b').and_then(|n| n.parse::<f64>().ok()).filter(|n| *n > 0.0 && *n < 1e5)
 }
 
-/// A typical architecture of the stated size: Llama 3 8B, or Qwen3 30B-A3B for mixtures, with widths scaled.
+/// Fills a typical architecture of the stated size: that of Llama 3 8B, or Qwen3 30B-A3B for mixtures of experts, with
+/// scaled widths.
 fn typical(record: &mut Record, row: &Row, name: &str) -> Option<Shape> {
     let lower = name.to_ascii_lowercase();
     let (mut total, mut active) = (row.positive("params_b"), row.positive("active_params_b"));

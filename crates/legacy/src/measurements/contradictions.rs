@@ -1,11 +1,11 @@
-//! Rows that contradict one another: the same figures under two accelerators, and the same configuration with figures
-//! more than twice apart. Found over a whole table, by its cells alone.
+//! Detection of rows in a table that contradict each other: equal measurements on two accelerators, and one
+//! configuration whose throughputs differ by more than a factor of two. Only the cells of the table are compared.
 
 use std::collections::HashMap;
 
 use super::table::Row;
 
-/// The columns that hold what was measured.
+/// Columns with measured metrics.
 const MEASURED: [&str; 10] = [
     "output_tokens_per_sec_total",
     "total_tokens_per_sec",
@@ -19,15 +19,15 @@ const MEASURED: [&str; 10] = [
     "e2e_ms_p99",
 ];
 
-/// Significant digits above which the repetition of a figure is not a coincidence.
+/// Number of significant digits from which the repetition of a value is not a coincidence.
 const DIGITS: usize = 4;
-/// Ratio of two figures of one configuration above which neither is a measurement of it.
+/// Ratio between two throughputs of one configuration above which neither is trusted.
 const APART: f64 = 2.0;
 
 const COPIED: &str = "the same figures stand under two accelerators, one of them is a copy";
 const REPEATED: &str = "the same configuration stands in the table with figures more than twice apart";
 
-/// For each row the reason to leave it out, if another row contradicts it.
+/// Returns for each row the reason to exclude it, if another row contradicts it.
 pub(super) fn contradicted(rows: &[Row]) -> Vec<Option<&'static str>> {
     let mut reasons = vec![None; rows.len()];
     let mut mark = |group: &[usize], reason| {
@@ -55,7 +55,7 @@ pub(super) fn contradicted(rows: &[Row]) -> Vec<Option<&'static str>> {
     reasons
 }
 
-/// Rows by a key; those without one are left out.
+/// Groups the indices of the rows by a key. Rows without a key are left out.
 fn grouped(rows: &[Row], key: impl Fn(&Row) -> Option<String>) -> HashMap<String, Vec<usize>> {
     let mut groups: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
@@ -72,14 +72,16 @@ fn throughput(row: &Row) -> Option<f64> {
         .find_map(|column| row.positive(column))
 }
 
-/// All cells of a row except measured figures, its position in the source and its name.
+/// Returns all cells of a row except for measured metrics, its id and its position in the source. `None` if the row has
+/// no throughput.
 fn configuration(row: &Row) -> Option<String> {
     throughput(row)?;
     let own = |name: &str| MEASURED.contains(&name) || matches!(name, "id" | "source_path");
     Some(row.cells().filter(|(name, _)| !own(name)).map(|(_, cell)| format!("{cell}\n")).collect())
 }
 
-/// The measured figures of a row, if at least two of them are unlikely to repeat by chance.
+/// Returns the measured metrics of a row with its source, engine and model, if at least two of the values are unlikely
+/// to repeat by chance.
 fn figures(row: &Row) -> Option<String> {
     let cells: Vec<&str> = MEASURED.iter().map(|column| row.text(column)).filter(|cell| !cell.is_empty()).collect();
     let digits = |cell: &str| cell.trim_start_matches(['0', '.']).chars().filter(char::is_ascii_digit).count();

@@ -1,4 +1,4 @@
-//! Accelerator names as catalog ids.
+//! Resolution of accelerator names to catalog ids.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use atlas_catalog::{Accelerator, Catalog};
 
 use super::record::Record;
 
-/// Words that name a form of a device.
+/// Words for the form factor or memory type of a device.
 const FORMS: [&str; 8] = ["sxm", "pcie", "nvl", "oam", "hbm3", "hbm3e", "hbm2e", "hbm2"];
 
 /// Fills `accelerator` from the name in the old row and returns the catalog's entry.
@@ -27,10 +27,10 @@ pub(super) fn fill(record: &mut Record, catalog: &Catalog, name: &str) -> Option
     Some(found)
 }
 
-/// The accelerator that a name means.
+/// Finds the accelerator for a name.
 pub(super) fn find(catalog: &Catalog, name: &str) -> Option<Arc<Accelerator>> {
     let id = name.trim().to_ascii_lowercase();
-    // A unit or a vendor alone names no device.
+    // A name without a digit outside of a memory size may be only a vendor or a unit, so only an exact match counts.
     if !words(&id).iter().any(|word| gigabytes(word).is_none() && word.contains(|c: char| c.is_ascii_digit())) {
         return catalog.accelerator(&id).ok();
     }
@@ -43,7 +43,8 @@ pub(super) fn find(catalog: &Catalog, name: &str) -> Option<Arc<Accelerator>> {
     })
 }
 
-/// A device under another spelling: blanks for dashes, or a form or memory size that the catalog's id lacks.
+/// Finds a device under another spelling: with spaces instead of dashes, or with a form factor or memory size that the
+/// catalog's id lacks.
 fn spelled(catalog: &Catalog, id: &str) -> Option<Arc<Accelerator>> {
     let parts = words(id);
     let memory = memory(&parts);
@@ -57,7 +58,7 @@ fn spelled(catalog: &Catalog, id: &str) -> Option<Arc<Accelerator>> {
     candidates.into_iter().flatten().filter_map(|id| catalog.accelerator(&id).ok()).find(fits)
 }
 
-/// The parts of an id; SXM4 and SXM5 are the SXM of their generation.
+/// Splits an id into words. The generations of SXM, such as SXM4 and SXM5, become `sxm`.
 fn words(id: &str) -> Vec<String> {
     let split = id.split(|c: char| !(c.is_alphanumeric() || c == '.')).filter(|part| !part.is_empty());
     split
@@ -76,12 +77,12 @@ fn memory(parts: &[String]) -> Option<f64> {
     parts.iter().find_map(|part| gigabytes(part))
 }
 
-/// The part of the catalog's id that the name lacks: form or memory.
+/// Returns what the catalog's id specifies but the name does not: form factor, memory size or variant.
 fn unsaid(id: &str, name: &str) -> Vec<&'static str> {
     let said = words(&name.trim().to_ascii_lowercase());
     let of = words(id);
     let mut missing = Vec::new();
-    // A superchip or a name of one product needs no form.
+    // The ids of superchips and of products with one form factor contain none.
     if of.iter().any(|w| FORMS.contains(&w.as_str()) && !said.contains(w)) {
         missing.push("the form");
     }
@@ -97,7 +98,7 @@ fn unsaid(id: &str, name: &str) -> Vec<&'static str> {
     missing
 }
 
-/// Ranks that the software of this device counts per chip.
+/// Returns the number of ranks per chip, as counted by the software of the device.
 pub(super) fn ranks_per_chip(id: &str) -> f64 {
     match id {
         "aws-inf2" | "aws-trn1" | "google-tpu-v7x" => 2.0,
@@ -106,7 +107,8 @@ pub(super) fn ranks_per_chip(id: &str) -> f64 {
     }
 }
 
-/// Ranks per chip of training software, which counts dies of MI250 and tiles of Ponte Vecchio too.
+/// Returns the number of ranks per chip in training, where the dies of MI250 and the tiles of Ponte Vecchio count as
+/// well.
 pub(super) fn training_ranks_per_chip(id: &str) -> f64 {
     match id {
         "amd-mi250" | "amd-mi250x" | "intel-max-1550" => 2.0,

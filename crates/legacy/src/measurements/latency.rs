@@ -1,4 +1,4 @@
-//! Rows of serving latency, in the columns of ai-dynamo/aiconfigurator's `silicon_sample.csv`.
+//! Conversion of serving latency rows, with the columns of ai-dynamo/aiconfigurator's `silicon_sample.csv`.
 
 use std::collections::HashMap;
 
@@ -56,7 +56,8 @@ pub(super) fn convert(row: &Row, catalog: &Catalog) -> Record {
     record
 }
 
-/// The day of the measurement: `measured=2026-04-17T…`, `db-dump/2026-04-27` or `source_file=2025-10-12.csv`.
+/// Returns the date of the measurement: that of the date column, of a nightly image, or of the origin, as in
+/// `measured=2026-04-17T…`, `source_file=2025-10-12.csv` or `db-dump/2026-04-27`.
 fn date(row: &Row, origin: &str) -> String {
     if !row.text("date").is_empty() {
         return super::iso_date(row.text("date"));
@@ -67,7 +68,7 @@ fn date(row: &Row, origin: &str) -> String {
             text.bytes().enumerate().all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() });
         digits.then(|| text.to_owned())
     };
-    // A nightly image was built on the day in its tag.
+    // The tag of a nightly image contains its build date.
     let tag = format!("{};{}", row.text("backend_version"), origin);
     let built = tag.split(|c: char| !c.is_ascii_digit()).find(|word| word.len() == 8 && word.starts_with("20"));
     if let Some(built) = built.filter(|_| tag.contains("nightly")) {
@@ -76,8 +77,8 @@ fn date(row: &Row, origin: &str) -> String {
     day("measured=").or_else(|| day("source_file=")).or_else(|| day("db-dump/")).unwrap_or_default()
 }
 
-/// The engine's version: of its column, or of the image that the origin names where the column has none. The tags of
-/// Dynamo's images number Dynamo, not the engine in them.
+/// Returns the version of the engine: that of its column, by default that of the image in the origin. The tag of a
+/// Dynamo image is the version of Dynamo rather than of the engine it contains.
 fn version(row: &Row, origin: &str) -> String {
     let stated = row.text("backend_version");
     let digits = |text: &str| text.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
@@ -88,7 +89,7 @@ fn version(row: &Row, origin: &str) -> String {
     });
     let dynamo = image.filter(|(path, _)| path.contains("dynamo")).map(|(_, tag)| tag);
     if dynamo.is_some_and(|tag| tag == stated || stated.is_empty()) {
-        // Newer images carry the engine's own number.
+        // With TensorRT-LLM, a number that does not start with 0 is the version of the engine.
         let own = row.text("backend").eq_ignore_ascii_case("trtllm") && !stated.starts_with('0') && digits(stated);
         return if own { stated.to_owned() } else { String::new() };
     }
@@ -98,7 +99,7 @@ fn version(row: &Row, origin: &str) -> String {
     image.map(|(_, tag)| tag).filter(|tag| digits(tag)).unwrap_or(stated).to_owned()
 }
 
-/// Whether a row's origin is InferenceMAX: its runs carry a commit of the sweep or the date of its tables.
+/// Whether the row is from InferenceMAX, whose origins contain a workflow run or the date of a table.
 fn is_inferencemax(origin: &str) -> bool {
     let dated = |key: &str| origin.split(key).nth(1).is_some_and(|rest| rest.starts_with("20"));
     origin.contains("workflow_run_id=") || dated("source_file=") || dated("db-dump/")
@@ -109,7 +110,6 @@ fn lengths(record: &mut Record, row: &Row, inferencemax: bool) {
     if !inferencemax {
         return;
     }
-    // InferenceMAX's client draws lengths from 0.8 to 1.0 of the nominal ones.
     let why = "InferenceMAX's client draws lengths from 0.8 to 1.0 of the nominal ones";
     if let Some(input) = input {
         record.assume("input_len", 0.9 * input, why);
@@ -152,7 +152,7 @@ fn weights(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     }
 }
 
-/// The number after a key, as in `silicon_concurrency=128` or `_tp4`.
+/// Returns the number after a key, as in `silicon_concurrency=128` or `_tp4`.
 fn after(text: &str, key: &str) -> Option<f64> {
     let rest = text.get(text.find(key)? + key.len()..)?;
     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -163,8 +163,8 @@ fn size(row: &Row, column: &str) -> f64 {
     quantity(row.text(column)).map(|(n, _)| n).filter(|n| *n >= 1.0).unwrap_or(1.0)
 }
 
-/// Layout of an aggregated deployment. The columns are a planner's interpretation of the run and sometimes multiply sizes: the
-/// same figures occur with tp 64 and experts 8 x 8 and with tp 8 and experts 1 x 8.
+/// Fills the layout of an aggregated deployment. The columns are a planner's interpretation of the run, in which sizes
+/// are sometimes multiplied: the same measurement occurs with TP 64 and experts 8 x 8, and with TP 8 and experts 1 x 8.
 fn aggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     let (tp, groups) = (size(row, "tp_size"), size(row, "attention_dp_size"));
     let (sliced, whole) = (size(row, "moe_tp_size"), size(row, "moe_ep_size"));
@@ -209,8 +209,9 @@ fn aggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     }
 }
 
-/// Layout if a mixture's experts are on more ranks than tensor parallelism has and no groups are stated: the planner
-/// that writes these tables keeps tensor parallelism times groups equal to the ranks of the experts.
+/// Fills the layout if the experts are on more ranks than TP and no attention groups are stated. The planner that
+/// writes these tables keeps the product of TP and attention groups equal to the number of ranks of the experts.
+/// Returns whether the layout was filled.
 fn spread_experts(record: &mut Record, row: &Row, shape: Option<&Shape>, tp: f64) -> bool {
     let (sliced, whole) = (size(row, "moe_tp_size"), size(row, "moe_ep_size"));
     let groups = sliced * whole / tp;
@@ -227,15 +228,15 @@ fn spread_experts(record: &mut Record, row: &Row, shape: Option<&Shape>, tp: f64
     true
 }
 
-/// Columns of an expert's matrix that a rank keeps at least: weights are quantized in blocks of 128, which engines do not
-/// cut (`weight_block_size` of the checkpoints).
+/// Minimum number of columns of an expert's matrix per rank. Weights are quantized in blocks of 128
+/// (`weight_block_size` of the checkpoints), which engines do not split.
 const NARROWEST_SLICE: f64 = 128.0;
 
-/// Why a pool's experts are undivided on its ranks, whatever its column states.
+/// Reason why the experts of a pool are not split over ranks, regardless of its column.
 const WHOLE_EXPERTS: &str =
     "slices of experts would be narrower than the 128 columns of a block, so they lie whole on the ranks";
 
-/// Layout of a deployment with separate pools for prefill and decode.
+/// Fills the layout of a deployment with separate pools for prefill and decode.
 fn disaggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     let pool = |prefix: &str| {
         let n = |column: &str| size(row, &format!("{prefix}_{column}"));
@@ -268,8 +269,9 @@ fn disaggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     record.convert("num_accelerators", prefill.ranks() + decode.ranks(), "both pools");
 }
 
-/// Options of InferenceMAX's scripts for SGLang on Blackwell (`benchmarks/dsr1_fp8_b200.sh`): the queue is polled
-/// every 30 decode steps from 16 requests in flight, and DeepSeek's keys and values are stored in fp8.
+/// Fills the options of InferenceMAX's scripts for SGLang on Blackwell (`benchmarks/dsr1_fp8_b200.sh`). The queue is
+/// polled every 30 decode steps with 16 or more concurrent requests, otherwise every 10. DeepSeek's KV cache is stored
+/// in FP8.
 fn scripts(record: &mut Record, row: &Row, shape: Option<&Shape>, device: Option<&Accelerator>) {
     let blackwell = device.is_some_and(|device| device.generation.starts_with("Blackwell"));
     if !row.text("backend").eq_ignore_ascii_case("sglang") || !blackwell {
@@ -284,7 +286,8 @@ fn scripts(record: &mut Record, row: &Row, shape: Option<&Shape>, device: Option
     }
 }
 
-/// Excludes rows that repeat all digits of another row's figures; the row with the most complete layout is kept.
+/// Excludes rows whose TTFT and TPOT are identical to those of another row. The row with the fewest inferred and
+/// assumed cells is kept.
 pub(super) fn duplicates(records: &mut [Record]) {
     let mut groups: HashMap<(String, String), Vec<usize>> = HashMap::new();
     let digits = |text: &str| text.chars().filter(char::is_ascii_digit).count();
@@ -295,7 +298,7 @@ pub(super) fn duplicates(records: &mut [Record]) {
         }
     }
     for group in groups.values().filter(|group| group.len() > 1) {
-        // The one with the fewest inferred and assumed cells; the first if several.
+        // Prefers rows that are not excluded already. Among equals, the first is kept.
         let worth = |at: usize| {
             records.get(at).map_or((true, usize::MAX, usize::MAX), |record| {
                 let [_, assumed, inferred] = record.counts();

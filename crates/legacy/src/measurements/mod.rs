@@ -1,5 +1,5 @@
-//! Tables of measurements with the columns of version 0.1, whose meaning is partly in notes, names and dates, converted
-//! to typed ones. Every value that is not copied verbatim is listed with its reason in the row.
+//! Conversion of measurement tables from the columns of version 0.1, where part of the information is in notes, names
+//! and dates, to typed columns. Every value that is not copied verbatim is listed in its row, with the reason.
 
 mod architecture;
 mod contradictions;
@@ -23,23 +23,23 @@ use atlas_catalog::Catalog;
 
 use record::Record;
 
-/// The kinds of tables.
+/// Kind of a measurement table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableKind {
-    /// Throughput of training runs.
+    /// Training throughput.
     Training,
-    /// Throughput of serving.
+    /// Serving throughput.
     Inference,
-    /// Time to first token and per output token of serving.
+    /// Serving latency: TTFT and TPOT.
     Latency,
 }
 
 impl TableKind {
-    /// All of them.
+    /// All kinds.
     #[cfg(test)]
     const ALL: [TableKind; 3] = [TableKind::Training, TableKind::Inference, TableKind::Latency];
 
-    /// The kind of a table, by its columns.
+    /// Detects the kind of a table from its column names.
     fn of(headers: &[String]) -> Option<TableKind> {
         let has = |column: &str| headers.iter().any(|name| table::canonical(name).eq_ignore_ascii_case(column));
         if has("silicon_ttft_ms") || has("silicon_tpot_ms") {
@@ -56,13 +56,13 @@ impl TableKind {
     }
 }
 
-/// Why a table cannot be converted.
+/// Error of the conversion of a table.
 #[derive(Debug, thiserror::Error)]
 pub enum ConvertError {
-    /// The text is no CSV.
+    /// The text is not CSV.
     #[error("not CSV: {0}")]
     Csv(#[from] csv::Error),
-    /// The columns are those of no kind.
+    /// The columns do not match any kind. Holds the start of the header.
     #[error(
         "the first line names the columns of no kind of measurements: expected seq_len and framework (training), \
          input_len and engine (inference) or silicon_ttft_ms (latency); found \"{0}\"; or pass --kind"
@@ -70,19 +70,19 @@ pub enum ConvertError {
     Columns(String),
 }
 
-/// Whether a conversion reads prose.
+/// Whether the conversion extracts values from free text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prose {
-    /// Notes, source and date are read: for a conversion that is checked by hand.
+    /// Values are extracted from notes, source and date. The result should be checked by hand.
     Read,
-    /// Only typed cells are read; prose is copied.
+    /// Free text is copied only. Values come from the other cells.
     Ignore,
 }
 
-/// Columns of prose.
+/// Columns with free text.
 const PROSE: [&str; 4] = ["source", "source_path", "date", "notes"];
 
-/// The result of a conversion.
+/// Statistics and problems of a conversion; `Display` renders them for the user.
 #[derive(Debug, Default)]
 pub struct Report {
     typed_before: bool,
@@ -124,16 +124,17 @@ impl fmt::Display for Report {
 pub fn is_old(text: &str) -> bool {
     let Ok((headers, _)) = table::head(text) else { return false };
     let has = |column: &str| headers.iter().any(|name| name.eq_ignore_ascii_case(column));
-    // Columns that no typed table has.
+    // Columns that do not occur in typed tables.
     const OLD: [&str; 6] =
         ["params_b", "intra_node_link", "inter_node_link", "speculative", "silicon_ttft_ms", "silicon_tpot_ms"];
     !schema::is_typed(&headers) && OLD.iter().any(|column| has(column))
 }
 
-/// Converts the text of a table. `kind` is that of its columns where none is given.
+/// Converts a table, given as CSV text. By default, the kind is detected from the columns. A table with typed columns
+/// is returned unchanged.
 ///
 /// # Errors
-/// Text that is no CSV, or columns of no kind.
+/// Returns an error if the text is not CSV, or if `kind` is `None` and the columns do not match any kind.
 pub fn convert(text: &str, kind: Option<TableKind>, prose: Prose) -> Result<(String, Report), ConvertError> {
     let (headers, rows) = table::read(text)?;
     if schema::is_typed(&headers) {
@@ -191,7 +192,7 @@ pub fn convert(text: &str, kind: Option<TableKind>, prose: Prose) -> Result<(Str
     Ok((String::from_utf8_lossy(&bytes).into_owned(), report))
 }
 
-/// A date as `YYYY-MM-DD` or `YYYY-MM`: `20260216` and `2026/02/16` too; other text stays.
+/// Normalizes a date to `YYYY-MM-DD` or `YYYY-MM`. Accepts `20260216` and `2026/02/16`. Other text is not validated.
 fn iso_date(text: &str) -> String {
     let text = text.trim().replace(['/', '.'], "-");
     let digits = text.len() >= 8 && text.bytes().take(8).all(|b| b.is_ascii_digit());

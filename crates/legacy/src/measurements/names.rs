@@ -1,10 +1,10 @@
-//! Model names as catalog ids.
+//! Resolution of model names to catalog ids.
 
 use std::sync::Arc;
 
 use atlas_catalog::{Catalog, Model};
 
-/// Beginnings of names that stand for a model of the catalog with the same layers, or nearly so.
+/// Prefixes of model names, with the prefix of a catalog model that has the same or nearly the same layers.
 const BEGINNINGS: &[(&str, &str)] = &[
     ("llama3-3b", "llama-3.2-3b"),
     ("llama3-405b", "llama-3.1-405b"),
@@ -16,7 +16,7 @@ const BEGINNINGS: &[(&str, &str)] = &[
     ("qwen1.5-72b", "qwen2.5-72b"),
 ];
 
-/// Endings of the old tables that do not change the architecture.
+/// Suffixes in the old tables that do not change the architecture.
 const ENDINGS: &[&str] = &["-modalities", "-gguf", "-w8a16", "-8bit"];
 
 /// A model found under a name.
@@ -24,13 +24,13 @@ const ENDINGS: &[&str] = &["-modalities", "-gguf", "-w8a16", "-8bit"];
 pub(super) struct Found {
     /// The catalog's entry.
     pub model: Arc<Model>,
-    /// Whether the name is the id itself.
+    /// Whether the name is exactly the catalog id.
     pub verbatim: bool,
-    /// Layers that the name states, if fewer than the model has: `llama3-70b-proxy-12L`.
+    /// Number of layers in the name of a truncated model, such as `llama3-70b-proxy-12L`.
     pub layers: Option<f64>,
 }
 
-/// The catalog's model that a name means.
+/// Finds the catalog's model for a name.
 pub(super) fn find(catalog: &Catalog, name: &str) -> Option<Found> {
     let text = name.trim();
     let bare = text.rsplit('/').next().unwrap_or(text).to_ascii_lowercase().replace([' ', '_'], "-");
@@ -42,13 +42,13 @@ pub(super) fn find(catalog: &Catalog, name: &str) -> Option<Found> {
     Some(Found { verbatim: model.id == text, model, layers })
 }
 
-/// Whether a name is one word: neither a path nor a file.
+/// Whether a name has no characters of a path and is not a JSON file.
 fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
     !name.is_empty() && name.chars().all(plain) && !name.ends_with(".json")
 }
 
-/// The family of a model with fewer layers, and the number of layers in its name.
+/// Splits the name of a truncated model into the name of the full model and the number of layers, if stated.
 fn cut(name: &str) -> (&str, Option<f64>) {
     let stated = |tail: &str| tail.strip_suffix('l')?.parse::<f64>().ok().filter(|n| *n >= 1.0 && n.fract() == 0.0);
     match name.rsplit_once('-') {
@@ -57,7 +57,7 @@ fn cut(name: &str) -> (&str, Option<f64>) {
     }
 }
 
-/// Whether a name is that of GPT-like models with learned positions and two matrices in an MLP.
+/// Whether a name belongs to a GPT-like model, with learned position embeddings and an MLP of two matrices.
 pub(super) fn is_gpt(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let family = ["gpt-", "gpt2", "gpt3", "opt", "bloom", "megatron-", "mt-nlg"];

@@ -1,4 +1,4 @@
-//! A typed row under construction. Every cell is either taken verbatim from the old row or listed with a reason.
+//! Builder for a typed row. Every cell is either copied verbatim from the old row or listed with a reason.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -13,13 +13,13 @@ use super::text::quantity;
 pub(super) struct Problem {
     /// Column of the typed table.
     pub column: String,
-    /// Text that was found.
+    /// Text in the old row.
     pub found: String,
-    /// What was expected.
+    /// Description of the expected value.
     pub expected: String,
 }
 
-/// A typed row.
+/// A typed row under construction.
 #[derive(Debug, Clone)]
 pub(super) struct Record {
     kind: TableKind,
@@ -28,19 +28,19 @@ pub(super) struct Record {
     assumed: Vec<(&'static str, String)>,
     inferred: Vec<&'static str>,
     excluded: Vec<String>,
-    /// What could not be converted.
+    /// Cells that could not be converted.
     pub problems: Vec<Problem>,
 }
 
-/// A number as a cell: at most nine significant digits, without an exponent where possible.
+/// Formats a number for a cell, with at most nine significant digits and without an exponent.
 fn number(x: f64) -> String {
     let rounded: f64 = format!("{x:.8e}").parse().unwrap_or(x);
     format!("{rounded}")
 }
 
-/// A value that a cell can hold.
+/// A value that can be written to a cell.
 pub(super) trait Cell {
-    /// Its text.
+    /// Returns the text of the cell.
     fn cell(&self) -> String;
 }
 
@@ -81,7 +81,7 @@ impl Record {
         }
     }
 
-    /// Puts text into a cell if it has the column's type.
+    /// Sets a cell if the text has the column's type. Otherwise reports a problem and returns false.
     fn put(&mut self, column: &'static str, text: String) -> bool {
         let Some(kind) = schema::type_of(self.kind, column) else {
             self.problem(column, &text, "a column of this table");
@@ -91,7 +91,7 @@ impl Record {
             self.problem(column, &text, &kind.expected());
             return false;
         }
-        // A later statement replaces an earlier one, with its reason.
+        // A later value replaces an earlier one together with its reason.
         self.forget(column);
         self.cells.insert(column, text);
         true
@@ -103,7 +103,7 @@ impl Record {
         self.inferred.retain(|name| *name != column);
     }
 
-    /// Empties a cell.
+    /// Clears a cell and its reason.
     pub(super) fn drop_cell(&mut self, column: &str) {
         self.forget(column);
         self.cells.remove(column);
@@ -117,28 +117,28 @@ impl Record {
         }
     }
 
-    /// Text of the old row, verbatim.
+    /// Copies text of the old row verbatim. Empty text is ignored.
     pub(super) fn keep(&mut self, column: &'static str, text: &str) {
         if !text.is_empty() {
             self.put(column, text.to_owned());
         }
     }
 
-    /// A value that the old row states in other words; `why` states where.
+    /// Sets a value that the old row states in another form. `why` names the place.
     pub(super) fn convert(&mut self, column: &'static str, value: impl Cell, why: impl Display) {
         if self.put(column, value.cell()) {
             self.converted.push((column, why.to_string()));
         }
     }
 
-    /// A convention or default for a value that the row does not state.
+    /// Sets a default or convention for a value that the row does not state.
     pub(super) fn assume(&mut self, column: &'static str, value: impl Cell, why: impl Display) {
         if self.put(column, value.cell()) {
             self.assumed.push((column, why.to_string()));
         }
     }
 
-    /// A value derived from the row's own result, or from the fact that the run fitted into memory.
+    /// Sets a value that is derived from the row's measurement, or from the fact that the run fit in memory.
     pub(super) fn infer(&mut self, column: &'static str, value: impl Cell, why: impl Display) {
         if self.put(column, value.cell()) {
             self.inferred.push(column);
@@ -146,7 +146,7 @@ impl Record {
         }
     }
 
-    /// Marks the row as no usable measurement.
+    /// Excludes the row as an unusable measurement.
     pub(super) fn exclude(&mut self, why: impl Display) {
         let why = why.to_string();
         if !self.excluded.contains(&why) {
@@ -159,22 +159,23 @@ impl Record {
         !self.excluded.is_empty()
     }
 
-    /// The cell's text; empty if blank.
+    /// Returns the text of a cell; empty if blank.
     pub(super) fn text(&self, column: &str) -> &str {
         self.cells.get(column).map_or("", String::as_str)
     }
 
-    /// The cell as a number.
+    /// Returns a cell as a number.
     pub(super) fn number(&self, column: &str) -> Option<f64> {
         self.text(column).parse().ok()
     }
 
-    /// Whether the cell is filled.
+    /// Whether a cell is not blank.
     pub(super) fn has(&self, column: &str) -> bool {
         self.cells.contains_key(column)
     }
 
-    /// Moves a number of the old row into a typed cell: verbatim, or without its unit.
+    /// Copies a number from column `old` of the old row to the cell `new`, verbatim or without its unit. Returns the
+    /// number if the cell was set.
     pub(super) fn take(&mut self, row: &Row, old: &str, new: &'static str) -> Option<f64> {
         let text = row.text(old);
         if text.is_empty() {
@@ -192,7 +193,7 @@ impl Record {
         self.has(new).then_some(value)
     }
 
-    /// The cells in the order of the columns, with the bookkeeping.
+    /// Returns the cells in the order of the columns, including the bookkeeping columns.
     pub(super) fn row(&self) -> Vec<String> {
         let listed = |all: &[(&'static str, String)]| {
             all.iter().map(|(column, why)| format!("{column}: {}", clean(why))).collect::<Vec<_>>().join("; ")
@@ -208,13 +209,14 @@ impl Record {
             .collect()
     }
 
-    /// Numbers of converted, assumed and inferred cells.
+    /// Returns the numbers of converted, assumed and inferred cells. An inferred cell is not counted as assumed.
     pub(super) fn counts(&self) -> [usize; 3] {
         [self.converted.len(), self.assumed.len() - self.inferred.len(), self.inferred.len()]
     }
 }
 
-/// A reason without the separators of the bookkeeping cells.
+/// Normalizes a reason: replaces semicolons, which separate the entries of the bookkeeping cells, and collapses white
+/// space.
 fn clean(why: &str) -> String {
     why.replace(';', ",").split_whitespace().collect::<Vec<_>>().join(" ")
 }

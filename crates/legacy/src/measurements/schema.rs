@@ -1,8 +1,8 @@
-//! Columns of the typed tables and the type of each cell.
+//! Columns of the typed tables and the types of their cells.
 
 use super::TableKind;
 
-/// The type of a cell that is not blank.
+/// Type of a non-blank cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Type {
     /// Any text.
@@ -17,11 +17,11 @@ pub(super) enum Type {
     Flag,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// A number format of weights, products or keys and values.
+    /// A number format of weights, GEMMs or the KV cache.
     Format,
 }
 
-/// Number formats by name; GGUF and EXL names are recognized by [`is_format`].
+/// Names of number formats. [`is_format`] also recognizes those of GGUF and EXL.
 const FORMATS: &[&str] = &[
     "fp32", "tf32", "bf16", "fp16", "fp8", "mxfp8", "int8", "fp6", "mxfp6", "fp4", "nvfp4", "mxfp4", "int4", "awq",
     "gptq", "nf4",
@@ -44,7 +44,7 @@ pub(super) fn is_format(word: &str) -> bool {
 }
 
 impl Type {
-    /// Whether the text is a cell of this type.
+    /// Whether the text is valid for a cell of this type.
     pub(super) fn accepts(self, text: &str) -> bool {
         let number = || text.parse::<f64>().ok().filter(|x| x.is_finite());
         match self {
@@ -58,7 +58,7 @@ impl Type {
         }
     }
 
-    /// What was expected, for messages.
+    /// Returns a description of the type for error messages.
     pub(super) fn expected(self) -> String {
         match self {
             Type::Text => "text".into(),
@@ -72,12 +72,12 @@ impl Type {
     }
 }
 
-/// One column.
+/// A column of a typed table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
-    /// The type of its cells.
+    /// Type of the cells.
     pub kind: Type,
 }
 
@@ -99,7 +99,7 @@ const COMMON: &[Column] = &[
     column("model_name", Type::Text),
 ];
 
-/// Architecture columns, as the model catalog names the fields.
+/// Architecture columns, named like the fields of the model catalog.
 pub(super) const ARCHITECTURE: &[Column] = &[
     column("n_layers", Type::Count),
     column("hidden_size", Type::Count),
@@ -225,7 +225,7 @@ const SERVING: &[Column] = &[
     column("tpot_ms", Type::Positive),
 ];
 
-/// Columns that record the origin of a row. `notes` is for readers; the program ignores it.
+/// Columns that record the origin of the values. `notes` is for readers and is not parsed.
 const BOOKKEEPING: &[Column] = &[
     column("excluded", Type::Text),
     column("inferred", Type::Text),
@@ -234,7 +234,7 @@ const BOOKKEEPING: &[Column] = &[
     column("notes", Type::Text),
 ];
 
-/// The columns of a kind's table, in order.
+/// Returns the columns of a table of this kind, in order.
 pub(super) fn columns(kind: TableKind) -> impl Iterator<Item = &'static Column> {
     let own = match kind {
         TableKind::Training => TRAINING,
@@ -243,12 +243,12 @@ pub(super) fn columns(kind: TableKind) -> impl Iterator<Item = &'static Column> 
     [COMMON, ARCHITECTURE, PARALLEL, own, BOOKKEEPING].into_iter().flatten()
 }
 
-/// The type of a column.
+/// Returns the type of a column.
 pub(super) fn type_of(kind: TableKind, name: &str) -> Option<Type> {
     columns(kind).find(|column| column.name == name).map(|column| column.kind)
 }
 
-/// Whether a header is that of a typed table.
+/// Whether a header belongs to a typed table.
 pub(super) fn is_typed(headers: &[String]) -> bool {
     ["software", "assumed", "inferred", "converted"].iter().all(|name| headers.iter().any(|head| head == name))
 }

@@ -1,4 +1,4 @@
-//! Software names, versions and dates as `family@release`.
+//! Resolution of software names, versions and dates to `family@release`.
 
 use atlas_catalog::software::{Caveat, Day, Software, SoftwareKind};
 
@@ -7,9 +7,9 @@ use super::record::Record;
 /// Use of the software.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Training.
+    /// A training framework.
     Training,
-    /// Serving.
+    /// A serving engine.
     Serving,
 }
 
@@ -23,14 +23,14 @@ impl Side {
     }
 }
 
-/// The software that a name denotes for this use. Some names denote both a training framework and an engine.
+/// Finds the software for a name. Some names denote both a training framework and an engine; `side` selects one.
 fn named(side: Side, name: &str) -> Option<Software> {
-    // Options are no part of a name: `vLLM + FlashInfer`.
+    // Options may follow the name, as in `vLLM + FlashInfer`.
     let first = name.split(['+', ',', ';']).next().unwrap_or(name);
     [name, first].into_iter().find_map(|text| Software::parse_for(text, side.kind()).ok())
 }
 
-/// A release that text states: the first word of digits and dots, such as `0.6.0` in `v0.6.0-cu130`.
+/// Finds a release number in a text: the first word of digits and dots, such as `0.6.0` in `v0.6.0-cu130`.
 fn release_in(text: &str) -> Option<String> {
     let separators = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '@' | '/' | ':' | '+' | '=' | '-');
     text.split(separators).find_map(|word| {
@@ -84,10 +84,10 @@ pub(super) fn fill(record: &mut Record, side: Side, name: &str, version: &str, d
     id
 }
 
-/// The release of a name that is an alias itself, else the newest at the row's date.
+/// Fills `software` with the release number in the name, by default with the newest release at the row's date.
 fn by_name(record: &mut Record, found: &Software, name: &str, version: &str, date: &str) -> String {
     let id = &found.family.id;
-    // Numbers of libraries alongside the software are not its own: `Megatron-LM (TE 2.11)`.
+    // The name may contain the version of a library instead, as in `Megatron-LM (TE 2.11)`.
     let library = ["(TE ", "(PyTorch ", "(ROCm ", "(CUDA "].iter().any(|library| name.contains(library));
     let requested = release_in(name).filter(|_| !library);
     let stated = requested.as_ref().and_then(|requested| Software::parse(&format!("{id}@{requested}")).ok());
@@ -100,7 +100,7 @@ fn by_name(record: &mut Record, found: &Software, name: &str, version: &str, dat
     }
 }
 
-/// The stated release as documents spell it: the catalog's if it has the release, else as stated.
+/// Returns `family@release` in the catalog's spelling if the catalog has the release, otherwise as stated.
 fn spelled(found: &Software, requested: &str) -> String {
     match found.caveat {
         None => found.spec(),
@@ -108,11 +108,11 @@ fn spelled(found: &Software, requested: &str) -> String {
     }
 }
 
-/// The newest release at the row's date.
+/// Fills `software` with the newest release at the row's date.
 fn dated(record: &mut Record, found: &Software, name: &str, version: &str, date: &str) -> String {
     let id = found.family.id.clone();
     let Some(day) = Day::parse(date) else {
-        // Without a date the documented default holds: the newest release.
+        // The family alone stands for its newest release.
         record.convert("software", id.as_str(), format!("\"{name}\""));
         return id;
     };
@@ -129,7 +129,7 @@ fn dated(record: &mut Record, found: &Software, name: &str, version: &str, date:
     at.family.id.clone()
 }
 
-/// Families that finish a batch before they admit further requests.
+/// Whether a family uses static batching: it finishes a batch before it admits further requests.
 pub(super) fn batches_statically(family: &str) -> bool {
     !matches!(
         family,
@@ -151,7 +151,7 @@ pub(super) fn batches_statically(family: &str) -> bool {
     )
 }
 
-/// Families that assign layers to devices that compute in sequence, rather than shard layers.
+/// Whether a family assigns whole layers to devices, which then compute in sequence, instead of sharding the layers.
 pub(super) fn splits_layers(family: &str) -> bool {
     matches!(
         family,

@@ -1,11 +1,11 @@
-//! A table with the old columns, as rows of named cells.
+//! Reader for tables with the columns of version 0.1.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use atlas_core::sort;
 
-/// One row. Cells are looked up by column name.
+/// A row, whose cells are looked up by column name.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     columns: Arc<HashMap<String, usize>>,
@@ -13,24 +13,24 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The trimmed cell; empty where the column is missing.
+    /// Returns the trimmed text of a cell; empty if the column is missing.
     pub(super) fn text(&self, column: &str) -> &str {
         self.columns.get(column).and_then(|&at| self.cells.get(at)).unwrap_or("").trim()
     }
 
-    /// The cell as a positive finite number without a unit.
+    /// Returns a cell as a positive finite number. A number with a unit is not accepted.
     pub(super) fn positive(&self, column: &str) -> Option<f64> {
         self.text(column).parse().ok().filter(|x: &f64| x.is_finite() && *x > 0.0)
     }
 
-    /// The row with these columns blank.
+    /// Returns the row with `columns` blanked.
     pub(super) fn without(&self, columns: &[&str]) -> Row {
         let blank: Vec<usize> = columns.iter().filter_map(|column| self.columns.get(*column).copied()).collect();
         let cells = self.cells.iter().enumerate().map(|(at, cell)| if blank.contains(&at) { "" } else { cell });
         Row { columns: Arc::clone(&self.columns), cells: cells.collect() }
     }
 
-    /// Every column with its cell, in the order of the file.
+    /// Returns all cells with their column names, in the order of the file.
     pub(super) fn cells(&self) -> impl Iterator<Item = (&str, &str)> {
         let mut columns: Vec<(&str, usize)> = self.columns.iter().map(|(name, at)| (name.as_str(), *at)).collect();
         sort::by(&mut columns, |a, b| a.1.cmp(&b.1).then(a.0.cmp(b.0)));
@@ -38,7 +38,7 @@ impl Row {
     }
 }
 
-/// Other names of columns of the old tables.
+/// Alternative column names, with their canonical names.
 const ALIASES: &[(&str, &str)] = &[
     ("model_name", "model"),
     ("gpu", "accelerator"),
@@ -85,13 +85,13 @@ const ALIASES: &[(&str, &str)] = &[
     ("request_throughput", "requests_per_sec"),
 ];
 
-/// The usual name of a column.
+/// Returns the canonical name of a column.
 pub(super) fn canonical(name: &str) -> &str {
     let name = name.trim();
     ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name)).map_or(name, |(_, usual)| usual)
 }
 
-/// The header of CSV text and a reader of its rows. A byte-order mark and CRLF line ends are accepted.
+/// Returns the header of CSV text and a reader for its rows. Accepts a byte-order mark and CRLF line endings.
 pub(super) fn head(text: &str) -> Result<(Vec<String>, csv::Reader<&[u8]>), csv::Error> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
@@ -106,7 +106,7 @@ pub(super) fn read(text: &str) -> Result<(Vec<String>, Vec<Row>), csv::Error> {
     for (at, name) in headers.iter().enumerate() {
         names.entry(name.to_ascii_lowercase()).or_insert(at);
     }
-    // A column under its usual name takes precedence over one under an alias.
+    // A column with the canonical name takes precedence over one with an alias.
     for (at, name) in headers.iter().enumerate() {
         names.entry(canonical(name).to_owned()).or_insert(at);
     }

@@ -1,4 +1,4 @@
-//! Whole tables: conversion never panics, is idempotent, and accounts for every cell.
+//! Tests on whole tables: conversion does not panic, is idempotent, and accounts for every cell.
 
 use std::collections::HashSet;
 
@@ -38,7 +38,7 @@ fn ignored_prose_is_copied_without_parsing() {
         assert!(is_old(text));
         let (read, report) = convert(text, None, Prose::Ignore).unwrap();
         assert!(!is_old(&read) && !report.typed_before);
-        // The same table with other prose gives the same cells beside it.
+        // Different free text does not change the other cells.
         let other = text
             .replace("FSDP FULL_SHARD", "tp 8")
             .replace("--enable-dp-attention", "eager")
@@ -56,7 +56,7 @@ fn ignored_prose_is_copied_without_parsing() {
     assert!(!is_old("id,software,assumed,inferred,converted\n") && !is_old("") && !is_old("gpu,tp\n1,2\n"));
 }
 
-/// Cells of a typed table by column name.
+/// Returns the rows of a table, as cells by column name.
 fn rows(text: &str) -> Vec<std::collections::HashMap<String, String>> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let head = reader.headers().unwrap().clone();
@@ -65,7 +65,7 @@ fn rows(text: &str) -> Vec<std::collections::HashMap<String, String>> {
     reader.records().map(|record| cells(record.unwrap())).collect()
 }
 
-/// Every filled cell is of its type, and is in the old row or in the bookkeeping.
+/// Asserts that every non-blank cell has its column's type, and that it is either in the old row or has a reason.
 fn accounted(kind: TableKind, old: &str, new: &str) {
     let (_, before) = table::read(old).unwrap();
     let after = rows(new);

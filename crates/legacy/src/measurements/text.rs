@@ -1,6 +1,7 @@
-//! Numbers and phrases in the text of a row.
+//! Extraction of numbers and phrases from the text of a row.
 
-/// A number with or without a unit, and whether it was plain: `8` is; `8 GPUs`, `1,024` and `16k` are not.
+/// Parses a number with or without a unit. Also returns whether it was plain: `8` is plain; `8 GPUs`, `1,024` and `16k`
+/// are not.
 pub(super) fn quantity(text: &str) -> Option<(f64, bool)> {
     let text = text.trim();
     let finite = |x: f64| x.is_finite().then_some(x);
@@ -26,13 +27,13 @@ pub(super) fn quantity(text: &str) -> Option<(f64, bool)> {
     finite(value * scale).map(|value| (value, false))
 }
 
-/// A number that the text states under a short name: `TP8`, `EP=32`, `VPP 6`, `mbs 1`. Clauses that call their numbers
-/// contradictory do not count.
+/// Finds a number under a short name, as in `TP8`, `EP=32`, `VPP 6` or `mbs 1`. Skips clauses that call their numbers
+/// contradictory.
 pub(super) fn noted(text: &str, name: &str) -> Option<f64> {
     text.split(';').filter(|clause| !disowned(clause)).find_map(|clause| noted_in(clause, name))
 }
 
-/// Whether a clause retracts its numbers.
+/// Whether a clause says that its numbers are contradictory or do not apply.
 fn disowned(clause: &str) -> bool {
     ["does not multiply", "does not match", "inconsistent", "cannot use", "expert TP"]
         .iter()
@@ -52,7 +53,8 @@ fn noted_in(clause: &str, name: &str) -> Option<f64> {
     None
 }
 
-/// The number in front of a phrase, as in `1000 prompts sent at once`: the first occurrence that a number precedes.
+/// Returns the number before a phrase, as in `1000 prompts sent at once`. Uses the first occurrence of the phrase that
+/// follows a number.
 pub(super) fn number_before(text: &str, phrase: &str) -> Option<f64> {
     text.match_indices(phrase).find_map(|(at, _)| {
         let word = text.get(..at)?.trim_end().rsplit([' ', '/', ',', '(', '~']).next()?;
@@ -60,7 +62,8 @@ pub(super) fn number_before(text: &str, phrase: &str) -> Option<f64> {
     })
 }
 
-/// The number after a phrase, as in `context depth 16384`: the first occurrence that a number follows.
+/// Returns the number after a phrase, as in `context depth 16384`. Uses the first occurrence of the phrase that a
+/// number follows.
 pub(super) fn number_after(text: &str, phrase: &str) -> Option<f64> {
     text.match_indices(phrase).find_map(|(at, _)| {
         let rest = text.get(at + phrase.len()..)?.trim_start();
@@ -69,14 +72,15 @@ pub(super) fn number_after(text: &str, phrase: &str) -> Option<f64> {
     })
 }
 
-/// The clause of semicolon-separated notes that contains a phrase, for quoting as a reason.
+/// Returns the first clause of semicolon-separated notes that contains a phrase, truncated to 90 characters, for
+/// quoting as a reason.
 pub(super) fn clause<'a>(text: &'a str, phrase: &'a str) -> &'a str {
     let found = text.split(';').find(|clause| clause.contains(phrase)).unwrap_or(phrase).trim();
     let end = found.char_indices().nth(90).map_or(found.len(), |(at, _)| at);
     found.get(..end).unwrap_or(found)
 }
 
-/// A word in lower case without separators: `ZeRO-3`, `zero_3` and `zero3` are one.
+/// Lowercases a word and removes separators, so that `ZeRO-3`, `zero_3` and `zero3` are equal.
 pub(super) fn plain(word: &str) -> String {
     word.chars().filter(char::is_ascii_alphanumeric).map(|ch| ch.to_ascii_lowercase()).collect()
 }

@@ -7,53 +7,53 @@ use atlas_core::math;
 
 /// Coefficients of variation are clamped to this range.
 const CV: (f64, f64) = (0.1, 5.0);
-/// Utilization is kept below one, where the queue would grow without bound.
+/// Upper bound on utilization. At one, the queue would grow without bound.
 const RHO_CAP: f64 = 0.999;
-/// Above this utilization, the service time is stretched and utilization kept at `RHO_HELD`.
+/// From this utilization on, the service time is stretched and the utilization is set to `RHO_HELD`.
 const RHO_STRETCH: f64 = 0.99;
 const RHO_HELD: f64 = 0.98;
 
-/// A phase that requests arrive in.
+/// Inputs of the queueing model for one phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Arrivals {
-    /// Tokens of a request.
+    /// Tokens per request.
     pub tokens: f64,
-    /// Tokens per second that are served.
+    /// Service rate, tokens per second.
     pub tokens_per_sec: f64,
-    /// Requests per second, where stated.
+    /// Arrival rate in requests per second, if stated.
     pub requests_per_sec: Option<f64>,
-    /// Arrivals over capacity, if the rate is not stated.
+    /// Ratio of the arrival rate to the capacity; used if `requests_per_sec` is absent or not positive.
     pub load_factor: f64,
     /// Parallel servers.
     pub servers: f64,
-    /// Coefficient of variation of the service.
+    /// Coefficient of variation of the service time.
     pub service_cv: f64,
-    /// Coefficient of variation of the arrivals.
+    /// Coefficient of variation of the interarrival time.
     pub arrival_cv: f64,
-    /// Latencies of the service alone, ms: median, 95th and 99th percentile.
+    /// Latencies without queueing, ms: median, 95th and 99th percentile.
     pub alone: [f64; 3],
 }
 
-/// The queue.
+/// Results of the queueing model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Waiting {
-    /// Requests per second.
+    /// Arrival rate, requests per second.
     pub arrival_rate: f64,
     /// Parallel servers.
     pub servers: f64,
-    /// Mean time of the service, ms.
+    /// Mean service time, ms.
     pub service_mean_ms: f64,
-    /// Coefficient of variation of the service.
+    /// Coefficient of variation of the service time, clamped.
     pub service_cv: f64,
-    /// Coefficient of variation of the arrivals.
+    /// Coefficient of variation of the interarrival time, clamped.
     pub arrival_cv: f64,
     /// Utilization of the servers.
     pub utilization: f64,
-    /// Waits, ms: median, 95th and 99th percentile.
+    /// Waiting times, ms: median, 95th and 99th percentile.
     pub wait: [f64; 3],
 }
 
-/// Waits of the requests of a phase.
+/// Computes the waiting times of the requests of a phase.
 #[must_use]
 pub fn waiting(of: &Arrivals) -> Waiting {
     let mut service = 1000.0 * of.tokens / of.tokens_per_sec;

@@ -9,52 +9,52 @@ use atlas_document::decode::{Bounds, Fields, nearest};
 use atlas_document::node::{Entry, Position};
 use atlas_document::{Diagnostic, Diagnostics, Node, Severity};
 
-/// One of `hardware.platforms`.
+/// An entry of `hardware.platforms`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Platform {
-    /// Its key: nvidia, amd.
+    /// Key of the entry, such as `nvidia` or `amd`.
     pub key: String,
     /// Position of its entry.
     pub at: Position,
     /// `gpu_model`.
     pub gpu_model: String,
-    /// `memory_per_gpu_gb`; by default the catalog's.
+    /// `memory_per_gpu_gb`; if absent, the catalog's value is used.
     pub memory_gb: Option<f64>,
-    /// `num_gpus`: of all nodes.
+    /// `num_gpus`, the total over all nodes.
     pub gpus: f64,
-    /// `num_nodes`, or what `gpus_per_node` makes of them.
+    /// `num_nodes`; by default derived from `gpus_per_node`, or from eight GPUs per node.
     pub nodes: f64,
     /// `software_stack`.
     pub stack: Option<String>,
     /// `framework`.
     pub framework: Option<String>,
-    /// Its `platform_optimizations`.
+    /// Entry of the platform in `platform_optimizations`.
     pub optimizations: Optimizations,
-    /// USD per GPU and hour, from `benchmarking.enhanced_metrics.cloud_costs`, and its position.
+    /// Price in USD per GPU and hour, from `benchmarking.enhanced_metrics.cloud_costs`, and its position.
     pub usd_per_gpu_hour: Option<(f64, Position)>,
-    /// Its entry of `benchmarking.enhanced_metrics.hardware_specs`.
+    /// Entry of the platform in `benchmarking.enhanced_metrics.hardware_specs`.
     pub specs: Option<Node>,
 }
 
-/// One of `platform_optimizations`.
+/// An entry of `platform_optimizations`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Optimizations {
-    /// `precision`; fp8 where `fp8_hybrid` is on.
+    /// `precision`; FP8 if `fp8_hybrid` is true.
     pub precision: Option<(Format, Position)>,
-    /// `activation_checkpointing` or `gradient_checkpointing`.
+    /// `activation_checkpointing` or `gradient_checkpointing`; true if either is.
     pub checkpointing: Option<(bool, Position)>,
 }
 
-/// One of `models`.
+/// An entry of `models`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
-    /// Its key: llama, qwen.
+    /// Key of the entry, such as `llama` or `qwen`.
     pub key: String,
     /// Position of its entry.
     pub at: Position,
-    /// `name`: llama3.1_8b.
+    /// `name`, such as `llama3.1_8b`.
     pub name: String,
-    /// `full_name`: Llama 3.1 8B.
+    /// `full_name`, such as `Llama 3.1 8B`.
     pub full_name: Option<String>,
     /// `num_parameters`.
     pub parameters: Option<f64>,
@@ -66,7 +66,7 @@ pub struct Model {
     pub heads: Option<f64>,
 }
 
-/// `training`, as far as an engine needs it.
+/// The parts of `training` that engines use.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Training {
     /// `data.micro_batch_size`.
@@ -123,7 +123,7 @@ impl Reader<'_> {
         self.problems.push(Diagnostic { severity, file, at, path, message, help });
     }
 
-    /// The sections, and which fields are required.
+    /// Reads the top-level sections and reports missing or unknown fields.
     fn top(&mut self, root: &Node) -> (Methodology, Training) {
         let Some(mut top) = Fields::open(self.file, "", root, self.problems) else {
             return (Methodology::MaximumPerformance, Training::default());
@@ -157,11 +157,12 @@ impl Reader<'_> {
             top.node(kept);
         }
         top.finish();
-        // The comparison tool's defaults.
+        // Same default as in the comparison tool.
         (methodology.flatten().unwrap_or(Methodology::MaximumPerformance), training.unwrap_or_default())
     }
 
-    /// The entries of a mapping with arbitrary keys; anything else is an error.
+    /// Returns the entries of the mapping at `path`, whose keys are arbitrary. Reports an error if the value is not a
+    /// mapping. An absent value counts as empty.
     pub(super) fn named<'n>(&mut self, root: &'n Node, path: &[&str]) -> &'n [Entry] {
         let Some(node) = root.at_path(path).filter(|node| !node.is_null()) else { return &[] };
         node.entries().unwrap_or_else(|| {
@@ -200,7 +201,7 @@ impl Reader<'_> {
                 fields.error("num_nodes", message, None);
             }
             let nodes = num_nodes.or_else(|| per_node.map(|each| gpus / each));
-            // Unless stated, a node has eight.
+            // By default, nodes of eight GPUs, or one node if that does not divide the GPUs.
             nodes.unwrap_or(if gpus > 8.0 && gpus % 8.0 == 0.0 { gpus / 8.0 } else { 1.0 })
         });
         if let (Some(gpus), Some(nodes)) = (gpus, nodes)
@@ -312,7 +313,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Prices and datasheet figures of `benchmarking.enhanced_metrics`.
+    /// Reads prices and datasheet values from `benchmarking.enhanced_metrics`.
     fn benchmarking(&mut self, root: &Node, platforms: &mut [Platform]) {
         for entry in self.named(root, &["benchmarking", "enhanced_metrics", "cloud_costs"]) {
             let path = format!("benchmarking.enhanced_metrics.cloud_costs.{}", entry.key);
@@ -324,7 +325,8 @@ impl Reader<'_> {
                 }
                 continue;
             };
-            // nvidia_h100_8gpu_per_hour: the price of this number of GPUs; without a number, of all GPUs of the platform.
+            // `nvidia_h100_8gpu_per_hour` is the price of eight GPUs. Without a number in the key, it is the price of
+            // all GPUs of the platform.
             for platform in platforms.iter_mut().filter(|platform| means(&entry.key, platform)) {
                 let gpus = gpus_of(&entry.key).unwrap_or(platform.gpus);
                 platform.usd_per_gpu_hour = Some((price / gpus, entry.value.at));
@@ -391,7 +393,7 @@ fn training(fields: &mut Fields<'_>) -> Training {
     out
 }
 
-/// A number format, and its position.
+/// Reads a number format. Returns it with its position.
 fn format_of(fields: &mut Fields<'_>, key: &'static str) -> Option<(Format, Position)> {
     let node = fields.node(key)?;
     let found = node.text().and_then(Format::named);
@@ -402,18 +404,18 @@ fn format_of(fields: &mut Fields<'_>, key: &'static str) -> Option<(Format, Posi
     Some((found?, node.at))
 }
 
-/// Whether a key such as `nvidia_h100_8gpu_per_hour` means a platform.
+/// Whether a key such as `nvidia_h100_8gpu_per_hour` refers to `platform`.
 fn means(key: &str, platform: &Platform) -> bool {
     let key = key.to_lowercase();
     let model = platform.gpu_model.to_lowercase();
-    // H100, MI300X: the words of a GPU's name that identify it.
+    // Words that identify a GPU, such as `H100` or `MI300X`.
     let mut telling = model.split(|c: char| !c.is_alphanumeric()).filter(|word| {
         word.starts_with(char::is_alphabetic) && word.contains(|c: char| c.is_ascii_digit()) && !word.starts_with("hbm")
     });
     key == platform.key.to_lowercase() || telling.any(|word| key.split('_').any(|part| part == word))
 }
 
-/// The GPUs whose price a key such as `nvidia_h100_8gpu_per_hour` states.
+/// Returns the number of GPUs in a key such as `nvidia_h100_8gpu_per_hour`.
 fn gpus_of(key: &str) -> Option<f64> {
     key.split('_').find_map(|part| part.strip_suffix("gpus").or(part.strip_suffix("gpu"))?.parse().ok())
 }

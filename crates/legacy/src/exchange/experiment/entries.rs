@@ -1,5 +1,5 @@
-//! An experiment as entries of `targets.yaml` and `workloads.yaml`. Fields that the document lacks
-//! are taken from the catalog.
+//! Conversion of an experiment to entries of `targets.yaml` and `workloads.yaml`. Fields that the document lacks are
+//! taken from the catalog.
 
 use std::sync::Arc;
 
@@ -15,11 +15,12 @@ use atlas_document::{Diagnostic, Diagnostics, Node, Severity, Value};
 
 /// Share of a node's power that its accelerators draw (a DGX H100's: 5.6 of 10.2 kW).
 const ACCELERATORS_OF_NODE: f64 = 0.55;
-/// Relative difference between a figure of the document and the catalog's above which it is reported.
+/// Relative difference between the values of the document and the catalog above which a warning is reported.
 const WORTH_A_WORD: f64 = 0.05;
 
 impl Experiment {
-    /// Targets, workloads, and how each is run on each.
+    /// Converts the platforms to targets and the models to workloads, with a variant of each workload for each target
+    /// and methodology.
     #[must_use]
     pub fn foreign(&self, catalog: &Catalog, problems: &mut Diagnostics) -> Foreign {
         let mut builder = Builder { experiment: self, catalog, problems };
@@ -40,7 +41,7 @@ impl Experiment {
                     foreign.tailored.push(Tailored { methodology, target: platform.key.clone(), workload });
                 }
             }
-            // The general entry is that of the first platform: knobs that differ override it for the others.
+            // The workload's entry is that of the first platform. Knobs that differ override it for other platforms.
             let first = foreign.tailored.iter().find(|tailored| {
                 tailored.methodology == self.methodology
                     && tailored.workload.get("name").and_then(Node::text) == Some(&model.key)
@@ -50,13 +51,13 @@ impl Experiment {
         foreign
     }
 
-    /// The catalog's accelerator that a platform's `gpu_model` means.
+    /// Returns the catalog's accelerator that matches a platform's `gpu_model`.
     #[must_use]
     pub fn accelerator(platform: &Platform, catalog: &Catalog) -> Option<Arc<Accelerator>> {
         catalog.accelerator_meant(&platform.gpu_model, platform.memory_gb)
     }
 
-    /// The catalog's model that an entry's names mean.
+    /// Returns the catalog's model that matches the name, the full name or the key of an entry.
     #[must_use]
     pub fn known(model: &Model, catalog: &Catalog) -> Option<Arc<Known>> {
         let names = [Some(&model.name), model.full_name.as_ref(), Some(&model.key)];
@@ -134,14 +135,14 @@ impl Builder<'_> {
         Some(tree.text("description", about, platform.at).done(platform.at))
     }
 
-    /// The design power that the document states; reports peaks that differ from the catalog's.
+    /// Returns the TDP that the document states, in W. Warns about peak rates that differ from the catalog's.
     fn specs(&mut self, platform: &Platform, sheet: &Accelerator) -> Option<f64> {
         let specs = platform.specs.as_ref()?;
         for (name, peak) in sheet.peaks.all() {
             let key = format!("peak_tflops_{name}");
             let Some((node, peak)) = specs.get(&key).zip(peak) else { continue };
             let Some(stated) = node.number() else { continue };
-            // Written in FLOP/s or in TFLOP/s.
+            // Documents state peaks in FLOP/s or in TFLOP/s.
             let stated = if stated > 1e6 { stated * 1e-12 } else { stated };
             if (stated - peak).abs() > WORTH_A_WORD * peak {
                 let message = format!(
@@ -155,7 +156,8 @@ impl Builder<'_> {
         specs.get("tdp_watts").and_then(Node::number)
     }
 
-    /// The catalog's model of an entry, `Some(None)` if the entry itself is complete; reports an error if neither is the case.
+    /// Returns the catalog's model that matches an entry, or `Some(None)` if there is none but the entry is complete.
+    /// Otherwise reports an error and returns `None`.
     fn model(&mut self, model: &Model) -> Option<Option<Arc<Known>>> {
         let path = format!("models.{}", model.key);
         let name_at = self.place(&["models", &model.key, "name"], model.at);
@@ -191,7 +193,7 @@ impl Builder<'_> {
         Some(Some(known))
     }
 
-    /// Heads over tensor-parallel ranks, layers over pipeline stages.
+    /// Checks that TP divides the attention heads and that the pipeline stages divide the layers.
     fn divides(&mut self, layout: &Layout, model: &Model, known: &Known) {
         let network = known.transformer();
         let heads = model.heads.or(network.map(|network| network.n_heads.into()));
@@ -285,14 +287,15 @@ impl Builder<'_> {
 }
 
 impl Experiment {
-    /// The precision that applies: under maximum-performance the platform's own, else the training's.
+    /// Returns the precision in effect: the platform's own under maximum-performance, otherwise that of `training`.
     #[must_use]
     pub fn precision(&self, methodology: Methodology, platform: &Platform) -> Option<(Format, Position)> {
         let own = platform.optimizations.precision.filter(|_| methodology == Methodology::MaximumPerformance);
         own.or(self.training.precision)
     }
 
-    /// Whether activations are recomputed. Under identical-config only settings that all platforms share count.
+    /// Returns whether activations are recomputed, with the position of the setting. Under identical-config, the
+    /// setting counts only if all platforms have the same one.
     #[must_use]
     pub fn checkpointing(&self, methodology: Methodology, platform: &Platform) -> Option<(bool, Position)> {
         let own = platform.optimizations.checkpointing;

@@ -1,4 +1,5 @@
-//! `${VAR}`, `${VAR:-default}` and `${VAR-default}` in the texts of a document, expanded as by a shell; `$$` is a dollar.
+//! Expansion of `${VAR}`, `${VAR:-default}` and `${VAR-default}` in the text values of a document, with the semantics
+//! of a shell. `$$` stands for a dollar sign.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +10,11 @@ use atlas_document::node::Entry;
 use atlas_document::parse::scalar;
 use atlas_document::{Diagnostic, Diagnostics, Node, Severity, Value};
 
-/// Deepest nesting of defaults within defaults.
+/// Maximum depth of defaults nested in defaults.
 const MAX_DEPTH: usize = 8;
 
-/// Expands every text of a document; `from` gets what each changed value came from, by its path.
+/// Expands the variables in all text values of a document. Records the variables of each changed value in `from`, by
+/// the path of the value.
 pub(super) fn expand(
     file: &Arc<str>,
     node: &Node,
@@ -23,14 +25,14 @@ pub(super) fn expand(
     Expander { file, variable, from, problems }.node("", node)
 }
 
-/// Variables of the environment that launch scripts let replace values of the document, and the paths of those values.
+/// Environment variables that override values of the document in launch scripts, and the paths of those values.
 const OVERRIDES: [(&str, &[&[&str]]); 2] = [
     ("TRAIN_ITERS", &[&["training", "duration", "max_steps"], &["training", "duration", "train_iters"]]),
     ("PRIMUS_PATH", &[&["paths", "primus", "installation"]]),
 ];
 
-/// Replaces values by their environment variables; a missing value is added if
-/// its section exists.
+/// Overrides values of the document by the environment variables in [`OVERRIDES`]. A missing value is added if its
+/// section exists.
 pub(super) fn overridden(
     file: &Arc<str>,
     mut root: Node,
@@ -114,7 +116,7 @@ impl Expander<'_> {
                             message,
                             help: Some("write ${NAME}, or ${NAME:-default} for a value without it".to_owned()),
                         });
-                        // A value that is left out is not reported a second time as having the wrong type.
+                        // Null counts as absent, so that the value is not reported again as having the wrong type.
                         Value::Null
                     }
                 }
@@ -133,7 +135,8 @@ impl Expander<'_> {
         Node { value, at: node.at }
     }
 
-    /// The text with its variables expanded. `used`: each variable's name, and whether the environment has it.
+    /// Returns the text with its variables expanded. Adds the name of each variable to `used`, and whether the
+    /// environment's value was used rather than the default.
     fn text(&self, text: &str, used: &mut Vec<(String, bool)>, depth: usize) -> Result<String, String> {
         if depth > MAX_DEPTH {
             return Err(format!("found \"{text}\": defaults within defaults, more than {MAX_DEPTH} deep"));
@@ -158,7 +161,7 @@ impl Expander<'_> {
         Ok(out + rest)
     }
 
-    /// The text between the braces.
+    /// Returns the value of `inner`, the text between the braces.
     fn variable(&self, inner: &str, used: &mut Vec<(String, bool)>, depth: usize) -> Result<String, String> {
         let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len());
         let (name, behind) = inner.split_at(end);
@@ -189,7 +192,7 @@ impl Expander<'_> {
     }
 }
 
-/// Position of the closing brace that matches the one before the text.
+/// Returns the position of the brace that closes the one before `text`.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {

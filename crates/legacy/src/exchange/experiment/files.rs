@@ -1,4 +1,4 @@
-//! The files that an experiment's runs write, by their configured names.
+//! Paths of the files that the runs of an experiment write.
 
 use std::path::{Path, PathBuf};
 
@@ -11,11 +11,11 @@ use atlas_document::Node;
 pub struct Expected {
     /// Key of the model.
     pub model: String,
-    /// Key of the platform; the names of logs do not have it.
+    /// Key of the platform; `None` for logs, whose names do not contain it.
     pub platform: Option<String>,
-    /// Where it is expected.
+    /// Expected path.
     pub path: PathBuf,
-    /// The environment variable that states it.
+    /// The environment variable that the path is from, if any.
     pub variable: Option<String>,
 }
 
@@ -24,19 +24,19 @@ impl Experiment {
         self.at(&["benchmarking", "output", key]).and_then(Node::text)
     }
 
-    /// `benchmarking.output.directory`, by default `./output`.
+    /// Returns `benchmarking.output.directory`, by default `./output`.
     #[must_use]
     pub fn output_directory(&self) -> PathBuf {
         PathBuf::from(self.output("directory").unwrap_or("./output"))
     }
 
-    /// Name of the log of a model's training: `training_llama.log`.
+    /// Returns the file name of a model's training log, such as `training_llama.log`.
     #[must_use]
     pub fn log_name(&self, model: &Model) -> String {
         self.output("log_format").unwrap_or("training_{model}.log").replace("{model}", &model.key)
     }
 
-    /// Name of the benchmark JSON of a model on a platform: `benchmark_cuda_llama.json`.
+    /// Returns the file name of the benchmark JSON of a model on a platform, such as `benchmark_cuda_llama.json`.
     #[must_use]
     pub fn benchmark_name(&self, platform: &Platform, model: &Model) -> String {
         let format = self.output("filename_format").unwrap_or("benchmark_{software_stack}_{model}.json");
@@ -44,8 +44,9 @@ impl Experiment {
         format.replace("{software_stack}", stack).replace("{platform}", &platform.key).replace("{model}", &model.key)
     }
 
-    /// The logs of its models: at `LLAMA_LOG`, else with the configured name in the output directory or here.
-    /// `base` is the directory of the document.
+    /// Returns the log of each model: the path in an environment variable such as `LLAMA_LOG`, otherwise a file of the
+    /// configured name in the output directory, in `base` or in the current directory. `base` is the directory of the
+    /// document.
     #[must_use]
     pub fn logs(&self, base: &Path, variable: Variable<'_>) -> Vec<Expected> {
         let log = |model: &Model| {
@@ -65,7 +66,7 @@ impl Experiment {
         self.models.iter().map(log).collect()
     }
 
-    /// The benchmark JSON of every model on every platform.
+    /// Returns the benchmark JSON of every model on every platform. `base` is the directory of the document.
     #[must_use]
     pub fn benchmarks(&self, base: &Path) -> Vec<Expected> {
         let pairs = self.models.iter().flat_map(|model| self.platforms.iter().map(move |platform| (model, platform)));
@@ -78,7 +79,8 @@ impl Experiment {
         pairs.map(expected).collect()
     }
 
-    /// The first directory that has a file of this name, else its default location.
+    /// Returns the path of the file `name` in the first directory that contains it, by default in the output directory
+    /// below `base`.
     fn found(&self, base: &Path, name: &str) -> PathBuf {
         let written = self.output_directory();
         let written = written.strip_prefix("./").unwrap_or(&written);

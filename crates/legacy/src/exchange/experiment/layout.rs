@@ -1,4 +1,4 @@
-//! Parallelism of the experiment: read, and checked against GPUs, batches and models.
+//! Decoding of the experiment's parallelism, and checks against GPUs and batches.
 
 use super::Experiment;
 use super::document::{Model, Platform, RANK, Reader};
@@ -16,9 +16,9 @@ pub struct Layout {
     pub model: String,
     /// Key of the platform.
     pub platform: String,
-    /// The entry as written.
+    /// The entry in the document.
     pub node: Node,
-    /// The name of the methodology as written, for paths.
+    /// Key of the methodology in the document, for the paths in diagnostics.
     pub written: String,
     /// Tensor-parallel ranks.
     pub tp: f64,
@@ -30,15 +30,15 @@ pub struct Layout {
     pub cp: Option<f64>,
     /// Expert-parallel ranks.
     pub ep: Option<f64>,
-    /// Model chunks of a stage.
+    /// Model chunks per pipeline stage.
     pub vpp: Option<f64>,
-    /// Sequence parallelism.
+    /// Whether sequence parallelism is used.
     pub sp: Option<bool>,
-    /// Micro-batches of a replica in a step, if the document states them.
+    /// Micro-batches per replica and step, if the document states them.
     pub accumulation: Option<f64>,
 }
 
-/// Long and short spellings of a rank.
+/// Short names of the fields of a layout, and the keys that the document may use for each.
 const RANKS: [(&str, &[&str]); 7] = [
     ("tp", &["tensor_model_parallel_size", "tensor_parallel_size", "TP", "tp"]),
     ("pp", &["pipeline_model_parallel_size", "pipeline_parallel_size", "PP", "pp"]),
@@ -50,7 +50,7 @@ const RANKS: [(&str, &[&str]); 7] = [
 ];
 
 impl Layout {
-    /// The node of a rank under any of its spellings.
+    /// Returns the node of a field, given by its short name such as `tp`, under any of its keys.
     #[must_use]
     pub fn of(&self, rank: &str) -> Option<&Node> {
         let (_, spellings) = RANKS.iter().find(|(name, _)| *name == rank)?;
@@ -71,7 +71,8 @@ impl Reader<'_> {
                 continue;
             };
             for model in self.named(root, &["parallelism", &method.key]) {
-                // Models and platforms that were left out for errors of their own are not unknown.
+                // Entries that were left out because of errors are declared nonetheless, so look them up in the
+                // document.
                 let declared =
                     |path: &[&str], key: &str| root.at_path(path).is_some_and(|node| node.get(key).is_some());
                 let path = format!("{path}.{}", model.key);
@@ -137,7 +138,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Checks across sections: ranks against GPUs, batches against ranks, layers against stages.
+    /// Checks each layout against the number of GPUs and against the batch sizes.
     pub(super) fn check(&mut self, experiment: &Experiment) {
         for layout in &experiment.layouts {
             let path = format!("parallelism.{}.{}.{}", layout.written, layout.model, layout.platform);
@@ -183,7 +184,7 @@ impl Reader<'_> {
         self.check_completeness(experiment);
     }
 
-    /// Every model on every platform, under the selected methodology.
+    /// Warns about models without a layout on a platform under the selected methodology.
     fn check_completeness(&mut self, experiment: &Experiment) {
         if experiment.root.get("parallelism").is_none() {
             return;

@@ -1,6 +1,6 @@
 //! The predecessor comparison tool's single experiment YAML: hardware platforms, models, training, parallelism per
-//! methodology, platform optimizations, benchmarking, paths. Read with all diagnostics at once, and loaded as targets
-//! (a platform each), workloads (a model each) and knobs (its parallelism on each platform, under each methodology).
+//! methodology, platform optimizations, benchmarking, paths. All errors are reported at once. Each platform becomes a
+//! target, each model a workload, and its parallelism on each platform under each methodology becomes knobs.
 
 mod document;
 mod entries;
@@ -25,35 +25,36 @@ use atlas_core::plan::Methodology;
 use atlas_document::node::Position;
 use atlas_document::{Diagnostics, Node};
 
-/// An experiment as it was read.
+/// A decoded experiment.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// The file as the user named it.
+    /// Path of the file, as given by the user.
     pub file: Arc<str>,
-    /// The document, variables expanded.
+    /// The document, with variables expanded.
     pub root: Node,
-    /// Origins of the values with variables, by path.
+    /// Origins of the values that contain variables or are overridden by one, by path.
     from: BTreeMap<String, From>,
     /// The selected methodology.
     pub methodology: Methodology,
-    /// Hardware, in order.
+    /// Platforms, in the order of the document.
     pub platforms: Vec<Platform>,
-    /// Models, in order.
+    /// Models, in the order of the document.
     pub models: Vec<Model>,
-    /// How they are trained.
+    /// Training settings, shared by all models.
     pub training: Training,
-    /// Parallelism of a model on a platform under a methodology.
+    /// Parallelism of each model on each platform under each methodology, where stated.
     pub layouts: Vec<Layout>,
 }
 
-/// Where a value comes from.
+/// Origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum From {
-    /// The document.
+    /// Written in the document.
     Written(Position),
-    /// Variables of the environment, each with whether it was set, and the document that names them.
+    /// Environment variables, each with whether its value rather than its default was used, and the position of the
+    /// value in the document.
     Variables(Vec<(String, bool)>, Position),
-    /// Derived from others.
+    /// Derived as described, from other values or the catalog.
     Derived(String),
 }
 
@@ -80,7 +81,7 @@ pub fn is(root: &Node) -> bool {
     map(&["hardware", "platforms"]) || described.into_iter().filter(|described| *described).count() >= 2
 }
 
-/// Reads an experiment. Invalid parts are left out and reported.
+/// Decodes an experiment. Reports invalid parts and leaves them out.
 #[must_use]
 pub fn read(file: &Arc<str>, root: &Node, variable: Variable<'_>, problems: &mut Diagnostics) -> Experiment {
     let mut from = BTreeMap::new();
@@ -90,7 +91,7 @@ pub fn read(file: &Arc<str>, root: &Node, variable: Variable<'_>, problems: &mut
 }
 
 impl Experiment {
-    /// Parallelism of a model on a platform under a methodology.
+    /// Returns the parallelism of a model on a platform under a methodology.
     #[must_use]
     pub fn layout(&self, methodology: Methodology, model: &str, platform: &str) -> Option<&Layout> {
         let wanted = |layout: &&Layout| {
@@ -99,7 +100,7 @@ impl Experiment {
         self.layouts.iter().find(wanted)
     }
 
-    /// The document's own value of a path.
+    /// Returns the value at a path of the document, unless it is null.
     fn at(&self, path: &[&str]) -> Option<&Node> {
         self.root.at_path(path).filter(|node| !node.is_null())
     }

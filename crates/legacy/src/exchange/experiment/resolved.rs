@@ -1,4 +1,4 @@
-//! Every value of an experiment with where it came from: the document's own, and values derived from them.
+//! All values of an experiment with their origins: those of the document, and those derived from them.
 
 use super::{Experiment, From};
 use crate::exchange::tree::number;
@@ -6,29 +6,29 @@ use atlas_catalog::Catalog;
 use atlas_document::node::Position;
 use atlas_document::{Node, Value};
 
-/// One value.
+/// A value with its path and origin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
-    /// Its path in the document: `training.data.seq_length`.
+    /// Path in the document, such as `training.data.seq_length`, split into keys.
     pub path: Vec<String>,
-    /// Its value.
+    /// The value.
     pub value: Node,
-    /// Where it came from.
+    /// Origin of the value.
     pub from: From,
 }
 
-/// Factor of the peak learning rate to which it falls, by default: the comparison tool's.
+/// Default minimum learning rate as a fraction of the peak, as in the comparison tool.
 pub(super) const MIN_LEARNING_RATE: f64 = 0.1;
 
 impl Experiment {
-    /// All values; derived ones follow those in the same section.
+    /// Returns all values. Derived values follow those of the same section.
     #[must_use]
     pub fn resolved(&self, catalog: &Catalog) -> Vec<Resolved> {
         let mut out = Vec::new();
         self.leaves(&mut Vec::new(), &self.root, &mut out);
         for (path, value, how) in self.derived(catalog) {
             let path: Vec<String> = path.iter().map(|part| (*part).to_owned()).collect();
-            // After the value in the closest section.
+            // Inserted after the last value that shares the longest part of the path.
             let near = |resolved: &Resolved| resolved.path.iter().zip(&path).take_while(|(a, b)| a == b).count();
             let best = out.iter().map(near).max().unwrap_or_default();
             let at = out.iter().rposition(|resolved| near(resolved) == best).map_or(out.len(), |at| at + 1);
@@ -54,7 +54,7 @@ impl Experiment {
         }
     }
 
-    /// Values that the document does not state but that follow from it.
+    /// Returns values that the document does not state but that follow from it: path, value and how it is derived.
     fn derived(&self, catalog: &Catalog) -> Vec<(Vec<&str>, Node, String)> {
         let mut out: Vec<(Vec<&str>, Node, String)> = Vec::new();
         let plain = |value: f64| number(value, Position::default());
@@ -110,7 +110,7 @@ impl Experiment {
     }
 }
 
-/// Rounded to fifteen digits, to remove rounding errors of multiplications.
+/// Rounds to 15 significant digits, to remove the rounding errors of a multiplication.
 pub(super) fn tidy(value: f64) -> f64 {
     format!("{value:.14e}").parse().unwrap_or(value)
 }

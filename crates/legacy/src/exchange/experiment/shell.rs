@@ -1,8 +1,8 @@
-//! The experiment as variables of a POSIX shell, for launchers to `eval`.
+//! Export of an experiment as POSIX shell variables, for launch scripts to `eval`.
 //!
-//! `CONFIG_` and a name: the short names that launch scripts use (`CONFIG_TRAIN_ITERS`, `CONFIG_GLOBAL_BATCH_SIZE`), the
-//! same for each model and platform (`CONFIG_LLAMA_AMD_TP`), and every value of the document under its path
-//! (`CONFIG_TRAINING_DATA_SEQ_LENGTH`).
+//! The names start with `CONFIG_`. There are the short names that launch scripts use (`CONFIG_TRAIN_ITERS`,
+//! `CONFIG_GLOBAL_BATCH_SIZE`), short names prefixed with a model, a platform or both (`CONFIG_LLAMA_AMD_TP`), and a
+//! name for every value, made from its path (`CONFIG_TRAINING_DATA_SEQ_LENGTH`).
 
 use super::document::{Model, Platform};
 use super::layout::Layout;
@@ -13,7 +13,7 @@ use atlas_core::plan::Format;
 use atlas_document::decode::nearest;
 use atlas_document::{Node, Value};
 
-/// The model and platform whose values get the short names of parallelism.
+/// Model and platform whose values get the names without a prefix.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Key of a model; the first by default.
@@ -22,7 +22,7 @@ pub struct Selection {
     pub platform: Option<String>,
 }
 
-/// The selected model or platform does not exist.
+/// Error for a selected model or platform that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no {kind} `{found}`; there are {known}{}", near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
 pub struct SelectionError {
@@ -49,10 +49,11 @@ fn pick<'a, T>(
 }
 
 impl Experiment {
-    /// Name and value of every variable, each name once; the short ones first.
+    /// Returns the names and values of all variables, short names first. If a name occurs more than once, the first
+    /// value is kept.
     ///
     /// # Errors
-    /// A model or platform that is not in the document.
+    /// Returns an error if the selected model or platform is not in the document.
     pub fn variables(&self, selection: &Selection, catalog: &Catalog) -> Result<Vec<(String, String)>, SelectionError> {
         let model = pick("model", selection.model.as_deref(), &self.models, |model: &Model| &model.key)?;
         let platforms = &self.platforms;
@@ -133,7 +134,7 @@ impl Experiment {
         out.text(&format!("{prefix}LOG_FILE"), &self.log_name(model));
     }
 
-    /// The platform's optimizations under the selected methodology.
+    /// Adds the platform's optimizations under the selected methodology.
     fn of_optimizations(&self, out: &mut Variables, prefix: &str, platform: &Platform) {
         let Some((precision, _)) = self.precision(self.methodology, platform) else { return };
         out.text(&format!("{prefix}PRECISION"), precision.name());

@@ -1,14 +1,15 @@
-//! Scheduler limits, switches and drafting.
+//! Scheduler limits, engine options and speculative decoding.
 
 use super::super::record::Record;
 use super::super::table::Row;
 use super::super::text::{clause, number_after, number_before, plain, quantity};
 use super::flags::Flags;
 
-/// Acceptance of drafted tokens where a row does not state it.
+/// Default acceptance probability of a draft token.
 const DRAFT_ACCEPTANCE: f64 = 0.7;
 
-/// Fills scheduler limits and switches from quoted options, words and columns.
+/// Fills scheduler limits, engine options and speculative decoding from quoted command-line options, phrases and
+/// columns.
 pub(super) fn fill(record: &mut Record, row: &Row, family: &str) {
     let notes = row.text("notes");
     let flags = Flags::of(notes);
@@ -19,7 +20,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str) {
     if let Some(limit) = limit.filter(|_| !runs_at_once && !record.has("max_num_seqs")) {
         record.convert("max_num_seqs", limit, "column max_batch_size");
     }
-    // Neuron compiles graphs for one batch.
+    // Neuron compiles its graphs for a fixed batch size.
     if let Some(limit) = limit.filter(|_| matches!(family, "transformers-neuronx" | "vllm-neuron")) {
         let shared = if notes.contains("per replica") { 1.0 } else { record.number("dp").unwrap_or(1.0) };
         record.assume(
@@ -103,7 +104,7 @@ fn switches(record: &mut Record, flags: Flags<'_>, notes: &str) {
     }
 }
 
-/// Speculative decoding as a row describes it: `mtp-3`, `EAGLE3, 3 draft tokens`, `eagle(steps=3,draft=4)`.
+/// Fills speculative decoding from descriptions such as `mtp-3`, `EAGLE3, 3 draft tokens` or `eagle(steps=3,draft=4)`.
 fn drafts(record: &mut Record, text: &str, notes: &str) {
     let lower = text.to_ascii_lowercase();
     if matches!(lower.as_str(), "" | "none" | "no" | "false" | "off") {
@@ -124,7 +125,8 @@ fn drafts(record: &mut Record, text: &str, notes: &str) {
     }
 }
 
-/// The probability that one drafted token is accepted, from the mean number of tokens that a step yields.
+/// Computes the acceptance probability of one draft token from the mean number of tokens per step (`length`) with
+/// `tokens` draft tokens. Solves Σ aᵏ = `length` for k from 0 to `tokens` by bisection.
 fn acceptance(tokens: f64, length: f64) -> f64 {
     let yielded = |a: f64| (0..=(tokens.min(64.0) as usize)).map(|k| a.powi(k as i32)).sum::<f64>();
     let (mut low, mut high) = (0.0, 1.0);

@@ -1,16 +1,16 @@
-//! Command lines that notes quote: `--max-num-seqs 256`, `--tp_size=8`, `-tp 8`, `--enforce-eager`.
+//! Parser for command-line options quoted in notes: `--max-num-seqs 256`, `--tp_size=8`, `-tp 8`, `--enforce-eager`.
 
-/// Command-line options in a text. Dashes and underscores are one; a value follows a space or `=`.
+/// The command-line options in a text. Dashes and underscores in names are equivalent. A value follows a space or `=`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flags<'a>(&'a str);
 
 impl<'a> Flags<'a> {
-    /// The options in a text.
+    /// Creates a parser for the options in a text.
     pub(super) fn of(notes: &'a str) -> Flags<'a> {
         Flags(notes)
     }
 
-    /// Every option with what follows it, if that is a value.
+    /// Returns the names of all options with their values; empty for options without a value.
     fn all(self) -> impl Iterator<Item = (String, &'a str)> {
         let starts = self.0.match_indices(" -").map(|(at, _)| at + 1).chain(self.0.starts_with('-').then_some(0));
         let text = self.0;
@@ -28,23 +28,23 @@ impl<'a> Flags<'a> {
         })
     }
 
-    /// Whether the text quotes a command line at all: an option of two dashes.
+    /// Whether the text quotes a command line, that is, contains an option with two dashes.
     pub(super) fn any(self) -> bool {
         (self.0.starts_with("--") || self.0.contains(" --")) && self.all().next().is_some()
     }
 
-    /// Whether the text has one of the options; a name truncated by the end of the notes counts.
+    /// Whether the text contains one of the options. A name that is truncated at the end of the text counts as well.
     pub(super) fn has(self, names: &[&str]) -> bool {
         let cut = |found: &str, name: &str| found.len() >= 10 && name.starts_with(found) && self.0.ends_with(found);
         self.all().any(|(found, _)| names.iter().any(|name| found == *name || cut(&found, name)))
     }
 
-    /// The value of one of the options.
+    /// Returns the value of the first of the options that has one.
     pub(super) fn value(self, names: &[&str]) -> Option<&'a str> {
         self.all().find(|(found, value)| names.contains(&found.as_str()) && !value.is_empty()).map(|(_, value)| value)
     }
 
-    /// The value as a positive number.
+    /// Like [`value`](Flags::value), as a positive finite number.
     pub(super) fn number(self, names: &[&str]) -> Option<f64> {
         self.value(names)?.parse().ok().filter(|x: &f64| x.is_finite() && *x > 0.0)
     }

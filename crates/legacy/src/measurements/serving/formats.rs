@@ -1,4 +1,4 @@
-//! Formats of weights, products and keys and values.
+//! Number formats of weights, GEMMs and the KV cache.
 
 use atlas_catalog::Accelerator;
 
@@ -8,7 +8,8 @@ use super::super::schema::is_format;
 use super::super::text::clause;
 use super::flags::Flags;
 
-/// Weight and product format that a name denotes, in any spelling: `W4A16`, `fp8_e4m3`, `INT4-AWQ`.
+/// Parses the name of a number format in any spelling, such as `W4A16`, `fp8_e4m3` or `INT4-AWQ`. Returns the format of
+/// the weights, and that of the GEMMs if the name states it.
 pub(in super::super) fn named(text: &str) -> Option<(String, Option<&'static str>)> {
     let lower = text.trim().to_ascii_lowercase();
     let dashed = lower.replace([' ', '_'], "-");
@@ -46,11 +47,11 @@ pub(in super::super) fn named(text: &str) -> Option<(String, Option<&'static str
         };
         return Some((weights.to_owned(), Some(products)));
     }
-    // In a name of several parts the first is the weights' format.
+    // In a name with several parts, the first format is that of the weights.
     dashed.split(['/', '+', '-']).find_map(|part| is_format(part).then(|| (part.to_owned(), None)))
 }
 
-/// A checkpoint's own format.
+/// Returns the weight format in which a checkpoint is published, from its catalog id and its name.
 pub(in super::super) fn native(id: &str, name: &str) -> &'static str {
     let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
     let begins = |start: &str| id.starts_with(start) || name.starts_with(start);
@@ -70,7 +71,7 @@ pub(in super::super) fn native(id: &str, name: &str) -> &'static str {
     }
 }
 
-/// Bytes of one weight, about.
+/// Returns the approximate number of bytes per weight.
 pub(super) fn bytes_of(format: &str) -> f64 {
     match format {
         "fp32" | "tf32" => 4.0,
@@ -81,7 +82,7 @@ pub(super) fn bytes_of(format: &str) -> f64 {
     }
 }
 
-/// Fills `weights`, `expert_weights`, `compute` and `kv_cache`. `ranks` is the number of devices of a replica.
+/// Fills `weights`, `expert_weights`, `compute` and `kv_cache`. `room` is the memory of a replica in bytes.
 pub(super) fn fill(
     record: &mut Record,
     stated: Stated<'_>,
@@ -94,7 +95,7 @@ pub(super) fn fill(
     let own = native(id, stated.model);
     weights(record, &stated, own, device);
     if own == "mxfp4" && record.text("weights") != "mxfp4" {
-        // OpenAI published these checkpoints in MXFP4 only; another label names products or the cache.
+        // OpenAI published these checkpoints in MXFP4 only. Another label refers to the GEMMs or the KV cache.
         let label = stated.weights;
         record.assume("weights", "mxfp4", format!("\"{label}\" of a checkpoint that exists in MXFP4 only"));
     }
@@ -106,7 +107,7 @@ pub(super) fn fill(
     if stated.weights.is_empty() && record.text("weights") == "bf16" {
         fitting(record, shape, room);
     }
-    // A label that the checkpoint contradicts names a table's section: it does not describe products either.
+    // A label that contradicts the checkpoint is from the section of a table and does not describe the GEMMs either.
     let label = own == "mxfp4" && stated.weights != "mxfp4" && stated.activations == stated.weights;
     if let Some((format, _)) = named(stated.activations).filter(|_| !label) {
         match format == stated.activations {
@@ -155,7 +156,7 @@ fn weights(record: &mut Record, stated: &Stated<'_>, own: &'static str, device: 
     if let Some(flag) = Flags::of(notes).value(&["quantization"]).and_then(named) {
         return record.convert("weights", flag.0, "notes, option --quantization");
     }
-    // The name of the checkpoint in the notes has the format if it is not the usual one.
+    // The name of a checkpoint in the notes contains the format unless it is BF16.
     let quoted = notes
         .split([' ', ';', ','])
         .filter(|word| word.contains('/') && word.contains('-'))
@@ -165,7 +166,7 @@ fn weights(record: &mut Record, stated: &Stated<'_>, own: &'static str, device: 
         return record.convert("weights", format, "notes, name of the checkpoint");
     }
     if notes.contains("MLPerf") && own == "bf16" {
-        // Closed-division submissions run the narrowest format that passes the accuracy gate on the device.
+        // Closed-division submissions use the narrowest format of the device that passes the accuracy check.
         let has = |peak: fn(&Accelerator) -> Option<f64>| device.is_some_and(|d| peak(d).is_some());
         let narrowest = if has(|d| d.peaks.fp4) && stated.date > "2024-07" {
             "fp4"
@@ -182,7 +183,8 @@ fn weights(record: &mut Record, stated: &Stated<'_>, own: &'static str, device: 
     record.assume("weights", own, "not stated, the checkpoint's own format");
 }
 
-/// The run fitted into memory: if 16-bit weights do not, the widest format that fits.
+/// Infers the weight format from the fact that the run fit in memory: if 16-bit weights do not fit in `room` bytes, FP8
+/// if that fits, otherwise INT4.
 fn fitting(record: &mut Record, shape: Option<&Shape>, room: f64) {
     let Some(shape) = shape else { return };
     if shape.params * bytes_of("bf16") <= room || room <= 0.0 {

@@ -1,8 +1,8 @@
-//! How a served model is laid out over accelerators. Degrees count ranks as the software counts them: cores of a Neuron
-//! chip, halves of a TPU v7x.
+//! Parallelism of a served model. Degrees count ranks as the software does: cores of a Neuron chip, halves of a TPU
+//! v7x.
 //!
 //! `tp` is the tensor-parallel degree of one attention group: with data-parallel attention over eight ranks, `tp` is 1
-//! and `attention_dp` 8, whatever option the engine sets to 8. `dp` counts independent replicas.
+//! and `attention_dp` is 8, regardless of which engine option is set to 8. `dp` counts independent replicas.
 
 use atlas_catalog::Accelerator;
 
@@ -14,7 +14,7 @@ use super::super::table::Row;
 use super::super::text::{clause, number_after};
 use super::flags::Flags;
 
-/// Number of accelerators, from its column or the stated degrees. Returns ranks.
+/// Fills the number of accelerators from its column or the stated degrees. Returns the number of ranks.
 pub(super) fn size(record: &mut Record, row: &Row) -> f64 {
     let per_chip = ranks_per_chip(record.text("accelerator"));
     if record.take(row, "num_accelerators", "num_accelerators").is_none() {
@@ -27,7 +27,7 @@ pub(super) fn size(record: &mut Record, row: &Row) -> f64 {
     record.number("num_accelerators").unwrap_or(1.0) * per_chip
 }
 
-/// Defaults for the layout, if the row does not state it.
+/// Inputs of the defaults for a layout that the row does not state.
 pub(super) struct Context<'a> {
     pub family: &'a str,
     pub shape: Option<&'a Shape>,
@@ -37,7 +37,8 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// The fewest ranks, a power of two, whose memory is at most 60 % weights; at most all ranks.
+    /// Returns the smallest power of two of ranks such that weights take at most 60 % of the memory, bounded by the
+    /// number of ranks.
     fn fewest_ranks(&self) -> Option<f64> {
         let (shape, device) = (self.shape?, self.device?);
         let memory = device.memory.gb * 1e9 / ranks_per_chip(&device.id);
@@ -81,7 +82,8 @@ pub(super) fn fill(record: &mut Record, row: &Row, context: &Context<'_>) {
     }
     let pp = record.number("pp").unwrap_or(1.0);
     let (tp, ep) = (record.number("tp").unwrap_or(1.0), record.number("ep").unwrap_or(1.0));
-    // Experts on all ranks with one tensor-parallel rank: attention is sliced over the same ranks.
+    // With experts on all ranks and fewer tensor-parallel ranks, attention is assumed to be split over all ranks as
+    // well.
     if ep > 1.0 && tp * pp < context.ranks && ep >= context.ranks {
         let why = format!("tp {tp} beside experts on all {ep} ranks, attention sliced over the same");
         record.assume("tp", (context.ranks / pp).round(), why);
@@ -90,7 +92,8 @@ pub(super) fn fill(record: &mut Record, row: &Row, context: &Context<'_>) {
     partly_used(record, notes);
 }
 
-/// Counts ranks in dies, as software does, where the row counts accelerators of several dies.
+/// Converts TP from accelerators to dies, which the software counts as ranks, if the row counts accelerators with
+/// several dies.
 pub(super) fn count_dies(record: &mut Record, device: Option<&Accelerator>) {
     let dies = device.map_or(1.0, |device| f64::from(device.ranks));
     let degree = |column: &str| record.number(column).unwrap_or(1.0);
@@ -101,7 +104,8 @@ pub(super) fn count_dies(record: &mut Record, device: Option<&Accelerator>) {
     }
 }
 
-/// Replicas that a row counts share its ranks: `dp` 8 on eight accelerators leaves one for each.
+/// Fills TP of a dense model with the ranks per replica, if only the number of replicas is stated: `dp` 8 on eight
+/// accelerators leaves one rank each. Returns whether it was filled.
 fn stated_by_replicas(record: &mut Record, dp: Option<f64>, context: &Context<'_>, moe: bool) -> bool {
     let Some(dp) = dp.filter(|dp| *dp > 1.0 && *dp <= context.ranks && !moe) else { return false };
     let pp = record.number("pp").unwrap_or(1.0);
@@ -109,7 +113,7 @@ fn stated_by_replicas(record: &mut Record, dp: Option<f64>, context: &Context<'_
     true
 }
 
-/// Independent replicas.
+/// Fills the number of independent replicas, if it is not stated.
 fn replicas(record: &mut Record, dp: Option<f64>, context: &Context<'_>) {
     if dp.is_some() {
         return;
@@ -120,13 +124,14 @@ fn replicas(record: &mut Record, dp: Option<f64>, context: &Context<'_>) {
         return;
     }
     match context.family {
-        // Sources measure one replica on a part of a Neuron instance.
+        // Sources for Neuron measure one replica on a part of an instance.
         "transformers-neuronx" | "vllm-neuron" => record.assume("dp", 1.0, "not stated, one replica was measured"),
         _ => record.assume("dp", whole, "not stated, replicas fill the accelerators"),
     }
 }
 
-/// One replica on a part of an instance: `inf2.48xlarge (12 chips) but TP8 uses 8 of 24 cores`.
+/// Reduces the number of accelerators if one replica uses a part of an instance: `inf2.48xlarge (12 chips) but TP8 uses
+/// 8 of 24 cores`.
 fn partly_used(record: &mut Record, notes: &str) {
     let Some(clause) = notes.split(';').find(|clause| clause.contains(" uses ") && clause.contains(" of ")) else {
         return;
@@ -140,7 +145,7 @@ fn partly_used(record: &mut Record, notes: &str) {
     }
 }
 
-/// The layout of a row that states none.
+/// Fills the layout of a row that does not state one.
 fn unstated(record: &mut Record, context: &Context<'_>, moe: bool) {
     let ranks = context.ranks;
     if ranks <= 1.0 {
@@ -173,7 +178,7 @@ fn unstated(record: &mut Record, context: &Context<'_>, moe: bool) {
     record.assume("dp", (ranks / tp).floor().max(1.0), why);
 }
 
-/// Groups of data-parallel attention.
+/// Returns the number of groups of data-parallel attention; 1 without it.
 fn attention_groups(record: &Record, row: &Row, dp: Option<f64>, context: &Context<'_>) -> f64 {
     let notes = row.text("notes");
     let lower = notes.to_ascii_lowercase();
@@ -188,28 +193,29 @@ fn attention_groups(record: &Record, row: &Row, dp: Option<f64>, context: &Conte
     if dp > 1.0 && replica * dp > context.ranks * 1.01 {
         return dp;
     }
-    // Experts shared over the data-parallel ranks: `-dp 8 --enable-expert-parallel`.
+    // The experts are distributed over the data-parallel ranks: `-dp 8 --enable-expert-parallel`.
     let ep = record.number("ep").unwrap_or(1.0);
     if dp > 1.0 && ep >= replica * dp && context.shape.is_some_and(Shape::is_moe) {
         return dp;
     }
-    // Latent attention keeps the same keys and values on every tensor-parallel rank, so deployments for throughput with
-    // experts on all ranks attend data-parallel (DeepSeek-V3 report, section 3.4). A quoted command line would say so.
+    // With latent attention, every tensor-parallel rank stores the same KV cache. Deployments for throughput with
+    // experts on all ranks therefore use data-parallel attention (DeepSeek-V3 report, section 3.4). If the notes quote
+    // a command line, the option would be in it.
     let tp = record.number("tp").unwrap_or(1.0);
     let bulk = matches!(record.text("load"), "burst" | "open");
     let latent = context.shape.is_some_and(|shape| shape.latent);
     if latent && bulk && ep > 1.0 && ep >= tp && !flags.any() { tp } else { 1.0 }
 }
 
-/// Writes a layout with data-parallel attention.
+/// Fills a layout with data-parallel attention.
 fn grouped(record: &mut Record, groups: f64, dp: Option<f64>, context: &Context<'_>) {
     let replica = record.number("tp").unwrap_or(1.0) * record.number("pp").unwrap_or(1.0);
     let ep = record.number("ep").unwrap_or(1.0);
-    // Ranks of one replica: all groups, or as many as share the experts where those are stated.
+    // Ranks per replica: those of all groups if `dp` counts the groups, otherwise those that share the experts.
     let beyond = dp.filter(|dp| *dp > 1.0 && replica * dp <= context.ranks * 1.01).map(|dp| replica * dp);
     let ranks = beyond.unwrap_or_else(|| replica.max(ep));
     let ranks = if ranks > 1.0 && ranks <= context.ranks { ranks } else { context.ranks };
-    // Each pipeline stage divides its own ranks into groups.
+    // The ranks of each pipeline stage are divided into groups.
     let stage = (ranks / record.number("pp").unwrap_or(1.0)).floor().max(1.0);
     let groups = groups.min(stage);
     let tp = (stage / groups).floor().max(1.0);
@@ -221,7 +227,7 @@ fn grouped(record: &mut Record, groups: f64, dp: Option<f64>, context: &Context<
     record.convert("dp", (context.ranks / ranks).floor().max(1.0), &why);
 }
 
-/// Multi-node MLPerf systems state their nodes.
+/// Fills the accelerators per node if the notes state the number of nodes, as those of multi-node MLPerf systems do.
 pub(super) fn nodes(record: &mut Record, notes: &str) {
     let phrase = "system of ";
     let Some(rest) = notes.split(phrase).nth(1) else { return };

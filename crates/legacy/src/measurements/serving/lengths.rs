@@ -4,16 +4,16 @@ use super::super::record::Record;
 use super::super::table::Row;
 use super::super::text::{clause, number_after, number_before, quantity};
 
-/// Longest prompt and output together that the benchmark clients of vLLM and SGLang take from ShareGPT, tokens
-/// (`max_total_len` in vLLM's `benchmark_dataset.py`).
+/// Maximum total length, prompt plus output tokens, of the ShareGPT conversations that the benchmark clients of vLLM
+/// and SGLang use (`max_total_len` in vLLM's `benchmark_dataset.py`).
 const SHAREGPT_LONGEST: f64 = 2048.0;
 
 /// Origin of a data set's lengths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Known {
-    /// From the data set's description.
+    /// From the documentation of the data set.
     Documented,
-    /// From the memory that running servers had free.
+    /// Inferred from the free memory of running servers.
     Inferred,
 }
 
@@ -22,7 +22,7 @@ enum Known {
 struct Lengths {
     input: f64,
     output: f64,
-    /// Longest output over the mean.
+    /// Ratio of the longest output to the mean.
     spread: f64,
     known: Known,
     name: &'static str,
@@ -32,7 +32,7 @@ const fn set(name: &'static str, input: f64, output: f64, spread: f64) -> Length
     Lengths { input, output, spread, known: Known::Documented, name }
 }
 
-/// The data set that a row names instead of lengths.
+/// Returns the lengths of the data set that the notes name.
 fn data_set(model: &str, notes: &str) -> Option<Lengths> {
     let has = |s: &str| notes.contains(s);
     if has("sharegpt_standard") {
@@ -47,7 +47,8 @@ fn data_set(model: &str, notes: &str) -> Option<Lengths> {
     if has("ShareGPT") {
         return Some(set("ShareGPT", 215.0, 200.0, 3.0));
     }
-    // ML.ENERGY publishes no prompt lengths. Free memory of its saturated servers determines two of them.
+    // ML.ENERGY does not publish prompt lengths. Two of them are inferred from the free memory of its saturated
+    // servers.
     if has("task lm-arena-chat") {
         return Some(Lengths { known: Known::Inferred, ..set("LM Arena chat", 525.0, 600.0, 1.5) });
     }
@@ -63,7 +64,8 @@ fn data_set(model: &str, notes: &str) -> Option<Lengths> {
     None
 }
 
-/// MLPerf Inference data sets: OpenOrca, CNN/DailyMail, LongBench mix, OpenOrca+GSM8K+MBXP, reasoning sets.
+/// Returns the lengths of the MLPerf Inference data set for a model: OpenOrca, CNN/DailyMail, the LongBench mix,
+/// OpenOrca+GSM8K+MBXP, or a reasoning set.
 fn mlperf(model: &str) -> Option<Lengths> {
     let model = model.to_ascii_lowercase();
     let is = |part: &str| model.contains(part);
@@ -92,7 +94,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, model: &str) {
     let set = data_set(model, notes);
     let input = record.take(row, "input_len", "input_len");
     let output = record.take(row, "output_len", "output_len");
-    // Decode-only rows give a depth or a short prompt in words.
+    // Decode-only rows state a context depth or a short prompt in the notes.
     if input.is_none() {
         if let Some(depth) = number_after(notes, "context depth ").or_else(|| number_after(notes, "(context ")) {
             let why = format!("notes \"{}\"", clause(notes, "context"));
@@ -117,12 +119,12 @@ pub(super) fn fill(record: &mut Record, row: &Row, model: &str) {
     if input.is_none() {
         fill("input_len", set.input);
     }
-    // An output of one token is a first-token measurement only where no data set is named.
+    // With a data set, an output length of one token is a placeholder rather than a first-token measurement.
     if output.is_none_or(|tokens| tokens < 2.0) {
         record.assume("output_len", set.output, &why);
     }
     spread(record, notes, input.is_some(), Some(set));
-    // `(nominal p50 280 in / 310 out, max 512 out)`
+    // For example `(nominal p50 280 in / 310 out, max 512 out)`.
     let longest = notes.split(['(', ',']).find_map(|part| {
         let (number, rest) = part.trim().strip_prefix("max ")?.split_once(' ')?;
         rest.starts_with("out").then(|| number.parse::<f64>().ok())?
@@ -132,13 +134,13 @@ pub(super) fn fill(record: &mut Record, row: &Row, model: &str) {
     }
 }
 
-/// The mean number of keys that a decode step reads: `average KV length 4,989 tokens`.
+/// Returns the mean KV cache length that a decode step reads: `average KV length 4,989 tokens`.
 fn average_depth(notes: &str) -> Option<f64> {
     let rest = notes.split("average KV length ").nth(1)?;
     quantity(rest.split(' ').next()?).map(|(tokens, _)| tokens)
 }
 
-/// Lengths drawn from a range that ends at the nominal one.
+/// Converts nominal lengths to means if the notes state that lengths are drawn from a range up to the nominal length.
 fn nominal(record: &mut Record, notes: &str) {
     let stated = if notes.contains("0.8-1.0 of nominal") || notes.contains("80-100% of nominal") {
         Some((0.8, true))
@@ -166,7 +168,8 @@ fn nominal(record: &mut Record, notes: &str) {
     }
 }
 
-/// Spread of outputs around their mean.
+/// Fills `output_spread`, the ratio of the longest output to the mean. `stated` is whether the row states the input
+/// length.
 fn spread(record: &mut Record, notes: &str, stated: bool, set: Option<Lengths>) {
     if record.has("output_spread") {
         return;
@@ -184,7 +187,7 @@ fn spread(record: &mut Record, notes: &str, stated: bool, set: Option<Lengths>) 
     }
 }
 
-/// Rows without a data set: the defaults of the engines' own benchmarks.
+/// Fills default lengths for rows without a data set.
 fn defaults(record: &mut Record, notes: &str) {
     if !record.has("input_len") {
         record.assume("input_len", 64.0, "not stated, a short prompt");

@@ -1,12 +1,12 @@
-//! Under which load a serving row was measured.
+//! Load under which a serving row was measured.
 
 use super::super::record::Record;
 use super::super::software::batches_statically;
 use super::super::table::Row;
 use super::super::text::{clause, number_after, number_before, quantity};
 
-/// Prompt tokens, output tokens and the requests that TensorRT-LLM's published tables queue for them
-/// (docs/source/performance/perf-overview.md, "Number of Sequences").
+/// Prompt tokens, output tokens, and the number of requests that TensorRT-LLM's published benchmarks queue for these
+/// lengths (docs/source/performance/perf-overview.md, "Number of Sequences").
 const QUEUED: [(f64, f64, f64); 11] = [
     (128.0, 128.0, 30_000.0),
     (128.0, 2048.0, 3000.0),
@@ -21,7 +21,8 @@ const QUEUED: [(f64, f64, f64); 11] = [
     (20_000.0, 2000.0, 1000.0),
 ];
 
-/// Requests that TensorRT-LLM's tables queue: the listed number, or about 6.5 million tokens and at least 1,000.
+/// Returns the number of requests that TensorRT-LLM's benchmarks queue: the one in [`QUEUED`], or by default as many as
+/// make 6.5 million tokens, at least 1,000.
 fn queued(input: f64, output: f64) -> f64 {
     let listed = QUEUED.iter().find(|(prompt, answer, _)| (input, output) == (*prompt, *answer));
     listed.map_or((6.5e6 / (input + output)).max(1000.0).round(), |(_, _, requests)| *requests)
@@ -47,7 +48,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str) {
         }
     }
     for phrase in ["decode only", "decode-only", "(decode)", "single-stream generation"] {
-        // A decode rate quoted alongside the row's own figures does not make it a decode-only row.
+        // A row that quotes a decode rate beside its own metrics is not decode-only.
         let quoted = has("decode tok/s") || has("decode-phase rate");
         if has(phrase) && !quoted && (concurrency.is_some() || limit.is_some()) {
             record.convert("load", "decode-only", quote(phrase));
@@ -106,7 +107,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str) {
     }
 }
 
-/// The batch of a run without a queue.
+/// Fills the concurrency of a run without a queue from the maximum batch size, if it is not stated.
 fn batch(record: &mut Record, concurrency: Option<f64>, limit: Option<f64>) {
     if concurrency.is_none()
         && let Some(limit) = limit
@@ -115,9 +116,9 @@ fn batch(record: &mut Record, concurrency: Option<f64>, limit: Option<f64>) {
     }
 }
 
-/// The number of requests that the notes state.
+/// Fills the number of requests from the notes.
 fn requests(record: &mut Record, notes: &str) {
-    // `50 prompts at c=1 else 400`
+    // For example `50 prompts at c=1 else 400`.
     if let (Some(other), Some(single)) =
         (number_after(notes, " at c=1 else "), number_before(notes, " prompts at c=1 else"))
     {
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!((all.text("load"), all.text("requests")), ("burst", "4"));
         assert_eq!(filled("16", "", "inf", "vllm", "num_prompts=10x concurrency").text("requests"), "160");
         assert_eq!(filled("", "", "inf", "vllm", "1000 prompts sent at once").text("requests"), "1000");
-        // The number of requests finished in a fixed time is a result.
+        // The number of requests that finish in a fixed time is a result of the run, not a setting.
         assert_eq!(filled("8", "", "", "vllm", "closed loop users; n=304 requests").text("requests"), "");
         assert_eq!(filled("", "", "inf", "tensorrt-llm", "").text("requests"), "3000");
     }

@@ -1,4 +1,4 @@
-//! Rows of serving throughput.
+//! Conversion of serving throughput rows.
 
 mod engine;
 mod flags;
@@ -17,7 +17,7 @@ use super::table::Row;
 use super::text::clause;
 use super::{TableKind, devices, iso_date};
 
-/// Memory sizes of data sheets are powers of two.
+/// Bytes per GiB over bytes per GB: datasheets state memory sizes in GB but mean GiB.
 const BINARY: f64 = 1.0737;
 
 /// Converts one row.
@@ -71,7 +71,7 @@ pub(super) fn convert(row: &Row, catalog: &Catalog) -> Record {
     record
 }
 
-/// The benchmark client, where the notes name it.
+/// Fills `harness`, the benchmark client, if the notes name it.
 fn harness(record: &mut Record, notes: &str) {
     for (phrase, harness) in [
         ("MLPerf", "mlperf"),
@@ -95,7 +95,7 @@ fn harness(record: &mut Record, notes: &str) {
     }
 }
 
-/// What was measured.
+/// Fills the measured metrics.
 fn figures(record: &mut Record, row: &Row, family: &str) {
     for (old, new) in [
         ("output_tokens_per_sec_total", "output_tokens_per_sec"),
@@ -107,8 +107,8 @@ fn figures(record: &mut Record, row: &Row, family: &str) {
     ] {
         record.take(row, old, new);
     }
-    // llama.cpp times prompts and generation apart. Where a collection puts its single stream under "total" alongside other
-    // engines', the figure is the generation's.
+    // llama.cpp measures prompts and generation separately. If a collection lists the rate of a single stream as
+    // "total" beside those of other engines, it is the rate of the generation.
     let lengths = (row.positive("input_len"), row.positive("output_len"));
     let single = row.positive("concurrency").or_else(|| row.positive("max_batch_size")) == Some(1.0);
     if family == "llama.cpp"
@@ -124,7 +124,7 @@ fn figures(record: &mut Record, row: &Row, family: &str) {
     }
 }
 
-/// Rows that are no usable measurement by their own statements.
+/// Excludes rows that are not usable measurements according to their own notes and metrics.
 fn unusable(record: &mut Record, row: &Row, family: &str) {
     let notes = row.text("notes");
     if family == "deepspeed-zero-inference" {

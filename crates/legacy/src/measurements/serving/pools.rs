@@ -1,10 +1,10 @@
-//! Prefill and decode pools, as notes spell them: `prefill 1 worker(s) TP4 EP4 DPA on 4 GPUs, decode 6 worker(s) TP8 EP8
-//! on 48 GPUs`, `prefill on 4 GPUs (PP4) and decode on 4 GPUs (TP4)`, `1 prefill TP8 + 1 decode TP8 node`.
+//! Prefill and decode pools, as notes spell them: `prefill 1 worker(s) TP4 EP4 DPA on 4 GPUs, decode 6 worker(s) TP8
+//! EP8 on 48 GPUs`, `prefill on 4 GPUs (PP4) and decode on 4 GPUs (TP4)`, `1 prefill TP8 + 1 decode TP8 node`.
 
 use super::super::record::Record;
 use super::super::text::clause;
 
-/// Parallelism of one pool.
+/// Workers of a pool, and the parallelism of each.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in super::super) struct Pool {
     pub workers: f64,
@@ -15,13 +15,13 @@ pub(in super::super) struct Pool {
 }
 
 impl Pool {
-    /// Ranks of all workers.
+    /// Returns the number of ranks of all workers.
     pub(in super::super) fn ranks(self) -> f64 {
         self.workers * self.tp * self.pp * self.attention_dp
     }
 }
 
-/// Fills the pool columns if the notes state both pools.
+/// Fills the pool columns if the notes state both pools. Returns whether they do.
 pub(super) fn fill(record: &mut Record, notes: &str) -> bool {
     let (Some(prefill), Some(decode)) = stated(notes) else { return false };
     let why = format!("notes \"{}\"", clause(notes, "prefill"));
@@ -29,7 +29,7 @@ pub(super) fn fill(record: &mut Record, notes: &str) -> bool {
     true
 }
 
-/// Puts both pools into their columns.
+/// Calls `cell` for each column of both pools, to set it.
 pub(in super::super) fn put(
     record: &mut Record,
     prefill: Pool,
@@ -52,13 +52,13 @@ pub(in super::super) fn put(
     }
 }
 
-/// Both pools that the notes state.
+/// Returns the prefill and decode pools in the notes.
 fn stated(notes: &str) -> (Option<Pool>, Option<Pool>) {
     let both = (pool(notes, "prefill "), pool(notes, "decode "));
     if both.0.is_some() && both.1.is_some() { both } else { counted(notes) }
 }
 
-/// `2 prefill + 1 decode workers, TP4 each` and `1 prefill TP8 + 1 decode TP8 node`.
+/// Parses the forms `2 prefill + 1 decode workers, TP4 each` and `1 prefill TP8 + 1 decode TP8 node`.
 fn counted(notes: &str) -> (Option<Pool>, Option<Pool>) {
     let Some(clause) = notes.split(';').find(|c| c.contains(" prefill") && c.contains(" decode")) else {
         return (None, None);
@@ -79,12 +79,12 @@ fn leading(text: &str) -> Option<f64> {
     text.get(..end)?.parse().ok().filter(|n: &f64| *n >= 1.0)
 }
 
-/// The first clause that begins with a pool's name and states its parallelism.
+/// Finds the first occurrence of a pool's name that is followed by its parallelism.
 fn pool(notes: &str, name: &str) -> Option<Pool> {
     notes.match_indices(name).find_map(|(at, _)| cut(notes.get(at + name.len()..)?))
 }
 
-/// Parallelism of a pool, from the text after its name up to the end of the clause, which names its GPUs.
+/// Parses the parallelism of a pool from the text after its name, up to the end of the clause with its number of GPUs.
 fn cut(text: &str) -> Option<Pool> {
     let gpus = text.find(" GPUs")?;
     let end = text.get(gpus..)?.find([',', ';', ')']).map_or(text.len(), |more| gpus + more);
@@ -96,7 +96,7 @@ fn cut(text: &str) -> Option<Pool> {
         return None;
     }
     let tp = tp.unwrap_or(1.0);
-    // Data-parallel attention spreads sequences over the ranks that share the experts.
+    // With data-parallel attention (DPA), TP is the number of attention groups, among which the sequences are split.
     let groups = if words().any(|word| word == "DPA") { tp } else { 1.0 };
     let workers = text.split(' ').next()?.parse().unwrap_or(devices / (tp * pp));
     let workers = f64::max(workers, 1.0).round();

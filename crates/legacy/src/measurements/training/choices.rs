@@ -1,4 +1,4 @@
-//! Precision, software switches and what is trained.
+//! Precision, software options and trained parameters of a training run.
 
 use atlas_catalog::Accelerator;
 
@@ -6,7 +6,7 @@ use super::super::record::Record;
 use super::super::table::Row;
 use super::super::text::{clause, noted, plain};
 
-/// Format of the matrix products.
+/// Fills `precision`, the number format of the GEMMs.
 pub(super) fn precision(record: &mut Record, row: &Row, device: Option<&Accelerator>) {
     let text = row.text("precision");
     let notes = row.text("notes");
@@ -32,13 +32,13 @@ pub(super) fn precision(record: &mut Record, row: &Row, device: Option<&Accelera
         Some(meant) => record.convert("precision", meant, format!("\"{text}\"")),
         None => unstated(record, notes, device),
     }
-    // FP32 arithmetic that is compared with the TF32 peak runs on the matrix units.
+    // An FP32 run that is compared with the TF32 peak uses the matrix units in TF32.
     if record.text("precision") == "fp32" && notes.contains("tf32") {
         record.convert("precision", "tf32", format!("notes \"{}\"", clause(notes, "tf32")));
     }
 }
 
-/// Default for a precision that the column leaves blank.
+/// Fills `precision` if its column is blank, from the notes or the capabilities of the device.
 fn unstated(record: &mut Record, notes: &str, device: Option<&Accelerator>) {
     if notes.contains("offers fp8") {
         record.exclude("the source does not say which of the offered precisions ran");
@@ -61,7 +61,7 @@ fn unstated(record: &mut Record, notes: &str, device: Option<&Accelerator>) {
     }
 }
 
-/// Switches of the software, optimizer, offload and trained share.
+/// Fills software options, optimizer, pipeline schedule, recomputation, offload and trained parameters.
 pub(super) fn fill(record: &mut Record, row: &Row, family: &str) {
     let notes = row.text("notes");
     let lower = notes.to_ascii_lowercase();
@@ -115,7 +115,7 @@ fn attention(record: &mut Record, row: &Row, lower: &str) {
     }
     if let Some(word) = ["flash attention", "flashattention", "flash-attention"].into_iter().find(|w| text.contains(w))
     {
-        // FlashAttention 2 appeared on 2023-07-17.
+        // Release date of FlashAttention 2.
         let date = row.text("date");
         let first = !date.is_empty() && date < "2023-07-17";
         let kernel = if first { "flash1" } else { "flash2" };
@@ -150,7 +150,7 @@ fn optimizer(record: &mut Record, lower: &str) {
     if let Some(word) =
         ["bf16 master/optimizer states", "bf16 optimizer states", "bf16+sr"].into_iter().find(|w| lower.contains(w))
     {
-        // Stochastic rounding lets Neuron keep weights and states in bf16 alone.
+        // With stochastic rounding, Neuron keeps weights and optimizer states in BF16 only.
         record.convert("optimizer_state_format", "bf16", quote(word));
     } else if lower.contains("bf16+fp32optimizer") {
         record.convert("optimizer_state_format", "fp32", quote("bf16+fp32optimizer"));
@@ -182,7 +182,7 @@ fn schedule(record: &mut Record, row: &Row, lower: &str) {
         }
     }
     for word in ["zb-2p", "zb-h2", "zb-v", "zbb", "zbv", "zero-bubble", "zero bubble"] {
-        // The name of a fork is no schedule.
+        // `framework` may contain the name of a fork rather than a schedule.
         let found = if word.starts_with("zero") { lower.contains(word) } else { text.contains(word) };
         if found {
             return record.convert("pp_schedule", "zero-bubble", quote(word));
@@ -254,7 +254,7 @@ fn offload(record: &mut Record, lower: &str) {
 }
 
 fn trained(record: &mut Record, notes: &str, lower: &str, family: &str) {
-    // "SFT;" and "LoRA" side by side name the other column of a table.
+    // If the notes also contain "SFT;", "LoRA" refers to another column of the source's table.
     if !notes.contains("LoRA") || notes.contains("SFT;") {
         return;
     }

@@ -1,10 +1,10 @@
-//! The measured figures of a training row.
+//! Measured metrics of a training row.
 
 use super::super::record::Record;
 use super::super::table::Row;
 use super::super::text::{clause, quantity};
 
-/// Fills the figures.
+/// Fills the measured metrics. Excludes rows without a throughput.
 pub(super) fn fill(record: &mut Record, row: &Row, family: &str, date: &str) {
     let notes = row.text("notes");
     for column in ["tokens_per_sec_per_accel", "step_time_s", "model_tflops_per_accel", "peak_memory_gb"] {
@@ -12,7 +12,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str, date: &str) {
     }
     let mfu = row.text("mfu");
     match quantity(mfu) {
-        // A share; above one it is a percentage.
+        // Values above one are percentages.
         Some((percent, _)) if percent > 1.0 => record.convert("mfu", percent / 100.0, format!("\"{mfu}\" percent")),
         Some(_) => {
             record.take(row, "mfu", "mfu");
@@ -40,7 +40,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str, date: &str) {
     counting(record, notes, family, date);
 }
 
-/// The peak that the source divides by: `MFU vs 197 TF`, `MFU denominator 989`.
+/// Finds the peak rate, in TFLOP/s, that the source's MFU refers to: `MFU vs 197 TF`, `MFU denominator 989`.
 fn denominator(notes: &str) -> Option<f64> {
     let clause = notes.split(';').find(|part| part.contains("MFU"))?;
     ["MFU vs ", "MFU denominator ", "MFU uses ", "MFU peak "].iter().find_map(|phrase| {
@@ -53,7 +53,7 @@ fn denominator(notes: &str) -> Option<f64> {
     })
 }
 
-/// Whether causal attention counts in full or by half in the source's FLOPs.
+/// Fills `flop_counting`: whether the source counts the FLOPs of causal attention in full or halves them.
 fn counting(record: &mut Record, notes: &str, family: &str, date: &str) {
     let lower = notes.to_ascii_lowercase();
     let full = ["full (non-causal) attention", "full attention", "counts full"];
@@ -65,7 +65,7 @@ fn counting(record: &mut Record, notes: &str, family: &str, date: &str) {
             return record.convert("flop_counting", "causal", format!("notes \"{}\"", clause(&lower, word)));
         }
     }
-    // MaxText and Megatron-Core halve causal attention since the middle of 2025 (MaxText pull request 1988).
+    // MaxText and Megatron-Core halve the FLOPs of causal attention since mid 2025 (MaxText pull request 1988).
     let halves =
         matches!(family, "maxtext" | "megatron-core" | "megatron-bridge" | "nemo" | "nemo-automodel" | "primus");
     if halves && date >= "2025-07" {
@@ -75,7 +75,7 @@ fn counting(record: &mut Record, notes: &str, family: &str, date: &str) {
     }
 }
 
-/// Memory in use, where a column or a part of the notes of its own states it: `47.0 TFLOPs as logged; 16GB`.
+/// Fills `peak_memory_gb` from a column or from a clause of the notes, as in `47.0 TFLOPs as logged; 16GB`.
 fn memory(record: &mut Record, row: &Row) {
     if record.has("peak_memory_gb") || record.take(row, "memory_gb", "peak_memory_gb").is_some() {
         return;

@@ -1,4 +1,4 @@
-//! Rows of training runs.
+//! Conversion of training rows.
 
 mod choices;
 mod figures;
@@ -48,7 +48,7 @@ mod tests {
     use super::super::table;
     use super::*;
 
-    /// The record of one row under a header.
+    /// Converts a single row, given as CSV with its header.
     fn converted(head: &str, line: &str) -> Record {
         let (_, rows) = table::read(&format!("{head}\n{line}\n")).unwrap();
         convert(&rows[0], &Catalog::built_in())

@@ -1,4 +1,4 @@
-//! Links within and between nodes.
+//! Scale-up and scale-out networks of a training run.
 
 use atlas_catalog::Accelerator;
 
@@ -21,7 +21,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, device: Option<&Accelerator>)
         record.convert("scale_up_domain", chips, format!("notes \"{}\"", clause(notes, "slice(s) of ")));
     } else if let Some(domain) = device.filter(|d| d.vendor == "NVIDIA").and_then(|d| d.scale_up.as_ref()?.domain_size)
     {
-        // Superchips in racks: the node is one tray of the domain.
+        // In racks of superchips, the stated node is one tray of the NVLink domain.
         if domain > 16.0 && record.number("accelerators_per_node").is_some_and(|node| node < domain) {
             record.assume("scale_up_domain", f64::from(domain), "not stated, the rack's NVLink domain");
         }
@@ -29,13 +29,13 @@ pub(super) fn fill(record: &mut Record, row: &Row, device: Option<&Accelerator>)
     nic(record, row.text("inter_node_link"));
 }
 
-/// The number at the start of text.
+/// Parses the number at the start of a text.
 fn leading(text: &str) -> Option<f64> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     text.get(..end)?.parse().ok()
 }
 
-/// Chips of one TPU slice: `2 slice(s) of v5p-128 (64 chips each` or `4 slice(s) of v5e-256`.
+/// Returns the number of chips per TPU slice: `2 slice(s) of v5p-128 (64 chips each` or `4 slice(s) of v5e-256`.
 pub(super) fn slice_chips(notes: &str) -> Option<f64> {
     let after = notes.split("slice(s) of ").nth(1)?;
     let clause = after.split(';').next().unwrap_or(after);
@@ -46,7 +46,7 @@ pub(super) fn slice_chips(notes: &str) -> Option<f64> {
     leading(dashed).filter(|n| *n >= 1.0)
 }
 
-/// Gbit/s for each accelerator.
+/// Fills the network bandwidth per accelerator, Gbit/s.
 fn nic(record: &mut Record, link: &str) {
     if link.is_empty() {
         return;
@@ -75,7 +75,7 @@ struct Rate {
     of: Of,
 }
 
-/// Rate of the compute network that a description states.
+/// Finds the bandwidth of the compute network in a description.
 fn rate(link: &str) -> Option<Rate> {
     // Storage and management networks may be listed alongside the compute fabric.
     let lower = link.to_ascii_lowercase();

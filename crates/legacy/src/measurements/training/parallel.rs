@@ -9,7 +9,8 @@ use super::super::record::Record;
 use super::super::table::Row;
 use super::super::text::{clause, noted, number_after, plain};
 
-/// Fills the columns.
+/// Fills the columns for size, parallelism, batches and sharding. Excludes rows that state too little or contradict
+/// themselves.
 pub(super) fn fill(record: &mut Record, row: &Row, device: Option<&Accelerator>, shape: Option<&Shape>, family: &str) {
     let notes = row.text("notes");
     record.take(row, "num_accelerators", "num_accelerators");
@@ -67,7 +68,7 @@ fn flag(text: &str) -> Option<bool> {
     }
 }
 
-/// How states are sharded, where column, framework or notes say so.
+/// Fills `sharding` and `shard_size` from the column, the notes or the name of the framework.
 fn sharding(record: &mut Record, row: &Row) {
     let (text, notes) = (row.text("sharding"), row.text("notes"));
     let framework = row.text("framework");
@@ -117,7 +118,7 @@ fn sharding(record: &mut Record, row: &Row) {
     shard_size(record, notes, &word, quote);
 }
 
-/// Ranks that states are sharded over, where it is not all of them.
+/// Fills `shard_size`, the number of ranks that states are sharded over, if it is not all data-parallel ranks.
 fn shard_size(record: &mut Record, notes: &str, word: &str, quote: impl Fn(&str) -> String) {
     let node = record.number("accelerators_per_node").unwrap_or(8.0);
     if let Some(group) = number_after(notes, "zero1 group=") {
@@ -139,7 +140,8 @@ fn shard_size(record: &mut Record, notes: &str, word: &str, quote: impl Fn(&str)
     }
 }
 
-/// Excludes rows that lack two or more of the facts that determine speed: assumptions would determine the estimate.
+/// Excludes rows that lack two or more of the values that determine the throughput. The estimate for such a row would
+/// depend mostly on assumptions.
 fn states_enough(record: &mut Record, row: &Row, family: &str) {
     let fully = matches!(record.text("sharding"), "zero2" | "zero3") || is_jax(family);
     let said = row.text("precision");
@@ -173,12 +175,14 @@ fn lengths(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     }
 }
 
-/// Ranks of a whole replica.
+/// Returns the number of ranks per replica: TP x PP x CP.
 fn replica(record: &Record) -> f64 {
     ["tp", "pp", "cp"].iter().map(|column| record.number(column).unwrap_or(1.0)).product()
 }
 
-/// A run whose size is not stated: as many replicas as are stated, at least a node and the expert-parallel ranks.
+/// Fills the number of accelerators, if it is not stated, with the smallest one for the stated degrees: enough for the
+/// stated replicas and the expert-parallel ranks, and at least eight ranks. `ranks` is the number of ranks per
+/// accelerator.
 fn size(record: &mut Record, ranks: f64) {
     if record.has("num_accelerators") {
         return;
@@ -192,8 +196,9 @@ fn size(record: &mut Record, ranks: f64) {
     }
 }
 
-/// Tensor and pipeline ranks that are not stated: one where states are fully sharded, else the least that hold the
-/// model's states. The latter follows from the run having fit, so it is inferred.
+/// Fills TP and PP if they are not stated: 1 if states are fully sharded, otherwise the smallest degrees with which the
+/// model states fit in memory. The latter is marked as inferred, since it follows from the run having fit. `ranks` is
+/// the number of ranks per accelerator.
 fn layout(record: &mut Record, device: Option<&Accelerator>, shape: Option<&Shape>, ranks: f64, family: &str) {
     let fully = matches!(record.text("sharding"), "zero2" | "zero3") || is_jax(family);
     let Some(n) = record.number("num_accelerators").map(|n| n * ranks) else { return };
@@ -218,7 +223,7 @@ fn layout(record: &mut Record, device: Option<&Accelerator>, shape: Option<&Shap
     let cp = record.number("cp").unwrap_or(1.0);
     let fits = |tp: f64, pp: f64| {
         let dp = n / (tp * pp * cp);
-        // Weights in 16 bit, gradients in 32 bit, Adam's states sharded over the data-parallel ranks.
+        // 16-bit weights, 32-bit gradients, and Adam's states sharded over the data-parallel ranks.
         let bytes = if lora { 2.0 } else { 6.0 + 12.0 / dp };
         dp >= 1.0 && dp.fract() == 0.0 && pp <= shape.layers && shape.params * bytes / (tp * pp) <= memory
     };
@@ -234,7 +239,7 @@ fn layout(record: &mut Record, device: Option<&Accelerator>, shape: Option<&Shap
     }
 }
 
-/// Batches that are not stated, by the software's defaults.
+/// Fills batch sizes that are not stated with typical values of the software.
 fn batches(record: &mut Record, family: &str, ranks: f64) {
     let (Some(n), Some(seq)) = (record.number("num_accelerators"), record.number("seq_len")) else { return };
     let dp = (n * ranks / replica(record)).max(1.0);
@@ -260,7 +265,8 @@ fn batches(record: &mut Record, family: &str, ranks: f64) {
     }
 }
 
-/// DeepEP and HybridEP dispatch over expert-parallel ranks: where no degree is stated, experts span a node.
+/// Fills EP with the ranks of a node if it is not stated but DeepEP or HybridEP is used, which imply expert
+/// parallelism.
 fn experts(record: &mut Record, notes: &str, shape: Option<&Shape>, ranks: f64) {
     let Some(shape) = shape.filter(|shape| shape.is_moe()) else { return };
     if record.has("ep") || !(notes.contains("DeepEP") || notes.contains("HybridEP")) {
@@ -272,7 +278,7 @@ fn experts(record: &mut Record, notes: &str, shape: Option<&Shape>, ranks: f64) 
     record.assume("ep", degree, "not stated beside an expert-parallel dispatcher, the ranks of a node");
 }
 
-/// Ranks that do not divide the accelerators contradict each other.
+/// Excludes rows whose parallelism does not divide the ranks, or whose global batch is smaller than DP.
 fn divides(record: &mut Record, ranks: f64) {
     let Some(n) = record.number("num_accelerators") else { return };
     let whole = replica(record);
