@@ -1,14 +1,14 @@
-//! Measures how fast logs are read: `cargo run -p atlas-ingest --example throughput`.
+//! Measures the throughput of reading logs: `cargo run -p atlas-ingest --example throughput`.
 
 use atlas_ingest::{Context, ingest};
 use std::fmt::Write as _;
 
 const BYTES: usize = 32 << 20;
 
-/// The name of a log, and what writes its line of a number.
+/// Name of a log, and the function that writes its n-th line.
 type Log = (&'static str, fn(&mut String, usize));
 
-/// CPU seconds of this thread; wall-clock time if the system does not provide them.
+/// CPU seconds of this thread, or wall-clock time if the system does not report them.
 fn cpu_seconds() -> f64 {
     let run = std::fs::read_to_string("/proc/self/schedstat").ok();
     let nanoseconds = run.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());

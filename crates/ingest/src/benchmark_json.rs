@@ -1,8 +1,8 @@
-//! A training run as the benchmark JSON of TensorPrimat: `platform`, `gpu_info`,
-//! `parallelism_config`, `training_config`, `performance_metrics`, `memory_metrics`, and the arrays behind them.
+//! Converts training runs to the benchmark JSON of TensorPrimat: `platform`, `gpu_info`, `parallelism_config`,
+//! `training_config`, `performance_metrics`, `memory_metrics`, and the arrays of per-step values.
 //!
-//! A document that was read as such JSON is written with every field that it had, including unknown ones; missing fields are
-//! added, and the user's settings replace its own.
+//! A document that was itself read from such JSON is written with all its fields, including unknown ones. Missing
+//! fields are added, and settings given by the user replace those of the document.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use super::reading::{Config, Context, Origin, Reading};
 use super::series::Series;
 use super::training::{Run, tokens_per_second};
 
-/// Positions of settings in such a document: group, field, and the name of the setting.
+/// Location of each setting in the document: group, field, and name of the setting in [`SETTINGS`](super::SETTINGS).
 pub(crate) const PLACES: [(&str, &str, &str); 18] = [
     ("training_config", "num_gpus", "num_gpus"),
     ("gpu_info", "device_count", "num_gpus"),
@@ -32,7 +32,8 @@ pub(crate) const PLACES: [(&str, &str, &str); 18] = [
     ("parallelism_config", "gradient_accumulation_steps", "gradient_accumulation_steps"),
 ];
 
-/// The runs of a reading as such documents; none if it is not of training.
+/// Returns one benchmark document for each run of `reading` that has step times or token rates. Empty if the reading is
+/// not of training.
 #[must_use]
 pub fn benchmarks(file: &str, reading: &Reading, context: &Context) -> Vec<Value> {
     let timed = reading.runs.iter().enumerate().filter(|(_, run)| !run.seconds.is_empty() || !run.tokens.is_empty());
@@ -46,12 +47,13 @@ pub fn benchmarks(file: &str, reading: &Reading, context: &Context) -> Vec<Value
     written.collect()
 }
 
-/// A document that was read, completed; the user's settings replace its own.
+/// Completes a document that was read with the computed fields. Settings given by the user replace those of the
+/// document.
 fn completed(document: &Value, mut computed: Value, run: &Run, config: &Config) -> Value {
     if run.n == 0
         && let Some(fields) = computed.as_object_mut()
     {
-        // An average says nothing of single steps.
+        // A run with no steps has only averages, from which per-step statistics cannot be derived.
         for derived in ["statistics", "step_times", "loss_values", "learning_rates"] {
             fields.remove(derived);
         }
@@ -79,7 +81,7 @@ fn completed(document: &Value, mut computed: Value, run: &Run, config: &Config) 
     out
 }
 
-/// Adds the fields that a document lacks or leaves null.
+/// Adds the fields of `more` that `document` lacks or in which it is null, recursively.
 fn complete(document: &mut Value, more: Value) {
     let (Value::Object(fields), Value::Object(more)) = (document, more) else { return };
     for (name, value) in more {
@@ -99,7 +101,7 @@ fn benchmark(file: &str, reading: &Reading, index: usize, run: &Run, context: &C
     let seconds = run.stats(&run.seconds, reading.usual_warmup, context);
     let tokens = run.stats(&run.tokens, reading.usual_warmup, context);
     let gpus = config.get("num_gpus").filter(|gpus| *gpus > 0.0);
-    // From batch, sequence and time if they are known, else as the tool states it.
+    // Prefer the rate computed from batch size, sequence length and step time to the one that the tool reports.
     let total = seconds.and_then(|stats| tokens_per_second(config, run.batch, stats.mean));
     let total = total.or_else(|| Some(tokens?.mean * gpus?));
     let per_gpu = total.and_then(|total| Some(total / gpus?)).or_else(|| tokens.map(|stats| stats.mean));
@@ -122,7 +124,7 @@ fn benchmark(file: &str, reading: &Reading, index: usize, run: &Run, context: &C
         [parallel("TP", "tensor_parallel"), parallel("PP", "pipeline_parallel")].into_iter().flatten().collect();
     let strategy = if strategy.is_empty() { Value::Null } else { strategy.join("_").into() };
     let platform = platform(device);
-    // The vendor determines the stack.
+    // Infer the software stack from the vendor if it is not set.
     let stack = match (config.value("software_stack"), platform.as_str()) {
         (Some(stack), _) => stack.clone(),
         (None, Some("nvd")) => "cuda".into(),
@@ -184,7 +186,7 @@ fn benchmark(file: &str, reading: &Reading, index: usize, run: &Run, context: &C
     })
 }
 
-/// TensorPrimat's name for the vendor of a device; null if the device is unknown.
+/// Returns TensorPrimat's name for the vendor of a device, or null if the device is unknown.
 fn platform(device: &str) -> Value {
     let lower = device.to_lowercase();
     let is = |words: &[&str]| words.iter().any(|word| lower.contains(word));

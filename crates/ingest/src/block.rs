@@ -1,20 +1,20 @@
-//! A JSON document on several lines between the lines of a log.
+//! Collects JSON documents that span several lines of a log.
 
-/// Longest document that is gathered.
+/// Maximum size in bytes of a document.
 const LONGEST: usize = 16 << 20;
 
-/// The lines gathered so far.
+/// A partially read document.
 pub(crate) struct Block {
     pub(crate) text: String,
     pub(crate) first_line: u64,
-    /// Lines of it that no recognizer read.
+    /// Number of lines of the document that no recognizer read.
     pub(crate) passed_over: u64,
     depth: usize,
     quoted: bool,
     escaped: bool,
 }
 
-/// State of a document.
+/// State of a document after a line was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// More lines are needed.
@@ -26,7 +26,7 @@ pub(crate) enum Progress {
 }
 
 impl Block {
-    /// Whether a line may be the first of a document: an opening bracket at the margin, which the line does not close.
+    /// Whether `line` may start a document: it begins, unindented, with a bracket that it does not close.
     pub(crate) fn begins(line: &str) -> bool {
         let Some(first @ (b'{' | b'[')) = line.as_bytes().first() else { return false };
         let second = line.bytes().skip(1).find(|byte| !byte.is_ascii_whitespace());
@@ -37,7 +37,7 @@ impl Block {
         Block { text: String::new(), first_line, passed_over: 0, depth: 0, quoted: false, escaped: false }
     }
 
-    /// Takes one more line.
+    /// Appends a line. `passed_over` is whether no recognizer read it.
     pub(crate) fn push(&mut self, line: &str, passed_over: bool) -> Progress {
         if self.text.len() + line.len() > LONGEST {
             return Progress::Broken;
@@ -60,7 +60,7 @@ impl Block {
                 _ => {}
             }
         }
-        // A string cannot continue on the next line.
+        // JSON strings cannot contain a line break.
         if self.quoted { Progress::Broken } else { Progress::Open }
     }
 }

@@ -1,7 +1,7 @@
-//! Finds Python source code that some tools print before their log. Source code states
-//! defaults, not what ran.
+//! Detects Python source code that some tools print before their log. It is excluded because it states default values,
+//! not those of the run.
 
-/// Whether this line is source code, given whether the lines before it were.
+/// Whether `line` is source code. `before` is whether the previous line was.
 pub(crate) fn continues(line: &str, before: bool) -> bool {
     let Some(first) = line.bytes().next() else { return before };
     match first {
@@ -11,7 +11,8 @@ pub(crate) fn continues(line: &str, before: bool) -> bool {
         b'c' if line.starts_with("class ") && line.trim_ascii_end().ends_with(':') => true,
         b'@' if line.starts_with("@torch") || line.starts_with("@dataclass") => true,
         _ if !before => false,
-        // A rule, a date, a bracketed prefix or a level begin the log; dots precede the values of a dump.
+        // Rules, dates, bracketed prefixes and log levels start the log. Dots (`......`) align the values of a
+        // configuration dump.
         b'=' | b'-' | b'*' => !(line.len() >= 20 && line.trim_ascii_end().bytes().all(|byte| byte == first)),
         b'0'..=b'9' | b'[' | b'>' => false,
         b'I' | b'W' | b'D' => !["INFO", "WARN", "DEBUG"].iter().any(|level| line.starts_with(level)),

@@ -6,23 +6,23 @@ use serde_json::Value;
 
 use super::facts::tidy;
 
-/// Where a setting comes from; later variants take precedence.
+/// Origin of a setting. Later variants take precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// From the workload that the user named: it fills settings that nothing else states.
+    /// From the workload that the user named. Only used for settings that nothing else states.
     Workload,
-    /// Taken from the name of the file.
+    /// Taken from the file name.
     FileName,
-    /// Derived from other figures; the text states how.
+    /// Derived from other values, as described by the text.
     Derived(&'static str),
     /// Stated in the file.
     File,
-    /// Stated by the user.
+    /// Given by the user.
     User,
 }
 
 impl Origin {
-    /// The origin in words.
+    /// Describes the origin in words.
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Origin {
     }
 }
 
-/// Settings a measurement may have, with what they mean: the names of `--set`.
+/// Names that `--set` accepts, and the meaning of each setting.
 pub const SETTINGS: [(&str, &str); 28] = [
     ("num_gpus", "accelerators in the run"),
     ("gpus_per_node", "accelerators per node"),
@@ -67,25 +67,26 @@ pub const SETTINGS: [(&str, &str); 28] = [
     ("total_steps", "steps planned"),
 ];
 
-/// One setting as a line states it.
+/// A setting stated by a line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
-    /// Its name in [`SETTINGS`].
+    /// Name in [`SETTINGS`].
     pub name: &'static str,
-    /// Its value.
+    /// Value.
     pub value: Value,
-    /// Where it comes from.
+    /// Origin.
     pub origin: Origin,
-    /// The line that states it.
+    /// Number of the line.
     pub line: u64,
 }
 
-/// Settings read, each with its origin. A better origin replaces a worse one; of equal origins the first is kept.
+/// Settings, each with its origin. A setting is only replaced by one of higher precedence; of equal ones the first is
+/// kept.
 #[derive(Debug, Clone, Default)]
 pub struct Config(BTreeMap<&'static str, (Value, Origin)>);
 
 impl Config {
-    /// Adds a setting.
+    /// Adds a setting, unless the value is null or a setting of equal or higher precedence exists.
     pub fn note(&mut self, name: &'static str, value: impl Into<Value>, origin: Origin) {
         let value = value.into();
         if value.is_null() || self.0.get(name).is_some_and(|(_, known)| *known >= origin) {
@@ -94,14 +95,14 @@ impl Config {
         self.0.insert(name, (value, origin));
     }
 
-    /// Adds a number; whole ones are written without a fraction.
+    /// Adds a number if it is finite. Whole numbers are stored as integers.
     pub fn number(&mut self, name: &'static str, value: Option<f64>, origin: Origin) {
         if let Some(value) = value.filter(|value| value.is_finite()) {
             self.note(name, tidy(value), origin);
         }
     }
 
-    /// Whether a setting is known and differs from this number.
+    /// Whether both the setting and `value` are known, and they differ.
     #[must_use]
     pub fn differs(&self, name: &str, value: Option<f64>) -> bool {
         matches!((self.get(name), value), (Some(known), Some(value)) if known != value)
@@ -125,19 +126,19 @@ impl Config {
         self.0.get(name).map(|(value, _)| value)
     }
 
-    /// All settings.
+    /// Iterates over all settings.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value, Origin)> {
         self.0.iter().map(|(name, (value, origin))| (*name, value, *origin))
     }
 
-    /// Merges `other` into this one, by the same rule.
+    /// Adds the settings of `other`, by the same precedence as [`Config::note`].
     pub fn merge(&mut self, other: &Config) {
         for (name, value, origin) in other.iter() {
             self.note(name, value.clone(), origin);
         }
     }
 
-    /// Derives settings from known ones: GPUs and parallel degrees, batches.
+    /// Derives missing settings from known ones: number of GPUs, degrees of parallelism, batch sizes.
     pub fn complete(&mut self) {
         let get = |config: &Config, name| config.get(name).filter(|value| *value > 0.0);
         let model = ["tensor_parallel", "pipeline_parallel", "context_parallel"].map(|name| get(self, name));

@@ -1,17 +1,17 @@
-//! What the caller knows about a file.
+//! Context in which a file is read.
 
 use super::config::Config;
 use super::series::Warmup;
 
-/// Information of the caller about a file, and options for reading.
+/// What the caller states about a file, and options for reading it.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    /// The file, as the user named it.
+    /// Name of the file, as the user gave it.
     pub name: String,
-    /// What counts as warm-up.
+    /// Which steps are excluded as warm-up.
     pub warmup: Warmup,
-    /// Seed of the bootstrap.
+    /// Random seed of the bootstrap.
     pub seed: u64,
-    /// The user's settings.
+    /// Settings given by the user.
     pub settings: Config,
 }

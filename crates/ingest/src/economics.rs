@@ -1,48 +1,48 @@
-//! Figures derived from a measured run: utilization, cost, energy, memory, time to a budget of tokens. The formulas are
-//! those of TensorPrimat, whose records are read and written, except where they are wrong.
+//! Metrics derived from a measured run: utilization, cost, energy, memory, and the time to process a number of tokens.
+//! The formulas are those of TensorPrimat, whose records are read and written, except where those are wrong.
 
-/// Tokens that costs and times refer to.
+/// Number of tokens to which costs and times refer.
 pub const TRILLION: f64 = 1e12;
-/// Carbon dioxide of a kilowatt-hour, kg: TensorPrimat's figure, so that its records can be compared.
+/// CO2 emissions in kg per kWh. TensorPrimat's value, to keep records comparable.
 pub const CO2_KG_PER_KWH: f64 = 0.5;
-/// Share of the memory that a larger batch may fill, as TensorPrimat assumes.
+/// Share of the memory that a larger batch may fill, as assumed by TensorPrimat.
 const FILLED: f64 = 0.9;
 
-/// Utilization of the peak rate.
+/// Utilization of the peak FLOP rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Utilization {
-    /// Model TFLOP/s of the whole run.
+    /// Model TFLOP/s of the whole run, over all accelerators.
     pub achieved_tflops: f64,
-    /// Achieved over peak, percent.
+    /// `achieved_tflops` as a percentage of the peak of all accelerators.
     pub mfu_percent: f64,
 }
 
-/// Model FLOP utilization with 6 FLOPs a parameter and token (Kaplan et al. 2020, section 2.1): attention and
-/// recomputation do not count. `peak_tflops` is that of one accelerator.
+/// MFU with 6 FLOPs per parameter and token (Kaplan et al. 2020, section 2.1), which excludes attention and
+/// recomputation. `peak_tflops` is the peak of one accelerator.
 #[must_use]
 pub fn utilization(tokens_per_second: f64, gpus: f64, parameters: f64, peak_tflops: f64) -> Utilization {
     of_flops(tokens_per_second, gpus, 6.0 * parameters, peak_tflops)
 }
 
-/// The same for a number of FLOPs a token.
+/// Like [`utilization`], but with a given number of FLOPs per token.
 #[must_use]
 pub fn of_flops(tokens_per_second: f64, gpus: f64, flops_per_token: f64, peak_tflops: f64) -> Utilization {
     let achieved_tflops = tokens_per_second * flops_per_token / 1e12;
     Utilization { achieved_tflops, mfu_percent: achieved_tflops / (peak_tflops * gpus) * 100.0 }
 }
 
-/// What tokens cost.
+/// Cost of processing tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// Tokens for one dollar.
+    /// Tokens per dollar.
     pub tokens_per_dollar: f64,
-    /// Hours for 1e12 tokens.
+    /// Hours per 1e12 tokens.
     pub hours_per_trillion_tokens: f64,
-    /// Dollars for 1e12 tokens.
+    /// Dollars per 1e12 tokens.
     pub cost_per_trillion_tokens: f64,
 }
 
-/// Cost of a run whose accelerators cost `usd_per_hour` together.
+/// Cost of a run whose accelerators together cost `usd_per_hour`.
 #[must_use]
 pub fn cost(tokens_per_second: f64, usd_per_hour: f64) -> Cost {
     let hours = hours(tokens_per_second, TRILLION);
@@ -53,22 +53,22 @@ pub fn cost(tokens_per_second: f64, usd_per_hour: f64) -> Cost {
     }
 }
 
-/// What tokens take in energy.
+/// Energy spent on tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Energy {
     /// Power of all accelerators, kW.
     pub total_power_kw: f64,
-    /// Tokens for one watt-hour.
+    /// Tokens per watt-hour.
     pub tokens_per_watt_hour: f64,
-    /// Kilowatt-hours for 1e12 tokens.
+    /// Kilowatt-hours per 1e12 tokens.
     pub kwh_per_trillion_tokens: f64,
-    /// Dollars of electricity for 1e12 tokens.
+    /// Cost of electricity in dollars per 1e12 tokens.
     pub energy_cost_per_trillion: f64,
-    /// Carbon dioxide for 1e12 tokens, kg.
+    /// CO2 emissions in kg per 1e12 tokens.
     pub co2_kg_per_trillion_tokens: f64,
 }
 
-/// Energy of a run whose accelerators draw `watts` together.
+/// Energy of a run whose accelerators together draw `watts`.
 #[must_use]
 pub fn energy(tokens_per_second: f64, watts: f64, usd_per_kwh: f64) -> Energy {
     let kwh = hours(tokens_per_second, TRILLION) * watts / 1000.0;
@@ -81,22 +81,23 @@ pub fn energy(tokens_per_second: f64, watts: f64, usd_per_kwh: f64) -> Energy {
     }
 }
 
-/// How memory is used.
+/// Memory use of one accelerator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MemoryUse {
-    /// Used over total, percent.
+    /// Memory used, in percent of the total.
     pub utilization_percent: f64,
-    /// GB for a million tokens in flight on one accelerator.
+    /// GB per million tokens in the batch of one accelerator.
     pub gb_per_million_tokens: f64,
-    /// GB left.
+    /// Unused memory, GB.
     pub headroom_gb: f64,
-    /// Left over total, percent.
+    /// Unused memory, in percent of the total.
     pub headroom_percent: f64,
-    /// Sequences an accelerator that would fill 90 % of its memory, if all of it grew with them.
+    /// Largest batch in sequences per accelerator that fills 90 % of the memory, assuming that all memory scales with
+    /// the batch.
     pub potential_batch: f64,
 }
 
-/// Memory of one accelerator that holds `batch` sequences of `sequence` tokens.
+/// Memory use of an accelerator whose batch has `batch` sequences of `sequence` tokens.
 #[must_use]
 pub fn memory(used_gb: f64, total_gb: f64, batch: f64, sequence: f64) -> MemoryUse {
     MemoryUse {
@@ -108,23 +109,23 @@ pub fn memory(used_gb: f64, total_gb: f64, batch: f64, sequence: f64) -> MemoryU
     }
 }
 
-/// How a run scales.
+/// Scaling efficiency of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scaling {
-    /// Tokens per second of as many independent accelerators.
+    /// Tokens per second of the same number of independent accelerators.
     pub ideal_throughput: f64,
-    /// Measured over ideal, percent.
+    /// Measured throughput, in percent of the ideal.
     pub efficiency_percent: f64,
 }
 
-/// Scaling of a run against the rate of one accelerator **alone**. Against its own rate per accelerator, as
-/// TensorPrimat computes it, it is always 100 %.
+/// Scaling efficiency relative to `alone`, the tokens per second of a single accelerator in a run **by itself**.
+/// TensorPrimat uses the rate per accelerator of the same run, with which the efficiency is always 100 %.
 #[must_use]
 pub fn scaling(tokens_per_second: f64, gpus: f64, alone: f64) -> Scaling {
     Scaling { ideal_throughput: alone * gpus, efficiency_percent: tokens_per_second / (alone * gpus) * 100.0 }
 }
 
-/// Hours for this many tokens.
+/// Hours to process `tokens`.
 #[must_use]
 pub fn hours(tokens_per_second: f64, tokens: f64) -> f64 {
     tokens / tokens_per_second / 3600.0

@@ -1,4 +1,4 @@
-//! Facts by name.
+//! Named facts of a reading.
 
 use serde::Serialize;
 use serde::ser::SerializeMap as _;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 pub struct Facts(Vec<(String, Value)>);
 
 impl Facts {
-    /// Sets a fact; an earlier one of this name is replaced.
+    /// Sets a fact, replacing an earlier one of the same name.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) {
         let (name, value) = (name.into(), value.into());
         match self.0.iter_mut().find(|(known, _)| *known == name) {
@@ -18,20 +18,20 @@ impl Facts {
         }
     }
 
-    /// Sets a fact if there is a value.
+    /// Sets a fact if `value` is `Some`.
     pub fn some<T: Into<Value>>(&mut self, name: impl Into<String>, value: Option<T>) {
         if let Some(value) = value {
             self.set(name, value);
         }
     }
 
-    /// A fact by name.
+    /// Returns the fact of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// A fact by name, as a number.
+    /// Returns the fact of this name as a number.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<f64> {
         self.get(name)?.as_f64()
@@ -43,7 +43,7 @@ impl Facts {
         self.0.is_empty()
     }
 
-    /// All, in order.
+    /// Iterates over all facts, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
@@ -65,14 +65,14 @@ impl From<Facts> for Value {
     }
 }
 
-/// A JSON object. Collecting one would instantiate a sort for every kind of iterator.
+/// Builds a JSON object. Unlike `collect`, `extend` does not instantiate a sort for every iterator type.
 pub(crate) fn object(entries: impl IntoIterator<Item = (String, Value)>) -> Map<String, Value> {
     let mut out = Map::new();
     out.extend(entries);
     out
 }
 
-/// A number as JSON, without a fraction if it is whole.
+/// Converts a number to JSON, as an integer if it is whole.
 #[must_use]
 pub fn tidy(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 { Value::from(value as i64) } else { Value::from(value) }

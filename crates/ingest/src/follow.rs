@@ -1,8 +1,8 @@
-//! Growing logs read as they grow, with the same recognizers as whole files: bytes in, observations out, in constant
-//! memory. The lines read so far can be summarized as a whole file is.
+//! Reads logs while they grow, with the same recognizers as whole files and in constant memory. Takes bytes and emits
+//! observations. The lines read so far can be summarized like a whole file.
 //!
-//! After some dozens of observations of one kind, the log is searched for the trigger word of their lines and for timers; the
-//! other lines, which may be a thousand times as many, are no longer examined one by one.
+//! After some dozens of observations of one kind, the log is searched for the trigger word of their lines and for
+//! timers. Other lines, of which there may be a thousand times as many, are then no longer examined one by one.
 
 use memchr::memmem::Finder;
 
@@ -14,36 +14,37 @@ use crate::prefix::without_prefix;
 use crate::reading::Context;
 use crate::timers::{self, Timers};
 
-/// Longest incomplete line that is kept.
+/// Maximum number of bytes kept of an incomplete line.
 const LONGEST: usize = 1 << 20;
 
-/// Observations after which the log is searched for the trigger word of their lines.
+/// Number of observations after which the log is searched for the trigger word of their lines.
 const SETTLED: u64 = 32;
 
-/// Observations and bytes after which it is, too: in a log with many lines between steps, examining every line costs most.
+/// Numbers of observations and bytes after which the search starts early. In a log with many lines between steps,
+/// examining every line dominates the cost.
 const SETTLED_EARLY: (u64, u64) = (4, 2 << 20);
 
-/// Reads a log piece by piece.
+/// Incremental reader of a log.
 pub struct Follow {
     intake: Intake,
     timers: Timers,
-    /// The beginning of an incomplete line.
+    /// Start of an incomplete line.
     partial: Vec<u8>,
-    /// Whether the rest of the line is skipped because it is too long.
+    /// Whether the rest of the current line is skipped because the line is too long.
     dropping: bool,
     number: u64,
     bytes: u64,
     cut: u64,
     out: Vec<Observation>,
     observed: u64,
-    /// The trigger words that are searched for, once they are known.
+    /// Trigger words to search for. Empty until they are determined.
     words: Vec<Finder<'static>>,
-    /// Whether the last line that was found followed another one: then the next line is probably alike.
+    /// Whether the last line found directly followed the one before. The next line then probably has the same layout.
     adjacent: bool,
 }
 
 impl Follow {
-    /// Nothing read yet.
+    /// Creates a reader at the start of the log.
     #[must_use]
     pub fn new(context: &Context) -> Follow {
         Follow {
@@ -61,12 +62,12 @@ impl Follow {
         }
     }
 
-    /// Reads the next bytes of the log, wherever they are cut, and passes the observations in their lines to `each`.
+    /// Reads the next bytes of the log, which may be split anywhere, and passes the observations in them to `each`.
     pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Observation)) {
         self.feed_dyn(bytes, &mut each);
     }
 
-    /// As `feed`. Not generic: a generic function is compiled in the crate that calls it, with that crate's optimization.
+    /// Non-generic body of `feed`: generic functions are compiled in the calling crate, with its optimization level.
     fn feed_dyn(&mut self, mut bytes: &[u8], each: &mut dyn FnMut(Observation)) {
         self.bytes += bytes.len() as u64;
         if self.searches() && !self.dropping {
@@ -89,7 +90,8 @@ impl Follow {
             }
             self.number += u64::from(end == Some(b'\n'));
             self.pass_on(each);
-            // Bytes read, not bytes received: the result must not depend on where the bytes are cut.
+            // Count the bytes consumed, not those received, so that the result does not depend on how the input is
+            // split.
             let read = self.bytes - bytes.len() as u64;
             if self.words.is_empty() && self.is_settled(read) {
                 self.settle();
@@ -110,18 +112,19 @@ impl Follow {
         }
     }
 
-    /// Whether whole lines are searched for words: not in the middle of a line or a block.
+    /// Whether to search whole lines for trigger words. False within a line or a block.
     fn searches(&self) -> bool {
         !self.words.is_empty() && self.partial.is_empty() && !self.timers.open()
     }
 
-    /// Whether enough was observed to know which lines are relevant.
+    /// Whether there are enough observations to determine which lines are relevant. `read` is the number of bytes
+    /// consumed.
     fn is_settled(&self, read: u64) -> bool {
         let (least, bytes) = SETTLED_EARLY;
         self.observed >= SETTLED || self.observed >= least && read >= bytes
     }
 
-    /// Sets the words that are searched for from now on.
+    /// Determines the words to search for from now on.
     fn settle(&mut self) {
         if let Some(word) = self.intake.word() {
             self.words = vec![word.clone()];
@@ -129,11 +132,11 @@ impl Follow {
         }
     }
 
-    /// Reads those whole lines of `bytes` that contain one of the words; returns the incomplete rest.
+    /// Reads the complete lines of `bytes` that contain one of the words, and returns the incomplete rest.
     fn search<'b>(&mut self, bytes: &'b [u8], each: &mut dyn FnMut(Observation)) -> &'b [u8] {
         let end = memchr::memrchr2(b'\n', b'\r', bytes).map_or(0, |at| at + 1);
         let (mut rest, unfinished) = bytes.split_at(end);
-        // The next position of each word.
+        // `next` holds the next position of each word.
         let words = std::mem::take(&mut self.words);
         let whole = rest;
         let mut offset = self.alike(whole, 0, each);
@@ -146,7 +149,7 @@ impl Follow {
             self.number += memchr::memchr_iter(b'\n', skipped).count() as u64;
             self.adjacent = skipped.is_empty();
             offset = start;
-            // The line, and the rows of the block that it may begin.
+            // Read the line, and the rows of the block that it may start.
             loop {
                 let behind = whole.get(offset..).unwrap_or_default();
                 let Some(length) = memchr::memchr2(b'\n', b'\r', behind) else { break };
@@ -172,8 +175,8 @@ impl Follow {
         unfinished
     }
 
-    /// Reads lines from `offset` on for as long as they are laid out as the last one; returns where they end. Such a line
-    /// has no timers, so it is not searched for words.
+    /// Reads lines starting at `offset` for as long as they have the layout of the last one, and returns the end
+    /// offset. Lines of that layout have no timers, so they are not searched for trigger words.
     fn alike(&mut self, whole: &[u8], mut offset: usize, each: &mut dyn FnMut(Observation)) -> usize {
         while self.adjacent
             && let Some(behind) = whole.get(offset..)
@@ -192,32 +195,32 @@ impl Follow {
         offset
     }
 
-    /// Counts the observations of a line and passes them on.
+    /// Counts the pending observations and passes them to `each`.
     fn pass_on(&mut self, each: &mut dyn FnMut(Observation)) {
         self.observed += self.out.len() as u64;
         self.out.drain(..).for_each(each);
     }
 
-    /// Drops the incomplete line: the file was replaced, and other lines follow.
+    /// Drops the incomplete line. To be called if the file was replaced, and other content follows.
     pub fn broken_off(&mut self) {
         self.partial.clear();
         self.dropping = false;
         self.number += 1;
     }
 
-    /// Bytes read so far.
+    /// Number of bytes read so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Lines that were skipped because they are too long.
+    /// Number of lines skipped because they are too long.
     #[must_use]
     pub fn cut_lines(&self) -> u64 {
         self.cut
     }
 
-    /// The result that a file of these bytes would give. The incomplete line is read as the last one.
+    /// Returns the result of reading a file of the bytes so far. An incomplete line is read as the last line.
     pub fn finish(mut self, mut each: impl FnMut(Observation)) -> Ingested {
         let rest = std::mem::take(&mut self.partial);
         if !rest.is_empty() {
@@ -230,7 +233,7 @@ impl Follow {
         self.intake.finish()
     }
 
-    /// Reads a line outside the search, unless the relevant lines are known and this is not one of them.
+    /// Reads a line outside of `search`. Once the trigger words are determined, lines without one are ignored.
     fn whole_line(&mut self, line: &[u8]) {
         let waited_for = |words: &[Finder<'_>]| words.iter().any(|word| word.find(line).is_some());
         if self.words.is_empty() || self.timers.open() || waited_for(&self.words) {
@@ -238,7 +241,7 @@ impl Follow {
         }
     }
 
-    /// Reads a line; `timed` says whether it may contain a trigger word of timers.
+    /// Reads a line. `timed` is whether it may contain a trigger word of timers.
     fn line(&mut self, raw: &[u8], whole: bool, timed: bool) {
         let cleaned = clean(raw);
         let text = without_prefix(&cleaned);
@@ -308,7 +311,7 @@ mod tests {
         assert!(seen > 3);
     }
 
-    /// A log long enough to be searched, with other lines and timers between the steps.
+    /// A log long enough for the search to start, with other lines and timers between the steps.
     fn long() -> String {
         let mut out = String::new();
         for step in 1..600 {
@@ -333,7 +336,7 @@ mod tests {
         assert_eq!(seen.len() - steps.len(), 2 * 59);
     }
 
-    /// A log of nothing but steps and timers, in which fields change, come and go, and the run begins anew.
+    /// A log of steps and timers only, in which fields change, appear and disappear, and the run restarts.
     fn dense() -> (String, Vec<(u64, u64)>, usize) {
         let (mut out, mut steps, mut timers, mut line) = (String::new(), Vec::new(), 0, 1);
         for n in 1..900_u64 {

@@ -1,4 +1,4 @@
-//! One file through all recognizers, once.
+//! Passes one file through all recognizers, in a single pass.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
@@ -15,52 +15,53 @@ use super::recognizer::Outcome;
 use super::segment::{Offered, Segment};
 use super::{code, json, notebook, plausibility, tensorboard};
 
-/// Largest JSON document that is read as a whole.
+/// Maximum size in bytes of a JSON document that is read as a whole.
 const LARGEST_DOCUMENT: u64 = 128 << 20;
 
-/// Counts of the lines of a file, by how they were read.
+/// Numbers of lines of a file, by how they were handled.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Tally {
-    /// Bytes, unpacked.
+    /// Bytes, after decompression.
     pub bytes: u64,
-    /// Lines that are not blank; parts between carriage returns count each.
+    /// Non-blank lines. Parts separated by carriage returns count separately.
     pub lines: u64,
-    /// Lines read, or documents where the file is JSON.
+    /// Lines that were read, or documents if the file is JSON.
     pub recognized: u64,
-    /// Lines that held configuration.
+    /// Lines that contained configuration.
     pub noted: u64,
     /// Lines that no format recognizes.
     pub passed_over: u64,
-    /// Lines of a known format that cannot be used, by reason: how many, and the first.
+    /// Lines of a known format that cannot be used, by reason.
     pub skipped: BTreeMap<String, Skipped>,
     /// Whether the last line is incomplete: the file may be truncated.
     pub unfinished_last_line: bool,
-    /// Lines too long to be kept whole.
+    /// Lines truncated because they are too long.
     pub cut_lines: u64,
 }
 
 /// Lines skipped for one reason.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Skipped {
-    /// How many.
+    /// Number of lines.
     pub n: u64,
-    /// Number of the first.
+    /// Line number of the first one.
     pub first_line: u64,
 }
 
-/// Results of reading a file.
+/// Result of reading a file.
 #[derive(Debug, Clone, Default)]
 pub struct Ingested {
-    /// The file as the user named it.
+    /// Name of the file, as the user gave it.
     pub file: String,
     /// Readings, the most important first.
     pub readings: Vec<Reading>,
-    /// What became of the lines.
+    /// Numbers of lines by how they were handled.
     pub tally: Tally,
 }
 
 impl Context {
-    /// A number in the file's name after a short name: `tp4` in `run_dp1_tp4_pp8.log`.
+    /// Returns a number in the file name that follows the abbreviation `short`, such as 4 for `tp` in
+    /// `run_dp1_tp4_pp8.log`.
     #[must_use]
     pub fn hint(&self, short: &str) -> Option<f64> {
         let name = self.name.rsplit(['/', '\\']).next()?.to_ascii_lowercase();
@@ -75,7 +76,8 @@ impl Context {
 ///
 /// # Errors
 ///
-/// The source cannot be read, or has no known format: then the message states what was found and what was expected.
+/// If the source cannot be read, or has no known format. In the latter case, the message states what was found and what
+/// was expected.
 pub fn ingest(source: impl Read, context: &Context) -> Result<Ingested, IngestError> {
     let failed = |source: io::Error| IngestError::Read { file: context.name.clone(), source };
     from_text(unpacked(source).map_err(failed)?, context)
@@ -116,7 +118,7 @@ fn from_text(mut source: Box<dyn BufRead + '_>, context: &Context) -> Result<Ing
             first.drain(..3);
         }
         if !json::json(&first).is_ok_and(|document| document.is_object()) {
-            // Not one object per line: the file is one document or several in sequence.
+            // Not JSON Lines: the file is one document, or several in sequence.
             let mut limited = source.by_ref().take(LARGEST_DOCUMENT);
             limited.read_to_end(&mut first).map_err(failed)?;
             first.retain(|byte| *byte != 0);
@@ -140,7 +142,7 @@ fn from_text(mut source: Box<dyn BufRead + '_>, context: &Context) -> Result<Ing
     Ok(ingested)
 }
 
-/// Compression formats by their first bytes, and the tool that unpacks each.
+/// Detects a compression format by its first bytes. Returns its name and the command that decompresses it.
 fn packed(head: &[u8]) -> Option<(&'static str, &'static str)> {
     let known: [(&[u8], &str, &str); 4] = [
         (b"\x28\xb5\x2f\xfd", "Zstandard", "zstd -dc"),
@@ -151,7 +153,7 @@ fn packed(head: &[u8]) -> Option<(&'static str, &'static str)> {
     known.into_iter().find(|(magic, ..)| head.starts_with(magic)).map(|(_, name, unpack)| (name, unpack))
 }
 
-/// The message if nothing was recognized.
+/// Error message for a file in which nothing was recognized.
 fn unknown(context: &Context, tally: &Tally, first_line: &str, complaint: Option<String>) -> String {
     let name = &context.name;
     if tally.bytes == 0 {
@@ -174,7 +176,7 @@ fn unknown(context: &Context, tally: &Tally, first_line: &str, complaint: Option
     out + "; expected step lines, results, or samples of a tool that `atlas ingest --formats` lists"
 }
 
-/// Whether bytes begin as a JSON object or an array of them does.
+/// Whether `bytes` start like a JSON object or an array of objects.
 fn looks_like_document(bytes: &[u8]) -> bool {
     let mut rest = bytes
         .strip_prefix(b"\xef\xbb\xbf")
@@ -188,27 +190,27 @@ fn looks_like_document(bytes: &[u8]) -> bool {
     }
 }
 
-/// Maximum readings kept of one file.
+/// Maximum number of readings kept per file.
 const MOST_READINGS: usize = 4096;
-/// Segments that one file is split into because lines contradict each other.
+/// Maximum number of segments that a file is split into because of contradicting lines.
 const MOST_SEGMENTS: usize = 1024;
 
-/// Reads lines and documents into segments.
+/// Distributes lines and documents to segments.
 pub(crate) struct Intake {
     context: Context,
     segment: Segment,
-    /// Readings of the segments that have ended.
+    /// Readings of the segments that are complete.
     readings: Vec<Reading>,
     pub(crate) tally: Tally,
     first_line: String,
     /// Whether the current lines are Python source code, which some tools print before their log.
     code: bool,
     block: Option<Block>,
-    /// Lines of the outputs of a notebook so far.
+    /// Number of lines of notebook outputs so far.
     notebook_lines: u64,
-    /// Number of the line before.
+    /// Number of the previous line.
     last_line: u64,
-    /// Segments that ended because of contradictions.
+    /// Number of segments ended because of contradictions.
     segments: usize,
 }
 
@@ -239,7 +241,7 @@ impl Intake {
         Ok(())
     }
 
-    /// One document, or several in sequence.
+    /// Reads one document, or several in sequence.
     fn documents(&mut self, text: &[u8]) -> Result<(), serde_json::Error> {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         for document in json::documents(text)? {
@@ -261,7 +263,8 @@ impl Intake {
         Ok(())
     }
 
-    /// A document over several lines: the lines around it do not belong to it.
+    /// Reads a document that spans several lines in a segment of its own, because the lines around it do not belong to
+    /// it.
     fn document(&mut self, document: &Value, number: u64) -> Outcome {
         let mut segment = Segment::new();
         let outcome = segment.json(document, number);
@@ -273,14 +276,14 @@ impl Intake {
         outcome
     }
 
-    /// What the cells of a Jupyter notebook printed, as a log; returns whether anything was read.
+    /// Reads the outputs of the cells of a Jupyter notebook as a log. Returns whether anything was recognized.
     fn notebook(&mut self, document: &Value) -> bool {
         let before = self.tally.recognized;
         for output in notebook::outputs(document) {
             let start = self.notebook_lines;
             let mut lines = Lines::new(output.as_bytes());
             let mut last = start;
-            // Reading from memory does not fail.
+            // Reading from memory cannot fail.
             let _ = lines.each(|line| {
                 last = start + line.number;
                 self.line(Line { number: last, ..line });
@@ -296,7 +299,7 @@ impl Intake {
     /// Reads a line; returns whether a recognizer of a tool read it.
     pub(crate) fn line(&mut self, line: Line<'_>) -> bool {
         let trimmed = line.text.trim_ascii_start();
-        // A carriage return and a line feed do not enclose a blank line.
+        // The empty part between `\r` and `\n` has the same line number and is not a blank line.
         let again = std::mem::replace(&mut self.last_line, line.number) == line.number;
         if trimmed.is_empty() {
             if !again {
@@ -328,7 +331,8 @@ impl Intake {
         outcome == Outcome::Took
     }
 
-    /// Reads a line as [`Intake::line`] does if it is laid out as the last one that was read; returns whether it did.
+    /// Reads a line if it has the layout of the last one that was read, with the same result as [`Intake::line`].
+    /// Returns whether it did.
     pub(crate) fn again(&mut self, line: Line<'_>) -> bool {
         let plain = self.block.is_none() && !self.code;
         let read = plain && self.segment.again(line);
@@ -340,19 +344,20 @@ impl Intake {
         read
     }
 
-    /// The trigger word of the lines that were read last.
+    /// Trigger word of the most recently read lines.
     pub(crate) fn word(&self) -> Option<&memchr::memmem::Finder<'static>> {
         self.segment.word()
     }
 
-    /// Passes on the observations since the last call.
+    /// Appends the observations since the last call to `out`.
     pub(crate) fn observed(&mut self, out: &mut Vec<Observation>) {
         self.segment.observed(out);
     }
 
     /// Offers a line to the current segment, or to a new one if it contradicts the current one.
     fn offered(&mut self, line: Line<'_>, trimmed: &str) -> Outcome {
-        // A document on one line is no line of text: its strings may contain many lines, and its keys are no settings.
+        // A JSON document on one line must not be read as text: its strings may contain many lines, and its keys are
+        // not settings.
         if let Some(outcome) = self.one_line_document(trimmed, line.number) {
             return outcome;
         }
@@ -381,7 +386,7 @@ impl Intake {
         outcome
     }
 
-    /// Offers a line that is a whole document; `None` if no recognizer reads it.
+    /// Offers a line that is a complete JSON document. Returns `None` if no recognizer reads it.
     fn one_line_document(&mut self, trimmed: &str, number: u64) -> Option<Outcome> {
         if !trimmed.starts_with("{\"") {
             return None;
@@ -407,12 +412,12 @@ impl Intake {
         }
     }
 
-    /// Collects a JSON document on several lines between others.
+    /// Collects JSON documents that span several lines of the log.
     fn block(&mut self, line: Line<'_>, outcome: Outcome) {
         match &mut self.block {
             None if Block::begins(line.text) && outcome == Outcome::No => self.block = Some(Block::new(line.number)),
             None => return,
-            // A line that a recognizer reads is no part of a document.
+            // A line that a recognizer reads is not part of a document.
             Some(_) if matches!(outcome, Outcome::Took) => {
                 self.block = None;
                 return;
@@ -435,7 +440,7 @@ impl Intake {
         }
     }
 
-    /// Ends the segment and begins another.
+    /// Ends the current segment and starts a new one.
     fn split(&mut self) {
         let segment = std::mem::replace(&mut self.segment, Segment::new());
         for mut reading in segment.finish(&self.context) {
@@ -447,7 +452,8 @@ impl Intake {
                 continue;
             }
             plausibility::check(&mut reading);
-            // Ties keep the order of the file and of the table of formats.
+            // `partition_point` with `>=` keeps readings of equal weight in the order of the file and of the table of
+            // formats.
             let at = self.readings.partition_point(|known| known.weight >= reading.weight);
             self.readings.insert(at, reading);
         }

@@ -1,47 +1,47 @@
-//! Jobs that a cluster has run: the accounting of Slurm (`sacct -P`), the Standard Workload Format, CSV as of Helios, and
-//! JSON as of Philly.
+//! Traces of the jobs of a cluster: Slurm accounting (`sacct -P`), the Standard Workload Format, CSV like that of the
+//! Helios traces, and JSON like that of the Philly traces.
 
 use std::collections::BTreeMap;
 
 use jiff::civil::DateTime;
 use serde_json::Value;
 
-/// One job.
+/// A job of a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TracedJob {
-    /// Its name, or its number.
+    /// Job name or number.
     pub name: String,
-    /// When it was submitted, seconds from an origin that the jobs share.
+    /// Submission time, in seconds from an origin common to all jobs.
     pub submitted: f64,
-    /// Accelerators that it used; in the Standard Workload Format processors.
+    /// Accelerators used, or processors in the Standard Workload Format.
     pub accelerators: f64,
-    /// How long it ran, s.
+    /// Run time, s.
     pub seconds: f64,
-    /// Its time limit, s.
+    /// Time limit, s.
     pub limit: Option<f64>,
 }
 
-/// A trace.
+/// A trace of jobs.
 #[derive(Debug, Clone, Default)]
 pub struct JobTrace {
-    /// Its format.
+    /// Name of the format.
     pub format: &'static str,
-    /// The jobs in the order of their submission.
+    /// Jobs in the order of submission.
     pub jobs: Vec<TracedJob>,
-    /// Why jobs were left out, with counts.
+    /// Number of jobs left out, by reason.
     pub skipped: BTreeMap<&'static str, usize>,
 }
 
-/// Maximum jobs of a trace.
+/// Maximum number of jobs of a trace.
 const MOST_JOBS: usize = 2_000_000;
 
 const FORMATS: &str = "expected sacct -P with a header, the Standard Workload Format, CSV with submit_time, gpu_num and \
                        duration, or Philly's JSON";
 
-/// Reads a trace.
+/// Parses a trace.
 ///
 /// # Errors
-/// None of the formats, or no job in it that ran on accelerators.
+/// If the text has none of the formats, or no job that ran on accelerators.
 pub fn read(text: &str) -> Result<JobTrace, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -70,7 +70,7 @@ impl JobTrace {
         *self.skipped.entry(reason).or_default() += 1;
     }
 
-    /// Keeps a job that ran; counts others.
+    /// Adds a job that ran on accelerators, or counts it as skipped.
     fn take(
         &mut self,
         name: String,
@@ -94,7 +94,7 @@ impl JobTrace {
     }
 }
 
-/// Whether a line has the eighteen numbers of the Standard Workload Format.
+/// Whether a line consists of the eighteen numbers of the Standard Workload Format.
 fn is_swf(line: &str) -> bool {
     let mut fields = 0;
     line.split_ascii_whitespace().all(|field| {
@@ -103,7 +103,8 @@ fn is_swf(line: &str) -> bool {
     }) && fields == 18
 }
 
-/// The Standard Workload Format (Feitelson): job, submitted, waited, ran, processors, …, processors asked for, time asked for.
+/// Parses the Standard Workload Format (Feitelson): job, submission time, waiting time, run time, allocated processors,
+/// …, requested processors, requested time.
 fn swf(text: &str) -> JobTrace {
     let mut trace = JobTrace { format: "Standard Workload Format", ..JobTrace::default() };
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(';')) {
@@ -120,7 +121,7 @@ fn swf(text: &str) -> JobTrace {
     trace
 }
 
-/// Names of columns in lower case, letters and digits only.
+/// Column names in lower case, letters and digits only.
 const COLUMNS: [(Column, &[&str]); 9] = [
     (Column::Name, &["jobid", "jobidraw", "id", "jobname", "name"]),
     (Column::Submitted, &["submit", "submittime", "submittedtime", "submissiontime", "arrivaltime", "timestamp"]),
@@ -146,7 +147,7 @@ enum Column {
     Limit,
 }
 
-/// A table with a header.
+/// Parses a table with a header.
 fn table(text: &str, delimiter: u8, format: &'static str) -> Result<JobTrace, String> {
     let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(text.as_bytes());
     let header = reader.headers().map_err(|error| format!("{format}: {error}"))?.clone();
@@ -154,7 +155,7 @@ fn table(text: &str, delimiter: u8, format: &'static str) -> Result<JobTrace, St
         name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
     };
     let names: Vec<String> = header.iter().map(plain).collect();
-    // Of several names the earlier in the table counts.
+    // Names listed earlier in `COLUMNS` take precedence.
     let place = |column: Column| {
         let (_, known) = COLUMNS.iter().find(|(one, _)| *one == column)?;
         known.iter().find_map(|name| names.iter().position(|found| found == name))
@@ -182,7 +183,7 @@ fn table(text: &str, delimiter: u8, format: &'static str) -> Result<JobTrace, St
         };
         let text = |column| place(column).and_then(|at| record.get(at)).map(str::trim).filter(|text| !text.is_empty());
         let name = text(Column::Name).unwrap_or("job").to_owned();
-        // Steps of a job are parts of it.
+        // Slurm lists the steps of a job separately; skip them.
         if delimiter == b'|' && name.contains('.') {
             continue;
         }
@@ -203,7 +204,7 @@ fn table(text: &str, delimiter: u8, format: &'static str) -> Result<JobTrace, St
     Ok(trace)
 }
 
-/// Accelerators of Slurm's trackable resources: `billing=8,gres/gpu=8`, `gpu:a100:4`.
+/// Parses the number of accelerators from Slurm's trackable resources: `billing=8,gres/gpu=8`, `gpu:a100:4`.
 fn gpus_of(resources: &str) -> Option<f64> {
     let parts: Vec<&str> = resources.split(',').collect();
     let total = parts
@@ -222,7 +223,7 @@ fn gpus_of(resources: &str) -> Option<f64> {
     })
 }
 
-/// A time as seconds: a number, or a date with a time of day.
+/// Parses a time to seconds: a number, or a date with a time of day.
 fn moment(text: &str) -> Option<f64> {
     if let Ok(number) = text.parse::<f64>() {
         return Some(number);
@@ -237,7 +238,7 @@ fn moment(text: &str) -> Option<f64> {
     Some(at.timestamp().as_millisecond() as f64 / 1e3)
 }
 
-/// Slurm's `[DAYS-]HOURS:MINUTES:SECONDS`, from the right.
+/// Parses a duration `[DAYS-]HOURS:MINUTES:SECONDS` of Slurm, whose leading parts may be missing.
 fn span(text: &str) -> Option<f64> {
     let (days, rest) = text.split_once('-').unwrap_or(("0", text));
     let mut seconds = 0.0;
@@ -247,7 +248,8 @@ fn span(text: &str) -> Option<f64> {
     Some(86_400.0 * days.parse::<f64>().ok()? + seconds)
 }
 
-/// `cluster_job_log` of Microsoft's Philly traces: attempts with their servers and accelerators.
+/// Parses `cluster_job_log` of Microsoft's Philly traces, which lists the attempts of each job with servers and
+/// accelerators.
 fn philly(text: &str) -> Result<JobTrace, String> {
     let all: Vec<Value> =
         serde_json::from_str(text).map_err(|error| format!("not Philly's JSON: {error}; {FORMATS}"))?;

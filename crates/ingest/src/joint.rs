@@ -1,12 +1,12 @@
-//! Readings of several files that belong together: a benchmark that states when it ran, and power sampled meanwhile.
+//! Joins readings of several files: a benchmark that states when it ran, and power samples from that time.
 
 use serde_json::{Map, Value, json};
 
 use super::intake::Ingested;
 use super::reading::{PowerSample, Reading};
 
-/// Joins every benchmark that has a window with every trace of power that overlaps it. The result is a fact
-/// of the reading of power: `joint_with_` and the tool of the benchmark.
+/// Joins every benchmark that has a time window with every power trace that overlaps it. The result is added to the
+/// power reading as the fact `joint_with_` followed by the name of the benchmark tool.
 pub fn join(files: &mut [Ingested]) {
     let benchmarks: Vec<(&'static str, [f64; 2], Option<f64>, String)> = files
         .iter()
@@ -25,7 +25,8 @@ pub fn join(files: &mut [Ingested]) {
     }
 }
 
-/// Mean power of the samples inside the window, summed over devices, times its length.
+/// Mean power of the samples inside the window, summed over devices, and the energy as this power times the length of
+/// the window.
 fn joined(reading: &Reading, window: [f64; 2], tokens: Option<f64>, file: &str) -> Option<Value> {
     let [from, to] = window;
     let inside = |sample: &&PowerSample| sample.at >= from && sample.at <= to;

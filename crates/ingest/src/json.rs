@@ -1,4 +1,4 @@
-//! JSON, and Python output that is nearly JSON.
+//! Parsing of JSON, and of Python output that resembles JSON.
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::text::number;
 
-/// Reads a Python literal of dictionaries, lists, strings, numbers and constants, as `print(dict)` writes it.
+/// Converts a Python literal of dictionaries, lists, strings, numbers and constants, as written by `print(dict)`, to
+/// JSON.
 pub(crate) fn python_literal(text: &str) -> Option<Value> {
     let mut out = String::with_capacity(text.len() + 16);
     let mut chars = text.chars().peekable();
@@ -52,16 +53,16 @@ pub(crate) fn python_literal(text: &str) -> Option<Value> {
     serde_json::from_str(&out).ok()
 }
 
-/// Maximum values of a document; a small file could otherwise fill the memory.
+/// Maximum number of values in a document. Without a limit, a small file could exhaust the memory.
 const MOST_VALUES: usize = 4 << 20;
 
-/// Parses JSON as Python writes it, too: bare `NaN` and `Infinity` become the words `nan` and `inf`.
+/// Parses JSON, including bare `NaN` and `Infinity` as written by Python, which become the strings `nan` and `inf`.
 ///
 /// # Errors
 ///
-/// The position and reason if it is no JSON, or that it has too many values.
+/// If the text is not JSON, with position and reason, or if it has too many values.
 pub(crate) fn json(text: &[u8]) -> Result<Value, serde_json::Error> {
-    // Quoting words does not reduce the number of values.
+    // Quoting `NaN` and `Infinity` does not help if there are too many values.
     let mend = |error: &serde_json::Error| if error.is_data() { None } else { words_for_numbers(text) };
     parsed(text).or_else(|error| match mend(&error) {
         Some(mended) => parsed(&mended),
@@ -77,7 +78,7 @@ fn parsed(text: &[u8]) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
-/// One document, or several in sequence.
+/// Parses one document, or several in sequence.
 ///
 /// # Errors
 ///
@@ -99,7 +100,7 @@ pub(crate) fn documents(text: &[u8]) -> Result<Vec<Value>, serde_json::Error> {
     Ok(out)
 }
 
-/// Builds a value and counts its parts.
+/// Builds a value while counting its elements.
 struct Bounded<'a>(&'a mut usize);
 
 impl Bounded<'_> {
@@ -202,7 +203,7 @@ fn words_for_numbers(text: &[u8]) -> Option<Vec<u8>> {
     changed.then_some(out)
 }
 
-/// A number in JSON, also where it is written as a string.
+/// Converts a JSON number, or a string that contains a number.
 pub(crate) fn json_number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),

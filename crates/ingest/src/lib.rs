@@ -1,10 +1,11 @@
 //! Reads logs of training, serving, network and power tools, recognized by their content, as measurements.
 //!
-//! A file is read once, in constant memory, line by line ([`lines`]) or, where it is JSON, document by document. The
-//! documents of one file are kept apart: each is read in a segment of its own. Every line is offered to the recognizers
-//! ([`recognizer`]) whose trigger words it holds; each returns [`Reading`]s: facts by name, configuration with its
-//! origin, and training runs with their series. Derived figures state how they were derived, the [`Tally`] counts lines
-//! read, ignored and skipped, and notes name figures that are impossible or contradict each other.
+//! A file is read once, in constant memory: line by line ([`lines`]), or document by document if it is JSON. The
+//! documents of one file are kept apart: each is read in its own segment. Every line is offered to those recognizers
+//! ([`recognizer`]) one of whose trigger words it contains. A recognizer returns [`Reading`]s: named facts,
+//! configuration with its origin, and training runs with their series. Derived metrics state how they were derived, the
+//! [`Tally`] counts the lines read, ignored and skipped, and notes list values that are impossible or contradict each
+//! other.
 
 #![forbid(unsafe_code)]
 
@@ -58,27 +59,27 @@ pub use series::Warmup;
 
 use std::path::{Path, PathBuf};
 
-/// Why a file has no readings.
+/// Reasons why a file has no readings.
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{file}: cannot be read: {source}")]
     Read {
-        /// The file as named.
+        /// Name of the file, as given.
         file: String,
-        /// The system's message.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// No format was recognized in it.
+    /// No format was recognized in the file.
     #[error("{0}")]
     Unknown(String),
 }
 
-/// The files behind a path: itself, or all files below a directory in order of their names.
+/// Returns `path` itself if it is a file, or all files below it, sorted by path, if it is a directory.
 ///
 /// # Errors
 ///
-/// If the directory cannot be read.
+/// If a directory cannot be read.
 pub fn files_below(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -88,7 +89,7 @@ pub fn files_below(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     while let Some(directory) = open.pop() {
         for entry in std::fs::read_dir(&directory)? {
             let entry = entry?;
-            // Links are not followed: they may lead in circles.
+            // Symbolic links are not followed: they may form cycles.
             let kind = entry.file_type()?;
             if kind.is_dir() {
                 open.push(entry.path());

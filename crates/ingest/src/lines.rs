@@ -1,5 +1,5 @@
-//! Lines out of a stream, in constant memory: gzip unpacked, colors and NUL bytes taken out, carriage returns of
-//! progress bars understood as ends of lines, invalid UTF-8 replaced.
+//! Splits a stream into lines, in constant memory. Decompresses gzip, removes colors and NUL bytes, treats carriage
+//! returns of progress bars as line ends, and replaces invalid UTF-8.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
@@ -7,35 +7,35 @@ use std::io::{self, BufRead, BufReader, Read};
 use crate::prefix::without_prefix;
 use crate::quantity::trusted;
 
-/// Longest line kept; longer ones are truncated. In some formats one line is a whole JSON document.
+/// Maximum bytes kept of a line; longer lines are truncated. In some formats one line is a whole JSON document.
 const LONGEST: usize = 64 << 20;
-/// Bytes read from the source at a time.
+/// Number of bytes read from the source at a time.
 const CHUNK: usize = 1 << 18;
 
 /// One line of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
-    /// Without its end, colors, NUL bytes and prefixes of launchers or collectors.
+    /// Text without line end, colors, NUL bytes, and prefixes of launchers or log collectors.
     pub text: &'a str,
-    /// Number of the line, from 1. Parts between carriage returns share the number of their line.
+    /// Line number, from 1. Parts separated by carriage returns share the number of their line.
     pub number: u64,
-    /// Whether it is complete; the last line of a growing or truncated file is not.
+    /// Whether the line is complete. The last line of a growing or truncated file is not.
     pub whole: bool,
 }
 
-/// Reads lines.
+/// Reader of lines.
 pub struct Lines<R> {
     source: R,
     buffer: Vec<u8>,
-    /// Where the next line begins in the buffer.
+    /// Offset in the buffer at which the next line starts.
     start: usize,
-    /// How far the buffer has been searched for an end.
+    /// Offset in the buffer up to which line ends were searched for.
     searched: usize,
     number: u64,
     ended: bool,
-    /// Bytes read so far.
+    /// Number of bytes read so far.
     pub bytes: u64,
-    /// Lines that were truncated because they are too long.
+    /// Number of lines truncated because they are too long.
     pub cut: u64,
     /// Whether the last line is incomplete: the file may be truncated.
     pub unfinished: bool,
@@ -44,7 +44,7 @@ pub struct Lines<R> {
 }
 
 impl<R: Read> Lines<R> {
-    /// Lines of `source`.
+    /// Creates a reader of the lines of `source`.
     pub fn new(source: R) -> Lines<R> {
         Lines {
             source,
@@ -61,7 +61,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Passes every line to `each`, cleaned.
+    /// Passes every line to `each`, cleaned of control sequences and prefixes.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ impl<R: Read> Lines<R> {
                 return Ok(());
             }
             if self.buffer.len() - self.start > LONGEST {
-                // Of an endless line, only the kept beginning is examined.
+                // Of a line that exceeds the maximum, only the start is kept and examined.
                 if !std::mem::replace(&mut self.dropping, true) {
                     let rest = self.buffer.get(self.start..).unwrap_or_default();
                     self.cut += 1;
@@ -98,7 +98,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The next line that is whole in the buffer, and the byte that ended it.
+    /// Returns start and end of the next complete line in the buffer, and the byte that ended it.
     fn next_range(&mut self) -> Option<(usize, usize, u8)> {
         let window = self.buffer.get(self.searched..)?;
         let Some(offset) = memchr::memchr2(b'\n', b'\r', window) else {
@@ -123,7 +123,7 @@ impl<R: Read> Lines<R> {
         let got = loop {
             match self.source.read(self.buffer.get_mut(before..).unwrap_or_default()) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // A truncated archive is read as far as it goes.
+                // Read a truncated archive as far as possible.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && self.bytes > 0 => {
                     self.torn = true;
                     break Ok(0);
@@ -139,8 +139,8 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// The source, unpacked if it is gzip, including several members in sequence, and as UTF-8 if its first
-/// bytes say UTF-16, which is what PowerShell redirects to a file.
+/// Decompresses `source` if it is gzip, including concatenated members, and converts it to UTF-8 if it starts with a
+/// byte order mark of UTF-16, which PowerShell writes when output is redirected to a file.
 ///
 /// # Errors
 ///
@@ -164,11 +164,11 @@ fn decoded<'a>(source: Box<dyn Read + 'a>) -> io::Result<Box<dyn BufRead + 'a>> 
     Ok(buffered(Box::new(Utf16 { source, little, high: None })))
 }
 
-/// UTF-16 read as UTF-8.
+/// Converts UTF-16 to UTF-8.
 struct Utf16<R> {
     source: R,
     little: bool,
-    /// The first half of a pair.
+    /// Pending high surrogate of a pair.
     high: Option<u16>,
 }
 
@@ -176,7 +176,7 @@ impl<R: BufRead> Utf16<R> {
     fn unit(&mut self) -> io::Result<Option<u16>> {
         let mut bytes = [0; 2];
         for byte in &mut bytes {
-            // Half a unit at the end of a cut file is dropped.
+            // Half a code unit at the end of a truncated file is dropped.
             let Some(next) = self.source.fill_buf()?.first().copied() else { return Ok(None) };
             *byte = next;
             self.source.consume(1);
@@ -188,7 +188,8 @@ impl<R: BufRead> Utf16<R> {
 impl<R: BufRead> Read for Utf16<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let mut written = 0;
-        // A character has four bytes at the most, and one in front of it may have been half a pair.
+        // Each iteration writes at most one character, of up to four bytes, and possibly a replacement character for an
+        // unpaired surrogate before it.
         while let Some(room) = out.get_mut(written..).filter(|room| room.len() >= 8) {
             let Some(unit) = self.unit()? else { break };
             let high = self.high.take();
@@ -207,11 +208,12 @@ impl<R: BufRead> Read for Utf16<R> {
     }
 }
 
-/// The text of a line without terminal control sequences; nothing is copied if it has none.
+/// Decodes a line and removes NUL bytes and terminal control sequences. Borrows if there is nothing to remove or
+/// replace.
 pub(crate) fn clean(raw: &[u8]) -> Cow<'_, str> {
     let raw = raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(raw);
     if memchr::memchr2(0x1b, 0, raw).is_none() {
-        // Checking whole lines is faster than finding the invalid bytes; few lines have any.
+        // Validating the whole line first is faster than searching for invalid bytes, which are rare.
         return std::str::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::Borrowed);
     }
     let mut out = Vec::with_capacity(raw.len());
@@ -220,9 +222,9 @@ pub(crate) fn clean(raw: &[u8]) -> Cow<'_, str> {
         let (plain, from) = rest.split_at(at);
         out.extend_from_slice(plain);
         rest = match from {
-            // CSI: parameters, then one byte from @ to ~.
+            // CSI: parameters, then one final byte from `@` to `~`.
             [0x1b, b'[', inside @ ..] => behind(inside, |byte| (0x40..=0x7e).contains(&byte)),
-            // OSC: to BEL, or to the escape of ST.
+            // OSC: ends with BEL, or with the escape of ST.
             [0x1b, b']', inside @ ..] => behind(inside, |byte| byte == 0x07 || byte == 0x1b),
             [0x1b, 0x40..=0x7e, inside @ ..] | [_, inside @ ..] => inside,
             [] => from,
@@ -232,7 +234,7 @@ pub(crate) fn clean(raw: &[u8]) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// The rest after the first byte that ends a sequence; empty if the sequence has no end. NUL bytes in between are ignored.
+/// Returns the bytes after the first one for which `ends` is true; empty if there is none. Skips NUL bytes before it.
 fn behind(bytes: &[u8], ends: impl Fn(u8) -> bool) -> &[u8] {
     let end = bytes.iter().position(|byte| ends(*byte)).map_or(bytes.len(), |at| at + 1);
     bytes.get(end..).unwrap_or_default()

@@ -1,11 +1,11 @@
-//! Rows of tables in Markdown.
+//! Rows of Markdown tables.
 
-/// The cells of a row.
+/// Splits a row into its cells.
 pub(crate) fn cells(row: &str) -> Vec<&str> {
     row.trim_matches('|').split('|').map(str::trim).collect()
 }
 
-/// Whether they are the line between the header and the rows: `---`, `:--`, `--:`.
+/// Whether the row is the delimiter between header and body: `---`, `:--`, `--:`.
 pub(crate) fn is_rule(cells: &[impl AsRef<str>]) -> bool {
     cells.iter().all(|cell| cell.as_ref().bytes().all(|byte| matches!(byte, b'-' | b':')))
 }

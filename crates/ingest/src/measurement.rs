@@ -1,5 +1,5 @@
-//! Readings as measurement YAML: what was measured, under which configuration, where every figure comes from, and
-//! what is missing for a comparison with a prediction.
+//! Converts readings to measurement YAML: what was measured, under which configuration, where every value comes from,
+//! and which settings are missing for a comparison with an estimate.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::intake::Ingested;
 use super::reading::{Config, Context, Reading, object};
 use super::training::{Run, tokens_per_second};
 
-/// What a training measurement needs to be compared with a prediction.
+/// Settings without which a training measurement cannot be compared with an estimate.
 const NEEDED: [&str; 3] = ["num_gpus", "global_batch_size", "seq_len"];
 
 /// The measurements of a file, to be written as YAML or JSON.
@@ -86,7 +86,7 @@ fn training(reading: &Reading, index: usize, run: &Run, context: &Context) -> Ma
     out
 }
 
-/// Settings that neither the log nor the user states.
+/// Returns the settings needed for a comparison that neither the log nor the user states.
 #[must_use]
 pub fn missing(reading: &Reading, run: &Run) -> Vec<&'static str> {
     let config = reading.settings_of(run);

@@ -1,23 +1,23 @@
-//! Files as users name them: a path, followed by settings that the file itself does not state.
+//! File arguments: a path, optionally followed by settings that the file itself does not state.
 
 use std::path::{Path, PathBuf};
 
 use super::reading::{Config, Origin, SETTINGS};
 
-/// A file or directory, and settings that the user adds: `train.log:num_gpus=64,seq_len=4096`.
+/// A file or directory with settings given by the user: `train.log:num_gpus=64,seq_len=4096`.
 #[derive(Debug, Clone, Default)]
 pub struct NamedFile {
     /// The path.
     pub path: PathBuf,
-    /// Settings that replace those of the file.
+    /// Settings that override those of the file.
     pub settings: Config,
 }
 
 impl NamedFile {
-    /// Reads an argument. If a file of that whole name exists, it is that file.
+    /// Parses an argument. If a file with the whole argument as its name exists, the argument is a path only.
     ///
     /// # Errors
-    /// A mistake after the path.
+    /// If a setting after the path is invalid.
     pub fn parse(argument: &str) -> Result<NamedFile, String> {
         let whole = Path::new(argument);
         let parts = argument.rsplit_once(':').filter(|(_, rest)| rest.contains('=') && !whole.exists());
@@ -31,10 +31,10 @@ impl NamedFile {
         Ok(NamedFile { path: PathBuf::from(path), settings })
     }
 
-    /// Reads an argument that may not be UTF-8; then it is a path and nothing else.
+    /// Parses an argument that may not be UTF-8, in which case it is a path only.
     ///
     /// # Errors
-    /// A mistake after the path.
+    /// If a setting after the path is invalid.
     pub fn of(argument: &Path) -> Result<NamedFile, String> {
         match argument.to_str() {
             Some(text) => NamedFile::parse(text),
@@ -42,7 +42,7 @@ impl NamedFile {
         }
     }
 
-    /// Its settings, overriding those for all files.
+    /// Merges the settings of this file with those for all files, which have lower precedence.
     #[must_use]
     pub fn over(&self, all: &Config) -> Config {
         let mut settings = self.settings.clone();
@@ -51,10 +51,10 @@ impl NamedFile {
     }
 }
 
-/// Adds `NAME=VALUE` as the user's setting.
+/// Adds `NAME=VALUE` as a setting of the user.
 ///
 /// # Errors
-/// No assignment, or no setting of that name, with the nearest that there is.
+/// If `assignment` has no `=`, or if there is no setting of that name; the message then suggests the most similar name.
 pub fn assign(settings: &mut Config, assignment: &str) -> Result<(), String> {
     let Some((name, value)) = assignment.split_once('=') else {
         return Err(format!("\"{assignment}\": expected NAME=VALUE"));
@@ -66,7 +66,7 @@ pub fn assign(settings: &mut Config, assignment: &str) -> Result<(), String> {
         let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
         return Err(format!("no setting \"{name}\"{near}"));
     };
-    // A release such as 12.8 is text, not a number.
+    // Version numbers such as 12.8 are kept as text.
     match value.parse::<f64>().ok().filter(|_| !known.ends_with("_version")) {
         Some(number) => settings.number(known, Some(number), Origin::User),
         None => settings.note(known, value, Origin::User),

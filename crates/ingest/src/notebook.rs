@@ -1,4 +1,4 @@
-//! The outputs of Jupyter notebooks: what cells printed, and the tables they showed.
+//! Outputs of Jupyter notebooks: text printed by cells, and displayed tables.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ pub(crate) fn is_notebook(document: &Value) -> bool {
     document.get("nbformat").is_some() && document.get("cells").is_some_and(Value::is_array)
 }
 
-/// The text of every cell's outputs, in order.
+/// Returns the text of the outputs of each cell that has any, in order.
 pub(crate) fn outputs(document: &Value) -> Vec<String> {
     let cells = document.get("cells").and_then(Value::as_array).into_iter().flatten();
     let outputs = cells.map(|cell| {
@@ -21,7 +21,7 @@ pub(crate) fn outputs(document: &Value) -> Vec<String> {
                 (None, Some(plain)) => text += &joined(plain),
                 (None, None) => continue,
             }
-            // Streams of one cell may be cut anywhere; other outputs are complete.
+            // Stream outputs of one cell may be split anywhere; other outputs are complete.
             if output.get("output_type").and_then(Value::as_str) != Some("stream") {
                 text.push('\n');
             }
@@ -34,7 +34,7 @@ pub(crate) fn outputs(document: &Value) -> Vec<String> {
     outputs.filter(|text| !text.is_empty()).collect()
 }
 
-/// A text that is written as one string, or as a list of its lines.
+/// Returns a text that is stored as one string or as a list of lines.
 fn joined(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -43,7 +43,7 @@ fn joined(value: &Value) -> String {
     }
 }
 
-/// The text of HTML: rows as lines, cells between bars.
+/// Converts HTML to text, with table rows as lines and cells separated by bars.
 fn without_tags(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut rest = html;

@@ -1,5 +1,5 @@
-//! Checks of what was read: figures that no machine reaches, and figures of one report that contradict each other, are
-//! named in the notes of the reading. Nothing is corrected or left out.
+//! Plausibility checks. Values that no accelerator reaches, and values of one report that contradict each other, are
+//! listed in the notes of the reading. Nothing is corrected or left out.
 
 use serde_json::{Map, Value};
 
@@ -7,22 +7,22 @@ use super::json::json_number;
 use super::reading::Reading;
 use super::training::Run;
 
-/// TFLOP/s that no accelerator reaches, whatever its number format.
+/// Upper bound on the TFLOP/s of an accelerator, in any number format.
 const MOST_TFLOPS: f64 = 4e4;
-/// GB of memory that no accelerator has.
+/// Upper bound on the memory of an accelerator, GB.
 const MOST_MEMORY: f64 = 4e3;
-/// Watts that no single accelerator draws.
+/// Upper bound on the power of one accelerator, W.
 const MOST_WATTS: f64 = 1e4;
-/// GB/s of bus bandwidth that no accelerator reaches.
+/// Upper bound on the bus bandwidth of an accelerator, GB/s.
 const MOST_BANDWIDTH: f64 = 2e4;
-/// Tolerated difference of two figures that should be equal.
+/// Tolerated relative difference between two values that should be equal.
 const TOLERANCE: f64 = 0.05;
-/// Tolerated difference of a rate over single steps from the mean over all of them.
+/// Tolerated relative difference between a rate averaged over single steps and the overall mean.
 const RATE_TOLERANCE: f64 = 0.25;
-/// Notes on one reading.
+/// Maximum number of notes per reading.
 const MOST_NOTES: usize = 8;
 
-/// Adds a note for every figure that cannot be right.
+/// Adds a note for every implausible value.
 pub(crate) fn check(reading: &mut Reading) {
     let mut notes = Vec::new();
     for run in &reading.runs {
@@ -30,7 +30,7 @@ pub(crate) fn check(reading: &mut Reading) {
     }
     let facts: Map<String, Value> =
         reading.facts.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect();
-    // Facts of a run are statistics of what was checked above.
+    // Facts of a reading with runs are statistics of the series checked above.
     if reading.runs.is_empty() {
         check_figures(&facts, "", &mut notes);
     }
@@ -50,7 +50,7 @@ pub(crate) fn check(reading: &mut Reading) {
     reading.notes.extend(notes);
 }
 
-/// The checks of one training run.
+/// Checks a training run.
 fn check_run(reading: &Reading, run: &Run, notes: &mut Vec<String>) {
     let place = format!("lines {}-{}", run.lines[0], run.lines[1]);
     for (name, series, most) in [
@@ -84,18 +84,18 @@ fn check_run(reading: &Reading, run: &Run, notes: &mut Vec<String>) {
     }
 }
 
-/// The relative distance of two figures.
+/// Relative difference of two values.
 fn apart(a: f64, b: f64) -> f64 {
     let size = a.abs().max(b.abs());
     if size > 0.0 { (a - b).abs() / size } else { 0.0 }
 }
 
-/// Whether a name is that of a share; a percentile is a figure of whatever it is taken of.
+/// Whether `name` denotes a percentage; a percentile does not.
 fn is_share(name: &str) -> bool {
     name.contains("percent") && !name.contains("percentile")
 }
 
-/// Single figures that are beyond any machine.
+/// Checks individual values of a report against physical limits.
 fn check_figures(report: &Map<String, Value>, place: &str, notes: &mut Vec<String>) {
     for (name, value) in report {
         for value in numbers(value) {
@@ -117,7 +117,7 @@ fn check_figures(report: &Map<String, Value>, place: &str, notes: &mut Vec<Strin
     }
 }
 
-/// The checks of one report: facts at the top, or one of several results.
+/// Checks the values of a report against each other. A report is the facts of a reading, or one of several results.
 fn check_report(report: &Map<String, Value>, place: &str, notes: &mut Vec<String>) {
     check_latencies(report, place, notes);
     check_rates(report, place, notes);
@@ -129,7 +129,7 @@ fn check_report(report: &Map<String, Value>, place: &str, notes: &mut Vec<String
     }
 }
 
-/// All numbers of a fact: itself, the elements of a list, the values of a block.
+/// Returns all numbers of a fact: the value itself, the elements of a list, or the values of a block.
 fn numbers(value: &Value) -> Vec<f64> {
     match value {
         Value::Number(number) => number.as_f64().into_iter().collect(),
@@ -143,17 +143,18 @@ fn number(report: &Map<String, Value>, name: &str) -> Option<f64> {
     report.get(name).and_then(json_number)
 }
 
-/// Blocks of latencies, their names and those of their statistics.
+/// Names of blocks of latency statistics.
 const LATENCIES: [&str; 8] =
     ["ttft_ms", "tpot_ms", "itl_ms", "e2el_ms", "request_latency_ms", "latency_s", "latency_ns", "ttft_ns"];
 
-/// A statistic of a block, also where the report is flat.
+/// Returns a statistic of a block, from a nested or a flat report.
 fn statistic(report: &Map<String, Value>, block: &str, name: &str) -> Option<f64> {
     let nested = report.get(block).and_then(|block| block.get(name));
     nested.or_else(|| report.get(&format!("{block}.{name}"))).and_then(json_number)
 }
 
-/// Percentiles must not decrease, and statistics must be within the extremes.
+/// Checks that percentiles do not decrease, that means do not exceed the maximum, and that the mean TTFT does not
+/// exceed the mean request latency.
 fn check_latencies(report: &Map<String, Value>, place: &str, notes: &mut Vec<String>) {
     for block in LATENCIES {
         let get = |name: &str| statistic(report, block, name);
@@ -182,7 +183,7 @@ fn check_latencies(report: &Map<String, Value>, place: &str, notes: &mut Vec<Str
     }
 }
 
-/// Rates must be what was counted over the time it took.
+/// Checks that rates agree with counts divided by the duration.
 fn check_rates(report: &Map<String, Value>, place: &str, notes: &mut Vec<String>) {
     let get = |name: &str| number(report, name);
     let seconds = get("duration_s").or_else(|| get("elapsed_s")).or_else(|| get("total_latency_ms").map(|ms| ms / 1e3));
@@ -204,7 +205,7 @@ fn check_rates(report: &Map<String, Value>, place: &str, notes: &mut Vec<String>
             }
         }
     }
-    // The Trainer prints both rates with three decimals.
+    // The Hugging Face Trainer prints both rates with three decimals.
     let rates = (get("train_samples_per_second"), get("train_steps_per_second"), get("global_batch_size"));
     if let (Some(samples), Some(steps), Some(batch)) = rates {
         let (least, most) = (batch * (steps - 6e-4), batch * (steps + 6e-4));

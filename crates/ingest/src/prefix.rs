@@ -1,11 +1,12 @@
-//! Prefixes that launchers and collectors add to every line: the rank of `torchrun`, `srun -l` and `mpirun`, the actor
-//! of Ray, the container of Compose, the time of Kubernetes.
+//! Prefixes that launchers and log collectors add to every line: ranks (`torchrun`, `srun -l`, `mpirun`), actors (Ray),
+//! containers (Compose), time stamps (Kubernetes).
 
-/// The line without its prefix. Blanks that the tool itself wrote are kept if the prefix shows which those are.
+/// Returns the line without prefixes. Leading blanks written by the tool itself are kept if they can be told from those
+/// of the prefix.
 #[must_use]
 pub(crate) fn without_prefix(line: &str) -> &str {
     let mut line = line;
-    // A collector adds its prefix before that of a launcher; deeper nesting has not been seen.
+    // The prefix of a collector precedes that of a launcher. Three levels are more than has been seen.
     for _ in 0..3 {
         match prefix(line.as_bytes()).and_then(|length| line.get(length..)) {
             Some(rest) => line = rest,
@@ -28,12 +29,13 @@ fn prefix(line: &[u8]) -> Option<usize> {
     Some(length + usize::from(line.get(length) == Some(&b' ')))
 }
 
-/// Number of leading bytes of this kind.
+/// Counts the leading bytes for which `kind` is true.
 fn run(bytes: &[u8], kind: impl Fn(&u8) -> bool) -> usize {
     bytes.iter().take_while(|byte| kind(byte)).count()
 }
 
-/// `[rank0]:`, `[default12]:`, `[3]:`, and what `mpirun --tag-output` writes: `[1,0]<stdout>:`, `[prterun-n1@1,0]<stderr>:`.
+/// Matches `[rank0]:`, `[default12]:`, `[3]:`, and the prefixes of `mpirun --tag-output`: `[1,0]<stdout>:`,
+/// `[prterun-n1@1,0]<stderr>:`.
 fn bracketed(line: &[u8]) -> Option<usize> {
     let end = run(line.get(..line.len().min(96))?, |byte| *byte != b']' && *byte != b' ');
     let rest = line.get(end..)?;
@@ -47,7 +49,7 @@ fn bracketed(line: &[u8]) -> Option<usize> {
     (numbered && rest.starts_with(b"]:")).then_some(end + 2)
 }
 
-/// `(RayTrainWorker pid=1234, ip=10.0.0.1) `, `(EngineCore_0 pid=7) `.
+/// Matches `(RayTrainWorker pid=1234, ip=10.0.0.1) `, `(EngineCore_0 pid=7) `.
 fn actor(line: &[u8]) -> Option<usize> {
     let end = run(line.get(..line.len().min(96))?, |byte| *byte != b')');
     let inside = line.get(1..end)?;
@@ -55,7 +57,7 @@ fn actor(line: &[u8]) -> Option<usize> {
     (line.get(end..end + 2) == Some(b") ")).then_some(end + 1)
 }
 
-/// ` 12: ` of `srun -l`.
+/// Matches ` 12: ` of `srun -l`.
 fn rank(line: &[u8]) -> Option<usize> {
     let blanks = run(line, |byte| *byte == b' ');
     let digits = run(line.get(blanks..)?, u8::is_ascii_digit);
@@ -63,7 +65,7 @@ fn rank(line: &[u8]) -> Option<usize> {
     ((1..=6).contains(&digits) && blanks < 6 && line.get(at..at + 2) == Some(b": ")).then_some(at + 1)
 }
 
-/// `2025-01-01T00:00:00.123456789Z `, and what the container runtime adds: `stdout F `.
+/// Matches `2025-01-01T00:00:00.123456789Z `, including `stdout F ` added by the container runtime.
 fn stamp(line: &[u8]) -> Option<usize> {
     let shape = b"dddd-dd-ddTdd:dd:dd";
     let fits = |(byte, shape): (&u8, &u8)| if *shape == b'd' { byte.is_ascii_digit() } else { byte == shape };
@@ -74,7 +76,7 @@ fn stamp(line: &[u8]) -> Option<usize> {
     if line.get(at) == Some(&b'.') {
         at += 1 + run(line.get(at + 1..)?, u8::is_ascii_digit);
     }
-    // A tool's own times have no zone.
+    // Time stamps written by the tool itself have no time zone.
     at += match line.get(at)? {
         b'Z' => 1,
         b'+' | b'-' if line.get(at + 3) == Some(&b':') => 6,
@@ -87,7 +89,7 @@ fn stamp(line: &[u8]) -> Option<usize> {
     (line.get(at) == Some(&b' ')).then_some(at)
 }
 
-/// `trainer-1  | `.
+/// Matches `trainer-1  | `.
 fn container(line: &[u8]) -> Option<usize> {
     let name = run(line.get(..line.len().min(64))?, |byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte));
     let numbered = line.get(..name)?.iter().rposition(|byte| !byte.is_ascii_digit())?;

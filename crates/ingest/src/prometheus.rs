@@ -1,26 +1,26 @@
-//! Samples in Prometheus' text format, and in the answers of its HTTP interface.
+//! Samples in the Prometheus text format, and in responses of its HTTP API.
 
 use serde_json::Value;
 
 use crate::json::json_number;
 use crate::text::leading;
 
-/// One sample: its metric, labels and value.
+/// A sample: metric name, labels and value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sample<'a> {
     pub(crate) name: &'a str,
     pub(crate) labels: Labels<'a>,
     pub(crate) value: f64,
-    /// Seconds since 1970, where the sample has a time.
+    /// Unix time in seconds, if the sample has a time stamp.
     pub(crate) at: Option<f64>,
 }
 
 /// The labels of a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Labels<'a> {
-    /// `gpu="0",modelName="NVIDIA H100"`
+    /// Text of the form `gpu="0",modelName="NVIDIA H100"`.
     Text(&'a str),
-    /// As an object of JSON.
+    /// JSON object.
     Json(&'a serde_json::Map<String, Value>),
 }
 
@@ -43,7 +43,7 @@ impl Labels<'_> {
         }
     }
 
-    /// All labels as one text, which identifies a sample.
+    /// All labels as one string, which identifies the series.
     pub(crate) fn key(&self) -> String {
         match self {
             Labels::Text(text) => (*text).to_owned(),
@@ -52,7 +52,7 @@ impl Labels<'_> {
     }
 }
 
-/// The sample on a line: `name{label="value"} 12.5 1700000000000`. The value must be followed by nothing but a time.
+/// Parses a line: `name{label="value"} 12.5 1700000000000`. Nothing but a time stamp may follow the value.
 pub(crate) fn sample(line: &str) -> Option<Sample<'_>> {
     let line = line.trim_ascii();
     let (name, labels, rest) = match line.split_once('{') {
@@ -73,7 +73,7 @@ pub(crate) fn sample(line: &str) -> Option<Sample<'_>> {
     Some(Sample { name: name.trim(), labels: Labels::Text(labels), value, at })
 }
 
-/// The samples of an answer of `/api/v1/query` or `/api/v1/query_range`.
+/// Returns the samples in a response of `/api/v1/query` or `/api/v1/query_range`.
 pub(crate) fn answer(document: &Value) -> Vec<Sample<'_>> {
     let result = document.get("data").and_then(|data| data.get("result")).and_then(Value::as_array);
     let mut out = Vec::new();

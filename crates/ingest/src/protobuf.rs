@@ -1,6 +1,6 @@
-//! Messages of Protocol Buffers, field by field, without their schema.
+//! Decoder of Protocol Buffers messages, field by field, without a schema.
 
-/// One field of a message.
+/// A field of a message.
 pub(crate) enum Field<'a> {
     Varint(u64),
     Fixed64([u8; 8]),
@@ -8,7 +8,7 @@ pub(crate) enum Field<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Reads the next field of a message: its number and value. `None` at its end, or if it is damaged.
+/// Decodes the number and value of the next field. Returns `None` at the end of the message or if it is damaged.
 pub(crate) fn field<'a>(rest: &mut &'a [u8]) -> Option<(u64, Field<'a>)> {
     let key = varint(rest)?;
     let value = match key & 7 {
@@ -24,14 +24,14 @@ pub(crate) fn field<'a>(rest: &mut &'a [u8]) -> Option<(u64, Field<'a>)> {
     Some((key >> 3, value))
 }
 
-/// Reads this number of bytes of a message.
+/// Splits `length` bytes off a message.
 pub(crate) fn split<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (now, later) = rest.split_at_checked(length)?;
     *rest = later;
     Some(now)
 }
 
-/// Reads a number of variable length from a message.
+/// Decodes a varint.
 pub(crate) fn varint(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {

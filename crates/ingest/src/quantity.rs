@@ -1,8 +1,8 @@
-//! Numbers with their units, converted to seconds, gigabytes or watts.
+//! Numbers with units, converted to seconds, gigabytes or watts.
 
 use crate::text::{after, leading, unblanked};
 
-/// What a unit is converted to.
+/// Target unit of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Measure {
     /// Seconds.
@@ -66,52 +66,53 @@ impl Measure {
         }
     }
 
-    /// The factor of a unit by name: `ms`, `(ms)` and `[ms]` are the same.
+    /// Returns the conversion factor of a unit. Parentheses and brackets are ignored: `ms`, `(ms)` and `[ms]` are
+    /// equal.
     pub(crate) fn factor(self, unit: &str) -> Option<f64> {
         let unit = unit.trim().trim_matches(['(', ')', '[', ']', '.']);
         self.units().iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
     }
 }
 
-/// The first word of `text`, up to the length of a unit.
+/// Returns the leading letters of `text`.
 fn unit_word(text: &str) -> &str {
     let text = unblanked(text);
     let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
     text.get(..end).unwrap_or_default()
 }
 
-/// A finite number with its unit, converted. `default` is the factor if no known unit follows.
+/// Parses a finite number with its unit, and converts it. `default` is the factor if no known unit follows.
 pub(crate) fn quantity(text: &str, measure: Measure, default: f64) -> Option<f64> {
     let (value, rest) = leading(text).filter(|(value, _)| value.is_finite())?;
     let word = unit_word(rest.trim_start_matches(['(', '[']));
     Some(value * measure.factor(word).unwrap_or(default))
 }
 
-/// Seconds after `key`, see [`quantity`]; a colon, an equals sign and blanks may be between.
+/// Parses the seconds after `key` like [`quantity`]. A colon, an equals sign and blanks may precede the number.
 pub(crate) fn seconds_after(line: &str, key: &str, default: f64) -> Option<f64> {
     let value = after(line, key)?;
     quantity(value.trim_start_matches([':', '=', ' ', '\t']), Measure::Time, default)
 }
 
-/// Milliseconds at the beginning of `text`; without a unit, `default` is the factor to seconds.
+/// Parses the milliseconds at the start of `text`. Without a unit, `default` is the factor to seconds.
 pub(crate) fn milliseconds(text: &str, default: f64) -> Option<f64> {
     let (value, rest) = leading(text).filter(|(value, _)| value.is_finite())?;
     let word = unit_word(rest.trim_start_matches(['(', '[']));
-    // Multiply the factors first: `708 usec` are 0.708 and not 0.7079999 ms.
+    // Multiply the factors first, so that `708 usec` gives 0.708 and not 0.7079999 ms.
     Some(value * (Measure::Time.factor(word).unwrap_or(default) * 1e3))
 }
 
-/// Milliseconds after `key`, see [`seconds_after`].
+/// Parses the milliseconds after `key`, like [`seconds_after`].
 pub(crate) fn milliseconds_after(line: &str, key: &str, default: f64) -> Option<f64> {
     milliseconds(after(line, key)?.trim_start_matches([':', '=', ' ', '\t']), default)
 }
 
-/// Gigabytes at the beginning of `text`; `default` is the factor without a unit.
+/// Parses the gigabytes at the start of `text`. `default` is the factor if there is no unit.
 pub(crate) fn gigabytes(text: &str, default: f64) -> Option<f64> {
     quantity(text, Measure::Memory, default)
 }
 
-/// A clock or a number with a unit: `01:23:45`, `12:34`, `1 day, 0:10:23.4`, `23.4s`.
+/// Parses a clock time or a number with a unit: `01:23:45`, `12:34`, `1 day, 0:10:23.4`, `23.4s`.
 pub(crate) fn duration(text: &str) -> Option<f64> {
     let text = text.trim();
     let (days, clock) = match text.split_once("day") {
@@ -127,7 +128,7 @@ pub(crate) fn duration(text: &str) -> Option<f64> {
     (parts.count() <= 3 && seconds.is_finite()).then_some(days * 86_400.0 + seconds)
 }
 
-/// Units that are complete: no longer unit of another size begins with them.
+/// Units that are certainly complete: they are not a prefix of a longer unit of another size.
 const COMPLETE: [&str; 30] = [
     "ms",
     "us",
@@ -161,8 +162,8 @@ const COMPLETE: [&str; 30] = [
     "infer/sec",
 ];
 
-/// The reliable part of an incomplete line. A truncated file may end in the middle of a number, or
-/// between a number and its unit: such a number is left out.
+/// Returns the reliable part of an incomplete line. A truncated file may end within a number, or between a number and
+/// its unit; such a number is removed.
 pub(crate) fn trusted(text: &str) -> &str {
     let line = text.trim_end();
     if line.ends_with(['|', '}', ']', ')', '"', '\'', ';', '│', '┃', '>']) {
@@ -175,10 +176,10 @@ pub(crate) fn trusted(text: &str) -> &str {
     if let Some(digit) = word.rfind(|c: char| c.is_ascii_digit()) {
         let unit = word.get(digit + 1..).unwrap_or_default();
         let complete = COMPLETE.contains(&unit) || unit == "s";
-        // Blanks after a plain number may have been followed by its unit.
+        // The truncated part may have been the unit of a plain number.
         return if complete { text } else { front };
     }
-    // The word may be the unit of the number before it.
+    // The last word may be part of the unit of the number before it.
     let front = front.trim_end();
     if !front.ends_with(|c: char| c.is_ascii_digit()) || COMPLETE.contains(&word) {
         return text;

@@ -1,4 +1,4 @@
-//! What one recognizer made of one file.
+//! Results of one recognizer for one file.
 
 use serde_json::Value;
 
@@ -8,68 +8,68 @@ pub(crate) use super::facts::object;
 pub use super::facts::{Facts, tidy};
 use super::run::Run;
 
-/// Kinds of measurement; the best one is listed first if a file has several.
+/// Kinds of measurement, in ascending order of importance. If a file has several, the most important is listed first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Weight {
-    /// A table of the state of devices at one moment.
+    /// Table of the state of devices at one point in time.
     State,
     /// Samples of power, memory or utilization.
     Samples,
     /// Status lines of a server.
     Server,
-    /// Step lines that other tools write, too.
+    /// Step lines of a training log, which other tools may write in the same form.
     #[default]
     Steps,
-    /// Results at the end of a benchmark.
+    /// Results printed at the end of a benchmark.
     Result,
     /// A machine-readable record.
     Record,
 }
 
-/// One sample of power.
+/// A power sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PowerSample {
-    /// Which device, as an index into the names seen.
+    /// Index of the device in [`Reading::devices`].
     pub device: u32,
-    /// Seconds since 1970, taken as UTC.
+    /// Unix time in seconds. Times without a zone are taken as UTC.
     pub at: f64,
-    /// Watts.
+    /// Power, W.
     pub watts: f64,
 }
 
-/// What one recognizer made of one file.
+/// Result of one recognizer for one document.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
-    /// The tool that wrote it, as the folders of samples name it.
+    /// Tool that wrote the log, named like the directory of its samples.
     pub tool: &'static str,
-    /// Its format.
+    /// Name of the format.
     pub format: &'static str,
     /// `training`, `serving`, `power`, …
     pub kind: &'static str,
     /// Rank among the readings of a file.
     pub weight: Weight,
-    /// What was found.
+    /// Facts found.
     pub facts: Facts,
     /// Configuration found.
     pub config: Config,
     /// Runs of a training log.
     pub runs: Vec<Run>,
-    /// Steps that always count as warm-up: one, with some tools more.
+    /// Number of steps that always count as warm-up: one for most tools.
     pub usual_warmup: usize,
-    /// Samples of power with a time, for joining with what ran meanwhile.
+    /// Power samples with a time, to be joined with benchmarks that ran at that time.
     pub power: Vec<PowerSample>,
-    /// Names of the devices that the samples are of.
+    /// Names of the sampled devices.
     pub devices: Vec<String>,
-    /// When a benchmark ran, seconds since 1970.
+    /// Start and end of a benchmark, as Unix times in seconds.
     pub window: Option<[f64; 2]>,
     /// Notes for the user.
     pub notes: Vec<String>,
-    /// The document itself where it is benchmark JSON, so that it is written again without loss.
+    /// The original document if it is benchmark JSON, so that it can be written again without loss.
     pub document: Option<Box<Value>>,
 }
 
 impl Reading {
-    /// The settings of one of its runs: the run's own, else those of the reading.
+    /// Merges the settings of the reading with those of `run`, which take precedence except over settings of the user.
     #[must_use]
     pub fn settings_of(&self, run: &Run) -> Config {
         let mut out = Config::default();
@@ -82,7 +82,8 @@ impl Reading {
         out
     }
 
-    /// The reading of a list of results, whose length is the fact `count`; `None` if it is empty.
+    /// Returns a reading of a list of results, with its length as the fact `count`. Returns `None` if the list is
+    /// empty.
     #[must_use]
     pub fn of_results(count: &'static str, results: Vec<Value>) -> Option<Reading> {
         if results.is_empty() {

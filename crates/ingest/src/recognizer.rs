@@ -1,4 +1,4 @@
-//! The interface of recognizers, and the table of all formats.
+//! The trait that recognizers of log formats implement, and the table of all formats.
 
 use serde_json::Value;
 
@@ -7,90 +7,92 @@ use super::lines::Line;
 use super::observation::Observation;
 use super::reading::{Context, Reading, Setting};
 
-/// Result of offering a line.
+/// Result of offering a line or document to a recognizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It does not belong to this format.
+    /// The line does not belong to this format.
     No,
-    /// It has configuration; other recognizers may read it, too.
+    /// The line contains configuration. Other recognizers may read it, too.
     Noted,
-    /// It was read.
+    /// The line was read.
     Took,
-    /// It belongs to this format, but cannot be used, for this reason.
+    /// The line belongs to this format, but cannot be used, for this reason.
     Skipped(&'static str),
-    /// It begins another document and was not read: it is offered again to recognizers that have read nothing.
+    /// The line starts another document and was not read. It is offered again to recognizers in their initial state.
     Begins,
 }
 
 impl Outcome {
-    /// Offers the objects of a list one by one: taken, if any of them is.
+    /// Offers the objects of a list one by one. Returns [`Outcome::Took`] if any of them was read.
     pub fn of_entries(list: &[Value], mut offer: impl FnMut(&Value) -> Outcome) -> Outcome {
         let taken = list.iter().filter(|entry| entry.is_object() && offer(entry) == Outcome::Took).count();
         if taken > 0 { Outcome::Took } else { Outcome::No }
     }
 }
 
-/// Reads one format, or one family of formats.
+/// Recognizer of one format, or of a family of formats.
 pub trait Recognizer: Send {
-    /// Trigger words: every relevant line contains one. While [`Recognizer::open`] is true, all lines are offered.
+    /// Trigger words. Every relevant line contains one of them. While [`Recognizer::open`] is true, all lines are
+    /// offered.
     fn triggers(&self) -> &'static [&'static str];
 
     /// Offers a line.
     fn line(&mut self, line: Line<'_>) -> Outcome;
 
-    /// Reads a line if it is laid out exactly as one that it read before; returns whether it did. [`Recognizer::line`] reads
-    /// such a line alike, but takes longer to find out what it is.
+    /// Reads a line if it has exactly the layout of an earlier one, and returns whether it did. This is a fast path:
+    /// [`Recognizer::line`] has the same effect on such a line.
     fn again(&mut self, _line: Line<'_>) -> bool {
         false
     }
 
-    /// Whether a table or block has begun that the next lines belong to.
+    /// Whether a table or block has started that the next lines may belong to.
     fn open(&self) -> bool {
         false
     }
 
-    /// Whether those lines are rows that no other format has: then it is offered them first.
+    /// Whether the next lines are rows of a table that no other format has. They are then offered to this recognizer
+    /// first.
     fn table(&self) -> bool {
         false
     }
 
-    /// A blank line while [`Recognizer::open`]: many tables end with one.
+    /// Handles a blank line while [`Recognizer::open`] is true. Many tables end with one.
     fn blank(&mut self) {}
 
-    /// Offers a document of JSON: a file of it, or one line.
+    /// Offers a JSON document: a whole file, or one line.
     fn json(&mut self, _document: &Value, _line: u64) -> Outcome {
         Outcome::No
     }
 
-    /// Whether the line cannot belong to the document read so far: it states another value of a setting after results
-    /// were read. The line is then offered again to recognizers that have read nothing.
+    /// Whether the line cannot belong to the document read so far, because it states another value of a setting after
+    /// results were read. The line is then offered again to recognizers in their initial state.
     fn contradicts(&self, _line: Line<'_>) -> bool {
         false
     }
 
-    /// Whether it reads the state of devices, which is printed together with the results of other tools.
+    /// Whether this format reports the state of devices, which may be interleaved with the output of other tools.
     fn ambient(&self) -> bool {
         false
     }
 
-    /// Whether it reads settings and no results.
+    /// Whether the recognizer reads settings only, no results.
     fn only_settings(&self) -> bool {
         false
     }
 
-    /// Settings that hold for the results of other recognizers in the same document.
+    /// Settings that apply to the results of other recognizers in the same document.
     fn settings(&self) -> Vec<Setting> {
         Vec::new()
     }
 
-    /// Returns the observations since the last call, for logs that are read as they grow.
+    /// Appends the observations since the last call to `out`, for logs that are read while they grow.
     fn observed(&mut self, _out: &mut Vec<Observation>) {}
 
     /// The readings, at the end of the document.
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading>;
 }
 
-/// All formats.
+/// Creates recognizers of all formats.
 #[must_use]
 pub fn all() -> Vec<Box<dyn Recognizer>> {
     vec![
@@ -132,7 +134,7 @@ pub fn all() -> Vec<Box<dyn Recognizer>> {
         Box::<format::llmperf::LlmPerf>::default(),
         Box::<format::llama_batched::LlamaBatched>::default(),
         Box::<format::llama_bench::LlamaBench>::default(),
-        // Before the timings of other programs of llama.cpp, which have no slots.
+        // Must precede `LlamaCpp`, the timings of other llama.cpp programs, which have no slots.
         Box::<format::llama_server::LlamaServer>::default(),
         Box::<format::llama_cpp::LlamaCpp>::default(),
         Box::<format::guidellm::GuideLlm>::default(),

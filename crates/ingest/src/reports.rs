@@ -1,4 +1,4 @@
-//! Reports of one tool in one document, each with its own facts.
+//! Collects several reports of one tool in one document, each with its own facts.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use serde_json::{Map, Value};
 
 use super::reading::{Config, Context, Facts, Origin};
 
-/// Maximum reports kept; later ones are counted.
+/// Maximum number of reports kept. Later ones are only counted.
 const KEPT: usize = 2000;
 
-/// A name, its block if it has one, and its value.
+/// Block if any, name, and value of a fact.
 type Named = (Option<String>, String, Value);
 
-/// The reports read so far, and the current one.
+/// The completed reports, and the current one.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
     done: Vec<Facts>,
     now: Facts,
-    /// Facts repeated with the same value since the last new one: they belong to the next report if one
-    /// follows at once.
+    /// Facts repeated with the same value since the last new one. They belong to the next report if one starts directly
+    /// after them.
     again: Vec<Named>,
     dropped: usize,
 }
@@ -47,12 +47,12 @@ impl Reports {
         &self.now
     }
 
-    /// Sets a fact. Another value of a fact that the current report already has begins the next report.
+    /// Sets a fact. If the current report already has the fact with another value, a new report is started.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.take((None, name.to_owned(), value.into()));
     }
 
-    /// Sets a figure of a block, as the mean of `ttft_ms`.
+    /// Sets a fact in a block, such as `mean` in `ttft_ms`.
     pub(crate) fn set_in(&mut self, block: &str, name: &str, value: impl Into<Value>) {
         self.take((Some(block.to_owned()), name.to_owned(), value.into()));
     }
@@ -93,7 +93,7 @@ impl Reports {
         self.now.set(block, Value::Object(map));
     }
 
-    /// All reports that `keep` accepts.
+    /// Ends the current report, and returns all reports that `keep` accepts.
     pub(crate) fn finish(mut self, keep: impl Fn(&Facts) -> bool) -> Finished {
         self.begin();
         self.done.retain(|report| keep(report));
@@ -101,12 +101,12 @@ impl Reports {
     }
 }
 
-/// Settings that several results of one reading state. If results differ in a setting, it is dropped.
+/// Settings common to several results of a reading. A setting in which results differ is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Agreed(BTreeMap<&'static str, Option<Value>>);
 
 impl Agreed {
-    /// Adds the settings of one result.
+    /// Adds a setting of one result.
     pub(crate) fn state(&mut self, name: &'static str, value: impl Into<Value>) {
         let value = value.into();
         let known = self.0.entry(name).or_insert_with(|| Some(value.clone()));
@@ -115,7 +115,7 @@ impl Agreed {
         }
     }
 
-    /// The settings in which all agree, and those of the user.
+    /// Returns the settings in which all results agree, and those of the user.
     pub(crate) fn config(&self, context: &Context) -> Config {
         let mut config = Config::default();
         for (name, value) in &self.0 {
@@ -128,7 +128,7 @@ impl Agreed {
     }
 }
 
-/// The complete reports.
+/// Completed reports.
 #[derive(Debug)]
 pub(crate) struct Finished {
     reports: Vec<Facts>,
@@ -140,13 +140,13 @@ impl Finished {
         self.reports.is_empty()
     }
 
-    /// A value in which all reports agree.
+    /// Returns a fact if it has the same value in all reports.
     pub(crate) fn common(&self, name: &str) -> Option<&Value> {
         let value = self.reports.first()?.get(name)?;
         self.reports.iter().all(|report| report.get(name) == Some(value)).then_some(value)
     }
 
-    /// The facts of the only report; several are listed under `results`.
+    /// Returns the facts of the only report, or several reports listed under `results`, and notes.
     pub(crate) fn facts(mut self) -> (Facts, Vec<String>) {
         let mut notes = Vec::new();
         if self.dropped > 0 {
@@ -162,7 +162,7 @@ impl Finished {
     }
 }
 
-/// A report in a list: `ttft_ms.median` rather than a block.
+/// Flattens the blocks of a report for a list: `ttft_ms.median`.
 pub(crate) fn flat(facts: Facts) -> Value {
     let mut out = Map::new();
     for (name, value) in facts.iter() {

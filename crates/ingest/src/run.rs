@@ -1,79 +1,79 @@
-//! Training runs: steps and their series.
+//! Training runs: steps and their time series.
 
 use super::config::Config;
 use super::context::Context;
 use super::series::{Series, Stats};
 
-/// One step, or the average over one log interval, as a line states it. Missing fields are `None`.
+/// One step, or the average over one log interval, as stated by a line. Fields that the line lacks are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Step {
-    /// Counter of steps.
+    /// Step number.
     pub step: Option<u64>,
-    /// Steps planned.
+    /// Planned number of steps.
     pub planned: Option<u64>,
-    /// Seconds a step.
+    /// Seconds per step.
     pub seconds: Option<f64>,
     /// Training loss.
     pub loss: Option<f64>,
     /// Learning rate.
     pub learning_rate: Option<f64>,
-    /// Norm of the gradients.
+    /// Gradient norm.
     pub grad_norm: Option<f64>,
     /// Tokens per second and accelerator.
     pub tokens_per_gpu: Option<f64>,
-    /// Model TFLOP/s per accelerator, as the tool counts them.
+    /// Model TFLOP/s per accelerator, as reported by the tool.
     pub tflops_per_gpu: Option<f64>,
-    /// MFU in percent, as the tool counts it.
+    /// MFU in percent, as reported by the tool.
     pub mfu: Option<f64>,
-    /// Sequences a step.
+    /// Sequences per step (global batch size).
     pub batch: Option<f64>,
     /// Memory in use, GB.
     pub memory_gb: Option<f64>,
-    /// Line of the file.
+    /// Line number in the file.
     pub line: u64,
 }
 
-/// One run.
+/// A training run.
 #[derive(Debug, Clone, Default)]
 pub struct Run {
-    /// Records.
+    /// Number of records.
     pub n: usize,
-    /// First step.
+    /// Step number of the first record.
     pub first_step: Option<u64>,
-    /// The step of the second record.
+    /// Step number of the second record.
     pub second_step: Option<u64>,
-    /// Last step.
+    /// Step number of the last record that has one.
     pub last_step: Option<u64>,
-    /// Highest step.
+    /// Highest step number.
     pub max_step: Option<u64>,
-    /// Distance between records if it is constant.
+    /// Step distance between the first records. Only meaningful if the distance is constant; see [`Run::log_interval`].
     pub interval: Option<u64>,
     irregular: bool,
-    /// Whether the first steps are warm-up although the run does not begin at step 0: it was compiled again.
+    /// Whether the first steps are warm-up although the run does not start at step 0, because it was recompiled.
     pub cold: bool,
-    /// Steps planned.
+    /// Planned number of steps.
     pub planned: Option<u64>,
-    /// Sequences a step, as last stated.
+    /// Sequences per step (global batch size), as last stated.
     pub batch: Option<f64>,
-    /// Seconds a step.
+    /// Seconds per step.
     pub seconds: Series,
-    /// Training losses.
+    /// Training loss.
     pub loss: Series,
-    /// Learning rates.
+    /// Learning rate.
     pub learning_rate: Series,
-    /// Norms of the gradients.
+    /// Gradient norm.
     pub grad_norm: Series,
     /// Tokens per second and accelerator.
     pub tokens: Series,
-    /// TFLOP/s per accelerator as reported.
+    /// TFLOP/s per accelerator, as reported by the tool.
     pub tflops: Series,
-    /// MFU in percent as reported.
+    /// MFU in percent, as reported by the tool.
     pub mfu: Series,
     /// Memory in use, GB.
     pub memory: Series,
-    /// First and last line in the file.
+    /// Numbers of the first and the last line in the file.
     pub lines: [u64; 2],
-    /// Settings of this run alone.
+    /// Settings of this run only.
     pub config: Config,
 }
 
@@ -113,13 +113,13 @@ impl Run {
         }
     }
 
-    /// Steps between two records if their distance is constant.
+    /// Number of steps between two records, if it is constant.
     #[must_use]
     pub fn log_interval(&self) -> Option<u64> {
         self.interval.filter(|_| !self.irregular)
     }
 
-    /// Whether the log has the beginning of the run: it starts at step 0 or 1, or after one log interval.
+    /// Whether the log includes the start of the run: it starts at step 0 or 1, or after one log interval.
     #[must_use]
     pub fn starts(&self) -> bool {
         match (self.first_step, self.second_step) {
@@ -130,7 +130,7 @@ impl Run {
         }
     }
 
-    /// Statistics of one of the series of this run without its warm-up.
+    /// Statistics of `series`, one of the series of this run, without its warm-up.
     #[must_use]
     pub fn stats(&self, series: &Series, usual: usize, context: &Context) -> Option<Stats> {
         let drop = series.warmup(context.warmup, self.starts(), usual);

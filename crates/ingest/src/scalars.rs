@@ -1,14 +1,14 @@
-//! Scalars by name and step, as TensorBoard and Weights & Biases keep them, converted to training steps.
+//! Scalars by name and step, as stored by TensorBoard and Weights & Biases, converted to training steps.
 
 use std::collections::BTreeMap;
 
 use super::reading::{Context, Reading, Weight};
 use super::training::{Step, Training};
 
-/// Maximum steps kept of one file.
+/// Maximum number of steps kept per file.
 const MOST_STEPS: usize = 1_000_000;
 
-/// What a scalar is.
+/// Metric that a scalar represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Loss,
@@ -23,8 +23,8 @@ enum Kind {
     Batch,
 }
 
-/// Names of scalars as frameworks write them, after the last slash: Megatron-LM, NeMo, torchtitan,
-/// Hugging Face Trainer, Lightning, litgpt.
+/// Names of scalars (after the last slash) in Megatron-LM, NeMo, torchtitan, Hugging Face Trainer, Lightning and
+/// litgpt.
 const NAMES: [(&str, Kind); 39] = [
     ("loss", Kind::Loss),
     ("lm loss", Kind::Loss),
@@ -67,7 +67,7 @@ const NAMES: [(&str, Kind); 39] = [
     ("global-batch-size", Kind::Batch),
 ];
 
-/// The kind of a scalar by name; `None` for those that are not used, such as validation.
+/// Returns the metric that a scalar name stands for, or `None` if it is not used, such as validation metrics.
 fn kind(name: &str) -> Option<Kind> {
     let name = name.trim().to_ascii_lowercase();
     let parts: Vec<&str> = name.split('/').collect();
@@ -75,25 +75,25 @@ fn kind(name: &str) -> Option<Kind> {
     if parts.iter().any(strange) {
         return None;
     }
-    // A known name that contains slashes itself.
+    // Some known names contain slashes themselves.
     let known = |text: &str| NAMES.iter().find(|(known, _)| *known == text).map(|(_, kind)| *kind);
     known(&name).or_else(|| known(parts.last()?))
 }
 
-/// An incomplete step.
+/// A partially filled step.
 #[derive(Debug, Clone, Copy, Default)]
 struct Record {
     step: Step,
-    /// When it was written, seconds since 1970.
+    /// Unix time in seconds at which it was written.
     at: Option<f64>,
     useful: bool,
 }
 
-/// Scalars read so far.
+/// Scalars collected so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scalars {
     records: BTreeMap<u64, Record>,
-    /// Unknown names of scalars, each once.
+    /// Names of scalars that are not used.
     passed_over: std::collections::BTreeSet<String>,
 }
 
@@ -131,7 +131,7 @@ impl Scalars {
         true
     }
 
-    /// The steps as a reading; `None` if no scalar is used.
+    /// Converts the steps to a reading. Empty if no scalar is used.
     pub(crate) fn finish(self, tool: &'static str, format: &'static str, context: &Context) -> Vec<Reading> {
         let mut records: Vec<Record> = self.records.into_values().filter(|record| record.useful).collect();
         if records.is_empty() {
@@ -140,7 +140,8 @@ impl Scalars {
         let mut notes = Vec::new();
         let timed = records.iter().any(|r| r.step.seconds.is_some() || r.step.tokens_per_gpu.is_some());
         if !timed && records.windows(2).any(|pair| matches!(pair, [a, b] if a.at.zip(b.at).is_some())) {
-            // The clock between two records, over the steps between them.
+            // Derive step times from the time stamps of consecutive records, divided by the number of steps between
+            // them.
             let before: Vec<(Option<u64>, Option<f64>)> = records.iter().map(|r| (r.step.step, r.at)).collect();
             for (record, (step, at)) in records.iter_mut().skip(1).zip(before) {
                 let steps = record.step.step.zip(step).and_then(|(now, then)| now.checked_sub(then));

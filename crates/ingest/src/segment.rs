@@ -1,5 +1,5 @@
-//! The recognizers of one document. A file of several documents is read in as many segments, so that
-//! statements of one are not used for another.
+//! Recognizers of one document. A file of several documents is read in as many segments, so that settings of one
+//! document are not applied to another.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use super::observation::Observation;
 use super::reading::{Context, Reading, Setting};
 use super::recognizer::{self, Outcome, Recognizer};
 
-/// The trigger words of all recognizers, and which recognizer each belongs to.
+/// Trigger words of all recognizers, and the recognizer that each belongs to.
 struct Words {
     automaton: Option<AhoCorasick>,
     owners: Vec<usize>,
@@ -37,29 +37,29 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
 pub(crate) enum Offered {
     /// The line was read or ignored.
     Done(Outcome),
-    /// The line contradicts what the segment has read: another document begins with it.
+    /// The line contradicts what the segment has read, so it starts another document.
     Contradicts,
 }
 
-/// The recognizers of one document.
+/// Recognizers of one document, and their state.
 pub(crate) struct Segment {
     recognizers: Vec<Box<dyn Recognizer>>,
-    /// First and last line that each recognizer read.
+    /// First and last line read by each recognizer.
     ranges: Vec<Option<[u64; 2]>>,
-    /// The recognizer that read the last line, and its trigger word: it probably reads the next line, too.
+    /// Index of the recognizer that read the last line, and its trigger word. It probably reads the next line, too.
     hot: usize,
     hot_word: Option<memmem::Finder<'static>>,
-    /// Whether that was a row of a table, which has no trigger word.
+    /// Whether the last line was a row of a table, which has no trigger word.
     hot_table: bool,
-    /// Which recognizers are in the middle of a table or block.
+    /// Bit set of the recognizers that are within a table or block.
     open: u64,
-    /// Whether a result was read, other than the state of devices.
+    /// Whether a result other than the state of devices was read.
     measured: bool,
-    /// Results in the order of the lines: recognizer, first and last line. Further alternations are not listed.
+    /// Ranges of results in line order: recognizer, first and last line. At most [`TURNS`] are recorded.
     stretches: Vec<(usize, [u64; 2])>,
 }
 
-/// Maximum alternations of recognizers that are recorded.
+/// Maximum number of recorded alternations between recognizers.
 const TURNS: usize = 64;
 
 impl Segment {
@@ -77,7 +77,7 @@ impl Segment {
         }
     }
 
-    /// A blank line: it ends the tables and blocks that end with one.
+    /// Handles a blank line, which ends some tables and blocks.
     pub(crate) fn blank(&mut self) {
         let mut open = self.open;
         while open != 0 {
@@ -91,7 +91,8 @@ impl Segment {
         self.hot_table &= self.open >> self.hot.min(63) & 1 != 0;
     }
 
-    /// Offers a line to recognizers with a matching trigger word until one reads it. Source code states no settings.
+    /// Offers a line to recognizers with a matching trigger word until one reads it. `code` is whether the line is
+    /// source code, which states no settings.
     pub(crate) fn line(&mut self, line: Line<'_>, code: bool) -> Offered {
         let hot = self.hot;
         let mut wanted = self.open;
@@ -105,7 +106,7 @@ impl Segment {
                     self.took_again(line.number);
                     return Offered::Done(Outcome::Took);
                 }
-                // Another tool may have written it.
+                // The line may be from another tool.
                 Outcome::Skipped(why) => reason = Some(why),
                 Outcome::Begins => return Offered::Contradicts,
                 outcome => noted = outcome == Outcome::Noted,
@@ -148,7 +149,8 @@ impl Segment {
         })
     }
 
-    /// Offers a line to the recognizer that read the last one, which reads it if it is laid out alike; returns whether it did.
+    /// Offers a line to the recognizer that read the last one, which reads it if it has the same layout. Returns
+    /// whether it did.
     pub(crate) fn again(&mut self, line: Line<'_>) -> bool {
         let read = self.recognizers.get_mut(self.hot).is_some_and(|recognizer| recognizer.again(line));
         if read {
@@ -157,7 +159,7 @@ impl Segment {
         read
     }
 
-    /// Records that the recognizer of the last line read this one, too.
+    /// Records that the recognizer of the last line has also read line `number`.
     fn took_again(&mut self, number: u64) {
         if let Some(Some([_, last])) = self.ranges.get_mut(self.hot) {
             *last = number;
@@ -174,7 +176,7 @@ impl Segment {
         speaking.any(|(_, recognizer)| recognizer.contradicts(line))
     }
 
-    /// Records that a recognizer read a line.
+    /// Records that recognizer `index` has read line `number`.
     fn took(&mut self, index: usize, number: u64) {
         let Some(recognizer) = self.recognizers.get(index) else { return };
         self.hot_table = recognizer.table();
@@ -186,7 +188,7 @@ impl Segment {
         }
     }
 
-    /// Records a result of a recognizer.
+    /// Extends the ranges of a recognizer by a result on line `number`.
     fn extend(&mut self, index: usize, number: u64, ambient: bool) {
         if let Some(range) = self.ranges.get_mut(index) {
             *range = Some([range.map_or(number, |[first, _]| first), number]);
@@ -203,8 +205,8 @@ impl Segment {
         }
     }
 
-    /// The lines in which each recognizer read results: up to two ranges, or the one from its first to its last line if it
-    /// alternated with others more often.
+    /// Returns the line ranges in which each recognizer read results: up to two ranges, or a single one from the first
+    /// to the last result if it alternated with others more often.
     fn results(&self) -> Vec<(usize, [u64; 2])> {
         let turns = |index: usize| self.stretches.iter().filter(|(other, _)| *other == index).count();
         let stretches = self.stretches.iter().map(|(index, stretch)| match self.ranges.get(*index) {
@@ -214,7 +216,7 @@ impl Segment {
         stretches.collect()
     }
 
-    /// Gives a line to one recognizer.
+    /// Offers a line to one recognizer, and updates the set of open ones.
     fn give(&mut self, index: usize, line: Line<'_>) -> Outcome {
         let Some(recognizer) = self.recognizers.get_mut(index) else { return Outcome::No };
         let outcome = recognizer.line(line);
@@ -222,19 +224,20 @@ impl Segment {
         outcome
     }
 
-    /// The trigger word of the lines that were read last, unless those are rows of a table or a block is open.
+    /// Trigger word of the most recently read lines. `None` if those are rows of a table, or while a table or block is
+    /// open.
     pub(crate) fn word(&self) -> Option<&memmem::Finder<'static>> {
         self.hot_word.as_ref().filter(|_| !self.hot_table && self.open == 0)
     }
 
-    /// Returns the observations of the recognizer that read the last line.
+    /// Collects the observations of the recognizer that read the last line.
     pub(crate) fn observed(&mut self, out: &mut Vec<Observation>) {
         if let Some(recognizer) = self.recognizers.get_mut(self.hot) {
             recognizer.observed(out);
         }
     }
 
-    /// Offers a JSON document.
+    /// Offers a JSON document to the recognizers until one accepts it.
     pub(crate) fn json(&mut self, document: &Value, number: u64) -> Outcome {
         for index in 0..self.recognizers.len() {
             let Some(recognizer) = self.recognizers.get_mut(index) else { break };
@@ -251,7 +254,8 @@ impl Segment {
         Outcome::No
     }
 
-    /// The readings of the document. Each gets the settings that were stated for it, and those of the user.
+    /// Returns the readings of the document. Each recognizer gets the settings that apply to its results, and those of
+    /// the user.
     pub(crate) fn finish(self, context: &Context) -> Vec<Reading> {
         let mut settings: Vec<Setting> = self.recognizers.iter().flat_map(|recognizer| recognizer.settings()).collect();
         settings.sort_by_key(|setting| setting.line);
@@ -271,8 +275,8 @@ impl Segment {
     }
 }
 
-/// Whether a setting on this line applies to results of a recognizer: it must precede them, and follow the
-/// results of all tools that ended before.
+/// Whether a setting on line `line` applies to the results of recognizer `index`, which start on line `first`: it must
+/// precede them, and follow the results of all other tools that ended before.
 fn concerns(line: u64, index: usize, [first, _]: [u64; 2], results: &[(usize, [u64; 2])]) -> bool {
     let earlier = |(other, [_, to]): &(usize, [u64; 2])| *other != index && *to < first && line <= *to;
     line <= first && !results.iter().any(earlier)

@@ -1,69 +1,70 @@
-//! A series of measured values in constant memory: exact sums and extremes, quantiles of all values up to
-//! [`KEPT`] and of a seeded sample beyond; warm-up taken off, outliers counted, bootstrap intervals.
+//! Series of measured values in constant memory. Sums and extremes are exact; quantiles are of all values up to
+//! [`KEPT`], and of a seeded sample beyond. Supports removal of warm-up, outlier counts, and bootstrap intervals.
 
 use serde_json::{Value, json};
 
-/// Values kept. Up to here every figure is exact.
+/// Maximum number of values kept. Statistics of series up to this length are exact.
 pub const KEPT: usize = 1 << 16;
-/// Values at the beginning that may be warm-up; they are always kept.
+/// Number of values at the start that may be warm-up. They are always kept.
 const HEAD: usize = 64;
-/// Resamples of the bootstrap.
+/// Number of bootstrap resamples.
 const RESAMPLES: usize = 1000;
-/// Maximum values drawn by a resample; longer series are drawn in blocks.
+/// Maximum number of values drawn per resample. Longer series are drawn in blocks.
 const DRAWN: usize = 2048;
 
-/// What counts as warm-up.
+/// Which values are excluded as warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Warmup {
-    /// The first step of a run that is logged from its beginning, or as many as the tool needs (JAX: two).
+    /// The first step of a run that is logged from its start, or more steps if the tool needs them (JAX: two).
     #[default]
     First,
-    /// All steps until the time is steady: the first of three consecutive ones within 5 % (or three scaled median absolute
-    /// deviations) of the median of the second half.
+    /// All steps until the step time is steady: up to the first of three consecutive values within 5 % (or three scaled
+    /// median absolute deviations) of the median of the second half.
     ChangePoint,
-    /// This number of steps of every run, wherever it begins.
+    /// A fixed number of steps of every run, wherever its log starts.
     Steps(usize),
 }
 
-/// Statistics of a series without its warm-up.
+/// Statistics of a series, without warm-up unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stats {
-    /// Values in all.
+    /// Number of values, including warm-up.
     pub n: usize,
-    /// The first value.
+    /// First value, including warm-up.
     pub first: f64,
     /// The last value.
     pub last: f64,
-    /// Values removed at the beginning.
+    /// Number of values removed as warm-up.
     pub warmup_dropped: usize,
-    /// Mean of all values.
+    /// Mean of all values, including warm-up.
     pub mean_all: f64,
     /// Mean without warm-up.
     pub mean: f64,
     /// Median without warm-up.
     pub median: f64,
-    /// Smallest without warm-up.
+    /// Minimum without warm-up.
     pub min: f64,
-    /// Largest without warm-up.
+    /// Maximum without warm-up.
     pub max: f64,
     /// Sample standard deviation without warm-up.
     pub std: f64,
     /// 95th percentile without warm-up.
     pub p95: f64,
-    /// 95 % bootstrap interval of the mean.
+    /// 95 % bootstrap confidence interval of the mean.
     pub mean_interval: [f64; 2],
-    /// 95 % bootstrap interval of the median.
+    /// 95 % bootstrap confidence interval of the median.
     pub median_interval: [f64; 2],
-    /// 95 % bootstrap interval of the 95th percentile.
+    /// 95 % bootstrap confidence interval of the 95th percentile.
     pub p95_interval: [f64; 2],
-    /// Kept values further than five scaled median absolute deviations (and 1 %) from the median: kept, but flagged.
+    /// Number of values more than five scaled median absolute deviations (and 1 %) from the median. They are included
+    /// in the statistics.
     pub outliers: usize,
-    /// Whether quantiles come from a sample of the values rather than all.
+    /// Whether quantiles are computed from a sample of the values.
     pub sampled: bool,
 }
 
 impl Stats {
-    /// As JSON.
+    /// Converts the statistics to JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         let mut out = json!({
@@ -80,26 +81,26 @@ impl Stats {
     }
 }
 
-/// A growing series.
+/// A series that values are appended to.
 #[derive(Debug, Clone, Default)]
 pub struct Series {
     n: usize,
     last: f64,
-    /// Sums over the values after the head, relative to the first of them.
+    /// Sums over the values after the head, relative to the first of those (`origin`) for numerical accuracy.
     origin: f64,
     sum: f64,
     squares: f64,
     least: f64,
     most: f64,
     kept: Vec<f64>,
-    /// Sampling: the next value to keep, how often blocks were joined, the state of the generator.
+    /// State of the sampling: index of the next value to keep, number of times that blocks were merged, random state.
     next: usize,
     doublings: u32,
     state: u64,
 }
 
 impl Series {
-    /// Adds a value; values that are not finite are ignored.
+    /// Appends a value. Non-finite values are ignored.
     pub fn push(&mut self, value: f64) {
         if !value.is_finite() {
             return;
@@ -120,9 +121,9 @@ impl Series {
         self.last = value;
     }
 
-    /// Keeps a value and draws the next one to keep: one of every block of `stride`. If the buffer is full,
-    /// neighboring blocks are joined and one of their two values is kept. The sample is therefore in order, evenly spread over
-    /// the series, and not biased by periodic values.
+    /// Keeps a value, and draws the index of the next one to keep: one in every block of `stride` values. If the buffer
+    /// is full, neighboring blocks are merged and one of their two values is kept at random. The sample is thus in
+    /// order, evenly spread over the series, and not biased by periodic values.
     fn keep(&mut self, value: f64) {
         if self.kept.len() == KEPT {
             let mut to = HEAD;
@@ -147,7 +148,7 @@ impl Series {
         };
     }
 
-    /// Values so far.
+    /// Number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.n
@@ -171,27 +172,27 @@ impl Series {
         (self.n > 0).then_some(self.last)
     }
 
-    /// The values kept, in order: all if there are at most [`KEPT`].
+    /// Returns the kept values in order: all values if there are at most [`KEPT`].
     #[must_use]
     pub fn kept(&self) -> &[f64] {
         &self.kept
     }
 
-    /// The largest of all.
+    /// Maximum of all values.
     #[must_use]
     pub fn max(&self) -> Option<f64> {
         let head = self.kept.iter().take(HEAD).copied().reduce(f64::max)?;
         Some(if self.n > HEAD { head.max(self.most) } else { head })
     }
 
-    /// The smallest of all.
+    /// Minimum of all values.
     #[must_use]
     pub fn min(&self) -> Option<f64> {
         let head = self.kept.iter().take(HEAD).copied().reduce(f64::min)?;
         Some(if self.n > HEAD { head.min(self.least) } else { head })
     }
 
-    /// The mean of all.
+    /// Mean of all values.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         self.moments(0).map(|(mean, _)| mean)
@@ -204,7 +205,7 @@ impl Series {
         (!values.is_empty()).then(|| quantile(&mut values, 0.5))
     }
 
-    /// Mean and sample standard deviation without the first `drop` values, of which there are not more than the head.
+    /// Mean and sample standard deviation without the first `drop` values. `drop` must not exceed [`HEAD`].
     fn moments(&self, drop: usize) -> Option<(f64, f64)> {
         let head = self.kept.get(drop..self.n.min(HEAD)).unwrap_or_default();
         let count = (self.n - drop.min(self.n)) as f64;
@@ -220,8 +221,8 @@ impl Series {
         Some((mean, variance.sqrt()))
     }
 
-    /// How many values at the beginning are warm-up. `starts` says whether the run begins at its start, `usual` how
-    /// many steps the tool is known to need.
+    /// Number of values at the start that are warm-up. `starts` is whether the series includes the start of the run,
+    /// `usual` the number of warm-up steps of the tool.
     #[must_use]
     pub fn warmup(&self, rule: Warmup, starts: bool, usual: usize) -> usize {
         let dropped = match rule {
@@ -233,8 +234,9 @@ impl Series {
         dropped.min(self.n.saturating_sub(1))
     }
 
-    /// After how many values the series is steady: the first of three in a row within 5 %, or three scaled median
-    /// absolute deviations, of the median of the second half. 0 if it never is, or has fewer than six values.
+    /// Number of values before the series is steady: before the first of three consecutive values within 5 %, or three
+    /// scaled median absolute deviations, of the median of the second half. Returns 0 if there is no such point within
+    /// the first 64 values and the first half, or if the series has fewer than six values.
     #[must_use]
     pub fn change_point(&self) -> usize {
         let Some(second_half) = self.kept.get(self.kept.len() / 2..).filter(|_| self.n >= 6) else { return 0 };
@@ -246,8 +248,8 @@ impl Series {
         self.kept.windows(3).take(HEAD.min(self.n / 2)).position(settled).unwrap_or(0)
     }
 
-    /// The first `most` outliers after the first `drop` values, with their positions from 1.
-    /// `None` if not all values were kept.
+    /// Returns up to `most` outliers after the first `drop` values, with their positions counted from 1. Empty if not
+    /// all values were kept.
     #[must_use]
     pub fn outliers(&self, drop: usize, most: usize) -> Vec<(usize, f64)> {
         let Some(values) = self.kept.get(drop..).filter(|values| self.n == self.kept.len() && !values.is_empty())
@@ -301,8 +303,8 @@ impl Series {
     }
 }
 
-/// The median, and the distance from it beyond which a value is an outlier: five median absolute deviations, scaled
-/// to standard deviations of a normal distribution, and at least 1 %.
+/// Returns the median, and the distance from it beyond which a value is an outlier: five median absolute deviations,
+/// scaled to standard deviations of a normal distribution, and at least 1 % of the median.
 fn fence(values: &[f64]) -> (f64, f64) {
     let mut values = values.to_vec();
     let median = quantile(&mut values, 0.5);
@@ -312,7 +314,7 @@ fn fence(values: &[f64]) -> (f64, f64) {
     (median, (5.0 * 1.4826 * quantile(&mut values, 0.5)).max(0.01 * median.abs()))
 }
 
-/// splitmix64 (Steele, Lea and Flood 2014).
+/// The splitmix64 generator (Steele, Lea and Flood 2014).
 fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -321,7 +323,8 @@ fn splitmix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The quantile by linear interpolation between order statistics (Hyndman and Fan 1996, type 7). Sorts partially.
+/// Quantile by linear interpolation between order statistics (Hyndman and Fan 1996, type 7). Reorders `values`. NaN if
+/// it is empty.
 #[must_use]
 pub fn quantile(values: &mut [f64], q: f64) -> f64 {
     let at = q * (values.len().saturating_sub(1)) as f64;
@@ -335,10 +338,10 @@ pub fn quantile(values: &mut [f64], q: f64) -> f64 {
     lower + (upper - lower) * (at - low as f64)
 }
 
-/// 95 % intervals of mean, median and 95th percentile by the percentile bootstrap (Efron 1979). Series longer than
-/// [`DRAWN`] are thinned to the means of as many neighboring blocks for the mean, whose interval is thereby also
-/// right for neighbors that resemble each other; for the quantiles the position of the order statistic is drawn
-/// from its normal approximation, which is what resampling all values amounts to.
+/// 95 % confidence intervals of mean, median and 95th percentile by the percentile bootstrap (Efron 1979). For the mean
+/// of a series longer than [`DRAWN`], the means of up to [`DRAWN`] blocks of neighboring values are resampled; this
+/// interval is also valid for autocorrelated values. For the quantiles of such a series, the rank of the order
+/// statistic is drawn from its normal approximation, which is equivalent to resampling all values.
 fn bootstrap(values: &[f64], seed: u64) -> [[f64; 2]; 3] {
     let mut state = seed;
     let n = values.len();

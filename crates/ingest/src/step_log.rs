@@ -1,7 +1,8 @@
-//! Formats of training logs that print one line, or one block, a step.
+//! Framework for training logs that print one line or block per step.
 //!
-//! Such a format states in its [`Spec`] what it is called, by what words its lines are found, and which series it
-//! reports; it reads a line, and adds to the [`Summary`] what it alone knows. [`StepReader`] does the rest.
+//! A format implements [`StepFormat`]. Its [`Spec`] states its name, the trigger words of its lines and the series that
+//! it reports. The format parses lines, and adds what is specific to it to the [`Summary`]. [`StepReader`] does the
+//! rest.
 
 use serde_json::Value;
 
@@ -12,36 +13,36 @@ use super::recognizer::{Outcome, Recognizer};
 use super::series::{Series, Stats};
 use super::training::{Copies, Run, Step, Training};
 
-/// One of the series of a run.
+/// Selects one of the series of a run.
 pub type Pick = fn(&Run) -> &Series;
 
-/// What is constant about a format.
+/// Constant properties of a format.
 #[derive(Debug, Clone, Copy)]
 pub struct Spec {
-    /// The tool that writes it; see [`Reading::tool`].
+    /// Tool that writes the format; see [`Reading::tool`].
     pub tool: &'static str,
     /// See [`Reading::format`].
     pub format: &'static str,
     /// See [`Recognizer::triggers`].
     pub triggers: &'static [&'static str],
-    /// The fact that holds the first and the last step, under the tool's name for steps.
+    /// Name of the fact with the numbers of the first and the last step, in the terms of the tool.
     pub counter: &'static str,
-    /// Series of which the statistics are facts, by the name of the fact.
+    /// Series whose statistics become facts, by name of the fact.
     pub series: &'static [(&'static str, Pick)],
-    /// Steps that always count as warm-up.
+    /// Number of steps that always count as warm-up.
     pub warmup: usize,
-    /// Whether the tool compiles when it starts, so that every start has a warm-up; see [`Training::find_cold_starts`].
+    /// Whether the tool compiles at startup, so that every start has a warm-up; see [`Training::find_cold_starts`].
     pub compiles: bool,
-    /// How lines that other ranks repeat are recognized.
+    /// How to detect lines repeated by other ranks.
     pub copies: Copies,
     /// See [`Reading::weight`].
     pub weight: Weight,
-    /// Notes of every reading.
+    /// Notes added to every reading.
     pub notes: &'static [&'static str],
 }
 
 impl Spec {
-    /// What most formats have in common.
+    /// Properties common to most formats.
     pub const DEFAULT: Spec = Spec {
         tool: "",
         format: "",
@@ -58,14 +59,14 @@ impl Spec {
 
 /// Tokens per second and accelerator.
 pub const TOKENS_PER_GPU: (&str, Pick) = ("tokens_per_s_per_gpu", |run| &run.tokens);
-/// TFLOP/s per accelerator as the tool counts them.
+/// TFLOP/s per accelerator, as reported by the tool.
 pub const TFLOPS_PER_GPU: (&str, Pick) = ("tflops_per_gpu_reported", |run| &run.tflops);
-/// MFU as the tool counts it, percent.
+/// MFU in percent, as reported by the tool.
 pub const MFU_PERCENT: (&str, Pick) = ("mfu_percent", |run| &run.mfu);
 
-/// A format of step lines.
+/// A format of step logs.
 pub trait StepFormat: Default + Send {
-    /// What is constant about it.
+    /// Constant properties of the format.
     const SPEC: Spec;
 
     /// Reads a line.
@@ -86,82 +87,82 @@ pub trait StepFormat: Default + Send {
         false
     }
 
-    /// The log has ended: adds a step that waits for its last line.
+    /// Called at the end of the log, to add a step that is still incomplete.
     fn close(&mut self, _log: &mut StepLog) {}
 
-    /// Adds facts, settings and notes to those that all formats have. Only called if there are steps.
+    /// Adds facts, settings and notes to the common ones. Only called if there are steps.
     fn summarize(self, _summary: &mut Summary<'_>) {}
 }
 
-/// What has been read of a log.
+/// State of reading a log.
 #[derive(Debug, Default)]
 pub struct StepLog {
-    /// Its steps.
+    /// Steps.
     pub training: Training,
-    /// Its settings.
+    /// Settings.
     pub config: Config,
 }
 
 impl StepLog {
-    /// Adds a step; returns whether it is new.
+    /// Adds a step. Returns whether it is new, not a copy.
     pub fn push(&mut self, step: Step) -> bool {
         self.training.push(step)
     }
 
-    /// Whether no step was read yet.
+    /// Whether no step has been read.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.training.is_empty()
     }
 }
 
-/// A reading in the making.
+/// A reading under construction.
 #[derive(Debug)]
 pub struct Summary<'a> {
     /// The steps.
     pub training: Training,
-    /// The caller's information and options.
+    /// Context and options from the caller.
     pub context: &'a Context,
-    /// The tool, if it depends on the log.
+    /// Name of the tool; may be changed if it depends on the log.
     pub tool: &'static str,
-    /// The format, if it depends on the log.
+    /// Name of the format; may be changed if it depends on the log.
     pub format: &'static str,
-    /// Facts so far: those of all formats and the series of the [`Spec`].
+    /// Facts so far: the common ones, and the series of the [`Spec`].
     pub facts: Facts,
     /// Settings so far.
     pub config: Config,
-    /// Notes so far: those of the [`Spec`].
+    /// Notes so far, initially those of the [`Spec`].
     pub notes: Vec<String>,
     warmup: usize,
 }
 
 impl Summary<'_> {
-    /// All runs as one.
+    /// All runs combined into one.
     #[must_use]
     pub fn all(&self) -> &Run {
         self.training.all()
     }
 
-    /// Statistics of a series with a value for each step, warm-up left out.
+    /// Statistics of a series with one value per step, without warm-up.
     #[must_use]
     pub fn stats(&self, series: &Series) -> Option<Stats> {
         self.all().stats(series, self.warmup, self.context)
     }
 
-    /// Adds the statistics of such a series as a fact.
+    /// Adds the statistics of a series with one value per step as a fact.
     pub fn series(&mut self, name: &'static str, series: &Series) {
         let stats = self.stats(series).map(|stats| stats.json());
         self.facts.some(name, stats);
     }
 
-    /// Adds the statistics of one of the series that all formats have.
+    /// Adds the statistics of one of the common series as a fact.
     pub fn picked(&mut self, (name, pick): (&'static str, Pick)) {
         let stats = self.stats(pick(self.all())).map(|stats| stats.json());
         self.facts.some(name, stats);
     }
 }
 
-/// Recognizes a format of step lines.
+/// Recognizer of a [`StepFormat`].
 #[derive(Debug)]
 pub struct StepReader<F> {
     format: F,
@@ -229,7 +230,7 @@ impl<F: StepFormat> Recognizer for StepReader<F> {
     }
 }
 
-/// The recognizer of a format of step lines.
+/// Creates the recognizer of a [`StepFormat`].
 #[must_use]
 pub fn reader<F: StepFormat + 'static>() -> Box<dyn Recognizer> {
     Box::<StepReader<F>>::default()

@@ -1,5 +1,5 @@
-//! A recorded training step as tasks with dependencies: traces of the PyTorch profiler (Kineto), and Chakra execution
-//! traces.
+//! Traces of a recorded training step as tasks with dependencies: traces of the PyTorch profiler (Kineto), and Chakra
+//! execution traces.
 
 mod chakra;
 mod kineto;
@@ -12,22 +12,22 @@ use flate2::read::GzDecoder;
 /// Collective and point-to-point operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Collective {
-    /// All ranks receive the sum.
+    /// Every rank receives the sum.
     AllReduce,
-    /// All ranks receive all parts.
+    /// Every rank receives the shards of all ranks.
     AllGather,
-    /// Each rank receives a part of the sum.
+    /// Every rank receives one shard of the sum.
     ReduceScatter,
-    /// Each rank sends a part to each.
+    /// Every rank sends a different part to every rank.
     AllToAll,
-    /// All ranks receive the data of one.
+    /// Every rank receives the data of one rank.
     Broadcast,
-    /// One rank sends to another.
+    /// One rank sends data to another.
     PointToPoint,
 }
 
 impl Collective {
-    /// Its name.
+    /// Returns the name of the operation.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Collective {
         }
     }
 
-    /// The collective that a library's name denotes: `allreduce`, `_allgather_base`, `ncclDevKernel_SendRecv`.
+    /// Returns the operation denoted by a name in a library: `allreduce`, `_allgather_base`, `ncclDevKernel_SendRecv`.
     fn named(word: &str) -> Option<Collective> {
         let word: String = word.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
         let known = [
@@ -56,79 +56,79 @@ impl Collective {
     }
 }
 
-/// Kinds of tasks.
+/// Kind of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskKind {
-    /// Matrix multiplications and attention: bound by the matrix units.
+    /// Matrix multiplication or attention, bound by the compute throughput of the matrix units.
     Matrix,
-    /// Other kernels: bound by memory.
+    /// Other kernel, bound by memory bandwidth.
     Elementwise,
-    /// Work described by its amount, in a trace without times.
+    /// Computation described by its amount of work, in a trace without times.
     Work {
         /// Floating-point operations.
         flops: f64,
         /// Bytes of its tensors.
         bytes: f64,
     },
-    /// Copies to, from or within memories.
+    /// Copy to, from or within device memory.
     Copy,
-    /// Communication.
+    /// Collective or point-to-point communication.
     Collective {
         /// The operation.
         what: Collective,
-        /// Bytes, counted as nccl-tests do; `None` if the trace does not state them.
+        /// Message size in bytes, as defined by nccl-tests; `None` if the trace does not state it.
         bytes: Option<f64>,
-        /// Participating ranks; `None` if the trace does not state them.
+        /// Number of participating ranks; `None` if the trace does not state it.
         ranks: Option<f64>,
-        /// Distance between these ranks.
+        /// Distance between the ranks of the group.
         stride: f64,
     },
 }
 
-/// One task of the step.
+/// A task of the step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its kind.
+    /// Kind.
     pub kind: TaskKind,
-    /// The stream that it ran on, which runs one task at a time; `None` if it needs no stream.
+    /// Stream that the task ran on; a stream runs one task at a time. `None` if the task does not occupy a stream.
     pub lane: Option<u32>,
     /// Duration, s; 0 if it was not measured.
     pub seconds: f64,
-    /// Delay by the host between the end of its dependencies and its start, s.
+    /// Delay caused by the host, between the end of the dependencies and the start of the task, s.
     pub delay: f64,
-    /// Dependencies, as indices into the list.
+    /// Dependencies, as indices into [`StepTrace::tasks`].
     pub after: Vec<u32>,
 }
 
 /// A recorded step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepTrace {
-    /// Its format.
+    /// Name of the format.
     pub format: &'static str,
-    /// Its tasks.
+    /// Tasks.
     pub tasks: Vec<Task>,
-    /// The accelerator that it ran on, and its memory in GB.
+    /// Name and memory in GB of the accelerator on which the step was recorded.
     pub device: Option<(String, Option<f64>)>,
-    /// The rank that recorded it, and the number of ranks.
+    /// Rank that recorded the trace, and the number of ranks.
     pub rank: Option<(u32, u32)>,
-    /// Steps in the trace; the one of median length is taken.
+    /// Number of steps in the trace, of which the one of median duration is used.
     pub steps: usize,
     /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Maximum tasks of a step.
+/// Maximum number of tasks in a step.
 const MOST_TASKS: usize = 4_000_000;
 
-/// Maximum bytes of a trace, unpacked.
+/// Maximum size of a trace after decompression, in bytes.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Reads a trace, packed with gzip or not.
+/// Parses a trace, which may be compressed with gzip.
 ///
 /// # Errors
-/// Neither format, or no task that ran on an accelerator.
+/// If the trace has neither format, or no task that ran on an accelerator.
 pub fn read(bytes: &[u8]) -> Result<StepTrace, String> {
     let mut text = Cow::Borrowed(bytes);
     if bytes.starts_with(&[0x1f, 0x8b]) {
@@ -152,7 +152,7 @@ pub fn read(bytes: &[u8]) -> Result<StepTrace, String> {
     }
 }
 
-/// Whether a kernel multiplies matrices, by the names that libraries give such kernels.
+/// Whether a kernel is a matrix multiplication or attention, judging by its name.
 fn is_matrix(name: &str) -> bool {
     const WORDS: [&str; 15] = [
         "gemm",

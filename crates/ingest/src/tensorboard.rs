@@ -1,20 +1,21 @@
-//! Event files of TensorBoard: TFRecords that hold `Event` messages of Protocol Buffers, of which scalars are read.
+//! TensorBoard event files: TFRecords of Protocol Buffers messages `Event`, from which scalars are read.
 
 use std::io::{self, Read};
 
 use super::protobuf::{Field, field};
 use super::scalars::Scalars;
 
-/// Largest record that is read: scalars are small, and images and graphs are skipped.
+/// Maximum size in bytes of a record. Only scalars are used, which are small; images and graphs are skipped.
 const LARGEST: u64 = 64 << 20;
 
-/// Whether bytes begin with a TFRecord: a length, and the checksum of the length.
+/// Whether `head` starts like a TFRecord: with a length and its checksum.
 pub(crate) fn begins(head: &[u8]) -> bool {
     let (Some(length), Some(sum)) = (head.first_chunk::<8>(), head.get(8..12)) else { return false };
     u64::from_le_bytes(*length) <= LARGEST && sum == masked(crc32c(length)).to_le_bytes()
 }
 
-/// Scalars of an event file, how many records it has, and whether the last one is cut off or damaged.
+/// Reads the scalars of an event file. Also returns the number of records, and whether the last one is truncated or
+/// damaged.
 pub(crate) fn read(source: &mut dyn Read) -> io::Result<(Scalars, u64, bool)> {
     let (mut scalars, mut records) = (Scalars::default(), 0);
     loop {
@@ -36,7 +37,7 @@ pub(crate) fn read(source: &mut dyn Read) -> io::Result<(Scalars, u64, bool)> {
     }
 }
 
-/// Reads until the buffer is full or the source ends; returns the number of bytes.
+/// Reads until the buffer is full or the source ends. Returns the number of bytes read.
 fn filled(source: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut n = 0;
     while let Some(rest) = buffer.get_mut(n..).filter(|rest| !rest.is_empty()) {
@@ -50,7 +51,7 @@ fn filled(source: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(n)
 }
 
-/// Reads the scalars of an event.
+/// Adds the scalars of an event.
 fn take(event: &[u8], record: u64, scalars: &mut Scalars) {
     let (mut step, mut at, mut summary) = (0, None, None);
     let mut rest = event;
@@ -72,7 +73,7 @@ fn take(event: &[u8], record: u64, scalars: &mut Scalars) {
     }
 }
 
-/// Name and value of a `Summary.Value`; `None` if it is no scalar.
+/// Decodes name and value of a `Summary.Value`. Returns `None` if it is not a scalar.
 fn scalar(bytes: &[u8]) -> Option<(String, f64)> {
     let (mut tag, mut found, mut rest) = (None, None, bytes);
     while let Some((number, value)) = field(&mut rest) {
@@ -86,7 +87,7 @@ fn scalar(bytes: &[u8]) -> Option<(String, f64)> {
     Some((tag?, found?))
 }
 
-/// The number in a `TensorProto` of one element.
+/// Decodes the number in a `TensorProto` with one element.
 fn tensor(bytes: &[u8]) -> Option<f64> {
     const FLOAT: u64 = 1;
     const DOUBLE: u64 = 2;
@@ -95,7 +96,7 @@ fn tensor(bytes: &[u8]) -> Option<f64> {
         match (number, value) {
             (1, Field::Varint(value)) => kind = value,
             (4, Field::Bytes(bytes)) => content = Some(bytes),
-            // Packed or alone.
+            // Packed or unpacked encoding.
             (5, Field::Bytes(bytes)) if bytes.len() == 4 => {
                 found = bytes.first_chunk().map(|bytes| f64::from(f32::from_le_bytes(*bytes)));
             }
@@ -114,7 +115,7 @@ fn tensor(bytes: &[u8]) -> Option<f64> {
     })
 }
 
-/// CRC-32C (Castagnoli), bit by bit.
+/// CRC-32C (Castagnoli), bitwise.
 fn crc32c(bytes: &[u8]) -> u32 {
     let mut crc = !0_u32;
     for byte in bytes {
@@ -126,7 +127,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
     !crc
 }
 
-/// A checksum as TFRecord masks it.
+/// Masks a checksum as TFRecord does.
 fn masked(crc: u32) -> u32 {
     crc.rotate_right(15).wrapping_add(0xa282_ead8)
 }
@@ -158,7 +159,7 @@ pub(crate) mod tests {
         [&length[..], &sums[0], event, &sums[1]].concat()
     }
 
-    /// An event file as PyTorch's SummaryWriter (simple_value) and TensorFlow 2 (tensor) write it.
+    /// An event file as written by PyTorch's `SummaryWriter` (`simple_value`) or by TensorFlow 2 (`tensor`).
     fn events(scalars: &[(&str, u64, f32, f64)], tensors: bool) -> Vec<u8> {
         let mut out = record(&{
             let mut event = Vec::new();

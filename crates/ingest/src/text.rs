@@ -1,26 +1,27 @@
-//! Finding numbers in lines of text: what every recognizer needs.
+//! Helpers of the recognizers to find and parse numbers in lines of text.
 
 use std::borrow::Cow;
 
 use memchr::memchr_iter;
 
-/// Where `key` begins in `line`. Lines are short and keys shorter: a searcher would cost more to build than it saves.
+/// Returns the position of `key` in `line`. Lines and keys are too short to amortize the construction of a `memmem`
+/// searcher.
 pub(crate) fn find(line: &str, key: &str) -> Option<usize> {
     let (line, key) = (line.as_bytes(), key.as_bytes());
     let (Some(first), Some(last)) = (key.first(), key.last()) else { return Some(0) };
-    // The last byte is compared first: it rejects nearly all candidates without comparing slices.
+    // Comparing the last byte first rejects nearly all candidates without comparing slices.
     memchr_iter(*first, line).find(|at| {
         line.get(at + key.len() - 1) == Some(last) && line.get(*at..).is_some_and(|rest| rest.starts_with(key))
     })
 }
 
-/// What follows the first `key` in `line`, without leading blanks.
+/// Returns the text after the first occurrence of `key`, without leading blanks.
 pub(crate) fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let at = find(line, key)?;
     line.get(at + key.len()..).map(unblanked)
 }
 
-/// Without leading ASCII blanks; much faster than Unicode white space.
+/// Removes leading ASCII white space; much faster than `trim_start`, which handles Unicode.
 pub(crate) fn unblanked(text: &str) -> &str {
     let mut rest = text.as_bytes();
     while let [b' ' | b'\t' | b'\n' | b'\r' | b'\x0c', behind @ ..] = rest {
@@ -29,19 +30,19 @@ pub(crate) fn unblanked(text: &str) -> &str {
     text.get(text.len() - rest.len()..).unwrap_or_default()
 }
 
-/// Without leading ASCII bytes of this kind.
+/// Removes leading ASCII bytes for which `kind` is true.
 fn without(text: &str, kind: impl Fn(u8) -> bool) -> &str {
     let skipped = text.bytes().take_while(|byte| byte.is_ascii() && kind(*byte)).count();
     text.get(skipped..).unwrap_or_default()
 }
 
-/// The words before colons, and what follows them: `loss: 8.9  memory: 30.99GiB(32.62%)  tps: 7,022`.
+/// Iterates over words before colons, and the text after them: `loss: 8.9  memory: 30.99GiB(32.62%)  tps: 7,022`.
 #[must_use]
 pub(crate) fn labeled(line: &str) -> Labeled<'_> {
     Labeled { line, from: 0 }
 }
 
-/// Iterates over them.
+/// Iterator of [`labeled`].
 #[derive(Debug, Clone)]
 pub(crate) struct Labeled<'a> {
     line: &'a str,
@@ -62,13 +63,13 @@ impl<'a> Iterator for Labeled<'a> {
     }
 }
 
-/// The words of a line, between blanks and commas.
+/// Iterates over the words of a line, separated by blanks and commas.
 #[must_use]
 pub(crate) fn words(line: &str) -> Words<'_> {
     Words { rest: line }
 }
 
-/// Iterates over them.
+/// Iterator of [`words`].
 #[derive(Debug, Clone)]
 pub(crate) struct Words<'a> {
     rest: &'a str,
@@ -87,7 +88,7 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// The text between `key` and the next `end`, trimmed.
+/// Returns the trimmed text between `key` and the next `end`.
 pub(crate) fn between<'a>(line: &'a str, key: &str, end: &str) -> Option<&'a str> {
     let rest = after(line, key)?;
     rest.split(end).next().map(str::trim)
@@ -98,39 +99,39 @@ pub(crate) fn has(line: &str, key: &str) -> bool {
     find(line, key).is_some()
 }
 
-/// The number after `key`; a colon or an equals sign and blanks may be between.
+/// Parses the finite number after `key`. A colon, an equals sign and blanks may precede it.
 pub(crate) fn number_after(line: &str, key: &str) -> Option<f64> {
     number(without(after(line, key)?, |byte| matches!(byte, b':' | b'=' | b' ' | b'\t')))
 }
 
-/// A number without a suffix, as in the cells of a table whose columns state the unit: a line of another
-/// document that happens to have as many commas has none.
+/// Parses a number without a suffix, for table cells whose column states the unit. Rejecting suffixes avoids matching
+/// lines of other documents that happen to have the same number of commas.
 pub(crate) fn plain_number(cell: &str) -> Option<f64> {
     cell.trim().parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// The finite number that `text` begins with, see [`leading`].
+/// Parses the finite number at the start of `text`; see [`leading`].
 pub(crate) fn number(text: &str) -> Option<f64> {
     leading(text).map(|(value, _)| value).filter(|value| value.is_finite())
 }
 
-/// A whole number that `text` begins with.
+/// Parses the number at the start of `text` as a non-negative integer, discarding a fraction.
 pub(crate) fn whole(text: &str) -> Option<u64> {
     number(text).filter(|value| *value >= 0.0 && *value < 1e19).map(|value| value as u64)
 }
 
-/// Number of digits that a double represents exactly.
+/// Number of decimal digits that an `f64` represents exactly.
 const EXACT_DIGITS: usize = 15;
-/// The largest power of ten that a double represents exactly.
+/// Exponent of the largest power of ten that an `f64` represents exactly.
 const EXACT_POWER: usize = 22;
-/// Exact powers of ten: the product or quotient with an exact number is the nearest double (Clinger 1990).
+/// Exact powers of ten. The product or quotient of one of them and an exact number is the nearest `f64` (Clinger 1990).
 const TENS: [f64; EXACT_POWER + 1] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
     1e21, 1e22,
 ];
 
-/// The number at the beginning of `text`, and the rest. Leading blanks, a sign, thousands separators, an
-/// exponent, `nan` and `inf` are accepted.
+/// Parses the number at the start of `text`, and returns it with the rest. Accepts leading blanks, a sign, thousands
+/// separators, an exponent, `nan` and `inf`.
 pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     let text = unblanked(text);
     let bytes = text.as_bytes();
@@ -168,7 +169,7 @@ pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
         let length = digits(&mut behind, &mut exponent);
         if length > 0 {
             rest = behind;
-            // Longer ones are beyond all doubles.
+            // Exponents with ten or more digits exceed the range of `f64`.
             power = if length < 10 { exponent as i32 } else { i32::MAX };
             power = if small { -power } else { power };
         }
@@ -177,7 +178,7 @@ pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     let rest = text.get(at..)?;
     let power = power.saturating_sub(decimals as i32);
     if let Some(scale) = TENS.get(power.unsigned_abs() as usize).filter(|_| count <= EXACT_DIGITS) {
-        // Signed, as processors convert signed integers in one instruction.
+        // Signed, because processors convert signed integers in one instruction.
         let digits = mantissa as i64 as f64;
         let value = if power < 0 { digits / scale } else { digits * scale };
         return Some((if negative { -value } else { value }, rest));
@@ -187,7 +188,7 @@ pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     Some((value.ok()?, rest))
 }
 
-/// Takes the digits at the beginning of `rest`, appends them to a number, and returns how many there are.
+/// Consumes the digits at the start of `rest`, appends them to `number`, and returns their count.
 fn digits(rest: &mut &[u8], number: &mut u64) -> usize {
     let length = rest.len();
     while let [digit @ b'0'..=b'9', behind @ ..] = *rest {
@@ -197,7 +198,7 @@ fn digits(rest: &mut &[u8], number: &mut u64) -> usize {
     length - rest.len()
 }
 
-/// The same for groups of three digits, each behind a thousands separator.
+/// Like [`digits`], for groups of three digits that each follow a thousands separator.
 fn separated(rest: &mut &[u8], number: &mut u64) -> usize {
     let mut count = 0;
     while let [b',', a, b, c, behind @ ..] = *rest
@@ -210,7 +211,7 @@ fn separated(rest: &mut &[u8], number: &mut u64) -> usize {
     count
 }
 
-/// `nan` or `inf` at `start`, behind the sign.
+/// Parses `nan` or `inf` at `start`, the position after the sign.
 fn not_a_number(text: &str, start: usize) -> Option<(f64, &str)> {
     let word = text.get(start..start + 3)?;
     let value = if word.eq_ignore_ascii_case("nan") {
@@ -223,7 +224,7 @@ fn not_a_number(text: &str, start: usize) -> Option<(f64, &str)> {
     Some((value, text.get(start + 3..)?))
 }
 
-/// A number with one of the suffixes K, M, B, G and T of powers of ten, as tools abbreviate counts.
+/// Parses a number with an optional decimal suffix K, M, B, G or T, as tools abbreviate counts.
 pub(crate) fn human(text: &str) -> Option<f64> {
     let (value, rest) = leading(text)?;
     let scale = match rest.as_bytes().first() {
@@ -236,7 +237,7 @@ pub(crate) fn human(text: &str) -> Option<f64> {
     Some(value * scale).filter(|value| value.is_finite())
 }
 
-/// The cells of one line of CSV, unquoted and trimmed.
+/// Splits a line of CSV into cells, unquoted and trimmed.
 pub(crate) fn cells(line: &str) -> Vec<Cow<'_, str>> {
     if memchr::memchr(b'"', line.as_bytes()).is_none() {
         let mut out = Vec::with_capacity(16);
@@ -266,12 +267,12 @@ pub(crate) fn cells(line: &str) -> Vec<Cow<'_, str>> {
     out
 }
 
-/// The same, owned.
+/// Like [`cells`], with owned strings.
 pub(crate) fn owned_cells(line: &str) -> Vec<String> {
     cells(line).into_iter().map(Cow::into_owned).collect()
 }
 
-/// Seconds since 1970 of a date and time in one of the forms that tools write; UTC without a zone.
+/// Parses a date and time in one of several forms to a Unix time in seconds. Times without a zone are taken as UTC.
 pub(crate) fn unix_seconds(text: &str) -> Option<f64> {
     let mut parts = [0_f64; 6];
     let mut rest = text.trim_start();
@@ -297,7 +298,7 @@ pub(crate) fn unix_seconds(text: &str) -> Option<f64> {
     instant(year, month, day, hour, minute, second + fraction)
 }
 
-/// `20251023 12:39:12`, as Primus writes it.
+/// Parses `20251023 12:39:12`, the form used by Primus.
 fn compact(text: &str) -> Option<f64> {
     let text = text.trim_start();
     let part = |range: std::ops::Range<usize>| text.get(range)?.parse::<f64>().ok();

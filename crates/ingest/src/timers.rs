@@ -1,5 +1,5 @@
-//! Timers that training tools print between their steps: Megatron-LM's `(min, max) time across ranks (ms)`, the older
-//! `time (ms) | forward-compute: 265.42 | …`, DeepSpeed's wall-clock breakdown, and the report of `--log-straggler`.
+//! Timers that training tools print between steps: Megatron-LM's `(min, max) time across ranks (ms)`, the older `time
+//! (ms) | forward-compute: 265.42 | …`, DeepSpeed's wall-clock breakdown, and the report of `--log-straggler`.
 
 use std::sync::LazyLock;
 
@@ -8,20 +8,20 @@ use memchr::memmem::Finder;
 use crate::observation::Timer;
 use crate::text::{after, has, leading, number_after, whole};
 
-/// Maximum timers of one line.
+/// Maximum number of timers on one line.
 const MOST: usize = 64;
 
-/// Reads timers.
+/// Parser of timers.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
-    /// Seconds per unit, inside a block of one timer per line.
+    /// Seconds per unit, while in a block of one timer per line.
     block: Option<f64>,
 }
 
-/// Trigger words: every line of timers except the rows of a block contains one.
+/// Trigger words. Every line of timers contains one, except rows of a block.
 pub(crate) const WORDS: [&str; 3] = ["time across ranks (", "time (ms) |", "MxRtt/Rnk:"];
 
-/// The prepared searches for these words: most lines contain none and need no other test.
+/// Prepared searchers for [`WORDS`]: most lines contain none of them and need no further test.
 static FINDERS: LazyLock<[Finder<'static>; 3]> = LazyLock::new(|| WORDS.map(Finder::new));
 
 impl Timers {
@@ -30,7 +30,7 @@ impl Timers {
         self.block.is_some()
     }
 
-    /// Reads the timers of a line; returns whether it was a line of timers.
+    /// Parses the timers of a line. Returns whether the line has timers or starts a block of them.
     pub(crate) fn line(&mut self, text: &str, mut take: impl FnMut(Timer)) -> bool {
         let trimmed = text.trim_ascii();
         if let Some(scale) = self.block {
@@ -59,7 +59,7 @@ impl Timers {
     }
 }
 
-/// Seconds per unit, as stated in brackets after the words.
+/// Returns the seconds per unit, which is stated in parentheses after `words`.
 fn scale(text: &str, words: &str) -> f64 {
     match after(text, words).map(|unit| unit.starts_with("(s)")) {
         Some(true) => 1.0,
@@ -67,7 +67,7 @@ fn scale(text: &str, words: &str) -> f64 {
     }
 }
 
-/// `forward-compute ....................: (1234.50, 1300.20)`.
+/// Parses `forward-compute ....................: (1234.50, 1300.20)`.
 fn row(text: &str, scale: f64) -> Option<Timer> {
     let (name, values) = text.split_once(':')?;
     let name = name.trim_end_matches(['.', ' ']);
@@ -76,7 +76,7 @@ fn row(text: &str, scale: f64) -> Option<Timer> {
     timer(name, least * scale, most * scale)
 }
 
-/// `backward-params-all-reduce: 22.00`.
+/// Parses `backward-params-all-reduce: 22.00`.
 fn single(text: &str) -> Option<Timer> {
     let (name, value) = text.split_once(':')?;
     let (value, _) = leading(value)?;
@@ -89,7 +89,7 @@ fn timer(name: &str, least: f64, most: f64) -> Option<Timer> {
     (named && sound).then(|| Timer { name: name.to_owned(), least, most, slowest: None })
 }
 
-/// `MnRtt/Rnk: 1020.53ms/1 | MxRtt/Rnk: 1325.78ms/3 | …`: the round-trip times of all ranks.
+/// Parses `MnRtt/Rnk: 1020.53ms/1 | MxRtt/Rnk: 1325.78ms/3 | …`, the extremes of the round-trip times of all ranks.
 fn straggler(text: &str) -> Option<Timer> {
     let slow = after(text, "MxRtt/Rnk:")?;
     let (least, most) = (number_after(text, "MnRtt/Rnk:")?, number_after(text, "MxRtt/Rnk:")?);

@@ -1,5 +1,5 @@
-//! Steps of training runs: collected from the lines of a tool, split into runs where counting restarts,
-//! without the copies that other ranks print.
+//! Collects the steps of training runs from the lines of a tool, splits them into runs where the step counter restarts,
+//! and drops copies printed by other ranks.
 
 use std::collections::VecDeque;
 
@@ -10,46 +10,46 @@ use super::reading::{Config, Context, Facts, Origin, Reading, tidy};
 pub use super::run::{Run, Step};
 use super::series::Series;
 
-/// Maximum runs kept apart; later ones join the last.
+/// Maximum number of separate runs. Further ones are merged into the last.
 const RUNS: usize = 64;
-/// Records kept to find copies by other ranks: copies are not further apart than this.
+/// Number of recent records that are compared with a new one to find copies. Copies are not further apart.
 const RECENT: usize = 8;
-/// Records listed one by one.
+/// Maximum number of records listed individually.
 pub(crate) const LISTED: usize = 2000;
 
-/// How copies of a record are recognized.
+/// How copies of a record are detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Copies {
-    /// The same step, time and loss: printed twice.
+    /// A copy has the same step, time and loss. For logs that print a record twice.
     #[default]
     Identical,
-    /// The same step and loss: every rank prints its own line.
+    /// A copy has the same step and loss. For logs to which every rank prints its own line.
     EveryRank,
 }
 
-/// Steps of all runs of a file.
+/// Steps of all runs in a file.
 #[derive(Debug, Clone, Default)]
 pub struct Training {
-    /// All records as one run, once there are several; see [`Training::all`].
+    /// All records as one run, if there are several runs; see [`Training::all`].
     joined: Run,
     /// The runs, in order.
     pub runs: Vec<Run>,
-    /// Records of other ranks.
+    /// Number of copies that were dropped.
     pub copies: usize,
-    /// How copies are recognized.
+    /// How copies are detected.
     pub rule: Copies,
     recent: VecDeque<(u64, u64, u64, u64)>,
     fresh: Fresh<Step>,
 }
 
 impl Training {
-    /// With this rule for copies.
+    /// Creates an empty collection that detects copies by `rule`.
     #[must_use]
     pub fn new(rule: Copies) -> Training {
         Training { rule, ..Training::default() }
     }
 
-    /// Adds a record; returns whether it is new.
+    /// Adds a record. Returns whether it is new, not a copy.
     pub fn push(&mut self, step: Step) -> bool {
         let bits = |value: Option<f64>| value.map_or(0, f64::to_bits);
         let seconds = if self.rule == Copies::EveryRank { 0 } else { bits(step.seconds.or(step.tokens_per_gpu)) };
@@ -96,7 +96,7 @@ impl Training {
         }
     }
 
-    /// Returns the steps since the last call.
+    /// Appends the steps since the last call to `out`.
     pub fn observed(&mut self, out: &mut Vec<Observation>) {
         self.fresh.take(out, Observation::Step);
     }
@@ -108,7 +108,7 @@ impl Training {
         }
     }
 
-    /// Marks the runs whose first step took twice the median or more: a tool that compiles does so at every start.
+    /// Marks as cold the runs whose first step took at least twice the median. For tools that compile at every start.
     pub fn find_cold_starts(&mut self) {
         for run in self.runs.iter_mut().chain([&mut self.joined]) {
             let first_and_median = run.seconds.first().zip(run.seconds.median());
@@ -122,19 +122,19 @@ impl Training {
         self.runs.is_empty()
     }
 
-    /// The batch in which all runs agree.
+    /// Batch size, if it is the same in all runs.
     fn batch(&self) -> Option<f64> {
         let batch = self.all().batch;
         batch.filter(|_| self.runs.iter().all(|run| run.batch == batch))
     }
 
-    /// The steps planned in which all runs agree.
+    /// Planned number of steps, if it is the same in all runs.
     fn planned(&self) -> Option<u64> {
         let planned = self.all().planned;
         planned.filter(|_| self.runs.iter().all(|run| run.planned == planned))
     }
 
-    /// Facts all formats share: records, first and last step under the tool's name for them, step times, loss.
+    /// Facts common to all formats: number of records, first and last step under the name `steps`, step times, loss.
     pub fn facts(&self, steps: &str, usual: usize, context: &Context) -> Facts {
         let mut facts = Facts::default();
         let all = self.all();
@@ -166,7 +166,7 @@ impl Training {
         facts
     }
 
-    /// Completes a reading with runs, the batch as configuration, and the facts that follow from its configuration.
+    /// Completes a reading with its runs, their common settings, and the facts that follow from its configuration.
     #[must_use]
     pub fn reading(mut self, mut reading: Reading, usual: usize, context: &Context) -> Reading {
         reading.kind = if reading.kind.is_empty() { "training" } else { reading.kind };
@@ -175,7 +175,7 @@ impl Training {
             run.config.number("global_batch_size", run.batch, Origin::File);
             run.config.number("total_steps", run.planned.map(|planned| planned as f64), Origin::File);
         }
-        // Settings that all runs state apply to the reading.
+        // Settings that are the same in all runs apply to the reading.
         if let Some((first, others)) = self.runs.split_first() {
             for (name, value, origin) in first.config.iter() {
                 if others.iter().all(|run| run.config.value(name) == Some(value)) {
@@ -206,13 +206,13 @@ impl Training {
     }
 }
 
-/// How many values a series has, its first and its last.
+/// Returns the number of values of a series, its first and its last value.
 #[must_use]
 pub fn ends(series: &Series) -> Option<Value> {
     Some(json!({"n": series.len(), "first": series.first()?, "last": series.last()?}))
 }
 
-/// Tokens per second from batch, sequence and mean step time.
+/// Tokens per second, computed from batch size, sequence length and mean step time.
 #[must_use]
 pub fn tokens_per_second(config: &Config, batch: Option<f64>, seconds: f64) -> Option<f64> {
     let batch = batch.or_else(|| config.get("global_batch_size"))?;

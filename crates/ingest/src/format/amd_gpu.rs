@@ -1,4 +1,4 @@
-//! AMD's tools: `rocm-smi` (concise table, lines a metric, CSV, JSON) and `amd-smi monitor` (table and CSV).
+//! AMD's tools: `rocm-smi` (concise table, one line per metric, CSV, JSON) and `amd-smi monitor` (table and CSV).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::text::{after, cells, has, leading, number, owned_cells, words};
 
 use super::power::Devices;
 
-/// One metric of all devices, by device.
+/// A metric of all devices, by device.
 type ByDevice = BTreeMap<u64, Series>;
 
 fn push(metric: &mut ByDevice, device: u64, value: Option<f64>) {
@@ -25,17 +25,17 @@ fn push(metric: &mut ByDevice, device: u64, value: Option<f64>) {
     }
 }
 
-/// The mean of each device.
+/// Returns the mean of each device as a list.
 fn listed(metric: &ByDevice) -> Option<Value> {
     let values = || metric.values().filter_map(|series| series.mean().map(tidy));
     (!metric.is_empty()).then(|| values().collect())
 }
 
-/// Reads `rocm-smi`.
+/// Recognizer of `rocm-smi`.
 #[derive(Debug, Default)]
 pub struct RocmSmi {
     concise: bool,
-    /// Columns of the concise table that are shares.
+    /// Number of columns of the concise table that are percentages.
     shares: usize,
     format: &'static str,
     columns: Vec<String>,
@@ -156,7 +156,8 @@ impl Recognizer for RocmSmi {
 }
 
 impl RocmSmi {
-    /// `0  2  0x74a1, 60024  46.0°C  130.0W  NPS1, SPX, 0  132Mhz  900Mhz  0%  auto  750.0W  71%  0%`, read by its units.
+    /// Parses `0  2  0x74a1, 60024  46.0°C  130.0W  NPS1, SPX, 0  132Mhz  900Mhz  0%  auto  750.0W  71%  0%` by the
+    /// units of the values.
     fn concise_row(&mut self, text: &str, whole: bool) -> Outcome {
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         let index = words.first().and_then(|word| word.parse::<u64>().ok());
@@ -184,7 +185,7 @@ impl RocmSmi {
         Outcome::Took
     }
 
-    /// `GPU[0] : Current Socket Graphics Package Power (W): 130.0`
+    /// Parses `GPU[0] : Current Socket Graphics Package Power (W): 130.0`.
     fn metric_line(&mut self, index: u64, rest: &str) -> Outcome {
         let Some((name, value)) = rest.trim_start_matches([']', ' ', '\t', ':']).rsplit_once(':') else {
             return Outcome::No;
@@ -225,10 +226,10 @@ impl RocmSmi {
     }
 }
 
-/// Reads `amd-smi monitor`.
+/// Recognizer of `amd-smi`.
 #[derive(Debug, Default)]
 pub struct AmdSmi {
-    /// What the columns hold.
+    /// Contents of the columns.
     columns: Vec<&'static str>,
     /// Values of the current row.
     figures: Vec<(&'static str, f64)>,
@@ -268,7 +269,7 @@ impl Recognizer for AmdSmi {
             self.power(gpu, None, watts);
             return Outcome::Took;
         }
-        // Rows are more frequent than headers, so test for them first.
+        // Rows are more frequent than headers, so try them first.
         if !self.columns.is_empty() {
             let outcome = if self.csv { self.row(cells(text).iter().map(Cow::as_ref)) } else { self.row(words(text)) };
             if outcome == Outcome::Took {
@@ -291,13 +292,13 @@ impl Recognizer for AmdSmi {
         Outcome::No
     }
 
-    /// `amd-smi metric --json`: a list of devices, or the list under `gpu_data`.
+    /// Parses the output of `amd-smi metric --json`: a list of devices, at the top or under `gpu_data`.
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
         let list = document.as_array().or_else(|| document.get("gpu_data").and_then(Value::as_array));
         let mut outcome = Outcome::No;
         for device in list.into_iter().flatten() {
             let Some(gpu) = device.get("gpu").and_then(json_number) else { continue };
-            // Figures are numbers, or {"value": 643, "unit": "W"}.
+            // Values are numbers, or of the form {"value": 643, "unit": "W"}.
             let figure = |group: &str, names: &[&str]| {
                 let group = device.get(group)?;
                 let value = names.iter().find_map(|name| group.get(*name))?;
@@ -394,7 +395,7 @@ impl AmdSmi {
         self.figures.clear();
         for value in values {
             if is_unit(value) {
-                // A unit belongs to the figure before it.
+                // A separate word with a unit applies to the value before it.
                 if let Some((_, figure)) = self.figures.last_mut().filter(|(name, _)| *name == "vram_used") {
                     *figure *= megabytes(value);
                 }
@@ -405,7 +406,7 @@ impl AmdSmi {
             if name.is_empty() || matches!(value, "" | "N/A" | "-") {
                 continue;
             }
-            // A word that is no figure: the row belongs to another table.
+            // A word that is not a value shows that the row belongs to another table.
             let figure = leading(value).filter(|(_, rest)| rest.is_empty() || is_unit(rest));
             let Some((value, _)) = figure.filter(|(value, _)| value.is_finite()) else { return Outcome::No };
             match *name {
@@ -426,13 +427,13 @@ impl AmdSmi {
         self.gpus.insert(gpu);
         self.n += 1;
         if let Some(watts) = power {
-            // The monitor writes seconds since 1970.
+            // The monitor prints Unix times in seconds.
             self.power(gpu, time, watts);
         }
         Outcome::Took
     }
 
-    /// Takes one sample of power: all statistics of power are of the same samples.
+    /// Adds a power sample. All statistics of power are of these samples.
     fn power(&mut self, gpu: u64, time: Option<f64>, watts: f64) {
         push(self.metrics.entry("power").or_default(), gpu, Some(watts));
         let device = self.devices.index(&gpu.to_string());
@@ -440,7 +441,7 @@ impl AmdSmi {
     }
 }
 
-/// What a column of `amd-smi monitor` holds; names changed between versions.
+/// Returns the content of a column of `amd-smi monitor`. Names differ between versions.
 fn column(name: &str) -> &'static str {
     match name.to_ascii_lowercase().as_str() {
         "gpu" => "gpu",
@@ -456,7 +457,7 @@ fn column(name: &str) -> &'static str {
     }
 }
 
-/// The factor from a unit of memory to megabytes as `amd-smi` counts them; other units stay.
+/// Returns the factor from a unit of memory to the MB of `amd-smi`, which are binary. 1 for other units.
 fn megabytes(unit: &str) -> f64 {
     match unit {
         "KB" | "KiB" => 1.0 / 1024.0,
@@ -465,7 +466,7 @@ fn megabytes(unit: &str) -> f64 {
     }
 }
 
-/// Whether a word is a unit that stands apart from its figure.
+/// Whether a word is a unit separate from its value.
 fn is_unit(word: &str) -> bool {
     matches!(
         word,

@@ -10,7 +10,7 @@ use crate::reading::{Config, Context, Origin, Reading, Weight};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::training::{Run, Training};
 
-/// Reads such files.
+/// Recognizer of benchmark JSON.
 #[derive(Debug, Default)]
 pub struct Benchmark {
     documents: Vec<Value>,
@@ -70,7 +70,7 @@ fn reading(document: &Value, context: &Context) -> Reading {
     losses.iter().for_each(|value| run.loss.push(*value));
     rates.iter().for_each(|value| run.learning_rate.push(*value));
     if run.seconds.is_empty() {
-        // A report that has only averages.
+        // The report has only averages.
         if let Some(seconds) = number("performance_metrics", "avg_step_time_seconds") {
             run.seconds.push(seconds);
         }
@@ -80,7 +80,7 @@ fn reading(document: &Value, context: &Context) -> Reading {
         Some(number("performance_metrics", "tokens_per_second")? / config.get("num_gpus").filter(|gpus| *gpus > 0.0)?)
     });
     if run.batch.is_none() || config.get("seq_len").is_none() {
-        // Nothing to compute the rate from: it is what the file states.
+        // The rate cannot be computed, so use the reported one.
         per_gpu.into_iter().for_each(|value| run.tokens.push(value));
     }
     let memory = number("memory_metrics", "peak_memory_allocated_gb");

@@ -1,4 +1,5 @@
-//! Composer and llm-foundry: a block for each batch, `[batch=2/100]:` and then `Train loss/train/total: 11.5012` and others.
+//! Composer and llm-foundry: a block per batch, starting with `[batch=2/100]:`, followed by lines like `Train
+//! loss/train/total: 11.5012`.
 
 use crate::lines::Line;
 use crate::reading::{Origin, tidy};
@@ -7,14 +8,15 @@ use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TFLOPS_PER
 use crate::text::{after, find, number, whole};
 use crate::training::Step;
 
-/// Recognizes it.
+/// Recognizer of Composer.
 pub type Composer = StepReader<Lines>;
 
-/// Reads its blocks.
+/// Parser of the blocks.
 #[derive(Debug, Default)]
 pub struct Lines {
     block: Option<Step>,
-    /// Tokens per second of all accelerators, in this block and the last one stated.
+    /// Tokens per second of all accelerators in the current block. `rates` has the latest values in total and per
+    /// device.
     total: Option<f64>,
     rates: Option<(f64, f64)>,
 }
@@ -67,7 +69,7 @@ impl StepFormat for Lines {
         Outcome::Took
     }
 
-    /// Ends the block; one that states neither a rate nor a loss is no record.
+    /// Ends the block. A block without rate and loss is not a record.
     fn close(&mut self, log: &mut StepLog) {
         let total = self.total.take();
         let Some(step) = self.block.take() else { return };

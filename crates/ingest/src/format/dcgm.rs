@@ -1,4 +1,4 @@
-//! DCGM exporter: samples of NVIDIA GPUs in Prometheus' text format, or as answers of Prometheus.
+//! DCGM exporter: samples of NVIDIA GPUs in the Prometheus text format, or in responses of the Prometheus HTTP API.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,20 +13,20 @@ use crate::reports::Agreed;
 
 use super::power::Devices;
 
-/// From here on integers are DCGM's blanks: not found, not supported, no permission (dcgm_structs.h).
+/// Integers of at least this value are DCGM's blank values: not found, not supported, no permission (dcgm_structs.h).
 const BLANK: f64 = 9.223_372_036_854_775e18;
-/// From here on floating-point values are blanks.
+/// Lower end of the range of floating-point blank values.
 const BLANK_FP64: f64 = 140_737_488_355_328.0;
 
-/// Reads the samples; if a metric is repeated, the last value counts.
+/// Recognizer of DCGM samples. If a metric occurs repeatedly, the last value is reported.
 #[derive(Debug, Default)]
 pub struct Exporter {
     metrics: BTreeMap<String, BTreeMap<String, Option<f64>>>,
-    /// The devices as `host/gpu/instance`.
+    /// Devices as host, GPU and MIG instance, separated by line breaks.
     gpus: BTreeSet<String>,
     samples: u64,
     settings: Agreed,
-    /// Power over several scrapes.
+    /// Power of all scrapes.
     power: Devices,
     scrapes: BTreeMap<String, u64>,
 }
@@ -120,7 +120,8 @@ impl Exporter {
             return Outcome::Skipped("more devices or metrics than are kept");
         }
         let label = |names: &[&str]| names.iter().find_map(|name| sample.labels.get(name)).unwrap_or_default();
-        // GPU 0 of another host is another device, and so is another instance of the same GPU.
+        // GPUs with the same index on different hosts are different devices, and so are different MIG instances of a
+        // GPU.
         let (host, gpu) = (label(&["Hostname", "hostname", "instance"]), label(&["gpu", "GPU"]));
         let key = format!("{host}\n{gpu}\n{}", label(&["GPU_I_ID"]));
         let value = sample.value;
@@ -140,7 +141,8 @@ impl Exporter {
         Outcome::Took
     }
 
-    /// The devices by number, with the host as prefix if there are several, and the instance as suffix.
+    /// Returns the display names of the devices: the GPU index, prefixed with the host if there are several, and
+    /// followed by the MIG instance.
     fn names(&self) -> BTreeMap<String, String> {
         let parts = |key: &str| -> [String; 3] {
             let mut parts = key.split('\n').map(str::to_owned);

@@ -1,4 +1,4 @@
-//! DeepSpeed: its throughput timer, old and new, and the steps of its pipeline engine.
+//! DeepSpeed: the throughput timer of old and new versions, and the steps of the pipeline engine.
 
 use crate::lines::Line;
 use crate::observation::Observation;
@@ -9,14 +9,14 @@ use crate::series::Series;
 use crate::text::{after, has, leading, number_after, unix_seconds, whole};
 use crate::training::{Step, Training, ends};
 
-/// Reads DeepSpeed's lines.
+/// Recognizer of DeepSpeed.
 #[derive(Debug, Default)]
 pub struct DeepSpeed {
     timer: Training,
     current: Series,
     running: Option<f64>,
     memory: Option<f64>,
-    /// Run, step, time and rate of the lines with a date.
+    /// Run, step, time and rate of lines with a time stamp.
     instants: Vec<(usize, u64, f64, f64)>,
     pipeline: Training,
     skipped: Option<f64>,
@@ -29,7 +29,7 @@ impl Recognizer for DeepSpeed {
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
-        // Lines of the timer and of steps are nearly all lines of a long log.
+        // Test for timer and step lines first: a long log consists almost entirely of them.
         if has(text, "SamplesPerSec=") && !has(text, "E2E latency=") {
             return self.throughput(line);
         }
@@ -64,8 +64,8 @@ impl Recognizer for DeepSpeed {
 }
 
 impl DeepSpeed {
-    /// `[…] [timer.py:199:stop] epoch=0/micro_step=10/global_step=10, RunningAvgSamplesPerSec=…, CurrSamplesPerSec=…`
-    /// and before 0.7 `[timer.py:181:stop] 0/10, SamplesPerSec=…`.
+    /// Parses `[…] [timer.py:199:stop] epoch=0/micro_step=10/global_step=10, RunningAvgSamplesPerSec=…,
+    /// CurrSamplesPerSec=…`, and the form before version 0.7, `[timer.py:181:stop] 0/10, SamplesPerSec=…`.
     fn throughput(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
         let running = number_after(text, "RunningAvgSamplesPerSec=");
@@ -80,7 +80,7 @@ impl DeepSpeed {
         let most = after(text, "MaxMemAllocated=").and_then(|text| gigabytes(text, 1.0));
         let new = self.timer.push(Step {
             step,
-            // How copies are recognized: by the rate, since there is no time.
+            // Samples per second, stored here so that copies are detected by the rate: the line has no step time.
             tokens_per_gpu: Some(current),
             memory_gb: most,
             line: line.number,
@@ -100,7 +100,7 @@ impl DeepSpeed {
         Outcome::Took
     }
 
-    /// `steps: 10 loss: 2.30 iter time (s): 0.512 samples/sec: 62.5`
+    /// Parses `steps: 10 loss: 2.30 iter time (s): 0.512 samples/sec: 62.5`.
     fn pipeline(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
         let seconds = number_after(text, "iter time (s)").filter(|seconds| *seconds > 0.0);
@@ -119,7 +119,8 @@ impl DeepSpeed {
         Outcome::Took
     }
 
-    /// The global batch of a run is not in its lines. Samples a second times seconds a step is.
+    /// Infers the global batch size of a run, which the log does not state, as samples per second times seconds per
+    /// step.
     fn batch(&self, run: usize, config: &Config) -> Option<f64> {
         let of: Vec<&(usize, u64, f64, f64)> = self.instants.iter().filter(|(of, ..)| *of == run + 1).collect();
         let mut batches: Vec<f64> = of
@@ -161,7 +162,7 @@ impl DeepSpeed {
         facts.some("max_mem_allocated_gb", all.memory.max());
         facts.some("skipped_iterations_total", self.skipped.map(tidy));
         let mut notes = Vec::new();
-        // A batch that was stated in front of the first run says nothing of one that begins behind it.
+        // A batch size stated before the first run does not apply to runs that start later.
         let one = derived.iter().skip(1).all(|derived| *derived == config.get("global_batch_size"));
         match (config.get("global_batch_size"), stats) {
             (Some(batch), Some(stats)) if one => {
@@ -180,7 +181,7 @@ impl DeepSpeed {
             notes,
             ..Reading::default()
         };
-        // The rates were kept in the place of tokens per second; they become step times.
+        // The rates in samples per second were stored as `tokens`. Convert them to step times.
         let batch = reading.config.get("global_batch_size");
         let mut timer = self.timer;
         for (index, (run, derived)) in timer.runs.iter_mut().zip(derived).enumerate() {

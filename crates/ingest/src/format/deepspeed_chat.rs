@@ -1,4 +1,4 @@
-//! DeepSpeed-Chat: steps of supervised fine-tuning, reward models and DPO, and of RLHF.
+//! DeepSpeed-Chat: steps of supervised fine-tuning, reward models, DPO, and RLHF.
 
 use crate::lines::Line;
 use crate::observation::Observation;
@@ -9,7 +9,7 @@ use crate::series::Series;
 use crate::text::{has, number_after};
 use crate::training::{Step, Training};
 
-/// Steps of DeepSpeed-Chat, which are counted anew in every epoch.
+/// Counts steps across epochs; DeepSpeed-Chat restarts the step counter in every epoch.
 #[derive(Debug, Default)]
 struct Counter {
     epoch: Option<u64>,
@@ -18,7 +18,7 @@ struct Counter {
 }
 
 impl Counter {
-    /// The step counted over all epochs.
+    /// Returns the number of the step across all epochs.
     fn step(&mut self, epoch: Option<u64>, step: u64) -> u64 {
         match (self.epoch, epoch) {
             (Some(known), Some(now)) if now == known + 1 => self.before += self.last.map_or(0, |last| last + 1),
@@ -31,17 +31,17 @@ impl Counter {
     }
 }
 
-/// Reads its lines.
+/// Recognizer of DeepSpeed-Chat.
 #[derive(Debug, Default)]
 pub struct DeepSpeedChat {
     rlhf: Training,
     generate: Series,
     training_time: Series,
     rlhf_rate: Option<f64>,
-    /// Samples a second times seconds a step: the global batch of RLHF.
+    /// Samples per second times seconds per step, which is the global batch size of RLHF.
     rlhf_batches: Vec<f64>,
     counter: Counter,
-    /// Step and loss that the line above a timing states.
+    /// Step and loss stated by the line above a timing.
     pending: (Option<u64>, Option<f64>),
     sft: Training,
     config: Config,
@@ -79,7 +79,7 @@ impl Recognizer for DeepSpeedChat {
         if has(text, "PPO Epoch:") {
             return self.chat_counter(text, "Epoch", "Step", "Actor Loss");
         }
-        // `Epoch: 0, Step: 3, Rank: 0, loss = 2.23`: one rank is read.
+        // `Epoch: 0, Step: 3, Rank: 0, loss = 2.23`: only rank 0 is read.
         if number_after(text, ", Rank") == Some(0.0) && has(text, "Step:") {
             return self.chat_counter(text, "Epoch", "Step", "loss");
         }
@@ -131,7 +131,7 @@ impl Recognizer for DeepSpeedChat {
 }
 
 impl DeepSpeedChat {
-    /// The step and loss that a line states for the timing below it.
+    /// Parses the step and loss that a line states for the timing below it.
     fn chat_counter(&mut self, text: &str, epoch: &str, step: &str, loss: &str) -> Outcome {
         let Some(step) = number_after(text, step).filter(|step| *step >= 0.0) else { return Outcome::No };
         let epoch = number_after(text, epoch).map(|epoch| epoch.max(0.0) as u64);
@@ -139,7 +139,7 @@ impl DeepSpeedChat {
         Outcome::Noted
     }
 
-    /// `|E2E latency=7.99s |Gather latency=0.00s (0.00%) |Generate time=5.26s (65.81%) |Training time=2.52s …`
+    /// Parses `|E2E latency=7.99s |Gather latency=0.00s (0.00%) |Generate time=5.26s (65.81%) |Training time=2.52s …`.
     fn chat(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
         let Some(seconds) = seconds_after(text, "E2E latency=", 1.0) else {
@@ -162,8 +162,8 @@ impl DeepSpeedChat {
         Outcome::Took
     }
 
-    /// Newer DeepSpeed-Chat, three lines a step: `End-to-End => Latency: 3.79s, TFLOPs: 10.87, Samples/sec: 8.44, …,
-    /// Batch Size: 32, Total Seq. Length: 512`, then `Generation => …` and `Training   => …`.
+    /// Parses the form of newer versions with three lines per step: `End-to-End => Latency: 3.79s, TFLOPs: 10.87,
+    /// Samples/sec: 8.44, …, Batch Size: 32, Total Seq. Length: 512`, then `Generation => …` and `Training   => …`.
     fn chat_block(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
         let Some(seconds) = seconds_after(text, "=> Latency:", 1.0) else {
@@ -190,7 +190,8 @@ impl DeepSpeedChat {
         Outcome::Took
     }
 
-    /// Its first two stages: `Model Parameters: 1.3 B, Latency: 0.65s, TFLOPs: 45.2, Samples/sec: 24.3, …`
+    /// Parses a step of the first two stages: `Model Parameters: 1.3 B, Latency: 0.65s, TFLOPs: 45.2, Samples/sec:
+    /// 24.3, …`.
     fn chat_step(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
         let Some(seconds) = seconds_after(text, "Latency:", 1.0).filter(|seconds| *seconds > 0.0) else {
@@ -198,7 +199,7 @@ impl DeepSpeedChat {
         };
         self.config.number("parameters_billion", number_after(text, "Model Parameters:"), Origin::File);
         self.config.number("seq_len", number_after(text, "Sequence Length:"), Origin::File);
-        // The batch of this line is that of one accelerator, and the time that of one micro-batch.
+        // The batch size on this line is per accelerator, and the time is that of a micro-batch.
         self.config.number("micro_batch_size", number_after(text, "Batch Size:"), Origin::File);
         let (step, loss) = std::mem::take(&mut self.pending);
         self.sft.push(Step {
@@ -212,7 +213,7 @@ impl DeepSpeedChat {
         Outcome::Took
     }
 
-    /// The batch of RLHF, if rates and times give a whole number.
+    /// Returns the global batch size of RLHF, if rates and times give an integer.
     fn rlhf_batch(&self) -> Option<f64> {
         let mut batches = self.rlhf_batches.clone();
         let median = (!batches.is_empty()).then(|| crate::series::quantile(&mut batches, 0.5))?;

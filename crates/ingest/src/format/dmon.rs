@@ -1,4 +1,4 @@
-//! `nvidia-smi dmon` and `dcgmi dmon`: columns under a header that is repeated.
+//! `nvidia-smi dmon` and `dcgmi dmon`: tables whose header is repeated.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::text::{leading, unix_seconds, words};
 
 use super::power::Devices;
 
-/// Columns of one of the two.
+/// Tool that printed the current table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Kind {
     #[default]
@@ -20,29 +20,29 @@ enum Kind {
     Dcgm,
 }
 
-/// Maximum columns: `dmon` has about thirty, DCGM as many as the user requests.
+/// Maximum number of columns. `nvidia-smi dmon` has about thirty, DCGM as many as the user requests.
 const COLUMNS: usize = 128;
 
-/// What a column holds.
+/// Content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Device,
     Date,
     Time,
-    /// A figure, by its index in the list of series.
+    /// A metric, by its index in the list of series.
     Figure(usize),
 }
 
-/// Reads both.
+/// Recognizer of both tools.
 #[derive(Debug, Default)]
 pub struct Dmon {
     kind: Kind,
     columns: Vec<Column>,
     series: Vec<(String, Series)>,
-    /// The series of power.
+    /// Index of the series of power.
     power: Option<usize>,
     n: u64,
-    /// Seconds of past days, and the latest time, if rows state only the time of day.
+    /// Seconds of the days passed, and the latest time, if rows state only the time of day.
     days: f64,
     latest: f64,
     devices: Devices,
@@ -63,7 +63,7 @@ impl Recognizer for Dmon {
     }
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
-        // `--format csv` puts commas between the words.
+        // `--format csv` separates the words with commas.
         let text = line.text.trim_ascii();
         if text.starts_with('#') {
             let words: Vec<&str> = words(text.trim_start_matches('#')).take(COLUMNS).collect();
@@ -162,7 +162,7 @@ impl Dmon {
         }
     }
 
-    /// `GPU 0     61      0.367`
+    /// Parses `GPU 0     61      0.367`.
     fn dcgm_row(&mut self, text: &str) -> Outcome {
         let Some(rest) = ["GPU ", "GPU-I ", "CI ", "CPU "].iter().find_map(|name| text.strip_prefix(name)) else {
             return Outcome::No;
@@ -179,7 +179,7 @@ impl Dmon {
         for word in words(text) {
             match self.columns.get(found) {
                 Some(Column::Device) => device = word,
-                // A word is no figure: the row belongs to another table.
+                // A word that is not a value shows that the row belongs to another table.
                 Some(Column::Figure(_)) if figure(word).is_none() && !blank(word) => return Outcome::No,
                 _ => {}
             }
@@ -192,7 +192,7 @@ impl Dmon {
         self.row(text)
     }
 
-    /// A time of day that continues to grow after midnight.
+    /// Returns a time of day as a time that keeps increasing after midnight.
     fn through_midnight(&mut self, at: f64) -> f64 {
         const DAY: f64 = 86_400.0;
         if self.latest - (at + self.days) > DAY / 2.0 {
@@ -202,7 +202,7 @@ impl Dmon {
         self.latest
     }
 
-    /// A row with as many words as there are columns.
+    /// Reads a row with as many words as there are columns.
     fn row(&mut self, text: &str) -> Outcome {
         let (mut id, mut date, mut time, mut watts) = ("0", None, None, None);
         for (column, word) in self.columns.iter().zip(words(text)) {
@@ -222,7 +222,7 @@ impl Dmon {
         self.n += 1;
         let device = self.devices.index(id);
         if let Some(watts) = watts {
-            // `-o DT` puts `20240131 12:34:56` in front, `-o T` the time of day alone.
+            // `-o DT` prepends `20240131 12:34:56`, `-o T` only the time of day.
             let at = time.and_then(|time| unix_seconds(&format!("{} {time}", date.unwrap_or("19700101"))));
             let at = at.map(|at| if date.is_some() { at } else { self.through_midnight(at) });
             self.devices.push(device, at, watts);
@@ -231,12 +231,12 @@ impl Dmon {
     }
 }
 
-/// Whether a word marks an unknown figure.
+/// Whether a word stands for an unknown value.
 fn blank(word: &str) -> bool {
     matches!(word, "-" | "N/A" | "[N/A]")
 }
 
-/// A word that is a number and nothing else, unlike `-` and `N/A`.
+/// Parses a word that is entirely a number, unlike `-` and `N/A`.
 fn figure(word: &str) -> Option<f64> {
     leading(word).filter(|(value, rest)| rest.is_empty() && value.is_finite()).map(|(value, _)| value)
 }

@@ -1,4 +1,4 @@
-//! Energy of windows: Zeus (CSV and the measurements it prints), CodeCarbon (CSV and its log).
+//! Energy of time windows: Zeus (CSV and printed measurements) and CodeCarbon (CSV and log).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use crate::reading::{Context, Facts, Reading, Weight};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::text::{after, between, cells, has, number, number_after, owned_cells, plain_number};
 
-/// Reads Zeus: `start_time,window_name,elapsed_time,gpu0_energy,…`.
+/// Recognizer of Zeus: `start_time,window_name,elapsed_time,gpu0_energy,…`.
 #[derive(Debug, Default)]
 pub struct Zeus {
     columns: Vec<String>,
@@ -112,7 +112,7 @@ impl Zeus {
     }
 }
 
-/// Reads CodeCarbon: `emissions.csv`, where records of one run are cumulative.
+/// Recognizer of CodeCarbon, including `emissions.csv`, in which the records of a run are cumulative.
 #[derive(Debug, Default)]
 pub struct CodeCarbon {
     columns: Vec<String>,
@@ -212,7 +212,7 @@ impl Recognizer for CodeCarbon {
 }
 
 impl CodeCarbon {
-    /// `[codecarbon INFO @ 10:00:15] Energy consumed for all GPUs : 0.0023 kWh. Total GPU Power : 123.4 W`
+    /// Parses `[codecarbon INFO @ 10:00:15] Energy consumed for all GPUs : 0.0023 kWh. Total GPU Power : 123.4 W`.
     fn log(&mut self, text: &str) -> Outcome {
         for (mark, energy, power) in [
             ("Energy consumed for all GPUs", "gpu_energy_kwh_last", Some(("Total GPU Power", "gpu_power_w_last"))),

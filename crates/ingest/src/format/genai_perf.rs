@@ -1,4 +1,4 @@
-//! GenAI-Perf and AIPerf: the table on the console, the CSV with its two tables, the JSON.
+//! GenAI-Perf and AIPerf: console table, CSV with two tables, and JSON.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::recognizer::{Outcome, Recognizer};
 use crate::reports::Reports;
 use crate::text::{has, number, owned_cells};
 
-/// Reads all three.
+/// Recognizer of all three forms.
 #[derive(Debug, Default)]
 pub struct GenAiPerf {
     reports: Reports,
@@ -18,10 +18,10 @@ pub struct GenAiPerf {
     shape: &'static str,
     columns: Vec<String>,
     open: Open,
-    /// A row whose label is wrapped over several lines.
+    /// A row whose label is wrapped onto several lines.
     wrapped: Option<(String, Vec<String>)>,
     config: Config,
-    /// The device that telemetry names.
+    /// Device name in the telemetry data.
     device: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl Recognizer for GenAiPerf {
             self.columns = owned_cells(text).into_iter().skip(1).collect();
             self.open = Open::Csv;
             self.shape = "csv";
-            // AIPerf's header has a sum, low percentiles and a deviation.
+            // Only the header of AIPerf has these columns.
             if self.columns.iter().any(|column| matches!(column.as_str(), "sum" | "p1" | "std")) {
                 self.tool = Some("aiperf");
             }
@@ -87,7 +87,7 @@ impl Recognizer for GenAiPerf {
                 let mut row = owned_cells(text).into_iter();
                 let label = row.next().unwrap_or_default();
                 let values: Vec<String> = row.collect();
-                // A sentence with commas is no row.
+                // A sentence with commas is not a row.
                 if values.is_empty() || values.len() > self.columns.len() {
                     return Outcome::No;
                 }
@@ -137,7 +137,7 @@ impl Recognizer for GenAiPerf {
     }
 
     fn finish(mut self: Box<Self>, context: &Context) -> Vec<Reading> {
-        // The unit of a wrapped label may be on a line that is missing.
+        // The unit at the end of a wrapped label may be on a missing line.
         let whole = |(label, _): &(String, Vec<String>)| label.contains('(') && label.ends_with(')');
         self.wrapped = self.wrapped.filter(whole);
         self.flush();
@@ -202,7 +202,7 @@ impl GenAiPerf {
         Outcome::Took
     }
 
-    /// Another table or document begins.
+    /// Starts another table or document.
     fn begin(&mut self) {
         self.flush();
         self.reports.begin();
@@ -236,7 +236,7 @@ impl GenAiPerf {
         }
     }
 
-    /// Takes a metric; returns whether it is a known one.
+    /// Adds a metric. Returns whether it is known.
     fn metric(&mut self, name: &str, unit: &str, statistics: &[(String, f64)]) -> bool {
         let name = name.trim().to_lowercase();
         let to_ms = Measure::Time.factor(unit).map_or(1.0, |seconds| seconds * 1e3);
@@ -250,7 +250,8 @@ impl GenAiPerf {
         };
         if !block.is_empty() {
             let known = self.reports.now().get(block).and_then(Value::as_object).cloned();
-            // The second table of the CSV may complete a metric of the first; the same figures again are another run.
+            // The second table of the CSV may add statistics to a metric of the first. If a statistic is repeated, it
+            // belongs to another run.
             let names = |name: &str| if name == "avg" { "mean".to_owned() } else { name.to_owned() };
             let again =
                 known.as_ref().is_some_and(|known| statistics.iter().any(|(name, _)| known.contains_key(&names(name))));
@@ -285,7 +286,7 @@ impl GenAiPerf {
         true
     }
 
-    /// Mean power of every GPU that telemetry saw.
+    /// Adds the mean power of every GPU in the telemetry data.
     fn telemetry(&mut self, endpoints: Option<&Map<String, Value>>) {
         let mut watts = Map::new();
         for (endpoint, data) in endpoints.into_iter().flatten() {
@@ -308,7 +309,7 @@ impl GenAiPerf {
     }
 }
 
-/// Cells between the bars of a drawn table.
+/// Splits a row of a drawn table into its cells.
 fn table_cells(text: &str) -> Vec<String> {
     let inner = text.trim().trim_matches(['│', '┃', '|']);
     inner.split(['│', '┃', '|']).map(|cell| cell.trim().to_owned()).collect()

@@ -1,4 +1,4 @@
-//! GuideLLM's own results: `benchmarks.json` and `benchmarks.csv`, one benchmark per rate.
+//! GuideLLM's result files `benchmarks.json` and `benchmarks.csv`, with one benchmark per request rate.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::reports::Agreed;
 use crate::text::{number, owned_cells};
 use crate::training::LISTED;
 
-/// GuideLLM's metrics, ours, and the factor to our unit. Latency of requests is in seconds.
+/// Metric of GuideLLM, name of the fact, and factor to its unit. Request latency is in seconds.
 const METRICS: [(&str, &str, f64); 9] = [
     ("requests_per_second", "request_throughput", 1.0),
     ("request_concurrency", "concurrency", 1.0),
@@ -23,20 +23,20 @@ const METRICS: [(&str, &str, f64); 9] = [
     ("output_token_count", "output_tokens_per_request", 1.0),
 ];
 
-/// What a column of the CSV holds.
+/// Content of a column of the CSV.
 #[derive(Debug, Clone)]
 enum Column {
     Name,
     Duration,
     Requests(&'static str),
-    /// A statistic of a metric.
+    /// A statistic of a metric, and the factor to our unit.
     Statistic(String, f64),
-    /// Several percentiles in one cell, as a list.
+    /// Several percentiles in one cell, as a list: metric, names of the percentiles, and factor to our unit.
     Percentiles(&'static str, Vec<String>, f64),
     Other,
 }
 
-/// Reads both.
+/// Recognizer of both files.
 #[derive(Debug, Default)]
 pub struct GuideLlm {
     columns: Vec<Column>,
@@ -123,7 +123,7 @@ impl Recognizer for GuideLlm {
     }
 }
 
-/// A field of a document.
+/// Access to non-null fields of a document.
 trait At {
     fn at(&self, name: &str) -> Option<&Value>;
 }
@@ -185,7 +185,7 @@ impl GuideLlm {
     }
 }
 
-/// `p999` is the 99.9th, `p001` the 0.1st.
+/// Converts GuideLLM's name of a percentile: `p999` is the 99.9th, `p001` the 0.1st.
 fn rank_of(rank: &str) -> String {
     match rank {
         "p999" => "p99.9".to_owned(),
@@ -196,7 +196,7 @@ fn rank_of(rank: &str) -> String {
     }
 }
 
-/// `Successful Time to First Token ms mean`, `Successful Request Latency [0.1, 1, …, 99]`.
+/// Parses a column name: `Successful Time to First Token ms mean`, `Successful Request Latency [0.1, 1, …, 99]`.
 fn column(name: &str) -> Column {
     let lower = name.to_lowercase();
     let lower = lower.trim();

@@ -1,5 +1,5 @@
-//! GuideLLM's tables on the console: `Benchmarks Info:` counts requests, `Benchmarks Stats:` contains the figures. Two lines
-//! name the columns: a group with its unit, and the statistic of each column.
+//! GuideLLM's console tables: `Benchmarks Info:` has request counts, `Benchmarks Stats:` the metrics. The header has
+//! two lines: groups of columns with their unit, and the statistic in each column.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use crate::reports::Agreed;
 use crate::text::{between, number};
 use crate::training::LISTED;
 
-/// Groups of columns as their names begin, and our metric. Those with `_ms` have statistics.
+/// Prefixes of the names of column groups, and the metric. Groups whose metric ends with `_ms` have several statistics.
 const GROUPS: [(&str, &str); 6] = [
     ("Out Tok/sec", "output_throughput"),
     ("Tot Tok/sec", "total_token_throughput"),
@@ -21,19 +21,19 @@ const GROUPS: [(&str, &str); 6] = [
     ("TPOT", "tpot_ms"),
 ];
 
-/// What a column holds.
+/// Content of a column.
 #[derive(Debug, Clone)]
 enum Column {
     Name,
-    /// A figure and the factor to our unit.
+    /// Name of a fact, and the factor to its unit.
     Figure(String, f64),
     Other,
 }
 
-/// Reads both tables.
+/// Recognizer of both tables.
 #[derive(Debug, Default)]
 pub struct GuideLlmConsole {
-    /// The line that names the groups.
+    /// Header line with the column groups.
     groups: Option<Vec<String>>,
     columns: Vec<Column>,
     results: Vec<Map<String, Value>>,
@@ -103,7 +103,7 @@ impl Recognizer for GuideLlmConsole {
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {
-        // A row of the first table alone counts requests and measures nothing.
+        // A row that is only in the first table has request counts but no metrics.
         let results: Vec<Value> =
             self.results.into_iter().filter(|result| result.len() > 4).map(Value::Object).collect();
         if results.is_empty() {
@@ -139,7 +139,7 @@ impl GuideLlmConsole {
                 Column::Other => {}
             }
         }
-        // Both tables have a row for each benchmark; the second completes the first.
+        // Both tables have a row for each benchmark. Merge that of the second table into that of the first.
         let measured = |result: &Map<String, Value>| result.keys().any(|name| name.contains("throughput"));
         let counted = self.results.iter_mut().find(|result| {
             result.get("mode").and_then(Value::as_str) == Some(mode) && !measured(result) && measured(&row)
@@ -170,7 +170,7 @@ fn column(group: &str, name: &str) -> Column {
     }
     let unit = group.split_once('(').and_then(|(_, unit)| Measure::Time.factor(unit.trim_end_matches(')')));
     match (unit, name) {
-        // Multiply by the factor first: seconds are exactly a thousand milliseconds.
+        // Multiply and round the factors first, so that seconds are exactly 1000 ms.
         (Some(unit), "mean" | "median" | "p90" | "p95" | "p99") => {
             Column::Figure(format!("{ours}.{name}"), (unit * 1e6).round() / 1e3)
         }

@@ -1,4 +1,4 @@
-//! The Hugging Face Trainer: dictionaries that it prints, with a summary per rank, and `trainer_state.json`.
+//! The Hugging Face Trainer: printed dictionaries with a summary per rank, and `trainer_state.json`.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::recognizer::{Outcome, Recognizer};
 use crate::text;
 use crate::training::{LISTED, Step, Training, ends};
 
-/// Reads both.
+/// Recognizer of both forms.
 #[derive(Debug, Default)]
 pub struct HfTrainer {
     training: Training,
@@ -25,17 +25,17 @@ pub struct HfTrainer {
     config: Config,
     /// The current block of `***** train metrics *****`.
     block: Option<serde_json::Map<String, Value>>,
-    /// The last progress bar of training, and how many steps such a bar has.
+    /// Last state of the progress bar of training, and the total number of steps of that bar.
     bar: Option<Bar>,
     total: Option<u64>,
-    /// Whether the rows of a notebook's table of losses follow.
+    /// Whether rows of the table of losses in a notebook follow.
     table: bool,
-    /// Steps and seconds that the progress of a notebook states.
+    /// Steps and seconds stated by the progress in a notebook.
     progress: Option<(u64, f64)>,
     steps: Option<f64>,
     /// Whether step times come from a progress bar.
     smoothed: bool,
-    /// The last step of ms-swift, and seconds until then.
+    /// Last step of ms-swift, and seconds elapsed until then.
     elapsed: Option<(u64, f64)>,
 }
 
@@ -119,7 +119,7 @@ impl Recognizer for HfTrainer {
     fn json(&mut self, document: &Value, line: u64) -> Outcome {
         let Some(history) = document.get("log_history").and_then(Value::as_array) else {
             return if document.get("train_runtime").is_some() && document.get("train_samples_per_second").is_some() {
-                // train_results.json and all_results.json hold the summary alone.
+                // train_results.json and all_results.json contain only the summary.
                 if self.begins(document) { Outcome::Begins } else { self.record(document, line) }
             } else {
                 Outcome::No
@@ -191,7 +191,7 @@ impl Recognizer for HfTrainer {
                 }
             }
             (Some(runtime), _) => {
-                // One figure over all steps, including warm-up: these files have no better one.
+                // A mean over all steps, including warm-up: these files have no better value.
                 let mean = steps.filter(|steps| *steps > 0.0).map(|steps| runtime / steps);
                 match (training.runs.last_mut(), mean) {
                     (Some(run), Some(mean)) => run.seconds.push(mean),
@@ -218,7 +218,7 @@ impl Recognizer for HfTrainer {
     }
 }
 
-/// A value of a block of metrics: `2.3456`, `0:10:23.45`, `12345678GF` (1e9 FLOPs).
+/// Parses a value of a block of metrics: `2.3456`, `0:10:23.45`, `12345678GF` (1e9 FLOPs).
 fn metric(value: &str) -> Option<f64> {
     if value.contains(':') {
         return duration(value);
@@ -227,16 +227,16 @@ fn metric(value: &str) -> Option<f64> {
     Some(if rest.starts_with("GF") { number * 1e9 } else { number })
 }
 
-/// One state of a progress bar: `6%|▋  | 1/16 [00:02<00:33,  2.2s/it]`.
+/// A state of a progress bar: `6%|▋  | 1/16 [00:02<00:33,  2.2s/it]`.
 #[derive(Debug, Clone, Copy)]
 struct Bar {
     step: u64,
     total: u64,
-    /// Seconds a step, smoothed; the first state has none.
+    /// Smoothed seconds per step. The first state has none.
     seconds: Option<f64>,
 }
 
-/// The bars of a line: several if carriage returns were lost.
+/// Parses the progress bars of a line, of which there are several if carriage returns were lost.
 fn bars(text: &str) -> Vec<Bar> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -257,7 +257,7 @@ fn bars(text: &str) -> Vec<Bar> {
 }
 
 impl HfTrainer {
-    /// The table of losses and the progress that a notebook shows: `| Step | Training Loss |` above its rows, and
+    /// Parses the table of losses and the progress of a notebook: `| Step | Training Loss |` and the rows below, and
     /// `[500/500 12:34, Epoch 1/1]`.
     fn notebook(&mut self, text: &str, line: u64) -> Option<Outcome> {
         let text = text.trim_ascii();
@@ -287,8 +287,8 @@ impl HfTrainer {
         Some(Outcome::Took)
     }
 
-    /// Whether a record belongs to another run: one that begins after the summary of this one, or has another summary.
-    /// Ranks that print the same summary differ by little.
+    /// Whether a record belongs to another run: it starts after the summary of the current run, or has a different
+    /// summary. Summaries of different ranks of a run differ by little.
     fn begins(&self, record: &Value) -> bool {
         let Some(summary) = &self.summary else { return false };
         let runtime = |record: &Value| record.get("train_runtime").and_then(json_number);
@@ -298,15 +298,15 @@ impl HfTrainer {
         }
     }
 
-    /// Reads the current block as a record, as the equivalent dictionary.
+    /// Ends the current block, and reads it like the equivalent dictionary.
     fn close(&mut self, line: u64) {
         if let Some(block) = self.block.take().filter(|block| !block.is_empty()) {
             self.record(&Value::Object(block), line);
         }
     }
 
-    /// Counter and time of a record of ms-swift. Its speed is the mean since the start, so the time since the record before
-    /// follows from two of them.
+    /// Returns step number and time of a record of ms-swift. The record states the mean speed since the start, so the
+    /// time since the previous record is computed from both records.
     fn swift(&mut self, record: &Value) -> Option<Bar> {
         let (step, total) = record.get("global_step/max_steps")?.as_str()?.split_once('/')?;
         let (step, total): (u64, u64) = (step.trim().parse().ok()?, total.trim().parse().ok()?);
@@ -345,7 +345,7 @@ impl HfTrainer {
             self.smoothed |= bar.seconds.is_some();
         }
         let state = bar.or(swift);
-        // ms-swift and axolotl add memory in binary gigabytes, axolotl the rate of one accelerator.
+        // ms-swift and axolotl add memory in GiB, axolotl also the rate per accelerator.
         let memory = number("memory(GiB)").or_else(|| number("memory/max_mem_allocated(gib)"));
         self.training.push(Step {
             step: number("step").map(|step| step.max(0.0) as u64).or(state.map(|state| state.step)),

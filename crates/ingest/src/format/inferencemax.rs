@@ -1,5 +1,5 @@
-//! Results of InferenceMAX (InferenceX): the JSON of one or many configurations, and the table of its summary.
-//! Latencies without a unit in their name are in seconds.
+//! Results of InferenceMAX (InferenceX): JSON of one or many configurations, and the summary table. Latencies without a
+//! unit in their name are in seconds.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ use crate::reports::Agreed;
 use crate::text::number;
 use crate::training::LISTED;
 
-/// Their fields and ours.
+/// Fields of InferenceMAX, and our names.
 const FIELDS: [(&str, &str); 18] = [
     ("hw", "device"),
     ("framework", "backend"),
@@ -36,7 +36,8 @@ const FIELDS: [(&str, &str); 18] = [
     ("num_decode_gpu", "decode_gpus"),
 ];
 
-/// Columns of the summary without their unit, and our names; a statistic is the mean where none is named.
+/// Columns of the summary table without their unit, and our names. A latency column without a statistic in its name is
+/// the mean.
 const COLUMNS: [(&str, &str); 17] = [
     ("hardware", "device"),
     ("framework", "backend"),
@@ -57,12 +58,12 @@ const COLUMNS: [(&str, &str); 17] = [
     ("input tput per gpu", "input_throughput_per_gpu"),
 ];
 
-/// Reads both.
+/// Recognizer of both forms.
 #[derive(Debug, Default)]
 pub struct InferenceMax {
     results: Vec<Value>,
     settings: Agreed,
-    /// What the columns of the open table hold, and the factor to our unit.
+    /// Content of each column of the open table, and the factor to our unit.
     columns: Vec<Option<(&'static str, f64)>>,
     table: bool,
 }
@@ -166,7 +167,7 @@ impl InferenceMax {
     }
 }
 
-/// What a column of the summary holds: `TTFT (ms)`, `Interactivity (tok/s/user)`, `TPUT per GPU`.
+/// Parses a column name of the summary table: `TTFT (ms)`, `Interactivity (tok/s/user)`, `TPUT per GPU`.
 fn column(name: &str) -> Option<(&'static str, f64)> {
     let (name, unit) = name.split_once('(').unwrap_or((name, ""));
     let lower = name.trim().to_lowercase();

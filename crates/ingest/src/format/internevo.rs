@@ -7,10 +7,10 @@ use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TFLOPS_PER
 use crate::text::number_after;
 use crate::training::Step;
 
-/// Recognizes it.
+/// Recognizer of InternEvo.
 pub type InternEvo = StepReader<Lines>;
 
-/// Reads its step lines.
+/// Parser of the step lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     tokens: Option<f64>,
@@ -28,7 +28,7 @@ impl StepFormat for Lines {
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
         let text = line.text;
         let Some(rate) = number_after(text, "tgs (tokens/gpu/second)=") else { return Outcome::No };
-        // `step=` also ends other words: the counter follows a comma, a blank or nothing.
+        // `step=` may also be the end of another word: the step number must follow a comma or a blank.
         let step = [",step=", " step=", ",step: "].iter().find_map(|name| number_after(text, name));
         let Some(step) = step else { return Outcome::Skipped("an InternEvo step without a counter") };
         let loss = [",loss=", " loss="].iter().find_map(|name| number_after(text, name));

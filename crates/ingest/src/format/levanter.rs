@@ -6,10 +6,10 @@ use crate::step_log::{Spec, StepFormat, StepLog, StepReader};
 use crate::text::{after, human, leading, number_after};
 use crate::training::Step;
 
-/// Recognizes it.
+/// Recognizer of Levanter.
 pub type Levanter = StepReader<Lines>;
 
-/// Reads its progress lines.
+/// Parser of the progress lines.
 #[derive(Debug, Default)]
 pub struct Lines;
 
@@ -36,7 +36,7 @@ impl StepFormat for Lines {
         let (count, planned) = rest.split_once("it/").unwrap_or((rest, ""));
         let exact = |text: &str| human(text).filter(|count| *count >= 0.0).map(|count| count as u64);
         log.push(Step {
-            // Thousands are rounded to three digits: several steps may have the same.
+            // Counts in thousands (`1.20k`) are rounded to three digits, so several steps may have the same.
             step: exact(count).filter(|_| !count.trim_end().ends_with(|c: char| c.is_ascii_alphabetic())),
             planned: exact(planned),
             seconds: Some(seconds),

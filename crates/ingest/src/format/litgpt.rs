@@ -1,5 +1,6 @@
-//! LitGPT and its predecessor lit-llama: `Epoch 1 | iter 1 step 0 | loss train: 1.646, val: n/a | iter time: 820.31 ms`,
-//! older `iter 0 step 1: loss 1.8, iter time: 1234.5ms (optimizer.step)`. Times are those of micro-batches.
+//! LitGPT and its predecessor lit-llama: `Epoch 1 | iter 1 step 0 | loss train: 1.646, val: n/a | iter time: 820.31
+//! ms`, in older versions `iter 0 step 1: loss 1.8, iter time: 1234.5ms (optimizer.step)`. Times are those of
+//! micro-batches.
 
 use crate::lines::Line;
 use crate::quantity::{Measure, quantity};
@@ -9,10 +10,10 @@ use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary};
 use crate::text::{has, number_after};
 use crate::training::Step;
 
-/// Recognizes it.
+/// Recognizer of LitGPT.
 pub type LitGpt = StepReader<Lines>;
 
-/// Reads its iteration lines.
+/// Parser of the iteration lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     milliseconds: Series,

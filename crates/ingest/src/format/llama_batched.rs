@@ -1,5 +1,5 @@
-//! Tables and JSON lines of llama.cpp's `llama-batched-bench` and `llama-sweep-bench`: prompt and generation of several
-//! sequences at once, or at growing depths of the KV cache.
+//! Tables and JSON lines of llama.cpp's `llama-batched-bench` and `llama-sweep-bench`: prefill and decode of several
+//! concurrent sequences, or at increasing depths of the KV cache.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use crate::recognizer::{Outcome, Recognizer};
 use crate::text::{has, leading, number_after};
 use crate::training::LISTED;
 
-/// Columns of the table, names in the JSON, and ours.
+/// Columns of the table, names in the JSON, and our names.
 const COLUMNS: [(&str, &str, &str); 10] = [
     ("PP", "pp", "n_prompt"),
     ("TG", "tg", "n_gen"),
@@ -25,12 +25,12 @@ const COLUMNS: [(&str, &str, &str); 10] = [
     ("S t/s", "speed", "tokens_per_s"),
 ];
 
-/// Reads both.
+/// Recognizer of both tools.
 #[derive(Debug, Default)]
 pub struct LlamaBatched {
     batched: Vec<Value>,
     sweep: Vec<Value>,
-    /// What the columns of the open table hold.
+    /// Content of each column of the open table.
     columns: Vec<Option<&'static str>>,
     /// The arguments of the current run.
     arguments: Map<String, Value>,

@@ -1,4 +1,4 @@
-//! llama-bench in each of its outputs: Markdown, JSON, JSON lines, CSV, SQL.
+//! llama-bench in each of its output formats: Markdown, JSON, JSON lines, CSV, SQL.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::reports::Agreed;
 use crate::text::{has, leading, number, owned_cells};
 use crate::training::LISTED;
 
-/// Reads them.
+/// Recognizer of llama-bench.
 #[derive(Debug, Default)]
 pub struct LlamaBench {
     results: Vec<Value>,
@@ -21,7 +21,7 @@ pub struct LlamaBench {
     markdown: Vec<String>,
     csv: Vec<String>,
     settings: Agreed,
-    /// Results above the last `build:` line, which ends the table of one program.
+    /// Number of results before the last `build:` line, which ends the table of one run of the program.
     built: usize,
 }
 
@@ -126,7 +126,7 @@ impl LlamaBench {
         if markdown::is_rule(&values) {
             return Outcome::Took;
         }
-        // Another table begins without a line between them.
+        // Another table starts without a line between them.
         if values.iter().all(|cell| number(cell).is_none()) && values.len() != self.markdown.len() {
             self.markdown.clear();
             return Outcome::No;
@@ -187,7 +187,7 @@ impl LlamaBench {
         true
     }
 
-    /// A record of words, from CSV or SQL.
+    /// Reads a record of strings, from CSV or SQL.
     fn flat(&mut self, record: &BTreeMap<String, String>, format: &'static str) -> Outcome {
         let mut object = Map::new();
         for (name, value) in record {
@@ -204,7 +204,7 @@ impl LlamaBench {
         Outcome::Took
     }
 
-    /// `INSERT INTO llama_bench (a, b) VALUES ('x', 'y');`
+    /// Parses `INSERT INTO llama_bench (a, b) VALUES ('x', 'y');`.
     fn sql(&mut self, text: &str) -> Outcome {
         let lists: Vec<Vec<String>> = text
             .split('(')
@@ -221,7 +221,7 @@ impl LlamaBench {
     }
 }
 
-/// `pp512`, `tg128`, `pp512+tg128`, `pp512 @ d1024`, as the table names tests.
+/// Returns the name of a test as in the table: `pp512`, `tg128`, `pp512+tg128`, `pp512 @ d1024`.
 fn test_name([prompt, generate, depth]: [f64; 3]) -> String {
     let mut name = match (prompt > 0.0, generate > 0.0) {
         (true, true) => format!("pp{prompt}+tg{generate}"),

@@ -1,4 +1,4 @@
-//! llama.cpp's timings: five lines per run, under names that changed (`llama_print_timings`,
+//! llama.cpp's timings: five lines per run, under names that differ between versions (`llama_print_timings`,
 //! `llama_perf_context_print`, the server's `slot print_timing`).
 
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::recognizer::{Outcome, Recognizer};
 use crate::text::{after, has, number};
 use crate::training::LISTED;
 
-/// Reads them.
+/// Recognizer of the timings.
 #[derive(Debug, Default)]
 pub struct LlamaCpp {
     prompt: Vec<Value>,
@@ -42,13 +42,13 @@ impl Recognizer for LlamaCpp {
         let (rates, counts) =
             if prompt { (&mut self.prompt, &mut self.prompt_tokens) } else { (&mut self.eval, &mut self.eval_tokens) };
         let Some(rest) = after(text, "eval time =") else { return Outcome::No };
-        // A truncated line may lack the rate, or the figures to compute it from.
+        // A truncated line may lack the rate, or the values to compute it from.
         if !line.whole && !text.trim_ascii_end().ends_with(')') {
             return Outcome::Skipped("a llama.cpp timing that was cut");
         }
         let rate = after(rest, "per token,").and_then(number);
         let rate = rate.or_else(|| rate_from(rest));
-        // A phase that takes no time has the rate `inf`; the run is valid.
+        // A phase that takes no time has the rate `inf`, which is not an error.
         if rate.is_none() && !has(rest, "per token") {
             return Outcome::Skipped("a llama.cpp timing without a rate");
         }
@@ -81,7 +81,7 @@ impl Recognizer for LlamaCpp {
     }
 }
 
-/// Old versions print no rate: it is tokens over milliseconds.
+/// Computes tokens per second from tokens and milliseconds: old versions print no rate.
 fn rate_from(rest: &str) -> Option<f64> {
     let seconds = quantity(rest, Measure::Time, 1e-3).filter(|time| *time > 0.0)?;
     Some(after(rest, "/").and_then(number)? / seconds)

@@ -1,5 +1,5 @@
-//! `llama-server`: the timings of every request, under the name of its slot. Older releases write the name on a line of its
-//! own, newer ones in front of each timing.
+//! `llama-server`: the timings of every request, with the name of its slot. Older versions print the name on a separate
+//! line, newer ones at the start of each timing.
 
 use super::trtllm_iterations::spread;
 use crate::lines::Line;
@@ -10,10 +10,10 @@ use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
 use crate::text::{after, has, number};
 
-/// Reads them.
+/// Recognizer of `llama-server`.
 #[derive(Debug, Default)]
 pub struct LlamaServer {
-    /// Whether a slot was named: other programs of llama.cpp write the same timings without one.
+    /// Whether a slot was named. Other programs of llama.cpp print the same timings without a slot.
     named: bool,
     requests: u64,
     prompt_tokens: Series,
@@ -36,12 +36,12 @@ impl Recognizer for LlamaServer {
         let text = line.text;
         let slot = has(text, "print_timing") && has(text, "| task ");
         self.named |= slot;
-        // What the library itself writes at the end of the program is of all requests.
+        // Timings printed by the library when the program ends cover all requests.
         if !self.named || has(text, "llama_") {
             return Outcome::No;
         }
         let Some(rest) = after(text, "eval time =") else {
-            // Its own, so that no other reader takes it for one of a program without slots.
+            // Claim the line, so that `LlamaCpp` does not read it as that of a program without slots.
             return if has(text, "total time =") { Outcome::Took } else { Outcome::Noted };
         };
         // `155.60 ms /    12 tokens (   12.97 ms per token,    77.12 tokens per second)`
@@ -65,7 +65,7 @@ impl Recognizer for LlamaServer {
             self.generation.push(rate);
             self.token_ms.push(1e3 / rate);
         }
-        // The rate of one request, whatever else the server does.
+        // Rate of this request only, not of the whole server.
         let prompt_per_s = self.last_prompt.take();
         self.fresh.push(Server { prompt_per_s, generated_per_s: rate, running: Some(1.0), ..Server::default() });
         Outcome::Took

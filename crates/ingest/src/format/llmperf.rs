@@ -1,4 +1,4 @@
-//! LLMPerf: the summary and the list of individual responses, both JSON, latencies in seconds.
+//! LLMPerf: the summary and the list of individual responses, both as JSON with latencies in seconds.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
 
-/// Metrics, and our names for them with the factor to their unit.
+/// Metrics of LLMPerf, our names, and the factor to our unit.
 const METRICS: [(&str, &str, f64); 4] = [
     ("ttft_s", "ttft_ms", 1e3),
     ("inter_token_latency_s", "itl_ms", 1e3),
@@ -16,7 +16,7 @@ const METRICS: [(&str, &str, f64); 4] = [
     ("request_output_throughput_token_per_s", "output_throughput_per_request", 1.0),
 ];
 
-/// Reads both.
+/// Recognizer of both files.
 #[derive(Debug, Default)]
 pub struct LlmPerf {
     summaries: Vec<(Facts, Config)>,
@@ -62,7 +62,7 @@ impl Recognizer for LlmPerf {
     }
 }
 
-/// Nested groups of newer versions, under the flat names of older ones.
+/// Flattens the nested groups of newer versions to the names of older ones.
 fn flattened(map: &Map<String, Value>) -> Map<String, Value> {
     let mut out = Map::new();
     let mut open: Vec<(String, &Value)> = map.iter().map(|(name, value)| (name.clone(), value)).collect();

@@ -8,10 +8,10 @@ use crate::step_log::{Spec, StepFormat, StepLog, StepReader};
 use crate::text::{self, after, number_after};
 use crate::training::Step;
 
-/// Recognizes it.
+/// Recognizer of MaxText.
 pub type MaxText = StepReader<Lines>;
 
-/// Reads its step lines.
+/// Parser of the step lines.
 #[derive(Debug, Default)]
 pub struct Lines;
 
@@ -21,7 +21,7 @@ impl StepFormat for Lines {
         format: "maxtext",
         triggers: &["completed step:", "number parameters:", "Per train step:", "Num_devices:"],
         series: &[("tflops_per_device_reported", |run| &run.tflops), ("tokens_per_s_per_device", |run| &run.tokens)],
-        // One step compiles, the next still waits for what was dispatched.
+        // The first step includes compilation; the second waits for asynchronously dispatched work.
         warmup: 2,
         compiles: true,
         notes: &["warm-up is two steps: compilation and asynchronous dispatch"],

@@ -1,7 +1,7 @@
-//! Iteration lines of Megatron-LM and its descendants: Megatron-DeepSpeed, Primus, MindSpeed, GPT-NeoX.
+//! Iteration lines of Megatron-LM and its derivatives: Megatron-DeepSpeed, Primus, MindSpeed, GPT-NeoX.
 //!
 //! `iteration 10/ 500000 | consumed samples: 10240 | elapsed time per iteration (ms): 13035.3 | … |`, with names and
-//! units that changed over the years. Values may be pairs `instant/average` (Primus); a prefix may have a rank, a
+//! units that differ between versions. Values may be pairs `instant/average` (Primus). A prefix may contain a rank, a
 //! date or both, and the output of another rank may be appended.
 
 use std::sync::LazyLock;
@@ -18,18 +18,18 @@ use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TFLOPS_PER
 use crate::text::{self, after, has, leading, number, whole};
 use crate::training::{LISTED, Step, Training};
 
-/// Recognizes iteration lines.
+/// Recognizer of iteration lines.
 pub type Megatron = StepReader<Iterations>;
 
 /// The trigger word of iteration lines.
 static ELAPSED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("elapsed time per iteration"));
 
-/// Lines whose prefix is looked at.
+/// Number of lines whose prefix is examined.
 const PREFIXES: usize = 64;
-/// Layouts that are learned: a log that goes back and forth between several is searched.
+/// Maximum number of layouts that are learned. A log that alternates between several layouts is parsed field by field.
 const MOST_LAYOUTS: u32 = 64;
 
-/// The differences between descendants.
+/// Features of the lines from which the derivative is determined.
 #[derive(Debug, Default, Clone, Copy)]
 struct Marks {
     dated: bool,
@@ -41,15 +41,15 @@ struct Marks {
     neox: bool,
 }
 
-/// Reads iteration lines.
+/// Parser of iteration lines.
 #[derive(Debug, Default)]
 pub struct Iterations {
     surroundings: Surroundings,
     marks: Marks,
     dialect: Dialect,
-    /// How the last line was laid out that was searched for its fields, and the dialect of such lines.
+    /// Layout and dialect of the last line that was parsed field by field.
     layout: Option<(Layout, Dialect)>,
-    /// Layouts so far.
+    /// Number of layouts learned.
     layouts: u32,
     /// Whether the current line belongs to another log.
     begins: bool,
@@ -60,18 +60,18 @@ pub struct Iterations {
     records: Vec<Value>,
     pairs: Vec<Value>,
     world: Option<u64>,
-    /// `63/64`: the rank that writes, of how many.
+    /// Rank that writes, and the number of ranks: `63/64`.
     rank: String,
 }
 
-/// The fields of an iteration line that the shared [`Step`] lacks.
+/// Fields of an iteration line that [`Step`] does not have.
 #[derive(Debug, Default)]
 struct Extras {
-    /// Values stated as pairs, by name.
+    /// Values stated as pairs `instant/average`, by name.
     pairs: Vec<(&'static str, Value)>,
     tokens: Option<f64>,
     samples: Option<f64>,
-    /// Memory of the device, GB.
+    /// Total memory of the device, GB.
     device_memory: Option<f64>,
     seq_len: Option<f64>,
     skipped: Option<f64>,
@@ -79,7 +79,7 @@ struct Extras {
     dialect: Dialect,
 }
 
-/// Common properties of the lines of a descendant. A line may lack the loss.
+/// Properties shared by all lines of a log. `None` if unknown: a line may lack the loss.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Dialect {
     loss: Option<LossName>,
@@ -88,7 +88,7 @@ struct Dialect {
 }
 
 impl Dialect {
-    /// Whether two lines cannot belong to the same log.
+    /// Whether lines of the two dialects cannot belong to the same log.
     fn differs(self, other: Dialect) -> bool {
         fn apart<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
             matches!((a, b), (Some(a), Some(b)) if a != b)
@@ -183,7 +183,7 @@ impl StepFormat for Iterations {
 }
 
 impl Iterations {
-    /// Reads a line that is laid out as one before, once the prefixes of enough lines were looked at.
+    /// Fast path: reads a line that has a known layout, once the prefixes of [`PREFIXES`] lines have been examined.
     fn laid_out(&mut self, line: Line<'_>, log: &mut StepLog) -> Option<Outcome> {
         let (layout, dialect) = self.layout.as_mut().filter(|_| line.whole && log.training.all().n >= PREFIXES)?;
         let dialect = *dialect;
@@ -198,7 +198,7 @@ impl Iterations {
         (!self.dialect.differs(dialect) && self.take(step, extras, log) > 0).then_some(Outcome::Took)
     }
 
-    /// Reads the iterations of a line; returns how many.
+    /// Parses the iterations of a line field by field. Returns their number.
     fn iterations(&mut self, line: Line<'_>, log: &mut StepLog) -> usize {
         let (mut step, mut extras) = (Step { line: line.number, ..Step::default() }, Extras::default());
         let mut taken = 0;
@@ -206,12 +206,12 @@ impl Iterations {
         while !rest.is_empty() {
             let (field, behind) = match memchr::memchr(b'|', rest.as_bytes()) {
                 Some(at) => (rest.get(..at).unwrap_or_default(), rest.get(at + 1..).unwrap_or_default()),
-                // A field without a bar at the end of a truncated file may be half a number.
+                // At the end of a truncated file, a field without a bar may end within a number.
                 None if !line.whole => break,
                 None => (rest, ""),
             };
             rest = behind;
-            // Searching for a slash first is much cheaper, and most fields have none.
+            // Searching for a slash first is much cheaper, because most fields have none.
             let slash = memchr::memchr(b'/', field.as_bytes());
             let counter = slash
                 .and_then(|_| after(field, "iteration "))
@@ -244,7 +244,7 @@ impl Iterations {
         taken
     }
 
-    /// The prefix of the counter.
+    /// Examines the prefix of the step counter for features of the derivative.
     fn prefix(&mut self, field: &str) {
         self.marks.dated |= field.find('[').and_then(|at| field.get(at + 1..)).is_some_and(|rest| {
             rest.starts_with("20") && rest.as_bytes().get(4).is_some_and(|byte| matches!(byte, b'-' | b'/'))
@@ -279,7 +279,7 @@ impl Iterations {
             Meaning::MemoryUsage => {
                 self.marks.primus = true;
                 let parts: Vec<f64> = value.split('/').filter_map(number).collect();
-                // Some versions count binary and say so.
+                // Some versions state binary units.
                 let binary = value.contains("GiB");
                 let decimal = |gigabytes: f64| if binary { gigabytes * 1.073_741_824 } else { gigabytes };
                 step.memory_gb = parts.first().copied().map(decimal);
@@ -373,7 +373,7 @@ impl Iterations {
     }
 }
 
-/// The sequence length, which follows from the tokens of one GPU and step.
+/// Infers the sequence length from the tokens per GPU and step, rounded to a multiple of 128.
 fn primus_length(training: &Training, gpus: f64) -> Option<f64> {
     let all = training.all();
     let length = all.tokens.first()? * all.seconds.first()? * gpus / all.batch?;
@@ -382,7 +382,7 @@ fn primus_length(training: &Training, gpus: f64) -> Option<f64> {
     (only && near > 0.0 && (length / near - 1.0).abs() < 0.005).then_some(near)
 }
 
-/// Where the number of a field is kept.
+/// Returns the variable in which the value of a field is stored.
 fn slot<'a>(meaning: Meaning, step: &'a mut Step, extras: &'a mut Extras) -> Option<&'a mut Option<f64>> {
     Some(match meaning {
         Meaning::Seconds | Meaning::Milliseconds => &mut step.seconds,
@@ -402,7 +402,8 @@ fn slot<'a>(meaning: Meaning, step: &'a mut Step, extras: &'a mut Extras) -> Opt
     })
 }
 
-/// The number that a field states; of `instant/average` the instant, and both are added to the list of records.
+/// Parses the value of a field. Of a pair `instant/average` the first is returned, and both are added to the list of
+/// pairs.
 fn paired(extras: &mut Extras, name: &'static str, value: &str, scale: f64) -> Option<f64> {
     let (instant, rest) = leading(value)?;
     if let Some(average) = rest.strip_prefix('/').and_then(text::number) {

@@ -10,10 +10,10 @@ use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TFLOPS_PER
 use crate::text::number_after;
 use crate::training::{LISTED, Step};
 
-/// Recognizes it.
+/// Recognizer of Megatron-Bridge.
 pub type Bridge = StepReader<Lines>;
 
-/// Reads its step lines.
+/// Parser of the step lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     records: Vec<Value>,

@@ -1,9 +1,9 @@
-//! The fields of iteration lines. A run writes all its lines alike, so that most can be read by comparing them with the
-//! layout of one before instead of searching them for fields.
+//! Fields of iteration lines, and a fast path to parse them. All lines of a run have the same layout, so most lines can
+//! be parsed by comparing them with the layout of an earlier line instead of searching for fields.
 
 use crate::text::{leading, unblanked};
 
-/// The names that descendants have for the loss.
+/// Spellings of the loss in derivatives of Megatron-LM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LossName {
     Spaced,
@@ -11,12 +11,12 @@ pub(super) enum LossName {
     Underscored,
 }
 
-/// What a field means.
+/// Meaning of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     Seconds,
     Milliseconds,
-    /// TFLOP/s of one accelerator, in current releases.
+    /// TFLOP/s per accelerator, in current versions.
     Throughput,
     TokensPerGpu,
     Loss(Option<LossName>),
@@ -27,15 +27,15 @@ pub(super) enum Meaning {
     Nan,
     Samples,
     Tokens,
-    /// Its rate of samples, as Megatron-DeepSpeed names it.
+    /// Samples per second, as named by Megatron-DeepSpeed.
     DeepSpeedRate,
-    /// Its rate of samples, as GPT-NeoX names it.
+    /// Samples per second, as named by GPT-NeoX.
     NeoxRate,
-    /// TFLOP/s of one accelerator, in Megatron-DeepSpeed.
+    /// TFLOP/s per accelerator, in Megatron-DeepSpeed.
     DeepSpeedTflops,
     ApproximateFlops,
     ActualSeqLen,
-    /// Used, free and whole memory, in Primus.
+    /// Used, free and total memory, in Primus.
     MemoryUsage,
     MaxMemory,
     Other,
@@ -75,35 +75,36 @@ impl Meaning {
     }
 }
 
-/// How the lines of a run are laid out: `… iteration 1/ 2 | name: 3.5 | name: 4 |`.
+/// Layout of the lines of a run: `… iteration 1/ 2 | name: 3.5 | name: 4 |`.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// What is in front of the counter, with all digits as zeros.
+    /// Text before the step counter, with every digit replaced by 0.
     front: Box<[u8]>,
     fields: Vec<Field>,
-    /// The last line. Most lines are as long as the one before and differ in few places: comparing is cheaper than reading.
+    /// The last line read. Most lines have the same length as the previous one and differ from it in few places, so
+    /// comparing them is cheaper than parsing.
     last: Vec<u8>,
 }
 
 /// A field between two bars.
 #[derive(Debug)]
 struct Field {
-    /// Its name with the colon and all blanks.
+    /// Name, including the colon and all blanks.
     name: Box<str>,
     meaning: Meaning,
-    /// Where its value begins in the last line, where it ends behind its bar, and the number.
+    /// Value, and its position in the last line: its start, and the end of the field after the bar.
     from: usize,
     to: usize,
     value: f64,
 }
 
-/// The word in front of the counter.
+/// Text before the step counter.
 const COUNTER: &str = "iteration ";
-/// Bytes that are compared at a time.
+/// Number of bytes compared at a time.
 const BLOCK: usize = 16;
 
 impl Layout {
-    /// The layout of a line; `None` if it is not one number a field.
+    /// Determines the layout of a line. Returns `None` unless every field has exactly one number.
     pub(super) fn of(text: &str) -> Option<Layout> {
         let (counter, mut rest) = text.split_once('|')?;
         let front = counter.get(..counter.find(COUNTER)? + COUNTER.len())?;
@@ -113,7 +114,7 @@ impl Layout {
             let name = field.get(..=field.find(':')?)?;
             let meaning = Meaning::of(name.trim_end_matches(':').trim_ascii());
             let twice = meaning != Meaning::Other && fields.iter().any(|field| field.meaning == meaning);
-            // Another counter begins another iteration.
+            // Another step counter starts another iteration.
             if twice || name.contains(COUNTER) && name.contains('/') {
                 return None;
             }
@@ -126,11 +127,11 @@ impl Layout {
         layout.read(text, |_, _| {}).filter(|_| !ranked).map(|_| layout)
     }
 
-    /// Reads a line of exactly this layout: passes the numbers of its fields to `each`, and returns the counter and its
-    /// end. The numbers are those that reading field by field finds.
+    /// Parses a line of exactly this layout. Passes the values of its fields to `each`, and returns the step number and
+    /// the planned number of steps. The values are the same as if the line were parsed field by field.
     pub(super) fn read(&mut self, text: &str, mut each: impl FnMut(Meaning, f64)) -> Option<(u64, Option<u64>)> {
         let front = text.as_bytes().get(..self.front.len())?;
-        // All bytes are compared, as a loop without an early end compares many at a time.
+        // Compare all bytes: the compiler vectorizes loops without early exit.
         if front.iter().zip(&self.front).fold(0, |differs, (byte, known)| differs | (zeroed(*byte) ^ known)) != 0 {
             return None;
         }
@@ -148,8 +149,8 @@ impl Layout {
         Some((now as u64, planned))
     }
 
-    /// Reads the fields of a line in which it differs from the last one; returns whether that was possible: both are equally
-    /// long, and all names and bars stand at the same places.
+    /// Parses only the fields that differ from the last line. Returns whether that was possible: both lines must have
+    /// the same length, and all names and bars the same positions.
     fn changed_fields(&mut self, text: &str, start: usize) -> bool {
         let first = self.fields.first().map(|field| field.from.saturating_sub(field.name.len()));
         if text.len() != self.last.len() || first != Some(start) {
@@ -172,7 +173,7 @@ impl Layout {
         at == text.len()
     }
 
-    /// Reads all fields of a line.
+    /// Parses all fields of a line.
     fn all_fields(&mut self, text: &str, mut rest: &str) -> Option<()> {
         self.last.clear();
         for field in &mut self.fields {
@@ -186,7 +187,8 @@ impl Layout {
     }
 }
 
-/// The index, not before `from`, of the first byte in which two lines of the same length differ; their length if none does.
+/// Returns the index of the first byte, not before `from`, in which two lines of equal length differ, or their length
+/// if there is none.
 fn first_difference(text: &str, last: &[u8], from: usize) -> usize {
     let (text, last) = (text.as_bytes(), last.get(..text.len()).unwrap_or_default());
     let (blocks, _) = text.get(from..).unwrap_or_default().as_chunks::<BLOCK>();
@@ -230,7 +232,7 @@ mod tests {
     #[test]
     fn fields_that_stay_and_fields_that_change_are_read_alike() {
         let mut layout = Layout::of(LINE).unwrap();
-        // One field changes always, one at times, one never; a digit behind a known number makes another one.
+        // One field always changes, one sometimes, one never. A digit appended to a known number gives another number.
         for (step, loss) in ["7.98E+00", "7.98E+005", "7.9"].into_iter().flat_map(|loss| [loss; 15]).enumerate() {
             let time = format!("{step}12.3");
             let line = LINE.replace("812.3", &time).replace("7.98E+00", loss);
@@ -242,7 +244,7 @@ mod tests {
 
     #[test]
     fn lines_of_the_same_length_are_read_as_others() {
-        // Numbers that grow into their padding, names and bars that move, other blanks at the end.
+        // Numbers that grow into their padding, names and bars that move, different trailing blanks.
         let line = "iteration  9/ 90 | elapsed time per iteration (ms):  9.5 | lm loss: 7.98E+00 | a: 1 | b: 2 |  ";
         let mut layout = Layout::of(line).unwrap();
         for (from, to) in [

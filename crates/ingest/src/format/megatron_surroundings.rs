@@ -1,4 +1,4 @@
-//! What Megatron-LM and its descendants print around the iterations: memory of ranks, sizes, validation.
+//! Other output of Megatron-LM and its derivatives, besides the iterations: memory of ranks, sizes, validation.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::reading::{Config, Context, Facts, Origin};
 use crate::text::{after, has, leading, number, number_after, whole};
 use crate::training::LISTED;
 
-/// What such lines state.
+/// Values stated by such lines.
 #[derive(Debug, Default)]
 pub(super) struct Surroundings {
     ranks: BTreeSet<u64>,
@@ -21,14 +21,14 @@ pub(super) struct Surroundings {
 }
 
 impl Surroundings {
-    /// Reads a line; returns whether it has any of it.
+    /// Parses a line. Returns whether it contained anything known.
     pub(super) fn read(&mut self, text: &str, config: &mut Config) -> bool {
         let mut found = false;
         let mut rest = text;
         while let Some(value) = after(rest, "max allocated:") {
             let before = rest.get(..rest.len() - value.len()).unwrap_or_default();
             let rank = before.rfind("[Rank").and_then(|at| before.get(at + 5..)).and_then(|rank| {
-                // `[Rank 3]`; `[Rank (0, 1)]` of other forks is no number.
+                // `[Rank 3]`. Some forks print `[Rank (0, 1)]`, which is not a number.
                 whole(rank)
             });
             if let Some((figure, unit)) = leading(value).filter(|(figure, _)| figure.is_finite()) {
@@ -62,7 +62,7 @@ impl Surroundings {
             self.footprint_mb = Some(value);
             found = true;
         }
-        // The name of an index of samples holds their length: `…_40ns_1024sl_1234s_doc_idx.npy`.
+        // File names of sample indices contain the sequence length: `…_40ns_1024sl_1234s_doc_idx.npy`.
         if let Some(at) = text.find("sl_").filter(|_| has(text, "indexmap") || has(text, "_idx.npy")) {
             let digits = text.get(..at).unwrap_or_default();
             let digits = digits.rsplit(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
@@ -80,7 +80,7 @@ impl Surroundings {
         found
     }
 
-    /// Derives the number of GPUs if nothing states it.
+    /// Infers the number of GPUs if it is not stated.
     pub(super) fn gpus(&self, config: &mut Config, context: &Context) {
         let hint = |name| context.hint(name);
         if let (Some(tp), Some(pp), Some(dp)) = (hint("tp"), hint("pp"), hint("dp")) {
@@ -89,19 +89,19 @@ impl Surroundings {
         for (name, short) in [("tensor_parallel", "tp"), ("pipeline_parallel", "pp"), ("data_parallel", "dp")] {
             config.number(name, hint(short), Origin::FileName);
         }
-        // Data-parallel rank 0 prints its memory, on every tensor- and pipeline-parallel rank. More than eight ranks
-        // without a gap cannot be one tensor-parallel group inside a node.
+        // The ranks with data-parallel rank 0, one for every TP and PP rank, print their memory. More than eight
+        // contiguous ranks cannot be one TP group within a node.
         let contiguous = self.ranks.len() > 8 && self.ranks.last() == Some(&(self.ranks.len() as u64 - 1));
         if contiguous {
             let how = Origin::Derived("every rank from 0 prints its memory");
             config.number("num_gpus", Some(self.ranks.len() as f64), how);
         }
-        // Megatron-LM's theoretical_memory_usage.py: 18 bytes a parameter without the distributed optimizer, with it
-        // 6 + 12/DP. The most loaded shard holds all parameters where TP x PP is 1.
+        // Megatron-LM's theoretical_memory_usage.py: 18 bytes per parameter without the distributed optimizer, 6 +
+        // 12/DP with it. The most loaded shard has all parameters if TP x PP is 1.
         if let (Some(megabytes), Some(shard)) = (self.footprint_mb, self.shard_billion) {
             let bytes = megabytes * 1_048_576.0 / (shard * 1e9);
             let dp = 12.0 / (bytes - 6.0);
-            // Number of shards of the model; uneven ones (embeddings on one stage) are left out.
+            // Number of shards of the model. Discarded if the shards are uneven (embeddings on one stage).
             let shards = config.get("parameters_billion").map(|all| all / shard);
             let shards = shards.filter(|shards| (shards / shards.round() - 1.0).abs() < 0.02).map(f64::round);
             if bytes > 6.0 && bytes < 17.5 && (dp - dp.round()).abs() < 0.02 * dp {
@@ -112,7 +112,7 @@ impl Surroundings {
         }
     }
 
-    /// Adds the memory that ranks print.
+    /// Adds facts on the memory printed by ranks.
     pub(super) fn memory(&self, facts: &mut Facts) {
         if self.memory_records > 0 {
             facts.set("rank_memory_records", self.memory_records);
@@ -121,7 +121,7 @@ impl Surroundings {
         }
     }
 
-    /// Losses of validations by iteration.
+    /// Returns pairs of iteration and validation loss.
     pub(super) fn validation(self) -> Vec<Value> {
         self.validation
     }

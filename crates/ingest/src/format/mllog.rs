@@ -1,5 +1,5 @@
-//! MLPerf logs (`:::MLLOG {"key": …, "value": …}`): training results with step times where they were tracked,
-//! power readings of a node, and the detail log of the inference load generator.
+//! MLPerf logs (`:::MLLOG {"key": …, "value": …}`): training results, with step times if they were tracked; power
+//! readings of a node; and the detail log of the inference load generator (LoadGen).
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::series::Series;
 use crate::text;
 use crate::training::{Step, Training, ends, tokens_per_second};
 
-/// Power readings kept; a longer log keeps its first.
+/// Maximum number of power readings. Of a longer log, the first are kept.
 const READINGS: usize = 1 << 20;
 
-/// Reads them.
+/// Recognizer of MLPerf logs.
 #[derive(Debug, Default)]
 pub struct MlLog {
     records: u64,
@@ -26,7 +26,7 @@ pub struct MlLog {
     accuracy: Series,
     validation: Series,
     throughput: Series,
-    /// Step times and losses of blocks of steps, which are not single steps.
+    /// Step times and losses of blocks of steps rather than of single steps.
     block_seconds: Series,
     loss: Series,
     start: Option<f64>,
@@ -50,7 +50,7 @@ impl Recognizer for MlLog {
         }
         let Some(start) = text::after(line.text, ":::MLL") else { return Outcome::No };
         let start = start.trim_start_matches(|c: char| c != '{');
-        // The output of another rank may follow.
+        // The output of another rank may follow on the same line.
         let mut stream = serde_json::Deserializer::from_str(start).into_iter::<Value>();
         match stream.next() {
             Some(Ok(record)) => self.record(&record, line.number),
@@ -76,7 +76,7 @@ impl Recognizer for MlLog {
     }
 }
 
-/// `0.5.0 resnet 1541635401.98 (main.py:122) run_stop: {"success": true}` as later versions write it.
+/// Converts `0.5.0 resnet 1541635401.98 (main.py:122) run_stop: {"success": true}` to a record of the current format.
 fn ancient(rest: &str) -> Option<Value> {
     let mut words = rest.splitn(3, ' ');
     let (_version, _benchmark, rest) = (words.next()?, words.next()?, words.next()?);
@@ -88,7 +88,7 @@ fn ancient(rest: &str) -> Option<Value> {
     }
     let value: Value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
     let status = value.get("success").and_then(Value::as_bool).map(|ok| if ok { "success" } else { "aborted" });
-    // Accuracies came as {"epoch": 61, "value": 0.75}.
+    // Accuracies were written as {"epoch": 61, "value": 0.75}.
     let plain = value.get("value").cloned();
     Some(json!({"key": key, "value": plain.unwrap_or(value), "time_ms": seconds * 1e3, "metadata": {"status": status}}))
 }
@@ -172,7 +172,8 @@ impl MlLog {
         Outcome::Took
     }
 
-    /// Whether a record belongs to another log: one begins after this one has ended, or states another configuration.
+    /// Whether a record belongs to another log: it starts a log after the current one has ended, or states another
+    /// configuration.
     fn ended(&self, key: &str, record: &Value) -> bool {
         let begins = matches!(key, "cache_clear" | "init_start" | "run_start" | "submission_benchmark");
         if self.stop.is_some() && begins {
@@ -192,7 +193,7 @@ impl MlLog {
         ] {
             config.number(ours, self.named.get(name).and_then(json_number), Origin::File);
         }
-        // `32xNVIDIA DGX H100` counts nodes, not devices: it is ignored.
+        // The platform, such as `32xNVIDIA DGX H100`, counts nodes rather than devices, so it is ignored.
         config.merge(&context.settings);
         let mut facts = self.training.facts("steps", 1, context);
         let timed = self.training.all().n;
@@ -247,7 +248,7 @@ impl MlLog {
         let n = self.power.len() as f64;
         let watts = || self.power.iter().map(|(_, watts)| *watts);
         let mean = watts().sum::<f64>() / n;
-        // Of several readings of one instant the last is used.
+        // Of several readings at the same time, use the last.
         let mut distinct: BTreeMap<u64, f64> = BTreeMap::new();
         for (at, watts) in &self.power {
             distinct.insert((at * 1e3) as u64, *watts);
@@ -331,14 +332,14 @@ impl MlLog {
     }
 }
 
-/// A series as its first, last and extreme values, mean and median.
+/// Summarizes a series by its first, last and extreme values, mean and median.
 fn spread(series: &Series) -> Option<Value> {
     let (first, last) = (series.first()?, series.last()?);
     Some(json!({"n": series.len(), "first": first, "last": last, "mean": series.mean(), "median": series.median(),
         "min": series.min(), "max": series.max()}))
 }
 
-/// `99.00` as `p99`, `99.90` as `p99.9`.
+/// Returns the name of a percentile: `p99` for `99.00`, `p99.9` for `99.90`.
 pub(super) fn percentile_name(digits: &str) -> String {
     let digits = digits.trim();
     let short = if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };

@@ -1,4 +1,4 @@
-//! MLPerf Inference: `mlperf_log_summary.txt` of the load generator.
+//! MLPerf Inference: `mlperf_log_summary.txt` of the load generator (LoadGen).
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::recognizer::{Outcome, Recognizer};
 use crate::reports::Reports;
 use crate::text::{has, number};
 
-/// Reads the summary.
+/// Recognizer of the summary.
 #[derive(Debug, Default)]
 pub struct LoadGen {
     reports: Reports,

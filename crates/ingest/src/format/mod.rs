@@ -1,4 +1,4 @@
-//! One file a format, or a family of formats.
+//! Recognizers of log formats, one module per format or family of formats.
 
 pub mod amd_gpu;
 pub mod benchmark;

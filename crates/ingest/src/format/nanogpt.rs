@@ -1,5 +1,5 @@
-//! nanoGPT (`iter 1631: loss 4.0863, time 561.94ms, mfu 35.20%`) and the speed runs that descend from it
-//! (`step:137/1530 train_loss:4.3672 train_time:20412ms step_avg:160.72ms`).
+//! nanoGPT (`iter 1631: loss 4.0863, time 561.94ms, mfu 35.20%`) and the speedruns derived from it (modded-nanogpt:
+//! `step:137/1530 train_loss:4.3672 train_time:20412ms step_avg:160.72ms`).
 
 use serde_json::json;
 
@@ -12,17 +12,17 @@ use crate::step_log::{MFU_PERCENT, Spec, StepFormat, StepLog, StepReader, Summar
 use crate::text::{after, has, leading, number_after, whole};
 use crate::training::{Step, Training, ends};
 
-/// Recognizes nanoGPT.
+/// Recognizer of nanoGPT.
 pub type NanoGpt = StepReader<Lines>;
 
-/// Recognizes the speed runs.
+/// Recognizer of the speedruns.
 pub type ModdedNanoGpt = StepReader<Timings>;
 
-/// Reads the lines of nanoGPT.
+/// Parser of nanoGPT's lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     tokens_per_iteration: Option<f64>,
-    /// Losses of `step 250: train loss 2.4531, val loss 2.4601`.
+    /// Training and validation losses of lines like `step 250: train loss 2.4531, val loss 2.4601`.
     evaluated: Series,
     validated: Series,
 }
@@ -59,7 +59,7 @@ impl StepFormat for Lines {
         }
         let Some((iteration, rest)) = after(text, "iter ").and_then(leading) else { return Outcome::No };
         let Some(rest) = rest.strip_prefix(": loss ") else { return Outcome::No };
-        // lit-llama, which descends from it, adds a colon to the word.
+        // lit-llama, which is derived from nanoGPT, adds a colon after `time`.
         let Some(seconds) = seconds_after(rest, "time", 1.0).filter(|seconds| *seconds > 0.0) else {
             return Outcome::Skipped("a nanoGPT iteration without a time");
         };
@@ -93,10 +93,10 @@ impl StepFormat for Lines {
     }
 }
 
-/// Reads the lines of the speed runs.
+/// Parser of the lines of the speedruns.
 #[derive(Debug, Default)]
 pub struct Timings {
-    /// The validations, from which steps are timed if the log has no other lines.
+    /// The validations, from which step times are derived if the log has no other lines.
     validated: Training,
     validation_clock: Clock,
     validation_loss: Series,
@@ -104,27 +104,27 @@ pub struct Timings {
     average: Option<f64>,
     clock: Clock,
     last_step: Option<u64>,
-    /// Whether the log has no steps but those that were validated.
+    /// Whether the log has no other steps than those with a validation.
     only_validations: bool,
 }
 
-/// The clock of training, which is reset after the first steps.
+/// Accumulated training time, which the tool resets after the first steps.
 #[derive(Debug, Default)]
 struct Clock {
     last: Option<(u64, f64)>,
-    /// Differences in milliseconds since the last reset.
+    /// Milliseconds per step since the last reset.
     differences: Series,
     reset_after: Option<u64>,
 }
 
 impl Clock {
-    /// Milliseconds a step since the last reading of the clock.
+    /// Returns the milliseconds per step since the last reading.
     fn difference(&self, step: u64, milliseconds: f64) -> Option<f64> {
         let (before, clock) = self.last.filter(|(before, _)| step > *before)?;
         Some((milliseconds - clock) / (step - before) as f64)
     }
 
-    /// Takes a reading.
+    /// Adds a reading.
     fn push(&mut self, step: u64, milliseconds: f64) {
         match (self.difference(step, milliseconds), self.last) {
             (Some(difference), Some((before, _))) if difference < 0.0 => {
@@ -132,7 +132,7 @@ impl Clock {
                 self.differences = Series::default();
             }
             (Some(difference), _) => self.differences.push(difference),
-            // Counting began again.
+            // The step counter restarted.
             (None, Some(_)) => self.differences = Series::default(),
             (None, None) => {}
         }
@@ -166,7 +166,7 @@ impl StepFormat for Timings {
         };
         if training.runs.last().is_some_and(|run| run.planned.is_some() && planned.is_some() && run.planned != planned)
         {
-            // Another run: its clock restarted.
+            // Another run started, whose clock restarts.
             *clock = Clock::default();
         }
         let difference = clock.difference(step, milliseconds).filter(|difference| *difference >= 0.0);
@@ -218,7 +218,7 @@ impl StepFormat for Timings {
         facts.some("timer_reset_after_step", self.clock.reset_after);
         facts.set("val_records", self.validations);
         facts.some("val_loss", ends(&self.validation_loss));
-        // The speed runs use one node and print its devices first.
+        // The speedruns use one node, whose devices they print first.
         let how = Origin::Derived("one node with the devices that nvidia-smi lists");
         config.number("num_gpus", context.settings.get("gpus_per_node"), how);
     }

@@ -1,4 +1,5 @@
-//! nanotron: `iteration: 1 / 15 | consumed_tokens: 512 | elapsed_time_per_iteration_ms: 4.71K | …`, numbers abbreviated.
+//! nanotron: `iteration: 1 / 15 | consumed_tokens: 512 | elapsed_time_per_iteration_ms: 4.71K | …`, with abbreviated
+//! numbers.
 
 use crate::lines::Line;
 use crate::reading::{Origin, tidy};
@@ -7,10 +8,10 @@ use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TFLOPS_PER
 use crate::text::{after, human, labeled, leading, whole};
 use crate::training::Step;
 
-/// Recognizes it.
+/// Recognizer of nanotron.
 pub type Nanotron = StepReader<Lines>;
 
-/// Reads its step lines.
+/// Parser of the step lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     tokens: Option<f64>,
@@ -33,7 +34,7 @@ impl StepFormat for Lines {
         let Some(counter) = after(line.text, "iteration:").and_then(leading) else { return Outcome::No };
         let mut step = Step { step: Some(counter.0 as u64), line: line.number, ..Step::default() };
         step.planned = counter.1.trim_start().strip_prefix('/').and_then(whole);
-        // The last field of a cut file may be half a number.
+        // The last field of a truncated file may end within a number.
         let whole_fields = if line.whole { None } else { line.text.rsplit_once('|').map(|(fields, _)| fields) };
         let (mut tokens, mut total) = (None, None);
         for (key, value) in labeled(whole_fields.unwrap_or(line.text)) {
@@ -79,7 +80,8 @@ impl StepFormat for Lines {
             config.number("num_gpus", Some(gpus), Origin::Derived("tokens/s over tokens/s/GPU"));
         }
         if let (Some(tokens), Some(batch), Some(step)) = (self.tokens, all.batch, all.last_step) {
-            // The count of tokens is rounded to three digits, sequences are not.
+            // The number of tokens is rounded to three digits, so the result is only valid if it is an integer number
+            // of tokens per sequence.
             let length = tokens / (batch * step.max(1) as f64);
             if length >= 1.0 && training.runs.len() == 1 && (length - length.round()).abs() < 0.01 {
                 let how = Origin::Derived("consumed tokens / (iterations x batch)");

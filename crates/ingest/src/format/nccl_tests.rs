@@ -1,4 +1,4 @@
-//! Tables of nccl-tests and rccl-tests, of all versions: with or without the column of roots, `error` or `#wrong`.
+//! Tables of nccl-tests and rccl-tests of all versions: with or without the column of roots, with `error` or `#wrong`.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use crate::recognizer::{Outcome, Recognizer};
 use crate::text::{after, find, has, leading, number, number_after};
 use crate::training::LISTED;
 
-/// One row: bytes, then time in µs, algorithm and bus bandwidth in GB/s, out of place and in place.
+/// A row: bytes, then time in µs, algorithm bandwidth and bus bandwidth in GB/s, out of place and in place.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     bytes: f64,
@@ -17,7 +17,7 @@ struct Row {
     in_place: Option<[f64; 3]>,
 }
 
-/// One table.
+/// A table.
 #[derive(Debug, Default)]
 struct Test {
     op: Option<String>,
@@ -28,22 +28,22 @@ struct Test {
     average: Option<f64>,
     ranks: u64,
     gpus: Option<f64>,
-    /// The device of the ranks.
+    /// Device name of the ranks.
     device: Option<String>,
 }
 
-/// Reads them.
+/// Recognizer of nccl-tests.
 #[derive(Debug, Default)]
 pub struct NcclTests {
     tests: Vec<Test>,
-    /// How many tables there were; of very many the first are kept.
+    /// Number of tables. If there are very many, only the first are kept in `tests`.
     tables: usize,
     current: Test,
-    /// How many words of a row stand before the first time.
+    /// Number of words of a row before the first time.
     before_time: Option<usize>,
-    /// How many before the time of the second half of the row, which is in place.
+    /// Number of words of a row before the in-place time, in the second half of the row.
     in_place: Option<usize>,
-    /// What a command line above the table calls.
+    /// Collective named by a command line above the table.
     called: Option<String>,
 }
 
@@ -110,7 +110,7 @@ impl Recognizer for NcclTests {
         }
     }
 
-    /// The report of `--output_file`: a table as objects, with `out_of_place` and `in_place` in each.
+    /// Parses the report of `--output_file`, in which rows are objects with `out_of_place` and `in_place`.
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
         let Some(rows) = document.get("results").and_then(Value::as_array) else { return Outcome::No };
         let figure = |side: &Value, names: &[&str]| names.iter().find_map(|name| json_number(side.get(*name)?));
@@ -177,7 +177,7 @@ impl Recognizer for NcclTests {
                 (op, ranks)
             })
             .collect();
-        // What all tests have in common; what differs stands with each of them.
+        // Properties common to all tests. Those that differ are listed with each test.
         let op = named.first().map(|(op, _)| op.clone()).filter(|op| named.iter().all(|(other, _)| other == op));
         let ranks = named.first().and_then(|(_, ranks)| *ranks);
         let same = |(_, other): &(String, Option<(f64, Origin)>)| other.map(|(n, _)| n) == ranks.map(|(n, _)| n);
@@ -217,7 +217,7 @@ impl Recognizer for NcclTests {
 }
 
 impl NcclTests {
-    /// Closes a table. What its head states holds for no other.
+    /// Ends a table. The properties stated in its header do not apply to later tables.
     fn close(&mut self) {
         if self.current.rows.is_empty() {
             return;
@@ -233,7 +233,7 @@ impl NcclTests {
 
     fn row(&mut self, text: &str, before: usize) -> Outcome {
         let mut words: Vec<&str> = text.split_ascii_whitespace().collect();
-        // `srun -l` puts a rank in front.
+        // `srun -l` prepends the rank.
         if words.first().is_some_and(|word| word.ends_with(':')) {
             words.remove(0);
         }
@@ -287,25 +287,26 @@ impl Test {
         Value::Object(out)
     }
 
-    /// How many ranks took part: as listed, else as the bandwidths or the arguments say.
+    /// Number of participating ranks: as listed, or derived from the bandwidths or the arguments.
     fn ranks(&self, op: &str) -> Option<(f64, Origin)> {
         let followed = self.ranks_from_bandwidths(op).map(|n| (n, Origin::Derived("bus over algorithm bandwidth")));
         if self.ranks > 0 {
-            // The list may be cut; then the bandwidths are those of more ranks.
+            // The list may be truncated. The bandwidths then indicate more ranks.
             let longer = followed.filter(|(n, _)| *n > self.ranks as f64 && self.off(op).is_some_and(|f| f > 0.02));
             return longer.or(Some((self.ranks as f64, Origin::File)));
         }
         followed.or_else(|| Some((self.gpus?, Origin::Derived("threads x GPUs a thread of one process"))))
     }
 
-    /// Bus over algorithm bandwidth of the largest message.
+    /// Ratio of bus bandwidth to algorithm bandwidth of the largest message.
     fn factor(&self) -> Option<f64> {
         let [_, algbw, busbw] = self.rows.last()?.out_of_place;
         (algbw > 0.0).then(|| busbw / algbw)
     }
 
-    /// nccl-tests' PERFORMANCE.md: the factor is 2(n-1)/n for all-reduce, (n-1)/n for all-gather, reduce-scatter and
-    /// all-to-all, 1 for broadcast, reduce and send-receive.
+    /// Infers the collective from the ratio of the bandwidths. According to nccl-tests' PERFORMANCE.md, it is 2(n-1)/n
+    /// for all-reduce, (n-1)/n for all-gather, reduce-scatter and all-to-all, and 1 for broadcast, reduce and
+    /// send-receive.
     fn op_from_bandwidths(&self) -> Option<&'static str> {
         let factor = self.factor()?;
         let reduces = self.redop.as_deref().is_some_and(|redop| !matches!(redop, "none" | "" | "N/A"));
@@ -313,7 +314,7 @@ impl Test {
         Some(match factor {
             factor if factor < 0.995 && reduces => "reduce_scatter",
             factor if factor < 0.995 => "all_gather",
-            // Nothing else is above one; of two ranks it is one.
+            // Only all-reduce has a ratio above 1; with two ranks it is 1.
             _ if reduces && !rooted => "all_reduce",
             factor if factor > 1.005 => return None,
             _ if rooted && reduces => "reduce",
@@ -322,14 +323,14 @@ impl Test {
         })
     }
 
-    /// How far the factor is from that of the ranks which are listed.
+    /// Difference between the ratio of the bandwidths and that expected for the number of listed ranks.
     fn off(&self, op: &str) -> Option<f64> {
         let n = self.ranks as f64;
         let expected = (n - 1.0) / n * if op == "all_reduce" { 2.0 } else { 1.0 };
         Some((self.factor()? - expected).abs())
     }
 
-    /// How many ranks make this factor.
+    /// Derives the number of ranks from the ratio of the bandwidths.
     fn ranks_from_bandwidths(&self, op: &str) -> Option<f64> {
         let factor = self.factor()?;
         let n = match op {
@@ -341,7 +342,7 @@ impl Test {
     }
 }
 
-/// The collective of `all_reduce_perf`, `alltoall_perf_mpi`, ….
+/// Returns the collective of a program name: `all_reduce_perf`, `alltoall_perf_mpi`, ….
 fn called(text: &str) -> Option<String> {
     let at = find(text, "_perf")?;
     let name = text.get(..at)?.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;

@@ -1,4 +1,4 @@
-//! NeMo: step lines of NeMo 2, progress bars of NeMo 1 and of what builds on it, and NVIDIA's DLLogger.
+//! NeMo: step lines of NeMo 2, progress bars of NeMo 1 and projects based on it, and NVIDIA's DLLogger.
 
 use atlas_core::math;
 use serde_json::{Value, json};
@@ -11,16 +11,16 @@ use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TFLOPS_PER
 use crate::text::{after, between, has, leading, number, number_after, whole};
 use crate::training::{LISTED, Step, tokens_per_second};
 
-/// Recognizes step lines of NeMo 2.
+/// Recognizer of step lines of NeMo 2.
 pub type Nemo2 = StepReader<Lines>;
 
-/// Recognizes progress bars of NeMo 1.
+/// Recognizer of progress bars of NeMo 1.
 pub type Nemo1 = StepReader<Bars>;
 
-/// Recognizes NVIDIA's DLLogger.
+/// Recognizer of NVIDIA's DLLogger.
 pub type DlLogger = StepReader<Records>;
 
-/// `Training epoch 0, iteration 1/19 | lr: … | global_step: 1 | train_step_timing in s: 7.549 | …`
+/// Parser of `Training epoch 0, iteration 1/19 | lr: … | global_step: 1 | train_step_timing in s: 7.549 | …`.
 #[derive(Debug, Default)]
 pub struct Lines {
     consumed: Option<f64>,
@@ -35,7 +35,7 @@ impl StepFormat for Lines {
         let Some(rest) = after(line.text, "Training epoch") else { return Outcome::No };
         let Some(counter) = after(rest, "iteration").and_then(leading) else { return Outcome::No };
         let mut step = Step { step: Some(counter.0 as u64), line: line.number, ..Step::default() };
-        // Iterations count from 0: 19 is the last of 20.
+        // Iterations are counted from 0: 19 is the last of 20.
         step.planned = counter.1.strip_prefix('/').and_then(whole).map(|last| last.saturating_add(1));
         let mut consumed = None;
         for field in rest.split('|') {
@@ -74,13 +74,14 @@ impl StepFormat for Lines {
     }
 }
 
-/// `Epoch 0: : 47%|████▋ | 7/15 [06:19<07:13, reduced_train_loss=11.50, global_step=5.000, train_step_timing in s=49.5]`
+/// Parser of `Epoch 0: : 47%|████▋ | 7/15 [06:19<07:13, reduced_train_loss=11.50, global_step=5.000, train_step_timing
+/// in s=49.5]`.
 #[derive(Debug, Default)]
 pub struct Bars {
     consumed: Option<f64>,
     records: Vec<Value>,
     without_timing: usize,
-    /// Global step minus position in the bar, of the bars of this epoch and length.
+    /// Epoch, length of the bar, and global step minus the position in the bar.
     offset: Option<(f64, Option<u64>, f64)>,
 }
 
@@ -94,7 +95,7 @@ impl StepFormat for Bars {
     };
 
     fn line(&mut self, line: Line<'_>, log: &mut StepLog) -> Outcome {
-        // If carriage returns were lost, several bars are on one line.
+        // If carriage returns were lost, one line has several bars.
         let starts: Vec<usize> = line.text.match_indices("Epoch ").map(|(at, _)| at).collect();
         let mut outcome = Outcome::No;
         for (index, start) in starts.iter().enumerate() {
@@ -121,8 +122,8 @@ impl StepFormat for Bars {
 }
 
 impl Bars {
-    /// The step of a bar. Beyond three digits the global step is rounded (`1.23e+3`): then it follows from the
-    /// position in the bar.
+    /// Returns the global step of a bar. Global steps with more than three digits are rounded (`1.23e+3`), so they are
+    /// derived from the position in the bar.
     fn counted(&mut self, bar: &str, global: Option<f64>, now: f64, epoch: f64, of: Option<u64>) -> f64 {
         let Some(global) = global else { return now };
         let written = between(bar, "global_step=", ",").unwrap_or_default();
@@ -133,11 +134,11 @@ impl Bars {
         }
         let offset = match self.offset {
             Some((known, length, offset)) if known == epoch && length == of => offset,
-            // The next epoch continues the count.
+            // The global step continues from the previous epoch.
             Some((known, Some(length), offset)) if known + 1.0 == epoch => offset + length as f64,
             _ => global - now,
         };
-        // Half a unit of the last digit that is written.
+        // The tolerance is one unit of the last digit written.
         let digits = written.split(['e', 'E']).next().unwrap_or_default();
         let places = digits.split_once('.').map_or(0, |(_, fraction)| fraction.trim_end_matches(']').len());
         let unit = math::powf(10.0, math::log10(global.abs()).floor() - places as f64);
@@ -183,7 +184,7 @@ impl Bars {
         if step.seconds.is_none() {
             return Outcome::Skipped("a progress bar without a time a step");
         }
-        // A bar is printed repeatedly during a step. The first one already has all figures.
+        // A bar is printed repeatedly during a step, but already has all values the first time.
         let mut record = json!({"step": now as u64, "of": step.planned, "global_step": global_step,
             "consumed_samples": consumed, "reduced_train_loss": loss});
         if let Some(map) = record.as_object_mut() {
@@ -204,7 +205,7 @@ impl Bars {
     }
 }
 
-/// `DLLL {"timestamp": …, "step": 0, "data": {"train_step_timing in s": 107.35, …}}`, also without the mark.
+/// Parser of `DLLL {"timestamp": …, "step": 0, "data": {"train_step_timing in s": 107.35, …}}`, with or without `DLLL`.
 #[derive(Debug, Default)]
 pub struct Records {
     consumed: Option<f64>,

@@ -12,7 +12,7 @@ use crate::text::{cells, has, leading, number, unix_seconds};
 
 use super::power::Devices;
 
-/// What a column holds.
+/// Content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Time,
@@ -53,7 +53,7 @@ impl Column {
     }
 }
 
-/// Reads the samples.
+/// Recognizer of the samples.
 #[derive(Debug, Default)]
 pub struct Query {
     columns: Vec<Column>,
@@ -108,7 +108,7 @@ impl Recognizer for Query {
             self.heads += 1;
             return Outcome::Took;
         }
-        // Rows are more frequent than headers, so test for them first.
+        // Rows are more frequent than headers, so try them first.
         let row = if self.columns.is_empty() { Outcome::No } else { self.sample(text) };
         if row == Outcome::Took {
             return row;
@@ -195,7 +195,8 @@ impl Query {
                 Outcome::No
             };
         }
-        // Several columns may be of one kind: instant and average power, of which old devices report one.
+        // Several columns may have the same content: instantaneous and average power, of which old devices report only
+        // one.
         let (mut watts, mut utilization, mut used, mut temperature, mut clock) = (None, None, None, None, None);
         for (column, value) in self.columns.iter().zip(&values) {
             let slot = match column {
@@ -252,7 +253,7 @@ impl Query {
     }
 }
 
-/// A figure that is the whole cell, but for its unit; memory is in MiB, power in W.
+/// Parses a cell that consists of a number and an optional unit. Memory is converted to MiB, power to W.
 fn with_unit(cell: &str) -> Option<f64> {
     let (value, rest) = leading(cell).filter(|(value, _)| value.is_finite())?;
     let factor = match rest.strip_prefix(' ').unwrap_or(rest) {
@@ -266,7 +267,8 @@ fn with_unit(cell: &str) -> Option<f64> {
     Some(value * factor)
 }
 
-/// Columns of a sample without a header, by their units; the first of a unit is the one usually requested first.
+/// Infers the columns of a sample without a header from the units. If a unit occurs twice, the columns are assumed to
+/// be in the usual order of a query.
 fn headless(text: &str) -> Option<Vec<Column>> {
     let values = cells(text);
     let mut columns = Vec::new();

@@ -1,4 +1,4 @@
-//! The devices of a node, as plain `nvidia-smi` and `nvidia-smi -q` list them.
+//! Devices of a node, as listed by `nvidia-smi` and `nvidia-smi -q`.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::reading::{Config, Context, Facts, Origin, Reading, Setting, Weight, tidy};
 use crate::series::Series;
 
-/// Properties of one device.
+/// Samples of one device.
 #[derive(Debug, Default)]
 pub(super) struct Device {
     pub(super) power: Series,
@@ -16,22 +16,22 @@ pub(super) struct Device {
     pub(super) temperature: Series,
 }
 
-/// The devices of a node, and what they have in common.
+/// Devices of a node, and their common properties.
 #[derive(Debug, Default)]
 pub(super) struct Devices<Name> {
     pub(super) all: BTreeMap<Name, Device>,
     pub(super) driver: Option<String>,
     /// Power limit, W.
     pub(super) cap: Option<f64>,
-    /// Memory, MiB.
+    /// Total memory, MiB.
     pub(super) total: Option<f64>,
     pub(super) config: Config,
-    /// The line that names the first device.
+    /// Number of the line that names the first device.
     first_line: u64,
 }
 
 impl<Name: Ord> Devices<Name> {
-    /// Facts from the device table of a node about a run on that node.
+    /// Returns settings for a run on the node that printed the table.
     pub(super) fn settings(&self) -> Vec<Setting> {
         let Some(device) = self.config.text("device") else { return Vec::new() };
         let setting = |name, value: Value, origin| Setting { name, value, origin, line: self.first_line };
@@ -43,7 +43,7 @@ impl<Name: Ord> Devices<Name> {
         out
     }
 
-    /// Records the name of a device; the first one is kept.
+    /// Records the name of a device. Only the first is kept.
     pub(super) fn named(&mut self, name: &str, line: u64) {
         if self.config.text("device").is_none() {
             self.first_line = line;
@@ -51,18 +51,18 @@ impl<Name: Ord> Devices<Name> {
         self.config.note("device", name, Origin::File);
     }
 
-    /// Whether another device was named.
+    /// Whether `name` differs from the recorded device name.
     pub(super) fn differs(&self, name: &str) -> bool {
         self.config.text("device").is_some_and(|known| known != name)
     }
 
-    /// Mean power of all devices together, W; `None` if no device states it.
+    /// Total mean power of all devices, W; `None` if no device reports it.
     pub(super) fn total_power(&self) -> Option<f64> {
         let watts: Vec<f64> = self.all.values().filter_map(|device| device.power.mean()).collect();
         (!watts.is_empty()).then(|| watts.iter().sum())
     }
 
-    /// The figures of every device: the value if there is one sample, the mean if there are several.
+    /// Facts on every device: the mean of its samples.
     pub(super) fn facts(&self) -> Facts {
         let means = |pick: fn(&Device) -> &Series| -> Vec<Value> {
             self.all.values().map(|device| pick(device).mean().map_or(Value::Null, tidy)).collect()
@@ -79,7 +79,7 @@ impl<Name: Ord> Devices<Name> {
         facts
     }
 
-    /// The reading with these facts and notes.
+    /// Creates a reading with these facts and notes.
     pub(super) fn reading(
         mut self,
         format: &'static str,

@@ -1,4 +1,4 @@
-//! The report of `nvidia-smi -q`, old drivers and new: sections of `name : value` for each device.
+//! The report of `nvidia-smi -q` in old and new drivers: sections of `name : value` for each device.
 
 use serde_json::json;
 
@@ -8,14 +8,14 @@ use crate::reading::{Context, Reading, Setting, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::text::{has, leading};
 
-/// Reads the report.
+/// Recognizer of the report.
 #[derive(Debug, Default)]
 pub struct Report {
     open: bool,
     section: String,
-    /// The current device, by its bus address.
+    /// Bus address of the current device.
     current: Option<String>,
-    /// Power of the current device: an average precedes the instantaneous figure and takes precedence.
+    /// Whether power of the current device was read. The average precedes the instantaneous power, and is preferred.
     has_power: bool,
     devices: Devices<String>,
     reports: u64,
@@ -106,7 +106,7 @@ impl Report {
         };
         let figure = |unit: &str| leading(value).filter(|(_, rest)| rest.trim() == unit).map(|(figure, _)| figure);
         match (self.section.as_str(), name) {
-            // Newer drivers report the module's power in a section of its own.
+            // Newer drivers report the power of the module in a separate section.
             ("GPU Power Readings" | "Power Readings", _) => match name {
                 "Power Draw" | "Average Power Draw" | "Instantaneous Power Draw" if !self.has_power => {
                     if let Some(watts) = figure("W") {
@@ -121,7 +121,7 @@ impl Report {
             },
             ("FB Memory Usage", "Total") => self.devices.total = figure("MiB").or(self.devices.total),
             ("FB Memory Usage", "Used") => figure("MiB").into_iter().for_each(|mib| device.used.push(mib)),
-            // Newer drivers write `GPU`, older ones `Gpu`.
+            // Newer drivers print `GPU`, older ones `Gpu`.
             ("Utilization", "Gpu" | "GPU") => figure("%").into_iter().for_each(|share| device.utilization.push(share)),
             ("Temperature", "GPU Current Temp") => {
                 figure("C").into_iter().for_each(|degrees| device.temperature.push(degrees));

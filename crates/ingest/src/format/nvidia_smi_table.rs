@@ -1,4 +1,4 @@
-//! The table of plain `nvidia-smi`: once, or repeatedly.
+//! The table of plain `nvidia-smi`, printed once or repeatedly.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::reading::{Context, Reading, Setting, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::text::{between, has, leading, number};
 
-/// Reads the table.
+/// Recognizer of the table.
 #[derive(Debug, Default)]
 pub struct Table {
     tables: u64,
@@ -91,7 +91,7 @@ impl Recognizer for Table {
     }
 }
 
-/// Index and name in `|   0  NVIDIA H100 80GB HBM3          On  | 00000000:61:00.0 Off |`.
+/// Parses index and name of a device from `|   0  NVIDIA H100 80GB HBM3          On  | 00000000:61:00.0 Off |`.
 fn device(text: &str) -> Option<(u64, &str)> {
     let inner = text.trim_ascii().strip_prefix('|')?;
     let (index, rest) = leading(inner).filter(|(index, _)| index.fract() == 0.0 && *index >= 0.0)?;

@@ -1,5 +1,5 @@
-//! Training examples of neuronx-distributed: `LOG Fri Jun 21 17:26:23 2024 - (0, 389) step_loss : 6.1875
-//! learning_rate : 1.20e-04 throughput : 3.92 grad-norm : 2.0`, the throughput in sequences a second.
+//! Training examples of neuronx-distributed: `LOG Fri Jun 21 17:26:23 2024 - (0, 389) step_loss : 6.1875 learning_rate
+//! : 1.20e-04 throughput : 3.92 grad-norm : 2.0`. The throughput is in sequences per second.
 
 use crate::lines::Line;
 use crate::recognizer::Outcome;
@@ -8,10 +8,10 @@ use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary};
 use crate::text::{after, leading, number_after};
 use crate::training::{Copies, Step};
 
-/// Recognizes it.
+/// Recognizer of neuronx-distributed.
 pub type Nxd = StepReader<Lines>;
 
-/// Reads its step lines.
+/// Parser of the step lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     rate: Series,

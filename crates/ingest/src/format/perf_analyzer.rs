@@ -1,5 +1,5 @@
 //! Triton's Perf Analyzer: the blocks of its text output, the summary below them, and its CSV. Times are in
-//! microseconds unless a unit says otherwise.
+//! microseconds unless a unit is stated.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::recognizer::{Outcome, Recognizer};
 use crate::text::{after, has, leading, number, number_after, owned_cells};
 use crate::training::LISTED;
 
-/// Seconds in the unit of the CSV.
+/// Unit of times in the CSV, in seconds.
 const MICROSECOND: f64 = 1e-6;
 
 /// Columns of the CSV that are times, and our names.
@@ -27,10 +27,10 @@ const TIMES: [(&str, &str); 10] = [
     ("response wait", "response_wait_ms"),
 ];
 
-/// What a column of the CSV holds: our name and the factor to its unit.
+/// Content of a column of the CSV: our name and the factor to its unit.
 type Column = Option<(String, f64)>;
 
-/// Reads all three.
+/// Recognizer of all three forms.
 #[derive(Debug, Default)]
 pub struct PerfAnalyzer {
     results: Vec<Map<String, Value>>,
@@ -43,7 +43,7 @@ pub struct PerfAnalyzer {
     csv: bool,
 }
 
-/// Which side the lines of a block describe.
+/// Side that the lines of a block describe.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Part {
     #[default]
@@ -139,7 +139,7 @@ impl PerfAnalyzer {
         }
     }
 
-    /// One line of a block.
+    /// Reads a line of a block.
     fn figure(&mut self, text: &str) -> Outcome {
         match text {
             "Client:" => self.part = Part::Client,
@@ -173,13 +173,14 @@ impl PerfAnalyzer {
         Outcome::Took
     }
 
-    /// `Concurrency: 1, throughput: 1407.84 infer/sec, latency 708 usec` repeats the blocks above it.
+    /// Reads a summary line, `Concurrency: 1, throughput: 1407.84 infer/sec, latency 708 usec`, unless it repeats a
+    /// block above.
     fn summary(&mut self, text: &str) -> Outcome {
         self.close();
         let load = [("Concurrency:", "concurrency"), ("Request Rate:", "request_rate")];
         let load = load.iter().find_map(|(mark, name)| Some((*name, text.strip_prefix(mark).and_then(number)?)));
         let rate = number_after(text, "throughput:");
-        // The time is left out if its unit is missing: the line was truncated.
+        // A latency without unit is ignored, because the line is truncated.
         let latency = after(text, ", latency").and_then(|rest| {
             let (value, unit) = leading(rest)?;
             Some(value * (Measure::Time.factor(unit)? * 1e3))
@@ -223,14 +224,14 @@ impl PerfAnalyzer {
     }
 }
 
-/// `p99` of `p99 latency`.
+/// Returns the percentile in a label: `p99` for `p99 latency`.
 fn percentile(label: &str) -> Option<&str> {
     let name = label.strip_suffix(" latency")?;
     let digits = name.strip_prefix('p')?;
     number(digits).is_some().then_some(name)
 }
 
-/// What a column of the CSV holds.
+/// Returns the content of a column of the CSV.
 fn column(name: &str) -> Column {
     let lower = name.to_lowercase();
     if let Some((_, ours)) = TIMES.iter().find(|(theirs, _)| *theirs == lower) {

@@ -1,5 +1,5 @@
 //! picotron: `[rank 0] Step: 5 | Loss: 10.9 | Global batch size: 262.14K | Tokens/s: 52.3K | Tokens/s/GPU: 6.54K |
-//! Tokens: 1.31M | MFU: 38.12% | Memory usage: 30.20GB`, numbers abbreviated, the batch in tokens.
+//! Tokens: 1.31M | MFU: 38.12% | Memory usage: 30.20GB`, with abbreviated numbers, and the batch size in tokens.
 
 use crate::lines::Line;
 use crate::quantity::gigabytes;
@@ -9,14 +9,14 @@ use crate::step_log::{MFU_PERCENT, Spec, StepFormat, StepLog, StepReader, Summar
 use crate::text::{human, number, whole};
 use crate::training::{Copies, Step};
 
-/// Recognizes it.
+/// Recognizer of picotron.
 pub type Picotron = StepReader<Lines>;
 
-/// Reads its step lines.
+/// Parser of the step lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     tokens: Option<f64>,
-    /// Tokens a step, in which all steps agree.
+    /// Tokens per step, if it is the same in all steps.
     step_tokens: Option<f64>,
     gpus: Option<f64>,
 }

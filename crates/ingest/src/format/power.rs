@@ -1,4 +1,4 @@
-//! Power of several devices over time: means, energy by the trapezoid rule, samples in a window.
+//! Power of several devices over time: means, energy by the trapezoidal rule, and samples with time stamps.
 
 use serde_json::Value;
 
@@ -6,15 +6,15 @@ use crate::observation::{Device, Fresh, Observation};
 use crate::reading::{Facts, PowerSample, object};
 use crate::series::Series;
 
-/// Samples kept for joining with a benchmark; later ones still count in means and energy.
+/// Maximum number of samples kept for joining with a benchmark. Later ones are still included in means and energy.
 const SAMPLES: usize = 1 << 20;
-/// Devices kept apart.
+/// Maximum number of devices that are distinguished.
 const DEVICES: usize = 4096;
 
-/// Power of devices.
+/// Power samples of devices.
 #[derive(Debug, Clone, Default)]
 pub struct Devices {
-    /// Names, in the order in which they were seen.
+    /// Names, in the order of their appearance.
     pub names: Vec<String>,
     watts: Vec<Series>,
     last: Vec<Option<(f64, f64)>>,
@@ -27,7 +27,7 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// The index of a device; a new name is a new one.
+    /// Returns the index of a device, adding it if the name is new.
     pub fn index(&mut self, name: &str) -> usize {
         if let Some(index) = self.names.iter().position(|known| known == name) {
             return index;
@@ -41,7 +41,7 @@ impl Devices {
         self.names.len() - 1
     }
 
-    /// How many devices.
+    /// Number of devices.
     #[must_use]
     pub fn len(&self) -> usize {
         self.names.len()
@@ -53,7 +53,7 @@ impl Devices {
         self.names.is_empty()
     }
 
-    /// Takes a sample.
+    /// Adds a power sample.
     pub fn push(&mut self, device: usize, at: Option<f64>, watts: f64) {
         if let Some(series) = self.watts.get_mut(device) {
             series.push(watts);
@@ -72,7 +72,7 @@ impl Devices {
         }
     }
 
-    /// Records other figures of the device whose power was recorded last; a sample without power counts, too.
+    /// Adds other metrics of a device to its last power sample, or a new sample if there is none.
     pub fn state(&mut self, state: Device) {
         match self.fresh.last_mut().filter(|last| last.index == state.index && last.watts == state.watts) {
             Some(last) => *last = state,
@@ -80,30 +80,30 @@ impl Devices {
         }
     }
 
-    /// Hands over the samples since the last call.
+    /// Appends the samples since the last call to `out`.
     pub fn observed(&mut self, out: &mut Vec<Observation>) {
         self.fresh.take(out, Observation::Device);
     }
 
-    /// Records the time of a sample that may lack power.
+    /// Records the time of a sample that may have no power.
     pub fn seen(&mut self, at: f64) {
         self.from = Some(self.from.map_or(at, |known| known.min(at)));
         self.to = Some(self.to.map_or(at, |known| known.max(at)));
     }
 
-    /// Whether any sample of power was taken.
+    /// Whether there are any power samples.
     #[must_use]
     pub fn has_power(&self) -> bool {
         self.watts.iter().any(|series| !series.is_empty())
     }
 
-    /// Seconds from the first to the last sample.
+    /// Seconds between the first and the last sample.
     #[must_use]
     pub fn duration(&self) -> Option<f64> {
         Some(self.to? - self.from?)
     }
 
-    /// Facts about power.
+    /// Adds facts on power.
     pub fn facts(&self, facts: &mut Facts) {
         if let Some(duration) = self.duration() {
             facts.set("duration_s", duration);

@@ -1,5 +1,5 @@
-//! The text block at the end of vLLM's and SGLang's benchmarks, of all versions, and the one-line results of their
-//! offline benchmarks.
+//! Text block at the end of the serving benchmarks of vLLM and SGLang, of all versions, and the one-line results of
+//! their offline benchmarks.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use crate::reports::{Agreed, Reports};
 use crate::text::{after, has, leading, number, number_after};
 use crate::training::LISTED;
 
-/// Rows that are one figure, under our names.
+/// Labels of rows with a single value, and our names.
 const ROWS: [(&str, &str); 34] = [
     ("Successful requests", "successful_requests"),
     ("Failed requests", "failed_requests"),
@@ -49,7 +49,7 @@ const ROWS: [(&str, &str); 34] = [
     ("Max concurrency", "max_concurrency"),
 ];
 
-/// Rows that only SGLang writes.
+/// Labels of rows that only SGLang prints.
 const SGLANG: [&str; 8] = [
     "Backend",
     "Traffic request rate",
@@ -61,17 +61,17 @@ const SGLANG: [&str; 8] = [
     "Concurrency",
 ];
 
-/// Which benchmark wrote a block.
+/// Benchmark that printed a block.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Writer {
     sglang: bool,
     offline: bool,
 }
 
-/// Reads the blocks.
+/// Recognizer of the blocks and lines.
 #[derive(Debug, Default)]
 pub struct ServingBlock {
-    /// Results, and which benchmark wrote each.
+    /// Results, and the benchmark that printed each.
     results: Vec<(Writer, Value)>,
     block: Option<Map<String, Value>>,
     writer: Writer,
@@ -179,7 +179,7 @@ impl ServingBlock {
         }
     }
 
-    /// One row of an open block.
+    /// Reads a row of an open block.
     fn row(&mut self, text: &str) -> Outcome {
         let trimmed = text.trim_ascii();
         if trimmed.len() > 20 && trimmed.bytes().all(|byte| byte == b'=') {
@@ -197,7 +197,7 @@ impl ServingBlock {
             block.insert("backend".to_owned(), value.into());
             return Outcome::Took;
         }
-        // A date or a rank may precede the row: the longest name that it ends with counts.
+        // A date or a rank may precede the label. Use the longest known label that the text ends with.
         let known = ROWS.iter().filter(|(name, _)| {
             let front = label.len().checked_sub(name.len()).and_then(|at| label.split_at_checked(at));
             front.is_some_and(|(front, end)| {
@@ -224,7 +224,7 @@ impl ServingBlock {
         }
     }
 
-    /// Results on a single line.
+    /// Reads a result on a single line.
     fn one_line(&mut self, text: &str) -> Outcome {
         // vLLM: `Throughput: 7.15 requests/s, 4656.00 total tokens/s, 1830.46 output tokens/s`
         if let (Some(requests), true) = (number_after(text, "Throughput:"), has(text, "requests/s")) {
@@ -285,7 +285,8 @@ impl ServingBlock {
     }
 }
 
-/// `P99.9 TTFT (ms)` as `ttft_ms.p99.9`, and the factor from the unit to milliseconds.
+/// Parses the label of a latency row: `P99.9 TTFT (ms)` gives `ttft_ms.p99.9`, and the factor from its unit to
+/// milliseconds.
 fn metric(label: &str) -> Option<(String, f64)> {
     let (label, unit) = label.strip_suffix(')')?.rsplit_once('(')?;
     let (label, scale) = (label.trim_end(), Measure::Time.factor(unit)? * 1e3);

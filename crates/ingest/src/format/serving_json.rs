@@ -1,5 +1,5 @@
-//! JSON of serving benchmarks: vLLM's `bench serve` of all versions (milliseconds, or seconds if a tool built on
-//! it states so), `bench throughput` and `bench latency`, SGLang's JSON lines.
+//! JSON of serving benchmarks: vLLM's `bench serve` of all versions (in milliseconds, or in seconds if stated by a tool
+//! based on it), `bench throughput` and `bench latency`, and SGLang's JSON lines.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use crate::reports::{Agreed, flat};
 use crate::text::number;
 use crate::training::LISTED;
 
-/// Which benchmark wrote a document.
+/// Benchmark that wrote a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Vllm,
@@ -20,7 +20,7 @@ enum Kind {
     Latency,
 }
 
-/// Reads them.
+/// Recognizer of these documents.
 #[derive(Debug, Default)]
 pub struct ServingJson {
     results: Vec<(Kind, Facts)>,
@@ -82,7 +82,7 @@ impl Recognizer for ServingJson {
                 settings.state("model", model);
             }
             let config = settings.config(context);
-            // With several results, no single window applies.
+            // There is no single time window if there are several results.
             let window = Some(first).filter(|_| of.len() == 1);
             let window = window.and_then(|first| first.get("benchmark_window_unix")).and_then(Value::as_array);
             let window = window.and_then(|ends| Some([ends.first()?.as_f64()?, ends.get(1)?.as_f64()?]));
@@ -117,7 +117,7 @@ impl Recognizer for ServingJson {
     }
 }
 
-/// The facts of one result under the names of all serving results.
+/// Converts a result to facts with our names.
 fn facts(kind: Kind, map: &Map<String, Value>) -> Facts {
     let mut facts = Facts::default();
     let get = |name: &str| map.get(name).filter(|value| !value.is_null());
@@ -207,7 +207,8 @@ fn facts(kind: Kind, map: &Map<String, Value>) -> Facts {
     facts
 }
 
-/// `p99.9_ttft_ms` as `p99.9` in milliseconds, `median_ttft` as `median` in seconds.
+/// Parses the key of a latency statistic: `p99.9_ttft_ms` is `p99.9` in milliseconds, `median_ttft` is `median` in
+/// seconds.
 pub(super) fn metric(key: &str, name: &str) -> Option<(String, f64)> {
     let (statistic, rest) = key.split_once('_')?;
     let scale = match rest.strip_prefix(name)? {

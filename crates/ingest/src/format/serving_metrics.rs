@@ -1,4 +1,4 @@
-//! Metrics of vLLM and SGLang in Prometheus' text format, as `/metrics` gives them, or as answers of Prometheus.
+//! Metrics of vLLM and SGLang in the Prometheus text format of `/metrics`, or in responses of the Prometheus HTTP API.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::prometheus::{Sample, answer, sample};
 use crate::reading::{Config, Context, Facts, Origin, Reading, Weight, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 
-/// Their counters and gauges, and ours. Ranks and engines add up.
+/// Counters and gauges of the engines, and our names. Values of several ranks and engines are added.
 const PLAIN: [(&str, &str); 14] = [
     ("num_requests_running", "running"),
     ("num_running_reqs", "running"),
@@ -27,7 +27,7 @@ const PLAIN: [(&str, &str); 14] = [
     ("avg_generation_throughput_toks_per_s", "generation_tps"),
 ];
 
-/// Their histograms of seconds, and ours of milliseconds.
+/// Histograms in seconds of the engines, and our names in milliseconds.
 const HISTOGRAMS: [(&str, &str); 7] = [
     ("time_to_first_token_seconds", "ttft_ms"),
     ("time_per_output_token_seconds", "tpot_ms"),
@@ -38,37 +38,37 @@ const HISTOGRAMS: [(&str, &str); 7] = [
     ("request_prefill_time_seconds", "prefill_ms"),
 ];
 
-/// Their shares of the KV cache in use.
+/// Metrics of the engines for the fraction of the KV cache in use.
 const CACHE: [&str; 3] = ["gpu_cache_usage_perc", "kv_cache_usage_perc", "token_usage"];
 
-/// Their histograms of tokens a request, and our means.
+/// Histograms of tokens per request, and our names of their means.
 const LENGTHS: [(&str, &str); 2] =
     [("request_prompt_tokens", "mean_input_tokens"), ("request_generation_tokens", "mean_output_tokens")];
 
-/// Samples of one scrape; a repeated sample begins the next one.
+/// Samples of one scrape. A repeated sample starts the next scrape.
 #[derive(Debug, Default)]
 struct Scrape {
     values: BTreeMap<(String, String), f64>,
     samples: u64,
 }
 
-/// One model of one server.
+/// Metrics of one model on one server.
 #[derive(Debug, Default)]
 struct Server {
     now: Scrape,
-    /// The last whole scrape.
+    /// Last complete scrape.
     last: Option<Scrape>,
     scrapes: u64,
 }
 
-/// Reads them.
+/// Recognizer of the metrics.
 #[derive(Debug, Default)]
 pub struct ServingMetrics {
-    /// By tool and model.
+    /// Servers by tool and model.
     servers: BTreeMap<(&'static str, String), Server>,
 }
 
-/// The tool and the metric of a name: `vllm:` and, where a collector has renamed it, `vllm_`.
+/// Splits a name into tool and metric. The separator is a colon, or an underscore if a collector renamed the metric.
 fn known(name: &str) -> Option<(&'static str, &str)> {
     ["vllm", "sglang"].into_iter().find_map(|tool| Some((tool, name.strip_prefix(tool)?.strip_prefix([':', '_'])?)))
 }
@@ -98,7 +98,7 @@ impl Recognizer for ServingMetrics {
     }
 
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
-        // Of a range query the last value counts.
+        // Of a range query, use the last value.
         let mut last: BTreeMap<(&str, String), Sample<'_>> = BTreeMap::new();
         for sample in answer(document).into_iter().filter(|sample| known(sample.name).is_some()) {
             last.insert((sample.name, sample.labels.key()), sample);
@@ -140,7 +140,7 @@ impl ServingMetrics {
         }
         server.now.samples += 1;
         if !name.ends_with("_bucket") && sample.value.is_finite() && server.now.values.len() < 1 << 14 {
-            // With its labels: the same metric of another rank is another sample.
+            // The key includes the labels, because other ranks report the same metric.
             server.now.values.insert(key, sample.value);
         }
         Outcome::Took
@@ -148,7 +148,7 @@ impl ServingMetrics {
 }
 
 impl Server {
-    /// Ends a scrape. A truncated one does not replace a complete one.
+    /// Ends a scrape. A truncated scrape does not replace a complete one.
     fn close(&mut self) {
         let scrape = std::mem::take(&mut self.now);
         self.scrapes += 1;
@@ -206,7 +206,7 @@ impl Server {
 }
 
 impl Scrape {
-    /// The sum over ranks and engines.
+    /// Sums a metric over ranks and engines.
     fn sum(&self, name: &str) -> Option<f64> {
         let of = self.values.iter().filter(|((known, _), _)| known == name);
         of.map(|(_, value)| *value).reduce(|a, b| a + b)

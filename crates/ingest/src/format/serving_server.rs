@@ -1,4 +1,4 @@
-//! Status lines of serving engines: vLLM writes one every ten seconds, SGLang one every few batches.
+//! Status lines of serving engines. vLLM prints one every ten seconds, SGLang one every few batches.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,8 @@ use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
 use crate::text::{has, number_after};
 
-/// `Avg prompt throughput: 99.1 tokens/s, Avg generation throughput: …, Running: 1 reqs, Waiting: 0 reqs, …`
+/// Recognizer of `Avg prompt throughput: 99.1 tokens/s, Avg generation throughput: …, Running: 1 reqs, Waiting: 0 reqs,
+/// …`.
 #[derive(Debug, Default)]
 pub struct VllmServer {
     prompt: Series,
@@ -86,7 +87,8 @@ impl Recognizer for VllmServer {
     }
 }
 
-/// `Decode batch, #running-req: 8, #token: 12752, token usage: 0.03, gen throughput (token/s): 608.05, #queue-req: 0`
+/// Recognizer of `Decode batch, #running-req: 8, #token: 12752, token usage: 0.03, gen throughput (token/s): 608.05,
+/// #queue-req: 0`.
 #[derive(Debug, Default)]
 pub struct SglangServer {
     decode: u64,

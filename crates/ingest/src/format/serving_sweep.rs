@@ -1,5 +1,5 @@
-//! Tables of sweeps over request rates, as tools built on GuideLLM write them: one CSV row per rate, latencies with
-//! their unit in the name of the column.
+//! Tables of sweeps over request rates, as written by tools based on GuideLLM: one CSV row per rate, with the units of
+//! latencies in the column names.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::reports::Agreed;
 use crate::text::{has, number, owned_cells};
 use crate::training::LISTED;
 
-/// Reads them.
+/// Recognizer of these tables.
 #[derive(Debug, Default)]
 pub struct Sweep {
     columns: Vec<(String, f64)>,
@@ -40,7 +40,8 @@ impl Recognizer for Sweep {
         if self.columns.is_empty() || values.len() != self.width {
             return Outcome::No;
         }
-        // The unit is that of the column: a row with units in its cells belongs to another table of as many columns.
+        // The units are in the column names. A row with units in its cells belongs to another table with the same
+        // number of columns.
         let figures = self.columns.iter().zip(&values).filter(|((name, _), _)| !TEXTS.contains(&name.as_str()));
         if figures.map(|(_, cell)| cell).any(|cell| has_unit(cell)) {
             return Outcome::No;
@@ -84,7 +85,7 @@ impl Recognizer for Sweep {
     }
 }
 
-/// Columns that hold no figure.
+/// Columns that are not numeric.
 const TEXTS: [&str; 4] = ["", "model", "mode", "date"];
 
 /// Whether a cell is a number with a suffix, such as `73 %`.
@@ -93,7 +94,7 @@ fn has_unit(cell: &str) -> bool {
     cell.starts_with(|c: char| c.is_ascii_digit()) && !cell.trim().chars().all(plain)
 }
 
-/// Our name for a column, and the factor to its unit; an empty name for columns that are not read.
+/// Returns our name for a column, and the factor to its unit. The name is empty for columns that are not used.
 fn column(name: &str) -> (String, f64) {
     let lower = name.to_lowercase().replace('-', " ");
     let milliseconds = if has(&lower, "(s)") || has(&lower, "(sec") { 1e3 } else { 1.0 };

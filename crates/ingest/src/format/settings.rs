@@ -1,5 +1,6 @@
-//! Configuration dumps: Megatron's dotted argument list, YAML of NeMo and Primus, JSON of DeepSpeed, keyword lists of
-//! dataclasses and the summary of the Hugging Face Trainer. They contain no measurements, but the configuration that was measured.
+//! Configuration dumps: Megatron's dotted argument list, YAML of NeMo and Primus, JSON of DeepSpeed, dataclasses
+//! printed as keyword lists, and the summary of the Hugging Face Trainer. They contain no measurements, but the
+//! configuration of a run.
 
 use std::sync::LazyLock;
 
@@ -11,7 +12,7 @@ use crate::reading::{Context, Origin, Reading, Setting, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::text;
 
-/// Names that tools have for settings, and ours.
+/// Names of settings in the tools, and our names.
 const NAMES: [(&str, &str); 53] = [
     ("world_size", "num_gpus"),
     ("data_parallel_size", "data_parallel"),
@@ -68,13 +69,13 @@ const NAMES: [(&str, &str); 53] = [
     ("fp8", "precision"),
 ];
 
-/// Searches for all names at once; the longest match counts.
+/// Searches for all names at once. The longest match is used.
 static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let names = NAMES.iter().map(|(name, _)| name);
     AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(names).ok()
 });
 
-/// Words in relevant lines. Shorter names would be found everywhere.
+/// Trigger words. Shorter names would match too many lines.
 const TRIGGERS: &[&str] = &[
     "......",
     "parallel_size",
@@ -100,7 +101,7 @@ const TRIGGERS: &[&str] = &[
     "model_name_or_path",
 ];
 
-/// Settings kept; a longer list is no list of settings.
+/// Maximum number of settings. A longer list is not a configuration dump.
 const KEPT: usize = 4096;
 
 /// Collects settings.
@@ -128,7 +129,7 @@ impl Recognizer for Settings {
         if found { Outcome::Noted } else { Outcome::No }
     }
 
-    /// The same name with another value.
+    /// Whether the line states another value for a known name.
     fn contradicts(&self, line: Line<'_>) -> bool {
         let mut found = false;
         assignments(line.text, |theirs, _, value| {
@@ -153,7 +154,7 @@ impl Recognizer for Settings {
 
 /// Passes every assignment of a line to `each`: its name in the file, our name, and the value.
 fn assignments(text: &str, mut each: impl FnMut(&'static str, &'static str, Value)) {
-    // Step lines and whole command lines of other tools are longer than any line of a dump.
+    // Longer lines are step lines or command lines of other tools.
     if text.len() > 4096 || code(text) {
         return;
     }
@@ -163,7 +164,7 @@ fn assignments(text: &str, mut each: impl FnMut(&'static str, &'static str, Valu
         let before = text.get(..word.start()).unwrap_or_default();
         let behind = text.get(word.end()..).unwrap_or_default();
         let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        // `args.num_layers = 12` is a statement of a program.
+        // `args.num_layers = 12` is source code.
         if before.ends_with(inside) || before.ends_with('.') || behind.starts_with(inside) {
             continue;
         }
@@ -173,14 +174,15 @@ fn assignments(text: &str, mut each: impl FnMut(&'static str, &'static str, Valu
     }
 }
 
-/// Whether a line is a statement of a program rather than a setting.
+/// Whether a line is source code rather than a setting.
 fn code(text: &str) -> bool {
     let text = text.trim_ascii();
     let begins = ["def ", "return ", "assert ", "for ", "if ", "elif ", "while ", "class ", "self.", "parser.add_"];
     begins.iter().any(|word| text.starts_with(word)) || text::has(text, "self.") || text::has(text, "nn.")
 }
 
-/// The value assigned to a name: after dots, a colon, an equals sign, or as an argument on a command line.
+/// Returns the value assigned to `name`, given the text after the name: after dots, a colon, an equals sign, or as a
+/// command-line argument.
 fn assigned(name: &'static str, ours: &str, behind: &str) -> Option<Value> {
     let value = behind.strip_prefix(['"', '\'']).unwrap_or(behind);
     let value = value.trim_start_matches([' ', '\t']);
@@ -205,7 +207,7 @@ fn assigned(name: &'static str, ours: &str, behind: &str) -> Option<Value> {
         ("sequence_parallel", _) => None,
         ("model", word) => Some(word.into()),
         _ => {
-            // The number may have thousands separators, so it is read beyond the first comma.
+            // Parse beyond the first comma, because the number may have thousands separators.
             let (number, rest) = text::leading(value)?;
             let ends = rest.chars().next().is_none_or(|c| c.is_whitespace() || ",\"')}]|;".contains(c));
             (ends && number.is_finite() && number >= 0.0).then(|| tidy(number))

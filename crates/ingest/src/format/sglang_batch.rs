@@ -1,4 +1,4 @@
-//! JSON lines of SGLang's benchmarks of single batches: `bench_one_batch` (phases) and `bench_one_batch_server`.
+//! JSON lines of SGLang's single-batch benchmarks: `bench_one_batch` (phases) and `bench_one_batch_server`.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use crate::reading::{Config, Context, Reading, Weight};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::training::LISTED;
 
-/// Their fields and ours.
+/// Fields of the benchmarks, our names, and the factor to our unit.
 const FIELDS: [(&str, &str, f64); 15] = [
     ("batch_size", "batch_size", 1.0),
     ("input_len", "input_len", 1.0),
@@ -27,7 +27,7 @@ const FIELDS: [(&str, &str, f64); 15] = [
     ("last_ttft", "ttft_ms", 1e3),
 ];
 
-/// Reads both.
+/// Recognizer of both benchmarks.
 #[derive(Debug, Default)]
 pub struct OneBatch {
     results: Vec<Value>,

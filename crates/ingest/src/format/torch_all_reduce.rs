@@ -1,5 +1,5 @@
 //! `all_reduce_bench.py` of the ML engineering book: bandwidths of `torch.distributed.all_reduce`, as a table of
-//! payloads or, in older versions, for one payload.
+//! payloads or, in older versions, for a single payload.
 
 use serde_json::{Map, Value};
 
@@ -10,23 +10,23 @@ use crate::reports::Agreed;
 use crate::text::{after, between, leading};
 use crate::training::LISTED;
 
-/// One benchmark.
+/// One run of the benchmark.
 #[derive(Debug, Default)]
 struct Test {
     ranks: Option<f64>,
-    /// Bytes, algorithm and bus bandwidth in GB/s.
+    /// Bytes, algorithm bandwidth and bus bandwidth in GB/s.
     rows: Vec<[f64; 3]>,
-    /// For the older output: bytes and algorithm bandwidth, until the bus bandwidth follows.
+    /// Bytes and algorithm bandwidth of the older output, until the bus bandwidth follows.
     payload: Option<f64>,
     algbw: Option<f64>,
 }
 
-/// Reads both outputs.
+/// Recognizer of both outputs.
 #[derive(Debug, Default)]
 pub struct AllReduceBench {
     tests: Vec<Test>,
     settings: Agreed,
-    /// Which columns of the open table are payload, bus and algorithm bandwidth.
+    /// Indices of the columns for payload, bus bandwidth and algorithm bandwidth in the open table.
     columns: Option<[usize; 3]>,
 }
 
@@ -138,7 +138,7 @@ impl Test {
     }
 }
 
-/// A payload, whose units are powers of 1024.
+/// Parses a payload in bytes. Units are powers of 1024.
 fn bytes(text: &str) -> Option<f64> {
     let (value, rest) = leading(text)?;
     let factor = match rest.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next()? {
@@ -151,7 +151,7 @@ fn bytes(text: &str) -> Option<f64> {
     Some(value * factor).filter(|bytes| *bytes > 0.0)
 }
 
-/// A bandwidth in GB/s; `Gbps` are bits.
+/// Parses a bandwidth in GB/s. `Gbps` are gigabits.
 fn bandwidth(text: &str) -> Option<f64> {
     let (value, rest) = leading(text)?;
     let factor = match rest.trim_start().split(|c: char| c.is_whitespace() || c == '(').next()? {

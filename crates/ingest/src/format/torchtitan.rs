@@ -1,5 +1,5 @@
-//! torchtitan: `step: 10  loss: 10.7  memory: 30.99GiB(32.62%)  tps: 7,034  tflops: 407.35  mfu: 41.19%`, coloured,
-//! printed by every rank, in older versions with `wps`.
+//! torchtitan: `step: 10  loss: 10.7  memory: 30.99GiB(32.62%)  tps: 7,034  tflops: 407.35  mfu: 41.19%`, in color,
+//! printed by every rank; older versions have `wps` instead of `tps`.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TFLOPS_PER
 use crate::text::{after, find, has, labeled, leading, number, number_after};
 use crate::training::{Copies, LISTED, Step};
 
-/// Recognizes it.
+/// Recognizer of torchtitan.
 pub type TorchTitan = StepReader<Lines>;
 
-/// Reads its metrics.
+/// Parser of the metrics.
 #[derive(Debug, Default)]
 pub struct Lines {
     lines: usize,
     repeats: bool,
-    /// Sums over ranks: count, tokens/s, MFU and how many had one.
+    /// Sums over ranks for every step: number of lines, tokens/s, MFU, and number of lines with MFU.
     by_step: BTreeMap<u64, [f64; 4]>,
     records: Vec<Value>,
     validation: Vec<Value>,
@@ -85,7 +85,7 @@ impl StepFormat for Lines {
         if self.records.len() < LISTED {
             self.records.push(json!([step, rate, mfu]));
         }
-        // The device uses binary units; the figures of a measurement are decimal.
+        // torchtitan prints GiB; records are in decimal GB.
         record.memory_gb = memory.map(|(gib, _)| gib * 1.073_741_824);
         log.push(Step { step: Some(step), loss, tokens_per_gpu: Some(rate), ..record });
         Outcome::Took
@@ -122,7 +122,7 @@ impl StepFormat for Lines {
     }
 }
 
-/// The lines before the first step.
+/// Reads configuration from the lines before the first step.
 fn about(text: &str, config: &mut Config) -> Outcome {
     if let Some(mesh) = after(text, "device mesh with") {
         // `Building 2-D device mesh with ['dp_shard', 'tp'], [4, 2]`

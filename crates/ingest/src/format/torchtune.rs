@@ -6,10 +6,10 @@ use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TOKENS_PER
 use crate::text::{after, labeled, leading, number};
 use crate::training::Step;
 
-/// Recognizes it.
+/// Recognizer of torchtune.
 pub type TorchTune = StepReader<Lines>;
 
-/// Reads its step lines.
+/// Parser of the step lines.
 #[derive(Debug, Default)]
 pub struct Lines;
 
@@ -34,7 +34,7 @@ impl StepFormat for Lines {
                 "lr" => step.learning_rate = number(value),
                 "grad_norm" => step.grad_norm = number(value),
                 "tokens_per_second_per_gpu" => step.tokens_per_gpu = number(value),
-                // The device counts binary gigabytes.
+                // The value is in GiB.
                 "peak_memory_alloc" => step.memory_gb = number(value).map(|gib| gib * 1.073_741_824),
                 _ => {}
             }

@@ -12,7 +12,8 @@ use crate::reports::Reports;
 use crate::text::{has, leading, number};
 use crate::training::LISTED;
 
-/// Rows by their label without its unit, and our names. The unit scales times and states what a rate counts.
+/// Labels of rows without their unit, and our names. The unit determines the factor of times, and what a rate refers
+/// to.
 const ROWS: [(&str, &str); 30] = [
     ("Request Throughput", "request_throughput"),
     ("Total Output Throughput", "output_throughput"),
@@ -46,7 +47,7 @@ const ROWS: [(&str, &str); 30] = [
     ("Acceptance Rate (Speculative)", "acceptance_rate"),
 ];
 
-/// Rows of words.
+/// Labels of rows with text.
 const WORDS: [(&str, &str); 8] = [
     ("Model", "model"),
     ("Model Path", "model_path"),
@@ -58,15 +59,15 @@ const WORDS: [(&str, &str); 8] = [
     ("Scheduling Policy", "scheduling_policy"),
 ];
 
-/// Facts that only this report states: others are taken once one of these was seen.
+/// Facts that only this report states. Other facts are only used if one of these is present.
 const MARKS: [&str; 5] =
     ["request_throughput", "output_throughput", "per_gpu_output_throughput", "issue_rate", "version"];
 
-/// Reads the report.
+/// Recognizer of the report.
 #[derive(Debug, Default)]
 pub struct TrtLlm {
     reports: Reports,
-    /// The lines of C++ benchmarks.
+    /// Results of the C++ benchmarks.
     lines: Vec<Value>,
     json: bool,
 }
@@ -260,8 +261,8 @@ impl TrtLlm {
         Outcome::Took
     }
 
-    /// `[BENCHMARK] batch_size 1 input_length 128 output_length 128 latency(ms) 812.3 tokensPerSec 157.6`, and the
-    /// manager's `[BENCHMARK] token_throughput(token/sec) 1234.5`.
+    /// Parses `[BENCHMARK] batch_size 1 input_length 128 output_length 128 latency(ms) 812.3 tokensPerSec 157.6`, and
+    /// `[BENCHMARK] token_throughput(token/sec) 1234.5` of the batch manager.
     fn benchmark(&mut self, rest: &str) -> Outcome {
         let words: Vec<&str> = rest.split_ascii_whitespace().collect();
         let mut record = Map::new();
@@ -292,14 +293,14 @@ impl TrtLlm {
     }
 }
 
-/// Whether a report was written by this tool.
+/// Whether a report was certainly written by this tool.
 fn certain(report: &Facts) -> bool {
     MARKS.iter().any(|name| report.get(name).is_some())
         || ["request_latency_ms", "ttft_ms", "tpot_ms", "itl_ms"].iter().any(|name| report.get(name).is_some())
 }
 
-/// Our name for a label, and the factor to our unit: `Token Throughput (tokens/sec/gpu)` is of one GPU, `Total Latency
-/// (seconds)` is in seconds.
+/// Returns our name for a label, and the factor to its unit: `Token Throughput (tokens/sec/gpu)` is per GPU, `Total
+/// Latency (seconds)` is in seconds.
 fn row(label: &str) -> Option<(&'static str, f64)> {
     let known = |name: &str| {
         let (_, ours) = ROWS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
@@ -309,7 +310,7 @@ fn row(label: &str) -> Option<(&'static str, f64)> {
         return Some((ours, 1.0));
     }
     let (name, unit) = label.strip_suffix(')')?.rsplit_once('(')?;
-    // `[TTFT]`, `[w/ ctx]` and `[w/o ctx]` are between the name and its unit.
+    // `[TTFT]`, `[w/ ctx]` and `[w/o ctx]` may be between the name and the unit.
     let name = name.split('[').next().unwrap_or_default().trim_end();
     let unit = unit.trim();
     let ours = known(name)?;

@@ -1,5 +1,5 @@
-//! TensorRT-LLM's iterations: the line that `print_iter_log: true` writes for each, as text, and the statistics that
-//! `trtllm-serve` answers at `/metrics` and `trtllm-bench --iteration_log` writes, as JSON.
+//! Iterations of TensorRT-LLM: text lines printed with `print_iter_log: true`, and JSON statistics returned by
+//! `trtllm-serve` at `/metrics` or written by `trtllm-bench --iteration_log`.
 
 use serde_json::{Value, json};
 
@@ -12,20 +12,21 @@ use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
 use crate::text::{after, has, number_after, whole};
 
-/// Reads them. Of several ranks, the first that writes counts: all take part in every iteration.
+/// Recognizer of iterations. If several ranks print them, only those of the first one are used, because all ranks take
+/// part in every iteration.
 #[derive(Debug, Default)]
 pub struct TrtLlmIterations {
     rank: Option<u64>,
     copies: u64,
     seconds: Series,
-    /// Seconds of iterations that only generate.
+    /// Seconds of iterations that only decode.
     decode: Series,
     generation: Series,
     prompt: Series,
     running: Series,
     waiting: Series,
     cache: Series,
-    /// Iterations that verified drafts: their tokens are not all kept.
+    /// Number of iterations that verified draft tokens, not all of which are accepted.
     drafts: u64,
     first: Option<u64>,
     last: Option<u64>,
@@ -33,7 +34,7 @@ pub struct TrtLlmIterations {
     fresh: Fresh<Server>,
 }
 
-/// What one iteration did.
+/// Statistics of one iteration.
 #[derive(Debug, Clone, Copy, Default)]
 struct Iteration {
     number: Option<u64>,
@@ -51,10 +52,10 @@ impl Recognizer for TrtLlmIterations {
         &["num_scheduled_requests:"]
     }
 
-    /// `iter = 4, global_rank = 0, rank = 0, currank_total_requests = 0/0, elapsed_time = 0.0213s, timestamp = 2025-06-04
-    /// 15:17:51, num_scheduled_requests: 8, states = {'num_ctx_requests': 0, 'num_ctx_tokens': 0,
-    /// 'num_generation_tokens': 8}`; later `host_step_time = 21.3ms, prev_device_step_time = 20.9ms` in place of the
-    /// elapsed time.
+    /// Parses `iter = 4, global_rank = 0, rank = 0, currank_total_requests = 0/0, elapsed_time = 0.0213s, timestamp =
+    /// 2025-06-04 15:17:51, num_scheduled_requests: 8, states = {'num_ctx_requests': 0, 'num_ctx_tokens': 0,
+    /// 'num_generation_tokens': 8}`. Later versions print `host_step_time = 21.3ms, prev_device_step_time = 20.9ms`
+    /// instead of the elapsed time.
     fn line(&mut self, line: Line<'_>) -> Outcome {
         let text = line.text;
         if !has(text, "iter = ") {
@@ -80,7 +81,7 @@ impl Recognizer for TrtLlmIterations {
         Outcome::Took
     }
 
-    /// One iteration, or the list of those since the last question.
+    /// Parses one iteration, or the list of iterations since the last request to `/metrics`.
     fn json(&mut self, document: &Value, _line: u64) -> Outcome {
         let list = document.as_array().map_or(std::slice::from_ref(document), Vec::as_slice);
         let mut read = false;
@@ -156,7 +157,8 @@ impl TrtLlmIterations {
         if prompt_tokens > 0.0 {
             self.prompt.push(prompt_tokens / seconds);
         }
-        // More tokens than requests are drafts, and how many of them are kept is not said.
+        // If there are more tokens than requests, they include draft tokens. The number of accepted tokens is not
+        // stated.
         let kept = (generated > 0.0 && generated <= generating).then(|| generated / seconds);
         self.drafts += u64::from(generated > generating);
         if let Some(rate) = kept {
@@ -178,7 +180,7 @@ impl TrtLlmIterations {
     }
 }
 
-/// A series in short.
+/// Summarizes a series.
 pub(super) fn spread(series: &Series) -> Value {
     json!({"n": series.len(), "mean": series.mean(), "median": series.median(), "min": series.min(), "max": series.max()})
 }

@@ -10,13 +10,13 @@ use crate::step_log::{Spec, StepFormat, StepLog, StepReader, Summary, TOKENS_PER
 use crate::text::{number, whole};
 use crate::training::Step;
 
-/// The parts of a step of reinforcement learning whose times are read.
+/// Parts of a reinforcement learning step whose times are read.
 const PARTS: [&str; 6] = ["gen", "old_log_prob", "ref", "values", "adv", "update_actor"];
 
-/// Recognizes it.
+/// Recognizer of verl.
 pub type Verl = StepReader<Lines>;
 
-/// Reads its step lines.
+/// Parser of the step lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     parts: [Series; PARTS.len()],
@@ -38,7 +38,7 @@ impl StepFormat for Lines {
         let mut step = Step { step: counter, line: line.number, ..Step::default() };
         let (mut tokens, mut parts) = (None, [None; PARTS.len()]);
         for (key, value) in fields.filter_map(|field| field.trim_ascii().split_once(':')) {
-            // NumPy's scalars may be printed with their type: `np.float64(0.41)`.
+            // NumPy scalars may be printed with their type: `np.float64(0.41)`.
             let value = value.strip_prefix("np.float64(").unwrap_or(value);
             match key {
                 "timing_s/step" => step.seconds = number(value),
@@ -46,7 +46,7 @@ impl StepFormat for Lines {
                 "perf/total_num_tokens" => tokens = number(value),
                 "actor/grad_norm" => step.grad_norm = number(value),
                 "actor/lr" => step.learning_rate = number(value),
-                // The device counts binary gigabytes.
+                // The value is in GiB.
                 "perf/max_memory_allocated_gb" => step.memory_gb = number(value).map(|gib| gib * 1.073_741_824),
                 _ => {
                     let known = key.strip_prefix("timing_s/").and_then(|part| PARTS.iter().position(|p| *p == part));

@@ -1,5 +1,5 @@
-//! Exports of Weights & Biases: the history as JSON Lines or CSV (`run.history()`, `wandb-history.jsonl`), and the CSV of
-//! a chart in the browser (`"Step","run - train/loss",…`).
+//! Exports of Weights & Biases: the history as JSON Lines or CSV (`run.history()`, `wandb-history.jsonl`), and the CSV
+//! of a chart exported from the browser (`"Step","run - train/loss",…`).
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::reading::{Context, Reading};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::scalars::Scalars;
 
-/// Reads such files.
+/// Recognizer of these exports.
 #[derive(Debug, Default)]
 pub struct Wandb {
     scalars: Scalars,
@@ -19,7 +19,7 @@ pub struct Wandb {
     time: Option<usize>,
 }
 
-/// The cells of a line of CSV, quotes taken off.
+/// Splits a line of CSV into unquoted cells.
 fn cells(line: &str) -> Vec<String> {
     let (mut out, mut cell, mut quoted) = (Vec::new(), String::new(), false);
     let mut letters = line.trim_end().chars().peekable();
@@ -39,12 +39,12 @@ fn cells(line: &str) -> Vec<String> {
 }
 
 impl Wandb {
-    /// The columns of a header, the one of the step and the one of the time.
+    /// Parses a header. Returns the column names, and the indices of the step and the time column.
     fn header(cells: &[String]) -> Option<(Vec<String>, usize, Option<usize>)> {
         let at = |name: &str| cells.iter().position(|cell| cell.trim() == name);
         let chart = || at("Step").filter(|_| cells.iter().any(|cell| cell.ends_with("__MIN")));
         let step = at("_step").or_else(chart)?;
-        // A chart of several runs has columns for each: they are not one run.
+        // A chart of several runs has separate columns for each. It cannot be read as one run.
         let runs: std::collections::BTreeSet<&str> =
             cells.iter().filter_map(|cell| Some(cell.split_once(" - ")?.0)).collect();
         if runs.len() > 1 {

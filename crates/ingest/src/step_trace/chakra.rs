@@ -1,12 +1,12 @@
-//! Chakra execution traces (MLCommons): messages of Protocol Buffers, each behind its length. The first describes the trace,
-//! the others are nodes: `Node` and `AttributeProto` of et_def.proto.
+//! Chakra execution traces (MLCommons): a sequence of length-prefixed Protocol Buffers messages. The first describes
+//! the trace, the others are nodes: `Node` and `AttributeProto` of et_def.proto.
 
 use std::collections::HashMap;
 
 use super::{Collective, StepTrace, Task, TaskKind, is_matrix};
 use crate::protobuf::{Field, field, split, varint};
 
-/// Streams assigned to nodes, since the trace has none.
+/// Streams assigned to the nodes, because the format has none.
 const COMPUTE: u32 = 0;
 const NETWORK: u32 = 1;
 const MEMORY: u32 = 2;
@@ -26,7 +26,7 @@ struct Node {
     on_host: bool,
 }
 
-/// Reads a trace.
+/// Parses a trace.
 pub(super) fn read(bytes: &[u8]) -> Result<StepTrace, String> {
     let unknown = || {
         "neither a trace of the PyTorch profiler (JSON) nor a Chakra execution trace (.et): its messages cannot be read"
@@ -42,7 +42,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<StepTrace, String> {
             cut = true;
             break;
         };
-        // The first message is about the trace.
+        // Skip the first message, which is metadata of the trace.
         if !std::mem::take(&mut first) {
             nodes.push(node(message).ok_or_else(unknown)?);
         }
@@ -54,7 +54,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<StepTrace, String> {
     if cut {
         notes.push("the trace is cut off: its last node is left out".to_owned());
     }
-    // Nodes of the host take no time on an accelerator, but order those that do.
+    // Host nodes take no time on the accelerator, but are kept because accelerator nodes may depend on them.
     let place: HashMap<u64, u32> = nodes.iter().zip(0..).map(|(node, index)| (node.id, index)).collect();
     if place.len() < nodes.len() {
         return Err("Chakra: several nodes have one number".to_owned());
@@ -71,7 +71,7 @@ fn after(node: &Node, place: &HashMap<u64, u32>) -> Vec<u32> {
     node.after.iter().filter_map(|id| place.get(id).copied()).collect()
 }
 
-/// Types of nodes, by their numbers in `NodeType`.
+/// Converts a node to a task, by the number of its type in `NodeType`.
 fn task(node: &Node) -> Task {
     let collective = |what| TaskKind::Collective { what, bytes: node.size, ranks: None, stride: 1.0 };
     let (kind, lane) = match (node.kind, node.collective) {
@@ -86,13 +86,13 @@ fn task(node: &Node) -> Task {
         _ => (TaskKind::Elementwise, COMPUTE),
     };
     let seconds = if node.on_host { 0.0 } else { node.micros * 1e-6 };
-    // Tasks that take no time occupy no stream.
+    // Tasks without duration occupy no stream.
     let takes_none = seconds == 0.0 && matches!(kind, TaskKind::Elementwise | TaskKind::Matrix);
     let lane = (!takes_none).then_some(lane);
     Task { name: node.name.clone(), kind, lane, seconds, delay: 0.0, after: Vec::new() }
 }
 
-/// `CollectiveCommType`.
+/// Converts a number of `CollectiveCommType`.
 fn reduced(number: u64) -> Collective {
     match number {
         2 | 3 => Collective::AllGather,
@@ -124,7 +124,7 @@ fn node(mut rest: &[u8]) -> Option<Node> {
     Some(node)
 }
 
-/// An attribute: a name, and one of many types of value.
+/// Decodes an attribute, which has a name and a value of one of many types.
 fn take(mut rest: &[u8], node: &mut Node) -> Option<()> {
     let (mut name, mut value, mut text) = (Vec::new(), None, None);
     while !rest.is_empty() {
@@ -132,7 +132,7 @@ fn take(mut rest: &[u8], node: &mut Node) -> Option<()> {
             (1, Field::Bytes(bytes)) => name = bytes.to_vec(),
             (3, Field::Fixed64(bytes)) => value = Some(f64::from_le_bytes(bytes)),
             (5, Field::Fixed32(bytes)) => value = Some(f64::from(f32::from_le_bytes(bytes))),
-            // Whole numbers; `sint32` and `sint64` are zigzag encoded.
+            // Integers. `sint32` and `sint64` are zigzag encoded.
             (7 | 9 | 11 | 13 | 27, Field::Varint(n)) => value = Some(n as f64),
             (15 | 17, Field::Varint(n)) => value = Some((n >> 1) as f64),
             (29, Field::Bytes(bytes)) => text = std::str::from_utf8(bytes).ok(),

@@ -1,4 +1,4 @@
-//! Traces of the PyTorch profiler: kernels with streams and times. Dependencies are not recorded; they follow from
+//! Traces of the PyTorch profiler: kernels with streams and times. Dependencies are not recorded, and are inferred from
 //! the start times of tasks.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Collective, StepTrace, Task, TaskKind, is_matrix};
 
-/// Clocks of the profiler resolve about this much, s.
+/// Approximate resolution of the profiler's clocks, s.
 const RESOLUTION: f64 = 2e-6;
 
 #[derive(Deserialize, Default)]
@@ -21,7 +21,7 @@ struct Document {
     distributed: Value,
     #[serde(rename = "deviceProperties", default)]
     devices: Value,
-    /// Only PyTorch's host traces have it.
+    /// Only present in PyTorch's host traces (execution traces).
     #[serde(default)]
     nodes: Option<IgnoredAny>,
 }
@@ -42,7 +42,7 @@ struct Event {
     args: BTreeMap<String, Value>,
 }
 
-/// Events of accelerators and markers of steps; others are skipped while reading.
+/// Accelerator events and step markers; other events are skipped during parsing.
 #[derive(Default)]
 struct Events {
     device: Vec<Event>,
@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for Events {
     }
 }
 
-/// An event, or something else that is skipped.
+/// An event, or `None` for an element to be skipped.
 struct Lenient(Option<Event>);
 
 impl<'de> Deserialize<'de> for Lenient {
@@ -125,12 +125,12 @@ fn text(value: Value) -> String {
     }
 }
 
-/// Numbers, which some versions write as text.
+/// Converts a number, which some versions write as a string.
 fn number(value: &Value) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str()?.trim().parse().ok()).filter(|value| value.is_finite())
 }
 
-/// Reads a trace.
+/// Parses a trace.
 pub(super) fn read(bytes: &[u8]) -> Result<StepTrace, String> {
     let document: Document = if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
         let events =
@@ -162,7 +162,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<StepTrace, String> {
     Ok(StepTrace { format: "PyTorch profiler (Kineto)", tasks, device, rank, steps, notes })
 }
 
-/// The step of median length, µs, and how many there are. Markers of the accelerator are preferred to those of the host.
+/// Returns start and end of the step of median duration in µs, and the number of steps. Markers of the accelerator are
+/// preferred to those of the host.
 fn step(marks: &[Event]) -> (Option<(f64, f64)>, usize) {
     let of = |cat: &str| -> Vec<&Event> { marks.iter().filter(|mark| mark.cat == cat && mark.dur > 0.0).collect() };
     let mut steps = of("gpu_user_annotation");
@@ -174,15 +175,16 @@ fn step(marks: &[Event]) -> (Option<(f64, f64)>, usize) {
     (window, steps.len().max(1))
 }
 
-/// The tasks, with inferred dependencies: the one before on their stream; the task of another stream that ended
-/// while theirs was idle; and for collectives the kernel that ended last before them, which produced their data.
+/// Converts events to tasks and infers their dependencies: the previous task of the same stream; the task of another
+/// stream that ended while this stream was idle; and for collectives, the last kernel that ended before them, which is
+/// assumed to have produced their data.
 fn tasks(events: &[Event], begin: Option<f64>) -> Vec<Task> {
     let begin = begin.or(events.first().map(|event| event.ts)).unwrap_or(0.0);
     let mut lanes: BTreeMap<String, u32> = BTreeMap::new();
     let mut tasks: Vec<Task> = Vec::new();
-    // The last task of every stream, and its end.
+    // Last task of every stream, and its end time.
     let mut last: BTreeMap<u32, (usize, f64)> = BTreeMap::new();
-    // All ends so far, in order, to find the last one before a moment.
+    // Sorted end times of earlier tasks, to find the last one before a given time.
     let mut ends: Vec<(f64, usize, u32)> = Vec::new();
     for event in events {
         let start = (event.ts - begin) * 1e-6;
@@ -213,7 +215,7 @@ fn tasks(events: &[Event], begin: Option<f64>) -> Vec<Task> {
         last.insert(lane, (index, end));
         let at = ends.partition_point(|(other, ..)| *other <= end);
         ends.insert(at, (end, index, lane));
-        // Only the latest ends matter to later tasks.
+        // Only the latest end times are relevant to later tasks.
         if ends.len() > 4096 {
             ends.drain(..2048);
         }
@@ -255,7 +257,7 @@ fn kind(event: &Event) -> TaskKind {
     TaskKind::Collective { what, bytes, ranks: figure("Group size").filter(|n| *n >= 1.0), stride }
 }
 
-/// Bytes of an element, by the names of PyTorch.
+/// Bytes per element of a PyTorch data type.
 fn element_bytes(name: &str) -> Option<f64> {
     Some(match name.trim_start_matches("c10::") {
         "Double" | "Long" | "Float64" | "Int64" => 8.0,

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Two steps of a rank: a product, its all-reduce beside the next product, and an update that waits for both.
+/// Two steps of one rank: a GEMM, its all-reduce overlapped with the next GEMM, and an update that waits for both.
 fn kineto() -> String {
     let kernel = |name: &str, stream: u32, ts: f64, dur: f64, more: &str| {
         format!(
@@ -39,7 +39,7 @@ fn a_profile_gives_one_step_with_what_its_tasks_wait_for() {
     let reduce = TaskKind::Collective { what: Collective::AllReduce, bytes: Some(1e6), ranks: Some(8.0), stride: 2.0 };
     assert_eq!(kinds, [&TaskKind::Matrix, &TaskKind::Matrix, &reduce, &TaskKind::Elementwise]);
     let after: Vec<&[u32]> = trace.tasks.iter().map(|task| task.after.as_slice()).collect();
-    // The all-reduce sends what the first product made; the update began when the all-reduce ended.
+    // The all-reduce depends on the first GEMM. The update started when the all-reduce ended.
     assert_eq!(after, [&[][..], &[0], &[0], &[1, 2]]);
     assert!((trace.tasks[0].delay - 100e-6).abs() < 1e-12);
     assert!((trace.tasks[3].delay - 1e-6).abs() < 1e-12);
@@ -71,7 +71,7 @@ fn text(key: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend(bytes);
 }
 
-/// A node as the Chakra tools write it, behind its length.
+/// Encodes a node like the Chakra tools, with a length prefix.
 fn node(id: u64, name: &str, kind: u64, after: &[u64], micros: u64, attributes: &[(&str, u64)]) -> Vec<u8> {
     let mut body = Vec::new();
     for (key, value) in [(1_u8, id), (3, kind), (7, micros)] {

@@ -1,4 +1,4 @@
-//! Benchmark JSON is read and written without loss.
+//! Tests that benchmark JSON is read and written without loss.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn written(document: &Value, context: &Context) -> Vec<Value> {
     ingested.readings.iter().flat_map(|reading| benchmarks("a.json", reading, context)).collect()
 }
 
-/// Whether all that `had` says, `has` says as well.
+/// Asserts that `has` contains all fields of `had` with equal values.
 fn keeps(path: &str, had: &Value, has: &Value) {
     match (had, has) {
         (Value::Object(had), Value::Object(has)) => {
@@ -32,7 +32,7 @@ fn samples() -> Vec<Value> {
     let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/logs/tprimat/train_amd_prim_llama.json.gz");
     let packed = std::fs::File::open(log).unwrap();
     let sample: Value = serde_json::from_reader(flate2::read::GzDecoder::new(packed)).unwrap();
-    // The format as the toolkit's own documentation states it.
+    // The format as documented by TensorPrimat.
     let documented = json!({
         "platform": "nvd",
         "gpu_info": {

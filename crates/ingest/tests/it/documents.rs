@@ -1,4 +1,4 @@
-//! What a cut, doubled or joined document may give: only figures that one of its parts holds.
+//! Tests with truncated, doubled and concatenated documents, from which only values of one of their parts may be read.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use atlas_ingest::{Ingested, Origin, Reading};
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// The tool of a reading, the name of a figure, and its value.
+/// Tool of a reading, name of a fact, and its value.
 type Figure = (&'static str, String, String);
 
-/// Names of facts that are counted or computed over all records: they differ with the number of records.
+/// Names of facts that are counts or are computed over all records, so that they depend on the number of records.
 const WORKED_OUT: [&str; 33] = [
     "n_records",
     "blocks",
@@ -45,11 +45,11 @@ const WORKED_OUT: [&str; 33] = [
     "decode_records",
     "prefill_records",
     "summary_records",
-    // A table of devices in front of a run describes its node.
+    // A table of devices before a run describes its node.
     "gpus_per_node",
 ];
 
-/// Formats whose facts are statistics of lines, not figures of a report.
+/// Formats whose facts are statistics over lines rather than values of a report.
 const STATISTICS: [&str; 9] = [
     "nvidia-smi-csv",
     "nvidia-smi-dmon",
@@ -62,7 +62,7 @@ const STATISTICS: [&str; 9] = [
     "codecarbon-csv",
 ];
 
-/// Figures of a table's largest row and its extremes: which row that is depends on how many there are.
+/// Whether a fact is of the largest row or an extreme of a table, and thus depends on which rows are present.
 fn of_the_rows_at_hand(name: &str) -> bool {
     name.ends_with("at_max_size")
         || name.ends_with("size_bytes")
@@ -70,7 +70,8 @@ fn of_the_rows_at_hand(name: &str) -> bool {
         || name == "results.ranks"
 }
 
-/// Lines of one tool that lack what tells its descendants apart are those of its ancestor.
+/// Maps derivatives to the tool they are derived from: without the lines that distinguish them, logs are read as those
+/// of the latter.
 fn family(tool: &'static str) -> &'static str {
     match tool {
         "megatron_deepspeed" | "gpt_neox" | "primus" => "megatron",
@@ -84,7 +85,7 @@ fn leaves(path: &str, value: &Value, out: &mut Vec<(String, f64)>) {
         Value::Array(list) => list.iter().for_each(|value| leaves(path, value, out)),
         Value::Object(map) => {
             for (name, value) in map {
-                // A device among several, or the only one.
+                // Ignore keys that are device indices.
                 if name.bytes().all(|byte| byte.is_ascii_digit()) {
                     leaves(path, value, out);
                     continue;
@@ -97,8 +98,8 @@ fn leaves(path: &str, value: &Value, out: &mut Vec<(String, f64)>) {
     }
 }
 
-/// The figures of a reading. Facts of a training run are statistics of its steps: they count as known, but are not
-/// looked for.
+/// Returns the values of a reading. Facts of a training run are statistics of its steps: they are included if `known`
+/// is true, but are not checked.
 fn figures(reading: &Reading, known: bool) -> Vec<Figure> {
     let mut found: Vec<(String, f64)> = Vec::new();
     for run in &reading.runs {
@@ -126,7 +127,7 @@ fn figures(reading: &Reading, known: bool) -> Vec<Figure> {
         found.extend(value.as_f64().map(|value| (format!("config.{name}"), value)));
     }
     found.extend(reading.power.iter().map(|sample| ("power".to_owned(), sample.watts)));
-    // Of several states of devices the facts are means.
+    // If there are several snapshots of the device state, the facts are means.
     let statistics = STATISTICS.contains(&reading.format) || reading.facts.get("snapshots").is_some();
     if known || reading.runs.is_empty() && !statistics {
         for (name, value) in reading.facts.iter().filter(|(name, _)| !WORKED_OUT.contains(name)) {
@@ -136,7 +137,7 @@ fn figures(reading: &Reading, known: bool) -> Vec<Figure> {
     }
     let names =
         found.into_iter().filter(|(name, _)| !WORKED_OUT.contains(&name.as_str()) && !of_the_rows_at_hand(name));
-    // Rounding in the tenth digit does not come from the document.
+    // Ignore rounding errors from the tenth digit on.
     names.map(|(name, value)| (family(reading.tool), name, format!("{value:.9e}"))).collect()
 }
 
@@ -149,7 +150,7 @@ fn read(text: &[u8]) -> Option<Ingested> {
     atlas_ingest::ingest(text, &context("a.log")).ok()
 }
 
-/// Figures of `text` that none of `parts` holds.
+/// Values read from `text` that are not read from any of `parts`.
 fn invented(text: &[u8], parts: &[&[u8]]) -> Vec<Figure> {
     let known: BTreeSet<Figure> = parts.iter().flat_map(|part| all(read(part).as_ref(), true)).collect();
     all(read(text).as_ref(), false).into_iter().filter(|figure| !known.contains(figure)).collect()
@@ -177,7 +178,7 @@ fn two_documents_of_all_formats_give_what_each_gives_alone() {
     }
 }
 
-/// The end of a document, as `tail` leaves it: from the middle of a line, or from the next line on.
+/// The second half of a document, as printed by `tail`: from the middle of a line, and from the next line on.
 fn tails(text: &str) -> Vec<&str> {
     let tail = text.get(text.len() / 2..);
     [tail, tail.and_then(|tail| Some(tail.split_once('\n')?.1))].into_iter().flatten().collect()
@@ -274,7 +275,7 @@ fn doubling_a_recorded_log_invents_no_figure() {
     }
 }
 
-/// Lines with as many commas as a table above has columns, as `tail` of another file leaves them.
+/// Rows with as many commas as a table above them has columns, as printed by `tail` for another file.
 #[test]
 fn rows_of_another_document_are_no_rows_of_the_table_above() {
     for (one, two) in [
@@ -291,7 +292,7 @@ fn rows_of_another_document_are_no_rows_of_the_table_above() {
     }
 }
 
-/// One of the documents with figures of its own.
+/// One of the documents, with random values.
 fn document() -> impl Strategy<Value = String> {
     (prop::sample::select(DOCUMENTS.to_vec()), any::<u64>()).prop_map(|((_, write), seed)| write(&mut Draw(seed)))
 }

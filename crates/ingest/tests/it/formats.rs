@@ -1,4 +1,5 @@
-//! Variants of formats: what must be read in each. Written from what the tools print; none is a recorded run.
+//! Tests of format variants and what must be read from each. They are based on the output of the tools; none is a
+//! recorded run.
 
 use crate::common;
 
@@ -21,7 +22,7 @@ fn outputs_of_a_notebook_are_read_as_a_log() {
     assert_eq!(reading.config.get("seq_len"), Some(4096.0));
 }
 
-/// Steps in one cell, the result of a benchmark in the next.
+/// A notebook with steps in one cell, and the result of a benchmark in the next.
 fn two_cells() -> Value {
     let stream = |text: [&str; 2]| {
         json!({"cell_type": "code", "source": [], "outputs": [
@@ -114,7 +115,7 @@ fn scrapes_of_a_server_are_not_added_up() {
     let facts = facts(&(scrape(1000) + &scrape(3000)));
     assert_eq!((facts["output_tokens"].as_u64(), facts["snapshots"].as_u64()), (Some(3005), Some(2)));
     assert_eq!(facts["ttft_ms"]["mean"], 25.0);
-    // Two models in one answer are two readings.
+    // Two models in one response are two readings.
     let answer = json!({"status": "success", "data": {"resultType": "vector", "result": [
         {"metric": {"__name__": "vllm:num_requests_running", "model_name": "a"}, "value": [1.5, "12"]},
         {"metric": {"__name__": "vllm:num_requests_running", "model_name": "b"}, "value": [1.5, "3"]}]}});
@@ -291,7 +292,7 @@ fn the_speed_of_swift_is_a_mean_and_two_of_them_give_the_time_between() {
              {speed}, 'epoch': 0.01, 'global_step/max_steps': '{step}/873', 'elapsed_time': '8s'}}\n"
         )
     };
-    // After 1, 5 and 10 steps 20, 40 and 60 s: 20, 5 and 4 s a step.
+    // 20, 40 and 60 s have elapsed after 1, 5 and 10 steps, which gives 20, 5 and 4 s per step.
     let text = [
         line(1, "'train_speed(iter/s)': 0.05"),
         line(5, "'train_speed(iter/s)': 0.125"),

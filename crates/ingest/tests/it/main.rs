@@ -1,4 +1,4 @@
-//! Reading of logs and benchmark files.
+//! Integration tests of reading logs and benchmark files.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 

@@ -1,5 +1,5 @@
-//! Documents that were once misread, each as the kind of mistake it was: units, separators, several tables or tests in
-//! one document, figures that stand for something else.
+//! Regression tests with documents that were once misread, grouped by kind of mistake: units, separators, several
+//! tables or tests in one document, values that mean something else.
 
 use crate::common;
 
@@ -30,7 +30,7 @@ fn perf_analyzer_states_microseconds() {
     assert_eq!(result["request_latency_ms.std"], 0.063);
     assert_eq!(result["request_latency_ms.p99"], 1.031);
     assert_eq!(result["server_latency_ms"], 0.382);
-    // An offline benchmark states its unit too.
+    // Offline benchmarks state units, too.
     let facts = common::facts("Avg latency: 812.5 ms\n99% percentile latency: 0.9 seconds\n");
     assert_eq!((facts["latency_s"]["mean"].as_f64(), facts["latency_s"]["p99"].as_f64()), (Some(0.8125), Some(0.9)));
 }
@@ -157,7 +157,7 @@ fn source_code_states_no_settings_and_clocks_may_count_seconds() {
     assert_eq!((&facts["num_layers"], &facts["vocab_size"]), (&Value::Null, &Value::Null));
     assert!((facts["step_time_ms_from_differences"]["median"].as_f64().unwrap() - 160.0).abs() < 1e-6);
     assert_eq!(facts["step_avg_ms_last"], 160.0);
-    // Some of these logs time validations alone.
+    // Some of these logs time validations only.
     let text = "step:0/1000 val_loss:10.8 train_time:0.0s step_avg:nans\nstep:125/1000 val_loss:4.5 train_time:20.0s step_avg:0.16s\nstep:250/1000 val_loss:4.1 train_time:40.0s step_avg:0.16s\n";
     let facts = common::facts(text);
     assert_eq!((facts["step_time_s"]["first"].as_f64(), facts["val_loss"]["last"].as_f64()), (Some(0.16), Some(4.1)));
@@ -282,7 +282,7 @@ fn runs_of_different_sizes_keep_their_own_number_of_accelerators() {
 fn progress_bars_time_the_steps_of_the_trainer() {
     let mut text = String::from("  2%|▏ | 10/500 [00:22<18:00,  2.20s/it]\n");
     text += "{'loss': 3.1, 'learning_rate': 5e-05, 'epoch': 0.02}\n  4%|▍ | 20/500 [00:32<16:00,  2.00it/s]{'loss': 2.9, 'learning_rate': 5e-05, 'epoch': 0.04}\n";
-    // The bar of an evaluation has another length.
+    // The progress bar of an evaluation has a different length.
     text += "100%|██████████| 63/63 [00:05<00:00, 12.40it/s]\n  6%|▌ | 30/500 [00:45<15:00,  1.50s/it]\n{'loss': 2.7, 'learning_rate': 5e-05, 'epoch': 0.06}\n";
     let ingested = read("some.log", text.as_bytes());
     let run = &ingested.readings[0].runs[0];
@@ -303,7 +303,7 @@ fn settings_of_one_log_are_not_those_of_the_next() {
     let ingested = read("some.log", text.as_bytes());
     let of =
         |name: &str| -> Vec<Option<f64>> { ingested.readings.iter().map(|reading| reading.config.get(name)).collect() };
-    // The result of a benchmark leads.
+    // The result of a benchmark is listed first.
     assert_eq!(of("tensor_parallel"), [None, Some(2.0), Some(8.0)]);
     assert_eq!(of("seq_len"), [None, Some(2048.0), Some(4096.0)]);
 }

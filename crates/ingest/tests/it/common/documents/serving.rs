@@ -1,4 +1,4 @@
-//! Output of serving engines and of the tools that load them.
+//! Output of serving engines and of their load generators.
 
 use std::fmt::Write as _;
 

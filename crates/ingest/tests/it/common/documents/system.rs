@@ -1,4 +1,4 @@
-//! Output of tools that measure links and devices.
+//! Output of tools that measure interconnects and devices.
 
 use std::fmt::Write as _;
 
