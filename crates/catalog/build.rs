@@ -1,5 +1,5 @@
-//! Embeds the files under `workload/`, `themes/` and `demo/`, so that the binary runs from any directory: documents and
-//! the catalog as trees that are read without parsing, the documents' texts and the measurements compressed.
+//! Embeds the files under `workload/`, `themes/` and `demo/`, so that the binary runs from any directory. Documents and
+//! the catalog are embedded as trees that need no parsing, the texts of documents and the measurements are compressed.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ mod digest;
 mod evidence;
 
 fn main() -> io::Result<()> {
-    // Links to the folders of the repository, which `cargo package` replaces by what they lead to.
+    // Symbolic links to directories of the repository, which `cargo package` replaces by their targets.
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     for path in ["build.rs", "build"] {
@@ -39,7 +39,7 @@ fn main() -> io::Result<()> {
     index_evidence(&root, &out)
 }
 
-/// Measurements with the predictions of the built-in constants.
+/// Encodes the index of measurements with the estimates of the built-in constants.
 fn index_evidence(root: &Path, out: &Path) -> io::Result<()> {
     let path = root.join("workload/measurements/evidence.csv");
     println!("cargo::rerun-if-changed={}", path.display());
@@ -49,7 +49,7 @@ fn index_evidence(root: &Path, out: &Path) -> io::Result<()> {
     fs::write(out.join("evidence_ids.bin"), ids)
 }
 
-/// Documents in the order of their paths: the table, all trees, and all texts in sequence, compressed.
+/// Embeds the documents, sorted by path: a table, all trees, and all texts concatenated and compressed.
 fn embed_documents(files: &[(String, PathBuf)], arena: &mut digest::Arena, out: &Path) -> io::Result<()> {
     let mut trees = digest::Digest::default();
     let mut texts = String::new();
@@ -72,7 +72,7 @@ fn embed_documents(files: &[(String, PathBuf)], arena: &mut digest::Arena, out: 
     deflate(&out.join("documents.txt.deflate"), texts.as_bytes())
 }
 
-/// Which part of the catalog a file belongs to, if to any.
+/// Returns the part of the catalog that a file belongs to, if any.
 fn kind(name: &str) -> Option<&'static str> {
     match name {
         "workload/models.yaml" => Some("models"),
@@ -96,7 +96,7 @@ fn digest_catalog(files: &[(String, PathBuf)], arena: &mut digest::Arena, out: &
             digest.entries
         );
     }
-    // Identifies a user's copy of a built-in file, which is not read again.
+    // Fingerprints identify unmodified copies of built-in files, which need not be read again.
     code.push_str("/// Fingerprints of the shipped texts.\nstatic FINGERPRINTS: &[(&str, u64)] = &[\n");
     for (name, path) in files {
         let _ = writeln!(code, "    ({name:?}, {:#x}),", atlas_document::fingerprint::fingerprint(&fs::read(path)?));
@@ -120,8 +120,8 @@ fn deflate(path: &Path, bytes: &[u8]) -> io::Result<()> {
     encoder.finish().map(drop)
 }
 
-/// A table column by column, which compresses a sixth better: cells end with the unit separator, columns with the record
-/// separator; cells contain neither.
+/// Serializes a table by column, which reduces the compressed size by a sixth compared with rows. Cells end with the
+/// unit separator, columns with the record separator; neither may occur in a cell.
 fn columns(path: &Path) -> io::Result<String> {
     let mut columns: Vec<String> = Vec::new();
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_path(path).map_err(io::Error::other)?;

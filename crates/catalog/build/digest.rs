@@ -1,8 +1,8 @@
-//! YAML as bytes that are read without parsing: what `src/spec/shipped.rs` decodes.
+//! Encodes YAML as bytes that can be read without parsing. They are decoded by `src/shipped.rs` and `src/digest.rs`.
 //!
-//! Texts are stored once each in one arena, and referred to by offset and length; whole numbers are LEB128. A document is its
-//! tree, with the positions of its keys. An entry of the catalog is the number of its names (`id` and `aliases`; of a
-//! price, `accelerator`), the names, its file, and its tree without them.
+//! Every distinct string is stored once in an arena, and referred to by offset and length. Integers are LEB128. A
+//! document is its tree, with the positions of its keys. An entry of the catalog is the number of its names (`id` and
+//! `aliases`, or `accelerator` for a price), the names, its file, and its tree without the positions of keys.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use atlas_document::diagnostic::Diagnostics;
 use atlas_document::node::{Node, Value};
 use atlas_document::parse::parse;
 
-/// Texts, each once.
+/// Arena of strings, each stored once.
 #[derive(Default)]
 pub(crate) struct Arena {
     pub text: String,
@@ -34,14 +34,14 @@ impl Arena {
 #[derive(Default)]
 pub(crate) struct Digest {
     pub bytes: Vec<u8>,
-    /// Where each begins.
+    /// Offset of each entry.
     pub entries: Vec<usize>,
-    /// Whether positions of keys are kept: they are needed for problems of keys and for changes to the text.
+    /// Whether to store the positions of keys, which are needed for diagnostics about keys and for edits of the text.
     keys: bool,
 }
 
 impl Digest {
-    /// Adds a whole document; returns where its items begin, if it is a list.
+    /// Adds a whole document. Returns the offsets of its items if it is a list.
     pub(crate) fn add_document(&mut self, arena: &mut Arena, file: &str, text: &str) -> Result<Vec<usize>, String> {
         let root = tree(file, text)?;
         self.keys = true;
@@ -49,7 +49,7 @@ impl Digest {
         Ok(self.node(arena, &root))
     }
 
-    /// Adds every entry of one file.
+    /// Adds all entries of a file.
     pub(crate) fn add_entries(&mut self, arena: &mut Arena, file: &str, text: &str) -> Result<(), String> {
         let root = tree(file, text)?;
         let Some(items) = root.items() else { return Err(format!("{file}: not a list")) };
@@ -83,7 +83,7 @@ impl Digest {
         self.whole(length as u128);
     }
 
-    /// Adds a node; returns where its items begin, if it is a list.
+    /// Adds a node. Returns the offsets of its items if it is a list.
     fn node(&mut self, arena: &mut Arena, node: &Node) -> Vec<usize> {
         let mut begins = Vec::new();
         self.whole(node.at.line.into());

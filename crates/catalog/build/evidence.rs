@@ -1,18 +1,20 @@
-//! The index of judged rows as bytes that are searched without parsing: what `src/evidence.rs` reads.
+//! Encodes the index of compared measurements as bytes that can be searched without parsing. They are decoded by
+//! `src/evidence.rs`.
 //!
-//! Row and column counts, then the columns: each its name, its distinct values, and for every row the number of its
-//! value, in one byte where there are at most 256 of them and in two otherwise. The four figures of each row follow as
-//! 32-bit floats. The rows' ids are stored separately, since only the nearest row's is read: blocks of [`BLOCK`] lines, each
-//! its compressed length in four bytes and the deflated text.
+//! The numbers of rows and columns are followed by the columns. Each has its name, its distinct values, and the index
+//! of the value for every row, in one byte if there are at most 256 values and in two otherwise. Then follow the
+//! measured and the predicted value of each row and the bounds of the prediction, as 32-bit floats. The ids of the rows
+//! are stored separately, because only that of the nearest row is read: in blocks of [`BLOCK`] lines, each with its
+//! compressed length in four bytes and the deflated text.
 
 use std::io::{self, Write as _};
 
 const FIGURES: [&str; 4] = ["measured", "predicted", "lower", "upper"];
 
-/// Ids of a block: few, so that one id is read in microseconds, and enough to compress well.
+/// Number of ids per block: small enough to read one id within microseconds, large enough to compress well.
 const BLOCK: usize = 256;
 
-/// The index without ids, and the ids.
+/// Returns the encoded index without ids, and the encoded ids.
 pub(crate) fn encode(text: &str) -> Result<(Vec<u8>, Vec<u8>), String> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let names: Vec<String> = reader.headers().map_err(|e| e.to_string())?.iter().map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! Accelerators as their datasheets describe them.
+//! Accelerators, with the data of their datasheets.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use atlas_core::count::Count;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostics, Node, Origin};
 
-/// One device. Rates are dense (no sparsity); bandwidths of links count one direction. Absent values were not
-/// published or not found; no defaults are filled in.
+/// An accelerator. Rates are dense (no sparsity), bandwidths of links are per direction. Absent values were not
+/// published or not found; there are no default values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accelerator {
-    /// Unique id, as measurements spell it: `nvidia-h100-sxm-80gb`.
+    /// Unique id, as used in measurements: `nvidia-h100-sxm-80gb`.
     pub id: String,
-    /// Other spellings of the id.
+    /// Alternative spellings of the id.
     pub aliases: Vec<String>,
-    /// Its vendor's name for it.
+    /// Product name.
     pub name: String,
-    /// Its vendor.
+    /// Vendor.
     pub vendor: String,
     /// Architecture or family: Hopper, CDNA3, TPU …
     pub generation: String,
@@ -30,33 +30,35 @@ pub struct Accelerator {
     pub measured: Option<MeasuredMatmul>,
     /// Device memory.
     pub memory: Memory,
-    /// Devices that software sees of it: dies, tiles or logical cores that are programmed one by one; 1 unless stated.
+    /// Number of devices that software sees: dies, tiles or logical cores that are programmed individually. 1 by
+    /// default.
     pub ranks: Count,
-    /// Independent compute units that a wave of tiles fills: SMs, CUs, matrix engines.
+    /// Number of compute units over which a wave of tiles is distributed: SMs, CUs, matrix engines.
     pub cores: Option<f64>,
     /// Boost clock, MHz.
     pub boost_clock_mhz: Option<f64>,
-    /// Last-level cache, or the distributed SRAM of dataflow parts, MB.
+    /// Capacity of the last-level cache, or of the distributed SRAM of dataflow accelerators, MB.
     pub cache_mb: Option<f64>,
     /// Thermal design power, W.
     pub tdp_w: Option<f64>,
-    /// The fabric that joins accelerators closely: NVLink, Infinity Fabric, ICI …
+    /// Scale-up fabric: NVLink, Infinity Fabric, ICI …
     pub scale_up: Option<ScaleUp>,
-    /// Usual NIC rate of one accelerator in reference nodes and cloud instances, Gbit/s.
+    /// Usual NIC bandwidth per accelerator in reference nodes and cloud instances, Gbit/s.
     pub scale_out_gbits_per_sec: Option<f64>,
     /// Link to the host.
     pub host_link: Option<String>,
-    /// Where the figures were published.
+    /// Source of the data.
     pub source: Option<String>,
-    /// Which public tables the figures were compared with.
+    /// Public tables that the data was checked against.
     pub checked: Option<String>,
-    /// Caveats.
+    /// Remarks on the data.
     pub note: Option<String>,
-    /// Where it was written.
+    /// File that the entry is from.
     pub origin: Origin,
 }
 
-/// Dense peak rates in TFLOP/s (TOPS for `int8`); `None` where the device lacks the format or it is not published.
+/// Dense peak rates in TFLOP/s (TOPS for `int8`). `None` if the accelerator does not support the format or the rate was
+/// not published.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Peaks {
     /// FP64 on vector units.
@@ -108,10 +110,10 @@ impl Peaks {
     }
 }
 
-/// The rate that the best large matrix multiplication reached.
+/// Highest measured rate of large matrix multiplications.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredMatmul {
-    /// In BF16, TFLOP/s.
+    /// Rate in BF16, TFLOP/s.
     pub tflops_bf16: f64,
     /// The source of the measurement.
     pub source: Option<String>,
@@ -122,40 +124,42 @@ pub struct MeasuredMatmul {
 pub struct Memory {
     /// HBM3, GDDR6, SRAM …
     pub kind: Option<String>,
-    /// Capacity as the data sheet counts it, "GB" that come in powers of two.
+    /// Capacity as stated in the datasheet, in "GB" that are usually powers of two.
     pub gb: f64,
-    /// The part that software can use, GiB, if that is less: error correction inside the memory, or a share kept for the
-    /// system.
+    /// Capacity that software can use, GiB, if it is less: because of error correction stored in the memory, or because
+    /// a part is reserved for the system.
     pub usable_gib: Option<f64>,
     /// Bandwidth, GB/s.
     pub bw_gbytes_per_sec: Option<f64>,
 }
 
 impl Memory {
-    /// Whether the memory is stacked in the accelerator's package, so that the part comes in this size only.
+    /// Whether the memory is in the package of the accelerator, which then has a fixed capacity.
     #[must_use]
     pub fn is_in_package(&self) -> bool {
         self.kind.as_deref().is_some_and(|kind| kind.starts_with("HBM"))
     }
 }
 
-/// The close fabric, as one accelerator sees it.
+/// The scale-up fabric, seen from one accelerator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScaleUp {
     /// NVLink 4, Infinity Fabric 4, ICI …
     pub kind: Option<String>,
-    /// Bandwidth of one accelerator, one way, GB/s.
+    /// Bandwidth per accelerator and direction, GB/s.
     pub bw_gbytes_per_sec: Option<f64>,
-    /// Accelerators that the fabric joins in the usual box or rack.
+    /// Number of accelerators connected by the fabric in the usual node or rack.
     pub domain_size: Option<Count>,
-    /// Bandwidth between accelerators of a node that no bridge joins, one way, GB/s: for fabrics that bridge a few.
+    /// Bandwidth per direction between accelerators of a node that are not connected by a bridge, GB/s. For fabrics
+    /// that bridge only some accelerators.
     pub node_gbytes_per_sec: Option<f64>,
-    /// Whether any pair has the full bandwidth, through switches, rather than a mesh's or torus' share.
+    /// Whether any pair of accelerators can use the full bandwidth, through switches, rather than a fraction as in a
+    /// mesh or torus.
     pub switched: Option<bool>,
 }
 
 impl Accelerator {
-    /// Decodes one entry. Problems go to `diagnostics`; `None` means that one of them is an error.
+    /// Decodes one entry. Problems are added to `diagnostics`. Returns `None` if there are errors.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Accelerator> {
         let before = diagnostics.errors();
         let label = node.get("id").and_then(Node::text).unwrap_or("accelerator");

@@ -1,8 +1,8 @@
-//! Names of published checkpoints: `Qwen/Qwen3-32B-FP8` is `qwen3-32b` with fp8 weights.
+//! Resolves names of published checkpoints: `Qwen/Qwen3-32B-FP8` is the model `qwen3-32b` with fp8 weights.
 
 use atlas_core::plan::Format;
 
-/// Endings that do not change the architecture, and the format of the weights that they state.
+/// Suffixes that do not change the architecture, and the weight format that they imply.
 const ENDINGS: &[(&str, Option<Format>)] = &[
     ("-instruct", None),
     ("-chat", None),
@@ -42,7 +42,7 @@ const ENDINGS: &[(&str, Option<Format>)] = &[
     ("-4bit", Some(Format::Int4)),
 ];
 
-/// Beginnings of names, and how the catalog spells them.
+/// Prefixes of names, and their spelling in the catalog.
 const BEGINNINGS: &[(&str, &str)] = &[
     ("meta-llama-", "llama-"),
     ("nvidia-nemotron-", "nemotron-"),
@@ -67,10 +67,11 @@ const BEGINNINGS: &[(&str, &str)] = &[
     ("qwen3-coder-next", "qwen3-next-80b-a3b"),
 ];
 
-/// Checkpoints whose format follows from no ending.
+/// Checkpoints whose weight format is not implied by a suffix: name, model id, format.
 const FORMATS: &[(&str, &str, Format)] = &[("kimi-k2-thinking", "kimi-k2", Format::Int4)];
 
-/// What `exact` finds under the shortest change of a checkpoint's name, and the format that the name states.
+/// Removes suffixes from a checkpoint's name until `exact` finds it. Returns the result, and the weight format implied
+/// by the name.
 pub(crate) fn find<T>(name: &str, exact: impl Fn(&str) -> Option<T>) -> Option<(T, Option<Format>)> {
     let mut candidate = name.to_ascii_lowercase().replace([' ', '_', ':'], "-");
     let mut format = None;
@@ -78,7 +79,7 @@ pub(crate) fn find<T>(name: &str, exact: impl Fn(&str) -> Option<T>) -> Option<(
         if let Some((_, id, own)) = FORMATS.iter().find(|(name, ..)| *name == candidate) {
             return exact(id).map(|found| (found, format.or(Some(*own))));
         }
-        // `Meta-Llama-3-8B` begins with two spellings, one after the other.
+        // `Meta-Llama-3-8B` needs two replacements of the prefix.
         let once = spelled(&candidate);
         let twice = once.as_deref().and_then(spelled);
         for tried in [Some(&candidate), once.as_ref(), twice.as_ref()].into_iter().flatten() {
@@ -91,12 +92,12 @@ pub(crate) fn find<T>(name: &str, exact: impl Fn(&str) -> Option<T>) -> Option<(
     }
 }
 
-/// The name as the catalog spells it, if it begins otherwise.
+/// Replaces a known prefix with its spelling in the catalog.
 fn spelled(name: &str) -> Option<String> {
     BEGINNINGS.iter().find_map(|(from, to)| name.strip_prefix(from).map(|rest| format!("{to}{rest}")))
 }
 
-/// Strips the longest known ending and returns the format that it states. Without a known ending, strips a date such as
+/// Removes the longest known suffix, and returns the format that it implies. If there is none, removes a date such as
 /// `-2507`.
 fn shorter(name: &str) -> Option<(&str, Option<Format>)> {
     let endings = ENDINGS.iter().filter_map(|(ending, format)| Some((name.strip_suffix(ending)?, *format)));

@@ -1,4 +1,4 @@
-//! Entries of one kind: the built-in ones, decoded on first use, overridden by the user's.
+//! Entries of one kind: the built-in ones, decoded on first use, and those of the user, which override them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,12 +8,12 @@ use atlas_document::{Broken, Diagnostic, Diagnostics, Node};
 
 /// An entry of the catalog.
 pub(super) trait Item: Sized {
-    /// Whether there is one of each id.
+    /// Whether the id of an entry is unique.
     const UNIQUE: bool = true;
 
-    /// Reads it from its tree.
+    /// Decodes an entry.
     fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Self>;
-    /// Its id, then its aliases.
+    /// Iterates over the id, followed by the aliases.
     fn names(&self) -> impl Iterator<Item = &str>;
 }
 
@@ -52,8 +52,7 @@ impl Item for Price {
 #[derive(Debug, Clone)]
 pub(super) struct Collection<T> {
     digest: &'static Digest,
-    /// The names of the built-in entries, in their order: read from the digest once, as every key of the interface looks
-    /// names up.
+    /// Names of the built-in entries, in order. Cached because names are looked up on every key press.
     names: OnceLock<Vec<Vec<&'static str>>>,
     shipped: Vec<OnceLock<Option<Arc<T>>>>,
     own: Vec<Arc<T>>,
@@ -71,17 +70,17 @@ impl<T: Item> Collection<T> {
         }
     }
 
-    /// Whether the user has entries of their own.
+    /// Whether there are user entries.
     pub(super) fn has_own(&self) -> bool {
         !self.own.is_empty()
     }
 
-    /// Records an entry that could not be decoded.
+    /// Records entries that could not be decoded.
     pub(super) fn lacks(&mut self, broken: &Broken) {
         self.broken.extend(broken);
     }
 
-    /// The problem of a user's entry of this name that could not be read.
+    /// Returns the problem of a user entry with this name that could not be decoded.
     pub(super) fn complaint(&self, kind: &str, name: &str) -> Option<Diagnostic> {
         if self.broken.is_empty() {
             return None;
@@ -90,7 +89,7 @@ impl<T: Item> Collection<T> {
         self.broken.complaint(kind, name).or_else(|| self.broken.complaint(kind, &id?))
     }
 
-    /// Adds an entry that overrides those with its id.
+    /// Adds a user entry, which overrides other entries with its id.
     pub(super) fn lay_over(&mut self, entry: Arc<T>) {
         let id = entry.names().next().unwrap_or_default().to_owned();
         self.broken.replace(&id);
@@ -100,13 +99,13 @@ impl<T: Item> Collection<T> {
         }
     }
 
-    /// Adds an entry that overrides none.
+    /// Adds a user entry without overriding others.
     pub(super) fn add(&mut self, entry: Arc<T>) {
         self.own.push(entry);
     }
 
-    /// The entry of that name: the user's before the built-in one, an id before an alias. An alias of a built-in entry
-    /// also finds the user's entry that overrides it.
+    /// Finds an entry by name. User entries are preferred to built-in ones, ids to aliases. An alias of an overridden
+    /// built-in entry finds the entry that overrides it.
     pub(super) fn find(&self, name: &str) -> Option<Arc<T>> {
         if let Some(found) = self.own(name, 1).or_else(|| self.own(name, usize::MAX)) {
             return Some(found);
@@ -116,7 +115,7 @@ impl<T: Item> Collection<T> {
         self.own(id, 1).or_else(|| self.shipped(index))
     }
 
-    /// The user's entry that has the name among its first few.
+    /// Finds a user entry that has `name` among its `first` names.
     fn own(&self, name: &str, first: usize) -> Option<Arc<T>> {
         self.own.iter().find(|entry| entry.names().take(first).any(|known| same(known, name))).cloned()
     }
@@ -131,7 +130,7 @@ impl<T: Item> Collection<T> {
         shipped.chain(self.own.iter().cloned()).collect()
     }
 
-    /// Built-in entries of a name, then the user's.
+    /// Returns all entries with this name, built-in ones first.
     pub(super) fn named(&self, name: &str) -> Vec<Arc<T>> {
         let named = self.shipped_names().iter().enumerate().filter(|(_, names)| has(names, name));
         let shipped = named.filter_map(|(index, _)| self.shipped(index));
@@ -139,13 +138,13 @@ impl<T: Item> Collection<T> {
         shipped.chain(own).collect()
     }
 
-    /// Built-in and own entries, including overridden ones.
+    /// Returns all built-in and user entries, including overridden ones.
     pub(super) fn both(&self) -> Vec<Arc<T>> {
         let shipped = (0..self.digest.len()).filter_map(|index| self.shipped(index));
         shipped.chain(self.own.iter().cloned()).collect()
     }
 
-    /// Every name by which something can be found.
+    /// Iterates over all names by which an entry can be found.
     pub(super) fn names(&self) -> impl Iterator<Item = String> + '_ {
         let shipped = (0..self.digest.len()).flat_map(|index| self.digest.names(index)).map(str::to_owned);
         shipped.chain(self.own.iter().flat_map(|entry| entry.names()).map(str::to_owned))
@@ -173,7 +172,7 @@ fn has(names: &[&str], name: &str) -> bool {
     names.iter().any(|known| same(known, name))
 }
 
-/// Whether two names are equal apart from case and from how their words are joined: `h100_sxm` is `H100-SXM`.
+/// Whether two names are equal, ignoring case and the separators of words: `h100_sxm` equals `H100-SXM`.
 pub(super) fn same(a: &str, b: &str) -> bool {
     let fold = |byte: u8| match byte {
         b'_' | b' ' => b'-',

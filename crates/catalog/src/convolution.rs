@@ -1,36 +1,36 @@
-//! Residual convolutional networks: ResNet-50 and its siblings with bottleneck blocks.
+//! Residual convolutional networks: ResNet-50 and similar ones with bottleneck blocks.
 
 use atlas_core::count::Count;
 use atlas_document::Node;
 use atlas_document::decode::{Bounds, Fields};
 pub use atlas_perf::convolution::Convolution;
 
-/// A ResNet of bottleneck blocks (He et al., arXiv 1512.03385), strided in its 3×3 convolutions as torchvision and
-/// MLPerf have it.
+/// A ResNet with bottleneck blocks (He et al., arXiv 1512.03385), and strides in the 3×3 convolutions as in torchvision
+/// and MLPerf.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Convolutional {
     /// Channels after the 7×7 stem.
     pub stem_width: Count,
-    /// Blocks of each stage.
+    /// Number of blocks per stage.
     pub blocks: Vec<Count>,
-    /// Inner channels of each stage's blocks.
+    /// Inner channels of the blocks of each stage.
     pub widths: Vec<Count>,
-    /// Outer channels of a block over its inner ones.
+    /// Ratio of outer to inner channels of a block.
     pub expansion: Count,
-    /// Side of the square input, pixels.
+    /// Width and height of the input, pixels.
     pub image_size: Count,
-    /// Classes described apart.
+    /// Number of classes.
     pub classes: Count,
 }
 
 impl Convolutional {
-    /// Every convolution in order of execution.
+    /// Returns all convolutions in order of execution.
     #[must_use]
     pub fn convolutions(&self) -> Vec<Convolution> {
         let mut side = (self.image_size / 2.0).ceil();
         let mut channels = f64::from(self.stem_width);
         let mut all = vec![Convolution { channels_in: 3.0, channels_out: channels, kernel: 7.0, side }];
-        // The max pooling after the stem halves the side once more.
+        // Max pooling after the stem.
         side = (side / 2.0).ceil();
         for (stage, (&blocks, &width)) in self.blocks.iter().zip(&self.widths).enumerate() {
             let (width, outer) = (f64::from(width), width * self.expansion);
@@ -54,20 +54,20 @@ impl Convolutional {
         all
     }
 
-    /// Channels that reach the classifier.
+    /// Number of input channels of the classifier.
     #[must_use]
     pub fn features(&self) -> f64 {
         self.widths.last().map_or(f64::from(self.stem_width), |width| *width * self.expansion)
     }
 
-    /// All parameters.
+    /// Number of parameters.
     #[must_use]
     pub fn parameters(&self) -> f64 {
         let convolutions: f64 = self.convolutions().iter().map(Convolution::parameters).sum();
         convolutions + (self.features() + 1.0) * self.classes
     }
 
-    /// Multiply-adds for one image, forward; twice as many FLOPs.
+    /// Multiply-adds in the forward pass of one image; each is two FLOPs.
     #[must_use]
     pub fn multiply_adds(&self) -> f64 {
         let convolutions: f64 = self.convolutions().iter().map(Convolution::multiply_adds).sum();
@@ -103,7 +103,7 @@ impl Convolutional {
     }
 }
 
-/// A list of up to 16 counts from 1 to `max`.
+/// Decodes a list of up to 16 counts from 1 to `max`.
 fn counts(fields: &mut Fields<'_>, key: &'static str, max: f64) -> Option<Vec<Count>> {
     let bounds = Bounds { max, ..Bounds::COUNT };
     let Some(node) = fields.node(key) else {

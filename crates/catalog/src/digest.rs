@@ -1,7 +1,6 @@
-//! The built-in catalog as the build wrote it: trees that are read entry by entry, with no YAML to parse.
+//! The built-in catalog in encoded form: trees that are decoded entry by entry, without parsing YAML.
 //!
-//! A damaged digest reads as absent and never panics; a test compares every entry with its
-//! YAML.
+//! Decoding a damaged digest returns nothing and never panics. A test compares every entry with its YAML.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use atlas_document::node::Node;
 
 include!(concat!(env!("OUT_DIR"), "/catalog.rs"));
 
-/// Whether a text is identical to the built-in file of that path.
+/// Whether `text` is identical to the built-in file at `path`.
 pub(super) fn ships(path: &str, text: &str) -> bool {
     let known = FINGERPRINTS.iter().find(|(name, _)| *name == path);
     known.is_some_and(|(_, shipped)| *shipped == fingerprint(text.as_bytes()))
@@ -22,31 +21,31 @@ pub(super) fn ships(path: &str, text: &str) -> bool {
 #[derive(Debug)]
 pub struct Digest {
     bytes: &'static [u8],
-    /// Where each entry begins.
+    /// Offset of each entry.
     entries: &'static [usize],
 }
 
 impl Digest {
-    /// How many entries there are.
+    /// Number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether it is empty.
+    /// Whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The names under which an entry is found, its id first.
+    /// Iterates over the names of an entry, starting with its id.
     pub fn names(&self, index: usize) -> impl Iterator<Item = &'static str> + use<> {
         let mut cursor = self.cursor(index);
         let count = cursor.whole().unwrap_or(0);
         (0..count).map_while(move |_| cursor.text())
     }
 
-    /// An entry's file, marked as built in, and its tree.
+    /// Decodes an entry. Returns its file, marked as built-in, and its tree.
     #[must_use]
     pub fn entry(&self, index: usize) -> Option<(Arc<str>, Node)> {
         let mut cursor = self.cursor(index);

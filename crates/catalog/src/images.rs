@@ -1,4 +1,4 @@
-//! How a language model reads images: an encoder of patches, whose output a projector turns into tokens of the prompt.
+//! Image input of language models: an encoder of patches, whose output is projected to tokens of the prompt.
 
 use super::transformer::{Patches, Transformer};
 use atlas_core::count::Count;
@@ -6,52 +6,52 @@ use atlas_document::decode::{Bounds, Fields};
 
 const WIDTH: Bounds = Bounds { max: 1e8, ..Bounds::COUNT };
 
-/// Which sizes of images an encoder takes.
+/// Image sizes that an encoder accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sizes {
-    /// Any, in as many patches as it has.
+    /// Any size. The number of patches depends on the size.
     #[default]
     Any,
-    /// The one that it was made for, to which images are scaled.
+    /// One fixed size, to which images are scaled.
     Fixed,
-    /// Any, cut into tiles of the size that it was made for, and the whole image as one tile more.
+    /// Any size. The image is split into tiles of the encoder's size, to which a scaled-down image is added.
     Tiles,
 }
 
-/// The layers between an encoder and the language model: one matrix, or two with an activation between them.
+/// Layers between encoder and language model: one matrix, or two with an activation in between.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Projector {
-    /// Input values for one token; `None`: all values of the patches of a token.
+    /// Input width for one token. `None`: the outputs of all patches of the token.
     pub input_size: Option<Count>,
-    /// Values between the two matrices; `None` if there is only one matrix.
+    /// Width between the two matrices. `None` if there is only one matrix.
     pub hidden_size: Option<Count>,
-    /// Number of projectors: one, and those of layers inside the encoder (DeepStack, arXiv 2406.04334).
+    /// Number of projectors: one, plus those of intermediate encoder layers (DeepStack, arXiv 2406.04334).
     pub count: Count,
 }
 
-/// How a model reads images.
+/// Image input of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Images {
     /// The encoder of patches.
     pub encoder: Transformer,
-    /// Side of the square of patches that become one token.
+    /// Side of the square of patches that are merged into one token.
     pub merge: Count,
-    /// Which sizes it takes.
+    /// Accepted image sizes.
     pub sizes: Sizes,
-    /// Most tiles of an image, not counting the whole image.
+    /// Maximum number of tiles of an image, without the scaled-down image.
     pub most_tiles: Count,
     /// The projector after the encoder.
     pub projector: Projector,
 }
 
-/// An image as the encoder takes it.
+/// Division of an image for the encoder.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cut {
-    /// Pieces that are encoded apart.
+    /// Number of pieces, which are encoded separately.
     pub pieces: f64,
-    /// Patches of a piece.
+    /// Patches per piece.
     pub patches: f64,
-    /// Tokens that a piece becomes.
+    /// Tokens per piece.
     pub tokens: f64,
 }
 
@@ -75,13 +75,13 @@ impl Images {
         Some(Images { encoder, merge, sizes, most_tiles, projector })
     }
 
-    /// Side of the images that the encoder was made for, pixels.
+    /// Default image size of the encoder: width and height in pixels.
     #[must_use]
     pub fn usual_size(&self) -> Count {
         self.encoder.patches.map_or(Count::ONE, |patches| patches.image_size)
     }
 
-    /// How an image of so many pixels a side is cut. What is no whole token is rounded, as processors scale images.
+    /// Divides a square image of `side` pixels. The size is rounded to whole tokens, as image processors do.
     #[must_use]
     pub fn cut(&self, side: f64) -> Cut {
         let patch = self.encoder.patches.map_or(Count::ONE, |Patches { patch_size, .. }| patch_size);
@@ -99,7 +99,7 @@ impl Images {
         Cut { pieces, patches: tokens * self.merge * self.merge, tokens }
     }
 
-    /// Parameters of all projectors to a language model of this width.
+    /// Parameters of all projectors to a language model with hidden size `language`.
     #[must_use]
     pub fn projector_parameters(&self, language: Count) -> f64 {
         let Projector { input_size, hidden_size, count } = self.projector;
@@ -135,9 +135,9 @@ mod tests {
 
     #[test]
     fn images_become_as_many_tokens_as_their_makers_say() {
-        // arXiv 2502.13923, section 2.1.1: patches of 14 pixels, 2 by 2 of them a token.
+        // arXiv 2502.13923, section 2.1.1: patches of 14 pixels, 2 by 2 patches per token.
         assert_eq!(tokens("qwen2.5-vl-7b", 1008.0), 36.0 * 36.0);
-        // Patches of 16 pixels, 2 by 2 of them a token.
+        // Patches of 16 pixels, 2 by 2 patches per token.
         assert_eq!(tokens("qwen3-vl-8b", 1024.0), 32.0 * 32.0);
         // arXiv 2310.03744: 336 pixels, 576 tokens.
         assert_eq!(tokens("llava-1.5-7b", 1024.0), 576.0);
@@ -146,7 +146,7 @@ mod tests {
         // arXiv 2504.10479, section 2.1: a tile of 448 pixels is 256 tokens.
         assert_eq!(tokens("internvl3-8b", 448.0), 256.0);
         assert_eq!(tokens("internvl3-8b", 896.0), 5.0 * 256.0);
-        // arXiv 2410.07073, section 2: 16 by 16 pixels a token.
+        // arXiv 2410.07073, section 2: 16 by 16 pixels per token.
         assert_eq!(tokens("pixtral-12b", 1024.0), 4096.0);
     }
 

@@ -1,8 +1,8 @@
 //! The built-in catalog: accelerators, models, prices and published measurements.
 //!
-//! The files under `workload/` are digested when the binary is built, so that a built-in entry is found without parsing
-//! YAML and nothing happens at start. The user's own `accelerators/*.yaml`, `models.yaml` and `prices.yaml` are laid
-//! over them, entry by entry, when a [`Catalog`] is loaded. A model may also come from a [`hugging_face`] config.
+//! The files under `workload/` are encoded at build time, so that startup does no work and built-in entries are found
+//! without parsing YAML. Loading a [`Catalog`] reads the user's `accelerators/*.yaml`, `models.yaml` and `prices.yaml`,
+//! whose entries override the built-in ones. A model may also come from a [`hugging_face`] config.
 
 #![forbid(unsafe_code)]
 

@@ -19,8 +19,7 @@ impl Default for Catalog {
     }
 }
 
-/// Accelerators, models and prices. Loading reads only the user's files; built-in entries are decoded when
-/// they are first requested.
+/// Accelerators, models and prices. Loading only reads the user's files; built-in entries are decoded on first use.
 #[derive(Debug, Clone)]
 pub struct Catalog {
     accelerators: Collection<Accelerator>,
@@ -30,7 +29,7 @@ pub struct Catalog {
     problems: Diagnostics,
 }
 
-/// A user's file, decoded.
+/// A decoded file of the user.
 #[derive(Debug, Clone)]
 struct File {
     path: PathBuf,
@@ -40,7 +39,7 @@ struct File {
 }
 
 impl Catalog {
-    /// Only the built-in entries.
+    /// Creates a catalog of the built-in entries only.
     #[must_use]
     pub fn built_in() -> Catalog {
         Catalog {
@@ -52,9 +51,9 @@ impl Catalog {
         }
     }
 
-    /// The built-in entries, overridden by each layer's `accelerators/*.yaml`, `models.yaml` and `prices.yaml`: an
-    /// accelerator or model replaces the one of its id, a price is added. `before`: files that break keep the entries
-    /// they had there. Profiles, which the predecessor system kept in `accelerators/`, are passed over.
+    /// Loads the built-in entries, and overrides them with `accelerators/*.yaml`, `models.yaml` and `prices.yaml` of
+    /// each layer: an accelerator or model replaces the one with the same id, prices are added. If a file has errors,
+    /// its entries in `before` are kept. Profiles, which the predecessor system kept in `accelerators/`, are ignored.
     #[must_use]
     pub fn load(sources: &Sources, before: Option<&Catalog>) -> Catalog {
         let mut catalog = Catalog::built_in();
@@ -76,7 +75,7 @@ impl Catalog {
         catalog
     }
 
-    /// Files and directories to watch for changes, whether they exist yet or not.
+    /// Files and directories to watch for changes, including those that do not exist yet.
     #[must_use]
     pub fn watched(sources: &Sources) -> Vec<PathBuf> {
         let below = |layer: &PathBuf| ["accelerators", "models.yaml", "prices.yaml"].map(|name| layer.join(name));
@@ -89,7 +88,7 @@ impl Catalog {
         self.files.iter().find(|file| file.path == path).map(|file| &*file.text)
     }
 
-    /// Problems of the user's files.
+    /// Problems in the user's files.
     #[must_use]
     pub fn problems(&self) -> &Diagnostics {
         &self.problems
@@ -120,10 +119,11 @@ impl Catalog {
         found.names().flat_map(|name| self.prices.named(name)).collect()
     }
 
-    /// The accelerator of that id or alias, or why it cannot be used: it is missing, or the user's own has errors.
+    /// Returns the accelerator with this id or alias.
     ///
     /// # Errors
-    /// Names the nearest id; file and position are the caller's to fill in.
+    /// If there is none, with the most similar id, or if the user's entry has errors. The caller must set file and
+    /// position of the diagnostic.
     pub fn accelerator(&self, name: &str) -> Result<Arc<Accelerator>, Diagnostic> {
         if let Some(broken) = self.accelerators.complaint("accelerator", name) {
             return Err(broken);
@@ -131,9 +131,9 @@ impl Catalog {
         self.accelerators.find(name).ok_or_else(|| unknown("accelerator", name, &self.accelerators))
     }
 
-    /// The accelerator that a driver or a vendor means by a name: `NVIDIA H100 80GB HBM3`, `Tesla V100-SXM2-32GB`,
-    /// `MI300X`. Every word that tells parts apart must be one of the entry's; the memory tells variants apart, then the
-    /// form that training nodes have comes first.
+    /// Returns the accelerator that is meant by a name from a driver or vendor: `NVIDIA H100 80GB HBM3`, `Tesla
+    /// V100-SXM2-32GB`, `MI300X`. All distinguishing words of the name must occur in the entry. Among the remaining
+    /// variants, the one with the nearest memory size is chosen, then the form factor that is common in training nodes.
     #[must_use]
     pub fn accelerator_meant(&self, name: &str, memory_gb: Option<f64>) -> Option<Arc<Accelerator>> {
         if let Ok(found) = self.accelerator(&name.trim().to_lowercase()) {
@@ -158,7 +158,7 @@ impl Catalog {
         let words = |text: &str| -> Vec<String> {
             let text = text.to_lowercase();
             let split = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-            // SXM4 and SXM5 are the SXM of their generation.
+            // SXM4, SXM5 etc. are the SXM of their generation.
             split.map(|word| if word.starts_with("sxm") { "sxm".to_owned() } else { word.to_owned() }).collect()
         };
         let wanted: Vec<String> = words(name)
@@ -182,19 +182,20 @@ impl Catalog {
         found.into_iter().next()
     }
 
-    /// The model of that id or alias, of a checkpoint as [`Catalog::checkpoint`] reads it, or the one that a `config.json`
-    /// describes.
+    /// Returns the model with this id or alias, the model of a checkpoint (see [`Catalog::checkpoint`]), or the one
+    /// described by a `config.json`.
     ///
     /// # Errors
-    /// The nearest id, or the problem of the config.
+    /// If there is none, with the most similar id, or if the config has errors.
     pub fn model(&self, name: &str) -> Result<Arc<Model>, Diagnostics> {
         self.model_in(name, Path::new(""))
     }
 
-    /// As [`Catalog::model`], where the path of a config is relative to `folder`: that of the file which names it.
+    /// Like [`Catalog::model`], with paths of configs relative to `folder`, the directory of the file that names the
+    /// model.
     ///
     /// # Errors
-    /// As [`Catalog::model`].
+    /// See [`Catalog::model`].
     pub fn model_in(&self, name: &str, folder: &Path) -> Result<Arc<Model>, Diagnostics> {
         let sound = |name: &str| self.models.complaint("model", name).map_or(Ok(()), Err);
         if let Some(found) = self.models.find(name) {
@@ -215,8 +216,8 @@ impl Catalog {
         Ok(found)
     }
 
-    /// The model of a published checkpoint, with the format of its weights where the name states one:
-    /// `Qwen/Qwen3-32B-FP8`. No file is opened.
+    /// Returns the model of a published checkpoint, with the weight format that the name implies, if any:
+    /// `Qwen/Qwen3-32B-FP8`. Does not access any file.
     #[must_use]
     pub fn checkpoint(&self, name: &str) -> Option<Arc<Model>> {
         let bare = name.rsplit('/').next().unwrap_or(name);
@@ -238,7 +239,7 @@ impl Catalog {
         }
     }
 
-    /// Reads a user's file, if it exists, and overrides entries with its own.
+    /// Reads a user's file if it exists, and adds its entries.
     fn take(&mut self, path: PathBuf, part: Part, before: Option<&Catalog>) {
         if !is_there(&path) {
             return;
@@ -247,7 +248,7 @@ impl Catalog {
         let (mut problems, mut broken) = (Diagnostics::new(), Broken::default());
         let mut written: Arc<str> = "".into();
         let root = match read_text(&path) {
-            // A copy of a built-in file changes nothing, unless it overrides a file that does.
+            // An unmodified copy of a built-in file has no effect, unless an earlier layer overrides entries.
             Ok(text) if !self.has_own(part) && digest::ships(&shipped_name(&path, part), &text) => return,
             Ok(text) => {
                 let root = parse(&label, &text, &mut problems);
@@ -282,7 +283,7 @@ impl Catalog {
         match part {
             Part::Accelerators => self.accelerators.lacks(&broken),
             Part::Models => self.models.lacks(&broken),
-            // A price overrides none.
+            // Prices do not override each other.
             Part::Prices => {}
         }
         self.problems.extend(problems);
@@ -290,7 +291,7 @@ impl Catalog {
     }
 }
 
-/// The path of the built-in file of that name.
+/// Path of the built-in file with the same name.
 fn shipped_name(path: &Path, part: Part) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match part {
@@ -299,7 +300,7 @@ fn shipped_name(path: &Path, part: Part) -> String {
     }
 }
 
-/// Layer directories, lowest first: those of [`Sources`], above the built-in one.
+/// Directories of the layers in ascending precedence, without the built-in layer.
 fn layers(sources: &Sources) -> Vec<PathBuf> {
     if let Some(dir) = &sources.workload_dir {
         return vec![dir.clone()];

@@ -1,7 +1,7 @@
-//! Published measurements of training and serving, as CSV: compressed in the binary, and untouched until used.
+//! Published measurements of training and serving, as CSV. They are compressed in the binary and decompressed on use.
 //!
-//! Every row names its source. The files are in `workload/measurements/`; their columns are those of the
-//! collections they were copied from.
+//! Every row states its source. The files are in `workload/measurements/`; their columns are those of the original
+//! collections.
 
 use std::io::{Error, Read as _};
 
@@ -11,18 +11,18 @@ static TRAINING: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/training.csv.
 static INFERENCE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/inference.csv.deflate"));
 static SERVING_LATENCY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/serving_latency.csv.deflate"));
 
-/// Throughput of training runs: tokens per second and accelerator, step time or model FLOP/s.
+/// Throughput of training runs: tokens per second and accelerator, step time, or model FLOP/s.
 ///
 /// # Errors
-/// Where the embedded bytes do not decompress, which a test rules out.
+/// If the embedded bytes cannot be decompressed, which a test excludes.
 pub fn training() -> Result<String, Error> {
     inflate(TRAINING)
 }
 
-/// Throughput of serving, and latencies if the source has them.
+/// Throughput of serving, with latencies if stated by the source.
 ///
 /// # Errors
-/// As for [`training`].
+/// See [`training`].
 pub fn inference() -> Result<String, Error> {
     inflate(INFERENCE)
 }
@@ -30,12 +30,12 @@ pub fn inference() -> Result<String, Error> {
 /// Measured TTFT and TPOT in milliseconds, per configuration of an engine.
 ///
 /// # Errors
-/// As for [`training`].
+/// See [`training`].
 pub fn serving_latency() -> Result<String, Error> {
     inflate(SERVING_LATENCY)
 }
 
-/// The table again, row by row: the build keeps it column by column, since that compresses better.
+/// Decompresses a table, and converts it from columns, in which the build stores it for better compression, to rows.
 fn inflate(bytes: &[u8]) -> Result<String, Error> {
     let mut text = String::new();
     DeflateDecoder::new(bytes).read_to_string(&mut text)?;

@@ -1,4 +1,4 @@
-//! Models: architectures of neural networks.
+//! Models: neural networks and their architectures.
 
 use atlas_core::count::Count;
 use std::sync::Arc;
@@ -11,74 +11,74 @@ use atlas_core::plan::{DraftMethod, Format};
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostics, Node, Origin};
 
-/// How well a method drafts for a model.
+/// Acceptance of a method of speculative decoding for a model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Draft {
-    /// The method.
+    /// Method of speculative decoding.
     pub method: DraftMethod,
-    /// Probability that the first drafted token is accepted.
+    /// Probability that the first draft token is accepted.
     pub acceptance: f64,
-    /// Share of it that each position loses against the one before.
+    /// Relative decrease of the probability from one position to the next.
     pub decline: f64,
 }
 
-/// One model and where its figures come from.
+/// A model, and the source of its data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// Unique id: `llama-3-70b`.
     pub id: String,
-    /// Other spellings, and models of the same architecture.
+    /// Alternative spellings, and models with the same architecture.
     pub aliases: Vec<String>,
-    /// Its full name.
+    /// Full name.
     pub name: String,
-    /// The series it belongs to.
+    /// Model series.
     pub family: Option<String>,
-    /// Parameters as published, in billions; compare with [`Model::parameters`].
+    /// Published number of parameters, in billions. See [`Model::parameters`] for the computed one.
     pub published_total_b: Option<f64>,
-    /// Parameters that one token passes, as published, in billions; vendors differ in whether embeddings count.
+    /// Published number of active parameters per token, in billions. Vendors differ in whether embeddings are included.
     pub published_active_b: Option<f64>,
-    /// Tokens that it was trained on, as published.
+    /// Published number of training tokens.
     pub published_tokens: Option<f64>,
     /// Format of the published weights; bf16 by default.
     pub native_format: Option<Format>,
-    /// Methods of speculative decoding of which it is published how well they draft for it.
+    /// Methods of speculative decoding with published acceptance for this model.
     pub drafts: Vec<Draft>,
-    /// Its architecture.
+    /// Architecture.
     pub architecture: Architecture,
-    /// How it reads images, where it does.
+    /// Image input, if supported.
     pub images: Option<Box<Images>>,
-    /// Where the figures were read.
+    /// Source of the data.
     pub source: Option<String>,
-    /// Caveats.
+    /// Remarks on the data.
     pub note: Option<String>,
-    /// Where it was written.
+    /// File that the entry is from.
     pub origin: Origin,
 }
 
-/// The two kinds of networks that the catalog describes.
+/// Kinds of networks in the catalog.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Architecture {
     /// Layers of attention and MLP.
     Transformer(Box<Transformer>),
-    /// A residual network of convolutions.
+    /// Residual convolutional network.
     Convolutional(Convolutional),
 }
 
 impl Model {
-    /// Whether a name, without the organization before it, is the id or an alias.
+    /// Whether `name`, without the organization, is the id or an alias.
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
         let bare = name.rsplit('/').next().unwrap_or(name);
         std::iter::once(&self.id).chain(&self.aliases).any(|known| same(known, bare))
     }
 
-    /// All parameters, added up from the architecture, those that read images with them.
+    /// Number of parameters computed from the architecture, including those for image input.
     #[must_use]
     pub fn parameters(&self) -> f64 {
         self.language_parameters() + self.image_parameters()
     }
 
-    /// Parameters that read images.
+    /// Number of parameters of image encoder and projectors.
     #[must_use]
     pub fn image_parameters(&self) -> f64 {
         match (&self.images, self.transformer()) {
@@ -87,7 +87,7 @@ impl Model {
         }
     }
 
-    /// Parameters of the model without what reads images.
+    /// Number of parameters without those for image input.
     #[must_use]
     pub fn language_parameters(&self) -> f64 {
         match &self.architecture {
@@ -96,8 +96,8 @@ impl Model {
         }
     }
 
-    /// Parameters that one token passes: embeddings and output layer included, experts it is not routed to and what reads
-    /// images left out.
+    /// Number of active parameters per token: includes embeddings and output layer, excludes inactive experts and those
+    /// for image input.
     #[must_use]
     pub fn active_parameters(&self) -> f64 {
         match &self.architecture {
@@ -106,14 +106,14 @@ impl Model {
         }
     }
 
-    /// Positions that it was trained for; `None` if tokens have none.
+    /// Maximum context length that the model was trained for. `None` if it has no token positions.
     #[must_use]
     pub fn max_context(&self) -> Option<Count> {
         let transformer = self.transformer().filter(|transformer| transformer.kind != TransformerKind::Vision)?;
         Some(transformer.max_context)
     }
 
-    /// The transformer, if it is one.
+    /// Returns the transformer, if the model is one.
     #[must_use]
     pub fn transformer(&self) -> Option<&Transformer> {
         match &self.architecture {
@@ -122,7 +122,7 @@ impl Model {
         }
     }
 
-    /// Decodes one entry of `models.yaml`. Problems go to `diagnostics`; `None` means that one of them is an error.
+    /// Decodes one entry of `models.yaml`. Problems are added to `diagnostics`. Returns `None` if there are errors.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Model> {
         let before = diagnostics.errors();
         let label = node.get("id").and_then(Node::text).unwrap_or("model");

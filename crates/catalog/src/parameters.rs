@@ -1,16 +1,16 @@
-//! How many parameters a transformer has, added up matrix by matrix.
+//! Computes the number of parameters of a transformer, matrix by matrix.
 
 use super::transformer::{Bias, Experts, Latent, Linear, LinearKind, QkNorm, Transformer, TransformerKind};
 use atlas_core::count::Count;
 
 impl Transformer {
-    /// All parameters.
+    /// Number of parameters.
     #[must_use]
     pub fn parameters(&self) -> f64 {
         self.embedding_parameters() + self.layer_parameters()
     }
 
-    /// Parameters that one token passes: all but those of experts it is not routed to.
+    /// Number of active parameters per token: excludes inactive experts.
     #[must_use]
     pub fn active_parameters(&self) -> f64 {
         let Some(experts) = &self.experts else { return self.parameters() };
@@ -18,7 +18,7 @@ impl Transformer {
         self.parameters() - self.moe_layers() * idle
     }
 
-    /// Layers whose MLP is a mixture of experts.
+    /// Number of layers whose MLP is a mixture of experts.
     #[must_use]
     pub fn moe_layers(&self) -> f64 {
         self.experts.as_ref().map_or(0.0, |experts| {
@@ -26,7 +26,7 @@ impl Transformer {
         })
     }
 
-    /// Width of all query heads together.
+    /// Total width of all query heads.
     #[must_use]
     pub fn query_width(&self) -> f64 {
         match &self.latent {
@@ -35,7 +35,7 @@ impl Transformer {
         }
     }
 
-    /// Elements that the KV cache keeps for one token in one layer.
+    /// Number of elements in the KV cache per token and layer.
     #[must_use]
     pub fn kv_width(&self) -> f64 {
         match &self.latent {
@@ -44,7 +44,7 @@ impl Transformer {
         }
     }
 
-    /// Embeddings, the output layer unless it is tied, positions, and norms around the layers.
+    /// Parameters of the embeddings, the output layer unless it is tied, positions, and norms outside the layers.
     #[must_use]
     pub fn embedding_parameters(&self) -> f64 {
         let hidden = self.hidden_size;
@@ -54,7 +54,7 @@ impl Transformer {
             TransformerKind::Decoder | TransformerKind::EncoderDecoder => {
                 tokens * if self.tied_embeddings { 1.0 } else { 2.0 } + positions
             }
-            // Two token types and the embedding's norm; the pooler is a square matrix with its bias.
+            // Two token types, the norm of the embeddings, and the pooler, a square matrix with bias.
             TransformerKind::Encoder => {
                 tokens + positions + 2.0 * hidden + self.norm(f64::from(hidden)) + hidden * (hidden + 1.0)
             }
@@ -63,13 +63,13 @@ impl Transformer {
                     let pixels = 3.0 * patches.patch_size * patches.patch_size;
                     (pixels + 1.0) * hidden + (hidden + 1.0) * patches.classes
                 });
-                // The class token has a vector of its own.
+                // `hidden` for the vector of the class token.
                 frame + hidden + positions
             }
         }
     }
 
-    /// All layers, with the norms that end a stack.
+    /// Parameters of all layers, including the final norms.
     #[must_use]
     pub fn layer_parameters(&self) -> f64 {
         let moe = self.moe_layers();
@@ -84,13 +84,13 @@ impl Transformer {
             TransformerKind::Encoder => stack,
             TransformerKind::EncoderDecoder => {
                 let cross = self.n_layers * (self.attention_parameters() + self.norm(f64::from(self.hidden_size)));
-                // T5's relative positions: 32 buckets a head, once in each stack (arXiv 1910.10683, section 2.1).
+                // Relative positions of T5: 32 buckets per head, once per stack (arXiv 1910.10683, section 2.1).
                 2.0 * (stack + last + 32.0 * self.n_heads) + cross
             }
         }
     }
 
-    /// One layer's attention.
+    /// Attention parameters of one layer.
     #[must_use]
     pub fn attention_parameters(&self) -> f64 {
         let hidden = self.hidden_size;
@@ -115,7 +115,7 @@ impl Transformer {
         projections + norm + gate + self.indexer_parameters()
     }
 
-    /// One linear mixer: projections in and out, short convolution, decay, steps and norm.
+    /// Parameters of one linear mixer: input and output projections, short convolution, decay, step sizes and norm.
     fn linear(&self, linear: &Linear) -> f64 {
         let (hidden, inner) = (self.hidden_size, linear.heads * linear.head_dim);
         let state = 2.0 * linear.groups * linear.state;
@@ -135,7 +135,7 @@ impl Transformer {
     fn latent_projections(&self, latent: &Latent) -> f64 {
         let hidden = self.hidden_size;
         let query = match latent.q_lora_rank {
-            // Down, norm, up.
+            // Down-projection, norm, up-projection.
             Some(rank) => rank * (hidden + 1.0 + self.query_width()),
             None => hidden * self.query_width(),
         };
@@ -147,7 +147,8 @@ impl Transformer {
         query + down + up + output
     }
 
-    /// Queries from the compressed query, one key, one weight a head, and the key's layer norm.
+    /// Parameters of the indexer: projections of queries (from the compressed query), of one key, and of one weight per
+    /// head, and the layer norm of the key.
     fn indexer_parameters(&self) -> f64 {
         self.indexer.map_or(0.0, |indexer| {
             let queries_from = self.latent.and_then(|latent| latent.q_lora_rank).unwrap_or(self.hidden_size);
@@ -157,7 +158,7 @@ impl Transformer {
         })
     }
 
-    /// One MLP of width `ffn`.
+    /// Parameters of an MLP of width `ffn`.
     #[must_use]
     pub fn mlp(&self, ffn: f64) -> f64 {
         let inner = if self.gated_mlp { 2.0 } else { 1.0 };
@@ -165,7 +166,7 @@ impl Transformer {
         (inner + 1.0) * self.hidden_size * ffn + bias
     }
 
-    /// Router, routed and shared experts of one layer.
+    /// Parameters of router, routed and shared experts of one layer.
     fn mixture(&self, experts: &Experts) -> f64 {
         let shared = if experts.shared_ffn_hidden_size > 0.0 {
             self.mlp(f64::from(experts.shared_ffn_hidden_size))
@@ -177,7 +178,7 @@ impl Transformer {
         self.hidden_size * experts.count + experts.count * self.expert(experts) + shared + gate + projections
     }
 
-    /// One routed expert.
+    /// Parameters of one routed expert.
     fn expert(&self, experts: &Experts) -> f64 {
         let matrices = if self.gated_mlp { 3.0 } else { 2.0 };
         match experts.hidden_size {

@@ -1,4 +1,4 @@
-//! The parts of the catalog that users may write, and how to tell and check their files.
+//! Parts of the catalog for which users may have files, and how to identify and check these files.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub enum Part {
     Prices,
 }
 
-/// Entries of one file, in the order they were written.
+/// Entries of one file, in file order.
 #[derive(Debug, Clone)]
 pub(super) enum Entries {
     Accelerators(Vec<Arc<Accelerator>>),
@@ -27,7 +27,7 @@ pub(super) enum Entries {
 }
 
 impl Part {
-    /// The part's name, which is also the key that its list may have.
+    /// Name of the part, which may also be the key of the list in the file.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Part {
         }
     }
 
-    /// The part that a document contains, by keys that only entries of that part have.
+    /// Identifies the part that a document contains, by keys that only occur in entries of that part.
     #[must_use]
     pub fn of(root: &Node) -> Option<Part> {
         let telling: [(Part, &str, &[&str]); 3] = [
@@ -54,7 +54,7 @@ impl Part {
         found.map(|(part, _, _)| *part)
     }
 
-    /// Decodes every entry of a document for its problems, and returns the number of valid entries.
+    /// Decodes all entries of a document, adds problems to `diagnostics`, and returns the number of valid entries.
     pub fn check(self, file: &Arc<str>, root: &Node, diagnostics: &mut Diagnostics) -> usize {
         match self.decode(file, root, diagnostics, &mut Broken::default()) {
             Entries::Accelerators(all) => all.len(),
@@ -78,14 +78,14 @@ impl Part {
     }
 }
 
-/// Whether a document of a directory `accelerators/` is a profile of the predecessor system's.
+/// Whether a document in a directory `accelerators/` is a profile of the predecessor system.
 pub(super) fn is_profile(root: &Node) -> bool {
     let has = |key| root.get(key).is_some();
     root.entries().is_some() && !has("id") && !has("accelerators") && (has("compute") || has("utilization"))
 }
 
-/// The entries of a list document; also accepts one entry alone, or the list under its kind's name. What cannot be read
-/// is added to `broken`.
+/// Decodes the entries of a document: a list, a list under the name of the part, or a single entry. Entries with errors
+/// are added to `broken`.
 fn entries<T: Item>(
     label: &Arc<str>,
     part: Part,
@@ -123,7 +123,7 @@ fn entries<T: Item>(
     all
 }
 
-/// An error of a file, at a place in it.
+/// Creates an error at a position of a file.
 pub(super) fn complaint(file: &Arc<str>, at: Position, message: String) -> Diagnostic {
     let file = Arc::clone(file);
     Diagnostic { severity: Severity::Error, file, at, path: String::new(), message, help: None }

@@ -1,4 +1,4 @@
-//! Prices: hourly price of an instance, with region and date.
+//! Prices: hourly prices of instances, with region and date.
 
 use std::sync::Arc;
 
@@ -8,41 +8,41 @@ use atlas_core::sort;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::{Diagnostics, Node, Origin};
 
-/// One offer.
+/// A price offer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Price {
     /// The provider.
     pub provider: String,
-    /// The provider's name for the machine.
+    /// Name of the instance type at the provider.
     pub instance_type: Option<String>,
-    /// Id in the catalog of accelerators.
+    /// Id of the accelerator in the catalog.
     pub accelerator: String,
-    /// Accelerators of the instance.
+    /// Number of accelerators of the instance.
     pub accelerators: Count,
     /// Price of the instance, USD per hour.
     pub hourly_usd: f64,
-    /// Kind of price; on demand, by default.
+    /// Kind of price, on-demand by default.
     pub basis: PriceBasis,
     /// Region of the price.
     pub region: Option<String>,
-    /// Date it was read: `YYYY-MM-DD`, or coarser if the day is unknown.
+    /// Date of the price: `YYYY-MM-DD`, or less precise if the day is unknown.
     pub date: String,
-    /// Where it was read.
+    /// Source of the price.
     pub source: Option<String>,
-    /// Caveats.
+    /// Remarks on the price.
     pub note: Option<String>,
-    /// Where it was written.
+    /// File that the entry is from.
     pub origin: Origin,
 }
 
 impl Price {
-    /// Price of one accelerator, USD per hour.
+    /// Price per accelerator, USD per hour.
     #[must_use]
     pub fn usd_per_accelerator_hour(&self) -> f64 {
         self.hourly_usd / self.accelerators
     }
 
-    /// Decodes one entry of `prices.yaml`. Problems go to `diagnostics`; `None` means that one of them is an error.
+    /// Decodes one entry of `prices.yaml`. Problems are added to `diagnostics`. Returns `None` if there are errors.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Price> {
         let before = diagnostics.errors();
         let mut fields = Fields::open(file, "price", node, diagnostics)?;
@@ -80,7 +80,7 @@ impl Price {
     }
 }
 
-/// The kinds of price that a list may hold.
+/// Kinds of price.
 const BASES: &[(&str, PriceBasis)] = &[
     (PriceBasis::OnDemand.name(), PriceBasis::OnDemand),
     (PriceBasis::Reserved.name(), PriceBasis::Reserved),
@@ -88,19 +88,19 @@ const BASES: &[(&str, PriceBasis)] = &[
     (PriceBasis::Marketplace.name(), PriceBasis::Marketplace),
 ];
 
-/// The middle of all offers of one kind.
+/// Median of the offers of one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Median {
-    /// Price of one accelerator, USD per hour.
+    /// Price per accelerator, USD per hour.
     pub usd_per_accelerator_hour: f64,
-    /// Offers.
+    /// Number of offers.
     pub offers: usize,
-    /// The oldest and the newest date.
+    /// Oldest and newest date of the offers.
     pub dates: (String, String),
 }
 
 impl Median {
-    /// The median of the offers of this kind; `None` without offers.
+    /// Computes the median of the offers with this kind of price. Returns `None` if there are none.
     #[must_use]
     pub fn of(prices: &[Arc<Price>], basis: PriceBasis) -> Option<Median> {
         let mut offers: Vec<&Price> =
@@ -116,7 +116,7 @@ impl Median {
     }
 }
 
-/// `YYYY`, `YYYY-MM` or `YYYY-MM-DD`.
+/// Whether the text is a date of the form `YYYY`, `YYYY-MM` or `YYYY-MM-DD`.
 fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let digits = |part: &str, n: usize| part.len() == n && part.bytes().all(|b| b.is_ascii_digit());

@@ -1,6 +1,7 @@
-//! The documents that ship: trees that the build parsed, so that a start parses no YAML, and texts, which are rarely used.
+//! Built-in documents: trees that were parsed at build time, so that startup parses no YAML, and texts, which are
+//! rarely used.
 //!
-//! `build/digest.rs` describes the bytes. Damaged data reads as absent and never panics; a test
+//! The encoding is described in `build/digest.rs`. Decoding damaged data returns nothing and never panics. A test
 //! compares every tree with its YAML.
 
 use std::io::Read as _;
@@ -15,103 +16,103 @@ include!(concat!(env!("OUT_DIR"), "/documents.rs"));
 
 /// The trees of all documents.
 static TREES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/documents.bin"));
-/// The texts of all documents in sequence, deflated.
+/// Texts of all documents, concatenated and deflated.
 static TEXTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/documents.txt.deflate"));
-/// Every text of the trees and of the catalog, once each.
+/// Strings of the trees and of the catalog, each stored once.
 static ARENA: &str = include_str!(concat!(env!("OUT_DIR"), "/arena.txt"));
 
-/// Deeper than any built-in tree.
+/// Maximum depth of a tree, more than that of any built-in one.
 const MAX_DEPTH: usize = 32;
 
 /// A built-in document.
 #[derive(Debug)]
 pub struct Document {
-    /// Its path under the project's root.
+    /// Path relative to the root of the project.
     pub path: &'static str,
-    /// Where its tree begins.
+    /// Offset of the tree.
     tree: usize,
-    /// Where the items of its tree begin, if it is a list.
+    /// Offsets of the items, if the tree is a list.
     items: &'static [usize],
-    /// Where its text begins and ends.
+    /// Start and end of the text.
     text: (usize, usize),
     fingerprint: u64,
 }
 
 impl Document {
-    /// The text.
+    /// Text of the document.
     #[must_use]
     pub fn text(&self) -> &'static str {
         static ALL: OnceLock<String> = OnceLock::new();
         let all = ALL.get_or_init(|| {
             let mut text = String::new();
-            // With a truncated stream, which a test would find, the texts are too short and `get` below returns `None`.
+            // If the stream is truncated, which a test excludes, the text is too short and `get` below returns `None`.
             let _ = flate2::read::DeflateDecoder::new(TEXTS).read_to_string(&mut text);
             text
         });
         all.get(self.text.0..self.text.1).unwrap_or_default()
     }
 
-    /// Its tree, with the positions of the text.
+    /// Decodes the tree, with positions in the text.
     #[must_use]
     pub fn tree(&self) -> Option<Node> {
         self.part().tree()
     }
 
-    /// All of it, to be read in part.
+    /// Returns the whole document for partial decoding.
     #[must_use]
     pub fn part(&self) -> Part {
         Part(self.tree)
     }
 
-    /// Its items, if it is a list, each read on first use.
+    /// Iterates over the items, if the document is a list. Each is decoded on demand.
     pub fn items(&self) -> impl ExactSizeIterator<Item = Part> + use<> {
         self.items.iter().map(|begin| Part(*begin))
     }
 }
 
-/// A part of a built-in document that is not read yet: its offset.
+/// A part of a built-in document that is not decoded yet, given by its offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part(usize);
 
 impl Part {
-    /// Its tree, with the positions of the text.
+    /// Decodes the tree, with positions in the text.
     #[must_use]
     pub fn tree(self) -> Option<Node> {
         Cursor::at(TREES, self.0).node()
     }
 
-    /// The values of a mapping for these keys, read alone; `None` for keys that it lacks.
+    /// Decodes only the values of these keys of a mapping. `None` for keys that it lacks.
     #[must_use]
     pub fn values<const N: usize>(self, keys: [&str; N]) -> [Option<Node>; N] {
         let mut found = [const { None }; N];
-        // If the bytes end too early, the rest is absent.
+        // If the bytes end early, the remaining values are absent.
         let _ = Cursor::at(TREES, self.0).values(keys, &mut found);
         found
     }
 }
 
-/// The documents below `folder/`, in the order of their paths.
+/// Returns the documents below `folder/`, sorted by path.
 pub fn documents(folder: &str) -> impl Iterator<Item = &'static Document> {
     DOCUMENTS.iter().filter(move |document| document.path.split('/').next() == Some(folder))
 }
 
-/// The document of that path.
+/// Returns the document at `path`.
 #[must_use]
 pub fn document(path: &str) -> Option<&'static Document> {
     DOCUMENTS.iter().find(|document| document.path == path)
 }
 
-/// The content of a file: a built-in one, or any other.
+/// Content of a file.
 #[derive(Debug, Clone)]
 pub enum Text {
-    /// A built-in document, or a copy of one.
+    /// A built-in document, or an unmodified copy of one.
     Shipped(&'static Document),
-    /// The text of any other.
+    /// Text of another file.
     Own(String),
 }
 
 impl Text {
-    /// The text; the caller has the file's name for diagnostics.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -120,7 +121,7 @@ impl Text {
         }
     }
 
-    /// Its tree. Problems go to `diagnostics`; `None` if it is no YAML.
+    /// Returns the tree. Problems are added to `diagnostics`. `None` if the text is not YAML.
     #[must_use]
     pub fn tree(&self, file: &Arc<str>, diagnostics: &mut Diagnostics) -> Option<Node> {
         match self {
@@ -131,7 +132,7 @@ impl Text {
 }
 
 impl From<String> for Text {
-    /// A user's copy of a built-in file is recognized, and not parsed.
+    /// Detects unmodified copies of built-in files, which then need not be parsed.
     fn from(text: String) -> Text {
         let own = fingerprint(text.as_bytes());
         let same = |known: &&Document| known.fingerprint == own && known.text.1 - known.text.0 == text.len();
@@ -148,13 +149,13 @@ impl PartialEq for Text {
     }
 }
 
-/// Reads a digest forward; `None` at the end of the bytes or if they are invalid.
+/// Sequential decoder of a digest. Methods return `None` at the end of the bytes or if they are invalid.
 pub struct Cursor {
     rest: &'static [u8],
 }
 
 impl Cursor {
-    /// Begins at an offset of a digest; after its end, reads fail.
+    /// Starts decoding at `offset`. Beyond the end of `bytes`, all methods return `None`.
     pub fn at(bytes: &'static [u8], offset: usize) -> Cursor {
         Cursor { rest: bytes.get(offset..).unwrap_or_default() }
     }
@@ -165,7 +166,7 @@ impl Cursor {
         Some(*head)
     }
 
-    /// A whole number.
+    /// Decodes an unsigned integer (LEB128).
     pub fn whole(&mut self) -> Option<usize> {
         let mut value: usize = 0;
         for shift in (0..usize::BITS).step_by(7) {
@@ -178,14 +179,14 @@ impl Cursor {
         None
     }
 
-    /// A text.
+    /// Decodes a string.
     pub fn text(&mut self) -> Option<&'static str> {
         let offset = self.whole()?;
         let length = self.whole()?;
         ARENA.get(offset..offset.checked_add(length)?)
     }
 
-    /// A tree.
+    /// Decodes a tree.
     pub fn node(&mut self) -> Option<Node> {
         self.node_below(0)
     }
@@ -225,7 +226,7 @@ impl Cursor {
         Some(Node { value, at })
     }
 
-    /// The values of the mapping that begins here for these keys.
+    /// Decodes the values of these keys in the mapping at the current position.
     fn values<const N: usize>(&mut self, keys: [&str; N], found: &mut [Option<Node>; N]) -> Option<()> {
         self.position()?;
         let [tag] = self.take::<1>()?;
@@ -250,7 +251,7 @@ impl Cursor {
         Some(())
     }
 
-    /// Skips the node that begins here.
+    /// Skips the node at the current position.
     fn pass_over(&mut self, depth: usize) -> Option<()> {
         if depth > MAX_DEPTH {
             return None;
@@ -277,7 +278,8 @@ impl Cursor {
         Some(())
     }
 
-    /// Room for so many nodes, each of which is a byte at least.
+    /// Allocates a vector for `count` nodes. The capacity is limited by the remaining bytes, because every node has at
+    /// least one.
     fn room<T>(&self, count: usize) -> Vec<T> {
         Vec::with_capacity(count.min(self.rest.len()))
     }
@@ -286,7 +288,7 @@ impl Cursor {
         let key = self.text()?.into();
         let key_at = if placed { Some(self.position()?) } else { None };
         let value = self.node_below(depth + 1)?;
-        // Positions of keys are needed only for problems of keys, of which the catalog's entries have none.
+        // Positions of keys are only needed for diagnostics about keys, of which the entries of the catalog have none.
         Some(Entry { key, key_at: key_at.unwrap_or(value.at), value })
     }
 

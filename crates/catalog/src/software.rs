@@ -1,9 +1,9 @@
-//! Training and serving software: families, releases, and the traits of each.
+//! Training and serving software: families, releases, and their traits.
 //!
-//! `workload/software/ID.yaml` describes a family: its names, its releases and what changed with each, every statement
-//! with its source. A trait applies from a release until a later one changes it; device-dependent traits are under
-//! `devices`. A family may be based on another (`base`), whose traits apply unless it states its own. Nothing is decoded until it
-//! is requested.
+//! `workload/software/ID.yaml` describes a family: its names, its releases and what changed with each of them, with
+//! sources. A trait applies from a release until a later one changes it. Device-dependent traits are under `devices`. A
+//! family may be based on another one (`base`), whose traits apply unless it states its own. Documents are decoded on
+//! demand.
 
 mod family;
 mod fields;
@@ -23,32 +23,32 @@ pub use name::SoftwareError;
 pub use release::{Day, Version};
 pub use resolve::{AcceleratorClass, Profile, Resolved, TraitRow};
 
-/// A family at a release.
+/// A software family at a release.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Software {
     /// The family.
     pub family: Arc<Family>,
-    /// The release, by index into the family's; `None` of families without releases.
+    /// Index of the release in the family; `None` if the family has no releases.
     pub release: Option<usize>,
-    /// Why the release is not exactly what was requested.
+    /// Why the release may differ from the requested one.
     pub caveat: Option<Caveat>,
 }
 
-/// Why a release is used instead of the requested one.
+/// Reasons why another release than the requested one is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caveat {
-    /// None was stated: the newest known one is used.
+    /// No release was stated, so the newest known one is used.
     Newest,
-    /// The newest that was out at a date.
+    /// The newest release available at a date.
     OfDate(Day),
-    /// The stated one is not known: the nearest earlier one.
+    /// The stated release is not known, so the nearest earlier one is used.
     Earlier {
-        /// What was stated.
+        /// Stated release.
         requested: String,
-        /// It is later than all that are known.
+        /// Whether it is later than all known releases.
         beyond: bool,
     },
-    /// A plug-in runs in place of this software on the device.
+    /// On this device, a plug-in is used instead of the software.
     Plugin(String),
 }
 
@@ -59,7 +59,7 @@ impl Software {
         self.release.and_then(|index| self.family.releases.get(index))
     }
 
-    /// How documents spell it: `vllm@0.11.0`, or the id alone.
+    /// Returns the specification as in documents: `vllm@0.11.0`, or the id only.
     #[must_use]
     pub fn spec(&self) -> String {
         match self.release() {
@@ -68,7 +68,7 @@ impl Software {
         }
     }
 
-    /// One sentence on why the release is assumed; `None` where it was stated and is known.
+    /// Explains in one sentence why the release is assumed. `None` if it was stated and is known.
     #[must_use]
     pub fn caveat_text(&self) -> Option<String> {
         let (name, release) = (&self.family.name, self.release()?.id.as_str());
@@ -90,26 +90,26 @@ impl Software {
     }
 }
 
-/// Reads a text and resolves it on a device: the short way for scenarios.
+/// Parses a software specification and resolves it for a device. Shorthand for scenarios.
 ///
 /// # Errors
-/// As [`Software::parse_for`].
+/// See [`Software::parse_for`].
 pub fn resolve(spec: &str, kind: SoftwareKind, class: &AcceleratorClass<'_>) -> Result<Resolved, SoftwareError> {
     Software::parse_for(spec, kind).map(|software| software.resolve(class))
 }
 
-/// Ids of all families, in alphabetical order; nothing is decoded.
+/// Ids of all families in alphabetical order. Does not decode any document.
 pub fn ids() -> impl Iterator<Item = &'static str> {
     registry::ids()
 }
 
-/// Every family, in the order of their ids.
+/// Returns all families, sorted by id.
 #[must_use]
 pub fn families() -> Vec<Arc<Family>> {
     registry::ids().filter_map(registry::by_id).collect()
 }
 
-/// The family of that id.
+/// Returns the family with this id.
 #[must_use]
 pub fn family(id: &str) -> Option<Arc<Family>> {
     registry::by_id(id)

@@ -1,10 +1,10 @@
-//! Transformers: widths and counts, under the names that `config.json` files use.
+//! Transformers: widths and counts, with the names of `config.json` files.
 
 mod decode;
 
 use atlas_core::count::Count;
 
-/// How its layers are arranged.
+/// Arrangement of the layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TransformerKind {
     /// Causal layers over tokens: GPT, Llama …
@@ -12,25 +12,25 @@ pub enum TransformerKind {
     Decoder,
     /// Bidirectional layers over tokens: BERT.
     Encoder,
-    /// As many layers of each, the decoder's with cross attention: T5.
+    /// The same number of encoder and decoder layers, the latter with cross-attention: T5.
     EncoderDecoder,
     /// Bidirectional layers over patches of an image: ViT.
     Vision,
 }
 
-/// Which projections of attention have a bias.
+/// Attention projections that have a bias.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Bias {
-    /// None of them.
+    /// None.
     #[default]
     None,
-    /// Those to queries, keys and values.
+    /// Projections of queries, keys and values.
     Qkv,
-    /// The output's too.
+    /// All projections, including the output.
     All,
 }
 
-/// The kind of norm, as far as it decides how many weights it has.
+/// Kind of norm, as far as it affects the number of weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NormKind {
     /// A scale.
@@ -43,20 +43,20 @@ pub enum NormKind {
 }
 
 impl NormKind {
-    /// Weights for each element of the width.
+    /// Number of weights per element.
     #[must_use]
     pub fn weights(self) -> f64 {
         if self == NormKind::LayerNorm { 2.0 } else { 1.0 }
     }
 }
 
-/// Whether queries and keys are normalized.
+/// Normalization of queries and keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum QkNorm {
-    /// They are not.
+    /// None.
     #[default]
     None,
-    /// Head by head, with one set of weights for all heads.
+    /// Per head, with the same weights for all heads.
     Head,
     /// Over all heads together.
     Full,
@@ -65,18 +65,18 @@ pub enum QkNorm {
 /// How keys and values are shared among query heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
-    /// Every query head has its own: MHA.
+    /// Each query head has its own: MHA.
     MultiHead,
-    /// A group of query heads shares them: GQA.
+    /// Groups of query heads share them: GQA.
     GroupedQuery,
-    /// All query heads share one: MQA.
+    /// All query heads share them: MQA.
     MultiQuery,
-    /// All are expanded from one compressed vector: MLA.
+    /// All are projected from one compressed vector: MLA.
     Latent,
 }
 
 impl Sharing {
-    /// The literature's abbreviation.
+    /// Returns the usual abbreviation.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -91,43 +91,43 @@ impl Sharing {
 /// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latent {
-    /// Rank of the queries' compression, where they are not projected directly.
+    /// Rank of the query compression. `None` if queries are projected directly.
     pub q_lora_rank: Option<Count>,
     /// Rank of the joint compression of keys and values.
     pub kv_lora_rank: Count,
-    /// Width of a head's query and key without position.
+    /// Width of queries and keys per head, without the rotary part.
     pub qk_nope_dim: Count,
-    /// Width of the rotary part, one key for all heads.
+    /// Width of the rotary part, whose key is shared by all heads.
     pub qk_rope_dim: Count,
-    /// Width of a head's value.
+    /// Width of values per head.
     pub v_head_dim: Count,
-    /// Whether all heads attend to the compressed vector itself, which no projection expands (DeepSeek-V4).
+    /// Whether all heads attend to the compressed vector itself, without projections of keys and values (DeepSeek-V4).
     pub direct: bool,
-    /// Attention's output is projected in two steps, where it has a low rank.
+    /// Low-rank output projection, if any.
     pub output: Option<LowRank>,
 }
 
-/// A projection in two steps: groups of columns to a small rank each, all ranks together to the hidden size.
+/// A projection in two steps: each group of columns to a low rank, and all ranks together to the hidden size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LowRank {
-    /// Columns that a group is projected to.
+    /// Rank per group.
     pub rank: Count,
-    /// Groups of heads.
+    /// Number of groups of heads.
     pub groups: Count,
 }
 
-/// The indexer of sparse attention, which picks the keys that queries attend to (DeepSeek-V3.2).
+/// Indexer of sparse attention, which selects the keys that queries attend to (DeepSeek-V3.2).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Indexer {
-    /// Its heads.
+    /// Number of heads.
     pub heads: Count,
-    /// Width of one.
+    /// Width of a head.
     pub dim: Count,
-    /// Keys that it picks.
+    /// Number of keys selected.
     pub top_k: Count,
 }
 
-/// Which recurrence a linear mixer runs.
+/// Recurrence of a linear mixer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LinearKind {
     /// Mamba (arXiv 2312.00752).
@@ -139,98 +139,99 @@ pub enum LinearKind {
     GatedDelta,
 }
 
-/// Mixers whose cost is linear in the sequence, in some layers or all.
+/// Mixers whose cost is linear in the sequence length, in some or all layers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Linear {
-    /// Which recurrence.
+    /// Recurrence.
     pub kind: LinearKind,
-    /// Layers that have it.
+    /// Number of layers with a linear mixer.
     pub layers: Count,
-    /// Heads (delta rule: value heads).
+    /// Number of heads (delta rule: of value heads).
     pub heads: Count,
-    /// Width of one.
+    /// Width of a head.
     pub head_dim: Count,
-    /// Width of a head's state (delta rule: of a key).
+    /// State size of a head (delta rule: width of a key).
     pub state: Count,
-    /// Groups of heads that share what reads and writes the state (delta rule: key heads).
+    /// Number of groups of heads that share the input and output projections of the state (delta rule: number of key
+    /// heads).
     pub groups: Count,
-    /// Taps of the short convolution before it.
+    /// Length of the short convolution before the recurrence.
     pub taps: Count,
 }
 
-/// Attention that looks back only so far.
+/// Sliding-window or chunked attention.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
-    /// Tokens looked back on.
+    /// Number of tokens in the window.
     pub size: Count,
-    /// Share of the layers that have the window.
+    /// Fraction of the layers that have the window.
     pub share: f64,
 }
 
 /// Mixture of experts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Experts {
-    /// Routed experts of one layer.
+    /// Routed experts per layer.
     pub count: Count,
-    /// Routed experts that one token passes.
+    /// Active routed experts per token.
     pub per_token: Count,
-    /// Width of one routed expert.
+    /// FFN width of a routed expert.
     pub ffn_hidden_size: Count,
-    /// Width of all shared experts together.
+    /// Total FFN width of the shared experts.
     pub shared_ffn_hidden_size: Count,
-    /// Whether the shared experts have a gate of their own.
+    /// Whether the shared experts have their own gate.
     pub shared_gate: bool,
-    /// Leading layers with a dense MLP.
+    /// Number of leading layers with a dense MLP.
     pub first_dense_layers: Count,
-    /// Every n-th of the other layers is a mixture of experts.
+    /// Among the other layers, every n-th one is a mixture of experts.
     pub layer_step: Count,
-    /// Width that routed experts read and write, where tokens are projected down for them.
+    /// Input and output width of routed experts, if tokens are projected to a smaller width for them.
     pub hidden_size: Option<Count>,
 }
 
-/// Patches in, classes out.
+/// Input and output of a vision transformer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Patches {
-    /// Side of the square image, pixels.
+    /// Width and height of the image, pixels.
     pub image_size: Count,
-    /// Side of a patch, pixels.
+    /// Width and height of a patch, pixels.
     pub patch_size: Count,
-    /// Classes described apart; none where a language model reads what comes out.
+    /// Number of classes; 0 if the output is the input of a language model.
     pub classes: Count,
 }
 
-/// A transformer in plain numbers.
+/// Architecture of a transformer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transformer {
-    /// How its layers are arranged.
+    /// Arrangement of the layers.
     pub kind: TransformerKind,
     /// Width of the residual stream.
     pub hidden_size: Count,
-    /// Layers; of each half where encoder and decoder are two.
+    /// Number of layers. Of an encoder-decoder, the number in each half.
     pub n_layers: Count,
-    /// Query heads.
+    /// Number of query heads.
     pub n_heads: Count,
-    /// Key-value heads.
+    /// Number of key-value heads.
     pub n_kv_heads: Count,
-    /// Width of a query head; a fraction where heads do not divide the hidden size and nothing is stated.
+    /// Width of a query head. May be a fraction if it is not stated and the hidden size is not a multiple of the heads.
     pub head_dim: f64,
-    /// Compressed attention in place of plain projections.
+    /// Latent attention, which replaces plain projections.
     pub latent: Option<Latent>,
     /// The indexer of sparse attention.
     pub indexer: Option<Indexer>,
     /// Sliding or chunked window.
     pub window: Option<Window>,
-    /// Residual streams that blocks read from and write to (hyper-connections, arXiv 2512.24880); 1: a plain residual.
+    /// Number of residual streams (hyper-connections, arXiv 2512.24880); 1 for a plain residual.
     pub residual_streams: Count,
-    /// Layers that have attention: all but in hybrids.
+    /// Number of layers with attention: all, except in hybrids.
     pub attention_layers: Count,
-    /// Layers that have an MLP or a mixture of experts: all unless mixers and MLPs are layers of their own.
+    /// Number of layers with an MLP or a mixture of experts: all, unless mixers and MLPs are separate layers.
     pub mlp_layers: Count,
     /// Linear mixers of the layers without attention.
     pub linear: Option<Linear>,
-    /// Whether attention's output passes a gate as wide as the queries.
+    /// Whether the attention output is multiplied by a gate of the width of the queries.
     pub attention_gate: bool,
-    /// Biases of attention's projections.
+    /// Biases of the attention projections.
     pub attention_bias: Bias,
     /// Width of the dense MLP.
     pub ffn_hidden_size: Count,
@@ -238,23 +239,23 @@ pub struct Transformer {
     pub gated_mlp: bool,
     /// Whether the MLP's projections have biases.
     pub mlp_bias: bool,
-    /// Mixture of experts in place of the dense MLP.
+    /// Mixture of experts, which replaces the dense MLP.
     pub experts: Option<Experts>,
-    /// Tokens of the vocabulary; 0 for vision.
+    /// Size of the vocabulary; 0 for vision transformers.
     pub vocab_size: Count,
-    /// Longest sequence, tokens.
+    /// Maximum context length, tokens.
     pub max_context: Count,
-    /// Whether the output layer is the embedding's matrix.
+    /// Whether the output layer shares its weights with the embedding.
     pub tied_embeddings: bool,
-    /// Whether positions are learned, a row for each of `max_context`.
+    /// Whether position embeddings are learned, one for each of `max_context`.
     pub learned_positions: bool,
     /// Kind of norm.
     pub norm: NormKind,
-    /// Norms of one layer.
+    /// Number of norms per layer.
     pub norms_per_layer: Count,
-    /// Norm of queries and keys.
+    /// Normalization of queries and keys.
     pub qk_norm: QkNorm,
-    /// The frame of a vision transformer.
+    /// Input and output of a vision transformer.
     pub patches: Option<Patches>,
 }
 

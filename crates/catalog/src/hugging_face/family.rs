@@ -1,40 +1,40 @@
-//! Properties that follow from a model's type rather than its config: those of Hugging Face's code for it.
+//! Properties of models that are not in their config, but follow from the code that Hugging Face has for their type.
 
 use crate::transformer::{Bias, NormKind, QkNorm, TransformerKind};
 use atlas_core::count::Count;
 
-/// Defaults of one `model_type`, as the classes of the `transformers` library have them.
+/// Defaults of a `model_type`, as in the classes of the `transformers` library.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Family {
-    /// Name of models of this kind.
+    /// Name of the model family.
     pub(super) name: &'static str,
     pub(super) kind: TransformerKind,
     pub(super) gated_mlp: bool,
     pub(super) attention_bias: Bias,
-    /// Which projections `attention_bias: true` means.
+    /// Projections that have a bias if the config states `attention_bias: true`.
     pub(super) bias_if_stated: Bias,
     pub(super) mlp_bias: bool,
     pub(super) norm: NormKind,
     pub(super) norms_per_layer: Count,
     pub(super) qk_norm: QkNorm,
     pub(super) learned_positions: bool,
-    /// Where the config leaves `tie_word_embeddings` out.
+    /// Default of `tie_word_embeddings`.
     pub(super) tied_embeddings: bool,
-    /// Width of a head if the config does not state it; `None`: hidden size over heads.
+    /// Default of `head_dim`. `None`: hidden size divided by the number of heads.
     pub(super) head_dim: Option<Count>,
-    /// Share of the layers with the window that the config states, unless it lists its layers' types.
+    /// Fraction of the layers that use the window stated by the config, if it does not list the types of layers.
     pub(super) window_share: f64,
     pub(super) experts: ExpertKeys,
 }
 
-/// Under which names a config describes its experts.
+/// Config keys that describe the experts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExpertKeys {
-    /// It has none.
+    /// There are no experts.
     None,
     /// `num_local_experts`, each as wide as `intermediate_size`.
     Local,
-    /// As [`ExpertKeys::Local`], with `intermediate_size_mlp` in dense layers and one shared expert.
+    /// Like [`ExpertKeys::Local`], with `intermediate_size_mlp` for dense layers, and one shared expert.
     Llama4,
     /// `num_experts`, `moe_intermediate_size`, `shared_expert_intermediate_size`.
     Qwen,
@@ -42,7 +42,7 @@ pub(super) enum ExpertKeys {
     DeepSeek,
 }
 
-/// Llama's own: every other family is described by how it differs.
+/// Defaults of Llama, on which all other families are based.
 const LLAMA: Family = Family {
     name: "Llama",
     kind: TransformerKind::Decoder,
@@ -73,7 +73,7 @@ const GPT2: Family = Family {
 
 const GEMMA: Family = Family { name: "Gemma", tied_embeddings: true, head_dim: Some(Count::new(256)), ..LLAMA };
 
-/// The family of a `model_type`; `None` if it is unknown.
+/// Returns the family of a `model_type`, or `None` if it is unknown.
 pub(super) fn family(model_type: &str) -> Option<Family> {
     Some(match model_type {
         "llama" | "llava" => LLAMA,
@@ -140,7 +140,7 @@ pub(super) fn family(model_type: &str) -> Option<Family> {
     })
 }
 
-/// Every known `model_type`, for error messages.
+/// Known values of `model_type`, for error messages.
 pub(super) const KNOWN: &[&str] = &[
     "llama",
     "llama4",

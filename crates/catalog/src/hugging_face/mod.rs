@@ -1,7 +1,7 @@
-//! Models from a Hugging Face `config.json`: `model:` of a workload may be the path of one.
+//! Models read from a Hugging Face `config.json`, to whose path `model:` of a workload may refer.
 //!
-//! The config names widths and counts; what it leaves to the model's code, `family` knows by `model_type`. A type
-//! that is not known is read as a Llama-like decoder, with a warning.
+//! The config states widths and counts. Properties that are only in the model's code are in `family`, by `model_type`.
+//! An unknown type is read as a decoder like Llama, with a warning.
 
 mod family;
 mod vision;
@@ -22,10 +22,10 @@ use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Severity};
 const WIDTH: Bounds = Bounds { max: 1e8, ..Bounds::COUNT };
 const NATURAL: Bounds = Bounds { max: 1e10, ..Bounds::NATURAL };
 
-/// Reads a config from disk.
+/// Reads a config file.
 ///
 /// # Errors
-/// All missing or invalid fields, or why the file cannot be read.
+/// Returns all missing or invalid fields, or why the file cannot be read.
 pub fn read(path: &Path) -> Result<Model, Diagnostics> {
     let file: Arc<str> = path.display().to_string().into();
     let mut problems = Diagnostics::new();
@@ -41,9 +41,9 @@ pub fn read(path: &Path) -> Result<Model, Diagnostics> {
     }
 }
 
-/// Reads a config from its text. Problems go to `diagnostics`; `None` means that one of them is an error.
+/// Decodes the text of a config. Problems are added to `diagnostics`. Returns `None` if there are errors.
 pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnostics) -> Option<Model> {
-    // JSON is YAML except for tabs between tokens, and the YAML parser reports positions.
+    // JSON is a subset of YAML except for tabs between tokens, and the YAML parser reports positions.
     let mut as_yaml = Diagnostics::new();
     let root = match parse(file, text, &mut as_yaml).filter(|_| !as_yaml.has_errors()) {
         Some(root) => root,
@@ -57,13 +57,13 @@ pub fn decode(file: &Arc<str>, id: &str, text: &str, diagnostics: &mut Diagnosti
     };
     let before = diagnostics.errors();
     let outer_type = root.get("model_type").and_then(Node::text).map(str::to_owned);
-    // Multimodal models describe their language model in a section of its own.
+    // Multimodal models describe their language model in a separate section.
     let parts = ["text_config", "language_config", "llm_config"];
     let part = parts.iter().find_map(|key| root.get(key)).filter(|node| node.entries().is_some());
     let node = part.unwrap_or(&root);
     let model_type = node.get("model_type").and_then(Node::text).map(str::to_owned).or_else(|| outer_type.clone());
     let mut fields = Fields::open(file, id, node, diagnostics)?;
-    // Configs have many keys that do not describe the architecture.
+    // Configs have many keys that do not describe the architecture, so unknown keys are not reported.
     fields.all();
     let family = choose(&mut fields, model_type.as_deref());
     let tied = root.get("tie_word_embeddings").map(|node| node.value == atlas_document::Value::Bool(true));
@@ -115,7 +115,7 @@ fn choose(fields: &mut Fields<'_>, model_type: Option<&str>) -> Family {
     FALLBACK
 }
 
-/// The number under the first of two names that is present.
+/// Returns the count under `key`, or under `other` if the former is absent.
 fn either(fields: &mut Fields<'_>, key: &'static str, other: &'static str, bounds: Bounds) -> Option<Count> {
     if fields.node(key).is_some() { fields.count(key, bounds) } else { fields.count(other, bounds) }
 }
@@ -142,7 +142,7 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
     let gpt2 = family.learned_positions && family.kind == TransformerKind::Decoder;
     let ffn = match family.experts {
         ExpertKeys::Llama4 => either(fields, "intermediate_size_mlp", "intermediate_size", WIDTH),
-        // GPT-2's feed-forward width is four times the hidden size unless stated.
+        // The feed-forward width of GPT-2 defaults to four times the hidden size.
         _ if gpt2 => fields.count("n_inner", WIDTH).or(hidden_size.map(|hidden| Count::floor(4.0 * hidden))),
         _ => fields.required_count("intermediate_size", WIDTH),
     };
@@ -150,7 +150,7 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
     let window = window(fields, family);
     let attention_bias = match fields.boolean("attention_bias").or_else(|| fields.boolean("qkv_bias")) {
         Some(true) => family.bias_if_stated,
-        // Some exports of Qwen2 have the key although the model does not use it.
+        // Some exports of Qwen2 state `attention_bias: false` although the model ignores the key.
         Some(false) if family.attention_bias != Bias::Qkv => Bias::None,
         _ => family.attention_bias,
     };
@@ -199,7 +199,8 @@ fn transformer(fields: &mut Fields<'_>, family: &Family, tied: Option<bool>) -> 
     })
 }
 
-/// Layers that attend to images alone keep keys that do not grow with the text, which no layer of a [`Transformer`] does.
+/// Rejects layers that only attend to images: their KV cache does not grow with the text, which [`Transformer`] cannot
+/// represent.
 fn refuse_cross_attention(fields: &mut Fields<'_>, layers: Count) -> Option<()> {
     let across = fields.node("cross_attention_layers").and_then(Node::items).map_or(0, <[Node]>::len);
     if across == 0 {
@@ -310,7 +311,7 @@ fn window(fields: &mut Fields<'_>, family: &Family) -> Option<Window> {
             let full = types.iter().filter(|kind| kind.text() == Some("full_attention")).count();
             1.0 - full as f64 / count_of(types)
         }
-        // Every n-th layer attends to the whole context.
+        // Every n-th layer has full attention.
         (None, Some(pattern)) => 1.0 - 1.0 / pattern,
         (None, None) => family.window_share,
     };

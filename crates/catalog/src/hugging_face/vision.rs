@@ -1,4 +1,4 @@
-//! The `vision_config` of a config: how a model reads images.
+//! Decodes the `vision_config` of a config: how the model processes images.
 
 use crate::images::{Images, Projector, Sizes};
 use crate::transformer::{Bias, NormKind, Patches, QkNorm, Transformer, TransformerKind};
@@ -8,24 +8,24 @@ use atlas_document::node::Node;
 
 const WIDTH: Bounds = Bounds { max: 1e8, ..Bounds::COUNT };
 
-/// Properties of an encoder that follow from its code rather than its config.
+/// Properties of an encoder that are in its code rather than in its config.
 #[derive(Clone, Copy)]
 struct Encoder {
     gated: bool,
     biases: bool,
     norm: NormKind,
-    /// Positions are learned, a row for each patch of the usual image.
+    /// Whether position embeddings are learned, one for each patch of an image of the default size.
     learned_positions: bool,
 }
 
 /// CLIP (arXiv 2103.00020) and SigLIP (arXiv 2303.15343).
 const CLIP: Encoder = Encoder { gated: false, biases: true, norm: NormKind::LayerNorm, learned_positions: true };
-/// Pixtral's (arXiv 2410.07073, section 2.1).
+/// Pixtral (arXiv 2410.07073, section 2.1).
 const PIXTRAL: Encoder = Encoder { gated: true, biases: false, norm: NormKind::RmsNorm, learned_positions: false };
-/// Qwen2.5-VL's (arXiv 2502.13923, section 2.1.1); that of the version after it is a SigLIP encoder again.
+/// Qwen2.5-VL (arXiv 2502.13923, section 2.1.1). Its successor has a SigLIP encoder again.
 const QWEN: Encoder = Encoder { gated: true, biases: true, norm: NormKind::RmsNorm, learned_positions: false };
 
-/// The vision encoder of a config with a `vision_config`; `None` with a warning for unknown types.
+/// Decodes the vision encoder of a config with a `vision_config`. Returns `None` and adds a warning for unknown types.
 pub(super) fn images(root: &mut Fields<'_>, model_type: Option<&str>, language: &Transformer) -> Option<Images> {
     root.all();
     let inner = root.node("vision_config").and_then(|node| node.get("model_type")).and_then(Node::text);
@@ -40,7 +40,7 @@ pub(super) fn images(root: &mut Fields<'_>, model_type: Option<&str>, language: 
             Some(whole(encoder, merge.unwrap_or(Count::new(2)), Sizes::Any, Projector { hidden_size, ..merged }))
         }
         (Some("qwen3_vl" | "qwen3_vl_moe"), _) => {
-            // The vectors of some layers inside are projected too (DeepStack, arXiv 2406.04334).
+            // The outputs of some intermediate layers are projected, too (DeepStack, arXiv 2406.04334).
             let inside = root.node("vision_config").and_then(|node| node.get("deepstack_visual_indexes"));
             let inside = Count::floor(inside.and_then(Node::items).map_or(0, <[Node]>::len) as f64);
             let (encoder, merge) = encoder(root, CLIP, "depth", Some(Count::new(768)))?;
@@ -85,7 +85,7 @@ fn whole(encoder: Transformer, merge: Count, sizes: Sizes, projector: Projector)
     Images { encoder, merge, sizes, most_tiles: Count::ONE, projector }
 }
 
-/// A number that some configs write as a list of width and height.
+/// Returns a count, which some configs state as a list of width and height.
 fn count(fields: &mut Fields<'_>, key: &'static str) -> Option<Count> {
     let first = fields.node(key).and_then(Node::items).and_then(|items| items.first()).and_then(Node::number);
     match first {
@@ -94,7 +94,7 @@ fn count(fields: &mut Fields<'_>, key: &'static str) -> Option<Count> {
     }
 }
 
-/// The encoder of a `vision_config`, and the side of the square of patches that become a token, where that states it.
+/// Decodes the encoder, and, if stated, the side of the square of patches that are merged into one token.
 fn encoder(
     root: &mut Fields<'_>,
     known: Encoder,
@@ -124,7 +124,8 @@ fn encoder(
             head_dim: hidden_size / n_heads.max(Count::ONE),
             latent: None,
             indexer: None,
-            // Windows are squares of pixels; a patch sees half of the others on either side.
+            // Windows are squares of `side` pixels. `size` is half of the patches of a square, because a patch attends
+            // to that many others on either side.
             window: window.zip(whole).map(|(side, whole)| {
                 let across = (side / patch_size.max(Count::ONE)).floor().max(1.0);
                 let size = Count::floor((0.5 * across * across).ceil());

@@ -1,4 +1,4 @@
-//! A family of software as its document describes it.
+//! A software family, as described by its document.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use atlas_document::{Diagnostic, Diagnostics, Node, Origin, Severity};
 use super::fields::{SERVING_FIELDS, ServingChange, TRAINING_FIELDS, TrainingChange, TraitField};
 use super::release::{Day, Version};
 
-/// Use of software.
+/// Purpose of software.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SoftwareKind {
     /// Training.
@@ -24,19 +24,19 @@ impl SoftwareKind {
     const WORDS: [(&'static str, SoftwareKind); 3] =
         [("training", SoftwareKind::Training), ("serving", SoftwareKind::Serving), ("both", SoftwareKind::Both)];
 
-    /// The kind of that name.
+    /// Returns the kind with this name.
     #[must_use]
     pub fn named(word: &str) -> Option<SoftwareKind> {
         SoftwareKind::WORDS.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind)
     }
 
-    /// Whether software of this kind does all that `wanted` asks.
+    /// Whether software of this kind supports all purposes in `wanted`.
     #[must_use]
     pub const fn does(self, wanted: SoftwareKind) -> bool {
         (self.trains() || !wanted.trains()) && (self.serves() || !wanted.serves())
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -46,29 +46,29 @@ impl SoftwareKind {
         }
     }
 
-    /// Whether it trains.
+    /// Whether the software is for training.
     #[must_use]
     pub const fn trains(self) -> bool {
         matches!(self, SoftwareKind::Training | SoftwareKind::Both)
     }
 
-    /// Whether it serves.
+    /// Whether the software is for serving.
     #[must_use]
     pub const fn serves(self) -> bool {
         matches!(self, SoftwareKind::Serving | SoftwareKind::Both)
     }
 }
 
-/// How well a source was checked.
+/// How well a source was verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Confidence {
-    /// Read in the code or package.
+    /// Verified in the source code or package.
     Source,
     /// Release notes, documentation, or a paper by the authors.
     Docs,
-    /// Not documented; at least three independent sources of measurements show it.
+    /// Not documented, but shown by at least three independent sources of measurements.
     Measured,
-    /// From memory, not looked up.
+    /// From memory, not verified.
     Memory,
     /// An assumption, used if nothing is documented.
     Assumed,
@@ -83,7 +83,7 @@ impl Confidence {
         ("assumed", Confidence::Assumed),
     ];
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -96,14 +96,14 @@ impl Confidence {
     }
 }
 
-/// Where a trait was read.
+/// Source of a trait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// The short name under which the document's traits cite it.
+    /// Key by which the traits of the document cite the source.
     pub key: String,
     /// File, page or paper.
     pub text: String,
-    /// How well it was checked.
+    /// How well the source was verified.
     pub confidence: Confidence,
 }
 
@@ -134,12 +134,12 @@ impl Change {
     }
 }
 
-/// A document's statement of one trait.
+/// A trait stated by a document.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Stated {
     /// The default of the software.
     pub default: Change,
-    /// The setting of its own recipes or performance guide, if that differs.
+    /// Setting in its official recipes or performance guide, if different.
     pub tuned: Option<Change>,
     /// Index into the family's sources.
     pub source: usize,
@@ -148,13 +148,13 @@ pub(super) struct Stated {
 /// A release.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Release {
-    /// Its number as the project writes it, without a leading `v`.
+    /// Version number as written by the project, without a leading `v`.
     pub id: String,
-    /// Other version numbers of it, such as those of its container.
+    /// Alternative version numbers, such as those of container images.
     pub aliases: Vec<String>,
-    /// When it came out.
+    /// Release date.
     pub date: Option<Day>,
-    /// The release of the base family that it is built on.
+    /// Release of the base family that it is based on.
     pub base_release: Option<String>,
     pub(super) versions: Vec<Version>,
     pub(super) base_version: Option<Version>,
@@ -162,12 +162,12 @@ pub struct Release {
 }
 
 impl Release {
-    /// Whether one of its numbers is a year and a month.
+    /// Whether one of its version numbers is a year and a month.
     pub(super) fn is_calendar(&self) -> bool {
         self.versions.iter().any(|version| version.is_calendar())
     }
 
-    /// The version numbered in the same way as `requested`.
+    /// Returns the version number that follows the same scheme as `requested`.
     pub(super) fn version_like(&self, requested: Version) -> Option<Version> {
         self.versions.iter().copied().find(|version| version.against(requested).is_some())
     }
@@ -182,48 +182,48 @@ pub(super) struct DeviceRule {
     pub memory_gb_at_least: Option<f64>,
     pub memory_gb_below: Option<f64>,
     pub lacks: Vec<String>,
-    /// Index of the first release to which it applies.
+    /// Index of the first release to which they apply.
     pub from: Option<usize>,
-    /// Index of the first release to which it no longer applies.
+    /// Index of the first release to which they no longer apply.
     pub until: Option<usize>,
     pub stated: Vec<Stated>,
 }
 
-/// A family of software: its names, its releases, and their traits.
+/// A software family: its names, releases and traits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
     /// Unique id: `vllm`.
     pub id: String,
-    /// Its full name.
+    /// Full name.
     pub name: String,
-    /// Its use.
+    /// Purpose.
     pub kind: SoftwareKind,
-    /// Other names, as tables and users write them.
+    /// Alternative names, as used in tables and by users.
     pub aliases: Vec<String>,
-    /// Words that may be between the name and the release: `mcore`, `sdk`.
+    /// Words that may occur between name and release: `mcore`, `sdk`.
     pub release_words: Vec<String>,
     /// The family whose traits apply unless this one states its own.
     pub base: Option<String>,
-    /// The family that it was before its first release.
+    /// Family that this one succeeded with its first release.
     pub predecessor: Option<String>,
-    /// Vendors on whose devices it runs by itself; empty: not stated.
+    /// Vendors whose devices are supported without plug-in. Empty if not stated.
     pub vendors: Vec<String>,
-    /// Families that run in its place on devices of a vendor or generation.
+    /// Vendor or generation, and the family that is used instead on its devices.
     pub plugins: Vec<(String, String)>,
     /// Releases, oldest first.
     pub releases: Vec<Release>,
-    /// Sources that its traits cite.
+    /// Sources cited by the traits.
     pub sources: Vec<Source>,
-    /// Caveats.
+    /// Remarks.
     pub note: Option<String>,
-    /// Where it was written.
+    /// File that the document is from.
     pub origin: Origin,
     pub(super) stated: Vec<Stated>,
     pub(super) devices: Vec<DeviceRule>,
 }
 
 impl Family {
-    /// Decodes a document. Problems go to `diagnostics`; `None` means that one of them is an error.
+    /// Decodes a document. Problems are added to `diagnostics`. Returns `None` if there are errors.
     pub fn decode(file: &Arc<str>, node: &Node, diagnostics: &mut Diagnostics) -> Option<Family> {
         let before = diagnostics.errors();
         let label = node.get("id").and_then(Node::text).unwrap_or("software");
@@ -270,13 +270,13 @@ impl Family {
         })
     }
 
-    /// Every source, by the index that traits cite.
+    /// Returns a source by the index that traits cite.
     pub(super) fn source(&self, index: usize) -> Option<&Source> {
         self.sources.get(index)
     }
 }
 
-/// Reports a problem of a key that is read by other code.
+/// Adds an error about an entry that `fields` does not decode itself.
 fn complain(fields: &mut Fields<'_>, entry: &Entry, message: String, help: Option<String>) {
     let file = Arc::clone(fields.file());
     fields.diagnostics().push(Diagnostic {
@@ -289,7 +289,7 @@ fn complain(fields: &mut Fields<'_>, entry: &Entry, message: String, help: Optio
     });
 }
 
-/// Family by vendor or generation.
+/// Decodes the map from vendor or generation to family.
 fn plugins(fields: &mut Fields<'_>) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for entry in fields.all() {
@@ -328,7 +328,7 @@ fn sources(fields: &mut Fields<'_>) -> Vec<Source> {
     fields.map("sources", read).unwrap_or_default()
 }
 
-/// The traits under `training` and `serving`.
+/// Decodes the traits under `training` and `serving`.
 fn traits(fields: &mut Fields<'_>, sources: &[Source]) -> Vec<Stated> {
     let training = |key: &str, node: &Node| TrainingChange::read(key, node).map(|read| read.map(Change::Training));
     let serving = |key: &str, node: &Node| ServingChange::read(key, node).map(|read| read.map(Change::Serving));
@@ -391,7 +391,7 @@ fn day(fields: &mut Fields<'_>, key: &'static str) -> Option<Day> {
     found
 }
 
-/// A release's number, which must be text: YAML reads an unquoted 26.10 as 26.1.
+/// Decodes a version number, which must be quoted: YAML reads an unquoted 26.10 as 26.1.
 fn release_id(fields: &mut Fields<'_>, key: &'static str) -> Option<String> {
     let unquoted = fields.node(key).is_some_and(|node| node.number().is_some() && node.text().is_none());
     if unquoted {
@@ -432,7 +432,7 @@ fn releases(fields: &mut Fields<'_>, sources: &[Source]) -> Vec<Release> {
     all
 }
 
-/// Formats that the device must lack.
+/// Decodes the formats that a device must lack.
 fn formats(fields: &mut Fields<'_>) -> Vec<String> {
     let found = fields.texts("lacks");
     let known = crate::accelerator::Peaks::default().all().map(|(name, _)| name);

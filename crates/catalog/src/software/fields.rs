@@ -1,4 +1,4 @@
-//! The traits by name: spelling in documents, display, meaning.
+//! Table of the traits: keys, values in documents, and descriptions.
 
 use atlas_core::count::Count;
 use atlas_core::plan::{Recompute, Sharding};
@@ -6,11 +6,11 @@ use atlas_document::Node;
 use atlas_perf::serving::{Admission, Stack};
 use atlas_perf::traits::*;
 
-/// A value of a trait as documents write it.
+/// Value of a trait in documents.
 pub(super) trait Value: Sized + Copy {
-    /// Reads it; the error states what was expected.
+    /// Decodes a value. The error states what was expected.
     fn read(node: &Node) -> Result<Self, String>;
-    /// Writes it as documents do.
+    /// Formats a value as in documents.
     fn show(&self) -> String;
 }
 
@@ -19,7 +19,7 @@ fn listed<T>(words: &[(&str, T)]) -> String {
     format!("one of {}", names.join(", "))
 }
 
-/// Values that are one of a few words.
+/// Implements [`Value`] for types with one word per value.
 macro_rules! word_values {
     ($($name:ty: $words:expr;)+) => { $(
         impl Value for $name {
@@ -90,7 +90,7 @@ impl Value for bool {
     }
 }
 
-/// A finite number from zero.
+/// Returns a finite, non-negative number.
 fn amount(node: &Node) -> Option<f64> {
     node.number().filter(|value| value.is_finite() && *value >= 0.0)
 }
@@ -189,16 +189,16 @@ impl Value for MemoryRule {
     }
 }
 
-/// One trait: its key in documents, and what it means.
+/// Key and description of a trait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraitField {
-    /// Its key in documents.
+    /// Key in documents.
     pub key: &'static str,
-    /// Its meaning, in a few words.
+    /// Short description.
     pub help: &'static str,
 }
 
-/// Declares the traits of one kind of software: a change to one of them, and their names.
+/// Declares the traits of one kind of software, an enum of changes to them, and the table of their names.
 macro_rules! section {
     ($(#[$meta:meta])* $change:ident of $traits:ident as $fields:ident { $($key:ident: $kind:ty, $help:literal;)+ }) => {
         $(#[$meta])*
@@ -206,12 +206,12 @@ macro_rules! section {
         #[allow(non_camel_case_types)]
         pub(super) enum $change { $($key($kind),)+ }
 
-        /// The traits, in the order in which they are shown.
+        /// Traits, in display order.
         pub const $fields: &[TraitField] = &[$(TraitField { key: stringify!($key), help: $help },)+];
 
         impl $change {
-            /// Reads the value of the trait of that key: `None` where there is no such trait, else the value or what was
-            /// expected.
+            /// Decodes the value of the trait `key`. Returns `None` if there is no such trait. The error states what
+            /// was expected.
             pub(super) fn read(key: &str, node: &Node) -> Option<Result<$change, String>> {
                 match key {
                     $(stringify!($key) => Some(<$kind as Value>::read(node).map($change::$key)),)+
@@ -224,17 +224,18 @@ macro_rules! section {
                 match self { $($change::$key(_) => stringify!($key),)+ }
             }
 
-            /// Its value as documents write it.
+            /// Formats the value as in documents.
             pub(super) fn show(&self) -> String {
                 match self { $($change::$key(value) => Value::show(value),)+ }
             }
 
-            /// Sets the trait.
+            /// Sets the trait in `traits`.
             pub(super) fn apply(&self, traits: &mut $traits) {
                 match self { $($change::$key(value) => traits.$key = *value,)+ }
             }
 
-            /// Every trait of `traits`, in the order of the fields. Fails to compile where a trait has no field here.
+            /// Returns the values of all traits in `traits`, in display order. Does not compile if a trait is missing
+            /// from the declaration.
             pub(super) fn all(traits: &$traits) -> Vec<$change> {
                 let $traits { $($key,)+ } = *traits;
                 vec![$($change::$key($key),)+]

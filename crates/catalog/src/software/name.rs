@@ -1,4 +1,4 @@
-//! Finding the family and the release that a text means: `vllm@0.11`, `NVIDIA NeMo Framework (NGC 25.02)`.
+//! Finds the family and release that a text refers to: `vllm@0.11`, `NVIDIA NeMo Framework (NGC 25.02)`.
 
 use std::sync::Arc;
 
@@ -11,62 +11,63 @@ use super::resolve::newest_at;
 use super::words::{is_version, normal};
 use super::{Caveat, Software, registry};
 
-/// Words that may be between any name and its release.
+/// Words that may occur between a name and its release.
 const BEFORE_RELEASE: [&str; 8] = ["release", "version", "build", "v", "framework", "ngc", "container", "image"];
-/// Words that request the newest release.
+/// Words that denote the newest release.
 const NEWEST: [&str; 7] = ["latest", "newest", "main", "nightly", "master", "dev", "branch"];
 
-/// Why a text means no software that is known.
+/// Reasons why a text does not refer to known software.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SoftwareError {
-    /// No family of that name.
+    /// There is no family with this name.
     #[error("no software `{name}`{}", suggestion(name))]
     Family {
-        /// What was requested.
+        /// Requested name.
         name: String,
     },
-    /// The family does something else.
+    /// The family is for another purpose.
     #[error("{family} does not support {wanted}")]
     Kind {
-        /// The family's id.
+        /// Id of the family.
         family: String,
-        /// What was requested.
+        /// Requested purpose.
         wanted: &'static str,
     },
     /// The family has no such release.
     #[error("no release `{release}` of {family}; known releases: {known}")]
     Release {
-        /// The family's id.
+        /// Id of the family.
         family: String,
-        /// What was requested.
+        /// Requested release.
         release: String,
-        /// All releases.
+        /// Known releases.
         known: String,
     },
 }
 
 impl Software {
-    /// The software that a text names, or `None`: see [`Software::parse`].
+    /// Like [`Software::parse`], but returns `None` instead of an error.
     #[must_use]
     pub fn find(name: &str) -> Option<Software> {
         Software::parse(name).ok()
     }
 
-    /// The software that a text names: `id`, `id@release`, an alias, or free text with an alias and possibly a
-    /// release. Without a release, the newest is meant. A release between two that are known counts as the earlier one;
-    /// one after the newest, within its major version, counts as the newest; the caveat says so. Where a name means one
-    /// family in training and another in serving, [`Software::parse_for`] tells them apart.
+    /// Parses the name of software: `id`, `id@release`, an alias, or free text that contains an alias and possibly a
+    /// release. Without a release, the newest one is used. A release between two known ones is resolved to the earlier
+    /// one. A release after the newest one is resolved to the newest one if both have the same major version.
+    /// [`Software::caveat`] states such substitutions. If a name denotes different families for training and serving,
+    /// use [`Software::parse_for`].
     ///
     /// # Errors
-    /// Names a similar family, or lists the releases.
+    /// Suggests a similar family, or lists the releases.
     pub fn parse(text: &str) -> Result<Software, SoftwareError> {
         read(text, None)
     }
 
-    /// As [`Software::parse`], among the families that train, or serve.
+    /// Like [`Software::parse`], restricted to families for training or serving.
     ///
     /// # Errors
-    /// As [`Software::parse`], or if the family is not for the requested use.
+    /// See [`Software::parse`]. Also if the family is not for the requested purpose.
     pub fn parse_for(text: &str, kind: SoftwareKind) -> Result<Software, SoftwareError> {
         match read(text, Some(kind)) {
             Err(SoftwareError::Family { .. }) => {}
@@ -78,8 +79,8 @@ impl Software {
         }
     }
 
-    /// The newest release of a family, or of its predecessor, that was released by a date; the oldest if none was. `None`
-    /// if there is no such family.
+    /// Returns the newest release of a family, or of its predecessor, that was available at `date`, or the oldest if
+    /// none was. Returns `None` if there is no such family.
     #[must_use]
     pub fn at(family: &str, date: Day) -> Option<Software> {
         named(family, None).map(|found| at(found.family, date))
@@ -102,7 +103,7 @@ fn read(text: &str, kind: Option<SoftwareKind>) -> Result<Software, SoftwareErro
     }
     let found = named(text, kind).ok_or_else(|| unknown(text))?;
     let Some(release) = stated_release(&found) else { return Ok(newest(found.family)) };
-    // Images numbered by month contain the release of that month.
+    // Container images numbered by month contain the release of that month.
     match Version::parse(&release).and_then(Version::month) {
         Some(month) if !found.family.releases.iter().any(Release::is_calendar) => Ok(at(found.family, month)),
         _ => of_release(found.family, &release),
@@ -120,23 +121,23 @@ struct Found {
     family: Arc<Family>,
     /// The words of the text.
     words: Vec<String>,
-    /// Where the family's name ends among them.
+    /// Index after the last word of the family's name.
     end: usize,
 }
 
-/// The names of families of a kind, or of all.
+/// Iterates over the names of families of a kind, or of all families.
 fn names(kind: Option<SoftwareKind>) -> impl Iterator<Item = &'static registry::Name> {
     registry::names().iter().filter(move |name| kind.is_none_or(|kind| name.kind.does(kind)))
 }
 
-/// The family that the whole text names.
+/// Finds the family whose name is the whole text.
 fn whole(text: &str, kind: Option<SoftwareKind>) -> Option<Found> {
     let words = normal(text);
     let name = names(kind).find(|name| name.words == words)?;
     Some(Found { family: registry::by_id(name.id)?, end: words.len(), words })
 }
 
-/// The family that a text names: by the whole text, else by the longest name in it, the first of several.
+/// Finds the family that a text refers to: by the whole text, else by the longest name in it, of several the first.
 fn named(text: &str, kind: Option<SoftwareKind>) -> Option<Found> {
     if let Some(found) = whole(text, kind) {
         return Some(found);
@@ -157,7 +158,8 @@ fn named(text: &str, kind: Option<SoftwareKind>) -> Option<Found> {
     Some(Found { family: registry::by_id(name.id)?, end: begin + name.words.len(), words })
 }
 
-/// The release that a text states: a number after the family's name, or after a word that the family has for it.
+/// Returns the release stated by a text: a version number after the family's name, or after a word that may precede a
+/// release.
 fn stated_release(found: &Found) -> Option<String> {
     let own = |word: &str| {
         BEFORE_RELEASE.contains(&word) || found.family.release_words.iter().any(|own| own.eq_ignore_ascii_case(word))
@@ -193,10 +195,10 @@ fn of_release(family: Arc<Family>, requested: &str) -> Result<Software, Software
         let known = if known.is_empty() { "none; omit the release".to_owned() } else { known.join(", ") };
         SoftwareError::Release { family: family.id.clone(), release: requested.to_owned(), known }
     };
-    // "Neuron SDK 2.18.0": the number in the text.
+    // The version number within a text such as "Neuron SDK 2.18.0".
     let inner = || words.iter().find(|word| is_version(word)).and_then(|word| Version::parse(word));
     let Some(version) = Version::parse(requested).or_else(inner) else { return Err(missing(&family)) };
-    // Dates instead of order where the numbering changed: only releases numbered alike are compared.
+    // Only compare releases with the same numbering scheme. Projects may have changed the scheme.
     let alike: Vec<(usize, Version)> = family
         .releases
         .iter()
@@ -214,7 +216,8 @@ fn of_release(family: Arc<Family>, requested: &str) -> Result<Software, Software
         return Ok(Software { family, release: Some(index), caveat: None });
     }
     let beyond = newest == Some(known);
-    // A typing error rather than a newer release: another major version, a year ahead, twice the build number.
+    // Rejects probable typing errors: another major version, more than one year ahead, or more than twice the build
+    // number.
     let most = match known.major() {
         build if build >= 1000 => 2 * build,
         year if version.is_calendar() => year + 1,
@@ -231,7 +234,7 @@ fn unknown(name: &str) -> SoftwareError {
     SoftwareError::Family { name: name.trim().chars().take(80).collect() }
 }
 
-/// A similar id, as a question; computed when the error is displayed, since most callers only try a word.
+/// Suggests a similar id, as a question. Computed when the error is displayed, because most callers discard the error.
 fn suggestion(name: &str) -> String {
     let words = normal(name).join(" ");
     let joined: Vec<(String, &str)> = registry::names().iter().map(|name| (name.words.join(" "), name.id)).collect();

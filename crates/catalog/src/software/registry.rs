@@ -1,4 +1,4 @@
-//! The families that ship, each decoded on first use.
+//! Built-in families, each decoded on first use.
 
 use std::sync::{Arc, OnceLock};
 
@@ -27,7 +27,7 @@ impl Slot {
     }
 }
 
-/// One slot for each document; its file's name is the family's id.
+/// Returns one slot per document. The file name is the id of the family.
 fn slots() -> &'static [Slot] {
     static SLOTS: OnceLock<Vec<Slot>> = OnceLock::new();
     SLOTS.get_or_init(|| {
@@ -44,20 +44,20 @@ pub(super) fn ids() -> impl Iterator<Item = &'static str> {
     slots().iter().map(|slot| slot.id)
 }
 
-/// The family of that id.
+/// Returns the family with this id.
 pub(super) fn by_id(id: &str) -> Option<Arc<Family>> {
     slots().iter().find(|slot| slot.id == id).and_then(Slot::family)
 }
 
-/// A name in its normal spelling, and the family that it means.
+/// A normalized name, and the family that it refers to.
 pub(super) struct Name {
     pub words: Vec<String>,
     pub id: &'static str,
-    /// What the family is for.
+    /// Purpose of the family.
     pub kind: SoftwareKind,
 }
 
-/// Every id, then every name and alias: where several mean the same words, the first counts.
+/// All ids, followed by all names and aliases. If several have the same words, the first takes precedence.
 pub(super) fn names() -> &'static [Name] {
     static NAMES: OnceLock<Vec<Name>> = OnceLock::new();
     NAMES.get_or_init(|| {

@@ -1,21 +1,21 @@
-//! Releases and dates, as far as they can be ordered.
+//! Release numbers and dates, and their order.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A calendar day; what is not stated of it is 0.
+/// A calendar day, month or year. Unknown parts are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Day {
     /// Year, four digits.
     pub year: u16,
-    /// Month, 1 to 12; 0 where only the year is known.
+    /// Month, 1 to 12, or 0 if only the year is known.
     pub month: u8,
-    /// Day, 1 to 31; 0 where only the month is known.
+    /// Day, 1 to 31, or 0 if only the month is known.
     pub day: u8,
 }
 
 impl Day {
-    /// Reads `2026-03-12`, `2026-03` or `2026`; a time behind it is passed over. `None` for anything else.
+    /// Parses `2026-03-12`, `2026-03` or `2026`, ignoring a time after the date. Returns `None` for anything else.
     #[must_use]
     pub fn parse(text: &str) -> Option<Day> {
         let date = text.trim().split(['T', ' ']).next()?;
@@ -34,18 +34,18 @@ impl Day {
         known.then(|| Some(Day { year, month: u8::try_from(month).ok()?, day: u8::try_from(day).ok()? }))?
     }
 
-    /// Its first day.
+    /// Year, month and day of the first possible day.
     fn begin(self) -> (u16, u8, u8) {
         (self.year, self.month.max(1), self.day.max(1))
     }
 
-    /// Its last day.
+    /// Year, month and day of the last possible day.
     fn end(self) -> (u16, u8, u8) {
         let or = |value: u8, last: u8| if value == 0 { last } else { value };
         (self.year, or(self.month, 12), or(self.day, 31))
     }
 
-    /// Whether it had begun when `other` ended.
+    /// Whether the first possible day is not after the last possible day of `other`.
     #[must_use]
     pub fn not_after(self, other: Day) -> bool {
         self.begin() <= other.end()
@@ -62,15 +62,15 @@ impl fmt::Display for Day {
     }
 }
 
-/// The numbers of a release. Suffixes (`rc1`, `.post2`, `.dev339`, `+cu130`) are left out: such builds count as the
-/// release that they lead to or follow.
+/// Numeric parts of a release number. Suffixes (`rc1`, `.post2`, `.dev339`, `+cu130`) are ignored: such builds are
+/// treated as the release that they precede or follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Version {
     parts: [u32; 4],
 }
 
 impl Version {
-    /// Reads `0.11.0`, `v0.6.3.post1`, `core_v0.12.0`, `b6918`, `24.07`. `None` where it holds no number.
+    /// Parses `0.11.0`, `v0.6.3.post1`, `core_v0.12.0`, `b6918`, `24.07`. Returns `None` if there is no number.
     #[must_use]
     pub fn parse(text: &str) -> Option<Version> {
         let text = text.trim();
@@ -104,14 +104,14 @@ impl Version {
         major
     }
 
-    /// Numbered by year and month (`24.07`), not by compatibility.
+    /// Whether the number is a year and month (`24.07`).
     #[must_use]
     pub fn is_calendar(self) -> bool {
         let [year, month, ..] = self.parts;
         (15..60).contains(&year) && (1..=12).contains(&month)
     }
 
-    /// The month that a calendar release is named after.
+    /// Month of a calendar release.
     #[must_use]
     pub fn month(self) -> Option<Day> {
         let [year, month, ..] = self.parts;
@@ -119,7 +119,7 @@ impl Version {
         self.is_calendar().then_some(Day { year, month, day: 0 })
     }
 
-    /// The order of two releases numbered in the same way; `None` where one is a calendar release and the other not.
+    /// Compares two releases. Returns `None` if only one of them is a calendar release.
     #[must_use]
     pub fn against(self, other: Version) -> Option<Ordering> {
         (self.is_calendar() == other.is_calendar()).then(|| self.parts.cmp(&other.parts))

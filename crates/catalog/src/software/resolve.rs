@@ -1,4 +1,4 @@
-//! The traits of a release on a device.
+//! Resolves the traits of a release on a device.
 
 use std::sync::Arc;
 
@@ -11,24 +11,24 @@ use super::{Caveat, Software, registry};
 use crate::Accelerator;
 use crate::accelerator::Peaks;
 
-/// Families stand on families no deeper than this.
+/// Maximum depth of families based on other families.
 const MAX_DEPTH: usize = 4;
 
-/// What of a device decides about traits, in the words of the accelerator catalog.
+/// Properties of a device on which traits may depend, in the terms of the accelerator catalog.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AcceleratorClass<'a> {
-    /// Its vendor.
+    /// Vendor.
     pub vendor: &'a str,
     /// Architecture or family: Hopper, CDNA3, TPU …
     pub generation: &'a str,
-    /// Device memory as the data sheet counts it, GB; of one die where software sees dies as devices.
+    /// Device memory as stated in the datasheet, GB. That of one die if software sees dies as devices.
     pub memory_gb: f64,
-    /// Formats that it multiplies.
+    /// Peak rates of the supported formats.
     pub formats: Peaks,
 }
 
 impl<'a> AcceleratorClass<'a> {
-    /// The class of a catalog entry that software sees as so many devices.
+    /// Returns the class of a catalog entry that software sees as `dies` devices.
     #[must_use]
     pub fn of(accelerator: &'a Accelerator, dies: f64) -> AcceleratorClass<'a> {
         AcceleratorClass {
@@ -58,7 +58,7 @@ impl DeviceRule {
     }
 }
 
-/// Where in a family something is said.
+/// Place in a family document at which a trait is stated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Always,
@@ -66,7 +66,7 @@ pub(super) enum Place {
     Device,
 }
 
-/// Everything said of a release on a device, in the order in which later statements win.
+/// Visits all statements that apply to a release on a device. Later ones override earlier ones.
 pub(super) fn walk(
     family: &Family,
     release: Option<usize>,
@@ -97,7 +97,8 @@ fn walk_below(
     }
 }
 
-/// The family and release that a release stands on: the stated one, else the newest of its date, else the newest.
+/// Returns the base family and its release: the stated release, else the newest at the date of the own release, else
+/// the newest.
 fn footing(family: &Family, release: Option<usize>) -> Option<(Arc<Family>, Option<usize>)> {
     let base = registry::by_id(family.base.as_deref()?)?;
     let Some(own) = release.and_then(|index| family.releases.get(index)) else {
@@ -118,8 +119,8 @@ fn footing(family: &Family, release: Option<usize>) -> Option<(Arc<Family>, Opti
     }
 }
 
-/// The newest release that was out at a date, of the family or, before its first, of its predecessor; no release where
-/// none was out.
+/// Returns the newest release available at a date, of the family or, before its first release, of its predecessor. The
+/// release is `None` if none was available.
 pub(super) fn newest_at(family: Arc<Family>, date: Day) -> (Arc<Family>, Option<usize>) {
     let mut at = family;
     for _ in 0..MAX_DEPTH {
@@ -135,17 +136,17 @@ pub(super) fn newest_at(family: Arc<Family>, date: Day) -> (Arc<Family>, Option<
     (at, None)
 }
 
-/// A trait struct twice: as the software is out of the box, and as its makers run it for speed.
+/// Traits in two variants: with default settings, and tuned for performance.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Profile<T> {
-    /// What it does by default.
+    /// Traits with default settings.
     pub default: T,
-    /// What it does under its own recipes or performance guide.
+    /// Traits with the settings of official recipes or the performance guide.
     pub tuned: T,
 }
 
 impl Resolved {
-    /// Whether it is known not to run on the devices of a vendor.
+    /// Whether the software is known not to run on the devices of a vendor.
     #[must_use]
     pub fn lacks(&self, vendor: &str) -> bool {
         !self.family.vendors.is_empty() && !self.family.vendors.iter().any(|one| one.eq_ignore_ascii_case(vendor))
@@ -157,31 +158,31 @@ impl Resolved {
         self.caveat.is_some()
     }
 
-    /// The software, to be named and explained.
+    /// Returns the software with its release and caveat.
     #[must_use]
     pub fn software(&self) -> Software {
         Software { family: Arc::clone(&self.family), release: self.release, caveat: self.caveat.clone() }
     }
 }
 
-/// What a piece of software does on a device.
+/// Traits of software on a device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
     /// The family.
     pub family: Arc<Family>,
-    /// The release, by index into the family's; `None` of families without releases.
+    /// Index of the release in the family; `None` if the family has no releases.
     pub release: Option<usize>,
-    /// Why the release is not exactly what was requested.
+    /// Why the release may differ from the requested one.
     pub caveat: Option<Caveat>,
-    /// What it does in training, if it trains.
+    /// Training traits, if the software is for training.
     pub training: Option<Profile<TrainingTraits>>,
-    /// What it does in serving, if it serves.
+    /// Serving traits, if the software is for serving.
     pub serving: Option<Profile<ServingTraits>>,
 }
 
 impl Software {
-    /// The software that runs in its place on a device: the plug-in for it, at the release of its date. `None`: there
-    /// is no plug-in, and it runs itself.
+    /// Returns the plug-in that is used instead of this software on a device, at the release of the same date. `None`
+    /// if there is no plug-in for the device.
     #[must_use]
     pub fn on(&self, class: &AcceleratorClass<'_>) -> Option<Software> {
         let matching = |key: &str| key.eq_ignore_ascii_case(class.vendor) || key.eq_ignore_ascii_case(class.generation);
@@ -195,7 +196,7 @@ impl Software {
         Some(Software { caveat: dated.map(|_| Caveat::Plugin(self.spec())), family, release: dated })
     }
 
-    /// What it does on a device; a plug-in for the device answers in its place.
+    /// Resolves the traits on a device. If there is a plug-in for the device, the traits are those of the plug-in.
     #[must_use]
     pub fn resolve(&self, class: &AcceleratorClass<'_>) -> Resolved {
         match self.on(class) {
@@ -230,7 +231,8 @@ impl Software {
         }
     }
 
-    /// Every trait with its value, its source and since when it holds; those of the plug-in where the device has one.
+    /// Returns all traits with value, source and first release. If there is a plug-in for the device, the traits are
+    /// those of the plug-in.
     #[must_use]
     pub fn traits(&self, class: &AcceleratorClass<'_>) -> Vec<TraitRow> {
         match self.on(class) {
@@ -290,7 +292,7 @@ impl Software {
         rows
     }
 
-    /// The traits in which another release or another piece of software differs, this one's values first.
+    /// Returns the traits in which this software differs from `other`, each with the row of this software first.
     #[must_use]
     pub fn difference(&self, other: &Software, class: &AcceleratorClass<'_>) -> Vec<(TraitRow, TraitRow)> {
         let theirs = other.traits(class);
@@ -302,27 +304,27 @@ impl Software {
     }
 }
 
-/// A trait as tables and screens show it.
+/// A trait for display in tables.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TraitRow {
-    /// Training or serving.
+    /// Whether the trait is of training or serving.
     pub kind: SoftwareKind,
-    /// Its key in documents.
+    /// Key in documents.
     pub key: &'static str,
-    /// What it means.
+    /// Description.
     pub help: &'static str,
-    /// Its value.
+    /// Value.
     pub value: String,
-    /// Its value under the software's own recipes, where that differs.
+    /// Value in the official recipes, if different.
     pub tuned: Option<String>,
-    /// The release since which it holds; `None`: always, as far as known.
+    /// First release with this value. `None` if it has always applied, as far as known.
     pub since: Option<String>,
-    /// It holds on this device, not on all.
+    /// Whether the value depends on the device.
     pub on_device: bool,
-    /// The base family that says so; `None`: the family itself, or an assumption.
+    /// Base family that states the value. `None` if it is stated by the family itself or assumed.
     pub family: Option<String>,
-    /// Where it was read.
+    /// Source.
     pub source: String,
-    /// How well that was checked.
+    /// How well the source was verified.
     pub confidence: super::Confidence,
 }

@@ -86,7 +86,7 @@ fn every_source_is_cited_and_every_trait_has_one() {
             assert!(source.text.len() > 5, "{}.{}", family.id, stated.default.key());
             cited.insert(stated.source);
         }
-        // Whose devices it runs on is no trait; its source has the field's name.
+        // `vendors` is not a trait. Its source has the key `vendors`.
         let vendors = family.sources.iter().position(|source| source.key == "vendors");
         assert_eq!(vendors.is_some(), !family.vendors.is_empty(), "{}: `vendors` needs a source", family.id);
         cited.extend(vendors);

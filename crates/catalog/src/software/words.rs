@@ -1,6 +1,6 @@
-//! Names and releases of software as words.
+//! Splits names and releases of software into words.
 
-/// A text as lower-case words; signs separate, but for the dots inside numbers.
+/// Splits a text into lower-case words at all other characters, except dots within numbers.
 pub(super) fn normal(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let lower = text.to_lowercase();
@@ -15,7 +15,7 @@ pub(super) fn normal(text: &str) -> Vec<String> {
     words
 }
 
-/// Whether a word looks like a release: `0.11.0`, `v0.6.3`, `b6918`, `24.07`, `6918`; not `3`, nor a hash.
+/// Whether a word looks like a release number: `0.11.0`, `v0.6.3`, `b6918`, `24.07`, `6918`, but not `3` or a hash.
 pub(super) fn is_version(word: &str) -> bool {
     let lead = word.strip_prefix(['v', 'b']);
     let rest = lead.unwrap_or(word);

@@ -1,4 +1,4 @@
-//! A transformer as `models.yaml` describes it.
+//! Decodes transformers from `models.yaml`.
 
 use super::{
     Bias, Experts, Indexer, Latent, Linear, LinearKind, LowRank, NormKind, Patches, QkNorm, Transformer,
