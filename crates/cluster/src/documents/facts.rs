@@ -25,14 +25,15 @@ impl Facts {
         let chosen = match (given.variant, count) {
             (Some(index), count) if index < count => Some(index),
             (Some(index), count) => {
-                let reason = format!("{index} is not one of the {count} configurations of the files");
+                let reason =
+                    format!("{index} is out of range: the files contain {count} configurations, numbered from 0");
                 return Err(vec![Gap::new("variant", reason)]);
             }
             (None, 0) => None,
             (None, 1) => Some(0),
             (None, count) => {
                 let reason =
-                    format!("the files hold {count} configurations; choose one with --variant 0 to {}", count - 1);
+                    format!("the files contain {count} configurations; choose one with --variant 0 to {}", count - 1);
                 return Err(vec![Gap::new("variant", reason)]);
             }
         };
@@ -47,7 +48,7 @@ impl Facts {
             origin.extend(own);
         }
         if fields.is_empty() && import.roles.is_empty() {
-            return Err(vec![Gap::new("files", "no launch of a known tool was found in them")]);
+            return Err(vec![Gap::new("files", "found no launch command or configuration of a supported tool")]);
         }
         Ok(Facts { fields, origin, roles: import.roles.clone() })
     }

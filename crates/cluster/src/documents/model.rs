@@ -26,7 +26,7 @@ pub(super) fn find(
     for name in &stated {
         if let Some(model) = by_name(catalog, name) {
             if !model.id.eq_ignore_ascii_case(name) {
-                notes.push(format!("model {name} is {} of the catalog", model.id));
+                notes.push(format!("model {name} is resolved to {} of the catalog", model.id));
             }
             return Ok(model);
         }
@@ -36,16 +36,16 @@ pub(super) fn find(
         let others: Vec<&str> = same.iter().skip(1).map(|model| model.id.as_str()).collect();
         let also = match others.as_slice() {
             [] => String::new(),
-            others => format!(", and so have {}", others.join(", ")),
+            others => format!(" (also: {})", others.join(", ")),
         };
-        notes.push(format!("the widths and counts are those of {}{also}", model.id));
+        notes.push(format!("the layer counts and sizes in the files match model {}{also}", model.id));
         return Ok(Arc::clone(model));
     }
     Err(Gap::new(
         "model",
         match stated.first() {
             Some(name) => format!("{name} is not in the catalog; name a model or a config.json with --model"),
-            None => "the files do not name it; name one with --model".to_owned(),
+            None => "not stated in the files; name one with --model".to_owned(),
         },
     ))
 }

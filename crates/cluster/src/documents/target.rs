@@ -26,10 +26,7 @@ pub(super) fn write(
         }
         None => {
             let Some(label) = facts.text("accelerator") else {
-                return Err(Gap::new(
-                    "accelerator",
-                    "the files do not name it; name a target that has it with --target",
-                ));
+                return Err(Gap::new("accelerator", "not stated in the files; name a target with --target"));
             };
             let (name, memory) = split(label);
             let Some(sheet) = catalog.accelerator_meant(name, memory) else {
@@ -41,7 +38,7 @@ pub(super) fn write(
     };
     let (per_node, nodes, at) = size(facts, &base);
     let scale = per_node as f64 / base.accelerators_per_node.max(Count::ONE);
-    let from = format!("as in {}", base.name);
+    let from = format!("from target {}", base.name);
     let mut lines = Lines::default();
     lines.word("vendor", &base.vendor, Some(&from));
     if let Some(accelerator) = &base.accelerator {
@@ -67,7 +64,7 @@ pub(super) fn write(
         section.extend(network.oversubscription.map(|ratio| other("oversubscription", ratio, "")));
         lines.section("network", section);
     }
-    let share = if scale == 1.0 { from.clone() } else { format!("{from}, {scale} of its node") };
+    let share = if scale == 1.0 { from.clone() } else { format!("{from}, scaled by {scale}") };
     let cost = &base.cost;
     let mut section = vec![
         other("hourly_usd", cost.hourly_usd * scale, &share),
@@ -77,7 +74,7 @@ pub(super) fn write(
     section.extend(cost.usd_per_kwh.map(|price| other("usd_per_kwh", price, &from)));
     section.extend(cost.capex_usd_node.map(|price| other("capex_usd_node", price * scale, &share)));
     lines.section("cost", section);
-    notes.push(format!("links, price and power are those of target {}", base.name));
+    notes.push(format!("links, price and power are taken from target {}", base.name));
     Ok(lines.finish())
 }
 
@@ -102,7 +99,7 @@ fn like(facts: &Facts, library: &Library, sheet: &Accelerator) -> Result<Arc<Tar
     };
     let found = library.targets().iter().filter(same).min_by(|a, b| distance(a).total_cmp(&distance(b)));
     found.cloned().ok_or_else(|| {
-        let reason = format!("no target has {}; write one, and name it with --target", sheet.id);
+        let reason = format!("no target has {}; define one, and name it with --target", sheet.id);
         Gap::new("target", reason)
     })
 }

@@ -25,7 +25,9 @@ pub(super) fn write(
     if let Some(software) = software(facts) {
         lines.word("software", &software, facts.place("framework").as_deref());
     } else if let Some(framework) = facts.text("framework") {
-        notes.push(format!("{framework} is not a known software; the traits of no software in particular hold"));
+        notes.push(format!(
+            "{framework} is not in the software catalog; the default software of the workload's mode is assumed"
+        ));
     }
     let gaps = match serves {
         true => serving(facts, model, given, notes, &mut lines),
@@ -56,7 +58,7 @@ fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut L
         (None, Some(length)) => {
             lines.section("sequence", vec![other("prompt", length, "given"), other("generate", 0, "")])
         }
-        (None, None) => gaps.push(Gap::new("seq_len", "the files do not state it; set it with --set prompt=TOKENS")),
+        (None, None) => gaps.push(Gap::new("seq_len", "not stated in the files; set it with --set prompt=TOKENS")),
     }
     let mut batch = counts(facts, &[("micro", "micro_batch"), ("global", "global_batch")]);
     // MaxText states the batch per device. If several devices share a replica, this is a fraction of the replica's
@@ -77,7 +79,7 @@ fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut L
         batch.push(stated(facts, "global", "micro_batch", global.max(1.0)));
     }
     if !batch.iter().any(|line| line.key == "global") {
-        notes.push("no global batch is stated: one micro-batch on each replica".to_owned());
+        notes.push("the files state no global batch: one micro-batch per replica is assumed".to_owned());
     }
     lines.section("batch", batch);
     let mut parallelism = counts(
@@ -100,7 +102,7 @@ fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut L
         _ => false,
     };
     if facts.text("sharding").is_none() && silent {
-        lines.word("sharding", "none", Some("not asked for"));
+        lines.word("sharding", "none", Some("no sharding requested"));
     }
     if let Some(word) = facts.text("sharding") {
         let known = if word == "hsdp" { Some(Sharding::Zero3) } else { Sharding::named(word) };
@@ -113,7 +115,7 @@ fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut L
             None if word == "hsdp" => {
                 let node = facts.count("accelerators_per_node");
                 if let Some(node) = node {
-                    lines.plain("shard", node, Some("the devices of a node"));
+                    lines.plain("shard", node, Some("accelerators of one node"));
                 }
             }
             None => {}
@@ -136,7 +138,9 @@ fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut L
     if let Some(adapter) = facts.text("adapter") {
         lines.word("trained", "lora", facts.place("adapter").as_deref());
         if adapter == "qlora" {
-            notes.push("the frozen weights of QLoRA are planned in the format of the products".to_owned());
+            let note = "QLoRA: the frozen weights are planned in the precision of the matrix multiplications, not in \
+                        their quantized format";
+            notes.push(note.to_owned());
         }
     }
     if let Some(format) = training_format(facts) {
@@ -204,9 +208,12 @@ fn serving(
             (_, Some(tokens)) => sequence.push(other(key, tokens, "given")),
             (Some(tokens), None) => sequence.push(stated(facts, key, from, tokens)),
             (None, None) => {
-                let limit =
-                    facts.count("max_model_len").map_or_else(String::new, |most| format!(", at most {most} together"));
-                let reason = format!("a server's files do not state lengths{limit}; set {key} with --set {key}=TOKENS");
+                let limit = facts
+                    .count("max_model_len")
+                    .map_or_else(String::new, |most| format!(" (at most {most} tokens together)"));
+                let reason = format!(
+                    "the files of a server do not state request lengths{limit}; set it with --set {key}=TOKENS"
+                );
                 gaps.push(Gap::new(key, reason));
             }
         }
@@ -270,7 +277,7 @@ fn layout(facts: &Facts, model: Option<&Model>, notes: &mut Vec<String>) -> Vec<
     };
     out.push(other("dp", replicas, "replicas"));
     if facts.count("tp").is_none() && facts.roles.is_empty() {
-        notes.push("no tensor parallelism is stated: 1".to_owned());
+        notes.push("the files state no tensor parallelism: tp = 1 is assumed".to_owned());
     }
     out
 }
@@ -308,11 +315,13 @@ fn load(facts: &Facts, given: &Given, notes: &mut Vec<String>, section: &mut Vec
         return;
     }
     match listed.as_slice() {
-        [] => notes.push("no load is stated; --set concurrency=N or request_rate=R sets one".to_owned()),
+        [] => {
+            notes.push("the files state no load; set one with --set concurrency=N or --set request_rate=R".to_owned());
+        }
         [one] => section.push(stated(facts, "concurrency", "benchmark.concurrency", one)),
         [first, ..] => {
             section.push(stated(facts, "concurrency", "benchmark.concurrency", first));
-            notes.push(format!("the client sends {} loads; the first is planned", listed.len()));
+            notes.push(format!("the client runs {} load levels; only the first is planned", listed.len()));
         }
     }
 }

@@ -58,7 +58,8 @@ impl Filter {
 /// If the text is not a time. The error states the expected forms.
 pub fn moment(text: &str) -> Result<Timestamp, String> {
     let text = text.trim();
-    let expected = || format!("\"{text}\": expected a date such as 2026-11-22, a time, or 7d, 12h, 30m ago");
+    let expected =
+        || format!("\"{text}\": expected a date such as 2026-11-22, a time, or an age such as 7d, 12h or 30m");
     let units = [('d', 86_400.0), ('h', 3600.0), ('m', 60.0), ('w', 604_800.0)];
     if let Some((unit, seconds)) = units.into_iter().find(|(unit, _)| text.ends_with(*unit))
         && let Ok(count) = text.trim_end_matches(unit).parse::<f64>()

@@ -155,7 +155,7 @@ impl<'a> Job<'a> {
     ) -> Result<Job<'a>, Vec<Unsupported>> {
         let lacking = |what: &str, reason: String| vec![Unsupported::new(what, reason)];
         let Some(model) = parts.model.as_deref() else {
-            let reason = "launch files need a model from the catalog or an `architecture` in the workload";
+            let reason = "launch files require a model from the catalog or an `architecture` in the workload";
             return Err(lacking("model", reason.to_owned()));
         };
         let Architecture::Transformer(transformer) = &model.architecture else {
@@ -165,9 +165,10 @@ impl<'a> Job<'a> {
             ));
         };
         if tool.trains() != (scenario.mode() == Mode::Training) {
-            let does = if tool.trains() { "trains" } else { "serves" };
+            let supported = if tool.trains() { "training" } else { "inference" };
             let mode = scenario.mode().name();
-            return Err(lacking("tool", format!("{} {does}, and the workload's mode is {mode}", tool.label())));
+            let reason = format!("{} supports only {supported}, but the workload's mode is {mode}", tool.label());
+            return Err(lacking("tool", reason));
         }
         let mut refused = Vec::new();
         // A scenario that may not fit in memory or is overloaded can still be tried.
@@ -255,7 +256,7 @@ impl<'a> Job<'a> {
     /// Repository of the weights, or an error if none is known.
     pub(crate) fn repository(&self) -> Result<&str, Unsupported> {
         self.weights.as_deref().ok_or_else(|| {
-            let reason = format!("no known repository of {}; use --model-path", self.model.id);
+            let reason = format!("no weights repository is known for {}; name one with --model-path", self.model.id);
             Unsupported::new("model", reason)
         })
     }

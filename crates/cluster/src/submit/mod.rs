@@ -40,10 +40,10 @@ pub struct Plan {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// The path is not valid Unicode, so that it cannot be passed to a command.
-    #[error("{0} cannot be passed on a command line")]
+    #[error("{0}: the path is not valid Unicode and cannot be passed to a command")]
     Path(PathBuf),
     /// Several runs of a manifest would run concurrently.
-    #[error("Kubernetes would run all {0} runs at the same time; submit them one after another")]
+    #[error("Kubernetes would start all {0} runs at the same time; submit them one by one")]
     Runs(u32),
 }
 
@@ -76,7 +76,7 @@ impl Plan {
     /// # Errors
     /// Errors of [`Plan::command`].
     pub fn shown(&self) -> Result<Vec<String>, SubmitError> {
-        let before = |index| (index > 1).then_some("ID_OF_THE_RUN_BEFORE");
+        let before = |index| (index > 1).then_some("ID_OF_PREVIOUS_RUN");
         (1..=self.runs).map(|index| Ok(self.command(index, before(index))?.shell_line())).collect()
     }
 

@@ -161,7 +161,7 @@ impl Pending {
 fn found(jobs: impl IntoIterator<Item = (u32, String)>, tag: &str) -> Found {
     let runs: Vec<Run> = jobs
         .into_iter()
-        .map(|(index, job)| Run { index, command: format!("found by its tag {tag}"), job: Some(job), problem: None })
+        .map(|(index, job)| Run { index, command: format!("found by tag {tag}"), job: Some(job), problem: None })
         .collect();
     if runs.is_empty() { Found::Nothing } else { Found::Jobs(runs) }
 }

@@ -46,10 +46,10 @@ impl Cause {
             Cause::Straggler => {
                 "compare ranks with --log-straggler or per-rank timers in Megatron-LM; check clocks and errors of every node"
             }
-            Cause::Clocks => "check clocks, temperatures and throttle reasons; pass samples to the watch with --power",
+            Cause::Clocks => "check clocks, temperatures and throttle reasons; pass device samples with --power",
             Cause::Host => "check data loading, checkpoints, page cache and CPU load of the nodes",
             Cause::KvCache => "reduce concurrency or context length, or increase the KV cache",
-            Cause::Load => "compare arrival rate and lengths with the plan",
+            Cause::Load => "compare request rate and lengths with the plan",
             Cause::Plan => "compare the job's settings with the plan: atlas import SCRIPT",
         }
     }

@@ -46,7 +46,7 @@ pub fn training(case: &Case<'_>) -> Diagnosis {
     scale.prior(Cause::Host, 0.25);
     if from_start {
         scale.prior(Cause::Plan, 0.6);
-        scale.because(Cause::Plan, 0.0, "it was slower from the first step");
+        scale.because(Cause::Plan, 0.0, "slower than predicted from the first step");
     }
     let reference = if from_start { None } else { super::track::median(case.before) }.unwrap_or(prediction.seconds);
     let Some(now) = super::track::median(case.after) else { return scale.weigh() };
@@ -78,7 +78,7 @@ fn growth(scale: &mut Scale, prediction: &Prediction, extra: f64) {
     if network > 0.0 {
         let factor = 1.0 + extra / network;
         let term = prediction.largest(Part::Network).unwrap_or("network");
-        let text = format!("communication ({term}) would have to take {factor:.1} times as long as predicted");
+        let text = format!("communication ({term}) would explain it if it took {factor:.1} times as long as predicted");
         // Links that lose lanes or share switches are commonly slower by a factor of two to ten, but not by a hundred.
         let odds = if factor <= 10.0 { 0.0 } else { -math::ln(factor / 10.0) };
         scale.because(Cause::Network, odds, text);
@@ -98,7 +98,7 @@ fn shapes(scale: &mut Scale, before: Option<Shape>, after: Shape, rise: f64) {
     // A few long steps between normal ones.
     let bursts = after.mean - 1.0 > rise.max(0.0) && after.spikes > 0.0 && after.spikes < 0.4 && rise < 0.05;
     if bursts {
-        let text = format!("{:.0} % of the steps take far longer, the others as long as before", 100.0 * after.spikes);
+        let text = format!("{:.0} % of the steps take much longer, the others as long as before", 100.0 * after.spikes);
         scale.because(Cause::Host, 2.0, text);
         scale.add(Cause::Network, 0.5);
         scale.add(Cause::Straggler, -2.0);
@@ -120,13 +120,13 @@ fn shapes(scale: &mut Scale, before: Option<Shape>, after: Shape, rise: f64) {
         return;
     }
     if noise >= 2.0 {
-        let text = format!("step times scatter {noise:.1} times as much as before, as under contention");
+        let text = format!("step times vary {noise:.1} times as much as before, as with contention");
         scale.because(Cause::Network, 0.9 * math::ln(noise).min(2.0), text.clone());
         scale.because(Cause::Host, 0.5 * math::ln(noise).min(2.0), text);
         scale.add(Cause::Straggler, -0.5 * math::ln(noise).min(2.0));
         scale.add(Cause::Clocks, -0.7 * math::ln(noise).min(2.0));
     } else if before.is_some() {
-        let text = "every step takes longer by the same share, from one step to the next";
+        let text = "all steps became slower at once by the same factor";
         scale.because(Cause::Straggler, 0.9, text);
         scale.because(Cause::Clocks, 0.5, text);
         scale.add(Cause::Network, -0.5);
@@ -149,22 +149,22 @@ fn timers(scale: &mut Scale, timers: &Timers, since: u64, extra: f64) {
             scale.add(cause, -1.0);
         }
     };
-    speak(Cause::Host, said.host, "timers of the host");
+    speak(Cause::Host, said.host, "host timers");
     if said.ranks {
         // A rank that waits for a slow rank waits inside collectives. The rank that waits least shows the cost of the
         // network.
-        speak(Cause::Network, said.network, "timers of collectives, on the rank with the least waiting,");
+        speak(Cause::Network, said.network, "collective timers on the rank that waits least");
         speak(Cause::Straggler, said.gap, "the difference in compute time between the slowest and fastest rank");
         speak(Cause::Clocks, said.device, "compute time on the fastest rank");
     } else {
-        speak(Cause::Network, said.network, "timers of collectives");
+        speak(Cause::Network, said.network, "collective timers");
         // The timers of a single rank do not distinguish a slow network from a slow rank elsewhere.
         scale.add(Cause::Straggler, 2.0 * share(said.network).max(0.0));
         let text = "compute time on the logging rank";
         let grown = share(said.device);
         if grown > 0.15 {
             scale.because(Cause::Clocks, 3.0 * grown, format!("{text} grew by {} per step", duration(said.device)));
-            scale.because(Cause::Straggler, 3.0 * grown, format!("{text} grew: it may be the straggler"));
+            scale.because(Cause::Straggler, 3.0 * grown, format!("{text} grew: this rank may be the straggler"));
         }
     }
 }
@@ -192,14 +192,14 @@ fn devices(scale: &mut Scale, changes: &[Change]) {
             scale.because(Cause::Clocks, -3.0, "clocks of most devices did not drop");
         }
         if let [first, ..] = slow.as_slice() {
-            let text = format!("the clock of {} dropped, those of the others did not", named(*first, slow.len()));
+            let text = format!("clocks dropped more on {} than on the other devices", named(*first, slow.len()));
             scale.because(Cause::Straggler, 4.0, text);
         }
     }
     let watts = ratios(|change| change.watts);
     let Some(typical) = median(&watts).filter(|_| watts.len() > 1) else {
         if let Some(ratio) = median(&watts).filter(|ratio| *ratio < 0.93) {
-            let text = format!("power fell by {:.0} %: the device waits", 100.0 * (1.0 - ratio));
+            let text = format!("power dropped by {:.0} %: the device is waiting", 100.0 * (1.0 - ratio));
             for cause in [Cause::Network, Cause::Host, Cause::Straggler] {
                 scale.because(cause, 0.7, text.clone());
             }
@@ -212,14 +212,15 @@ fn devices(scale: &mut Scale, changes: &[Change]) {
         match busy.as_slice() {
             [first, ..] if few => {
                 let text = format!(
-                    "power fell by {:.0} % on all devices but {}: the others wait for it",
+                    "power dropped by {:.0} % on all devices except {}: they are waiting for it",
                     100.0 * (1.0 - typical),
                     named(*first, busy.len())
                 );
                 scale.because(Cause::Straggler, 3.5, text);
             }
             _ => {
-                let text = format!("power fell by {:.0} % on all devices: they wait", 100.0 * (1.0 - typical));
+                let dropped = 100.0 * (1.0 - typical);
+                let text = format!("power dropped by {dropped:.0} % on all devices: they are waiting");
                 scale.because(Cause::Network, 1.2, text.clone());
                 scale.because(Cause::Host, 1.2, text);
             }

@@ -43,7 +43,7 @@ pub enum JobError {
         source: RunError,
     },
     /// Slurm does not know the job, or no longer.
-    #[error("job {id}: scontrol: {reason}; use its log instead")]
+    #[error("job {id}: scontrol: {reason}; pass its log file instead")]
     Unknown {
         /// Job id.
         id: String,
@@ -73,7 +73,7 @@ pub fn query(runner: &dyn Runner, id: &str, timeout: Duration) -> Result<Job, Jo
     if let Some(complaint) = output.complaint() {
         return Err(unknown(complaint));
     }
-    read(id, &output.stdout).ok_or_else(|| unknown("no JobState in its output".to_owned()))
+    read(id, &output.stdout).ok_or_else(|| unknown("the output contains no JobState".to_owned()))
 }
 
 /// Parses the output, which has one line per job or array task.

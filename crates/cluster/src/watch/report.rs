@@ -56,8 +56,8 @@ impl Event {
                 format!("{shift}, within the interval: {measured}")
             }
             Event::Stalled => format!("no {} for {}", state.counter(), duration(state.silent_s)),
-            Event::Resumed => "steps go on".to_owned(),
-            Event::Restarted => "the step counter went back: the job was restarted".to_owned(),
+            Event::Resumed => "steps continue".to_owned(),
+            Event::Restarted => "the step counter decreased: the job was restarted".to_owned(),
             Event::File(what) => what.clone(),
         }
     }
@@ -97,7 +97,7 @@ fn described(diagnosis: &Diagnosis) -> String {
         out += &format!("\n  {} {:.0} %{evidence}", suspect.cause.name(), 100.0 * suspect.weight);
     }
     if let Some(first) = diagnosis.first() {
-        let lead = if diagnosis.is_clear() { "next" } else { "not clear; next" };
+        let lead = if diagnosis.is_clear() { "next" } else { "cause uncertain; next" };
         out += &format!("\n  {lead}: {}", first.cause.check());
     }
     out

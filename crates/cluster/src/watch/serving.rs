@@ -39,7 +39,7 @@ pub fn diagnose(
     }
     if before.is_empty() {
         scale.prior(Cause::Plan, 0.5);
-        scale.because(Cause::Plan, 0.0, "it was slower from the first report");
+        scale.because(Cause::Plan, 0.0, "slower than predicted from the first report");
     }
     // Compared with the values before the deviation, or with the plan.
     let levels = |track: &Track, planned: Option<f64>| {
@@ -64,19 +64,19 @@ pub fn diagnose(
             let text = format!("{now:.0} requests are running (before: {was:.0})");
             scale.because(Cause::Load, 3.0, text);
         } else {
-            scale.because(Cause::Load, -1.5, format!("no more requests are running than before ({now:.0})"));
+            scale.because(Cause::Load, -1.5, format!("the number of running requests has not grown ({now:.0})"));
         }
     }
     if let Some([was, now]) = reports.prompt.around(since).filter(|[was, _]| *was > 0.0)
         && now > 1.5 * was
     {
-        let text = format!("prompts arrive at {now:.0} tokens/s (before: {was:.0}) and delay decode");
+        let text = format!("prefill throughput rose to {now:.0} tokens/s (before: {was:.0}) and delays decode");
         scale.because(Cause::Load, 2.0, text);
     }
     if let (Some(was), Some(now)) = (shape(before).filter(|_| before.len() >= 4), shape(after)) {
         let noise = now.noise.max(1e-3) / was.noise.max(1e-3);
         if noise >= 2.0 {
-            let text = format!("step times scatter {noise:.1} times as much as before");
+            let text = format!("step times vary {noise:.1} times as much as before");
             scale.because(Cause::Network, 0.7, text.clone());
             scale.because(Cause::Host, 0.7, text);
             scale.add(Cause::Clocks, -0.7);

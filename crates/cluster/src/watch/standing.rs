@@ -52,7 +52,7 @@ impl Standing {
     pub fn text(self, counter: &str) -> String {
         match self {
             Standing::Waiting => "not enough data to compare".to_owned(),
-            Standing::Unplanned => "nothing to compare with".to_owned(),
+            Standing::Unplanned => "no prediction to compare with".to_owned(),
             Standing::Within => "within the interval".to_owned(),
             Standing::Slower { since, share } => {
                 let since = since.map_or_else(|| "from the start".to_owned(), |step| format!("since {counter} {step}"));

@@ -133,7 +133,7 @@ fn every_method_of_drafting_is_written_or_refused() {
         says(&drafts(tool, "eagle3", Some("org/eagle")).unwrap(), &[eagle, "org/eagle"]);
         refuses(drafts(tool, "eagle3", None), "draft_method", "--draft-model");
         let silent = launched(tool, "h200-sxm-8", &[("draft_tokens", "3")], None);
-        refuses(silent, "draft_method", "what drafts");
+        refuses(silent, "draft_method", "required by draft_tokens");
     }
     says(
         &drafts(Tool::Sglang, "mtp", None).unwrap(),

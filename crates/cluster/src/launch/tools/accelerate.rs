@@ -63,14 +63,17 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
         Sharding::Zero3 => drop(k.put("fsdp_config.fsdp_reshard_after_forward", true)),
         Sharding::Zero2 => drop(k.put("fsdp_config.fsdp_reshard_after_forward", false)),
         Sharding::Zero1 | Sharding::None => {
-            draft.refuse("sharding", "FSDP has zero2 and zero3; none needs tp = 1");
+            draft.refuse("sharding", "FSDP supports zero2 and zero3, and none only with tp = 1");
         }
     }
     k.put("fsdp_config.fsdp_activation_checkpointing", full);
     let offload = job.scenario.base.plan.cpu_offload;
     k.put("fsdp_config.fsdp_offload_params", offload == Some(CpuOffload::Parameters));
     if offload == Some(CpuOffload::Optimizer) {
-        draft.refuse("cpu_offload", "the optimizer goes only together with the weights");
+        draft.refuse(
+            "cpu_offload",
+            "offloading only the optimizer state is not supported; use parameters, which includes the weights",
+        );
     }
     k.put("fsdp_config.fsdp_cpu_ram_efficient_loading", true)
         .put("fsdp_config.fsdp_state_dict_type", "SHARDED_STATE_DICT");
@@ -78,7 +81,7 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
     if shard.is_some() || t.tp > 1 {
         let group = shard.unwrap_or(t.dp);
         if !t.dp.is_multiple_of(group) {
-            draft.refuse("shard", "the replicas cannot be divided into groups of this size");
+            draft.refuse("shard", format!("{} replicas are not a multiple of the shard size {group}", t.dp));
         }
         k.put("parallelism_config.parallelism_config_dp_replicate_size", t.dp / group)
             .put("parallelism_config.parallelism_config_dp_shard_size", group)

@@ -29,7 +29,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         .assign("model.expert_model_parallel_size", t.ep)
         .assign("model.expert_tensor_parallel_size", t.etp)
         .assign("model.sequence_parallel", word(t.sequence_parallel));
-    a.comment("states");
+    a.comment("optimizer and gradients");
     let software = job.scenario.training_software(&job.scenario.base);
     a.assign("ddp.use_distributed_optimizer", word(t.sharding != Sharding::None))
         .assign("ddp.overlap_grad_reduce", word(software.overlap_data))
@@ -44,7 +44,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     match job.scenario.base.plan.gradient_format {
         Some(Format::Fp32) => drop(a.assign("ddp.grad_reduce_in_fp32", "true")),
         Some(Format::Bf16) => drop(a.assign("ddp.grad_reduce_in_fp32", "false")),
-        Some(other) => draft.refuse("gradient_format", format!("gradients are fp32 or bf16, not {}", other.name())),
+        Some(other) => draft.refuse("gradient_format", format!("gradients can be fp32 or bf16, not {}", other.name())),
         None => {}
     }
     a.comment("batch and sequence")
@@ -53,18 +53,18 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         .assign("train.train_iters", t.steps)
         .other([format!("model.seq_length={}", t.sequence).into()])
         .other([format!("dataset.seq_length={}", t.sequence).into()]);
-    a.comment("formats").assign("model.bf16", "true");
+    a.comment("precision").assign("model.bf16", "true");
     match t.format {
         Format::Bf16 => {}
         Format::Fp8 => drop(a.assign("model.fp8", "hybrid")),
         Format::Mxfp8 => drop(a.assign("model.fp8", "e4m3").assign("model.fp8_recipe", "mxfp8")),
         Format::Fp4 => drop(a.assign("model.fp4", "e2m1").assign("model.fp4_recipe", "nvfp4")),
-        other => draft.refuse("precision", format!("{} is not a format that it trains in", other.name())),
+        other => draft.refuse("precision", format!("Megatron-Bridge does not support training in {}", other.name())),
     }
     match t.optimizer {
         atlas_core::plan::Optimizer::Adam => drop(a.assign("optimizer.optimizer", "adam")),
         atlas_core::plan::Optimizer::Sgd => drop(a.assign("optimizer.optimizer", "sgd")),
-        other => draft.refuse("optimizer", format!("{} is not among its optimizers", other.name())),
+        other => draft.refuse("optimizer", format!("Megatron-Bridge does not support the {} optimizer", other.name())),
     }
     match t.recompute {
         Recompute::Full if t.recompute_layers.is_none() => {
@@ -73,7 +73,8 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
                 .assign("model.recompute_method", "uniform")
                 .assign("model.recompute_num_layers", 1_u64);
         }
-        Recompute::Full => draft.refuse("recompute_layers", "a part of the layers is not written for this tool"),
+        Recompute::Full => draft
+            .refuse("recompute_layers", "launch files for Megatron-Bridge do not support recomputing only some layers"),
         Recompute::Selective => drop(a.comment("recomputation").assign("model.recompute_granularity", "selective")),
         Recompute::None | Recompute::Auto => {
             a.comment("recomputation").assign("model.recompute_granularity", "null");
@@ -101,7 +102,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     }
     draft.arguments = a;
     draft.exports.push(("CUDA_DEVICE_MAX_CONNECTIONS", "1".into()));
-    draft.notes.push("the recipe brings data, learning rate and all that is not planned".to_owned());
+    draft.notes.push("data, learning rate and all other settings that are not planned come from the recipe".to_owned());
     Ok(draft)
 }
 

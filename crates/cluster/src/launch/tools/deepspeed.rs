@@ -28,7 +28,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.expressed.push(Knob::OverlapData);
     draft.start = Start::Torchrun;
     trainer(job, t, &mut draft)?;
-    draft.arguments.comment("states and formats").put("--deepspeed", "./deepspeed.json");
+    draft.arguments.comment("sharding and precision").put("--deepspeed", "./deepspeed.json");
     let keys = configuration(job, t, &mut draft);
     let config = Config { name: "deepspeed.json", text: keys.json(), table: "deepspeed", keys: keys.settings("") };
     draft.configs.push(config);
@@ -52,7 +52,8 @@ pub(super) fn trainer(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Result<
     draft.variables.push(("DATASET", "wikitext".to_owned()));
     draft.variables.push(("DATASET_CONFIG", "wikitext-103-raw-v1".to_owned()));
     if t.pp > 1 || t.cp > 1 || t.vpp > 1 {
-        draft.refuse("pp", "pipeline, virtual and context parallelism are not written for this tool");
+        let reason = "launch files for this tool do not support pipeline, virtual-pipeline or context parallelism";
+        draft.refuse("pp", reason);
     }
     let mut a = Arguments::default();
     a.comment(&format!("model: {}", job.model.id)).put("--model_name_or_path", job.repository()?);
@@ -66,21 +67,22 @@ pub(super) fn trainer(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Result<
         Optimizer::Adam8bit => drop(a.put("--optim", "adamw_bnb_8bit")),
         Optimizer::Adafactor => drop(a.put("--optim", "adafactor")),
         Optimizer::Sgd => drop(a.put("--optim", "sgd")),
-        other => draft.refuse("optimizer", format!("{} is not written for this tool", other.name())),
+        other => draft.refuse("optimizer", format!("launch files for this tool do not support {}", other.name())),
     }
     match t.format {
         Format::Bf16 => drop(a.put("--bf16", "true")),
         Format::Fp16 => drop(a.other(["--fp16".into(), "true".into()])),
         Format::Fp32 => {}
-        other => draft.refuse("precision", format!("{} is not written for this tool", other.name())),
+        other => draft.refuse("precision", format!("launch files for this tool do not support {}", other.name())),
     }
     if t.recompute_layers.is_some() {
-        draft.refuse("recompute_layers", "all layers are recomputed, or none");
+        draft.refuse("recompute_layers", "this tool recomputes either all layers or none");
     }
     if t.recompute == Recompute::Selective {
-        draft.refuse("recompute", "a selection is not written for this tool; use none or full");
+        let reason = "launch files for this tool do not support selective recomputation; use none or full";
+        draft.refuse("recompute", reason);
     }
-    a.comment("not planned: data and learning rate; set yours")
+    a.comment("not planned: data and learning rate; replace them with your own")
         .other(["--dataset_name".into(), Word::Shell("\"$DATASET\"")])
         .other(["--dataset_config_name".into(), Word::Shell("\"$DATASET_CONFIG\"")])
         .other(["--do_train".into()])
@@ -121,13 +123,15 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
         Some(Format::Fp32) => drop(k.put("grad_accum_dtype", "fp32")),
         Some(Format::Bf16) => drop(k.put("grad_accum_dtype", "bf16")),
         Some(Format::Fp16) => drop(k.put("grad_accum_dtype", "fp16")),
-        Some(other) => draft.refuse("gradient_format", format!("{} is not a format of gradients", other.name())),
+        Some(other) => {
+            draft.refuse("gradient_format", format!("gradients can be fp32, bf16 or fp16, not {}", other.name()));
+        }
         None => {}
     }
     if t.tp > 1 {
         k.put("tensor_parallel.autotp_size", t.tp);
         if stage == 3 {
-            draft.refuse("tp", "tensor parallelism goes with ZeRO stages up to 2");
+            draft.refuse("tp", "tensor parallelism requires ZeRO stage 2 or lower");
         }
     }
     k.put("gradient_clipping", 1.0);

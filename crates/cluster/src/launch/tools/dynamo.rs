@@ -30,7 +30,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.expressed = known;
     draft.expressed.extend([Knob::PrefillAccelerators, Knob::PrefillWorkers]);
     let Some(pools) = job.scenario.base.pools() else {
-        let reason = "Dynamo needs prefill and decode workers: write serving.pools, or set prefill_accelerators";
+        let reason = "Dynamo requires prefill and decode workers: set serving.pools or prefill_accelerators";
         return Err(Unsupported::new("pools", reason));
     };
     let repository = job.repository()?.to_owned();
@@ -82,8 +82,10 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
                 a.maybe("--max_batch_size", worker.max_num_seqs)
                     .maybe("--max_num_tokens", worker.max_num_batched_tokens);
                 if !trtllm::extra(job, &worker, &mut draft).is_empty() {
-                    draft
-                        .refuse("software", "settings of TensorRT-LLM's configuration file are not written for Dynamo");
+                    draft.refuse(
+                        "software",
+                        "launch files for Dynamo do not support settings of TensorRT-LLM's configuration file",
+                    );
                 }
                 a.other(["--disaggregation-mode".into(), role.into()]);
             }
@@ -109,7 +111,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         draft.arguments.lines.extend(a.lines);
     }
     if resource(&job.vendor) != "nvidia.com/gpu" {
-        draft.refuse("target", "Dynamo runs on accelerators of NVIDIA");
+        draft.refuse("target", "Dynamo requires NVIDIA accelerators");
     }
     let mut metadata = json!({ "name": job.name });
     if let (Some(namespace), Value::Object(map)) = (&job.options.namespace, &mut metadata) {

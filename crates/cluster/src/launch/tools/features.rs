@@ -28,12 +28,12 @@ struct Drafts {
 fn drafts(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Option<Drafts> {
     let tokens = s.draft_tokens?;
     let Some(method) = job.scenario.base.plan.serving.draft_method else {
-        draft.refuse("draft_method", "draft_tokens needs to know what drafts: mtp, eagle3, draft-model or ngram");
+        draft.refuse("draft_method", "not set, but required by draft_tokens; set mtp, eagle3, draft-model or ngram");
         return None;
     };
     let weights = job.options.draft_model.clone();
     if weights.is_none() && matches!(method, DraftMethod::Eagle3 | DraftMethod::DraftModel) {
-        let reason = format!("{} has weights of its own; name them with --draft-model", method.name());
+        let reason = format!("{} requires separate weights; name them with --draft-model", method.name());
         draft.refuse("draft_method", reason);
         return None;
     }
@@ -56,7 +56,7 @@ fn direct_dispatch(job: &Job<'_>, draft: &mut Draft) -> bool {
     match job.scenario.base.plan.switches.moe_dispatcher {
         Some(MoeDispatcher::DeepEp) => true,
         Some(MoeDispatcher::HybridEp) => {
-            draft.refuse("moe_dispatcher", "hybridep is a dispatcher of training; deepep serves");
+            draft.refuse("moe_dispatcher", "hybridep supports only training; use deepep");
             false
         }
         Some(MoeDispatcher::AllToAll) | None => false,

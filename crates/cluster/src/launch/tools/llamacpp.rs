@@ -24,7 +24,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.expressed.push(Knob::MaxNumBatchedTokens);
     let servers = servers(job, s, false);
     if servers.nodes > 1 {
-        draft.refuse("tp", "servers over several nodes are not written for this tool");
+        draft.refuse("tp", "launch files for llama.cpp do not support servers that span several nodes");
     }
     draft.program = vec!["llama-server".into()];
     let mut a = Arguments::default();
@@ -32,16 +32,17 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     match &job.options.model {
         Some(path) if path.ends_with(".gguf") => drop(a.put("--model", path.as_str())),
         Some(repository) => drop(a.put("--hf-repo", repository.as_str())),
-        None => draft.refuse("model", "name a GGUF file or a repository of such files with --model-path"),
+        None => draft.refuse("model", "name a GGUF file, or a repository with GGUF files, with --model-path"),
     }
     if let Some(format) = s.quantized.filter(|format| !matches!(format, Format::Int4 | Format::Int8 | Format::Fp16)) {
-        draft.refuse("precision", format!("files of weights hold no {}; set int4, int8, fp16 or bf16", format.name()));
+        let reason = format!("GGUF weights cannot be stored in {}; set int4, int8, fp16 or bf16", format.name());
+        draft.refuse("precision", reason);
     }
     a.comment("devices").put("--gpu-layers", 999_u64);
     if s.devices() > 1 {
         // The split mode `row` is tensor parallelism; `layer` is pipeline parallelism.
         if s.tp > 1 && s.pp > 1 {
-            draft.refuse("pp", "devices share either rows (tp) or layers (pp), not both");
+            draft.refuse("pp", "llama.cpp splits the model by rows (tp) or by layers (pp); set one of them to 1");
         }
         a.put("--split-mode", if s.tp > 1 { "row" } else { "layer" });
     } else {

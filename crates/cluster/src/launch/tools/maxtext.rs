@@ -46,7 +46,10 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let (micro, model_devices) = (t.micro, t.tp * t.pp * t.cp);
     if micro % model_devices != 0 && model_devices != 1 {
         // MaxText's batch is per device, so that the devices of one replica share sequences.
-        draft.notes.push(format!("{micro} sequences of a replica are shared by {model_devices} devices"));
+        draft.notes.push(format!(
+            "per_device_batch_size is fractional: the {model_devices} devices of a replica share a micro-batch of \
+             {micro}"
+        ));
     }
     let mut a = Arguments::default();
     a.comment(&format!("model: {}", job.model.id)).assign("model_name", model);
@@ -60,14 +63,16 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     a.assign("gradient_accumulation_steps", t.accumulation())
         .assign("max_target_length", t.sequence)
         .assign("steps", t.steps);
-    a.comment("mesh: inside a node, and between nodes");
+    a.comment("mesh: ici_* within a node, dcn_* between nodes");
     let inner = (t.tp * t.cp).min(job.per_node);
     if !job.per_node.is_multiple_of(t.tp * t.cp) && !tpu {
-        draft.refuse("tp", "tensor and context groups must fill nodes");
+        let reason =
+            format!("tp times cp = {} does not divide the {} accelerators of a node", t.tp * t.cp, job.per_node);
+        draft.refuse("tp", reason);
     }
     let replicas_inside = (job.per_node / inner.max(1)).min(t.dp).max(1);
     if t.dp % replicas_inside != 0 || replicas_inside * inner != job.per_node && job.nodes > 1 {
-        draft.refuse("dp", "replicas do not fill the nodes");
+        draft.refuse("dp", "the replicas cannot be distributed evenly over the nodes");
     }
     let outside = t.dp / replicas_inside;
     let (data, fsdp) = match t.sharding {
@@ -78,12 +83,12 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
             ((replicas_inside, outside), (1, 1))
         }
         Sharding::Zero2 => {
-            draft.refuse("sharding", "zero2 does not exist here; use none, zero1 or zero3");
+            draft.refuse("sharding", "MaxText does not support zero2; use none, zero1 or zero3");
             ((1, 1), (1, 1))
         }
     };
     if t.ep > 1 && (t.sharding != Sharding::Zero3 || replicas_inside % t.ep != 0) {
-        draft.refuse("ep", "expert groups are written inside a node, under zero3");
+        draft.refuse("ep", "launch files for MaxText require zero3 and expert groups that evenly divide a node");
     }
     let experts = if t.ep > 1 { t.ep } else { 1 };
     a.assign("ici_data_parallelism", data.0)
@@ -94,12 +99,12 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         .assign("dcn_data_parallelism", data.1)
         .assign("dcn_fsdp_parallelism", fsdp.1)
         .assign("dcn_pipeline_parallelism", t.pp);
-    a.comment("formats and recomputation").assign("dtype", "bfloat16");
+    a.comment("precision and recomputation").assign("dtype", "bfloat16");
     match t.format {
         Format::Bf16 => {}
         Format::Fp8 => drop(a.assign("quantization", "fp8")),
         Format::Int8 => drop(a.assign("quantization", "int8")),
-        other => draft.refuse("precision", format!("{} is not written for this tool", other.name())),
+        other => draft.refuse("precision", format!("launch files for MaxText do not support {}", other.name())),
     }
     let policy = match t.recompute {
         Recompute::Full => "full",
@@ -108,11 +113,11 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     };
     a.assign("remat_policy", policy);
     if t.recompute_layers.is_some() {
-        draft.refuse("recompute_layers", "a number of layers is not written for this tool");
+        draft.refuse("recompute_layers", "launch files for MaxText do not support recomputing only some layers");
     }
     match t.optimizer {
         Optimizer::Adam => drop(a.assign("opt_type", "adamw")),
-        other => draft.refuse("optimizer", format!("{} is not written for this tool", other.name())),
+        other => draft.refuse("optimizer", format!("launch files for MaxText do not support {}", other.name())),
     }
     match job.scenario.base.plan.cpu_offload {
         Some(CpuOffload::Optimizer) => drop(a.assign("optimizer_memory_host_offload", "true")),
@@ -121,7 +126,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         }
         Some(CpuOffload::None) | None => {}
     }
-    a.comment("not planned: data and output")
+    a.comment("not planned: data and output directory")
         .other(["dataset_type=synthetic".into()])
         .other([format!("run_name={}", job.name).into()])
         .other(["base_output_directory=./output".into()])

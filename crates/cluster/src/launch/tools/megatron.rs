@@ -72,7 +72,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         if layout(job, t).is_some() {
             draft.refuse(
                 "mtp_layers",
-                "a layout of uneven stages has no place for them; choose stages that divide evenly",
+                "not supported with uneven pipeline stages; choose pp and vpp whose product divides the layer count",
             );
         }
         a.put("--mtp-num-layers", count(layers));
@@ -91,7 +91,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         .put("--seq-length", t.sequence)
         .put("--max-position-embeddings", t.sequence)
         .put("--train-iters", t.steps);
-    a.comment("formats");
+    a.comment("precision");
     precision(job, t, &mut a, &mut draft);
     a.comment("recomputation");
     match (t.recompute, t.recompute_layers) {
@@ -199,7 +199,10 @@ fn states(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
             let strategy = if t.sharding == Sharding::Zero2 { "optim_grads" } else { "optim_grads_params" };
             a.on("--use-megatron-fsdp", true).put("--data-parallel-sharding-strategy", strategy);
             if t.pp > 1 && t.sharding == Sharding::Zero2 {
-                draft.refuse("sharding", "zero2 with pipeline stages is not written; use zero1 or zero3");
+                draft.refuse(
+                    "sharding",
+                    "launch files for Megatron-LM do not support zero2 with pipeline parallelism; use zero1 or zero3",
+                );
             }
         }
     }
@@ -208,14 +211,16 @@ fn states(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
             Sharding::Zero1 if t.dp.is_multiple_of(shard) => {
                 a.put("--num-distributed-optimizer-instances", t.dp / shard);
             }
-            _ => draft.refuse("shard", "only zero1 can be sharded over a part of the replicas that divides them"),
+            _ => draft.refuse("shard", "requires zero1 and a shard size that divides dp"),
         }
     }
     match job.scenario.base.plan.cpu_offload {
         Some(CpuOffload::Optimizer) => {
             a.on("--optimizer-cpu-offload", true).on("--use-precision-aware-optimizer", true);
         }
-        Some(CpuOffload::Parameters) => draft.refuse("cpu_offload", "weights cannot be kept in host memory"),
+        Some(CpuOffload::Parameters) => {
+            draft.refuse("cpu_offload", "Megatron-LM cannot offload weights to host memory");
+        }
         Some(CpuOffload::None) | None => {}
     }
 }
@@ -227,12 +232,12 @@ fn precision(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) 
         Format::Fp8 => drop(a.on("--bf16", true).put("--fp8-format", "hybrid")),
         Format::Mxfp8 => drop(a.on("--bf16", true).put("--fp8-format", "e4m3").put("--fp8-recipe", "mxfp8")),
         Format::Fp4 => drop(a.on("--bf16", true).put("--fp4-format", "e2m1").put("--fp4-recipe", "nvfp4")),
-        other => draft.refuse("precision", format!("{} is not a format that it trains in", other.name())),
+        other => draft.refuse("precision", format!("Megatron-LM does not support training in {}", other.name())),
     }
     match job.scenario.base.plan.gradient_format {
         Some(Format::Fp32) => drop(a.on("--accumulate-allreduce-grads-in-fp32", true)),
         Some(Format::Bf16) => drop(a.on("--grad-reduce-in-bf16", true)),
-        Some(other) => draft.refuse("gradient_format", format!("gradients are fp32 or bf16, not {}", other.name())),
+        Some(other) => draft.refuse("gradient_format", format!("gradients can be fp32 or bf16, not {}", other.name())),
         None => {}
     }
     match t.optimizer {
@@ -242,7 +247,7 @@ fn precision(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) 
             a.put("--optimizer", "adam").on("--use-precision-aware-optimizer", true);
             a.put("--exp-avg-dtype", "bf16").put("--exp-avg-sq-dtype", "bf16");
         }
-        other => draft.refuse("optimizer", format!("{} is not among its optimizers", other.name())),
+        other => draft.refuse("optimizer", format!("Megatron-LM does not support the {} optimizer", other.name())),
     }
 }
 
@@ -260,7 +265,9 @@ fn switches(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
             MoeDispatcher::DeepEp => {
                 a.put("--moe-token-dispatcher-type", "flex").on("--moe-enable-deepep", true);
             }
-            MoeDispatcher::HybridEp => draft.refuse("moe_dispatcher", "hybridep is not among its dispatchers"),
+            MoeDispatcher::HybridEp => {
+                draft.refuse("moe_dispatcher", "launch files for Megatron-LM do not support hybridep");
+            }
         }
         a.on("--moe-permute-fusion", software.fused_experts);
         if switches.moe_capacity == Some(MoeCapacity::Dropped) {
@@ -271,7 +278,7 @@ fn switches(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
         Some(AttentionKernel::Unfused) => drop(a.put("--attention-backend", "unfused")),
         Some(AttentionKernel::Flash2) => drop(a.put("--attention-backend", "flash")),
         Some(AttentionKernel::Native) => drop(a.put("--attention-backend", "fused")),
-        Some(AttentionKernel::Flash1) => draft.refuse("attention_kernel", "flash1 is not among its kernels"),
+        Some(AttentionKernel::Flash1) => draft.refuse("attention_kernel", "Megatron-LM does not support flash1"),
         None => {}
     }
     match switches.graph_capture {

@@ -119,7 +119,7 @@ impl Draft {
     /// Rejects a weight format that no flag can produce from the published 16-bit weights.
     pub(crate) fn refuse_weights(&mut self, format: Format) {
         let reason = format!(
-            "{} needs weights published in it; name them with --model-path and drop the setting",
+            "{} requires weights published in this format; name them with --model-path and remove the setting",
             format.name()
         );
         self.refuse("precision", reason);
@@ -127,7 +127,7 @@ impl Draft {
 
     /// Rejects a KV cache format that the server does not support.
     pub(crate) fn refuse_cache(&mut self, format: Format) {
-        self.refuse("kv_precision", format!("{} is not a format of its cache", format.name()));
+        self.refuse("kv_precision", format!("the tool does not support a KV cache in {}", format.name()));
     }
 
     /// Checks all flags and keys against the tables, and returns the errors.
@@ -148,7 +148,7 @@ impl Draft {
                     }
                     Objection::Since(since) => {
                         let release = release.unwrap_or("this release");
-                        format!("{} has it since {since}; the scenario's release is {release}", tool.label())
+                        format!("{} supports it since {since}; the scenario's release is {release}", tool.label())
                     }
                 };
                 Some(Unsupported::new(flag, reason))
@@ -185,5 +185,5 @@ pub(crate) fn draft(tool: Tool, job: &Job<'_>) -> Result<Draft, Vec<Unsupported>
 
 /// Error for a job of the other mode. [`Job::of`] rejects such jobs before.
 pub(crate) fn other_mode() -> Unsupported {
-    Unsupported::new("mode", "the tool does not run this mode")
+    Unsupported::new("mode", "the tool does not support this mode")
 }

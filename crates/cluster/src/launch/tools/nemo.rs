@@ -16,7 +16,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let mut draft = Draft::new("nemo", job, "nvcr.io/nvidia/nemo:24.09");
     draft.expressed = EXPRESSED.into_iter().filter(|knob| !matches!(knob, Knob::MoeDispatcher | Knob::Etp)).collect();
     if job.transformer.kind != TransformerKind::Decoder || job.transformer.latent.is_some() {
-        draft.refuse("model", "only decoders with plain attention are written for this tool");
+        draft.refuse("model", "launch files for NeMo support only decoders without multi-head latent attention");
     }
     draft.variables.push(("NEMO", "/opt/NeMo".to_owned()));
     draft.start = Start::Torchrun;
@@ -44,7 +44,7 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
     match t.format {
         Format::Bf16 | Format::Fp8 => drop(k.put("trainer.precision", "bf16")),
         Format::Fp16 => drop(k.put("trainer.precision", "16")),
-        other => draft.refuse("precision", format!("{} is not a format that it trains in", other.name())),
+        other => draft.refuse("precision", format!("NeMo does not support training in {}", other.name())),
     }
     k.other("trainer.accelerator", "gpu").other("trainer.logger", false).other("trainer.log_every_n_steps", 1);
     k.other("trainer.use_distributed_sampler", false).other("trainer.enable_checkpointing", false);
@@ -106,16 +106,16 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
         }
         (Sharding::None, Optimizer::Adam) => drop(k.put("model.optim.name", "fused_adam")),
         (Sharding::Zero1 | Sharding::None, other) => {
-            draft.refuse("optimizer", format!("{} is not among its optimizers", other.name()));
+            draft.refuse("optimizer", format!("NeMo does not support the {} optimizer", other.name()));
         }
         (Sharding::Zero2 | Sharding::Zero3, _) => {
-            draft.refuse("sharding", "none and zero1 are written for this tool");
+            draft.refuse("sharding", "launch files for NeMo support only none and zero1");
         }
     }
     match job.scenario.base.plan.gradient_format {
         Some(Format::Fp32) => drop(k.put("model.optim.grad_sync_dtype", "fp32")),
         Some(Format::Bf16) => drop(k.put("model.optim.grad_sync_dtype", "bf16")),
-        Some(other) => draft.refuse("gradient_format", format!("gradients are fp32 or bf16, not {}", other.name())),
+        Some(other) => draft.refuse("gradient_format", format!("gradients can be fp32 or bf16, not {}", other.name())),
         None => {}
     }
     k.other("model.optim.lr", 1e-5)

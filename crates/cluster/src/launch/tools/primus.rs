@@ -66,7 +66,7 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
     match t.sharding {
         Sharding::None => put("use_distributed_optimizer", false.into()),
         Sharding::Zero1 => put("use_distributed_optimizer", true.into()),
-        Sharding::Zero2 => draft.refuse("sharding", "zero2 is not written for this tool; use zero1 or zero3"),
+        Sharding::Zero2 => draft.refuse("sharding", "launch files for Primus do not support zero2; use zero1 or zero3"),
         Sharding::Zero3 => put("use_torch_fsdp2", true.into()),
     }
     put("overlap_grad_reduce", software.overlap_data.into());
@@ -79,18 +79,18 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
             put("fp8_format", "e4m3".into());
             put("fp8_recipe", "mxfp8".into());
         }
-        other => draft.refuse("precision", format!("{} is not a format that it trains in", other.name())),
+        other => draft.refuse("precision", format!("Primus does not support training in {}", other.name())),
     }
     match job.scenario.base.plan.gradient_format {
         Some(Format::Fp32) => put("accumulate_allreduce_grads_in_fp32", true.into()),
         Some(Format::Bf16) => put("grad_reduce_in_bf16", true.into()),
-        Some(other) => draft.refuse("gradient_format", format!("gradients are fp32 or bf16, not {}", other.name())),
+        Some(other) => draft.refuse("gradient_format", format!("gradients can be fp32 or bf16, not {}", other.name())),
         None => {}
     }
     match t.optimizer {
         Optimizer::Adam => put("optimizer", "adam".into()),
         Optimizer::Sgd => put("optimizer", "sgd".into()),
-        other => draft.refuse("optimizer", format!("{} is not among its optimizers", other.name())),
+        other => draft.refuse("optimizer", format!("Primus does not support the {} optimizer", other.name())),
     }
     match (t.recompute, t.recompute_layers) {
         (Recompute::Full, layers) => {

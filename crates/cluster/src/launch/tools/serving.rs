@@ -62,7 +62,7 @@ pub(super) fn place(job: &Job<'_>, s: &Serving, servers: Servers, draft: &mut Dr
 fn client(job: &Job<'_>, s: &Serving) -> Arguments {
     let mut a = Arguments::default();
     let requests = s.concurrency.saturating_mul(4);
-    a.comment("the planned load");
+    a.comment("planned load");
     a.put("--dataset-name", "random")
         .put("--random-input-len", s.prompt)
         .put("--random-output-len", s.generate)

@@ -61,7 +61,7 @@ pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
     if let Some(ranks) = plan.context_ranks.filter(|ranks| *ranks > 1.0) {
         a.put("--dcp-size", crate::launch::job::count(ranks));
     }
-    a.comment("formats");
+    a.comment("precision");
     match s.quantized {
         None => {}
         Some(Format::Fp8) => drop(a.put("--quantization", "fp8")),

@@ -66,11 +66,11 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
         Format::Bf16 => {}
         Format::Fp8 => drop(k.put("model.converters", vec!["quantize.linear.float8"])),
         Format::Mxfp8 => drop(k.put("model.converters", vec!["quantize.linear.mx"])),
-        other => draft.refuse("precision", format!("{} is not a format that it trains in", other.name())),
+        other => draft.refuse("precision", format!("torchtitan does not support training in {}", other.name())),
     }
     match t.optimizer {
         Optimizer::Adam => drop(k.put("optimizer.name", "AdamW").put("optimizer.implementation", "fused")),
-        other => draft.refuse("optimizer", format!("{} is not written for this tool", other.name())),
+        other => draft.refuse("optimizer", format!("launch files for torchtitan do not support {}", other.name())),
     }
     k.other("optimizer.lr", 3e-4);
     // With pipeline parallelism, the local batch is the rank's whole batch, which is split into micro-batches.
@@ -81,19 +81,22 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
     k.other("training.dataset", "c4_test");
     match plan.cpu_offload {
         Some(CpuOffload::Parameters) => drop(k.put("training.enable_cpu_offload", true)),
-        Some(CpuOffload::Optimizer) => draft.refuse("cpu_offload", "the optimizer goes only together with the weights"),
+        Some(CpuOffload::Optimizer) => draft.refuse(
+            "cpu_offload",
+            "offloading only the optimizer state is not supported; use parameters, which includes the weights",
+        ),
         Some(CpuOffload::None) | None => {}
     }
     let (replicate, shard) = match (t.sharding, t.shard.filter(|shard| *shard < t.dp)) {
         (Sharding::None, _) => (t.dp, 1),
         (Sharding::Zero3 | Sharding::Zero2, None) => (1, t.dp),
         (Sharding::Zero3 | Sharding::Zero2, Some(shard)) if t.dp.is_multiple_of(shard) => (t.dp / shard, shard),
-        (Sharding::Zero3 | Sharding::Zero2, Some(_)) => {
-            draft.refuse("shard", "the replicas cannot be divided into groups of this size");
+        (Sharding::Zero3 | Sharding::Zero2, Some(shard)) => {
+            draft.refuse("shard", format!("{} replicas are not a multiple of the shard size {shard}", t.dp));
             (1, t.dp)
         }
         (Sharding::Zero1, _) => {
-            draft.refuse("sharding", "zero1 does not exist here; use none, zero2 or zero3");
+            draft.refuse("sharding", "torchtitan does not support zero1; use none, zero2 or zero3");
             (1, t.dp)
         }
     };
@@ -102,7 +105,7 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
         k.put("parallelism.fsdp_reshard_after_forward", "never");
     }
     if t.tp > 1 && !t.sequence_parallel {
-        draft.refuse("sp", "tensor parallelism always splits the sequence here");
+        draft.refuse("sp", "torchtitan always combines tensor parallelism with sequence parallelism");
     }
     k.put("parallelism.tensor_parallel_degree", t.tp)
         .put("parallelism.enable_async_tensor_parallel", t.tp > 1 && software.overlap_tensor && software.compiled)
@@ -117,7 +120,9 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
         };
         match schedule {
             Some(schedule) => drop(k.put("parallelism.pipeline_parallel_schedule", schedule)),
-            None => draft.refuse("pp_schedule", "no schedule of this kind with so many virtual stages"),
+            None => {
+                draft.refuse("pp_schedule", format!("torchtitan does not support this schedule with vpp = {}", t.vpp));
+            }
         }
         k.put("parallelism.pipeline_parallel_microbatch_size", t.micro);
         if t.vpp > 1 {
@@ -133,7 +138,9 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
         match job.scenario.moe_dispatcher(&job.scenario.base) {
             MoeDispatcher::AllToAll => drop(k.put("parallelism.expert_parallel_comm_backend", "standard")),
             MoeDispatcher::DeepEp => drop(k.put("parallelism.expert_parallel_comm_backend", "deepep")),
-            MoeDispatcher::HybridEp => draft.refuse("moe_dispatcher", "hybridep is not among its back ends"),
+            MoeDispatcher::HybridEp => {
+                draft.refuse("moe_dispatcher", "launch files for torchtitan do not support hybridep");
+            }
         }
     }
     let mode = match t.recompute {
@@ -146,7 +153,7 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
         k.put("activation_checkpoint.selective_ac_option", "op");
     }
     if t.recompute_layers.is_some() {
-        draft.refuse("recompute_layers", "a number of layers is not written for this tool");
+        draft.refuse("recompute_layers", "launch files for torchtitan do not support recomputing only some layers");
     }
     k.put("compile.enable", software.compiled);
     if t.format == Format::Fp8 {

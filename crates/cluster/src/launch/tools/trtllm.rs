@@ -38,7 +38,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let mut draft = Draft::new("trtllm-serve", job, format!("nvcr.io/nvidia/tensorrt-llm/release:{release}"));
     draft.expressed = expressed();
     if job.vendor != "NVIDIA" {
-        draft.refuse("target", format!("TensorRT-LLM does not run on accelerators of {}", job.vendor));
+        draft.refuse("target", format!("TensorRT-LLM does not support {} accelerators", job.vendor));
     }
     let servers = servers(job, s, false);
     draft.program = vec!["trtllm-serve".into(), job.repository()?.into()];
@@ -76,7 +76,8 @@ pub(super) fn extra(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Keys {
     let mut k = Keys::default();
     if s.attention_dp > 1 {
         if s.tp > 1 {
-            draft.refuse("attention_dp", "every rank is an attention group here: attention_dp needs tp = 1");
+            let reason = "TensorRT-LLM makes every rank an attention group: attention_dp requires tp = 1";
+            draft.refuse("attention_dp", reason);
         }
         k.put("enable_attention_dp", true);
     }
@@ -89,7 +90,7 @@ pub(super) fn extra(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Keys {
             if job.options.model.is_some() {
                 k.other("quant_config.quant_algo", "FP8");
             } else {
-                draft.refuse("precision", "fp8 needs a quantized checkpoint; name one with --model-path");
+                draft.refuse("precision", "fp8 requires a quantized checkpoint; name one with --model-path");
             }
         }
         Some(other) => draft.refuse_weights(other),

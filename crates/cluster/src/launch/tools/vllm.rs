@@ -56,7 +56,8 @@ fn groups_over_nodes(job: &Job<'_>, s: &Serving, nodes: u64, draft: &mut Draft) 
     if local == 0 || local * nodes != s.attention_dp {
         let each = s.tp * s.pp;
         let reason = format!(
-            "{} groups of {each} accelerators do not lie evenly on nodes of {}; a node runs whole groups",
+            "{} attention groups of {each} accelerators cannot be distributed evenly over nodes of {} accelerators; a \
+             group must not span nodes",
             s.attention_dp, job.per_node
         );
         draft.refuse("attention_dp", reason);
@@ -75,12 +76,15 @@ pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
     match s.ep {
         1 => {}
         ep if ep == ranks => drop(a.on("--enable-expert-parallel", true)),
-        ep => draft.refuse("ep", format!("experts are spread over all {ranks} ranks of tp x attention_dp, not {ep}")),
+        ep => {
+            let reason = format!("vLLM distributes experts over all {ranks} ranks of tp x attention_dp, not {ep}");
+            draft.refuse("ep", reason);
+        }
     }
     if let Some(ranks) = plan.context_ranks.filter(|ranks| *ranks > 1.0) {
         a.put("--decode-context-parallel-size", crate::launch::job::count(ranks));
     }
-    a.comment("formats");
+    a.comment("precision");
     match s.quantized {
         None => {}
         Some(Format::Fp8) => drop(a.put("--quantization", "fp8")),

@@ -31,11 +31,12 @@ pub(crate) fn image_of<'a>(job: &'a Job<'_>, draft: &'a Draft) -> &'a str {
 pub(crate) fn refusals(job: &Job<'_>, draft: &Draft) -> Vec<Unsupported> {
     let mut refused = Vec::new();
     if draft.spread.as_ref().is_some_and(|spread| spread.flags.is_empty()) {
-        let reason = "servers of this tool over several nodes are started by MPI; use --wrap slurm";
+        let reason = "this tool starts servers that span several nodes through MPI, which requires --wrap slurm";
         refused.push(Unsupported::new("wrap", reason));
     }
     if job.options.container.is_some() {
-        refused.push(Unsupported::new("container", "Kubernetes runs containers by itself; --image names another"));
+        let reason = "not applicable: Kubernetes always runs containers; choose the image with --image";
+        refused.push(Unsupported::new("container", reason));
     }
     refused
 }

@@ -65,7 +65,8 @@ fn beside(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
         .collect();
     if let Some(client) = &draft.client {
         let text = format!(
-            "#!/usr/bin/env bash\n{header}# Sends the planned load to a server, or to a balancer in front of several.\n\
+            "#!/usr/bin/env bash\n{header}# Sends the planned load to a server, or to a load balancer in front \
+             of several servers.\n\
              set -euo pipefail\n\nBASE_URL=\"${{BASE_URL:-http://localhost:8000}}\"\n\n{}\nvllm bench serve --base-url \
              \"$BASE_URL\" \"${{load[@]}}\"\n",
             client.array("load")

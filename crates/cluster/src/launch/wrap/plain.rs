@@ -11,7 +11,7 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
     let mut text = format!("#!/usr/bin/env bash\n{header}");
     let together = draft.spread.as_ref().map_or(1, |spread| spread.nodes);
     if job.nodes > 1 {
-        text.push_str(&format!("# Run it on each of {} nodes.\n", job.nodes));
+        text.push_str(&format!("# Run this script on each of {} nodes.\n", job.nodes));
     }
     text.push_str("set -euo pipefail\ncd \"$(dirname \"${BASH_SOURCE[0]}\")\"\n\n");
     if trains(job) && job.nodes > 1 || together > 1 {
@@ -47,14 +47,14 @@ fn occupants(vendor: &str) -> &'static str {
              if command -v nvidia-smi > /dev/null; then\n  \
              held=\"$(nvidia-smi --query-compute-apps=pid,used_memory,process_name --format=csv,noheader || true)\"\n  \
              if [ -n \"$held\" ]; then\n    \
-             printf 'Accelerator memory is held by (PID, memory, program):\\n%s\\nEnd yours with kill PID.\\n' \"$held\" >&2\n  \
-             fi\nfi\n\n"
+             printf 'Accelerator memory is in use by (PID, memory, program):\\n%s\\nTo end your own: kill PID\\n' \
+             \"$held\" >&2\n  fi\nfi\n\n"
         }
         "AMD" => {
             "# List other processes that use accelerator memory; they are not terminated.\n\
              held=\"$(ls /sys/class/kfd/kfd/proc 2> /dev/null || true)\"\n\
              if [ -n \"$held\" ]; then\n  \
-             printf 'Accelerators are in use by PID:\\n%s\\nEnd yours with kill PID.\\n' \"$held\" >&2\nfi\n\n"
+             printf 'Accelerators are in use by PID:\\n%s\\nTo end your own: kill PID\\n' \"$held\" >&2\nfi\n\n"
         }
         _ => "",
     }

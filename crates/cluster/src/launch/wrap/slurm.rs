@@ -36,7 +36,7 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str, options: &Option
     }
     let log = if array { "%x-%A_%a.log" } else { "%x-%j.log" };
     text.push_str(&format!(
-        "#SBATCH --output={log}\n{header}# Submit it from its own directory.\nset -euo pipefail\n\n"
+        "#SBATCH --output={log}\n{header}# Submit this script from its own directory.\nset -euo pipefail\n\n"
     ));
     if nodes > 1 {
         text.push_str("HEAD_NODE=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n");
