@@ -134,7 +134,7 @@ pub(crate) fn host(node: u64) -> u64 {
 }
 
 /// Rounds to a whole number of at least one.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the knobs' ranges")]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "finite and at least 1; `as` saturates")]
 pub(crate) fn count(value: impl Into<f64>) -> u64 {
     let value: f64 = value.into();
     if value.is_finite() && value >= 1.0 { value.round() as u64 } else { 1 }

@@ -12,6 +12,9 @@ use crate::launch::words::Arguments;
 const EXPRESSED: [Knob; 6] =
     [Knob::Tp, Knob::Pp, Knob::Precision, Knob::WeightBits, Knob::KvPrecision, Knob::MaxNumSeqs];
 
+/// Formats in which GGUF files store weights.
+const GGUF_FORMATS: [Format; 4] = [Format::Int4, Format::Int8, Format::Fp16, Format::Bf16];
+
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let s = job.serving().ok_or_else(other_mode)?;
     let image = if job.vendor == "AMD" {
@@ -34,7 +37,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         Some(repository) => drop(a.put("--hf-repo", repository.as_str())),
         None => draft.refuse("model", "name a GGUF file, or a repository with GGUF files, with --model-path"),
     }
-    if let Some(format) = s.quantized.filter(|format| !matches!(format, Format::Int4 | Format::Int8 | Format::Fp16)) {
+    if let Some(format) = s.quantized.filter(|format| !GGUF_FORMATS.contains(format)) {
         let reason = format!("GGUF weights cannot be stored in {}; set int4, int8, fp16 or bf16", format.name());
         draft.refuse("precision", reason);
     }

@@ -83,7 +83,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
             ((replicas_inside, outside), (1, 1))
         }
         Sharding::Zero2 => {
-            draft.refuse("sharding", "MaxText does not support zero2; use none, zero1 or zero3");
+            draft.refuse("sharding", "launch files for MaxText do not support zero2; use none, zero1 or zero3");
             ((1, 1), (1, 1))
         }
     };
