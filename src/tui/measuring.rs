@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use super::Options;
@@ -78,23 +78,23 @@ impl Measuring {
         let mut problems = self.problems.clone();
         let (seen, sender, waker) = (Arc::clone(&self.seen), self.sender.clone(), self.waker.clone());
         let named: Vec<Named> = named.into_iter().filter(is_there).collect();
-        if named.is_empty() && problems.is_empty() && seen.lock().is_ok_and(|seen| seen.is_none()) {
+        if named.is_empty() && problems.is_empty() && seen.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
             return;
         }
         std::thread::spawn(move || {
             let now: Seen = named.iter().flat_map(stand).collect();
-            // The lock is poisoned if a thread panicked while holding it. Measurements are then no longer read.
-            let Ok(mut before) = seen.lock() else { return };
+            // A thread that panicked while it held the lock has stored nothing: `seen` is set after all files are read.
+            let mut before = seen.lock().unwrap_or_else(PoisonError::into_inner);
             if before.as_ref() == Some(&now) {
                 return;
             }
-            *before = Some(now);
             let mut rows = Vec::new();
             for one in &named {
                 let found = one.read(Warmup::default());
                 rows.extend(found.rows);
                 problems.extend(found.problems);
             }
+            *before = Some(now);
             drop(before);
             if sender.send(Message::Measured(Arc::new(rows), problems)).is_ok() {
                 waker.wake();
