@@ -59,12 +59,18 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         Format::Fp8 => drop(a.assign("model.fp8", "hybrid")),
         Format::Mxfp8 => drop(a.assign("model.fp8", "e4m3").assign("model.fp8_recipe", "mxfp8")),
         Format::Fp4 => drop(a.assign("model.fp4", "e2m1").assign("model.fp4_recipe", "nvfp4")),
-        other => draft.refuse("precision", format!("launch files for Megatron-Bridge do not support training in {}", other.name())),
+        other => draft.refuse(
+            "precision",
+            format!("launch files for Megatron-Bridge do not support training in {}", other.name()),
+        ),
     }
     match t.optimizer {
         atlas_core::plan::Optimizer::Adam => drop(a.assign("optimizer.optimizer", "adam")),
         atlas_core::plan::Optimizer::Sgd => drop(a.assign("optimizer.optimizer", "sgd")),
-        other => draft.refuse("optimizer", format!("launch files for Megatron-Bridge do not support the {} optimizer", other.name())),
+        other => draft.refuse(
+            "optimizer",
+            format!("launch files for Megatron-Bridge do not support the {} optimizer", other.name()),
+        ),
     }
     match t.recompute {
         Recompute::Full if t.recompute_layers.is_none() => {

@@ -232,7 +232,8 @@ fn precision(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) 
         Format::Fp8 => drop(a.on("--bf16", true).put("--fp8-format", "hybrid")),
         Format::Mxfp8 => drop(a.on("--bf16", true).put("--fp8-format", "e4m3").put("--fp8-recipe", "mxfp8")),
         Format::Fp4 => drop(a.on("--bf16", true).put("--fp4-format", "e2m1").put("--fp4-recipe", "nvfp4")),
-        other => draft.refuse("precision", format!("launch files for Megatron-LM do not support training in {}", other.name())),
+        other => draft
+            .refuse("precision", format!("launch files for Megatron-LM do not support training in {}", other.name())),
     }
     match job.scenario.base.plan.gradient_format {
         Some(Format::Fp32) => drop(a.on("--accumulate-allreduce-grads-in-fp32", true)),
@@ -247,7 +248,8 @@ fn precision(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) 
             a.put("--optimizer", "adam").on("--use-precision-aware-optimizer", true);
             a.put("--exp-avg-dtype", "bf16").put("--exp-avg-sq-dtype", "bf16");
         }
-        other => draft.refuse("optimizer", format!("launch files for Megatron-LM do not support the {} optimizer", other.name())),
+        other => draft
+            .refuse("optimizer", format!("launch files for Megatron-LM do not support the {} optimizer", other.name())),
     }
 }
 

@@ -44,7 +44,9 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
     match t.format {
         Format::Bf16 | Format::Fp8 => drop(k.put("trainer.precision", "bf16")),
         Format::Fp16 => drop(k.put("trainer.precision", "16")),
-        other => draft.refuse("precision", format!("launch files for NeMo do not support training in {}", other.name())),
+        other => {
+            draft.refuse("precision", format!("launch files for NeMo do not support training in {}", other.name()))
+        }
     }
     k.other("trainer.accelerator", "gpu").other("trainer.logger", false).other("trainer.log_every_n_steps", 1);
     k.other("trainer.use_distributed_sampler", false).other("trainer.enable_checkpointing", false);

@@ -79,7 +79,9 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
             put("fp8_format", "e4m3".into());
             put("fp8_recipe", "mxfp8".into());
         }
-        other => draft.refuse("precision", format!("launch files for Primus do not support training in {}", other.name())),
+        other => {
+            draft.refuse("precision", format!("launch files for Primus do not support training in {}", other.name()))
+        }
     }
     match job.scenario.base.plan.gradient_format {
         Some(Format::Fp32) => put("accumulate_allreduce_grads_in_fp32", true.into()),
@@ -90,7 +92,9 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
     match t.optimizer {
         Optimizer::Adam => put("optimizer", "adam".into()),
         Optimizer::Sgd => put("optimizer", "sgd".into()),
-        other => draft.refuse("optimizer", format!("launch files for Primus do not support the {} optimizer", other.name())),
+        other => {
+            draft.refuse("optimizer", format!("launch files for Primus do not support the {} optimizer", other.name()))
+        }
     }
     match (t.recompute, t.recompute_layers) {
         (Recompute::Full, layers) => {

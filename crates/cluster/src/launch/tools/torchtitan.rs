@@ -66,7 +66,8 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
         Format::Bf16 => {}
         Format::Fp8 => drop(k.put("model.converters", vec!["quantize.linear.float8"])),
         Format::Mxfp8 => drop(k.put("model.converters", vec!["quantize.linear.mx"])),
-        other => draft.refuse("precision", format!("launch files for torchtitan do not support training in {}", other.name())),
+        other => draft
+            .refuse("precision", format!("launch files for torchtitan do not support training in {}", other.name())),
     }
     match t.optimizer {
         Optimizer::Adam => drop(k.put("optimizer.name", "AdamW").put("optimizer.implementation", "fused")),
