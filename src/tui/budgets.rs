@@ -6,8 +6,8 @@ use ratatui::layout::Rect;
 
 use super::color::ColorDepth;
 use super::testing::Hands;
-use super::view::view;
 use crate::tui::painter::Painter;
+use crate::tui::screen::view;
 use atlas_core::sort;
 use atlas_document::Sources;
 
@@ -15,7 +15,7 @@ use atlas_document::Sources;
 fn bytes(size: (u16, u16), keys: &[&str]) -> Vec<usize> {
     let mut hands = Hands::of(&Sources::built_in());
     hands.app.size = size;
-    super::scrolling::follow(&mut hands.app);
+    crate::tui::input::scrolling::follow(&mut hands.app);
     let mut painter = Painter::new(Vec::new(), ColorDepth::TrueColor);
     let mut frame = |hands: &Hands| {
         let mut picture = Buffer::empty(Rect::new(0, 0, size.0, size.1));

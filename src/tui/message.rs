@@ -7,12 +7,11 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::theme::Theme;
 use crate::demo::Tours;
-use crate::tui::export::state::Export;
-use crate::tui::measured::state::Proposal;
-use crate::tui::work::job::Order;
-use crate::tui::work::job::Product;
+use crate::tui::dialogs::export::state::Export;
+use crate::tui::dialogs::write_back::state::WritePlan;
+use crate::tui::views::measurements::state::Proposal;
+use crate::tui::work::job::{Order, Product};
 use crate::tui::work::query::Progress;
-use crate::tui::write_back::state::WritePlan;
 use atlas_config::library::Library;
 use atlas_document::Diagnostics;
 use atlas_evidence::calibrate::Observation;

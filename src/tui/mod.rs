@@ -1,79 +1,48 @@
-//! The terminal interface in the Elm architecture: [`app`] is the state, [`message`] the events, [`mod@update`] a pure
-//! function from state and event to the next state, and [`view`] draws a state. Only [`runtime`] and the modules below
-//! it have side effects: [`terminal`] sets up and restores the terminal, [`wait`] waits for events, [`painter`] sends
-//! changed cells. Long computations run on threads; see [`work`].
+//! The terminal interface in the Elm architecture.
+//!
+//! * [`app`] – the state, as plain data
+//! * [`message`] – events, and the effects that they request
+//! * [`mod@update`] – pure function from state and event to the next state and effects
+//! * [`screen`] – draws a state: panes, tabs, footer, and the current view or dialog
+//! * [`views`] – one folder per view: `state`, actions in `mod`, drawing in `view`, the document in `export`
+//! * [`panels`] – views that the rest of the interface knows only by their registration
+//! * [`dialogs`] – forms, prompts, pickers and the export, opened above a view
+//! * [`input`] – from bytes to events, from keys to actions; cursors, scrolling and the mouse
+//! * [`widgets`] – text, frames, plots, images and layout; [`painter`] sends changed cells; [`theme`] has the colors
+//! * [`tables`] – filters and sort orders
+//! * [`work`] – questions that are computed on threads
+//! * [`session`] – what the next start restores; [`plain`] – the interface as lines of text
+//! * [`runtime`] – the event loop and everything else with side effects: terminal, files, threads, clipboard
+//!
+//! Imports go one way: `state` files and [`work`] at the bottom, then [`app`], [`views`] and [`dialogs`],
+//! [`mod@update`], and [`runtime`] on top.
 
-pub mod answer;
 pub mod app;
-mod applying;
-mod asking;
-pub mod assistant;
 #[cfg(test)]
 mod budgets;
-pub mod clipboard;
-pub mod comparison;
-pub use crate::tui::painter::color;
-mod copying;
-mod cursor;
-pub mod detecting;
-pub mod draw;
-mod edit_knob;
-mod effects;
-pub mod export;
-mod finder;
-pub mod form;
-pub mod frontier;
-pub mod goal;
-pub mod graphics;
-pub mod history;
+pub mod dialogs;
 pub mod input;
-pub mod keymap;
-pub mod layout;
-pub mod line;
-mod loading;
-pub mod measured;
-mod measuring;
 pub mod message;
-mod mouse;
-mod movement;
-pub mod optimum;
-pub mod outlook;
-mod overlay;
 pub mod painter;
-pub mod palette;
 pub mod panels;
 pub mod plain;
-pub mod prompt;
-pub mod race;
-mod reload;
-mod reloading;
 pub mod runtime;
-pub mod scenarios;
-mod scrolling;
+pub mod screen;
 pub mod session;
-mod showing;
-pub mod simulating;
-pub mod stale;
-pub mod status;
-pub mod sweeping;
 pub mod tables;
-pub mod terminal;
 #[cfg(test)]
 mod testing;
 pub mod theme;
-pub mod timeline;
-pub mod tornado;
 mod tour;
 pub mod update;
-pub mod view;
-pub mod wait;
+pub mod views;
+pub mod widgets;
 pub mod work;
-mod workers;
-pub mod write_back;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use crate::tui::painter::color;
 pub use runtime::run;
 
 use crate::demo::View;

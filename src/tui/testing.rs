@@ -15,7 +15,7 @@ use super::color::ColorDepth;
 use super::message::{Effect, Message, Timer};
 use super::theme::{Glyphs, Themes};
 use super::update::update;
-use super::view::view;
+use crate::tui::screen::view;
 use atlas_config::library::Library;
 use atlas_document::Sources;
 use atlas_plan::search::Gauge;

@@ -6,7 +6,7 @@ use std::path::Path;
 use atlas_document::Sources;
 use atlas_fabric::demo::{Pane, View};
 use atlas_fabric::tui::app::Overlay;
-use atlas_fabric::tui::keymap::{BINDINGS, Mode};
+use atlas_fabric::tui::input::keymap::{BINDINGS, Mode};
 use atlas_fabric::tui::message::Message;
 use atlas_plan::estimate::Metric;
 
@@ -171,7 +171,7 @@ fn a12_candidates_state_layout_and_figures() {
 fn a13_the_frontier_states_the_settings_of_every_point() {
     let mut start = Start::new();
     start.keys("5");
-    let document = atlas_fabric::tui::export::document(&start.app, "").unwrap();
+    let document = atlas_fabric::tui::dialogs::export::document(&start.app, "").unwrap();
     let heads: Vec<&str> = document.rows.head.iter().map(|(name, _)| name.as_str()).collect();
     let row = document.rows.rows.first().unwrap().iter().map(|cell| cell.text.clone()).collect::<Vec<_>>().join(" ");
     assert!(row.contains("tp=") && row.contains("max_num_seqs="), "{heads:?}\n{row}");

@@ -10,11 +10,11 @@ use atlas_document::Sources;
 use atlas_fabric::demo::Demos;
 use atlas_fabric::tui::app::{App, Overlay, Pane, View};
 use atlas_fabric::tui::color::ColorDepth;
-use atlas_fabric::tui::keymap::Mode;
+use atlas_fabric::tui::input::keymap::Mode;
 use atlas_fabric::tui::message::{Effect, Message, Timer};
+use atlas_fabric::tui::screen::{rows as view_rows, view};
 use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::update::update;
-use atlas_fabric::tui::view::{rows as view_rows, view};
 use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{KNOBS, Knob, Setting, ValueType};
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
@@ -447,7 +447,7 @@ fn a_knob_and_its_group_are_always_in_sight() {
 
 #[test]
 fn a_value_tells_where_it_comes_from() {
-    use atlas_fabric::tui::view::knobs::{Source, source};
+    use atlas_fabric::tui::screen::knobs::{Source, source};
     let mut h = Harness::analytical(120, 40);
     let of = |h: &Harness, knob: Knob| source(&h.app, knob.spec());
     assert_eq!(of(&h, Knob::Microbatch), Source::File);
@@ -624,7 +624,7 @@ fn keys_ask_for_effects() {
 #[test]
 fn the_reference_lists_every_key() {
     let reference = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference.md")).unwrap();
-    for row in atlas_fabric::tui::keymap::BINDINGS {
+    for row in atlas_fabric::tui::input::keymap::BINDINGS {
         if row.hint.is_some() && row.modes.contains(&Mode::Targets) {
             assert!(reference.contains(&format!("`{}`", row.keys[0])), "{} is not in docs/reference.md", row.keys[0]);
         }

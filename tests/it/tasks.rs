@@ -11,9 +11,9 @@ use atlas_fabric::demo::{Tours, View};
 use atlas_fabric::tui::app::App;
 use atlas_fabric::tui::color::ColorDepth;
 use atlas_fabric::tui::message::{Effect, Message, Timer};
-use atlas_fabric::tui::race;
 use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::update::update;
+use atlas_fabric::tui::views::race;
 use atlas_plan::search::Gauge;
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 

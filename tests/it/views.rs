@@ -11,13 +11,13 @@ use atlas_document::Sources;
 use atlas_fabric::demo::View;
 use atlas_fabric::tui::app::App;
 use atlas_fabric::tui::color::ColorDepth;
-use atlas_fabric::tui::keymap::Mode;
+use atlas_fabric::tui::input::keymap::Mode;
 use atlas_fabric::tui::message::{Effect, Message, Timer};
+use atlas_fabric::tui::screen::view;
 use atlas_fabric::tui::theme::{Glyphs, Themes};
 use atlas_fabric::tui::update::update;
-use atlas_fabric::tui::view::view;
+use atlas_fabric::tui::views::{frontier, optimum, sweep};
 use atlas_fabric::tui::work::{Order, Product, Progress};
-use atlas_fabric::tui::{frontier, optimum, sweeping};
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, KnobValues as _, Setting};
 use atlas_plan::search::Gauge;
@@ -114,7 +114,7 @@ impl Harness {
         self.app.answer.scenario.as_ref().unwrap().get(knob)
     }
 
-    fn curves(&self) -> Arc<sweeping::Curves> {
+    fn curves(&self) -> Arc<sweep::Curves> {
         Arc::clone(self.app.queries.sweep.answer().unwrap())
     }
 }
@@ -183,9 +183,9 @@ fn enter_takes_the_point_and_its_figure_is_the_one_that_was_drawn() {
         let start = h.app.now.clone();
         h.keys(keys);
         let curves = h.curves();
-        let place = sweeping::cursor(&h.app, &curves);
+        let place = sweep::cursor(&h.app, &curves);
         let cell = curves.curves[0].1.cells[curves.point(place)];
-        let (setup, candidate) = sweeping::reading(&h.app, &curves).unwrap();
+        let (setup, candidate) = sweep::reading(&h.app, &curves).unwrap();
         assert_eq!(candidate.estimate.total.tokens_per_sec, cell.value, "{keys}: the reading is the point's");
         h.keys("<Enter>");
         assert_eq!(h.app.now.setup, setup);

@@ -148,8 +148,8 @@ fn imports(text: &str, module: &[String]) -> Vec<Vec<String>> {
         for (at, _) in code.match_indices(start) {
             let path =
                 code[at..].split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':').next().unwrap_or_default();
-            // The rest of `super::super::…` has been found with its beginning.
-            if !code[..at].ends_with("::") {
+            // The rest of `super::super::…` has been found with its beginning, and the paths of `a::{b, c}` by `expand`.
+            if !code[..at].ends_with("::") && !path.ends_with("::") {
                 found.push(path.split("::").map(str::to_owned).collect());
             }
         }

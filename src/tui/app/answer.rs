@@ -43,7 +43,7 @@ pub struct Answer {
 
 impl Answer {
     /// An empty answer.
-    pub(super) fn nothing() -> Answer {
+    pub(in crate::tui) fn nothing() -> Answer {
         Answer {
             setup: Setup::default(),
             target: None,
@@ -106,7 +106,7 @@ impl Answer {
     }
 
     /// Replaces the estimate with the result of the simulation.
-    pub(super) fn simulated(&mut self, estimate: Estimate) {
+    pub(in crate::tui) fn simulated(&mut self, estimate: Estimate) {
         self.outcome = Ok(estimate);
         self.pending = false;
         self.notes = OnceLock::new();

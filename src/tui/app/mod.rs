@@ -4,8 +4,11 @@
 //! * `types` – the parts of the state
 //! * `mode` – which mode handles keys
 
+pub mod answer;
 mod mode;
+pub(in crate::tui) mod overlay;
 pub(in crate::tui) mod snapshot;
+pub mod stale;
 pub(in crate::tui) mod types;
 
 use atlas_plan::scenario::Parts;
@@ -14,33 +17,31 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use super::answer::Answer;
-use super::graphics::Graphics;
-pub use super::overlay::Found;
-pub use super::overlay::{Finder, Overlay, Palette, Place};
 use super::theme::{Glyphs, Theme};
 use crate::demo::Tours;
 pub use crate::demo::{Pane, Setup, View};
+pub use crate::tui::app::answer::Answer;
+pub use crate::tui::app::overlay::{Finder, Found, Overlay, Palette, Place};
 use crate::tui::app::types::Stale;
-use crate::tui::assistant::state::Conversation;
-use crate::tui::comparison::state::Chosen;
-use crate::tui::frontier::state::FrontierSettings;
-use crate::tui::history::state::Named;
-use crate::tui::history::state::Point;
-use crate::tui::measured::state::Measured;
-use crate::tui::optimum::state::OptimizerForm;
-use crate::tui::outlook::state::Outlook;
-pub use crate::tui::palette::state::Command;
+pub use crate::tui::dialogs::palette::state::Command;
+use crate::tui::dialogs::prompt::state::Prompt;
+pub use crate::tui::dialogs::write_back::state::WritePlan;
 use crate::tui::panels::state::Panels;
-use crate::tui::prompt::state::Prompt;
-use crate::tui::race::state::Race;
-use crate::tui::scenarios::state::Tabs;
-use crate::tui::simulating::state::Known;
-use crate::tui::sweeping::state::Sweeping;
 use crate::tui::tables::state::Tables;
-use crate::tui::timeline::state::Timeline;
+use crate::tui::views::assistant::state::Conversation;
+use crate::tui::views::comparison::state::Chosen;
+use crate::tui::views::edits::state::{Named, Point};
+use crate::tui::views::frontier::state::FrontierSettings;
+use crate::tui::views::measurements::state::Measured;
+use crate::tui::views::optimum::state::OptimizerForm;
+use crate::tui::views::outlook::state::Outlook;
+use crate::tui::views::race::state::Race;
+use crate::tui::views::scenarios::state::Tabs;
+use crate::tui::views::sweep::state::Sweeping;
+use crate::tui::views::timeline::state::Timeline;
+use crate::tui::widgets::graphics::Graphics;
 use crate::tui::work::queries::Queries;
-pub use crate::tui::write_back::state::WritePlan;
+use crate::tui::work::simulating::state::Known;
 use atlas_config::library::Library;
 use atlas_document::Diagnostics;
 use atlas_plan::advice::Advice;
@@ -103,7 +104,7 @@ pub struct App {
     /// The prompt at the bottom of the screen.
     pub prompt: Option<Prompt>,
     /// The mode that handles the next key, after the first key of a two-key sequence.
-    pub after: Option<super::keymap::Mode>,
+    pub after: Option<crate::tui::input::keymap::Mode>,
     /// How the tables are filtered and sorted.
     pub tables: Tables,
     /// The selected knob.

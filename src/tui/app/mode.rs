@@ -3,8 +3,8 @@
 use crate::demo::Pane;
 use crate::demo::View;
 use crate::tui::app::App;
-use crate::tui::keymap::Mode;
-use crate::tui::overlay::Overlay;
+use crate::tui::app::overlay::Overlay;
+use crate::tui::input::keymap::Mode;
 
 impl App {
     /// The mode that handles keys.

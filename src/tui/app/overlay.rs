@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::line::Line;
-use crate::tui::export::state::Export;
-use crate::tui::form::state::Form;
-use crate::tui::goal::state::GoalSeek;
-use crate::tui::palette::state::Command;
-use crate::tui::write_back::state::WritePlan;
+use crate::tui::dialogs::export::state::Export;
+use crate::tui::dialogs::form::state::Form;
+use crate::tui::dialogs::goal::state::GoalSeek;
+use crate::tui::dialogs::palette::state::Command;
+use crate::tui::dialogs::write_back::state::WritePlan;
+use crate::tui::widgets::line::Line;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
 
@@ -87,6 +87,6 @@ pub struct Finder {
 /// Matches of the last search, and the current one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    pub(super) matches: Vec<Place>,
-    pub(super) at: usize,
+    pub(in crate::tui) matches: Vec<Place>,
+    pub(in crate::tui) at: usize,
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use fuzzy_matcher::FuzzyMatcher as _;
 use fuzzy_matcher::skim::SkimMatcherV2;
 
-use super::app::{App, Finder, Found, Overlay, Pane, Place, View};
-use super::line::Line;
-use super::message::Effect;
-use super::{applying, status, sweeping};
+use crate::tui::app::{App, Finder, Found, Overlay, Pane, Place, View};
+use crate::tui::message::Effect;
+use crate::tui::update::{applying, status};
+use crate::tui::views::sweep;
+use crate::tui::widgets::line::Line;
 use atlas_core::sort;
 use atlas_plan::knob::KNOBS;
 
@@ -36,13 +37,13 @@ impl Place {
 }
 
 /// Opens the finder with the complete list.
-pub(super) fn open(app: &mut App) {
+pub(in crate::tui) fn open(app: &mut App) {
     let finder = Finder { matches: matches(app, ""), ..Finder::default() };
     app.overlay = Some(Overlay::Finder(finder));
 }
 
 /// Updates the text and the matches.
-pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(Overlay::Finder(mut finder)) = app.overlay.take() else { return };
     let before = finder.line.text().to_owned();
     change(&mut finder.line);
@@ -54,7 +55,7 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
 }
 
 /// Goes to the place under the cursor.
-pub(super) fn accept(app: &mut App) {
+pub(in crate::tui) fn accept(app: &mut App) {
     let Some(Overlay::Finder(finder)) = app.overlay.take() else { return };
     let Some(place) = finder.matches.get(finder.cursor).cloned() else { return };
     go(app, &place);
@@ -62,7 +63,7 @@ pub(super) fn accept(app: &mut App) {
 }
 
 /// Goes to the next or previous match of the last search and wraps around.
-pub(super) fn next(app: &mut App, by: i32, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn next(app: &mut App, by: i32, effects: &mut Vec<Effect>) {
     let Some(found) = &mut app.found else { return status::note(app, "no search yet; press / to search", effects) };
     let all = i64::try_from(found.matches.len()).unwrap_or(1).max(1);
     let at = (i64::try_from(found.at).unwrap_or_default() + i64::from(by)).rem_euclid(all);
@@ -74,7 +75,7 @@ pub(super) fn next(app: &mut App, by: i32, effects: &mut Vec<Effect>) {
 }
 
 /// Goes to a place.
-pub(super) fn go(app: &mut App, place: &Place) {
+pub(in crate::tui) fn go(app: &mut App, place: &Place) {
     match Some(place) {
         Some(Place::Target(name)) => {
             app.pane = Pane::Targets;
@@ -85,7 +86,7 @@ pub(super) fn go(app: &mut App, place: &Place) {
             applying::select_workload(app, Arc::clone(name));
         }
         // In the sweep, the selected knob becomes the horizontal axis.
-        Some(Place::Knob(knob)) if app.view == View::Sweep => sweeping::choose(app, Some(*knob), app.sweeping.against),
+        Some(Place::Knob(knob)) if app.view == View::Sweep => sweep::choose(app, Some(*knob), app.sweeping.against),
         Some(Place::Knob(knob)) => {
             app.pane = Pane::Knobs;
             app.view = View::Main;
@@ -99,7 +100,7 @@ pub(super) fn go(app: &mut App, place: &Place) {
                 app.pane = Pane::Results;
                 app.view = View::Main;
                 app.back.clear();
-                super::view::results::reveal(app);
+                crate::tui::views::results::reveal(app);
             }
         }
         None => {}

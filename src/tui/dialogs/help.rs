@@ -3,9 +3,9 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::{App, Overlay};
-use crate::tui::draw::{Canvas, wrap};
-use crate::tui::keymap::{Action, BINDINGS, Binding, Mode, rows};
+use crate::tui::input::keymap::{Action, BINDINGS, Binding, Mode, rows};
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::{Canvas, wrap};
 
 enum Row {
     Heading(String),

@@ -4,11 +4,11 @@ use ratatui::layout::Rect;
 
 use crate::demo::Demo;
 use crate::tui::app::{App, Finder, Overlay, Palette, WritePlan};
-use crate::tui::draw::{Canvas, wrap};
-use crate::tui::export::Export;
+use crate::tui::dialogs::export::Export;
+use crate::tui::dialogs::prompt::state::Prompt;
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::prompt::state::Prompt;
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::{Canvas, wrap};
 
 /// Returns the area of the open dialog. A dialog whose rows change with the typed text keeps its size; others have the
 /// height of their rows.
@@ -56,7 +56,7 @@ pub fn popup_row(app: &App, column: u16, row: u16) -> Option<usize> {
 }
 
 /// Draws the finder.
-pub(super) fn finder(app: &App, canvas: &mut Canvas<'_>, finder: &Finder) {
+pub(in crate::tui) fn finder(app: &App, canvas: &mut Canvas<'_>, finder: &Finder) {
     let area = area(app);
     canvas.clear(area);
     let remark = format!("{} targets, workloads, knobs", finder.matches.len());
@@ -85,7 +85,7 @@ pub(super) fn finder(app: &App, canvas: &mut Canvas<'_>, finder: &Finder) {
 const EXAMPLES: &str = "or tp=8, b200, cheapest tpot<50ms on h100,h200, why is TTFT high?";
 
 /// Draws the palette: commands, with their keys at the right.
-pub(super) fn palette(app: &App, canvas: &mut Canvas<'_>, palette: &Palette) {
+pub(in crate::tui) fn palette(app: &App, canvas: &mut Canvas<'_>, palette: &Palette) {
     let area = area(app);
     canvas.clear(area);
     let count = palette.matches.len();
@@ -124,7 +124,7 @@ pub(super) fn palette(app: &App, canvas: &mut Canvas<'_>, palette: &Palette) {
 }
 
 /// Draws the diff before writing: removed and added lines.
-pub(super) fn write_back(app: &App, canvas: &mut Canvas<'_>, plan: &WritePlan, scroll: usize) {
+pub(in crate::tui) fn write_back(app: &App, canvas: &mut Canvas<'_>, plan: &WritePlan, scroll: usize) {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(110);
     let lines: Vec<(Role, String)> = plan.lines();
@@ -168,7 +168,7 @@ fn tour_line(app: &App, tour: usize) -> usize {
 }
 
 /// Draws the list of tours.
-pub(super) fn demos(app: &App, canvas: &mut Canvas<'_>, cursor: usize) {
+pub(in crate::tui) fn demos(app: &App, canvas: &mut Canvas<'_>, cursor: usize) {
     let area = area(app);
     canvas.clear(area);
     let inner = canvas.frame(area, "Guided tours", "Enter plays, Esc closes", true);
@@ -193,7 +193,7 @@ pub(super) fn demos(app: &App, canvas: &mut Canvas<'_>, cursor: usize) {
 }
 
 /// Draws the prompt in the last line of the screen.
-pub(super) fn prompt(canvas: &mut Canvas<'_>, area: Rect, prompt: &Prompt) {
+pub(in crate::tui) fn prompt(canvas: &mut Canvas<'_>, area: Rect, prompt: &Prompt) {
     let key = canvas.role(Role::Key);
     let x = canvas.text(area.x + 1, area.y, area.width.saturating_sub(2), prompt.lead(), key) + 1;
     let width = area.right().saturating_sub(x + 1).min(48);
@@ -206,7 +206,7 @@ const KEY: usize = 4;
 const LONGEST_KIND: u16 = 8;
 
 /// Draws the export dialog: formats, file, and errors.
-pub(super) fn export(app: &App, canvas: &mut Canvas<'_>, export: &Export) {
+pub(in crate::tui) fn export(app: &App, canvas: &mut Canvas<'_>, export: &Export) {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(86);
     let trouble = wrap(export.error.as_deref().unwrap_or_default(), usize::from(width.saturating_sub(4)));

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use super::app::{App, Finder, Headline, Overlay, Palette};
-use super::applying::{select_target, select_workload};
-use super::keymap::Mode;
-use super::layout::Areas;
-use super::movement::Movement;
-use super::{assistant, detecting, export, form, frontier, layout, sweeping, timeline, view};
+use crate::tui::app::{App, Finder, Headline, Overlay, Palette};
+use crate::tui::dialogs::{detecting, export, form, help};
+use crate::tui::input::keymap::Mode;
+use crate::tui::input::movement::Movement;
+use crate::tui::screen;
+use crate::tui::update::applying::{select_target, select_workload};
+use crate::tui::views::{self, assistant, frontier, results, sweep, timeline};
+use crate::tui::widgets::layout::{self, Areas};
 use atlas_plan::estimate::Metric;
 
 /// Moves the cursor or scrolls in a mode.
-pub(super) fn move_cursor(app: &mut App, mode: Mode, movement: Movement) {
+pub(in crate::tui) fn move_cursor(app: &mut App, mode: Mode, movement: Movement) {
     // Only page movements depend on the height of a pane.
     let areas = if let Movement::Page(_) = movement { layout::areas(app) } else { Areas::default() };
     match mode {
@@ -56,10 +58,10 @@ pub(super) fn move_cursor(app: &mut App, mode: Mode, movement: Movement) {
         | Mode::Measurements
         | Mode::Panel(_)
         | Mode::Breakdown => {
-            app.view_row = movement.from(app.view_row, view::rows(app), layout::inner_rows(areas.body));
+            app.view_row = movement.from(app.view_row, screen::rows(app), layout::inner_rows(areas.body));
         }
         Mode::Helping => {
-            let (rows, page) = view::help::extent(app);
+            let (rows, page) = help::extent(app);
             if let Some(Overlay::Help { scroll }) = &mut app.overlay {
                 *scroll = movement.from(*scroll, (rows + 1).saturating_sub(page), page);
             }
@@ -140,38 +142,26 @@ fn move_in_pane(app: &mut App, movement: &Movement, page: usize) {
             app.figure = figure.unwrap_or(app.figure);
             app.above = None;
         }
-        Some(_) => move_in_results(app, movement, page),
+        Some(_) => results::move_to_metric(app, movement, page),
     }
-    view::results::reveal(app);
-}
-
-/// Moves from metric to metric. A step past either end scrolls the pane, to show the notes.
-pub(super) fn move_in_results(app: &mut App, movement: &Movement, page: usize) {
-    let metrics: Vec<&'static Metric> = app.figures().collect();
-    let here = app.figure_here();
-    let row = metrics.iter().position(|metric| Some(*metric) == here).unwrap_or_default();
-    let next = movement.from(row, metrics.len(), page);
-    match movement {
-        Movement::By(by) if next == row => app.scroll[3] = app.scroll[3].saturating_add_signed(*by as isize),
-        _ => app.figure = metrics.get(next).copied().unwrap_or(app.figure),
-    }
+    views::results::reveal(app);
 }
 
 /// Moves down the comparison: metrics, or targets if they are the rows.
 fn move_in_compare(app: &mut App, movement: &Movement, page: usize) {
-    if view::compare::is_list(app) {
+    if views::comparison::view::is_list(app) {
         app.column = movement.from(app.column, app.columns.len(), page);
         return;
     }
-    let row = view::compare::metric_index(app);
-    let metrics: Vec<&'static Metric> = view::compare::metrics(app).collect();
+    let row = views::comparison::view::metric_index(app);
+    let metrics: Vec<&'static Metric> = views::comparison::view::metrics(app).collect();
     app.figure = metrics.get(movement.from(row, metrics.len(), page)).copied().unwrap_or(app.figure);
 }
 
 /// Moves along the sweep, or to the ends of its axis.
 fn move_in_sweep(app: &mut App, movement: &Movement) {
     const ALL: i32 = i32::MAX;
-    sweeping::go(
+    sweep::go(
         app,
         match movement {
             Movement::By(by) => (0, -*by),

@@ -4,19 +4,22 @@ use std::sync::Arc;
 
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
-use super::app::{App, Overlay, Pane, View};
-use super::keymap::{Action, Mode};
-use super::message::Effect;
-use super::update::act::act;
-use super::update::compare;
-use super::view::results::{self, Place};
-use super::{applying, history, layout, prompt, scenarios, view};
+use crate::tui::app::{App, Overlay, Pane, View};
+use crate::tui::dialogs::prompt;
+use crate::tui::input::keymap::{Action, Mode};
+use crate::tui::message::Effect;
+use crate::tui::screen;
+use crate::tui::update::act::act;
+use crate::tui::update::applying;
+use crate::tui::views::results::{self, Place};
+use crate::tui::views::{self, comparison, edits, scenarios};
+use crate::tui::widgets::layout;
 use atlas_plan::knob::ValueType;
 
 /// Rows per notch of the wheel.
 const NOTCH: i32 = 3;
 
-pub(super) fn mouse(app: &mut App, event: MouseEvent, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn mouse(app: &mut App, event: MouseEvent, effects: &mut Vec<Effect>) {
     let mode = app.mode();
     match event.kind {
         MouseEventKind::ScrollDown => wheel(app, mode, event, 1, effects),
@@ -53,7 +56,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         Mode::Prompting => prompt::accept(app),
         Mode::Confirming | Mode::Detecting | Mode::Exporting => return act(app, mode, Action::Escape, effects),
         Mode::Finding | Mode::Commanding | Mode::Choosing => {
-            let row = view::popup_row(app, event.column, event.row);
+            let row = screen::popup_row(app, event.column, event.row);
             match (row, &mut app.overlay) {
                 (Some(row), Some(Overlay::Finder(finder))) if row < finder.matches.len() => finder.cursor = row,
                 (Some(row), Some(Overlay::Palette(palette))) if row < palette.matches.len() => palette.cursor = row,
@@ -66,39 +69,39 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
         Mode::Helping => return act(app, mode, Action::Escape, effects),
         _ => {}
     }
-    if let Some(place) = view::scenarios::tab_at(app, layout::areas(app).scenarios, event.column, event.row) {
+    if let Some(place) = views::scenarios::view::tab_at(app, layout::areas(app).scenarios, event.column, event.row) {
         return scenarios::show(app, place, effects);
     }
-    if let Some(action) = view::tabs::tab_at(app, layout::areas(app).tabs, event.column, event.row) {
+    if let Some(action) = screen::tabs::tab_at(app, layout::areas(app).tabs, event.column, event.row) {
         // A click on the current view does nothing: `Show` would return to the overview.
         if action != Action::Show(app.view) {
             act(app, mode, action, effects);
         }
         return;
     }
-    if let Some(steps) = view::history::step_at(app, event.column, event.row) {
-        return history::go(app, steps, effects);
+    if let Some(steps) = views::edits::view::step_at(app, event.column, event.row) {
+        return edits::go(app, steps, effects);
     }
     if app.view == View::Compare {
-        if let Some(metric) = view::compare::metric_at(app, event.column, event.row) {
+        if let Some(metric) = views::comparison::view::metric_at(app, event.column, event.row) {
             // A click on a heading sorts by it. A click on the label of a row selects it first, and sorts if it was
             // selected.
-            let again = app.figure == metric || view::compare::is_list(app);
+            let again = app.figure == metric || views::comparison::view::is_list(app);
             app.figure = metric;
             if again {
-                compare::order(app);
+                comparison::act::order(app);
             }
             return;
         }
-        if let Some(column) = view::compare::column_at(app, event.column, event.row) {
+        if let Some(column) = views::comparison::view::column_at(app, event.column, event.row) {
             app.column = column;
         }
         return;
     }
     let again = match app.view {
-        View::Sweep => view::sweep::click(app, event.column, event.row),
-        View::Frontier => view::frontier::click(app, event.column, event.row),
-        View::Optimum => match view::optimum::row_at(app, event.column, event.row) {
+        View::Sweep => views::sweep::view::click(app, event.column, event.row),
+        View::Frontier => views::frontier::view::click(app, event.column, event.row),
+        View::Optimum => match views::optimum::view::row_at(app, event.column, event.row) {
             Some(row) => std::mem::replace(&mut app.view_row, row) == row,
             None => false,
         },
@@ -118,7 +121,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
             | View::Diff
             | View::Measurements
             | View::Panel(_)
-    ) && let Some(row) = view::row_at(app, event.row)
+    ) && let Some(row) = screen::row_at(app, event.row)
     {
         let again = app.view_row == row;
         app.view_row = row;
@@ -149,7 +152,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
             }
         }
         Pane::Knobs => {
-            let Some(knob) = view::knobs::knob_at(app, row + app.scroll[2]) else { return };
+            let Some(knob) = screen::knobs::knob_at(app, row + app.scroll[2]) else { return };
             let again = app.knob == knob;
             app.knob = knob;
             if again {

@@ -1,7 +1,7 @@
 //! Movements of a cursor or a scrolled text.
 
 /// A movement in a list.
-pub(super) enum Movement {
+pub(in crate::tui) enum Movement {
     By(i32),
     Page(i32),
     To(usize),
@@ -9,7 +9,7 @@ pub(super) enum Movement {
 
 impl Movement {
     /// The row to which the movement leads from `row`, with `rows` rows in total and `page` rows per page.
-    pub(super) fn from(&self, row: usize, rows: usize, page: usize) -> usize {
+    pub(in crate::tui) fn from(&self, row: usize, rows: usize, page: usize) -> usize {
         let last = rows.saturating_sub(1);
         match self {
             Movement::By(by) => row.saturating_add_signed(*by as isize).min(last),

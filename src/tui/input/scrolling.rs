@@ -2,12 +2,12 @@
 
 use ratatui::layout::Rect;
 
-use super::app::{App, PANES, Pane, View};
-use super::layout::{areas, fits, inner, inner_rows, knob_rows};
-use super::stale::Stale;
+use crate::tui::app::stale::Stale;
+use crate::tui::app::{App, PANES, Pane, View};
+use crate::tui::widgets::layout::{areas, fits, inner, inner_rows, knob_rows};
 
 /// Scrolls the stale parts so that the selected items are visible.
-pub(super) fn follow(app: &mut App) {
+pub(in crate::tui) fn follow(app: &mut App) {
     if !fits(app.size) || matches!(app.stale, Stale::Nothing | Stale::Outlook) {
         return;
     }
@@ -40,13 +40,13 @@ fn follow_pane(app: &mut App, pane: Pane, area: Rect) {
         Pane::Knobs => {
             // If knobs are grouped, the first visible row shows a group name, so the row above the knob must be visible
             // too.
-            let row = super::view::knobs::row_of(app, app.knob_here());
+            let row = crate::tui::screen::knobs::row_of(app, app.knob_here());
             (2, row.saturating_sub(usize::from(app.knobs_are_grouped())), row, knob_rows(app))
         }
         Pane::Results => {
             let inner = inner(area);
-            let (total, row) = super::view::results::rows_and_cursor(app, inner.width);
-            above = usize::from(super::view::results::headline_rows(app, inner));
+            let (total, row) = crate::tui::views::results::rows_and_cursor(app, inner.width);
+            above = usize::from(crate::tui::views::results::headline_rows(app, inner));
             (3, row, row, total)
         }
     };
@@ -58,9 +58,9 @@ fn follow_pane(app: &mut App, pane: Pane, area: Rect) {
 
 /// Scrolls a full-screen view so that the row under its cursor is visible.
 fn follow_view(app: &mut App, page: usize) {
-    let rows = super::view::rows(app);
+    let rows = crate::tui::screen::rows(app);
     if let View::Panel(panel) = app.view
-        && !super::panels::has_cursor(app, panel)
+        && !crate::tui::panels::has_cursor(app, panel)
     {
         // Text without a cursor: the row is the first visible line.
         app.view_row = app.view_row.min(rows.saturating_sub(page));
@@ -68,13 +68,13 @@ fn follow_view(app: &mut App, page: usize) {
         return;
     }
     app.view_row = app.view_row.min(rows.saturating_sub(1));
-    if let Some((first, last)) = super::view::cursor_lines(app) {
+    if let Some((first, last)) = crate::tui::screen::cursor_lines(app) {
         // The comparison's two heading lines do not scroll.
         let page = match app.view {
             View::Compare => page.saturating_sub(2),
-            View::Race => page.saturating_sub(usize::from(super::race::view::HEADING)),
-            View::Sensitivity => super::view::tornado::page(app, page),
-            View::Panel(panel) => super::panels::page(app, panel, page),
+            View::Race => page.saturating_sub(usize::from(crate::tui::views::race::view::HEADING)),
+            View::Sensitivity => crate::tui::views::tornado::view::page(app, page),
+            View::Panel(panel) => crate::tui::panels::page(app, panel, page),
             _ => page,
         };
         // If the item is longer than the page, its first line is visible.

@@ -19,11 +19,11 @@ use atlas_report::document::Document;
 use ratatui::layout::Rect;
 
 use super::app::{App, View};
-use super::detecting;
-use super::draw::{Canvas, wrap};
 use super::message::Effect;
 use super::painter::cells::TextWidth as _;
 use super::theme::Role;
+use crate::tui::dialogs::detecting;
+use crate::tui::widgets::draw::{Canvas, wrap};
 
 impl Panel {
     /// All panels.
@@ -218,7 +218,7 @@ pub(super) fn arrived(app: &mut App, serial: u64, answer: Answer, effects: &mut 
         }
         Answer::Written(text) => {
             if app.panels.launch.written.arrived(serial, ()) {
-                super::status::note(app, text, effects);
+                crate::tui::update::status::note(app, text, effects);
             }
         }
         Answer::Idle(idle) => idle::arrived(app, serial, idle, effects),
@@ -237,7 +237,7 @@ pub(super) fn failed(app: &mut App, serial: u64, trouble: &str) {
     panels.idle.known.failed(serial, trouble);
     panels.fits.table.failed(serial, trouble);
     if panels.launch.written.failed(serial, trouble) {
-        super::status::fail(app, trouble.to_owned());
+        crate::tui::update::status::fail(app, trouble.to_owned());
     }
 }
 

@@ -6,7 +6,7 @@ use super::idle::state as idle;
 use super::launch::state as launch;
 use super::releases::state as releases;
 use super::watch::state as watch;
-use crate::tui::detecting::state as detecting;
+use crate::tui::dialogs::detecting::state as detecting;
 use std::sync::Arc;
 
 /// A panel.

@@ -15,13 +15,17 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::app::{App, Overlay, Pane, View};
 use super::color::ColorDepth;
-use super::keymap::{Action, Mode};
 use super::message::{Effect, Message, Timer};
 use super::session::Store;
 use super::theme::{Glyphs, Themes};
 use super::update::act::act;
 use super::update::update;
-use super::{Options, assistant, draw, effects, loading, measuring, palette, session};
+use super::{Options, session};
+use crate::tui::dialogs::palette;
+use crate::tui::input::keymap::{Action, Mode};
+use crate::tui::runtime::{effects, loading, measuring};
+use crate::tui::views::assistant;
+use crate::tui::widgets::draw;
 use atlas_config::library::Library;
 use atlas_plan::search::Gauge;
 

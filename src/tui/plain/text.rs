@@ -2,11 +2,10 @@
 
 use crate::demo::narration;
 use crate::tui::app::{App, Overlay, Pane, View};
-use crate::tui::export;
-use crate::tui::keymap::Mode;
-use crate::tui::palette::Command;
-use crate::tui::view::{breakdown, results};
-use crate::tui::{detecting, goal, optimum, race};
+use crate::tui::dialogs::palette::Command;
+use crate::tui::dialogs::{detecting, export, goal};
+use crate::tui::input::keymap::Mode;
+use crate::tui::views::{breakdown, optimum, race, results};
 use atlas_plan::estimate::{Metric, digits};
 use atlas_report::study::{Block, Grid};
 

@@ -48,7 +48,7 @@ pub fn osc52(text: &str, between: Between) -> Vec<u8> {
 }
 
 /// Encodes bytes as base64 (RFC 4648, section 4).
-pub(super) fn base64(bytes: &[u8]) -> String {
+pub(in crate::tui) fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {

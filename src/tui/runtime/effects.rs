@@ -5,14 +5,14 @@ use std::process::Command;
 
 use color_eyre::eyre::{Result, eyre};
 
-use super::Options;
-use super::app::App;
-use super::color::ColorDepth;
-use super::export::{self, Export};
-use super::loading::reload;
-use super::measured::Proposal;
-use super::message::{Effect, Message, Saving};
-use super::write_back::WritePlan;
+use crate::tui::Options;
+use crate::tui::app::App;
+use crate::tui::color::ColorDepth;
+use crate::tui::dialogs::export::{self, Export};
+use crate::tui::dialogs::write_back::WritePlan;
+use crate::tui::message::{Effect, Message, Saving};
+use crate::tui::runtime::loading::reload;
+use crate::tui::views::measurements::Proposal;
 use atlas_catalog::shipped;
 use atlas_document::files;
 use atlas_document::sources::read_text;
@@ -20,7 +20,7 @@ use atlas_evidence::calibrate::document;
 use atlas_plan::record::now;
 
 /// Performs effects that need no screen: reading and writing files, and opening an editor.
-pub(super) fn without_screen(effect: Effect, app: &App, options: &Options) -> Vec<Message> {
+pub(in crate::tui) fn without_screen(effect: Effect, app: &App, options: &Options) -> Vec<Message> {
     let reloaded = || reload(options, ColorDepth::Mono, &app.library).1;
     match effect {
         Effect::Reload => vec![reloaded()],
@@ -44,7 +44,7 @@ pub(super) fn without_screen(effect: Effect, app: &App, options: &Options) -> Ve
 }
 
 /// Writes a profile after it was shown. A new profile must not exist yet.
-pub(super) fn write_profile(proposal: &Proposal) -> Message {
+pub(in crate::tui) fn write_profile(proposal: &Proposal) -> Message {
     let date = now().get(..10).unwrap_or_default().to_owned();
     let text = document::profile(&proposal.outcome, &proposal.start, &proposal.vendor, &date);
     let write = if proposal.replaces { files::write } else { files::write_new };
@@ -55,7 +55,7 @@ pub(super) fn write_profile(proposal: &Proposal) -> Message {
     }
 }
 
-pub(super) fn save(saving: &Saving) -> Message {
+pub(in crate::tui) fn save(saving: &Saving) -> Message {
     let path = saving.dir.join(&saving.name);
     let written =
         files::write(&path, &saving.json).and_then(|()| files::write(&saving.dir.join("last_run.json"), &saving.json));
@@ -66,7 +66,7 @@ pub(super) fn save(saving: &Saving) -> Message {
 }
 
 /// Exports the view. An existing file is replaced only after confirmation.
-pub(super) fn write_view(app: &App, dialog: Box<Export>) -> Message {
+pub(in crate::tui) fn write_view(app: &App, dialog: Box<Export>) -> Message {
     let path = dialog.path();
     if path.exists() && !dialog.overwrite {
         let why = format!("{} already exists; press Enter again to overwrite it", path.display());
@@ -82,7 +82,7 @@ pub(super) fn write_view(app: &App, dialog: Box<Export>) -> Message {
 }
 
 /// Writes the files of a change that was shown, each only if it has not changed on disk since.
-pub(super) fn rewrite(plan: &WritePlan) -> Message {
+pub(in crate::tui) fn rewrite(plan: &WritePlan) -> Message {
     for file in &plan.files {
         let path = file.path.display();
         // A new file must not exist yet.
@@ -106,7 +106,7 @@ pub(super) fn rewrite(plan: &WritePlan) -> Message {
 }
 
 /// Copies a shipped file into the working directory unless it exists.
-pub(super) fn adopt(path: &Path) -> std::io::Result<()> {
+pub(in crate::tui) fn adopt(path: &Path) -> std::io::Result<()> {
     if path.exists() {
         return Ok(());
     }
@@ -114,7 +114,7 @@ pub(super) fn adopt(path: &Path) -> std::io::Result<()> {
     files::write(path, text.ok_or_else(|| std::io::Error::other("it is not built in"))?)
 }
 
-pub(super) fn adopted(path: &Path) -> Message {
+pub(in crate::tui) fn adopted(path: &Path) -> Message {
     match adopt(path) {
         Ok(()) => Message::Done(format!("copied to {}; your copy takes precedence", path.display())),
         Err(error) => Message::Failed(format!("cannot write to {}: {error}", path.display())),
@@ -122,7 +122,7 @@ pub(super) fn adopted(path: &Path) -> Message {
 }
 
 /// Opens `$VISUAL`, `$EDITOR` or vi at a line.
-pub(super) fn edit(path: &Path, line: u32) -> Result<()> {
+pub(in crate::tui) fn edit(path: &Path, line: u32) -> Result<()> {
     let chosen =
         ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()));
     let chosen = chosen.unwrap_or_else(|| "vi".to_owned());

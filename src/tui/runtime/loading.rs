@@ -3,20 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Options;
-use super::app::problems_of;
-use super::color::ColorDepth;
-use super::measuring::Measuring;
-use super::message::Message;
-use super::theme::Themes;
 use crate::demo::{Demos, Tours};
+use crate::tui::Options;
+use crate::tui::app::problems_of;
+use crate::tui::color::ColorDepth;
+use crate::tui::message::Message;
+use crate::tui::runtime::measuring::Measuring;
+use crate::tui::theme::Themes;
 use atlas_catalog::Catalog;
 use atlas_config::library::Library;
 use atlas_config::watch::FileWatch;
 use atlas_document::{Diagnostics, Sources};
 
 /// Reads all files again.
-pub(super) fn reload(options: &Options, depth: ColorDepth, before: &Library) -> (Arc<Library>, Message) {
+pub(in crate::tui) fn reload(options: &Options, depth: ColorDepth, before: &Library) -> (Arc<Library>, Message) {
     let library = Arc::new(Library::load(&options.sources, Some(before)));
     let mut problems = problems_of(&library);
     let (themes, of_themes) = Themes::load(options.sources.config_dir.as_deref(), depth);
@@ -28,7 +28,7 @@ pub(super) fn reload(options: &Options, depth: ColorDepth, before: &Library) -> 
 }
 
 /// Reads the tours.
-pub(super) fn tours(options: &Options) -> (Tours, Diagnostics) {
+pub(in crate::tui) fn tours(options: &Options) -> (Tours, Diagnostics) {
     Tours::load(options.sources.config_dir.as_deref(), here(&options.sources))
 }
 
@@ -37,7 +37,7 @@ fn here(sources: &Sources) -> Option<&'static Path> {
 }
 
 /// Every file and directory to watch for changes.
-pub(super) fn watched(options: &Options, library: Option<&Library>) -> Vec<PathBuf> {
+pub(in crate::tui) fn watched(options: &Options, library: Option<&Library>) -> Vec<PathBuf> {
     let sources = &options.sources;
     let mut paths = sources.watched();
     paths.extend(Catalog::watched(sources));
@@ -49,14 +49,14 @@ pub(super) fn watched(options: &Options, library: Option<&Library>) -> Vec<PathB
 }
 
 /// The directory of profiles of targets.
-pub(super) fn profiles(options: &Options) -> PathBuf {
+pub(in crate::tui) fn profiles(options: &Options) -> PathBuf {
     let sources = &options.sources;
     let folder = sources.hardware.clone().filter(|path| path.is_dir());
     folder.unwrap_or_else(|| sources.layers().last().map_or_else(PathBuf::new, |layer| layer.join("profiles")))
 }
 
 /// Updates the watched paths if the set of model config files has changed.
-pub(super) fn watch_configs(watch: &FileWatch, options: &Options, library: &Library, known: &[PathBuf]) {
+pub(in crate::tui) fn watch_configs(watch: &FileWatch, options: &Options, library: &Library, known: &[PathBuf]) {
     if library.configs() != known {
         watch.set_paths(&watched(options, Some(library)));
     }

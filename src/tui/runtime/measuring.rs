@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use super::Options;
-use super::message::Message;
-use super::wait::Waker;
+use crate::tui::Options;
+use crate::tui::message::Message;
+use crate::tui::runtime::wait::Waker;
 use atlas_evidence::calibrate::sources::Named;
 use atlas_ingest::{Warmup, files_below};
 
@@ -18,7 +18,7 @@ const FOLDER: &str = "measurements";
 type Seen = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
 /// Reads all measurements synchronously, for use without an event loop.
-pub(super) fn at_once(options: &Options) -> Message {
+pub(in crate::tui) fn at_once(options: &Options) -> Message {
     let (named, mut problems) = named(options);
     let mut rows = Vec::new();
     for one in named.iter().filter(|one| is_there(one)) {
@@ -47,7 +47,7 @@ fn is_there(one: &Named) -> bool {
 }
 
 /// Reads measurements on a separate thread, again whenever they change.
-pub(super) struct Measuring {
+pub(in crate::tui) struct Measuring {
     named: Vec<Named>,
     problems: Vec<String>,
     seen: Arc<Mutex<Option<Seen>>>,
@@ -58,14 +58,14 @@ pub(super) struct Measuring {
 
 impl Measuring {
     /// Creates a reader of the files given by flags, else of the default directory.
-    pub(super) fn new(options: &Options, waker: Waker) -> Measuring {
+    pub(in crate::tui) fn new(options: &Options, waker: Waker) -> Measuring {
         let (sender, receiver) = channel();
         let (named, problems) = named(options);
         Measuring { named, problems, seen: Arc::default(), sender, receiver, waker }
     }
 
     /// Paths to watch for changes.
-    pub(super) fn watched(options: &Options) -> Vec<PathBuf> {
+    pub(in crate::tui) fn watched(options: &Options) -> Vec<PathBuf> {
         if options.measured.is_empty() {
             return if options.sources.working_dir { vec![PathBuf::from(FOLDER)] } else { Vec::new() };
         }
@@ -73,7 +73,7 @@ impl Measuring {
     }
 
     /// Reads the measurements on a thread if they have changed since the last time, and then wakes the event loop.
-    pub(super) fn read(&self) {
+    pub(in crate::tui) fn read(&self) {
         let named = self.named.clone();
         let mut problems = self.problems.clone();
         let (seen, sender, waker) = (Arc::clone(&self.seen), self.sender.clone(), self.waker.clone());
@@ -103,7 +103,7 @@ impl Measuring {
     }
 
     /// Results that have arrived since the last call.
-    pub(super) fn done(&self) -> impl Iterator<Item = Message> {
+    pub(in crate::tui) fn done(&self) -> impl Iterator<Item = Message> {
         self.receiver.try_iter()
     }
 }

@@ -1,6 +1,15 @@
 //! The event loop: terminal, files, timers. Waits for events, passes them to [`update`], performs the effects,
 //! and draws at most once per round.
 
+pub mod clipboard;
+pub(in crate::tui) mod effects;
+pub(in crate::tui) mod loading;
+pub(in crate::tui) mod measuring;
+pub(in crate::tui) mod reloading;
+pub mod terminal;
+pub mod wait;
+pub(in crate::tui) mod workers;
+
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -10,23 +19,26 @@ use color_eyre::eyre::{Result, WrapErr as _};
 use crossterm::event::Event;
 
 use super::app::App;
-use super::clipboard::{self, Between, osc52};
 use super::color::ColorDepth;
-use super::effects::{adopted, edit, rewrite, save, write_profile, write_view};
-use super::graphics::Graphics;
-use super::loading::{profiles, tours, watch_configs, watched};
-use super::measuring::Measuring;
 use super::message::{Effect, Message, Timer};
-use super::reloading::{self, Loaded, Reloading};
 use super::session::Store;
-use super::stale::Stale;
-use super::terminal::{self, Screen};
 use super::theme::{Glyphs, Theme, Themes};
 use super::update::update;
-use super::wait::{Waiter, Wakes};
-use super::workers::Workers;
-use super::{Options, detecting, session, showing, status, tour, view};
+use super::{Options, session, tour};
 use crate::demo::{Tours, View};
+use crate::tui::app::stale::Stale;
+use crate::tui::dialogs::detecting;
+use crate::tui::runtime::clipboard::{Between, osc52};
+use crate::tui::runtime::effects::{adopted, edit, rewrite, save, write_profile, write_view};
+use crate::tui::runtime::loading::{profiles, tours, watch_configs, watched};
+use crate::tui::runtime::measuring::Measuring;
+use crate::tui::runtime::reloading::{Loaded, Reloading};
+use crate::tui::runtime::terminal::Screen;
+use crate::tui::runtime::wait::{Waiter, Wakes};
+use crate::tui::runtime::workers::Workers;
+use crate::tui::screen;
+use crate::tui::update::{showing, status};
+use crate::tui::widgets::graphics::Graphics;
 use atlas_config::library::Library;
 use atlas_config::watch::{FileWatch, WatchMode};
 
@@ -196,7 +208,7 @@ impl Session {
             status::note(app, detecting::OFFER, &mut Vec::new());
         }
         super::work::follow(app, &mut effects);
-        super::scrolling::follow(app);
+        crate::tui::input::scrolling::follow(app);
         effects
     }
 
@@ -234,7 +246,7 @@ impl Session {
     ) -> Result<Option<i32>> {
         let mut wakes = Wakes::default();
         while !self.quit && !wakes.must_end() {
-            screen.draw(|picture, empty| view::redraw(app, picture, empty)).wrap_err("the terminal was closed")?;
+            screen.draw(|picture, empty| screen::redraw(app, picture, empty)).wrap_err("the terminal was closed")?;
             app.stale = Stale::Nothing;
             // Done after the first frame, so as not to delay it.
             self.take_tours(app);

@@ -6,23 +6,23 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Options;
-use super::color::ColorDepth;
-use super::loading::reload;
-use super::message::Message;
-use super::terminal;
-use super::wait::Waker;
+use crate::tui::Options;
+use crate::tui::color::ColorDepth;
+use crate::tui::message::Message;
+use crate::tui::runtime::loading::reload;
+use crate::tui::runtime::terminal;
+use crate::tui::runtime::wait::Waker;
 use atlas_config::library::Library;
 
 /// How long a frame waits for files being read, so that small ones show in the frame of the key that requested them.
 const GRACE: Duration = Duration::from_millis(5);
 
 /// The result of reading.
-pub(super) struct Loaded {
+pub(in crate::tui) struct Loaded {
     /// The new content; `None` if reading failed.
-    pub(super) library: Option<Arc<Library>>,
+    pub(in crate::tui) library: Option<Arc<Library>>,
     /// Messages for the application, in order.
-    pub(super) messages: Vec<Message>,
+    pub(in crate::tui) messages: Vec<Message>,
 }
 
 /// A request in progress.
@@ -38,7 +38,7 @@ struct Request {
 type Answer = Result<(Arc<Library>, Message), String>;
 
 /// Reads the files, one request at a time; requests that arrive meanwhile are merged into one.
-pub(super) struct Reloading {
+pub(in crate::tui) struct Reloading {
     options: Arc<Options>,
     depth: ColorDepth,
     waker: Waker,
@@ -50,14 +50,14 @@ pub(super) struct Reloading {
 
 impl Reloading {
     /// Creates a reader that has not read anything yet. `waker` wakes the thread that receives the answers.
-    pub(super) fn new(options: &Arc<Options>, depth: ColorDepth, waker: Waker) -> Reloading {
+    pub(in crate::tui) fn new(options: &Arc<Options>, depth: ColorDepth, waker: Waker) -> Reloading {
         let (sender, receiver) = channel();
         let options = Arc::clone(options);
         Reloading { options, depth, waker, sender, receiver, running: None, waiting: Vec::new() }
     }
 
     /// Reads everything again, reusing unchanged content; `then` is delivered afterwards.
-    pub(super) fn start(&mut self, before: &Arc<Library>, then: Option<Message>) {
+    pub(in crate::tui) fn start(&mut self, before: &Arc<Library>, then: Option<Message>) {
         self.waiting.extend(then);
         if let Some(running) = &mut self.running {
             running.again = true;
@@ -84,13 +84,13 @@ impl Reloading {
     }
 
     /// The content that was read, if any.
-    pub(super) fn loaded(&mut self) -> Option<Loaded> {
+    pub(in crate::tui) fn loaded(&mut self) -> Option<Loaded> {
         let answer = self.receiver.try_recv().ok()?;
         self.finish(answer)
     }
 
     /// Like [`Reloading::loaded`], but waits briefly for a request made just now.
-    pub(super) fn at_once(&mut self) -> Option<Loaded> {
+    pub(in crate::tui) fn at_once(&mut self) -> Option<Loaded> {
         let left = self.running.as_ref()?.grace.saturating_duration_since(Instant::now());
         let answer = self.receiver.recv_timeout(left).ok()?;
         self.finish(answer)
@@ -110,7 +110,7 @@ impl Reloading {
 }
 
 /// Drops a library on a thread, because dropping a large one takes a while.
-pub(super) fn free(library: Arc<Library>) {
+pub(in crate::tui) fn free(library: Arc<Library>) {
     // If no thread can be started, the library is dropped here.
     let _ = thread::Builder::new().name("free".to_owned()).spawn(move || drop(library));
 }
@@ -119,7 +119,7 @@ pub(super) fn free(library: Arc<Library>) {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::tui::wait::Waiter;
+    use crate::tui::runtime::wait::Waiter;
     use atlas_document::Sources;
 
     fn wait(reloading: &mut Reloading) -> Loaded {

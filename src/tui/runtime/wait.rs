@@ -20,7 +20,7 @@ use signal_hook::consts::{
     SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
 };
 
-use super::input::Input;
+use crate::tui::input::decoder::Input;
 
 /// Maximum bytes read before events are handled, so that endless input cannot prevent drawing.
 const LONGEST_READ: usize = 64 * 1024;
@@ -44,7 +44,7 @@ pub struct Wakes {
     /// The size of the terminal has changed (SIGWINCH).
     pub resized: bool,
     /// The process was continued (SIGCONT) after a stop that it did not cause itself. Other programs may have used the
-    /// terminal, so the caller has to call [`Screen::resume`](super::terminal::Screen::resume).
+    /// terminal, so the caller has to call [`Screen::resume`](crate::tui::runtime::terminal::Screen::resume).
     pub continued: bool,
     /// A [`Waker`] was used: its channels have to be read.
     pub woken: bool,
@@ -132,7 +132,7 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// Creates a waiter that reads `tty`, a descriptor of its own; see [`terminal::input`](super::terminal::input).
+    /// Creates a waiter that reads `tty`, a descriptor of its own; see [`terminal::input`](crate::tui::runtime::terminal::input).
     /// Signals are handled from now on until the waiter is dropped.
     ///
     /// # Errors

@@ -6,11 +6,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::message::Message;
-use super::terminal;
-use super::wait::Waker;
-use super::work::job::{Order, Product};
-use super::work::query::Progress;
+use crate::tui::message::Message;
+use crate::tui::runtime::terminal;
+use crate::tui::runtime::wait::Waker;
+use crate::tui::work::job::{Order, Product};
+use crate::tui::work::query::Progress;
 use atlas_plan::search::Gauge;
 
 /// How long a frame waits for work that was just ordered: half of the time budget of a key press.
@@ -42,7 +42,7 @@ struct Running {
 }
 
 /// Running orders and their results.
-pub(super) struct Workers {
+pub(in crate::tui) struct Workers {
     running: Vec<Running>,
     sender: Sender<(u64, Result<Product, String>)>,
     receiver: Receiver<(u64, Result<Product, String>)>,
@@ -53,13 +53,13 @@ pub(super) struct Workers {
 
 impl Workers {
     /// Creates an instance without running orders. `waker` wakes the thread that receives the messages.
-    pub(super) fn new(waker: Waker) -> Workers {
+    pub(in crate::tui) fn new(waker: Waker) -> Workers {
         let (sender, receiver) = channel();
         Workers { running: Vec::new(), sender, receiver, waker, grace: None }
     }
 
     /// Starts an order; failures are reported as its result.
-    pub(super) fn start(&mut self, order: Order) {
+    pub(in crate::tui) fn start(&mut self, order: Order) {
         let now = Instant::now();
         let (serial, gauge) = (order.serial, Arc::new(Gauge::default()));
         let (sender, waker, watched) = (self.sender.clone(), self.waker.clone(), Arc::clone(&gauge));
@@ -87,7 +87,7 @@ impl Workers {
     }
 
     /// Cancels an order; its result is dropped.
-    pub(super) fn cancel(&mut self, serial: u64) {
+    pub(in crate::tui) fn cancel(&mut self, serial: u64) {
         self.running.retain(|running| {
             if running.serial == serial {
                 running.gauge.cancel();
@@ -97,13 +97,13 @@ impl Workers {
     }
 
     /// Time until the next progress report; `None` if nothing runs.
-    pub(super) fn patience(&self) -> Option<Duration> {
+    pub(in crate::tui) fn patience(&self) -> Option<Duration> {
         let next = self.running.iter().map(|running| running.tell).min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
 
     /// Results that arrived and progress reports that are due.
-    pub(super) fn messages(&mut self) -> Vec<Message> {
+    pub(in crate::tui) fn messages(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();
         while let Ok((serial, product)) = self.receiver.try_recv() {
             messages.extend(self.finished(serial, product));
@@ -119,7 +119,7 @@ impl Workers {
     }
 
     /// The result of work started just now, if it arrives before the frame is due. Call it until it returns `None`.
-    pub(super) fn at_once(&mut self) -> Option<Message> {
+    pub(in crate::tui) fn at_once(&mut self) -> Option<Message> {
         let until = self.grace.filter(|_| !self.running.is_empty())?;
         let left = until.saturating_duration_since(Instant::now());
         match self.receiver.recv_timeout(left) {

@@ -2,16 +2,15 @@
 
 use ratatui::layout::Rect;
 
-use super::breakdown;
 use crate::tui::app::{App, Pane};
-use crate::tui::draw::Canvas;
-use crate::tui::keymap::{self, Action, Mode};
-use crate::tui::optimum::{self, Row};
+use crate::tui::input::keymap::{self, Action, Mode};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::panels::Panel;
+use crate::tui::panels::{self, Panel};
 use crate::tui::theme::Role;
-use crate::tui::timeline::{Picture, picture};
-use crate::tui::{panels, race};
+use crate::tui::views::optimum::{self, Row};
+use crate::tui::views::timeline::{Picture, picture};
+use crate::tui::views::{breakdown, race};
+use crate::tui::widgets::draw::Canvas;
 
 /// Maximum number of keys in the footer, in addition to the one for help.
 const HINTS: usize = 5;
@@ -28,7 +27,7 @@ fn works(app: &App, action: Action) -> bool {
         (Mode::Breakdown, Action::Accept) => breakdown::rows(app) > 0,
         (Mode::Sweep, Action::Accept | Action::Focus(_)) => app.queries.sweep.answer().is_some(),
         (Mode::Frontier, Action::Accept | Action::Focus(_)) => app.queries.frontier.answer().is_some(),
-        (Mode::Sensitivity, Action::Accept | Action::Figure(_)) => super::tornado::rows(app) > 0,
+        (Mode::Sensitivity, Action::Accept | Action::Figure(_)) => crate::tui::views::tornado::view::rows(app) > 0,
         (Mode::Optimum, Action::Step(_)) => row() == Row::Objective,
         (Mode::Optimum, Action::Reset) => matches!(row(), Row::Bound(..)),
         (Mode::Timeline, Action::Accept | Action::Focus(_) | Action::Zoom(_)) => {
@@ -39,7 +38,7 @@ fn works(app: &App, action: Action) -> bool {
         (Mode::Problems, Action::Accept | Action::Sort) => !app.problems_shown().is_empty(),
         (Mode::Measurements, Action::Accept | Action::Calibrate) => !app.measured.rows.is_empty(),
         (Mode::Measurements, Action::Discard) => app.measured.proposal.is_some(),
-        (Mode::Diff, Action::Accept) => super::diff::has_figures(app),
+        (Mode::Diff, Action::Accept) => crate::tui::views::diff::has_figures(app),
         (Mode::Diff, Action::Focus(_)) => app.tabs.count() > 2,
         (Mode::Results, Action::Goal | Action::Accept) => app.answer.outcome.is_ok(),
         (Mode::Panel(Panel::Launch), Action::Accept) => panels::launch::has_files(app),

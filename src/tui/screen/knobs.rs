@@ -1,13 +1,13 @@
 //! Draws the knobs by group, with the source of each value: changed by the user, written in a file, or derived.
 
-use crate::tui::painter::cells::TextWidth as _;
-use ratatui::layout::Rect;
-
 use crate::tui::app::{Answer, App, Pane, View};
-use crate::tui::draw::Canvas;
-use crate::tui::layout;
+use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::Canvas;
+use crate::tui::widgets::layout;
+use ratatui::layout::Rect;
+
 use atlas_core::units;
 use atlas_plan::knob::{Home, Knob, Setting, Spec};
 

@@ -3,14 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::tui::painter::cells::TextWidth as _;
-use ratatui::layout::Rect;
-
 use crate::tui::app::{App, PANES, Pane, View};
-use crate::tui::draw::Canvas;
+use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::panels::idle;
 use crate::tui::tables::state::{Sort, Table};
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::Canvas;
+use ratatui::layout::Rect;
+
 use atlas_config::Workload;
 use atlas_config::library::Entry;
 use atlas_core::units;

@@ -1,52 +1,34 @@
 //! Views: pure functions of the state that fill a buffer.
 
-pub mod advice;
-pub mod breakdown;
-mod candidates;
-pub mod compare;
-pub mod diff;
-pub mod explain;
 mod footer;
-mod frames;
-pub mod frontier;
-mod heat;
-pub mod help;
-pub mod history;
 pub mod knobs;
 pub mod lists;
-pub mod measurements;
-pub mod optimum;
-mod outlook;
-mod plot;
-mod popup;
-pub mod problems;
-pub mod results;
-pub mod scenarios;
-pub mod schedule;
 #[cfg(test)]
 mod small_screens;
-pub mod sweep;
 pub mod tabs;
 #[cfg(test)]
 mod tests;
-pub mod timeline;
-pub mod tornado;
-mod touring;
 
 use std::borrow::Cow;
 
+use crate::tui::app::stale::Stale;
+pub use crate::tui::dialogs::popup::popup_row;
+use crate::tui::dialogs::{help, popup};
+use crate::tui::input::keymap::Mode;
 use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::tour;
+use crate::tui::views::{
+    advice, breakdown, comparison, diff, edits, explain, frontier, measurements, optimum, outlook, problems, race,
+    results, scenarios, schedule, sweep, timeline, tornado,
+};
+use crate::tui::widgets::draw::{self, Canvas};
+use crate::tui::widgets::graphics::{Chart, Graphics};
+use crate::tui::widgets::layout::{self, Areas, MIN_COLUMNS, MIN_ROWS};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::app::{App, Edit, Overlay, PANES, Pane, View};
-use super::graphics::{Chart, Graphics};
-use super::layout::{self, Areas, MIN_COLUMNS, MIN_ROWS};
-use super::stale::Stale;
 use super::theme::Role;
-use crate::tui::draw::{self, Canvas};
-use crate::tui::keymap::Mode;
-pub use popup::popup_row;
 
 /// Returns a canvas with the theme of the application.
 fn canvas<'a>(app: &'a App, buffer: &'a mut Buffer) -> Canvas<'a> {
@@ -59,17 +41,17 @@ fn canvas<'a>(app: &'a App, buffer: &'a mut Buffer) -> Canvas<'a> {
 #[must_use]
 pub fn rows(app: &App) -> usize {
     match app.view {
-        View::Race => super::race::ranked(app).len(),
-        View::Compare => compare::rows(app),
+        View::Race => race::ranked(app).len(),
+        View::Compare => comparison::view::rows(app),
         View::Breakdown => breakdown::rows(app),
         View::Advice => advice::rows(app),
         View::Explain => explain::rows(app),
         View::Schedule => schedule::rows(app),
         View::Problems => problems::rows(app),
-        View::Sensitivity => tornado::rows(app),
-        View::Optimum => super::optimum::rows(app).len(),
+        View::Sensitivity => tornado::view::rows(app),
+        View::Optimum => optimum::rows(app).len(),
         View::Diff => diff::rows(app),
-        View::Measurements => measurements::rows(app),
+        View::Measurements => measurements::view::rows(app),
         View::Panel(panel) => super::panels::rows(app, panel),
         View::Main | View::Help | View::Sweep | View::Frontier | View::Timeline => 0,
     }
@@ -80,7 +62,7 @@ pub fn rows(app: &App) -> usize {
 #[must_use]
 pub fn cursor_lines(app: &App) -> Option<(usize, usize)> {
     match app.view {
-        View::Compare => Some((compare::cursor_line(app), compare::cursor_line(app))),
+        View::Compare => Some((comparison::view::cursor_line(app), comparison::view::cursor_line(app))),
         _ => lines_of(app, app.view_row),
     }
 }
@@ -101,7 +83,7 @@ fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
         View::Explain => Some(explain::lines_of(app, row)),
         View::Problems => Some(problems::lines_of(app, row)),
         View::Breakdown => Some(breakdown::lines_of(app, row)),
-        View::Measurements => Some(measurements::lines_of(app, row)),
+        View::Measurements => Some(measurements::view::lines_of(app, row)),
         View::Panel(_) => Some((row, row)),
         // The headings do not scroll.
         View::Schedule => Some((row, row + usize::from(schedule::HEADING))),
@@ -115,8 +97,8 @@ fn lines_of(app: &App, row: usize) -> Option<(usize, usize)> {
 pub fn row_at(app: &App, y: u16) -> Option<usize> {
     let body = layout::areas(app).body;
     let heading = match app.view {
-        View::Sensitivity => tornado::HEADING,
-        View::Race => usize::from(super::race::view::HEADING),
+        View::Sensitivity => tornado::view::HEADING,
+        View::Race => usize::from(race::view::HEADING),
         View::Panel(panel) => usize::from(super::panels::heading(app, panel)),
         _ => 0,
     };
@@ -155,7 +137,7 @@ pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Drawn {
     }
     match app.stale {
         Stale::Pane(pane) => draw_pane(app, &mut canvas, pane, &areas),
-        Stale::Outlook if areas.outlook.height > 2 => outlook::outlook(app, &mut canvas, areas.outlook),
+        Stale::Outlook if areas.outlook.height > 2 => outlook::view::outlook(app, &mut canvas, areas.outlook),
         Stale::Outlook => {}
         _ => body(app, &mut canvas, &areas),
     }
@@ -180,14 +162,14 @@ fn whole(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
     }
     header(app, canvas, areas.header);
     if areas.scenarios.height > 0 {
-        scenarios::strip(app, canvas, areas.scenarios);
+        scenarios::view::strip(app, canvas, areas.scenarios);
     }
     if areas.tabs.height > 0 {
         tabs::tabs(app, canvas, areas.tabs);
     }
     body(app, canvas, areas);
     if app.tour.is_some() {
-        touring::caption(app, canvas, areas.caption);
+        tour::view::caption(app, canvas, areas.caption);
     }
     info(app, canvas, areas.info);
     footer::footer(app, canvas, areas.footer);
@@ -197,10 +179,10 @@ fn whole(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
         Some(Overlay::Palette(palette)) => popup::palette(app, canvas, palette),
         Some(Overlay::WriteBack { plan, scroll }) => popup::write_back(app, canvas, plan, *scroll),
         Some(Overlay::Demos { cursor }) => popup::demos(app, canvas, *cursor),
-        Some(Overlay::Form(form)) => super::form::view::draw(app, canvas, form),
-        Some(Overlay::Goal(seek)) => super::goal::draw(app, canvas, seek),
-        Some(Overlay::Assistant) => super::assistant::view::draw(app, canvas),
-        Some(Overlay::Detect) => super::detecting::draw(app, canvas),
+        Some(Overlay::Form(form)) => crate::tui::dialogs::form::view::draw(app, canvas, form),
+        Some(Overlay::Goal(seek)) => crate::tui::dialogs::goal::draw(app, canvas, seek),
+        Some(Overlay::Assistant) => crate::tui::views::assistant::view::draw(app, canvas),
+        Some(Overlay::Detect) => crate::tui::dialogs::detecting::draw(app, canvas),
         Some(Overlay::Export(export)) => popup::export(app, canvas, export),
         None => {}
     }
@@ -221,29 +203,29 @@ fn body(app: &App, canvas: &mut Canvas<'_>, areas: &Areas) {
                 advice::advice(app, canvas, areas.advice);
             }
             if areas.history.height > 2 {
-                history::history(app, canvas, areas.history);
+                edits::view::history(app, canvas, areas.history);
             }
             if areas.outlook.height > 2 {
-                outlook::outlook(app, canvas, areas.outlook);
+                outlook::view::outlook(app, canvas, areas.outlook);
             }
             if areas.phases.height > 2 {
                 schedule::schedule(app, canvas, areas.phases);
             }
         }
-        View::Race => super::race::view::race(app, canvas, areas.body),
-        View::Compare => compare::compare(app, canvas, areas.body),
+        View::Race => race::view::race(app, canvas, areas.body),
+        View::Compare => comparison::view::compare(app, canvas, areas.body),
         View::Breakdown => breakdown::breakdown(app, canvas, areas.body),
-        View::Sweep => sweep::sweep(app, canvas, areas.body),
-        View::Frontier => frontier::frontier(app, canvas, areas.body),
-        View::Sensitivity => tornado::sensitivity(app, canvas, areas.body),
-        View::Optimum => optimum::optimum(app, canvas, areas.body),
-        View::Timeline => timeline::timeline(app, canvas, areas.body),
+        View::Sweep => sweep::view::sweep(app, canvas, areas.body),
+        View::Frontier => frontier::view::frontier(app, canvas, areas.body),
+        View::Sensitivity => tornado::view::sensitivity(app, canvas, areas.body),
+        View::Optimum => optimum::view::optimum(app, canvas, areas.body),
+        View::Timeline => timeline::view::timeline(app, canvas, areas.body),
         View::Advice => advice::advice(app, canvas, areas.body),
         View::Explain => explain::explain(app, canvas, areas.body),
         View::Schedule => schedule::schedule(app, canvas, areas.body),
         View::Problems => problems::problems(app, canvas, areas.body),
         View::Diff => diff::diff(app, canvas, areas.body),
-        View::Measurements => measurements::measurements(app, canvas, areas.body),
+        View::Measurements => measurements::view::measurements(app, canvas, areas.body),
         View::Panel(panel) => super::panels::draw(app, panel, canvas, areas.body),
     }
 }
@@ -336,9 +318,9 @@ fn described(app: &App) -> (Role, Cow<'_, str>) {
     match (&app.edit, &app.status) {
         (Some(Edit { error: Some(error), .. }), _) => (Role::Error, error.into()),
         _ if app.race.typing.as_ref().is_some_and(|(_, error)| error.is_some()) && mode == Mode::Asking => {
-            (Role::Warn, super::race::view::info(app).into())
+            (Role::Warn, race::view::info(app).into())
         }
-        _ if bound.is_some_and(|(_, error)| error.is_some()) => (Role::Error, optimum::info(app).into()),
+        _ if bound.is_some_and(|(_, error)| error.is_some()) => (Role::Error, optimum::view::info(app).into()),
         (_, Some(status)) => (if status.error { Role::Error } else { Role::Good }, (&status.text).into()),
         _ => (Role::Dim, about(app, mode).into()),
     }
@@ -403,18 +385,18 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Results => {
             app.figure_here().map_or_else(String::new, |metric| format!("{}: {}", metric.label, metric.help))
         }
-        Mode::Race | Mode::Asking => super::race::view::info(app),
-        Mode::Compare => compare::info(app),
+        Mode::Race | Mode::Asking => race::view::info(app),
+        Mode::Compare => comparison::view::info(app),
         Mode::Breakdown => breakdown::info(app),
-        Mode::Sweep => sweep::info(app),
-        Mode::Frontier => frontier::info(app),
-        Mode::Sensitivity => tornado::info(app),
-        Mode::Optimum | Mode::Bounding => optimum::info(app),
-        Mode::Timeline => timeline::info(app),
+        Mode::Sweep => sweep::view::info(app),
+        Mode::Frontier => frontier::view::info(app),
+        Mode::Sensitivity => tornado::view::info(app),
+        Mode::Optimum | Mode::Bounding => optimum::view::info(app),
+        Mode::Timeline => timeline::view::info(app),
         Mode::Advice => advice::info(app),
         Mode::Explain => explain::info(app),
         Mode::Diff => diff::info(app),
-        Mode::Measurements => measurements::info(app),
+        Mode::Measurements => measurements::view::info(app),
         Mode::Panel(panel) => super::panels::info(app, panel),
         Mode::Schedule => schedule::info(app),
         Mode::Problems if app.problems.is_empty() => String::new(),

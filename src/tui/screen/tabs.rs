@@ -3,12 +3,11 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::{App, View};
-use crate::tui::draw::Canvas;
-use crate::tui::keymap;
-use crate::tui::keymap::Action;
+use crate::tui::input::keymap::{self, Action};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::panels::Panel;
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::Canvas;
 
 /// The numbered views in order, then the others: name, short name and action.
 const TABS: [(&str, &str, Action); 21] = [

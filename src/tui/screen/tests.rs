@@ -3,13 +3,13 @@
 
 use atlas_document::Sources;
 
-use super::diff::{Row, rows_of};
 use crate::tui::app::View;
 use crate::tui::message::Effect;
 use crate::tui::panels::Panel;
 use crate::tui::testing::Hands;
 use crate::tui::theme::Glyphs;
-use crate::tui::timeline::{Picture, picture};
+use crate::tui::views::diff::{Row, rows_of};
+use crate::tui::views::timeline::{Picture, picture};
 
 /// Returns the application with a 70B model served on a node of the built-in catalog.
 fn serving() -> Hands {

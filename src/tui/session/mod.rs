@@ -10,11 +10,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::app::{App, Pane, Setup, Snapshot, View};
-use super::frontier::FrontierSettings;
-use super::history::{MOST_NAMED, Named};
-use super::scenarios::{self, Place};
-use super::sweeping::Sweeping;
 use super::tables::state::{Sort, Table};
+use crate::tui::views::edits::{MOST_NAMED, Named};
+use crate::tui::views::frontier::FrontierSettings;
+use crate::tui::views::scenarios::{self, Place};
+use crate::tui::views::sweep::Sweeping;
 use atlas_config::Mode;
 use atlas_core::sort;
 use atlas_document::Diagnostic;

@@ -195,11 +195,11 @@ fn what_is_asked_for_by_name_wins_and_what_was_left_stays() {
 fn a_sweep_reopens_over_the_knobs_that_were_chosen() {
     let mut h = Hands::new();
     h.keys("Wjj/concurrency<Enter>4").work().keys("<Tab>n").work();
-    let before = (crate::tui::sweeping::across(&h.app), crate::tui::sweeping::against(&h.app));
+    let before = (crate::tui::views::sweep::across(&h.app), crate::tui::views::sweep::against(&h.app));
     assert!(before.0.is_some() && before.1.is_some());
     let text = capture(&h.app, "dark").text();
     let mut again = Hands::new();
     restore(&Document::parse(&text).unwrap(), &mut again.app);
     again.work();
-    assert_eq!((crate::tui::sweeping::across(&again.app), crate::tui::sweeping::against(&again.app)), before);
+    assert_eq!((crate::tui::views::sweep::across(&again.app), crate::tui::views::sweep::against(&again.app)), before);
 }

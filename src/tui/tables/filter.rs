@@ -3,7 +3,7 @@
 use fuzzy_matcher::FuzzyMatcher as _;
 use fuzzy_matcher::skim::SkimMatcherV2;
 
-use crate::tui::answer::Answer;
+use crate::tui::app::answer::Answer;
 use atlas_plan::estimate::METRICS;
 use atlas_plan::search::Condition;
 

@@ -13,11 +13,12 @@ use std::sync::Arc;
 pub use filter::Filter;
 
 use super::app::{Answer, App, Pane, Setup, View};
-use super::line::Line;
 use super::message::Effect;
 use super::panels::Panel;
-use super::prompt::state::{Prompt, Purpose};
-use super::status::note;
+use crate::tui::dialogs::prompt::state::{Prompt, Purpose};
+use crate::tui::update::status::note;
+use crate::tui::views;
+use crate::tui::widgets::line::Line;
 use atlas_config::{Target, Workload};
 use atlas_core::sort;
 use atlas_plan::estimate::{Better, Metric};
@@ -74,11 +75,11 @@ pub(super) fn settle(app: &mut App) {
     match here(app) {
         Some(Table::Targets) if app.target_row().is_none() => {
             let first = app.targets().next().map(|(_, target)| Arc::clone(&target.name));
-            first.into_iter().for_each(|name| super::applying::select_target(app, name));
+            first.into_iter().for_each(|name| crate::tui::update::applying::select_target(app, name));
         }
         Some(Table::Workloads) if app.workload_row().is_none() => {
             let first = app.workloads().next().map(|workload| Arc::clone(&workload.name));
-            first.into_iter().for_each(|name| super::applying::select_workload(app, name));
+            first.into_iter().for_each(|name| crate::tui::update::applying::select_workload(app, name));
         }
         _ => {}
     }
@@ -114,7 +115,7 @@ pub(super) fn sort(app: &mut App, effects: &mut Vec<Effect>) {
 /// Cycles through the sort orders of the column under the cursor: largest first, smallest first, file order. Without a
 /// column, toggles between name and file order.
 fn by_column(app: &App, now: Sort) -> Sort {
-    let Some(title) = super::view::schedule::column_here(app) else {
+    let Some(title) = views::schedule::column_here(app) else {
         return if now == Sort::Name { Sort::Natural } else { Sort::Name };
     };
     match now {

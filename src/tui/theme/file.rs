@@ -15,8 +15,7 @@ use std::sync::Arc;
 use ratatui::style::{Color, Modifier, Style};
 
 use super::{Role, Theme, plain};
-use crate::tui::color;
-use crate::tui::color::ColorDepth;
+use crate::tui::color::{self, ColorDepth};
 use atlas_catalog::shipped::Text;
 use atlas_document::decode::{Bounds, Fields, nearest};
 use atlas_document::node::{Node, Position};

@@ -1,5 +1,7 @@
 //! Plays guided tours: every step is computed from the beginning of the tour, so that going back is exact.
 
+pub(in crate::tui) mod view;
+
 use std::sync::Arc;
 
 use super::app::{App, Overlay, Snapshot, Tour, View};
@@ -42,7 +44,11 @@ pub(super) fn go(app: &mut App, by: isize, effects: &mut Vec<Effect>) {
     let Some(tour) = &mut app.tour else { return };
     let next = tour.step.saturating_add_signed(by);
     if next >= tour.demo.steps.len() {
-        super::status::note(app, "this was the last step; Esc leaves the tour and restores your scenario", effects);
+        crate::tui::update::status::note(
+            app,
+            "this was the last step; Esc leaves the tour and restores your scenario",
+            effects,
+        );
     } else if next != tour.step {
         tour.step = next;
         show(app, effects);

@@ -4,11 +4,11 @@ use ratatui::layout::Rect;
 
 use crate::demo::narration;
 use crate::tui::app::App;
-use crate::tui::draw::{Canvas, wrap};
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::{Canvas, wrap};
 
 /// Draws the caption.
-pub(super) fn caption(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+pub(in crate::tui) fn caption(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(tour) = &app.tour else { return };
     let total = tour.demo.steps.len();
     let Some(step) = tour.demo.steps.get(tour.step) else { return };

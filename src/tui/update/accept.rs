@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::files;
 use crate::tui::app::{App, Change, Edit, Overlay};
-use crate::tui::applying::select_target;
-use crate::tui::keymap::Mode;
+use crate::tui::dialogs::{detecting, export, finder, form, goal, prompt};
+use crate::tui::input::keymap::Mode;
 use crate::tui::message::Effect;
-use crate::tui::showing::{explain, explain_metric, explain_results, standing};
-use crate::tui::{
-    asking, assistant, detecting, export, finder, form, frontier, goal, measured, optimum, prompt, race, sweeping,
-    tables, timeline, tornado, tour, view,
-};
+use crate::tui::update::applying::select_target;
+use crate::tui::update::asking;
+use crate::tui::update::showing::{explain, explain_metric, explain_results, standing};
+use crate::tui::views::{self, assistant, frontier, measurements, optimum, race, sweep, timeline, tornado};
+use crate::tui::{tables, tour};
 
 pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
     match mode {
@@ -38,21 +38,21 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Detecting => detecting::accept(app, effects),
         Mode::Results => explain_results(app, effects),
         Mode::Diff => {
-            if let Some(metric) = view::diff::figure_here(app) {
+            if let Some(metric) = views::diff::figure_here(app) {
                 app.figure = metric;
                 explain(app);
             }
         }
-        Mode::Schedule => explain_metric(app, view::schedule::metric_here(app), effects),
-        Mode::Breakdown => explain_metric(app, view::breakdown::metric_here(app), effects),
+        Mode::Schedule => explain_metric(app, views::schedule::metric_here(app), effects),
+        Mode::Breakdown => explain_metric(app, views::breakdown::metric_here(app), effects),
         Mode::Problems => files::open_editor(app, effects),
-        Mode::Advice => view::advice::apply(app, effects),
+        Mode::Advice => views::advice::apply(app, effects),
         // Enter applies a point. If the scenario is already at that point, Enter explains its metric.
         Mode::Sweep | Mode::Frontier | Mode::Optimum if standing(app, mode).is_some() => {
             let metric = standing(app, mode);
             explain_metric(app, metric, effects);
         }
-        Mode::Sweep => sweeping::apply(app, effects),
+        Mode::Sweep => sweep::apply(app, effects),
         Mode::Frontier => frontier::apply(app, effects),
         Mode::Sensitivity => tornado::open(app, effects),
         Mode::Optimum => optimum::accept(app, effects),
@@ -66,7 +66,7 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
             }
         }
         Mode::Timeline => timeline::cause(app),
-        Mode::Measurements => measured::accept(app, view::measurements::here(app).cloned(), effects),
+        Mode::Measurements => measurements::accept(app, views::measurements::view::here(app).cloned(), effects),
         Mode::Panel(panel) => crate::tui::panels::accept(app, panel, effects),
         Mode::Choosing => {
             let chosen = match app.overlay {

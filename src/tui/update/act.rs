@@ -1,18 +1,20 @@
 //! Performs actions.
 
-use super::{accept, compare, files};
+use super::{accept, files};
 use crate::tui::app::{App, Change, Overlay, PANES, Pane, View};
-use crate::tui::cursor::{move_cursor, move_in_results};
-use crate::tui::history::{baseline, clear_baseline, redo, undo};
-use crate::tui::keymap::{Action, Mode};
+use crate::tui::dialogs::{detecting, export, finder, form, goal, palette, write_back};
+use crate::tui::input::cursor::move_cursor;
+use crate::tui::input::keymap::{Action, Mode};
+use crate::tui::input::movement::Movement;
 use crate::tui::message::Effect;
-use crate::tui::movement::Movement;
-use crate::tui::showing::{self, show};
-use crate::tui::status::{fail, note};
-use crate::tui::{
-    assistant, comparison, copying, detecting, edit_knob, export, finder, form, frontier, goal, history, measured,
-    optimum, palette, panels, race, scenarios, sweeping, tables, timeline, tour, view, work, write_back,
+use crate::tui::update::showing::{self, show};
+use crate::tui::update::status::{fail, note};
+use crate::tui::update::{copying, edit_knob};
+use crate::tui::views::edits::{self, baseline, clear_baseline, redo, undo};
+use crate::tui::views::{
+    self, assistant, comparison, frontier, measurements, optimum, race, results, scenarios, sweep, timeline,
 };
+use crate::tui::{panels, tables, tour, work};
 
 /// Performs an action.
 pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &mut Vec<Effect>) {
@@ -25,15 +27,15 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
         Action::Page(by) => move_cursor(app, mode, Movement::Page(by)),
         Action::First => move_cursor(app, mode, Movement::To(0)),
         Action::Last => move_cursor(app, mode, Movement::To(usize::MAX)),
-        Action::Focus(by) if mode == Mode::Compare => compare::across(app, by),
+        Action::Focus(by) if mode == Mode::Compare => comparison::act::across(app, by),
         Action::Focus(by) if matches!(mode, Mode::Panel(_)) => {
             panels::act(app, |app, panel| panels::across(app, panel, by))
         }
         Action::Mark if matches!(mode, Mode::Panel(_)) => panels::act(app, panels::mark),
         Action::Sort if matches!(mode, Mode::Panel(_)) => panels::act(app, panels::trend),
         Action::Escape if matches!(mode, Mode::Panel(_)) && panels::goes_back(app) => {}
-        Action::Focus(by) if mode == Mode::Schedule => view::schedule::across(app, by),
-        Action::Focus(by) if mode == Mode::Sweep => sweeping::go(app, (by, 0)),
+        Action::Focus(by) if mode == Mode::Schedule => views::schedule::across(app, by),
+        Action::Focus(by) if mode == Mode::Sweep => sweep::go(app, (by, 0)),
         Action::Focus(by) if mode == Mode::Frontier => frontier::go(app, (by, 0)),
         Action::Step(by) if mode == Mode::Optimum => optimum::step(app, by),
         Action::Reset if mode == Mode::Optimum => optimum::clear(app),
@@ -44,7 +46,7 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
         Action::Across(_) if mode == Mode::Timeline => timeline::next_chart(app),
         Action::Zoom(by) => timeline::zoom(app, by),
         Action::Focus(by) if mode == Mode::Explain => {
-            view::explain::other_figure(app, by);
+            views::explain::other_figure(app, by);
             (app.view_row, app.view_scroll) = (0, 0);
             app.toggled.clear();
         }
@@ -64,15 +66,15 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
         Action::Toggle => edit_knob::toggle(app),
         Action::Reset => edit_knob::reset(app, effects),
         Action::ResetAll => edit_knob::reset_all(app, effects),
-        Action::Mark => compare::mark(app, mode),
+        Action::Mark => comparison::act::mark(app, mode),
         Action::MarkNext => {
-            compare::mark(app, mode);
+            comparison::act::mark(app, mode);
             // One undo step reverts both.
             app.last_change = Some(Change::Movement(Pane::Targets));
             move_cursor(app, mode, Movement::By(1));
         }
         Action::Goal => goal::open(app),
-        Action::UnmarkAll => compare::unmark_all(app, effects),
+        Action::UnmarkAll => comparison::act::unmark_all(app, effects),
         Action::Question => race::edit(app),
         Action::NextMatch(by) => finder::next(app, by, effects),
         Action::Baseline => baseline(app, mode, effects),
@@ -85,17 +87,17 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
             show(app, view);
             optimum::opened(app, effects);
         }
-        Action::Sort if mode == Mode::Compare => compare::order(app),
+        Action::Sort if mode == Mode::Compare => comparison::act::order(app),
         Action::Sort => tables::sort(app, effects),
-        Action::SortByName => compare::order_by_name(app),
+        Action::SortByName => comparison::act::order_by_name(app),
         Action::HideMetric => comparison::hide(app, effects),
         Action::ShiftMetric(by) => comparison::shift(app, by),
         Action::ChooseMetrics => comparison::open(app),
-        Action::Fold if mode == Mode::Results => view::results::fold_here(app),
-        Action::Fold => view::explain::fold(app),
-        Action::Across(by) => sweeping::turn_across(app, by),
-        Action::Against(by) => sweeping::turn_against(app, by),
-        Action::Figure(by) => move_in_results(app, &Movement::By(by), 1),
+        Action::Fold if mode == Mode::Results => views::results::fold_here(app),
+        Action::Fold => views::explain::fold(app),
+        Action::Across(by) => sweep::turn_across(app, by),
+        Action::Against(by) => sweep::turn_against(app, by),
+        Action::Figure(by) => results::move_to_metric(app, &Movement::By(by), 1),
         Action::Tab(by) => scenarios::step(app, by, effects),
         Action::TabAt(place) => scenarios::show(app, usize::from(place), effects),
         Action::DuplicateTab => scenarios::open(app, true, effects),
@@ -114,11 +116,13 @@ pub(in crate::tui) fn act(app: &mut App, mode: Mode, action: Action, effects: &m
         Action::Copy => copying::copy(app, false, effects),
         Action::CopyAll => copying::copy(app, true, effects),
         Action::WriteBack => write_back::open(app, effects),
-        Action::Calibrate => measured::propose(app, effects),
-        Action::Discard if !measured::discard(app, effects) => note(app, "no proposed calibration to discard", effects),
+        Action::Calibrate => measurements::propose(app, effects),
+        Action::Discard if !measurements::discard(app, effects) => {
+            note(app, "no proposed calibration to discard", effects)
+        }
         Action::Discard => {}
         Action::Help => app.overlay = Some(Overlay::Help { scroll: 0 }),
-        Action::NamePoint => history::name(app),
+        Action::NamePoint => edits::name(app),
         Action::NewEntry if mode == Mode::Workloads => form::open(app, form::EntryKind::Workload),
         Action::NewEntry => form::open(app, form::EntryKind::Target),
         Action::NewPrice => form::open(app, form::EntryKind::Offer),

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::app::{App, Change, Pane};
-use super::message::Effect;
-use super::status::note;
 use crate::demo::Setup;
+use crate::tui::app::{App, Change, Pane};
+use crate::tui::message::Effect;
+use crate::tui::update::status::note;
 use atlas_config::library::Library;
 use atlas_plan::engine::at_once;
 use atlas_plan::knob::Knob;
@@ -15,7 +15,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 /// Resolves a scenario for searches, which evaluate it thousands of times. An engine that simulates is replaced by the
 /// analytical one. Returns `None` if the target and the workload do not form a valid scenario.
 #[must_use]
-pub(super) fn resolve(library: &Library, target: &str, before: &Setup) -> Option<(Parts, Scenario)> {
+pub(in crate::tui) fn resolve(library: &Library, target: &str, before: &Setup) -> Option<(Parts, Scenario)> {
     let parts = Parts::find(library, target, &before.workload).ok()?;
     let scenario = Scenario::resolve(&parts, &before.overrides).ok()?;
     Some((parts, at_once(&scenario)))
@@ -24,7 +24,7 @@ pub(super) fn resolve(library: &Library, target: &str, before: &Setup) -> Option
 /// The setup whose scenario is `to`, the result of a search that started at `from`. `from` was resolved from the
 /// workload and the overrides of `before`.
 #[must_use]
-pub(super) fn setup(before: &Setup, from: &Scenario, to: &Scenario, parts: &Parts) -> Setup {
+pub(in crate::tui) fn setup(before: &Setup, from: &Scenario, to: &Scenario, parts: &Parts) -> Setup {
     let mut overrides = before.overrides.clone();
     let files = Scenario::from_files(parts);
     // A layout and a global batch size that are derived in both scenarios stay derived.
@@ -71,7 +71,7 @@ fn depends(knob: Knob) -> bool {
 }
 
 /// Makes a setup the current scenario.
-pub(super) fn take(app: &mut App, setup: Setup, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn take(app: &mut App, setup: Setup, effects: &mut Vec<Effect>) {
     if setup == app.now.setup {
         return note(app, "the scenario is unchanged", effects);
     }
@@ -90,7 +90,7 @@ pub(super) fn take(app: &mut App, setup: Setup, effects: &mut Vec<Effect>) {
 }
 
 /// Selects a target by name.
-pub(super) fn select_target(app: &mut App, name: Arc<str>) {
+pub(in crate::tui) fn select_target(app: &mut App, name: Arc<str>) {
     if app.now.setup.target != name {
         app.remember(Change::Movement(Pane::Targets));
         app.now.setup.target = name;
@@ -99,7 +99,7 @@ pub(super) fn select_target(app: &mut App, name: Arc<str>) {
 }
 
 /// Selects a workload by name.
-pub(super) fn select_workload(app: &mut App, name: Arc<str>) {
+pub(in crate::tui) fn select_workload(app: &mut App, name: Arc<str>) {
     if app.now.setup.workload != name {
         app.remember(Change::Movement(Pane::Workloads));
         app.now.setup.workload = name;

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::app::{App, Change, View};
-use super::message::Effect;
-use super::race;
-use super::showing;
-use super::status::{fail, note};
+use crate::tui::app::{App, Change, View};
+use crate::tui::message::Effect;
+use crate::tui::update::showing;
+use crate::tui::update::status::{fail, note};
+use crate::tui::views::race;
 use atlas_assistant::{Intent, Question};
 use atlas_plan::knob::{Knob, Setting};
 
 /// Carries out a typed question.
-pub(super) fn ask(app: &mut App, question: &Question, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn ask(app: &mut App, question: &Question, effects: &mut Vec<Effect>) {
     let known = race::known(app);
     let workload = match question.workload(&known) {
         Ok(found) => found.map(|workload| Arc::from(workload.name.as_str())),

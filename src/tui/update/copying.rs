@@ -4,15 +4,15 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::app::{Answer, App, Pane, View};
-use super::layout;
-use super::message::Effect;
-use super::status::fail;
-use super::view;
+use crate::tui::app::{Answer, App, Pane, View};
+use crate::tui::message::Effect;
+use crate::tui::update::status::fail;
+use crate::tui::widgets::layout;
+use crate::tui::{screen, views};
 use atlas_plan::estimate::Metric;
 
 /// Copies the item under the cursor, or the whole table.
-pub(super) fn copy(app: &mut App, all: bool, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn copy(app: &mut App, all: bool, effects: &mut Vec<Effect>) {
     match if all { table(app) } else { here(app) } {
         Some((what, text)) if !text.is_empty() => effects.push(Effect::Copy { text, what }),
         _ => fail(app, "nothing to copy"),
@@ -25,15 +25,15 @@ fn here(app: &App) -> Option<(String, String)> {
     let figure = |answer: &Answer, metric: &Metric| Some((metric.label.to_owned(), metric.show(answer.value(metric)?)));
     match (app.view, app.pane) {
         (View::Compare, _) => {
-            let metric = view::compare::metrics(app).nth(view::compare::metric_index(app))?;
+            let metric = views::comparison::view::metrics(app).nth(views::comparison::view::metric_index(app))?;
             figure(&app.columns.get(app.column)?.1, metric)
         }
         (View::Race, _) => {
-            let entry = super::race::here(app)?;
-            Some(("the layout".to_owned(), super::race::layout::layout(entry.pick()?)))
+            let entry = crate::tui::views::race::here(app)?;
+            Some(("the layout".to_owned(), crate::tui::views::race::layout::layout(entry.pick()?)))
         }
-        (View::Advice, _) => Some(("the advice".to_owned(), view::advice::text_here(app)?)),
-        (View::Explain, _) => Some(("the line".to_owned(), view::explain::text_here(app)?)),
+        (View::Advice, _) => Some(("the advice".to_owned(), views::advice::text_here(app)?)),
+        (View::Explain, _) => Some(("the line".to_owned(), views::explain::text_here(app)?)),
         (View::Main | View::Help, Pane::Targets) => Some(("the target's name".to_owned(), setup.target.to_string())),
         (View::Main | View::Help, Pane::Workloads) => {
             Some(("the workload's name".to_owned(), setup.workload.to_string()))
@@ -44,7 +44,7 @@ fn here(app: &App) -> Option<(String, String)> {
             Some((knob.name().to_owned(), format!("{}={value}", knob.name())))
         }
         (View::Main | View::Help, Pane::Results) => match app.headline() {
-            Some(line) => Some(("the line".to_owned(), view::results::headline(app, line)?.0)),
+            Some(line) => Some(("the line".to_owned(), views::results::headline(app, line)?.0)),
             None => figure(&app.answer, app.figure_here()?),
         },
         (
@@ -68,7 +68,7 @@ fn here(app: &App) -> Option<(String, String)> {
 fn table(app: &App) -> Option<(String, String)> {
     match (app.view, app.pane) {
         (View::Compare, _) => Some(("the comparison".to_owned(), comparison(app))),
-        (View::Measurements, _) => Some(("the table of measurements".to_owned(), view::measurements::text(app))),
+        (View::Measurements, _) => Some(("the table of measurements".to_owned(), views::measurements::view::text(app))),
         (View::Main | View::Help, Pane::Results) => Some(("the table of results".to_owned(), results(app)?)),
         (View::Main | View::Help, Pane::Knobs) => {
             let scenario = app.answer.scenario.as_ref()?;
@@ -104,7 +104,7 @@ fn results(app: &App) -> Option<String> {
 
 /// One row per target, one column per metric.
 fn comparison(app: &App) -> String {
-    let metrics: Vec<&Metric> = view::compare::metrics(app).collect();
+    let metrics: Vec<&Metric> = views::comparison::view::metrics(app).collect();
     let mut text = "target\tfits".to_owned();
     metrics.iter().for_each(|metric| text += &format!("\t{}", metric.name));
     for (name, answer) in &app.columns {
@@ -117,14 +117,14 @@ fn comparison(app: &App) -> String {
 }
 
 /// The complete text of a full-screen view without its frame.
-pub(super) fn drawn(app: &App) -> String {
+pub(in crate::tui) fn drawn(app: &App) -> String {
     let mut tall = app.clone();
     tall.view_scroll = 0;
     tall.overlay = None;
-    tall.size.1 = u16::try_from(view::lines(app) + 8).unwrap_or(u16::MAX).clamp(layout::MIN_ROWS, 2000);
+    tall.size.1 = u16::try_from(screen::lines(app) + 8).unwrap_or(u16::MAX).clamp(layout::MIN_ROWS, 2000);
     let body = layout::areas(&tall).body;
     let mut buffer = Buffer::empty(Rect::new(0, 0, tall.size.0, tall.size.1));
-    view::view(&tall, &mut buffer);
+    screen::view(&tall, &mut buffer);
     let mut lines = Vec::new();
     for y in body.y + 1..body.bottom().saturating_sub(1) {
         let cells = (body.x + 1..body.right().saturating_sub(1)).filter_map(|x| buffer.cell((x, y)));

@@ -1,9 +1,9 @@
 //! Changing knobs: by steps, by toggling, by typing.
 
-use super::app::{App, Change, Edit};
-use super::line::Line;
-use super::message::Effect;
-use super::status::note;
+use crate::tui::app::{App, Change, Edit};
+use crate::tui::message::Effect;
+use crate::tui::update::status::note;
+use crate::tui::widgets::line::Line;
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting, ValueType};
 
 /// The value a knob has now.
@@ -12,7 +12,7 @@ fn value(app: &App, knob: Knob) -> Option<Setting> {
 }
 
 /// Changes the knob under the cursor, or the value being typed, by steps.
-pub(super) fn step(app: &mut App, by: i32) {
+pub(in crate::tui) fn step(app: &mut App, by: i32) {
     if let Some(edit) = &app.edit {
         // While a valid value is typed, the arrows change it.
         let (knob, text) = (edit.knob, edit.line.text().to_owned());
@@ -35,7 +35,7 @@ pub(super) fn step(app: &mut App, by: i32) {
 }
 
 /// Toggles the knob or selects its next choice. For a number, starts editing instead.
-pub(super) fn toggle(app: &mut App) {
+pub(in crate::tui) fn toggle(app: &mut App) {
     let knob = app.knob_here();
     let Some(now) = value(app, knob) else { return };
     let next = match (&now, knob.spec().kind) {
@@ -52,7 +52,7 @@ pub(super) fn toggle(app: &mut App) {
 }
 
 /// Resets the knob to the value in the file.
-pub(super) fn reset(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn reset(app: &mut App, effects: &mut Vec<Effect>) {
     let knob = app.knob_here();
     if app.now.setup.overrides.contains_key(&knob) {
         app.remember(Change::Single);
@@ -64,7 +64,7 @@ pub(super) fn reset(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Resets all knobs.
-pub(super) fn reset_all(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn reset_all(app: &mut App, effects: &mut Vec<Effect>) {
     if app.now.setup.overrides.is_empty() {
         note(app, "all knobs already have the saved values", effects);
         return;
@@ -75,14 +75,14 @@ pub(super) fn reset_all(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Starts editing the value of the knob under the cursor.
-pub(super) fn begin_edit(app: &mut App) {
+pub(in crate::tui) fn begin_edit(app: &mut App) {
     let knob = app.knob_here();
     let Some(now) = value(app, knob) else { return };
     app.edit = Some(Edit { knob, line: Line::selected(now.to_string()), before: app.now.setup.clone(), error: None });
 }
 
 /// Changes the text being typed. Whenever it is a valid value, the scenario is updated.
-pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(edit) = &mut app.edit else { return };
     let before = edit.line.text().to_owned();
     change(&mut edit.line);

@@ -9,21 +9,28 @@
 
 mod accept;
 pub(super) mod act;
-pub(super) mod compare;
+pub(in crate::tui) mod applying;
+pub(in crate::tui) mod asking;
+pub(in crate::tui) mod copying;
+pub(in crate::tui) mod edit_knob;
 mod files;
+pub(in crate::tui) mod reload;
+pub(in crate::tui) mod showing;
+pub mod status;
 use crossterm::event::{KeyEvent, KeyEventKind};
 
 use self::act::act;
 use super::app::App;
-use super::keymap::{Action, Mode, lookup};
-use super::line::Line;
 use super::message::{Effect, Message, Timer};
-use super::stale::Stale;
-use super::status::{fail, note};
-use super::{
-    assistant, edit_knob, export, finder, form, goal, mouse, optimum, outlook, palette, panels, prompt, race, reload,
-    scrolling, tour, view, work,
-};
+use super::{panels, tour, work};
+use crate::tui::app::stale::Stale;
+use crate::tui::dialogs::{export, finder, form, goal, palette, prompt};
+use crate::tui::input::keymap::{Action, Mode, lookup};
+use crate::tui::input::{mouse, scrolling};
+use crate::tui::screen;
+use crate::tui::update::status::{fail, note};
+use crate::tui::views::{assistant, optimum, outlook, race};
+use crate::tui::widgets::line::Line;
 
 /// Handles one message.
 pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
@@ -59,7 +66,7 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
         effects.push(Effect::Paste(app.mode().types()));
     }
     // A description of several lines covers other parts of the screen.
-    let tall = view::is_tall(app);
+    let tall = screen::is_tall(app);
     if std::mem::replace(&mut app.tall, tall) || tall {
         app.stale = Stale::All;
     }

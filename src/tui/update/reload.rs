@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::app::{Answer, App, Flash, Setup};
-use super::message::{Effect, Timer};
-use super::status::{fail, note};
-use super::theme::Theme;
-use super::tour;
 use crate::demo::Tours;
+use crate::tui::app::{Answer, App, Flash, Setup};
+use crate::tui::message::{Effect, Timer};
+use crate::tui::theme::Theme;
+use crate::tui::tour;
+use crate::tui::update::status::{fail, note};
 use atlas_config::library::Library;
 use atlas_core::sort;
 use atlas_document::{Diagnostics, Severity};
@@ -18,7 +18,7 @@ use atlas_plan::knob::Knob;
 const FLASH_MS: u64 = 1_500;
 
 /// Applies new content of the files: keeps names that still exist, and highlights changed entries for a moment.
-pub(super) fn reloaded(
+pub(in crate::tui) fn reloaded(
     app: &mut App,
     library: Arc<Library>,
     demos: Tours,
@@ -115,7 +115,7 @@ fn flash(app: &App, shown: &Answer, changed: &[Arc<str>]) -> Flash {
 }
 
 /// Replaces the themes. The current theme stays selected, by name.
-pub(super) fn adopt_themes(app: &mut App, themes: Vec<Arc<Theme>>) {
+pub(in crate::tui) fn adopt_themes(app: &mut App, themes: Vec<Arc<Theme>>) {
     if themes.is_empty() {
         return;
     }

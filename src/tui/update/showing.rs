@@ -1,18 +1,18 @@
 //! Opening views, explaining the item under the cursor, and going back.
 
-use super::app::{App, View};
-use super::keymap::Mode;
-use super::message::Effect;
-use super::status::note;
-use super::{frontier, optimum, race, sweeping, view};
+use crate::tui::app::{App, View};
+use crate::tui::input::keymap::Mode;
+use crate::tui::message::Effect;
+use crate::tui::update::status::note;
+use crate::tui::views::{self, frontier, optimum, race, sweep};
 use atlas_plan::estimate::Metric;
 
 /// The metric of the point under the cursor of a chart or search, if the point is the current scenario.
-pub(super) fn standing(app: &App, mode: Mode) -> Option<&'static Metric> {
+pub(in crate::tui) fn standing(app: &App, mode: Mode) -> Option<&'static Metric> {
     let (setup, metric) = match mode {
         Mode::Sweep => {
             let curves = app.queries.sweep.answer()?;
-            (sweeping::reading(app, curves)?.0, curves.metric)
+            (sweep::reading(app, curves)?.0, curves.metric)
         }
         Mode::Frontier => {
             let front = app.queries.frontier.answer()?;
@@ -29,8 +29,8 @@ pub(super) fn standing(app: &App, mode: Mode) -> Option<&'static Metric> {
 }
 
 /// Explains the selected metric or headline of the results.
-pub(super) fn explain_results(app: &mut App, effects: &mut Vec<Effect>) {
-    let above = app.headline().and_then(|line| view::results::headline(app, line));
+pub(in crate::tui) fn explain_results(app: &mut App, effects: &mut Vec<Effect>) {
+    let above = app.headline().and_then(|line| views::results::headline(app, line));
     match above {
         None => show(app, View::Explain),
         Some((_, Some(metric))) => explain_metric(app, Some(metric), effects),
@@ -39,7 +39,7 @@ pub(super) fn explain_results(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Explains the metric of a cell, if it has an equation.
-pub(super) fn explain_metric(app: &mut App, metric: Option<&'static Metric>, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn explain_metric(app: &mut App, metric: Option<&'static Metric>, effects: &mut Vec<Effect>) {
     match metric.filter(|metric| app.answer.metrics().any(|known| known == *metric)) {
         Some(metric) => {
             app.figure = metric;
@@ -50,7 +50,7 @@ pub(super) fn explain_metric(app: &mut App, metric: Option<&'static Metric>, eff
 }
 
 /// Explains the metric under the cursor; Esc returns.
-pub(super) fn explain(app: &mut App) {
+pub(in crate::tui) fn explain(app: &mut App) {
     open_from_here(app, View::Explain);
 }
 
@@ -58,7 +58,7 @@ pub(super) fn explain(app: &mut App) {
 const MOST_BACK: usize = 64;
 
 /// Shows another view; Esc returns.
-pub(super) fn open_from_here(app: &mut App, view: View) {
+pub(in crate::tui) fn open_from_here(app: &mut App, view: View) {
     let mut back = std::mem::take(&mut app.back);
     if back.len() == MOST_BACK {
         back.remove(0);
@@ -69,7 +69,7 @@ pub(super) fn open_from_here(app: &mut App, view: View) {
 }
 
 /// Shows a view, or the overview if it is shown already.
-pub(super) fn show(app: &mut App, view: View) {
+pub(in crate::tui) fn show(app: &mut App, view: View) {
     app.view = if app.view == view { View::Main } else { view };
     app.subject = None;
     app.back.clear();
@@ -84,7 +84,7 @@ pub(super) fn show(app: &mut App, view: View) {
         race::opened(app);
     }
     if let View::Panel(panel) = app.view {
-        super::panels::opened(app, panel);
+        crate::tui::panels::opened(app, panel);
     }
     if app.view == View::Schedule {
         app.column = 1;
@@ -95,7 +95,7 @@ pub(super) fn show(app: &mut App, view: View) {
 }
 
 /// Shows another view of the layout under the cursor of the race; Esc returns.
-pub(super) fn open_from_race(app: &mut App, view: View, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn open_from_race(app: &mut App, view: View, effects: &mut Vec<Effect>) {
     if race::here(app).and_then(race::Entry::setup).is_some_and(|setup| *setup != app.now.setup) {
         race::apply(app, effects);
     }

@@ -1,7 +1,7 @@
 //! The status line: notes, which disappear after a while, and errors, which stay until Esc.
 
-use super::app::{App, Status};
-use super::message::{Effect, Timer};
+use crate::tui::app::{App, Status};
+use crate::tui::message::{Effect, Timer};
 
 /// How long a note stays in the status line.
 const STATUS_MS: u64 = 4_000;

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::tui::app::{App, Pane, Snapshot, View};
-use crate::tui::keymap::Mode;
+use crate::tui::input::keymap::Mode;
 use crate::tui::message::Message;
 use crate::tui::testing::Hands;
 use crate::tui::update::update;

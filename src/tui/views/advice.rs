@@ -3,14 +3,13 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::{Answer, App, Change, View};
-use crate::tui::draw::{Canvas, wrap};
-use crate::tui::keymap;
-use crate::tui::keymap::Action;
-use crate::tui::layout;
+use crate::tui::input::keymap::{self, Action};
 use crate::tui::message::Effect;
-use crate::tui::status::note;
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
+use crate::tui::update::status::note;
+use crate::tui::widgets::draw::{Canvas, wrap};
+use crate::tui::widgets::layout;
 use atlas_core::units;
 use atlas_plan::advice::Advice;
 use atlas_plan::estimate::Scale;

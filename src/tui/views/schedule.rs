@@ -3,9 +3,9 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::{Answer, App, View};
-use crate::tui::draw::Canvas;
 use crate::tui::tables::state::{Sort, Table};
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::Canvas;
 use atlas_config::{Mode, Workload};
 use atlas_core::sort;
 use atlas_plan::estimate::{Figures, Metric, MetricId, Queue, Scale};

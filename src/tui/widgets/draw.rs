@@ -2,13 +2,12 @@
 
 use crate::tui::painter::cells::{self, TextWidth as _};
 use crate::tui::painter::color;
+use crate::tui::theme::{Glyphs, Role, Theme};
+use crate::tui::widgets::graphics::Chart;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Margin, Rect};
 use ratatui::style::{Modifier, Style};
 use unicode_width::UnicodeWidthChar as _;
-
-use crate::tui::graphics::Chart;
-use crate::tui::theme::{Glyphs, Role, Theme};
 
 /// A buffer, with the theme and the characters for drawing.
 pub struct Canvas<'a> {
@@ -240,7 +239,7 @@ impl<'a> Canvas<'a> {
 
     /// Draws an input line with the cell under the cursor reversed. The terminal's own cursor stays hidden, which saves
     /// bytes.
-    pub fn typed(&mut self, x: u16, y: u16, width: u16, line: &crate::tui::line::Line, style: Style) {
+    pub fn typed(&mut self, x: u16, y: u16, width: u16, line: &crate::tui::widgets::line::Line, style: Style) {
         let skip = (line.cursor() + 1).saturating_sub(usize::from(width));
         let shown: String = line.text().chars().skip(skip).collect();
         self.text(x, y, width, &format!("{shown:<pad$}", pad = usize::from(width)), style);

@@ -3,8 +3,8 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::{PANES, Pane, View, title};
-use crate::tui::draw::Canvas;
-use crate::tui::keymap::{self, Action};
+use crate::tui::input::keymap::{self, Action};
+use crate::tui::widgets::draw::Canvas;
 
 impl Canvas<'_> {
     /// The frame of a view, with its key before the title.

@@ -13,7 +13,7 @@
 
 use ratatui::layout::Rect;
 
-use super::app::{App, PANES, Pane, View};
+use crate::tui::app::{App, PANES, Pane, View};
 
 /// Minimum number of columns of a usable screen.
 pub const MIN_COLUMNS: u16 = 40;
@@ -189,7 +189,7 @@ const RESULTS_ROWS: u16 = 20;
 /// Divides the lower part of the results among history, advice and phases, as far as they fit.
 fn below(app: &App, areas: &mut Areas) {
     let results = &mut areas.results;
-    let wanted = super::view::results::figure_rows(app, results.width.saturating_sub(2)) + 2;
+    let wanted = crate::tui::views::results::figure_rows(app, results.width.saturating_sub(2)) + 2;
     let wanted = u16::try_from(wanted).unwrap_or(u16::MAX);
     let advised = app.answer.detail().is_some();
     let phases = phase_rows(app);
@@ -208,7 +208,7 @@ fn below(app: &App, areas: &mut Areas) {
 
 /// Minimum number of columns of a screen with a column of panes beside the results: the other columns, and the 40 that
 /// this one needs for its contents.
-pub(super) const BESIDE_FROM: u16 = 174;
+pub(in crate::tui) const BESIDE_FROM: u16 = 174;
 /// Minimum number of rows of the advice pane beside the results: three entries of two lines each, and a frame.
 const ADVICE_ROWS_BESIDE: u16 = 8;
 
@@ -224,7 +224,7 @@ fn beside(app: &App, areas: &mut Areas, mut column: Rect) {
     areas.phases = take(&mut column, phase_rows(app));
     let edited = app.past.len() + app.future.len() > 0;
     areas.history = take(&mut column, if edited { HISTORY_ROWS } else { 0 });
-    let parts = u16::try_from(super::view::breakdown::blocks::pane_rows(app) + 2).unwrap_or(u16::MAX);
+    let parts = u16::try_from(crate::tui::views::breakdown::blocks::pane_rows(app) + 2).unwrap_or(u16::MAX);
     let spare = column.height.saturating_sub(parts).max(ADVICE_ROWS_BESIDE);
     // The advice gets all spare rows, unless there are enough for the chart as well.
     let chart = if spare >= ADVICE_ROWS_BESIDE + OUTLOOK_ROWS { spare - ADVICE_ROWS_BESIDE } else { 0 };

@@ -2,12 +2,12 @@
 //! point of the scenario. Ranges that cannot run are shaded. Series differ by color and by letter.
 
 use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::theme::Role;
+use crate::tui::widgets::draw::Canvas;
+pub(in crate::tui) use crate::tui::widgets::graphics::Shape;
+use crate::tui::widgets::graphics::{Chart, Curve, Place};
 use ratatui::layout::Rect;
 
-use crate::tui::draw::Canvas;
-pub(super) use crate::tui::graphics::Shape;
-use crate::tui::graphics::{Chart, Curve, Place};
-use crate::tui::theme::Role;
 use atlas_report::chart::text::{Raster, place};
 
 /// Colors of series, in turn.
@@ -16,58 +16,58 @@ const COLORS: [Role; 6] = [Role::Bar1, Role::Bar2, Role::Bar3, Role::Bar4, Role:
 const LETTERED: usize = 16;
 
 /// A series of points; `None` is a gap.
-pub(super) struct Series {
-    pub(super) points: Vec<Option<Place>>,
+pub(in crate::tui) struct Series {
+    pub(in crate::tui) points: Vec<Option<Place>>,
     /// Name of the series, drawn at its end if there are several series.
-    pub(super) name: String,
+    pub(in crate::tui) name: String,
     /// How the points are drawn.
-    pub(super) shape: Shape,
+    pub(in crate::tui) shape: Shape,
 }
 
 /// A bound drawn as a line, with its name.
-pub(super) struct Limit {
+pub(in crate::tui) struct Limit {
     /// Whether it bounds the horizontal axis; otherwise the vertical one.
-    pub(super) across: bool,
+    pub(in crate::tui) across: bool,
     /// Its position.
-    pub(super) at: f64,
+    pub(in crate::tui) at: f64,
     /// Its text.
-    pub(super) name: String,
+    pub(in crate::tui) name: String,
 }
 
 /// A plot.
-pub(super) struct Plot {
+pub(in crate::tui) struct Plot {
     /// The vertical axis.
-    pub(super) up: String,
+    pub(in crate::tui) up: String,
     /// The horizontal axis.
-    pub(super) across: String,
+    pub(in crate::tui) across: String,
     /// Positions and labels of the ticks, across and up.
-    pub(super) ticks: [Vec<(f64, String)>; 2],
+    pub(in crate::tui) ticks: [Vec<(f64, String)>; 2],
     /// The curves.
-    pub(super) series: Vec<Series>,
+    pub(in crate::tui) series: Vec<Series>,
     /// Ranges of the horizontal axis where nothing can run.
-    pub(super) shaded: Vec<(f64, f64)>,
+    pub(in crate::tui) shaded: Vec<(f64, f64)>,
     /// Earlier points of the scenario.
-    pub(super) trail: Vec<Place>,
+    pub(in crate::tui) trail: Vec<Place>,
     /// Bounds.
-    pub(super) limits: Vec<Limit>,
+    pub(in crate::tui) limits: Vec<Limit>,
     /// The point of the scenario.
-    pub(super) here: Option<Place>,
+    pub(in crate::tui) here: Option<Place>,
     /// The cursor: a line, with a point on it if the curve has one.
-    pub(super) cursor: Option<(f64, Option<f64>)>,
+    pub(in crate::tui) cursor: Option<(f64, Option<f64>)>,
 }
 
 /// Returns the color of a series.
-pub(super) fn color(series: usize) -> Role {
+pub(in crate::tui) fn color(series: usize) -> Role {
     COLORS.get(series % COLORS.len()).copied().unwrap_or(Role::Bar1)
 }
 
 /// Returns the letter of a series.
-pub(super) fn letter(series: usize) -> char {
+pub(in crate::tui) fn letter(series: usize) -> char {
     char::from_u32(u32::from('a') + (series % 26) as u32).unwrap_or('a')
 }
 
 /// Formats the label of a tick without trailing zeros: `50 s` for `50.00 s`, `0` for `0 ms`.
-pub(super) fn short(label: &str) -> String {
+pub(in crate::tui) fn short(label: &str) -> String {
     let (number, unit) = label.split_once(' ').unwrap_or((label, ""));
     if number.contains('.') && !number.contains('e') {
         let number = number.trim_end_matches('0').trim_end_matches('.');
@@ -84,7 +84,7 @@ impl Plot {
     }
 
     /// Returns the area of the plot without its axes. Positions of clicks are relative to it.
-    pub(super) fn picture(&self, area: Rect) -> Rect {
+    pub(in crate::tui) fn picture(&self, area: Rect) -> Rect {
         let margin = self.margin() + 1;
         Rect {
             x: area.x + margin.min(area.width),
@@ -95,13 +95,13 @@ impl Plot {
     }
 
     /// Whether the plot fits in an area.
-    pub(super) fn fits(&self, area: Rect) -> bool {
+    pub(in crate::tui) fn fits(&self, area: Rect) -> bool {
         let picture = self.picture(area);
         picture.width >= 8 && picture.height >= 3
     }
 
     /// Draws the plot with its axes: one line above the plot area, three below.
-    pub(super) fn draw(&self, canvas: &mut Canvas<'_>, area: Rect) {
+    pub(in crate::tui) fn draw(&self, canvas: &mut Canvas<'_>, area: Rect) {
         let picture = self.picture(area);
         let dim = canvas.role(Role::Dim);
         if !self.fits(area) {

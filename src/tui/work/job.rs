@@ -1,12 +1,12 @@
 //! Jobs for worker threads, and their results.
 
-use crate::tui::assistant::state as assistant;
-use crate::tui::frontier::state as frontier;
-use crate::tui::optimum::state as optimum;
 use crate::tui::panels::state as panels;
-use crate::tui::race::state as race;
-use crate::tui::simulating::state as simulating;
-use crate::tui::sweeping::state as sweeping;
+use crate::tui::views::assistant::state as assistant;
+use crate::tui::views::frontier::state as frontier;
+use crate::tui::views::optimum::state as optimum;
+use crate::tui::views::race::state as race;
+use crate::tui::views::sweep::state as sweep;
+use crate::tui::work::simulating::state as simulating;
 use atlas_plan::engine::answer::event::Run;
 use atlas_plan::search::Gauge;
 use atlas_plan::search::sensitivity::Tornado;
@@ -26,7 +26,7 @@ pub trait Job: fmt::Debug + Send + Sync {
 #[derive(Debug, Clone)]
 pub enum Product {
     /// A metric as a function of one or two knobs.
-    Sweep(Arc<sweeping::Curves>),
+    Sweep(Arc<sweep::Curves>),
     /// Pareto frontier of two metrics.
     Frontier(Arc<frontier::Front>),
     /// Sensitivities.

@@ -23,6 +23,7 @@ mod ask;
 pub mod job;
 pub mod queries;
 pub mod query;
+pub mod simulating;
 
 pub use job::{Job, Order, Product};
 pub use queries::Queries;
@@ -31,9 +32,10 @@ pub use query::{Progress, Query};
 use std::sync::Arc;
 
 use super::message::Effect;
-use super::{assistant, frontier, optimum, outlook, panels, race, simulating, sweeping, tornado};
+use super::panels;
 use crate::demo::View;
 use crate::tui::app::App;
+use crate::tui::views::{assistant, frontier, optimum, outlook, race, sweep, tornado};
 
 /// Handles the result of an order. Results of outdated orders are dropped.
 pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, String>, effects: &mut Vec<Effect>) {
@@ -43,7 +45,7 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
             // Only the query that ordered it accepts it.
             queries.outlook.arrived(serial, Arc::clone(&curves));
             if queries.sweep.arrived(serial, curves) {
-                sweeping::settle(app);
+                sweep::settle(app);
             }
         }
         Ok(Product::Frontier(front)) => {
@@ -109,7 +111,7 @@ pub(super) fn progressed(app: &mut App, serial: u64, progress: Progress) {
 /// Starts the queries of the current view and drops those of others.
 pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     simulating::follow(app, effects);
-    sweeping::follow(app, effects);
+    sweep::follow(app, effects);
     frontier::follow(app, effects);
     tornado::follow(app, effects);
     optimum::follow(app, effects);

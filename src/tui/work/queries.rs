@@ -1,13 +1,13 @@
 //! Queries of all views.
 
 use super::query::Query;
-use crate::tui::assistant::state as assistant;
-use crate::tui::frontier::state as frontier;
-use crate::tui::optimum::state as optimum;
-use crate::tui::race::state as race;
-use crate::tui::simulating::state as simulating;
-use crate::tui::sweeping::state as sweeping;
-use crate::tui::tornado::state as tornado;
+use crate::tui::views::assistant::state as assistant;
+use crate::tui::views::frontier::state as frontier;
+use crate::tui::views::optimum::state as optimum;
+use crate::tui::views::race::state as race;
+use crate::tui::views::sweep::state as sweep;
+use crate::tui::views::tornado::state as tornado;
+use crate::tui::work::simulating::state as simulating;
 use atlas_plan::engine::answer::event::Run;
 use atlas_plan::search::sensitivity::Tornado;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ pub struct Queries {
     /// Serial number of the last order.
     pub serial: u64,
     /// A metric as a function of one or two knobs.
-    pub sweep: Query<sweeping::Question, Arc<sweeping::Curves>>,
+    pub sweep: Query<sweep::Question, Arc<sweep::Curves>>,
     /// The sweep shown next to the results.
-    pub outlook: Query<sweeping::Question, Arc<sweeping::Curves>>,
+    pub outlook: Query<sweep::Question, Arc<sweep::Curves>>,
     /// Pareto frontier of two metrics.
     pub frontier: Query<frontier::Question, Arc<frontier::Front>>,
     /// Sensitivities.

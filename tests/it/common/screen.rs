@@ -1,7 +1,7 @@
 //! The TUI's screen as text.
 
 use atlas_fabric::tui::app::App;
-use atlas_fabric::tui::view::view;
+use atlas_fabric::tui::screen::view;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

@@ -15,7 +15,7 @@ use atlas_document::{Diagnostics, Node, Sources, parse};
 use atlas_evidence::validate;
 use atlas_fabric::demo::script::Demo;
 use atlas_fabric::tui::color::ColorDepth;
-use atlas_fabric::tui::input::Input;
+use atlas_fabric::tui::input::decoder::Input;
 use atlas_fabric::tui::session::Document;
 use atlas_fabric::tui::theme::Theme;
 use atlas_ingest::reading::Context;

@@ -3,12 +3,12 @@
 //! Most keys move a cursor, which changes one pane and the information line. Drawing and comparing
 //! only these makes such keys cheap.
 
-pub use super::app::types::Stale;
-use super::keymap::{Action, Mode};
-use super::message::{Message, Timer};
 use crate::demo::Pane;
 use crate::demo::View;
 use crate::tui::app::App;
+pub use crate::tui::app::types::Stale;
+use crate::tui::input::keymap::{Action, Mode};
+use crate::tui::message::{Message, Timer};
 
 impl Stale {
     /// The parts of the screen that an action in a mode can change.
@@ -38,7 +38,7 @@ impl Stale {
 
     /// The parts of the screen that a message can change. For key presses, [`Stale::after`] determines them.
     #[must_use]
-    pub(super) fn by(message: &Message, app: &App) -> Stale {
+    pub(in crate::tui) fn by(message: &Message, app: &App) -> Stale {
         let overview = app.view == View::Main && app.overlay.is_none() && app.tour.is_none();
         match message {
             Message::Key(_) | Message::Expired(Timer::Outlook(_)) => Stale::Nothing,

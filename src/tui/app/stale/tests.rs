@@ -3,8 +3,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::Stale;
+use crate::tui::screen::{redraw, view};
 use crate::tui::testing::Hands;
-use crate::tui::view::{redraw, view};
 
 /// Keys that lead to different screens. The test below starts from each of them.
 const PLACES: &[&str] = &[

@@ -13,20 +13,20 @@ use atlas_detect::{Options, detect};
 use atlas_plan::search::Gauge;
 use ratatui::layout::Rect;
 
-use super::app::{App, Overlay};
-use super::draw::{Canvas, wrap};
-use super::message::Effect;
-use super::movement::Movement;
-use super::panels::state::Answer;
-use super::status::{fail, note};
-use super::theme::Role;
-use super::work::job::{Job, Product};
-use super::write_back::{Rewrite, WritePlan};
 use crate::cli::detect::{PROGRAMS, entries};
+use crate::tui::app::{App, Overlay};
+use crate::tui::dialogs::write_back::{Rewrite, WritePlan};
+use crate::tui::input::movement::Movement;
+use crate::tui::message::Effect;
+use crate::tui::panels::state::Answer;
+use crate::tui::theme::Role;
+use crate::tui::update::status::{fail, note};
+use crate::tui::widgets::draw::{Canvas, wrap};
+use crate::tui::work::job::{Job, Product};
 use atlas_config::library::Library;
 
 /// Status message of the first start, when there is neither a saved session nor a file of the user.
-pub(super) const OFFER: &str =
+pub(in crate::tui) const OFFER: &str =
     "press & to detect the accelerators of this machine and cluster; it asks before running commands";
 
 #[derive(Debug)]
@@ -45,13 +45,13 @@ impl Job for Look {
 }
 
 /// Opens the dialog.
-pub(super) fn open(app: &mut App) {
+pub(in crate::tui) fn open(app: &mut App) {
     app.overlay = Some(Overlay::Detect);
     app.panels.detect.scroll = 0;
 }
 
 /// Scrolls the dialog.
-pub(super) fn scroll(app: &mut App, movement: &Movement) {
+pub(in crate::tui) fn scroll(app: &mut App, movement: &Movement) {
     let (lines, area) = dialog(app);
     let page = usize::from(area.height.saturating_sub(2));
     let scroll = movement.from(app.panels.detect.scroll, (lines.len() + 1).saturating_sub(page), page);
@@ -59,7 +59,7 @@ pub(super) fn scroll(app: &mut App, movement: &Movement) {
 }
 
 /// Starts the commands, unless they are already running.
-pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     let state = &mut app.panels.detect;
     if state.found.progress().is_none() {
         state.requests += 1;
@@ -70,7 +70,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
 
 /// Shows the file with the detected targets for confirmation, or the reason if there are none. Does nothing if the
 /// dialog has been closed.
-pub(super) fn arrived(app: &mut App, serial: u64, found: Arc<Found>, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn arrived(app: &mut App, serial: u64, found: Arc<Found>, effects: &mut Vec<Effect>) {
     if !app.panels.detect.found.arrived(serial, Arc::clone(&found)) || app.overlay != Some(Overlay::Detect) {
         return;
     }
@@ -90,7 +90,7 @@ pub(super) fn arrived(app: &mut App, serial: u64, found: Arc<Found>, effects: &m
 }
 
 /// Closes the dialog and shows why the detection failed.
-pub(super) fn failed(app: &mut App, serial: u64, trouble: &str) {
+pub(in crate::tui) fn failed(app: &mut App, serial: u64, trouble: &str) {
     if app.panels.detect.found.failed(serial, trouble) && app.overlay == Some(Overlay::Detect) {
         app.overlay = None;
         fail(app, trouble.to_owned());
@@ -119,7 +119,7 @@ fn dialog(app: &App) -> (Vec<String>, Rect) {
 }
 
 /// Draws the dialog.
-pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>) {
+pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>) {
     let (lines, area) = dialog(app);
     let running = app.panels.detect.found.progress().is_some();
     canvas.clear(area);

@@ -4,13 +4,14 @@
 pub mod state;
 
 mod content;
+pub(in crate::tui) mod parts;
 
 pub use state::Export;
 
-use super::app::{App, Overlay};
-use super::line::Line;
-use super::message::Effect;
-use super::status::fail;
+use crate::tui::app::{App, Overlay};
+use crate::tui::message::Effect;
+use crate::tui::update::status::fail;
+use crate::tui::widgets::line::Line;
 
 pub use content::document;
 
@@ -21,7 +22,7 @@ fn plain(name: &str) -> String {
 }
 
 /// Opens the dialog with a descriptive file name.
-pub(super) fn open(app: &mut App) {
+pub(in crate::tui) fn open(app: &mut App) {
     let Some(document) = document(app, "") else {
         return fail(app, "nothing to export yet");
     };
@@ -29,14 +30,14 @@ pub(super) fn open(app: &mut App) {
     let chosen = kinds.iter().position(|kind| *kind == app.export_kind).unwrap_or_default();
     let extension = kinds.get(chosen).copied().unwrap_or_default().extension();
     let setup = &app.now.setup;
-    let view = if app.view == super::app::View::Main { "report" } else { app.view.name() };
+    let view = if app.view == crate::tui::app::View::Main { "report" } else { app.view.name() };
     let name = format!("{}_{}_{view}.{extension}", plain(&setup.target), plain(&setup.workload));
     let line = Line::new(app.out.join(name).display().to_string());
     app.overlay = Some(Overlay::Export(Export { kinds, chosen, line, error: None, overwrite: false }));
 }
 
 /// Changes the name and clears messages about the previous one.
-pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(Overlay::Export(export)) = &mut app.overlay else { return };
     let before = export.line.text().to_owned();
     change(&mut export.line);
@@ -46,7 +47,7 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
 }
 
 /// Selects the next or previous format; the file extension follows.
-pub(super) fn choose(app: &mut App, by: i32) {
+pub(in crate::tui) fn choose(app: &mut App, by: i32) {
     let Some(Overlay::Export(export)) = &mut app.overlay else { return };
     let kinds = i64::try_from(export.kinds.len().max(1)).unwrap_or(1);
     let next = (export.chosen as i64 + i64::from(by)).rem_euclid(kinds);
@@ -60,7 +61,7 @@ pub(super) fn choose(app: &mut App, by: i32) {
 }
 
 /// Starts writing the file.
-pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(Overlay::Export(export)) = &mut app.overlay else { return };
     if export.line.text().trim().is_empty() {
         export.error = Some("type a file name".to_owned());
@@ -73,7 +74,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Reopens the dialog after the file could not be written or already exists, and shows the reason.
-pub(super) fn refused(app: &mut App, mut export: Export, why: String, exists: bool) {
+pub(in crate::tui) fn refused(app: &mut App, mut export: Export, why: String, exists: bool) {
     export.error = Some(why);
     export.overwrite = exists;
     app.overlay = Some(Overlay::Export(export));

@@ -1,6 +1,6 @@
 //! State of the export dialog.
 
-use crate::tui::line::Line;
+use crate::tui::widgets::line::Line;
 use atlas_report::document::DocumentFormat;
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 use super::*;
-use crate::tui::keymap::Mode;
+use crate::tui::input::keymap::Mode;
 use crate::tui::message::Message;
 use crate::tui::testing::Hands;
 use crate::tui::update::update;

@@ -21,10 +21,10 @@ pub use state::{EntryKind, Field, Form, Key};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::app::{App, Overlay};
-use super::line::Line;
-use super::status::fail;
-use super::write_back::{Rewrite, WritePlan};
+use crate::tui::app::{App, Overlay};
+use crate::tui::dialogs::write_back::{Rewrite, WritePlan};
+use crate::tui::update::status::fail;
+use crate::tui::widgets::line::Line;
 use atlas_core::plan::PriceBasis;
 use atlas_document::Origin;
 
@@ -83,13 +83,13 @@ impl Key {
 }
 
 /// Opens the form for a new entry, filled from the selected one.
-pub(super) fn open(app: &mut App, kind: EntryKind) {
+pub(in crate::tui) fn open(app: &mut App, kind: EntryKind) {
     let fields = entry::begin(app, kind);
     begin(app, kind, fields);
 }
 
 /// Opens the form for a workload with a model other than the selected one's.
-pub(super) fn open_for(app: &mut App, model: &str, tp: f64) {
+pub(in crate::tui) fn open_for(app: &mut App, model: &str, tp: f64) {
     let mut fields = entry::begin(app, EntryKind::Workload);
     for (key, text) in &mut fields {
         match key {
@@ -111,7 +111,7 @@ fn begin(app: &mut App, kind: EntryKind, fields: Vec<(Key, String)>) {
 }
 
 /// Changes the text, and checks the entry after every key press.
-pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(Overlay::Form(mut form)) = app.overlay.take() else { return };
     let cursor = form.cursor;
     if let Some(field) = form.fields.get_mut(cursor) {
@@ -138,7 +138,7 @@ fn matches(app: &App, field: &Field) -> Vec<String> {
 
 /// Moves to another field. If the text of the current field is part of a name of the catalog, it becomes the first
 /// matching name.
-pub(super) fn go(app: &mut App, by: i32) {
+pub(in crate::tui) fn go(app: &mut App, by: i32) {
     let Some(Overlay::Form(mut form)) = app.overlay.take() else { return };
     complete(app, &mut form);
     let last = form.fields.len().saturating_sub(1);
@@ -159,7 +159,7 @@ fn complete(app: &App, form: &mut Form) {
 }
 
 /// Moves to the next field; on the last one, shows the change to the file.
-pub(super) fn accept(app: &mut App) {
+pub(in crate::tui) fn accept(app: &mut App) {
     let at_end = matches!(&app.overlay, Some(Overlay::Form(form)) if form.cursor + 1 >= form.fields.len());
     if !at_end {
         return go(app, 1);

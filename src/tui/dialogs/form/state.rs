@@ -1,6 +1,6 @@
 //! State of forms.
 
-use crate::tui::line::Line;
+use crate::tui::widgets::line::Line;
 
 /// What a form creates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

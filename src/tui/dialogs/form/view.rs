@@ -4,8 +4,8 @@ use ratatui::layout::Rect;
 
 use super::{EntryKind, Form};
 use crate::tui::app::App;
-use crate::tui::draw::{Canvas, wrap};
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::{Canvas, wrap};
 
 /// Width of the labels, in columns.
 const LABEL: u16 = 24;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::state::Flip;
 use crate::tui::app::App;
-use crate::tui::applying::resolve;
+use crate::tui::update::applying::resolve;
 use atlas_plan::engine::{at_once, estimate};
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::knob::Knob;

@@ -8,13 +8,13 @@ pub use state::{Flip, GoalSeek};
 
 use ratatui::layout::Rect;
 
-use super::app::{App, Change, Overlay};
-use super::draw::{Canvas, wrap};
-use super::line::Line;
-use super::message::Effect;
-use super::painter::cells::TextWidth as _;
-use super::status::{fail, note};
-use super::theme::Role;
+use crate::tui::app::{App, Change, Overlay};
+use crate::tui::message::Effect;
+use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::theme::Role;
+use crate::tui::update::status::{fail, note};
+use crate::tui::widgets::draw::{Canvas, wrap};
+use crate::tui::widgets::line::Line;
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Setting;
@@ -23,7 +23,7 @@ use atlas_plan::search::sensitivity::Lever;
 use atlas_plan::search::{Condition, goal_seek};
 
 /// Opens the dialog on the metric under the cursor.
-pub(super) fn open(app: &mut App) {
+pub(in crate::tui) fn open(app: &mut App) {
     let Some(metric) = app.figure_here() else { return };
     let Some(value) = app.answer.value(metric) else { return fail(app, "no estimate to start from") };
     let line = Line::selected(metric.show(value));
@@ -33,7 +33,7 @@ pub(super) fn open(app: &mut App) {
 }
 
 /// Updates the text and the list of changes.
-pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(Overlay::Goal(mut seek)) = app.overlay.take() else { return };
     let before = seek.line.text().to_owned();
     change(&mut seek.line);
@@ -56,7 +56,7 @@ fn sought(app: &App, metric: &'static Metric, text: &str) -> Result<Goal, String
 }
 
 /// Applies the change under the cursor if it is a knob.
-pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(Overlay::Goal(seek)) = app.overlay.take() else { return };
     let Some(way) = seek.rows().get(seek.cursor).map(|(way, _)| (*way).clone()) else {
         app.overlay = Some(Overlay::Goal(seek));
@@ -88,7 +88,7 @@ struct Shown {
 }
 
 /// Draws the dialog.
-pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) {
+pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(86);
     let shown = |(way, flip): (&Way, Option<&Flip>)| {
@@ -261,10 +261,10 @@ mod tests {
         let mut offers = 0;
         for (target, workload) in PAIRS {
             let setup = crate::demo::Setup { target: target.into(), workload: workload.into(), ..Default::default() };
-            let (parts, scenario) = crate::tui::applying::resolve(&hands.app.library, target, &setup)
+            let (parts, scenario) = crate::tui::update::applying::resolve(&hands.app.library, target, &setup)
                 .unwrap_or_else(|| panic!("{workload}"));
             let estimate = atlas_plan::engine::estimate(&scenario);
-            for metric in super::super::panels::releases::metrics(scenario.mode()) {
+            for metric in crate::tui::panels::releases::metrics(scenario.mode()) {
                 let now = (metric.get)(&estimate, &scenario);
                 for wanted in [0.75 * now, 1.4 * now] {
                     let goal = goal_seek(&scenario, &parts, metric, wanted);

@@ -1,6 +1,6 @@
 //! State of goal seek.
 
-use crate::tui::line::Line;
+use crate::tui::widgets::line::Line;
 use atlas_plan::estimate::Metric;
 use atlas_plan::search::goal::Goal;
 use atlas_plan::search::goal::Way;

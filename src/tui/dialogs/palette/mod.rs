@@ -8,12 +8,15 @@ pub use state::{Command, CommandAction};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::app::{App, Overlay, Palette, Place, View};
-use super::keymap::{self, Action};
-use super::line::Line;
-use super::message::Effect;
-use super::panels::Panel;
-use super::{asking, assistant, finder, history, race, showing, status, sweeping, tour};
+use crate::tui::app::{App, Overlay, Palette, Place, View};
+use crate::tui::dialogs::finder;
+use crate::tui::input::keymap::{self, Action};
+use crate::tui::message::Effect;
+use crate::tui::panels::Panel;
+use crate::tui::tour;
+use crate::tui::update::{asking, showing, status};
+use crate::tui::views::{assistant, edits, race, sweep};
+use crate::tui::widgets::line::Line;
 use atlas_assistant::{Intent, Question, Trouble, offline, parse};
 use atlas_core::sort;
 use atlas_plan::estimate::MetricId;
@@ -60,13 +63,13 @@ const ALSO: [(Action, &str); 35] = [
 ];
 
 /// Opens the palette with the complete list.
-pub(super) fn open(app: &mut App) {
+pub(in crate::tui) fn open(app: &mut App) {
     let palette = Palette { matches: matches(app, "").0, ..Palette::default() };
     app.overlay = Some(Overlay::Palette(palette));
 }
 
 /// Updates the text and the matches.
-pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(Overlay::Palette(mut palette)) = app.overlay.take() else { return };
     let before = palette.line.text().to_owned();
     change(&mut palette.line);
@@ -80,7 +83,7 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
 /// Runs the command under the cursor. If the command stands for a key of the mode below the palette, returns its action
 /// for the caller to perform.
 #[must_use]
-pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) -> Option<Action> {
+pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) -> Option<Action> {
     let Some(Overlay::Palette(palette)) = app.overlay.take() else { return None };
     let Some(command) = palette.matches.get(palette.cursor).cloned() else {
         // The text stays so that it can be corrected.
@@ -102,12 +105,12 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) -> Option<Action>
             status::note(app, format!("theme: {name}"), effects);
         }
         CommandAction::Sweep(across, against) => {
-            sweeping::choose(app, Some(across), against);
+            sweep::choose(app, Some(across), against);
             if app.view != View::Sweep {
                 return Some(Action::Show(View::Sweep));
             }
         }
-        CommandAction::Point(index) => history::go_to(app, index, effects),
+        CommandAction::Point(index) => edits::go_to(app, index, effects),
         CommandAction::Tour(index) => {
             if let Some(demo) = app.demos.get(index).cloned() {
                 tour::begin(app, demo, None, effects);
@@ -118,7 +121,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) -> Option<Action>
 }
 
 /// Every command of the mode below the palette, then points of the history, sweeps, themes and tours.
-pub(super) fn commands(app: &App) -> Vec<Command> {
+pub(in crate::tui) fn commands(app: &App) -> Vec<Command> {
     let mut seen = HashSet::new();
     let mut all: Vec<Command> = keymap::rows(app.mode_below())
         .filter(|row| !matches!(row.action, Action::Palette | Action::After(_)) && seen.insert(row.action))
@@ -144,8 +147,8 @@ pub(super) fn commands(app: &App) -> Vec<Command> {
         keys: &[],
         deed: CommandAction::Tour(index),
     });
-    let (own, seconds) = (sweeping::across(app), sweeping::seconds(app));
-    let sweeps = sweeping::knobs(app).into_iter().flat_map(|knob| {
+    let (own, seconds) = (sweep::across(app), sweep::seconds(app));
+    let sweeps = sweep::knobs(app).into_iter().flat_map(|knob| {
         let over =
             Command { text: format!("sweep over {}", knob.name()), keys: &[], deed: CommandAction::Sweep(knob, None) };
         let against = own.filter(|_| app.view == View::Sweep && seconds.contains(&knob)).map(|own| Command {
@@ -156,7 +159,7 @@ pub(super) fn commands(app: &App) -> Vec<Command> {
         std::iter::once(over).chain(against)
     });
     all.extend(app.points.iter().enumerate().map(|(index, point)| Command {
-        text: format!("point {}: {}", point.name, history::words(app, &app.now.setup, &point.setup)),
+        text: format!("point {}: {}", point.name, edits::words(app, &app.now.setup, &point.setup)),
         keys: &[],
         deed: CommandAction::Point(index),
     }));

@@ -1,6 +1,6 @@
 //! A command of the palette, and what it does.
 
-use crate::tui::keymap::Action;
+use crate::tui::input::keymap::Action;
 use atlas_assistant::Question;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;

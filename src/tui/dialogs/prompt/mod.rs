@@ -5,12 +5,13 @@ pub mod state;
 
 pub use state::{Prompt, Purpose};
 
-use super::app::App;
-use super::line::Line;
-use super::{comparison, history, scenarios, tables};
+use crate::tui::app::App;
+use crate::tui::tables;
+use crate::tui::views::{comparison, edits, scenarios};
+use crate::tui::widgets::line::Line;
 
 /// Changes the text. Filters and metrics are applied after every key press.
-pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some(prompt) = &mut app.prompt else { return };
     let before = prompt.line.text().to_owned();
     change(&mut prompt.line);
@@ -29,11 +30,11 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
 }
 
 /// Accepts the text.
-pub(super) fn accept(app: &mut App) {
+pub(in crate::tui) fn accept(app: &mut App) {
     let Some(prompt) = app.prompt.take() else { return };
     match prompt.purpose {
         Purpose::TabName => scenarios::set_name(app, prompt.line.text()),
-        Purpose::PointName => history::set_name(app, prompt.line.text()),
+        Purpose::PointName => edits::set_name(app, prompt.line.text()),
         // Already applied while typing. An invalid text stays, so that it can be corrected.
         Purpose::Filter | Purpose::Metrics if prompt.error.is_some() => app.prompt = Some(prompt),
         Purpose::Filter => tables::settle(app),
@@ -42,7 +43,7 @@ pub(super) fn accept(app: &mut App) {
 }
 
 /// Restores the previous state.
-pub(super) fn cancel(app: &mut App) {
+pub(in crate::tui) fn cancel(app: &mut App) {
     let Some(prompt) = app.prompt.take() else { return };
     match prompt.purpose {
         Purpose::TabName | Purpose::PointName => {}

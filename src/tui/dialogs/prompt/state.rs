@@ -1,6 +1,6 @@
 //! State of the prompt.
 
-use crate::tui::line::Line;
+use crate::tui::widgets::line::Line;
 
 /// The purpose of the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,15 +8,15 @@ pub use state::{Rewrite, WritePlan};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::app::{App, Overlay};
-use super::message::Effect;
-use super::status::{fail, note};
+use crate::tui::app::{App, Overlay};
+use crate::tui::message::Effect;
+use crate::tui::update::status::{fail, note};
 use atlas_document::parse::parse;
 use atlas_document::{Diagnostics, Node, Origin, Value};
 use atlas_plan::knob::{Home, Knob, Setting};
 
 /// Shows the planned changes, or reports the reason if nothing would change.
-pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn open(app: &mut App, effects: &mut Vec<Effect>) {
     if app.now.setup.overrides.is_empty() {
         return note(app, "nothing to write: all knobs have the saved values", effects);
     }

@@ -3,7 +3,7 @@
 //! crossterm's own reader blocks inside its parser: an incomplete mouse report blocks the whole program until the rest
 //! arrives, a terminal that has disconnected makes it spin, bytes beyond the first kilobyte of a burst are not
 //! delivered until the next key press, and an arrow key that arrives in two packets over a slow link becomes Esc, `[`
-//! and `A`. Therefore [`Waiter`](super::wait::Waiter) reads the bytes, waiting for all event sources at once, and this
+//! and `A`. Therefore [`Waiter`](crate::tui::runtime::wait::Waiter) reads the bytes, waiting for all event sources at once, and this
 //! module only parses them, with a timeout for incomplete sequences. The events have the types and the meaning of
 //! crossterm's.
 

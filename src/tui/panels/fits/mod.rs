@@ -27,12 +27,12 @@ use atlas_plan::knob::{Knob, Setting};
 
 use super::Spec;
 use crate::tui::app::{App, Change};
-use crate::tui::applying;
-use crate::tui::form;
-use crate::tui::layout;
+use crate::tui::dialogs::form;
 use crate::tui::message::Effect;
-use crate::tui::status::{fail, note};
 use crate::tui::tables::state::Table;
+use crate::tui::update::applying;
+use crate::tui::update::status::{fail, note};
+use crate::tui::widgets::layout;
 
 /// The panel.
 pub(super) static SPEC: Spec = Spec {

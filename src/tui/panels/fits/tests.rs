@@ -76,7 +76,7 @@ fn enter_on_another_model_opens_a_form_for_its_workload() {
     let mut hands = opened();
     hands.keys("/3.1-8b<Enter>g<Enter>");
     let Some(Overlay::Form(form)) = &hands.app.overlay else { panic!("{}", hands.text()) };
-    assert_eq!(form.value(crate::tui::form::Key::Model), "llama-3.1-8b");
+    assert_eq!(form.value(crate::tui::dialogs::form::Key::Model), "llama-3.1-8b");
 }
 
 #[test]

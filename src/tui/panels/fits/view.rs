@@ -8,12 +8,12 @@ use ratatui::style::Style;
 
 use super::{Cell, Grid, here, shown, speed};
 use crate::tui::app::{App, View};
-use crate::tui::draw::{Canvas, fit};
-use crate::tui::layout;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::panels::Panel;
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::{Canvas, fit};
+use crate::tui::widgets::layout;
 
 const VIEW: View = View::Panel(Panel::Fits);
 /// Lines above the rows: the names of the targets in two lines. The second also names the metric, on the left.

@@ -14,10 +14,10 @@ use atlas_plan::search::Gauge;
 
 use super::{Answer, Panel, Spec, watch};
 use crate::tui::app::{App, View};
-use crate::tui::keymap::Action;
+use crate::tui::input::keymap::Action;
 use crate::tui::message::Effect;
-use crate::tui::status::{fail, note};
 use crate::tui::tables::state::Table;
+use crate::tui::update::status::{fail, note};
 use crate::tui::work::job::{Job, Product};
 
 /// Maximum number of entries read, newest first.
@@ -130,7 +130,7 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
             match jobs.and_then(|jobs| jobs.split(' ').find(|job| atlas_cluster::watch::job::is_id(job))) {
                 Some(job) => {
                     watch::of(app, vec![job.to_owned()]);
-                    crate::tui::showing::open_from_here(app, View::Panel(Panel::Watch));
+                    crate::tui::update::showing::open_from_here(app, View::Panel(Panel::Watch));
                 }
                 None => fail(app, "this submission has no Slurm job; use atlas tui --watch LOG to follow a log"),
             }

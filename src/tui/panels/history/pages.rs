@@ -13,9 +13,9 @@ use super::{Page, entry};
 use crate::cli::history::compared::title;
 use crate::cli::history::{headline, minute, plain};
 use crate::tui::app::App;
-use crate::tui::draw::wrap;
 use crate::tui::painter::cells::TextWidth;
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::wrap;
 
 /// Text of a line with its role.
 pub type Line = (Role, String);

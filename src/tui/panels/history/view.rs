@@ -6,11 +6,11 @@ use ratatui::layout::Rect;
 use super::{Page, here, pages, shown};
 use crate::cli::history::headline;
 use crate::tui::app::{App, View};
-use crate::tui::draw::{Canvas, fit};
 use crate::tui::painter::cells::TextWidth;
 use crate::tui::panels::{Panel, lines};
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::{Canvas, fit};
 
 const VIEW: View = View::Panel(Panel::History);
 

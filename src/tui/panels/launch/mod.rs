@@ -18,7 +18,7 @@ use atlas_plan::search::Gauge;
 use super::{Answer, Spec};
 use crate::tui::app::App;
 use crate::tui::message::Effect;
-use crate::tui::status::fail;
+use crate::tui::update::status::fail;
 use crate::tui::work::job::{Job, Product};
 
 /// The panel.

@@ -3,9 +3,9 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::{App, View};
-use crate::tui::draw::Canvas;
 use crate::tui::panels::{Panel, lines, wrapped};
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::Canvas;
 
 const VIEW: View = View::Panel(Panel::Launch);
 

@@ -25,8 +25,8 @@ use super::Spec;
 use crate::demo::Setup;
 use crate::tui::app::{Answer, App, Change};
 use crate::tui::message::Effect;
-use crate::tui::status::{fail, note};
-use crate::tui::view::results;
+use crate::tui::update::status::{fail, note};
+use crate::tui::views::results;
 
 /// The panel.
 pub(super) static SPEC: Spec = Spec {

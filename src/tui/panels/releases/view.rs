@@ -6,11 +6,11 @@ use ratatui::layout::Rect;
 
 use super::{Difference, Listed, Row, here, listed, metrics};
 use crate::tui::app::{App, View};
-use crate::tui::draw::{Canvas, fit};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::panels::Panel;
 use crate::tui::theme::Role;
-use crate::tui::view::results::change_style;
+use crate::tui::views::results::change_style;
+use crate::tui::widgets::draw::{Canvas, fit};
 
 const VIEW: View = View::Panel(Panel::Releases);
 /// Lines above the rows: headings and units.

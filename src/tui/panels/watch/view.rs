@@ -6,9 +6,9 @@ use ratatui::layout::Rect;
 
 use super::{Change, Seen};
 use crate::tui::app::{App, View};
-use crate::tui::draw::{Canvas, wrap};
 use crate::tui::panels::{Panel, lines};
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::{Canvas, wrap};
 
 const VIEW: View = View::Panel(Panel::Watch);
 /// Width of the scale to the left of the chart.

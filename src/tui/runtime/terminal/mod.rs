@@ -20,11 +20,11 @@ use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcgetwinsize, tcsetattr};
 
 use self::guard::Guard;
-use super::color::ColorDepth;
-use super::graphics::{self, Graphics, Images};
-use super::view::Drawn;
-use super::wait::Signals;
+use crate::tui::color::ColorDepth;
 use crate::tui::painter::Painter;
+use crate::tui::runtime::wait::Signals;
+use crate::tui::screen::Drawn;
+use crate::tui::widgets::graphics::{self, Graphics, Images};
 
 /// The alternate screen; the cursor is hidden by the first frame.
 const ENTER: &[u8] = b"\x1b[?1049h";
@@ -329,7 +329,7 @@ impl Screen {
 
     /// Hands the terminal to `run`, such as `$EDITOR`, and sets it up again afterwards. Keys that the other program did
     /// not read are dropped, and its Ctrl-C does not affect this program. Call
-    /// [`Waiter::discard_input`](super::wait::Waiter::discard_input) afterwards.
+    /// [`Waiter::discard_input`](crate::tui::runtime::wait::Waiter::discard_input) afterwards.
     ///
     /// # Errors
     ///

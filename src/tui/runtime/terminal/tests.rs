@@ -14,7 +14,7 @@ use portable_pty::{Child, CommandBuilder, PtyPair, PtySize, native_pty_system};
 use ratatui::widgets::{Paragraph, Widget};
 
 use super::*;
-use crate::tui::wait::Waiter;
+use crate::tui::runtime::wait::Waiter;
 
 const ROLE: &str = "ATLAS_TEST_PROGRAM";
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -106,7 +106,7 @@ impl Program {
         let pty = native_pty_system().openpty(size).unwrap();
         let modes = format!("{:?}", pty.master.get_termios().unwrap());
         let mut command = CommandBuilder::new(env::current_exe().unwrap());
-        command.args(["--exact", "tui::terminal::tests::the_program", "--nocapture", "--test-threads=1"]);
+        command.args(["--exact", "tui::runtime::terminal::tests::the_program", "--nocapture", "--test-threads=1"]);
         command.env(ROLE, role);
         command.env("RUST_BACKTRACE", "0");
         let child = pty.slave.spawn_command(command).unwrap();

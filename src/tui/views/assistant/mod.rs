@@ -20,12 +20,12 @@ pub mod view;
 
 use std::sync::Arc;
 
-use super::app::{App, Overlay};
-use super::applying;
-use super::line::Line;
-use super::message::Effect;
-use super::status::{fail, note};
 use crate::demo::Setup;
+use crate::tui::app::{App, Overlay};
+use crate::tui::message::Effect;
+use crate::tui::update::applying;
+use crate::tui::update::status::{fail, note};
+use crate::tui::widgets::line::Line;
 
 /// Maximum number of turns that are kept, and (`KEPT_BYTES`) their maximum size, because every frame lays them out. The
 /// last turn is always kept.
@@ -33,12 +33,12 @@ const KEPT: usize = 100;
 const KEPT_BYTES: usize = 128 << 10;
 
 /// Opens the pane.
-pub(super) fn open(app: &mut App) {
+pub(in crate::tui) fn open(app: &mut App) {
     app.overlay = Some(Overlay::Assistant);
 }
 
 /// Opens the pane and asks a question.
-pub(super) fn ask(app: &mut App, text: &str) {
+pub(in crate::tui) fn ask(app: &mut App, text: &str) {
     open(app);
     let text = text.trim();
     if text.is_empty() {
@@ -54,12 +54,12 @@ pub(super) fn ask(app: &mut App, text: &str) {
 }
 
 /// Updates the text.
-pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     change(&mut app.assistant.line);
 }
 
 /// Asks the typed question. If nothing is typed, applies the change that the last answer proposes.
-pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     let text = app.assistant.line.text().trim().to_owned();
     if !text.is_empty() {
         return ask(app, &text);
@@ -78,7 +78,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Puts the previous or next question into the input line.
-pub(super) fn recall(app: &mut App, by: i32) {
+pub(in crate::tui) fn recall(app: &mut App, by: i32) {
     let conversation = &mut app.assistant;
     let last = conversation.turns.len();
     let at = conversation.recalled.unwrap_or(last).saturating_add_signed(by as isize).min(last);
@@ -88,7 +88,7 @@ pub(super) fn recall(app: &mut App, by: i32) {
 }
 
 /// Scrolls the conversation.
-pub(super) fn scroll(app: &mut App, by: i32) {
+pub(in crate::tui) fn scroll(app: &mut App, by: i32) {
     let (rows, lines) = (view::room(app), view::lines(app).len());
     let last = lines.saturating_sub(rows);
     app.assistant.scroll =
@@ -96,7 +96,7 @@ pub(super) fn scroll(app: &mut App, by: i32) {
 }
 
 /// Copies the last answer, with the commands that reproduce it, to the clipboard.
-pub(super) fn copy(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn copy(app: &mut App, effects: &mut Vec<Effect>) {
     let last = app.assistant.turns.last().map(|turn| match &turn.answer {
         Ok(reply) => format!("{}\n\n{}", turn.question, reply.text(100)),
         Err(refusal) => format!("{}\n\n{refusal}", turn.question),
@@ -108,7 +108,7 @@ pub(super) fn copy(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Stops the running answer, or closes the pane if there is none.
-pub(super) fn escape(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn escape(app: &mut App, effects: &mut Vec<Effect>) {
     if app.queries.assistant.stop(effects) {
         if let Some(question) = app.assistant.pending.take() {
             streamed(app);
@@ -128,7 +128,7 @@ pub fn pending(app: &App) -> Option<&str> {
 }
 
 /// Orders the answer to the pending question.
-pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(question) = app.assistant.pending.clone() else { return };
     if app.queries.assistant.current() == Some(&question) {
         return;
@@ -152,14 +152,14 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Takes over the part of the running answer that has arrived.
-pub(super) fn streamed(app: &mut App) {
+pub(in crate::tui) fn streamed(app: &mut App) {
     if app.assistant.pending.is_some() {
         app.assistant.arriving = app.assistant.live.text();
     }
 }
 
 /// Adds the answer that arrived to the conversation.
-pub(super) fn settle(app: &mut App) {
+pub(in crate::tui) fn settle(app: &mut App) {
     let Some(question) = app.assistant.pending.clone() else { return };
     let answer = match (app.queries.assistant.question() == Some(&question), app.queries.assistant.answer()) {
         (true, Some(answer)) => Ok(answer.clone()),

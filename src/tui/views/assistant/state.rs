@@ -2,7 +2,7 @@
 
 use super::online;
 use crate::demo::Setup;
-use crate::tui::line::Line;
+use crate::tui::widgets::line::Line;
 use atlas_assistant::endpoint::Settings;
 use atlas_assistant::offline::Reply;
 use std::sync::Arc;

@@ -4,8 +4,8 @@ use ratatui::layout::Rect;
 
 use super::{Answer, Turn};
 use crate::tui::app::App;
-use crate::tui::draw::{Canvas, wrap};
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::{Canvas, wrap};
 use atlas_assistant::offline::EXAMPLES;
 use atlas_core::escape;
 

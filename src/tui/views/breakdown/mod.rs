@@ -7,9 +7,9 @@ use ratatui::layout::Rect;
 use self::blocks::{Bar, Of, Row, blocks, column, share};
 
 use crate::tui::app::{App, View};
-use crate::tui::draw::Canvas;
-use crate::tui::layout;
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::Canvas;
+use crate::tui::widgets::layout;
 use atlas_plan::estimate::{Metric, MetricId};
 
 /// Minimum width for two columns.
@@ -168,7 +168,7 @@ fn bar(canvas: &mut Canvas<'_>, area: Rect, part: &Bar) {
         if let Some((before, now)) = part.change {
             // Less of any part is better, as for step time.
             let like = MetricId::StepTimeMs.metric();
-            let (text, style) = super::results::change(canvas, like, before, now);
+            let (text, style) = crate::tui::views::results::change(canvas, like, before, now);
             canvas.right(x - 1, area.y, CHANGE - 1, &text, style);
         }
         x += CHANGE;

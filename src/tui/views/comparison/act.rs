@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use super::note;
 use crate::tui::app::{App, Change};
-use crate::tui::keymap::Mode;
+use crate::tui::input::keymap::Mode;
 use crate::tui::message::Effect;
 use crate::tui::tables::state::{Sort, Table};
-use crate::tui::view;
+use crate::tui::update::status::note;
+use crate::tui::views;
 use atlas_plan::estimate::Metric;
 
 /// Moves across the comparison: over targets, or over metrics if targets are the rows.
-pub(super) fn across(app: &mut App, by: i32) {
-    if view::compare::is_list(app) {
-        let metrics: Vec<&'static Metric> = view::compare::metrics(app).collect();
-        let next = view::compare::metric_index(app).saturating_add_signed(by as isize);
+pub(in crate::tui) fn across(app: &mut App, by: i32) {
+    if views::comparison::view::is_list(app) {
+        let metrics: Vec<&'static Metric> = views::comparison::view::metrics(app).collect();
+        let next = views::comparison::view::metric_index(app).saturating_add_signed(by as isize);
         app.figure = metrics.get(next.min(metrics.len().saturating_sub(1))).copied().unwrap_or(app.figure);
     } else {
         app.column = app.column.saturating_add_signed(by as isize).min(app.columns.len().saturating_sub(1));
@@ -23,7 +23,7 @@ pub(super) fn across(app: &mut App, by: i32) {
 
 /// Sorts the comparison by the metric under the cursor, or by file order if it is already sorted by that metric.
 pub(in crate::tui) fn order(app: &mut App) {
-    let metric = view::compare::metrics(app).nth(view::compare::metric_index(app));
+    let metric = views::comparison::view::metrics(app).nth(views::comparison::view::metric_index(app));
     app.order = if app.order == metric { None } else { metric };
     app.tables.set_sort(Table::Compare, Sort::Natural);
     reorder(app);
@@ -34,7 +34,7 @@ pub(in crate::tui) fn order(app: &mut App) {
 }
 
 /// Toggles sorting the comparison by the names of targets.
-pub(super) fn order_by_name(app: &mut App) {
+pub(in crate::tui) fn order_by_name(app: &mut App) {
     let by_name = app.tables.sort(Table::Compare) == Sort::Name;
     app.tables.set_sort(Table::Compare, if by_name { Sort::Natural } else { Sort::Name });
     reorder(app);
@@ -48,7 +48,7 @@ fn reorder(app: &mut App) {
     app.column = place.unwrap_or(app.column);
 }
 
-pub(super) fn mark(app: &mut App, mode: Mode) {
+pub(in crate::tui) fn mark(app: &mut App, mode: Mode) {
     let name = match mode {
         Mode::Compare => app.columns.get(app.column).map(|(name, _)| Arc::clone(name)),
         _ => app.answer.target.as_ref().map(|target| Arc::clone(&target.name)),
@@ -61,7 +61,7 @@ pub(super) fn mark(app: &mut App, mode: Mode) {
     app.recompute_columns();
 }
 
-pub(super) fn unmark_all(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn unmark_all(app: &mut App, effects: &mut Vec<Effect>) {
     let marks = app.now.marks.len();
     if marks == 0 {
         return note(app, "no target is marked", effects);

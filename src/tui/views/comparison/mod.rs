@@ -1,28 +1,30 @@
 //! The comparison: its targets and metrics, the reference target, and the targets that charts
 //! show.
 
+pub(in crate::tui) mod act;
+pub(in crate::tui) mod export;
 pub mod state;
+pub mod view;
 
 pub use state::Chosen;
 
 use std::sync::Arc;
 
-use super::app::{Answer, App, Setup, View};
-use super::line::Line;
-use super::message::Effect;
-use super::prompt::state::{Prompt, Purpose};
-use super::status::note;
-use super::tables::state::{Sort, Table};
-use super::view::compare;
+use crate::tui::app::{Answer, App, Setup, View};
+use crate::tui::dialogs::prompt::state::{Prompt, Purpose};
+use crate::tui::message::Effect;
+use crate::tui::tables::state::{Sort, Table};
+use crate::tui::update::status::note;
+use crate::tui::widgets::line::Line;
 use atlas_config::Target;
 use atlas_core::sort;
 use atlas_plan::estimate::{Better, Metric};
 use atlas_plan::search::figure;
 
 /// Hides the metric under the cursor.
-pub(super) fn hide(app: &mut App, effects: &mut Vec<Effect>) {
-    let mut shown: Vec<&'static Metric> = compare::metrics(app).collect();
-    let at = compare::metric_index(app);
+pub(in crate::tui) fn hide(app: &mut App, effects: &mut Vec<Effect>) {
+    let mut shown: Vec<&'static Metric> = view::metrics(app).collect();
+    let at = view::metric_index(app);
     if shown.len() < 2 {
         return note(app, "the last metric cannot be hidden; = chooses metrics", effects);
     }
@@ -34,9 +36,9 @@ pub(super) fn hide(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Moves the metric under the cursor by `by` positions.
-pub(super) fn shift(app: &mut App, by: i32) {
-    let mut shown: Vec<&'static Metric> = compare::metrics(app).collect();
-    let at = compare::metric_index(app);
+pub(in crate::tui) fn shift(app: &mut App, by: i32) {
+    let mut shown: Vec<&'static Metric> = view::metrics(app).collect();
+    let at = view::metric_index(app);
     let to = at.saturating_add_signed(by as isize).min(shown.len().saturating_sub(1));
     if at < shown.len() && at != to {
         let metric = shown.remove(at);
@@ -47,15 +49,15 @@ pub(super) fn shift(app: &mut App, by: i32) {
 }
 
 /// Opens the prompt for the metrics and their order.
-pub(super) fn open(app: &mut App) {
-    let names: Vec<&str> = compare::metrics(app).map(|metric| metric.name).collect();
+pub(in crate::tui) fn open(app: &mut App) {
+    let names: Vec<&str> = view::metrics(app).map(|metric| metric.name).collect();
     let before = if app.chosen.of(app.answer.mode()).is_some() { names.join(" ") } else { String::new() };
     let line = Line::selected(names.join(" "));
     app.prompt = Some(Prompt { purpose: Purpose::Metrics, line, before, error: None });
 }
 
 /// Shows the metrics that the text lists, or the default if it is empty. Returns an error message if a name is unknown.
-pub(super) fn choose(app: &mut App, text: &str) -> Option<String> {
+pub(in crate::tui) fn choose(app: &mut App, text: &str) -> Option<String> {
     let words = text.split([' ', ',']).filter(|word| !word.is_empty());
     let mut chosen: Vec<&'static Metric> = Vec::new();
     for word in words {
@@ -68,7 +70,7 @@ pub(super) fn choose(app: &mut App, text: &str) -> Option<String> {
         }
     }
     app.chosen.set(app.answer.mode(), (!chosen.is_empty()).then_some(chosen));
-    let first = compare::metrics(app).next();
+    let first = view::metrics(app).next();
     (app.view_scroll, app.figure) = (0, first.unwrap_or(app.figure));
     None
 }

@@ -1,14 +1,16 @@
 //! Draws the differences between two scenarios: target, workload, knobs, and every metric with its change.
 
+pub(in crate::tui) mod export;
+
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::tui::app::{Answer, App, View};
-use crate::tui::draw::{Canvas, wrap};
-use crate::tui::layout;
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::scenarios::other_side;
 use crate::tui::theme::Role;
+use crate::tui::views::scenarios::other_side;
+use crate::tui::widgets::draw::{Canvas, wrap};
+use crate::tui::widgets::layout;
 use atlas_plan::estimate::{Metric, digits};
 use atlas_plan::knob::Knob;
 
@@ -110,7 +112,7 @@ pub fn has_figures(app: &App) -> bool {
 fn differing(knob: Knob, other: &Answer, this: &Answer) -> Option<Row> {
     let value = |answer: &Answer| {
         let scenario = answer.scenario.as_ref()?;
-        scenario.uses(knob).then(|| super::knobs::show(&scenario.get(knob)))
+        scenario.uses(knob).then(|| crate::tui::screen::knobs::show(&scenario.get(knob)))
     };
     let (before, after) = (value(other), value(this));
     let spec = knob.spec();
@@ -187,7 +189,9 @@ fn cells(app: &App, canvas: &Canvas<'_>, row: &Row) -> Option<Cells> {
         Row::Figure(metric, before, after) => Some(Cells {
             name: metric.label.to_owned(),
             sides: [*before, *after].map(|value| shown(app, metric, value)),
-            change: before.zip(*after).map(|(before, after)| super::results::change(canvas, metric, before, after)),
+            change: before
+                .zip(*after)
+                .map(|(before, after)| crate::tui::views::results::change(canvas, metric, before, after)),
         }),
         Row::Heading(_) | Row::Text(..) => None,
     }
@@ -216,7 +220,7 @@ impl Columns {
                     continue;
                 }
                 longest = longest.max(side.width());
-                let (before, behind, of) = super::results::split(side);
+                let (before, behind, of) = crate::tui::views::results::split(side);
                 (whole, unit) = (whole.max(before.width()), unit.max(of.width()));
                 // Small prices have no unit and use its column for digits.
                 let into = if of.is_empty() { &mut bare } else { &mut fraction };
@@ -256,7 +260,7 @@ impl Columns {
         let Some((fraction, unit)) = self.aligned else {
             return canvas.right(x, y, self.side.saturating_sub(1), shown, style);
         };
-        let (whole, behind, of) = super::results::split(shown);
+        let (whole, behind, of) = crate::tui::views::results::split(shown);
         let point = self.side.saturating_sub(1 + fraction + 1 + unit);
         canvas.right(x, y, point, whole, style);
         canvas.text(x + point, y, if of.is_empty() { fraction + 1 + unit } else { fraction }, behind, style);

@@ -2,23 +2,24 @@
 
 pub mod state;
 mod trail;
+pub mod view;
 
 use std::sync::Arc;
 
 pub use state::{Named, Point};
 pub use trail::MOST_NAMED;
 
-use super::app::{App, Change, Setup, Snapshot};
-use super::keymap::Mode;
-use super::line::Line;
-use super::message::Effect;
-use super::prompt::state::{Prompt, Purpose};
-use super::scenarios;
-use super::status::note;
+use crate::tui::app::{App, Change, Setup, Snapshot};
+use crate::tui::dialogs::prompt::state::{Prompt, Purpose};
+use crate::tui::input::keymap::Mode;
+use crate::tui::message::Effect;
+use crate::tui::update::status::note;
+use crate::tui::views::scenarios;
+use crate::tui::widgets::line::Line;
 use atlas_plan::knob::Knob;
 
 /// Sets the baseline to the current scenario or to the column under the cursor.
-pub(super) fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
     app.remember(Change::Single);
     let mut setup = app.now.setup.clone();
     if mode == Mode::Compare
@@ -34,7 +35,7 @@ pub(super) fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
 }
 
 /// Sets the baseline to the values in the files.
-pub(super) fn clear_baseline(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn clear_baseline(app: &mut App, effects: &mut Vec<Effect>) {
     if app.now.baseline.is_none() && app.tabs.pinned().is_none() {
         return note(app, "the baseline is already the saved values", effects);
     }
@@ -46,7 +47,7 @@ pub(super) fn clear_baseline(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Undo.
-pub(super) fn undo(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn undo(app: &mut App, effects: &mut Vec<Effect>) {
     if app.last_change == Some(Change::Closed) {
         scenarios::reopen(app, effects);
         return;
@@ -65,7 +66,7 @@ pub(super) fn undo(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Redo.
-pub(super) fn redo(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn redo(app: &mut App, effects: &mut Vec<Effect>) {
     match app.future.pop() {
         Some(after) => {
             let text = format!("redid {}", difference(app, &app.now, &after));
@@ -80,21 +81,21 @@ pub(super) fn redo(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Moves along the history; negative steps undo.
-pub(super) fn go(app: &mut App, steps: i32, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn go(app: &mut App, steps: i32, effects: &mut Vec<Effect>) {
     for _ in 0..steps.unsigned_abs() {
         if steps < 0 { undo(app, effects) } else { redo(app, effects) }
     }
 }
 
 /// Opens the prompt for the name of the current point.
-pub(super) fn name(app: &mut App) {
+pub(in crate::tui) fn name(app: &mut App) {
     let known = app.points.iter().find(|point| point.setup == app.now.setup);
     let line = Line::selected(known.map_or("", |point| &*point.name));
     app.prompt = Some(Prompt { purpose: Purpose::PointName, line, before: String::new(), error: None });
 }
 
 /// Names the current scenario in the history; an empty name removes it.
-pub(super) fn set_name(app: &mut App, name: &str) {
+pub(in crate::tui) fn set_name(app: &mut App, name: &str) {
     let setup = app.now.setup.clone();
     app.points.retain(|point| point.setup != setup && *point.name != *name.trim());
     if !name.trim().is_empty() {
@@ -105,7 +106,7 @@ pub(super) fn set_name(app: &mut App, name: &str) {
 }
 
 /// Goes to a named point; undo returns.
-pub(super) fn go_to(app: &mut App, index: usize, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn go_to(app: &mut App, index: usize, effects: &mut Vec<Effect>) {
     let Some(Named { name, setup }) = app.points.get(index).cloned() else { return };
     if setup == app.now.setup {
         return note(app, format!("{name} is already the current scenario"), effects);

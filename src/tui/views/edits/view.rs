@@ -3,13 +3,13 @@
 
 use ratatui::layout::Rect;
 
-use super::results::tiles;
 use crate::tui::app::{App, View};
-use crate::tui::draw::Canvas;
-use crate::tui::history::{Point, words};
-use crate::tui::layout;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
+use crate::tui::views::edits::{Point, words};
+use crate::tui::views::results::tiles;
+use crate::tui::widgets::draw::Canvas;
+use crate::tui::widgets::layout;
 use atlas_plan::estimate::Metric;
 
 /// Number of metrics shown.
@@ -37,7 +37,7 @@ fn shown(app: &App, area: Rect) -> (&[Point], u16) {
 }
 
 /// Draws the strip.
-pub(super) fn history(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+pub(in crate::tui) fn history(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let all = app.trail();
     let here = all.iter().position(|point| point.step == 0).unwrap_or_default();
     let back = if here > 0 { ", u back" } else { "" };
@@ -76,7 +76,13 @@ pub(super) fn history(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let said = named.or(last).unwrap_or_else(|| "start; z names a point".to_owned());
     let y = inner.bottom().saturating_sub(1);
     let width = inner.width.saturating_sub(2);
-    canvas.text(inner.x + 1, y, width, &crate::tui::draw::fit(&said, usize::from(width), app.glyphs.ellipsis), dim);
+    canvas.text(
+        inner.x + 1,
+        y,
+        width,
+        &crate::tui::widgets::draw::fit(&said, usize::from(width), app.glyphs.ellipsis),
+        dim,
+    );
     debug_assert!(said.width() > 0, "every point is described");
 }
 

@@ -1,16 +1,17 @@
 //! Draws the explanation of a metric: the tree from the metric down to its inputs, one node per row. Unfolded nodes
 //! show their equation in symbols and in numbers.
 
+pub(in crate::tui) mod export;
+
+use crate::tui::app::{App, View};
+use crate::tui::input::movement::Movement;
 use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::theme::Role;
+use crate::tui::views::results;
+use crate::tui::widgets::draw::{Canvas, wrap};
+use crate::tui::widgets::layout;
 use ratatui::layout::Rect;
 
-use super::results;
-use crate::tui::app::{App, View};
-use crate::tui::cursor::move_in_results;
-use crate::tui::draw::{Canvas, wrap};
-use crate::tui::layout;
-use crate::tui::movement::Movement;
-use crate::tui::theme::Role;
 use atlas_plan::estimate::{METRICS, Metric};
 use atlas_plan::explain::{Term, explain as derive};
 
@@ -99,7 +100,7 @@ fn collect<'t>(app: &App, term: &'t Term, depth: usize, path: String, beside: bo
 
 /// Explains the next or previous metric of the same scenario.
 pub(in crate::tui) fn other_figure(app: &mut App, by: i32) {
-    let Some(subject) = &app.subject else { return move_in_results(app, &Movement::By(by), 1) };
+    let Some(subject) = &app.subject else { return results::move_to_metric(app, &Movement::By(by), 1) };
     let all: Vec<&'static Metric> = METRICS.iter().filter(|metric| metric.applies_to(&subject.scenario)).collect();
     let here = all.iter().position(|metric| *metric == app.figure).unwrap_or_default();
     let next = here.saturating_add_signed(by as isize).min(all.len().saturating_sub(1));

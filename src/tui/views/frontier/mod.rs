@@ -1,18 +1,20 @@
 //! The Pareto frontier of two metrics over layouts and load, for the selected and marked targets. It is recomputed
 //! after every edit.
 
+pub(in crate::tui) mod export;
 pub mod state;
+pub mod view;
 
 pub use state::{Curve, Front, FrontierSettings, Question};
 
 use std::sync::Arc;
 
-use super::app::{App, View};
-use super::applying;
-use super::message::Effect;
-use super::status::note;
-use super::work::job::{Job, Product};
 use crate::demo::Setup;
+use crate::tui::app::{App, View};
+use crate::tui::message::Effect;
+use crate::tui::update::applying;
+use crate::tui::update::status::note;
+use crate::tui::work::job::{Job, Product};
 use atlas_core::sort;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::compromise::Pair;
@@ -62,7 +64,7 @@ pub fn pair(app: &App) -> Option<&'static Pair> {
 }
 
 /// Starts the query if the view is shown.
-pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(pair) = pair(app).filter(|_| app.view == View::Frontier) else {
         return app.queries.frontier.forget(effects);
     };
@@ -92,7 +94,7 @@ pub fn cursor(app: &App, front: &Front) -> (usize, usize) {
 }
 
 /// Moves the cursor along a curve, or to another curve.
-pub(super) fn go(app: &mut App, (along, across): (i32, i32)) {
+pub(in crate::tui) fn go(app: &mut App, (along, across): (i32, i32)) {
     let Some(front) = app.queries.frontier.answer().cloned() else { return };
     let (curve, point) = cursor(app, &front);
     let last = front.curves.len().saturating_sub(1);
@@ -102,7 +104,7 @@ pub(super) fn go(app: &mut App, (along, across): (i32, i32)) {
 }
 
 /// Selects the next or previous pair of metrics.
-pub(super) fn next_pair(app: &mut App, by: i32) {
+pub(in crate::tui) fn next_pair(app: &mut App, by: i32) {
     let count = pairs(app).len().max(1) as i64;
     let now = pairs(app).iter().position(|known| Some(*known) == pair(app)).unwrap_or_default() as i64;
     let next = usize::try_from((now + i64::from(by)).rem_euclid(count)).unwrap_or_default();
@@ -110,7 +112,7 @@ pub(super) fn next_pair(app: &mut App, by: i32) {
 }
 
 /// Applies the point under the cursor to the scenario.
-pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(front) = app.queries.frontier.answer().cloned() else { return };
     let (curve, point) = cursor(app, &front);
     match front.curves.get(curve).and_then(|curve| curve.points.get(point)) {

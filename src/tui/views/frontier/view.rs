@@ -2,14 +2,14 @@
 
 use ratatui::layout::Rect;
 
-use super::plot::{self, Limit, Plot, Series, Shape};
-use super::sweep::{figures, legend, range, remark_or_method, scaled, silence, split};
 use crate::tui::app::{App, View};
-use crate::tui::draw::{Canvas, wrap};
-use crate::tui::frontier::{Front, cursor};
-use crate::tui::layout;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
+use crate::tui::views::frontier::{Front, cursor};
+use crate::tui::views::sweep::view::{figures, legend, range, remark_or_method, scaled, silence, split};
+use crate::tui::widgets::draw::{Canvas, wrap};
+use crate::tui::widgets::layout;
+use crate::tui::widgets::plot::{self, Limit, Plot, Series, Shape};
 use atlas_plan::estimate::{Better, Metric, MetricId, Scale};
 use atlas_plan::search::Condition;
 use atlas_plan::search::condition::Relation;
@@ -21,7 +21,7 @@ use atlas_report::optimum::changes;
 /// Draws the view.
 pub fn frontier(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let query = &app.queries.frontier;
-    let front = query.answer().filter(|front| crate::tui::frontier::pairs(app).contains(&front.pair));
+    let front = query.answer().filter(|front| crate::tui::views::frontier::pairs(app).contains(&front.pair));
     let title = front.map_or_else(|| "Frontier".to_owned(), |front| format!("Frontier: {}", front.pair.name));
     let inner = canvas.view(area, View::Frontier, &title, &remark_or_method(app, query), app.tour.is_none());
     let Some(front) = front else {
@@ -110,7 +110,7 @@ struct Bound {
 /// Returns the bounds on the two metrics in the question of the race. A bound on TPOT is also a bound on tokens/s per
 /// user.
 fn bounds(app: &App, front: &Front) -> Vec<Bound> {
-    let conditions = crate::tui::race::question(app).constraints.into_iter();
+    let conditions = crate::tui::views::race::question(app).constraints.into_iter();
     let known = conditions.filter_map(|condition| {
         let Condition::Figure(metric, relation, value) = condition else { return None };
         let least = match relation {
@@ -227,7 +227,7 @@ fn read(app: &App, front: &Front, canvas: &mut Canvas<'_>, area: Rect) {
 #[must_use]
 pub fn info(app: &App) -> String {
     let Some(front) = app.queries.frontier.answer() else { return String::new() };
-    let pairs = crate::tui::frontier::pairs(app);
+    let pairs = crate::tui::views::frontier::pairs(app);
     let at = pairs.iter().position(|pair| *pair == front.pair).unwrap_or_default();
     let (curve, point) = cursor(app, front);
     let under = front.curves.get(curve).and_then(|curve| Some((&curve.target, &curve.points.get(point)?.1)));

@@ -1,10 +1,9 @@
 //! The document of the measurements: the proposed calibration, every measured value beside its prediction, and the
 //! errors.
 
-use super::search::charted;
-use super::{left, right, titled};
 use crate::tui::app::App;
-use crate::tui::measured::{judged, unanswered};
+use crate::tui::dialogs::export::parts::{charted, left, right, titled};
+use crate::tui::views::measurements::{judged, unanswered};
 use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_evidence::calibrate::judge::Judged;
@@ -14,7 +13,7 @@ use atlas_report::chart::{Axis, Plot, Series};
 use atlas_report::document::Document;
 use atlas_report::study::{Block, Cell, Grid};
 
-pub(super) fn document(app: &App) -> Document {
+pub(in crate::tui) fn document(app: &App) -> Document {
     let title = format!("Measured runs compared with predictions for {}", app.now.setup.target);
     let mut blocks = Vec::new();
     if !app.measured.problems.is_empty() {

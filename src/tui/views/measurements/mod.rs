@@ -1,6 +1,8 @@
 //! Measured rows beside predictions, and a proposed calibration until the user accepts or discards it.
 
+pub(in crate::tui) mod export;
 pub mod state;
+pub mod view;
 
 pub use state::{Measured, Proposal};
 
@@ -8,10 +10,10 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::app::{App, Subject};
-use super::message::Effect;
-use super::showing::explain;
-use super::status::{fail, note};
+use crate::tui::app::{App, Subject};
+use crate::tui::message::Effect;
+use crate::tui::update::showing::explain;
+use crate::tui::update::status::{fail, note};
 use atlas_config::profile::stem_for;
 use atlas_core::units;
 use atlas_evidence::calibrate;
@@ -54,7 +56,7 @@ pub fn unanswered(app: &App) -> Option<(usize, String)> {
 }
 
 /// Calibrates the scenario's target with all rows, and proposes the result.
-pub(super) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(target) = app.answer.target.clone() else { return fail(app, "no target to calibrate") };
     if app.measured.rows.is_empty() {
         return fail(app, "no measurements to calibrate with: use --measured FILE… or put logs in measurements/");
@@ -85,7 +87,7 @@ pub(super) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Explains the prediction in `row`. Without a row, writes the proposal, or calibrates if there is none.
-pub(super) fn accept(app: &mut App, row: Option<Judged>, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn accept(app: &mut App, row: Option<Judged>, effects: &mut Vec<Effect>) {
     match (row, app.measured.proposal.clone()) {
         (Some(row), _) => match subject(app, &row) {
             Some(subject) => {
@@ -115,7 +117,7 @@ fn subject(app: &App, judged: &Judged) -> Option<Subject> {
 }
 
 /// Discards the proposal. Returns whether there was one.
-pub(super) fn discard(app: &mut App, effects: &mut Vec<Effect>) -> bool {
+pub(in crate::tui) fn discard(app: &mut App, effects: &mut Vec<Effect>) -> bool {
     let was = app.measured.proposal.take().is_some();
     if was {
         (app.view_scroll, app.view_row) = (0, 0);

@@ -3,10 +3,10 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::{App, View};
-use crate::tui::draw::{Canvas, wrap};
-use crate::tui::layout;
-use crate::tui::measured::{Proposal, judged, unanswered};
 use crate::tui::theme::Role;
+use crate::tui::views::measurements::{Proposal, judged, unanswered};
+use crate::tui::widgets::draw::{Canvas, wrap};
+use crate::tui::widgets::layout;
 use atlas_core::units;
 use atlas_evidence::calibrate::Parameter;
 use atlas_evidence::calibrate::judge::Judged;

@@ -2,11 +2,11 @@
 
 use ratatui::layout::Rect;
 
-use super::results::change_style;
-use crate::tui::draw::Canvas;
-use crate::tui::optimum::Found;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
+use crate::tui::views::optimum::Found;
+use crate::tui::views::results::change_style;
+use crate::tui::widgets::draw::Canvas;
 use atlas_config::Mode;
 use atlas_core::sort;
 use atlas_plan::estimate::{Metric, MetricId, Scale};
@@ -14,7 +14,7 @@ use atlas_plan::knob::Knob;
 use atlas_plan::search::optimize::Candidate;
 
 /// Lines above the first candidate: headings, units, and the scenario at the start of the search.
-pub(super) const HEADING: u16 = 3;
+pub(in crate::tui) const HEADING: u16 = 3;
 /// Widths of the rank, the objective, its change, and another metric.
 const RANK: u16 = 5;
 const OBJECTIVE: u16 = 12;
@@ -94,7 +94,7 @@ fn value(metric: &Metric, candidate: &Candidate) -> f64 {
 }
 
 /// Draws the table; returns the line below it. `here` is the candidate under the cursor.
-pub(super) fn draw(
+pub(in crate::tui) fn draw(
     found: &Found,
     objective: &'static Metric,
     here: Option<usize>,

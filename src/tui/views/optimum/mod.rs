@@ -1,19 +1,22 @@
 //! The optimizer: a goal and constraints, a search that runs in the background, and its results. The
 //! results belong to the scenario that the search began with; an edit stops the search.
 
+pub(in crate::tui) mod candidates;
+pub(in crate::tui) mod export;
 pub mod state;
+pub mod view;
 
 pub use state::{Found, OptimizerForm, Question};
 
 use std::sync::Arc;
 
-use super::app::{App, View};
-use super::applying;
-use super::line::Line;
-use super::message::Effect;
-use super::status::{fail, note};
-use super::work::job::{Job, Product};
 use crate::demo::Setup;
+use crate::tui::app::{App, View};
+use crate::tui::message::Effect;
+use crate::tui::update::applying;
+use crate::tui::update::status::{fail, note};
+use crate::tui::widgets::line::Line;
+use crate::tui::work::job::{Job, Product};
 use atlas_config::Mode;
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::{Metric, MetricId};
@@ -76,7 +79,7 @@ impl Job for Work {
 }
 
 /// The search problem of a question.
-pub(super) fn problem<'p>(start: &'p Scenario, parts: &'p Parts, question: &Question) -> Problem<'p> {
+pub(in crate::tui) fn problem<'p>(start: &'p Scenario, parts: &'p Parts, question: &Question) -> Problem<'p> {
     let mut problem = Problem::of(start, parts, question.objective);
     problem.conditions.clone_from(&question.conditions);
     problem.idle |= question.idle;
@@ -156,7 +159,7 @@ pub fn is_stale(app: &App) -> bool {
 }
 
 /// Stops a running search after an edit. Otherwise only Esc stops it.
-pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let generation = app.generation;
     let overtaken = app.queries.optimum.current().is_some_and(|question| question.generation != generation);
     if overtaken && app.queries.optimum.stop(effects) {
@@ -165,7 +168,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Reports an answer that arrived and moves the cursor to the best candidate.
-pub(super) fn settle(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn settle(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(found) = app.queries.optimum.answer().cloned() else { return };
     if app.view == View::Optimum {
         let best = rows(app).iter().position(|row| *row == Row::Candidate(0));
@@ -186,7 +189,7 @@ pub(super) fn settle(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Handles Enter on the row under the cursor.
-pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     match here(app) {
         Row::Objective => step(app, 1),
         Row::Bound(metric, _) => {
@@ -205,7 +208,7 @@ pub(super) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Handles the arrow keys: selects the next or previous objective, or toggles a setting.
-pub(super) fn step(app: &mut App, by: i32) {
+pub(in crate::tui) fn step(app: &mut App, by: i32) {
     match here(app) {
         Row::Objective => {
             let all = objectives(app);
@@ -219,14 +222,14 @@ pub(super) fn step(app: &mut App, by: i32) {
 }
 
 /// Removes the bound under the cursor, even a default one.
-pub(super) fn clear(app: &mut App) {
+pub(in crate::tui) fn clear(app: &mut App) {
     if let Row::Bound(metric, _) = here(app) {
         app.seeking.bounds.insert(metric.id, None);
     }
 }
 
 /// Updates the text of the bound.
-pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     if let Some((line, error)) = &mut app.seeking.typing {
         change(line);
         *error = None;
@@ -234,7 +237,7 @@ pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
 }
 
 /// Accepts the typed bound; an empty text removes it.
-pub(super) fn accept_bound(app: &mut App) {
+pub(in crate::tui) fn accept_bound(app: &mut App) {
     let (Some((line, _)), Row::Bound(metric, below)) = (app.seeking.typing.take(), here(app)) else { return };
     let text = line.text().trim();
     if text.is_empty() {
@@ -253,7 +256,7 @@ pub(super) fn accept_bound(app: &mut App) {
 }
 
 /// Starts a search with the current bounds if the view is opened without results.
-pub(super) fn opened(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn opened(app: &mut App, effects: &mut Vec<Effect>) {
     let searched = shown(app).is_some() || app.queries.optimum.progress().is_some();
     if app.view == View::Optimum && app.answer.outcome.is_ok() && !searched {
         search(app, effects);
@@ -263,7 +266,7 @@ pub(super) fn opened(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Begins the search.
-pub(super) fn search(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn search(app: &mut App, effects: &mut Vec<Effect>) {
     let (Ok(_), Some((_, objective))) = (&app.answer.outcome, objective(app)) else {
         return fail(app, "no scenario to start from");
     };

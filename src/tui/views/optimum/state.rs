@@ -1,7 +1,7 @@
 //! State of the search for the best knobs.
 
 use crate::demo::Setup;
-use crate::tui::line::Line;
+use crate::tui::widgets::line::Line;
 use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::search::Condition;
 use atlas_plan::search::optimize::Candidate;

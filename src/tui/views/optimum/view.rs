@@ -2,13 +2,14 @@
 
 use ratatui::layout::Rect;
 
-use super::candidates;
-use super::sweep::figures;
 use crate::tui::app::{App, View};
-use crate::tui::draw::{Canvas, wrap};
-use crate::tui::layout;
-use crate::tui::optimum::{Found, Row, bound, here, is_stale, objective, rows, shown, size, unbounded};
 use crate::tui::theme::Role;
+use crate::tui::views::optimum::{
+    Found, Row, bound, candidates, here, is_stale, objective, rows, shown, size, unbounded,
+};
+use crate::tui::views::sweep::view::figures;
+use crate::tui::widgets::draw::{Canvas, wrap};
+use crate::tui::widgets::layout;
 use atlas_core::units;
 use atlas_plan::search::optimize::Candidate;
 use atlas_report::optimum::{changes, looked};
@@ -32,7 +33,7 @@ pub fn optimum(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.view(area, View::Optimum, "Optimize", &remark, app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     if app.answer.scenario.is_none() {
-        return super::sweep::silence(app, None, canvas, inner);
+        return crate::tui::views::sweep::view::silence(app, None, canvas, inner);
     }
     let (form_area, answer, above) = split(app, inner);
     form(app, canvas, form_area, above);

@@ -5,14 +5,15 @@
 //! A held key causes only one computation.
 
 pub mod state;
+pub(in crate::tui) mod view;
 
 pub use state::Outlook;
 
-use super::app::{App, Pane, View};
-use super::layout;
-use super::message::{Effect, Timer};
-use super::stale::Stale;
-use super::sweeping::{self, Question};
+use crate::tui::app::stale::Stale;
+use crate::tui::app::{App, Pane, View};
+use crate::tui::message::{Effect, Timer};
+use crate::tui::views::sweep::{self, Question};
+use crate::tui::widgets::layout;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
 
@@ -27,14 +28,14 @@ fn question(app: &App) -> Option<(Question, &'static Metric)> {
         return None;
     }
     let wanted = [app.outlook.changed, app.sweeping.across, Some(Knob::Concurrency), Some(Knob::Tp)];
-    let across = wanted.into_iter().flatten().find(|knob| sweeping::can_be_swept(app, *knob))?;
+    let across = wanted.into_iter().flatten().find(|knob| sweep::can_be_swept(app, *knob))?;
     let metric = app.figure_here()?;
     let (generation, targets) = (app.generation, app.contenders());
     Some((Question { generation, across, against: None, metric, targets }, metric))
 }
 
 /// Starts the timer if the query changed. Moving among the knobs does not change it.
-pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     if !matches!(app.stale, Stale::All | Stale::Pane(Pane::Results)) {
         return;
     }
@@ -50,12 +51,12 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Starts the query unless a newer one is pending.
-pub(super) fn due(app: &mut App, serial: u64, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn due(app: &mut App, serial: u64, effects: &mut Vec<Effect>) {
     if serial != app.outlook.serial || app.outlook.wanted.take().is_none() {
         return;
     }
     let Some((question, metric)) = question(app) else { return };
     let (mut query, mut last) = (std::mem::take(&mut app.queries.outlook), app.queries.serial);
-    query.ask(question, &mut last, effects, |question| sweeping::order(app, question, metric));
+    query.ask(question, &mut last, effects, |question| sweep::order(app, question, metric));
     (app.queries.outlook, app.queries.serial) = (query, last);
 }

@@ -1,6 +1,6 @@
 //! State of the outlook.
 
-use crate::tui::sweeping::state::Question;
+use crate::tui::views::sweep::state::Question;
 use atlas_plan::knob::Knob;
 
 /// State of the outlook.

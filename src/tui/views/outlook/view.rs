@@ -1,18 +1,18 @@
 //! Draws the outlook: a small chart of the metric over the last changed knob, with the best value.
 
+use crate::tui::app::App;
 use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::views::sweep::Curves;
+use crate::tui::views::sweep::heat::shown;
+use crate::tui::views::sweep::view::{legend, plot, silence};
+use crate::tui::widgets::draw::Canvas;
 use ratatui::layout::Rect;
 
-use super::heat::shown;
-use super::sweep::{legend, plot, silence};
-use crate::tui::app::App;
-use crate::tui::draw::Canvas;
-use crate::tui::sweeping::Curves;
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Better;
 
 /// Draws the pane.
-pub(super) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+pub(in crate::tui) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let query = &app.queries.outlook;
     let Some(curves) = query.answer() else {
         // The first frame is empty and without a remark, which would disappear after a tenth of a second.

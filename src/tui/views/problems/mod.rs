@@ -1,12 +1,14 @@
 //! Draws the diagnostics of the files, in full.
 
+pub(in crate::tui) mod export;
+
 use ratatui::layout::Rect;
 
 use crate::tui::app::{App, View};
-use crate::tui::draw::{Canvas, wrap};
-use crate::tui::layout;
 use crate::tui::tables::state::Table;
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::{Canvas, wrap};
+use crate::tui::widgets::layout;
 use atlas_document::{Diagnostic, Severity};
 
 fn lines(problem: &Diagnostic, width: u16) -> Vec<(Role, String)> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::entry::{Entry, Outcome, Pick, missed_by};
 use super::{Batch, Lane, Round, begins_with};
 use crate::demo::Setup;
-use crate::tui::applying;
+use crate::tui::update::applying;
 use crate::tui::work::job::{Job, Product};
 use atlas_config::library::Library;
 use atlas_evidence::support::{self, Support};

@@ -24,12 +24,12 @@ use std::sync::Arc;
 
 pub use entry::{Entry, Outcome, Pick};
 
-use super::app::{App, View};
-use super::applying;
-use super::line::Line;
-use super::message::Effect;
-use super::status::fail;
 use crate::demo::Setup;
+use crate::tui::app::{App, View};
+use crate::tui::message::Effect;
+use crate::tui::update::applying;
+use crate::tui::update::status::fail;
+use crate::tui::widgets::line::Line;
 use atlas_assistant::{Known, Question, parse};
 use atlas_config::Target;
 use atlas_plan::estimate::Metric;
@@ -80,7 +80,7 @@ pub fn is_running(app: &App) -> bool {
 }
 
 /// Starts the race when the view is opened, unless its results are those of the current scenario.
-pub(super) fn opened(app: &mut App) {
+pub(in crate::tui) fn opened(app: &mut App) {
     let setup = &app.now.setup;
     // After a row was applied, the race it belongs to is kept.
     let own = app.race.entries.iter().any(|entry| entry.setup() == Some(setup));
@@ -107,7 +107,7 @@ fn lanes(app: &App) -> Result<Vec<Lane>, String> {
 }
 
 /// Restarts the race.
-pub(super) fn begin(app: &mut App) {
+pub(in crate::tui) fn begin(app: &mut App) {
     let lanes = lanes(app);
     let race = &mut app.race;
     race.serial += 1;
@@ -121,7 +121,7 @@ pub(super) fn begin(app: &mut App) {
 }
 
 /// Requests the missing results while the view is shown.
-pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     if app.view != View::Race {
         if app.queries.race.progress().is_some() {
             app.queries.race.forget(effects);
@@ -146,7 +146,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Adds results that have arrived. The cursor stays on its target.
-pub(super) fn settle(app: &mut App) {
+pub(in crate::tui) fn settle(app: &mut App) {
     let Some(batch) = app.queries.race.answer().cloned() else { return };
     let at = here(app).filter(|_| app.view_row > 0).map(|entry| entry.name.clone());
     if batch.round.serial == app.race.serial && batch.round.from == app.race.entries.len() {
@@ -158,13 +158,13 @@ pub(super) fn settle(app: &mut App) {
 }
 
 /// Opens the constraint bar for typing.
-pub(super) fn edit(app: &mut App) {
+pub(in crate::tui) fn edit(app: &mut App) {
     app.race.before.clone_from(&app.race.question);
     app.race.typing = Some((Line::new(question(app).to_string()), None));
 }
 
 /// Changes the typed line. The race restarts after every key press that leaves a valid question.
-pub(super) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
+pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> bool) {
     let Some((mut line, _)) = app.race.typing.take() else { return };
     change(&mut line);
     let error = match parse(line.text(), &known(app)) {
@@ -190,7 +190,7 @@ fn pose(app: &mut App, question: Question) {
 /// Accepts the typed question; an empty line stands for the default question. Returns the question for the caller to
 /// carry out if it has to.
 #[must_use]
-pub(super) fn accept_typed(app: &mut App) -> Option<Question> {
+pub(in crate::tui) fn accept_typed(app: &mut App) -> Option<Question> {
     let (line, _) = app.race.typing.take()?;
     if line.text().trim().is_empty() {
         app.race.question = None;
@@ -207,7 +207,7 @@ pub(super) fn accept_typed(app: &mut App) -> Option<Question> {
 }
 
 /// Cancels typing and restores the previous question.
-pub(super) fn cancel_typed(app: &mut App) {
+pub(in crate::tui) fn cancel_typed(app: &mut App) {
     app.race.typing = None;
     if app.race.question != app.race.before {
         app.race.question = app.race.before.take();
@@ -216,7 +216,7 @@ pub(super) fn cancel_typed(app: &mut App) {
 }
 
 /// Applies the layout under the cursor to the scenario.
-pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(entry) = here(app) else { return };
     match (entry.setup().cloned(), &entry.outcome) {
         (Some(setup), _) => applying::take(app, setup, effects),

@@ -2,7 +2,7 @@
 
 use super::entry::Entry;
 use crate::demo::Setup;
-use crate::tui::line::Line;
+use crate::tui::widgets::line::Line;
 use atlas_assistant::Question;
 use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 
 use ratatui::style::Style;
 
-use crate::tui::draw::Canvas;
 use crate::tui::theme::{Glyphs, Role};
+use crate::tui::widgets::draw::Canvas;
 use atlas_plan::estimate::{Better, Metric};
 
 /// Formats a change: an arrow, the sign, and percent or percentage points.

@@ -1,12 +1,12 @@
 //! Draws a metric as a row with aligned columns: label, value, unit, interval and change.
 
+use crate::tui::app::{Answer, App};
 use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::theme::Role;
+use crate::tui::widgets::draw::Canvas;
 use ratatui::layout::Rect;
 
 use super::change::change;
-use crate::tui::app::{Answer, App};
-use crate::tui::draw::Canvas;
-use crate::tui::theme::Role;
 use atlas_core::units;
 use atlas_plan::estimate::{Format, Metric, digits};
 

@@ -1,14 +1,14 @@
 //! Draws the headline above the metrics: verdict, bottleneck and key metrics. It does not scroll.
 
+use crate::tui::app::{Answer, App, Headline, Pane, View};
 use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::theme::Role;
+use crate::tui::widgets::draw::{Canvas, wrap};
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
 use super::change::change;
 use super::figure::interval;
-use crate::tui::app::{Answer, App, Headline, Pane, View};
-use crate::tui::draw::{Canvas, wrap};
-use crate::tui::theme::Role;
 use atlas_config::Mode;
 use atlas_plan::estimate::{Detail, Metric, MetricId, Verdict};
 

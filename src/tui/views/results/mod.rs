@@ -12,8 +12,9 @@ mod headline;
 use ratatui::layout::Rect;
 
 use crate::tui::app::{App, Headline, Pane, View};
-use crate::tui::draw::{Canvas, wrap};
+use crate::tui::input::movement::Movement;
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::{Canvas, wrap};
 use atlas_plan::estimate::{Metric, Section};
 use figure::Columns;
 
@@ -275,4 +276,16 @@ pub fn results(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         }
     }
     canvas.more(area, scroll > 0, scroll + usize::from(inner.height) < all.len());
+}
+
+/// Moves from metric to metric. A step past either end scrolls the pane, to show the notes.
+pub(in crate::tui) fn move_to_metric(app: &mut App, movement: &Movement, page: usize) {
+    let metrics: Vec<&'static Metric> = app.figures().collect();
+    let here = app.figure_here();
+    let row = metrics.iter().position(|metric| Some(*metric) == here).unwrap_or_default();
+    let next = movement.from(row, metrics.len(), page);
+    match movement {
+        Movement::By(by) if next == row => app.scroll[3] = app.scroll[3].saturating_add_signed(*by as isize),
+        _ => app.figure = metrics.get(next).copied().unwrap_or(app.figure),
+    }
 }

@@ -2,18 +2,19 @@
 //! is in [`App`], the others are stored here. If one is pinned, it is the baseline of every tab.
 
 pub mod state;
+pub mod view;
 
 pub use crate::tui::app::snapshot::TabId;
+use crate::tui::app::{Answer, App, Change, Setup, Snapshot, View};
+use crate::tui::dialogs::prompt::state::{Prompt, Purpose};
+use crate::tui::message::Effect;
+use crate::tui::update::status::note;
+use crate::tui::widgets::line::Line;
 use state::MOST_CLOSED;
 pub use state::{MOST, Place, Tab, Tabs};
 
 use std::sync::Arc;
 
-use super::app::{Answer, App, Change, Setup, Snapshot, View};
-use super::line::Line;
-use super::message::Effect;
-use super::prompt::state::{Prompt, Purpose};
-use super::status::note;
 use atlas_plan::knob::Overrides;
 
 /// Longest name shown, in characters.
@@ -74,7 +75,7 @@ impl App {
         other(tabs.against).or_else(|| other(tabs.pinned)).or_else(|| other(tabs.before)).or_else(neighbor)
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(in crate::tui) fn place(&self) -> Place {
         Place {
             view: self.view,
             back: self.back.clone(),
@@ -92,7 +93,7 @@ impl App {
     }
 
     /// Restores view and cursors, and recomputes the scenario.
-    pub(super) fn arrive(&mut self, place: Place) {
+    pub(in crate::tui) fn arrive(&mut self, place: Place) {
         self.go_to(place);
         self.recompute();
     }
@@ -171,7 +172,7 @@ impl App {
 }
 
 /// Shows the tab at an index.
-pub(super) fn show(app: &mut App, place: usize, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn show(app: &mut App, place: usize, effects: &mut Vec<Effect>) {
     if place >= app.tabs.list.len() {
         let tabs = app.tabs.list.len();
         return note(app, format!("no tab {}: {tabs} open; T duplicates this one", place + 1), effects);
@@ -186,7 +187,7 @@ pub(super) fn show(app: &mut App, place: usize, effects: &mut Vec<Effect>) {
 }
 
 /// Shows the next or previous tab.
-pub(super) fn step(app: &mut App, by: i32, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn step(app: &mut App, by: i32, effects: &mut Vec<Effect>) {
     let tabs = app.tabs.list.len();
     if tabs == 1 {
         return note(app, "this is the only tab; T duplicates it", effects);
@@ -196,7 +197,7 @@ pub(super) fn step(app: &mut App, by: i32, effects: &mut Vec<Effect>) {
 }
 
 /// Opens another tab with the same scenario, or with the values in the files of its target and workload.
-pub(super) fn open(app: &mut App, duplicate: bool, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn open(app: &mut App, duplicate: bool, effects: &mut Vec<Effect>) {
     let mut now = app.now.clone();
     let mut place = app.place();
     if !duplicate {
@@ -221,7 +222,7 @@ pub fn add(app: &mut App, name: Option<Arc<str>>, now: Snapshot, place: Place, e
 }
 
 /// Closes this tab. Undo brings it back.
-pub(super) fn close(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn close(app: &mut App, effects: &mut Vec<Effect>) {
     if app.tabs.list.len() == 1 {
         return note(app, "this is the only tab; q quits", effects);
     }
@@ -241,7 +242,7 @@ pub(super) fn close(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Reopens the tab that was closed last. Returns whether there was one.
-pub(super) fn reopen(app: &mut App, effects: &mut Vec<Effect>) -> bool {
+pub(in crate::tui) fn reopen(app: &mut App, effects: &mut Vec<Effect>) -> bool {
     let Some((at, tab)) = app.tabs.closed.pop() else {
         note(app, "no closed tab to reopen", effects);
         return false;
@@ -256,7 +257,7 @@ pub(super) fn reopen(app: &mut App, effects: &mut Vec<Effect>) -> bool {
 }
 
 /// Pins or unpins this tab as the baseline of every tab.
-pub(super) fn pin(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn pin(app: &mut App, effects: &mut Vec<Effect>) {
     let here = app.tabs.id_here();
     app.remember(Change::Single);
     repin(app, if app.tabs.pinned == here { None } else { here });
@@ -277,7 +278,7 @@ fn repin(app: &mut App, pinned: Option<TabId>) {
 
 /// Unpins, because another baseline was chosen, as part of the last undo step. Returns whether
 /// a tab was pinned.
-pub(super) fn unpin(app: &mut App) -> bool {
+pub(in crate::tui) fn unpin(app: &mut App) -> bool {
     let pinned = app.tabs.pinned.is_some();
     if pinned {
         repin(app, None);
@@ -287,7 +288,7 @@ pub(super) fn unpin(app: &mut App) -> bool {
 
 /// Replaces the current snapshot with `other` and returns the former one. The pin and the name of the tab are exchanged
 /// too if the undo step changed them.
-pub(super) fn exchange(app: &mut App, mut other: Snapshot) -> Snapshot {
+pub(in crate::tui) fn exchange(app: &mut App, mut other: Snapshot) -> Snapshot {
     let pinned = other.pinned.take().map(|pinned| std::mem::replace(&mut app.tabs.pinned, pinned));
     let tab = app.tabs.list.get_mut(app.tabs.current);
     let name = tab.zip(other.name.take()).map(|(tab, name)| std::mem::replace(&mut tab.name, name));
@@ -295,14 +296,14 @@ pub(super) fn exchange(app: &mut App, mut other: Snapshot) -> Snapshot {
 }
 
 /// Opens the prompt for a name.
-pub(super) fn rename(app: &mut App) {
+pub(in crate::tui) fn rename(app: &mut App) {
     let name = app.tabs.list.get(app.tabs.current).and_then(|tab| tab.name.clone());
     let line = Line::selected(name.as_deref().unwrap_or_default());
     app.prompt = Some(Prompt { purpose: Purpose::TabName, line, before: String::new(), error: None });
 }
 
 /// Names this tab; an empty name removes it.
-pub(super) fn set_name(app: &mut App, name: &str) {
+pub(in crate::tui) fn set_name(app: &mut App, name: &str) {
     let name: Option<Arc<str>> = Some(name.trim())
         .filter(|name| !name.is_empty())
         .map(|name| name.chars().take(LONGEST).collect::<String>().into());
@@ -316,7 +317,7 @@ pub(super) fn set_name(app: &mut App, name: &str) {
 }
 
 /// Shows the difference to the next or previous tab.
-pub(super) fn diff_against(app: &mut App, by: i32) {
+pub(in crate::tui) fn diff_against(app: &mut App, by: i32) {
     let places: Vec<usize> = (0..app.tabs.list.len()).filter(|place| *place != app.tabs.current).collect();
     let Some(here) = app.diff_place().and_then(|place| places.iter().position(|other| *other == place)) else { return };
     let next = (here as i64 + i64::from(by)).rem_euclid(places.len() as i64);

@@ -2,10 +2,9 @@
 
 use crate::demo::Pane;
 use crate::demo::View;
-use crate::tui::app::snapshot::Snapshot;
-use crate::tui::app::snapshot::TabId;
-use crate::tui::frontier::state::FrontierSettings;
-use crate::tui::sweeping::state::Sweeping;
+use crate::tui::app::snapshot::{Snapshot, TabId};
+use crate::tui::views::frontier::state::FrontierSettings;
+use crate::tui::views::sweep::state::Sweeping;
 use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::Knob;
 use std::collections::BTreeSet;

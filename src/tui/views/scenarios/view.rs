@@ -1,11 +1,10 @@
 //! Draws the strip of scenarios if there are several: key and name of each, the pinned one marked.
 
-use crate::tui::painter::cells::TextWidth as _;
-use ratatui::layout::Rect;
-
 use crate::tui::app::App;
-use crate::tui::draw::{Canvas, fit};
+use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::{Canvas, fit};
+use ratatui::layout::Rect;
 
 /// Minimum width of a tab.
 const NARROWEST: usize = 6;
@@ -59,7 +58,7 @@ pub fn tab_at(app: &App, area: Rect, column: u16, row: u16) -> Option<usize> {
 }
 
 /// Draws the strip.
-pub(super) fn strip(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
+pub(in crate::tui) fn strip(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let pinned = app.tabs.pinned();
     for (place, begin, end, text) in places(app, area) {
         let here = place == app.tabs.current();

@@ -2,11 +2,11 @@
 //! crossed out.
 
 use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::theme::Role;
+use crate::tui::widgets::draw::Canvas;
 use atlas_plan::knob::Setting;
 use ratatui::layout::Rect;
 
-use crate::tui::draw::Canvas;
-use crate::tui::theme::Role;
 use atlas_core::units;
 use atlas_plan::estimate::metric::Format;
 use atlas_plan::estimate::{Better, Metric};
@@ -18,14 +18,14 @@ const WIDEST: u16 = 20;
 const TALLEST: u16 = 5;
 
 /// A heat map.
-pub(super) struct Heat<'c> {
-    pub(super) metric: &'static Metric,
-    pub(super) across: &'c Axis,
-    pub(super) against: &'c Axis,
+pub(in crate::tui) struct Heat<'c> {
+    pub(in crate::tui) metric: &'static Metric,
+    pub(in crate::tui) across: &'c Axis,
+    pub(in crate::tui) against: &'c Axis,
     /// Cells row by row, from the bottom; within a row from the left.
-    pub(super) cells: &'c [Cell],
-    pub(super) here: Option<(usize, usize)>,
-    pub(super) cursor: (usize, usize),
+    pub(in crate::tui) cells: &'c [Cell],
+    pub(in crate::tui) here: Option<(usize, usize)>,
+    pub(in crate::tui) cursor: (usize, usize),
 }
 
 /// Formats a value briefly, without its unit, which is below the map.
@@ -90,7 +90,7 @@ impl Heat<'_> {
     }
 
     /// Returns the cell at a screen position.
-    pub(super) fn cell_at(&self, area: Rect, column: u16, row: u16) -> Option<(usize, usize)> {
+    pub(in crate::tui) fn cell_at(&self, area: Rect, column: u16, row: u16) -> Option<(usize, usize)> {
         let frame = self.frame(area);
         let at = (
             usize::from(column.checked_sub(frame.left)? / frame.size.0.max(1)),
@@ -101,7 +101,7 @@ impl Heat<'_> {
     }
 
     /// Draws the map, the values of its axes, and the scale of the densities.
-    pub(super) fn draw(&self, canvas: &mut Canvas<'_>, area: Rect) {
+    pub(in crate::tui) fn draw(&self, canvas: &mut Canvas<'_>, area: Rect) {
         let dim = canvas.role(Role::Dim);
         let frame = self.frame(area);
         if frame.shown.0 == 0 || frame.shown.1 == 0 {
@@ -206,7 +206,7 @@ impl Heat<'_> {
 }
 
 /// Formats the value of a knob briefly.
-pub(super) fn shown(setting: &Setting) -> String {
+pub(in crate::tui) fn shown(setting: &Setting) -> String {
     match setting {
         Setting::Number(value) if *value >= 10_000.0 => units::si(*value).replace(' ', ""),
         other => other.to_string(),

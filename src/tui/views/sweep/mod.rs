@@ -1,18 +1,21 @@
 //! The sweep: values of the selected metric of the results over one or two knobs around their current values, for the
 //! selected and marked targets. It is recomputed after every edit.
 
+pub(in crate::tui) mod export;
+pub(in crate::tui) mod heat;
 pub mod state;
+pub mod view;
 
 pub use state::{Curves, Question, Sweeping};
 
 use std::sync::Arc;
 
-use super::app::{App, View};
-use super::applying;
-use super::message::Effect;
-use super::status::fail;
-use super::work::job::{Job, Product};
 use crate::demo::Setup;
+use crate::tui::app::{App, View};
+use crate::tui::message::Effect;
+use crate::tui::update::applying;
+use crate::tui::update::status::fail;
+use crate::tui::work::job::{Job, Product};
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{KNOBS, Knob};
 use atlas_plan::scenario::{Parts, Scenario};
@@ -42,13 +45,13 @@ impl Job for Work {
 }
 
 /// Whether a knob can be swept in the current scenario.
-pub(super) fn can_be_swept(app: &App, knob: Knob) -> bool {
+pub(in crate::tui) fn can_be_swept(app: &App, knob: Knob) -> bool {
     let scenario = app.answer.scenario.as_ref();
     scenario.is_some_and(|scenario| around(knob, scenario, app.answer.fabrics(), 2).is_some())
 }
 
 /// The knobs that can be swept, in the registry's order.
-pub(super) fn knobs(app: &App) -> Vec<Knob> {
+pub(in crate::tui) fn knobs(app: &App) -> Vec<Knob> {
     KNOBS.iter().map(|spec| spec.knob).filter(|knob| can_be_swept(app, *knob)).collect()
 }
 
@@ -74,7 +77,7 @@ fn start(scenario: &Scenario, swept: &[Knob], parts: &Parts) -> Scenario {
 }
 
 /// Starts the query if the view is shown.
-pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let across = if app.view == View::Sweep { across(app) } else { None };
     let (Some(across), Some(metric)) = (across, app.figure_here()) else {
         return app.queries.sweep.forget(effects);
@@ -88,7 +91,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Builds the job of a sweep. It is computed analytically even if the engine simulates.
-pub(super) fn order(app: &App, question: &Question, metric: &'static Metric) -> Result<Arc<dyn Job>, String> {
+pub(in crate::tui) fn order(app: &App, question: &Question, metric: &'static Metric) -> Result<Arc<dyn Job>, String> {
     let nothing = || "no scenario to sweep".to_owned();
     let here = app.answer.scenario.as_ref().ok_or_else(nothing)?;
     let swept: Vec<Knob> = question.against.into_iter().chain([question.across]).collect();
@@ -111,7 +114,7 @@ pub(super) fn order(app: &App, question: &Question, metric: &'static Metric) -> 
 }
 
 /// Limits the cursor to the curves that have arrived.
-pub(super) fn settle(app: &mut App) {
+pub(in crate::tui) fn settle(app: &mut App) {
     let Some(curves) = app.queries.sweep.answer() else { return };
     let last = (curves.across.values.len().saturating_sub(1), curves.rows().saturating_sub(1));
     let curve = app.sweeping.curve.min(curves.curves.len().saturating_sub(1));
@@ -127,7 +130,7 @@ pub fn cursor(app: &App, curves: &Curves) -> (usize, usize) {
 }
 
 /// Moves the cursor.
-pub(super) fn go(app: &mut App, (across, up): (i32, i32)) {
+pub(in crate::tui) fn go(app: &mut App, (across, up): (i32, i32)) {
     let Some(curves) = app.queries.sweep.answer().cloned() else { return };
     let (column, row) = cursor(app, &curves);
     let to = |from: usize, by: i32, count: usize| from.saturating_add_signed(by as isize).min(count.saturating_sub(1));
@@ -159,7 +162,7 @@ pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
 }
 
 /// Applies the knobs and the target of the point.
-pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let reading = app.queries.sweep.answer().and_then(|curves| reading(app, curves));
     match reading {
         Some((setup, _)) => applying::take(app, setup, effects),
@@ -170,7 +173,7 @@ pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Selects the next or previous knob of the horizontal axis.
-pub(super) fn turn_across(app: &mut App, by: i32) {
+pub(in crate::tui) fn turn_across(app: &mut App, by: i32) {
     let all = knobs(app);
     let at = across(app).and_then(|knob| all.iter().position(|known| *known == knob)).unwrap_or_default();
     let to = (at as i64 + i64::from(by)).rem_euclid(all.len().max(1) as i64);
@@ -187,7 +190,7 @@ pub fn seconds(app: &App) -> Vec<Knob> {
 }
 
 /// Selects the next or previous knob of the vertical axis, with none between the last and the first.
-pub(super) fn turn_against(app: &mut App, by: i32) {
+pub(in crate::tui) fn turn_against(app: &mut App, by: i32) {
     let own = across(app);
     let all: Vec<Option<Knob>> = std::iter::once(None).chain(seconds(app).into_iter().map(Some)).collect();
     let now = against(app);
@@ -197,6 +200,6 @@ pub(super) fn turn_against(app: &mut App, by: i32) {
 }
 
 /// Sweeps over these knobs.
-pub(super) fn choose(app: &mut App, across: Option<Knob>, against: Option<Knob>) {
+pub(in crate::tui) fn choose(app: &mut App, across: Option<Knob>, against: Option<Knob>) {
     app.sweeping = Sweeping { across, against: against.filter(|knob| Some(*knob) != across), ..Sweeping::default() };
 }

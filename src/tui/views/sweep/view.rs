@@ -3,17 +3,16 @@
 
 use ratatui::layout::Rect;
 
-use super::heat::{Heat, shown};
-use super::plot::{Plot, Series, Shape, color, letter};
-use super::results::{change, split as split_number};
-
 use crate::tui::app::{App, View};
-use crate::tui::draw::{Canvas, wrap};
-use crate::tui::layout;
-use crate::tui::sweeping;
-use crate::tui::sweeping::Curves;
 use crate::tui::theme::Role;
+use crate::tui::views::results::{change, split as split_number};
+use crate::tui::views::sweep::heat::{Heat, shown};
+use crate::tui::views::sweep::{self, Curves};
+use crate::tui::widgets::draw::{Canvas, wrap};
+use crate::tui::widgets::layout;
+use crate::tui::widgets::plot::{Plot, Series, Shape, color, letter};
 use crate::tui::work::query::Query;
+
 use atlas_plan::estimate::{Metric, digits};
 use atlas_plan::knob::Setting;
 use atlas_plan::search::optimize::Candidate;
@@ -40,19 +39,19 @@ pub fn sweep(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         None => "Sweep".to_owned(),
     };
     let inner = canvas.view(area, View::Sweep, &title, &remark_or_method(app, query), app.tour.is_none());
-    let Some(curves) = query.answer().filter(|_| sweeping::across(app).is_some()) else {
+    let Some(curves) = query.answer().filter(|_| sweep::across(app).is_some()) else {
         return silence(app, query.trouble(), canvas, inner);
     };
     let (picture, reading) = split(inner);
     match &curves.against {
-        None => plot(curves, Some((sweeping::cursor(app, curves).0, app.sweeping.curve))).draw(canvas, picture),
+        None => plot(curves, Some((sweep::cursor(app, curves).0, app.sweeping.curve))).draw(canvas, picture),
         Some(_) => heat(app, curves).draw(canvas, picture),
     }
     read(app, curves, canvas, reading);
 }
 
 /// Returns the progress of the computation, or its error, for the upper edge of the frame.
-pub(super) fn remark<Q: Clone + PartialEq, A>(query: &Query<Q, A>) -> String {
+pub(in crate::tui) fn remark<Q: Clone + PartialEq, A>(query: &Query<Q, A>) -> String {
     match (query.progress(), query.trouble()) {
         (Some(progress), _) => format!("{}, Esc stops", progress.describe()),
         (None, Some(trouble)) if query.answer().is_some() => trouble.to_owned(),
@@ -61,7 +60,7 @@ pub(super) fn remark<Q: Clone + PartialEq, A>(query: &Query<Q, A>) -> String {
 }
 
 /// Draws the text shown if there is no answer.
-pub(super) fn silence(app: &App, trouble: Option<&str>, canvas: &mut Canvas<'_>, area: Rect) {
+pub(in crate::tui) fn silence(app: &App, trouble: Option<&str>, canvas: &mut Canvas<'_>, area: Rect) {
     let text = match (trouble, &app.answer.outcome) {
         (_, Err(complaint)) => complaint.as_str(),
         (Some(trouble), _) => trouble,
@@ -79,7 +78,7 @@ fn heading(curves: &Curves) -> String {
 }
 
 /// Returns the areas of the chart and of the details of the point under the cursor.
-pub(super) fn split(inner: Rect) -> (Rect, Rect) {
+pub(in crate::tui) fn split(inner: Rect) -> (Rect, Rect) {
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     if inner.width >= BESIDE_FROM {
         let width = inner.width - BESIDE;
@@ -94,7 +93,7 @@ pub(super) fn split(inner: Rect) -> (Rect, Rect) {
 }
 
 /// Like [`remark`]; without one, states that the points are not simulated if the scenario's engine simulates.
-pub(super) fn remark_or_method<Q: Clone + PartialEq, A>(app: &App, query: &Query<Q, A>) -> String {
+pub(in crate::tui) fn remark_or_method<Q: Clone + PartialEq, A>(app: &App, query: &Query<Q, A>) -> String {
     let simulates = app.answer.scenario.as_ref().is_some_and(|scenario| scenario.engine.simulates());
     match remark(query) {
         text if text.is_empty() && simulates => "computed analytically, not simulated".to_owned(),
@@ -108,7 +107,7 @@ fn share(at: usize, count: usize) -> f64 {
 }
 
 /// Returns the axis and range for these values: from zero, or logarithmic if they span orders of magnitude.
-pub(super) fn range(label: &str, values: impl Iterator<Item = f64> + Clone) -> Option<(Axis, Range)> {
+pub(in crate::tui) fn range(label: &str, values: impl Iterator<Item = f64> + Clone) -> Option<(Axis, Range)> {
     let finite = values.filter(|value| value.is_finite());
     let low = finite.clone().fold(f64::INFINITY, f64::min);
     let high = finite.clone().fold(0.0, f64::max);
@@ -118,7 +117,7 @@ pub(super) fn range(label: &str, values: impl Iterator<Item = f64> + Clone) -> O
 }
 
 /// Returns the factor of an axis for these values of a metric, and its title with the unit.
-pub(super) fn scaled(metric: &Metric, values: impl Iterator<Item = f64>) -> (f64, String) {
+pub(in crate::tui) fn scaled(metric: &Metric, values: impl Iterator<Item = f64>) -> (f64, String) {
     let high = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
     let (factor, unit) = metric.axis_unit(high);
     // The label of a rate contains its unit.
@@ -127,7 +126,7 @@ pub(super) fn scaled(metric: &Metric, values: impl Iterator<Item = f64>) -> (f64
 }
 
 /// Returns the plot of the curves, with the cursor at a value of the axis and on a curve.
-pub(super) fn plot(curves: &Curves, cursor: Option<(usize, usize)>) -> Plot {
+pub(in crate::tui) fn plot(curves: &Curves, cursor: Option<(usize, usize)>) -> Plot {
     let values = &curves.across.values;
     let cells = |curve: usize| curves.curves.get(curve).map_or(&[][..], |(_, grid)| grid.cells.as_slice());
     let runs = curves.curves.iter().flat_map(|(_, grid)| &grid.cells).filter(|cell| cell.feasible);
@@ -198,7 +197,7 @@ fn heat<'c>(app: &App, curves: &'c Curves) -> Heat<'c> {
     let cells = curves.curves.first().map_or(&[][..], |(_, grid)| grid.cells.as_slice());
     let here = curves.curves.first().and_then(|(_, grid)| grid.here).map(|point| curves.place(point));
     let against = curves.against.as_ref().unwrap_or(&curves.across);
-    Heat { metric: curves.metric, across: &curves.across, against, cells, here, cursor: sweeping::cursor(app, curves) }
+    Heat { metric: curves.metric, across: &curves.across, against, cells, here, cursor: sweep::cursor(app, curves) }
 }
 
 /// Draws the point under the cursor: its target, its knobs, whether it can run, and its metrics compared with the
@@ -211,7 +210,7 @@ fn read(app: &App, curves: &Curves, canvas: &mut Canvas<'_>, area: Rect) {
         let Some(below) = legend(canvas, area, names, app.sweeping.curve) else { return };
         y = below;
     }
-    let (column, row) = sweeping::cursor(app, curves);
+    let (column, row) = sweep::cursor(app, curves);
     let axes = [(Some(&curves.across), column), (curves.against.as_ref(), row)];
     let mut x = area.x;
     for (axis, at) in axes {
@@ -220,7 +219,7 @@ fn read(app: &App, curves: &Curves, canvas: &mut Canvas<'_>, area: Rect) {
             x = canvas.text(x, y, area.right().saturating_sub(x), &setting.to_string(), value) + 3;
         }
     }
-    let Some((setup, candidate)) = sweeping::reading(app, curves) else {
+    let Some((setup, candidate)) = sweep::reading(app, curves) else {
         let bad = canvas.role(Role::Error);
         canvas.text(x, y, area.right().saturating_sub(x), "not available for this target", bad);
         return;
@@ -244,7 +243,7 @@ fn read(app: &App, curves: &Curves, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// Draws the legend, with the curve under the cursor highlighted. Returns the line below it.
-pub(super) fn legend<'n>(
+pub(in crate::tui) fn legend<'n>(
     canvas: &mut Canvas<'_>,
     area: Rect,
     names: impl Iterator<Item = &'n str>,
@@ -272,7 +271,7 @@ pub(super) fn legend<'n>(
 }
 
 /// Draws metrics in as many columns as fit, `first` first, with their changes from the scenario.
-pub(super) fn figures(
+pub(in crate::tui) fn figures(
     app: &App,
     candidate: &Candidate,
     first: &[&'static Metric],
@@ -324,14 +323,14 @@ pub(in crate::tui) fn click(app: &mut App, column: u16, row: u16) -> bool {
             inside.contains((column, row).into()).then(|| {
                 (
                     usize::from(column - inside.x) * count / usize::from(inside.width.max(1)),
-                    sweeping::cursor(app, &curves).1,
+                    sweep::cursor(app, &curves).1,
                 )
             })
         }
         Some(_) => heat(app, &curves).cell_at(picture, column, row),
     };
     let Some(place) = place else { return false };
-    let again = sweeping::cursor(app, &curves) == place;
+    let again = sweep::cursor(app, &curves) == place;
     app.sweeping.cursor = Some(place);
     again
 }

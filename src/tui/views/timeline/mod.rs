@@ -1,12 +1,14 @@
 //! The timeline: the tasks of every stream and stage in a simulated step, and which task waited for which.
 
+pub(in crate::tui) mod export;
 pub mod state;
+pub mod view;
 
 pub use state::{Lane, Picture, Timeline};
 
 use std::sync::Arc;
 
-use super::app::App;
+use crate::tui::app::App;
 use atlas_config::Mode;
 use atlas_sim::training::Task;
 
@@ -19,7 +21,7 @@ pub fn picture(app: &App) -> Picture {
 }
 
 /// Selects another chart.
-pub(super) fn next_chart(app: &mut App) {
+pub(in crate::tui) fn next_chart(app: &mut App) {
     let mode = app.answer.scenario.as_ref().map_or(Mode::Training, |scenario| scenario.mode());
     let here = picture(app);
     let other = Picture::all(mode).into_iter().find(|other| *other != here);
@@ -27,14 +29,14 @@ pub(super) fn next_chart(app: &mut App) {
 }
 
 /// Shows the run of the current scenario. Until it arrives, the previous one stays.
-pub(super) fn settle(app: &mut App) {
+pub(in crate::tui) fn settle(app: &mut App) {
     if let Some(run) = app.run_here().map(Arc::clone) {
         app.timeline.look_at(Some(run));
     }
 }
 
 /// Moves by tasks within the lane.
-pub(super) fn along(app: &mut App, by: i32) {
+pub(in crate::tui) fn along(app: &mut App, by: i32) {
     let timeline = &mut app.timeline;
     let last = timeline.lanes.get(timeline.lane).map_or(0, |lane| lane.tasks.len().saturating_sub(1));
     timeline.place = timeline.place.saturating_add_signed(by as isize).min(last);
@@ -42,7 +44,7 @@ pub(super) fn along(app: &mut App, by: i32) {
 }
 
 /// Moves to another lane, to the task at about the same time.
-pub(super) fn across(app: &mut App, by: i32) {
+pub(in crate::tui) fn across(app: &mut App, by: i32) {
     let timeline = &mut app.timeline;
     let middle = |task: &Task| 0.5 * (task.begin + task.end);
     let (from, to) = timeline.window;
@@ -59,12 +61,12 @@ pub(super) fn across(app: &mut App, by: i32) {
 }
 
 /// Moves to the first or the last task of the lane.
-pub(super) fn to_end(app: &mut App, last: bool) {
+pub(in crate::tui) fn to_end(app: &mut App, last: bool) {
     along(app, if last { i32::MAX } else { -i32::MAX });
 }
 
 /// Zooms at the task under the cursor.
-pub(super) fn zoom(app: &mut App, by: i32) {
+pub(in crate::tui) fn zoom(app: &mut App, by: i32) {
     let timeline = &mut app.timeline;
     let (from, to) = timeline.window;
     let task = timeline.here().and_then(|here| timeline.task(here));
@@ -77,13 +79,13 @@ pub(super) fn zoom(app: &mut App, by: i32) {
 }
 
 /// Scrolls in time by a share of the visible range.
-pub(super) fn pan(app: &mut App, by: i32) {
+pub(in crate::tui) fn pan(app: &mut App, by: i32) {
     let (from, to) = app.timeline.window;
     app.timeline.show(from + 0.8 * f64::from(by) * (to - from), to - from);
 }
 
 /// Moves to the task that the one under the cursor waited for.
-pub(super) fn cause(app: &mut App) {
+pub(in crate::tui) fn cause(app: &mut App) {
     let timeline = &mut app.timeline;
     let after = timeline.here().and_then(|here| timeline.task(here)).and_then(|task| task.after);
     if let Some(after) = after.filter(|after| timeline.task(*after).is_some()) {

@@ -1,18 +1,20 @@
 //! The sensitivity of the selected metric of the results: the effect of changing every knob by one step, and every
 //! hardware parameter by ten percent, up and down. It is recomputed after every edit.
 
+pub(in crate::tui) mod export;
 pub mod state;
+pub mod view;
 
 pub use state::Question;
 
 use std::sync::Arc;
 
-use super::app::{App, View};
-use super::message::Effect;
-use super::showing::{explain_metric, open_from_here};
-use super::sweeping;
-use super::view::explain::reveal;
-use super::work::job::{Job, Product};
+use crate::tui::app::{App, View};
+use crate::tui::message::Effect;
+use crate::tui::update::showing::{explain_metric, open_from_here};
+use crate::tui::views::explain::reveal;
+use crate::tui::views::sweep;
+use crate::tui::work::job::{Job, Product};
 use atlas_core::sort;
 use atlas_plan::engine::at_once;
 use atlas_plan::estimate::Metric;
@@ -39,7 +41,7 @@ impl Job for Work {
 }
 
 /// Starts the query if the view is shown.
-pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let metric = app.figure_here().filter(|_| app.view == View::Sensitivity);
     let (Some(metric), Ok(_)) = (metric, &app.answer.outcome) else { return app.queries.tornado.forget(effects) };
     let question = Question { generation: app.generation, metric };
@@ -72,11 +74,11 @@ fn inputs(hardware: Hardware) -> &'static [&'static str] {
 
 /// Sweeps over the lever under the cursor if it is a knob. For a hardware parameter, opens the explanation of the
 /// metric and reveals the parameter in it.
-pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn open(app: &mut App, effects: &mut Vec<Effect>) {
     let lever = shown(app).and_then(|tornado| tornado.swings.get(app.view_row)).map(|swing| swing.lever);
     match lever {
         Some(Lever::Knob(knob)) => {
-            sweeping::choose(app, Some(knob), None);
+            sweep::choose(app, Some(knob), None);
             open_from_here(app, View::Sweep);
         }
         Some(Lever::Hardware(hardware)) => {

@@ -2,13 +2,13 @@
 
 use ratatui::layout::Rect;
 
-use super::results::change_style;
-use super::sweep::{remark_or_method, silence};
 use crate::tui::app::{App, View};
-use crate::tui::draw::{Canvas, wrap};
-use crate::tui::keymap::{self, Action};
+use crate::tui::input::keymap::{self, Action};
 use crate::tui::theme::Role;
-use crate::tui::tornado::shown;
+use crate::tui::views::results::change_style;
+use crate::tui::views::sweep::view::{remark_or_method, silence};
+use crate::tui::views::tornado::shown;
+use crate::tui::widgets::draw::{Canvas, wrap};
 use atlas_core::units;
 use atlas_plan::estimate::Better;
 use atlas_plan::search::sensitivity::{Lever, Outcome, Swing, Tornado};
@@ -108,7 +108,7 @@ pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 /// Number of rows of the list of levers.
 #[must_use]
 pub fn page(app: &App, rows: usize) -> usize {
-    let width = super::layout::areas(app).body.width.saturating_sub(4);
+    let width = crate::tui::widgets::layout::areas(app).body.width.saturating_sub(4);
     let below = shown(app).map_or(0, |tornado| notes(tornado, width).len()).min(rows / 3);
     rows.saturating_sub(HEADING + below)
 }

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 
 use ratatui::layout::{Rect, Size};
 
-use super::clipboard::{Between, base64};
-use super::color::ColorDepth;
+use crate::tui::color::ColorDepth;
+use crate::tui::runtime::clipboard::{Between, base64};
 use atlas_report::chart::sheet::Sheet;
 
 /// Image protocol of the terminal.

@@ -3,10 +3,10 @@
 use ratatui::buffer::Buffer;
 
 use super::*;
+use crate::tui::app::stale::Stale;
 use crate::tui::app::{Pane, View};
-use crate::tui::stale::Stale;
+use crate::tui::screen::redraw;
 use crate::tui::testing::Hands;
-use crate::tui::view::redraw;
 use atlas_document::Sources;
 
 fn detect(environment: &[(&str, &str)]) -> Result<Graphics, String> {
@@ -207,7 +207,7 @@ fn a_dialog_over_a_chart_and_another_view_take_the_image_away() {
 fn the_chart_of_a_large_overview_is_drawn_anew_with_its_pane() {
     let mut hands = shown(Graphics::Kitty, "V");
     hands.app.size = (200, 60);
-    crate::tui::scrolling::follow(&mut hands.app);
+    crate::tui::input::scrolling::follow(&mut hands.app);
     hands.keys("j").work();
     let (mut picture, before) = drawn(&hands);
     assert_eq!(before.len(), 1);

@@ -9,11 +9,11 @@ use state::{REMEMBERED, REMEMBERED_BYTES};
 
 use std::sync::Arc;
 
-use super::app::{Answer, App, View};
-use super::message::Effect;
-use super::timeline::{self, Picture};
-use super::work::job::{Job, Product};
 use crate::demo::Setup;
+use crate::tui::app::{Answer, App, View};
+use crate::tui::message::Effect;
+use crate::tui::views::timeline::{self, Picture};
+use crate::tui::work::job::{Job, Product};
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_plan::engine::answer::event;
@@ -67,14 +67,14 @@ impl Job for Scale {
 
 impl App {
     /// Evaluates a setup, with its simulation if cached.
-    pub(super) fn answered(&self, setup: &Setup) -> Answer {
+    pub(in crate::tui) fn answered(&self, setup: &Setup) -> Answer {
         let mut answer = Answer::of(&self.library, setup);
         self.replace(&mut answer);
         answer
     }
 
     /// Replaces a pending analytical estimate with the cached simulation, if there is one.
-    pub(super) fn replace(&self, answer: &mut Answer) {
+    pub(in crate::tui) fn replace(&self, answer: &mut Answer) {
         let Some(scenario) = answer.scenario.as_ref().filter(|_| answer.pending) else { return };
         if let Some(run) = self.known.of(&event::unpriced(scenario.clone())) {
             let estimate = run.estimate_of(scenario);
@@ -100,7 +100,7 @@ impl App {
 
 /// Starts the simulation that an answer waits for or the timeline shows, and the computation of the scaling chart if it
 /// is shown.
-pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let wanted = (app.answer.pending || app.view == View::Timeline).then(|| app.simulated_scenario()).flatten();
     let unknown = wanted.clone().filter(|scenario| app.known.of(scenario).is_none());
     let queries = &mut app.queries;
@@ -127,7 +127,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Caches a simulation and applies it.
-pub(super) fn settle(app: &mut App) {
+pub(in crate::tui) fn settle(app: &mut App) {
     let query = &app.queries.simulation;
     let (Some(scenario), Some(run)) = (query.question().cloned(), query.answer().cloned()) else { return };
     app.known.keep(scenario, run);

@@ -4,10 +4,10 @@ use ratatui::layout::Rect;
 
 use super::{RATIO, compares, metric_index, metrics, number, ratio_style, ratio_text, scale, sign, standing};
 use crate::tui::app::App;
-use crate::tui::draw::Canvas;
-use crate::tui::layout;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
+use crate::tui::widgets::draw::Canvas;
+use crate::tui::widgets::layout;
 use atlas_plan::estimate::standing::Standing;
 use atlas_plan::estimate::{Metric, Scale};
 

@@ -5,15 +5,15 @@ mod list;
 
 use std::sync::Arc;
 
+use crate::tui::app::{Answer, App, View};
 use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::tables::state::Table;
+use crate::tui::theme::Role;
+use crate::tui::widgets::draw::{Canvas, wrap};
+use crate::tui::widgets::layout;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::tui::app::{Answer, App, View};
-use crate::tui::draw::{Canvas, wrap};
-use crate::tui::layout;
-use crate::tui::tables::state::Table;
-use crate::tui::theme::Role;
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::units;
@@ -304,7 +304,9 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
         canvas.right(x, inner.y, width - 1, name, title);
         let (role, text) = match answer.detail() {
             _ if answer.outcome.is_err() => (Role::Error, "no estimate"),
-            Some(detail) if !detail.verdict.fits() => (Role::Error, super::results::refusal(&detail.verdict)),
+            Some(detail) if !detail.verdict.fits() => {
+                (Role::Error, crate::tui::views::results::refusal(&detail.verdict))
+            }
             _ if !compares(app, answer) => (Role::Warn, "other engine"),
             _ if index == reference => (Role::Baseline, if answer.pending { "~ reference" } else { "reference" }),
             _ if answer.pending => (Role::Dim, "~ closed form"),
@@ -428,7 +430,7 @@ fn ratio_style(canvas: &Canvas<'_>, better: Better, ratio: f64) -> Style {
     if is_one(ratio) {
         return canvas.role(Role::Dim);
     }
-    super::results::change_style(canvas, better, ratio - 1.0)
+    crate::tui::views::results::change_style(canvas, better, ratio - 1.0)
 }
 
 #[cfg(test)]

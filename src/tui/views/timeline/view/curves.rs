@@ -3,12 +3,12 @@
 use ratatui::layout::Rect;
 
 use crate::tui::app::Answer;
-use crate::tui::draw::{Canvas, wrap};
 use crate::tui::painter::cells::TextWidth as _;
-use crate::tui::simulating::Scaling;
 use crate::tui::theme::Role;
-use crate::tui::view::plot::{Plot, Series, Shape, color, letter};
-use crate::tui::view::sweep::range;
+use crate::tui::views::sweep::view::range;
+use crate::tui::widgets::draw::{Canvas, wrap};
+use crate::tui::widgets::plot::{Plot, Series, Shape, color, letter};
+use crate::tui::work::simulating::Scaling;
 use atlas_core::sort;
 use atlas_core::units;
 use atlas_core::units::{duration_ms, durations_ms};

@@ -4,16 +4,16 @@
 mod curves;
 mod operators;
 
+use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
+use crate::tui::theme::Role;
+use crate::tui::views::sweep::view::{remark, silence};
+use crate::tui::views::timeline::{Lane, Picture, Timeline, picture};
+use crate::tui::widgets::draw::{Canvas, wrap};
 use curves::{latencies, levels, scale};
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
-use super::sweep::{remark, silence};
-use crate::tui::app::{App, View};
-use crate::tui::draw::{Canvas, wrap};
-use crate::tui::theme::Role;
-use crate::tui::timeline::{Lane, Picture, Timeline, picture};
 use atlas_core::units::{duration_ms, durations_ms};
 use atlas_sim::training::program::Action;
 use atlas_sim::training::schedule::PassKind;

@@ -3,9 +3,9 @@
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
-use crate::tui::draw::Canvas;
 use crate::tui::theme::Role;
-use crate::tui::timeline::Timeline;
+use crate::tui::views::timeline::Timeline;
+use crate::tui::widgets::draw::Canvas;
 use atlas_sim::training::input::Inner;
 use atlas_sim::training::program::Action;
 

@@ -1,0 +1,61 @@
+//! The result of a search as a document.
+
+use super::{problem, shown};
+use crate::tui::app::App;
+use crate::tui::dialogs::export::parts::{WIDTH, charted, left, right, titled};
+use crate::tui::views::frontier::export::compromises;
+use atlas_plan::scenario::Parts;
+use atlas_plan::search::optimize::Candidate;
+use atlas_report::chart::{Bar, Bars, drawing};
+use atlas_report::document::Document;
+use atlas_report::optimum::changes;
+use atlas_report::study::{self, Block, Cell, Grid};
+
+/// The question and the result of the search; `None` before there is a result.
+pub(in crate::tui) fn document(app: &App, about: &str) -> Option<Document> {
+    let found = shown(app)?;
+    let question = app.queries.optimum.question()?;
+    let parts = Parts::find(&app.library, &found.of.target, &found.of.workload).ok()?;
+    let problem = problem(&found.optimum.start.scenario, &parts, question);
+    let metric = question.objective;
+    let value = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
+    let mut blocks = study::optimum::blocks(&problem, &found.optimum);
+    blocks.extend(found.warnings.iter().map(|warning| Block::Callout(format!("Warning: {warning}."))));
+    // The heading of the first block names the target, which the title contains.
+    blocks.retain(|block| !matches!(block, Block::Heading(3, _)));
+    let named = |(nth, (_, candidate)): (usize, &(crate::demo::Setup, Candidate))| {
+        (if nth == 0 { "best".to_owned() } else { (nth + 1).to_string() }, candidate.clone())
+    };
+    let mut all: Vec<(String, Candidate)> = found.candidates.iter().enumerate().map(named).collect();
+    all.push(("start".to_owned(), found.optimum.start.clone()));
+    all.push(("hill-climb".to_owned(), found.optimum.hill_climb.clone()));
+    let bars = all.iter().map(|(name, candidate)| Bar {
+        name: name.clone(),
+        parts: vec![(metric.label.to_owned(), value(candidate))],
+        shown: metric.show(value(candidate)),
+        interval: None,
+        limit: None,
+    });
+    let bars = Bars { title: metric.label.to_owned(), bars: bars.collect() };
+    if let Some(bars) = drawing::bars(&bars, WIDTH) {
+        let after = blocks.iter().position(|block| matches!(block, Block::Table(_))).unwrap_or(blocks.len());
+        blocks.insert(after, Block::Picture(bars));
+    }
+    if let ([across, up, ..], true) = (problem.front.as_slice(), found.optimum.front.len() > 1) {
+        let curve = std::iter::once((&*found.of.target, found.optimum.front.iter()));
+        let (plot, _) = compromises("Pareto frontier", [across, up], curve, None);
+        blocks.extend(charted(&plot));
+    }
+    let rows = all.iter().map(|(name, candidate)| {
+        let holds = candidate.meets(&problem);
+        vec![
+            Cell::text(name.clone()),
+            Cell::figure(metric.show(value(candidate)), value(candidate)),
+            Cell::text(if holds { "yes" } else { "no" }),
+            Cell::text(changes(candidate)),
+        ]
+    });
+    let head = vec![left("candidate"), right(metric.name), left("meets constraints"), left("knobs")];
+    let rows = Grid { head, rows: rows.collect() };
+    Some(titled(format!("Best {} of {about}", metric.label), blocks, rows))
+}

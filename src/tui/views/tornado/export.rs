@@ -1,0 +1,14 @@
+//! The sensitivity as a document.
+
+use super::shown;
+use crate::tui::app::App;
+use crate::tui::dialogs::export::parts::titled;
+use atlas_report::document::Document;
+use atlas_report::tornado::blocks;
+
+/// The effect of every knob on the metric; `None` before it is computed.
+pub(in crate::tui) fn document(app: &App, about: &str) -> Option<Document> {
+    let tornado = shown(app)?;
+    let (blocks, rows) = blocks(tornado);
+    Some(titled(format!("Sensitivity of {}: {about}", tornado.metric.label), blocks, rows))
+}
