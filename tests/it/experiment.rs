@@ -98,13 +98,13 @@ fn every_problem_is_named_at_its_place_at_once() {
     assert_eq!(code, Some(1));
     for wanted in [
         "config.yaml:11:16: error: experiment.methodology: found \"best\"",
-        "config.yaml:22:18: error: hardware.platforms.amd.gpu_model: no accelerator of the catalog is called \"MI999Z\"",
+        "config.yaml:22:18: error: hardware.platforms.amd.gpu_model: the catalog has no accelerator named \"MI999Z\"",
         "config.yaml:49:17: error: training.data.seq_length: found text \"long\"",
         "config.yaml:67:15: error: parallelism.maximum_performance.llama.nvidia: TP 3 x PP 1 x DP 2 = 6, but nvidia has 8 GPUs",
         "config.yaml:67:21: error: parallelism.maximum_performance.llama.nvidia: TP 3 does not divide the 32 attention heads",
         "config.yaml:68:7: error: parallelism.maximum_performance.llama.amdd: no platform `amdd`",
         "did you mean `amd`?",
-        "MBS 1 x DP 1 x GA 64 = 64, but the global batch is 128; with GA 128 they would agree",
+        "MBS 1 x DP 1 x GA 64 = 64, but the global batch is 128; set GA to 128 to match the global batch",
         "the environment variable PRIMUS_PATH is not set, and there is no default",
     ] {
         assert!(problems.contains(wanted), "{wanted} in:\n{problems}");

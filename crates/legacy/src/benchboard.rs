@@ -25,9 +25,9 @@ pub const CROWDED: f64 = 95.0;
 /// and 55.4; these are round numbers in between.
 pub const BALANCED: (f64, f64) = (20.0, 40.0);
 /// Tensor parallelism above which the dashboard warns.
-const WIDE_TENSOR: f64 = 8.0;
+const HIGH_TENSOR: f64 = 8.0;
 /// Data parallelism above which the dashboard warns.
-const WIDE_DATA: f64 = 512.0;
+const HIGH_DATA: f64 = 512.0;
 /// Utilization below which the dashboard warns.
 const LOW_MFU: f64 = 0.3;
 /// Default number of layers.
@@ -133,7 +133,7 @@ impl<N: Number> Input<N> {
     /// Returns the number of devices that are paid for: DP x TP x PP.
     #[must_use]
     pub fn devices(&self) -> N {
-        (self.dp.clone() * self.tp.clone() * self.pp.clone()).named("N", "devices that are paid for", "")
+        (self.dp.clone() * self.tp.clone() * self.pp.clone()).named("N", "number of devices", "")
     }
 
     /// Returns the number of sequences that FLOPs and activations are counted for: the micro-batch, or the whole batch
@@ -149,7 +149,7 @@ impl<N: Number> Input<N> {
     pub fn flops_per_token(&self) -> N {
         let layers = N::from(12.0) * self.layers.clone() * self.hidden.clone() * self.hidden.clone();
         let all = N::from(6.0) * self.parameters.clone() + layers;
-        all.named("F", "FLOPs of a token, as it counts them", "")
+        all.named("F", "FLOPs per token, as the dashboard counts them", "")
     }
 
     /// Returns the utilization before the factors for memory, tensor parallelism and checkpointing.
@@ -164,7 +164,7 @@ impl<N: Number> Input<N> {
         if self.layers.value() > 0.0 {
             return self.layers.clone();
         }
-        N::given("L", "layers, where nothing says how many", "", LAYERS, "a constant of the dashboard's")
+        N::given("L", "default number of layers", "", LAYERS, "constant of the dashboard")
     }
 
     /// Returns the hidden size for activation memory. If unknown, it is derived from the parameters, as if a layer
@@ -175,7 +175,7 @@ impl<N: Number> Input<N> {
             return self.hidden.clone();
         }
         let guess = (self.parameters.value() / self.depth().value() / 4.0).sqrt();
-        N::given("h", "hidden size, guessed", "", guess, "layers of four square matrices")
+        N::given("h", "hidden size, derived from the parameters", "", guess, "a layer counts as four square matrices")
     }
 }
 
@@ -184,35 +184,35 @@ impl<N: Number> Input<N> {
 pub fn estimate<N: Number>(i: &Input<N>) -> Answer<N> {
     let number = |value: f64| N::from(value);
     let tokens = i.worked() * i.context.clone();
-    let flops = (i.flops_per_token() * tokens).named("W", "FLOPs of a step: those of one micro-batch", "");
+    let flops = (i.flops_per_token() * tokens).named("W", "FLOPs per step, counted for one micro-batch", "");
     let weights = || i.parameters.clone() * i.width.clone() / number(GIB) / i.tp.clone();
     let model_gib = (number(2.0) * weights()).named("M_model", "weights and gradients, GiB", "GiB");
     let optimizer_gib = (number(2.0) * weights()).named("M_opt", "two optimizer states, GiB", "GiB");
     let kept = if i.checkpointing { 12.0 / i.depth().value().sqrt() } else { 12.0 };
-    let name = "numbers kept of each: 12, over √L with checkpointing";
-    let kept = N::given("k", name, "", kept, "the dashboard's rule");
+    let name = "stored values per token, layer and hidden element: 12, or 12/√L with checkpointing";
+    let kept = N::given("k", name, "", kept, "rule of the dashboard");
     let activations = i.worked() * i.context.clone() * i.breadth() * i.depth() * kept * i.width.clone();
     let activation_gib = (activations / number(GIB) / i.pp.clone()).named("M_act", "activations, GiB", "GiB");
     let total = model_gib.clone() + optimizer_gib.clone() + activation_gib.clone();
     let memory_percent = total / i.memory_gb.clone() * number(100.0);
 
     let factor = |symbol: &'static str, name: &'static str, holds: bool, factor: f64| {
-        N::given(symbol, name, "", if holds { factor } else { 1.0 }, "a factor of the dashboard's")
+        N::given(symbol, name, "", if holds { factor } else { 1.0 }, "factor of the dashboard")
     };
-    let name = "where it starts: 55 % on TPUs, 35 % elsewhere";
-    let mfu = N::given("mfu_0", name, "", i.base_mfu(), "a constant of the dashboard's")
-        * factor("k_mem", "memory fuller than 95 %", memory_percent.value() > CROWDED, CROWDED_FACTOR)
-        * factor("k_tp", "tensor parallelism", i.tp.value() > 1.0, TENSOR_FACTOR)
-        * factor("k_ckpt", "activation checkpointing", i.checkpointing, CHECKPOINT_FACTOR);
+    let name = "base utilization: 55 % on TPUs, 35 % on other devices";
+    let mfu = N::given("mfu_0", name, "", i.base_mfu(), "constant of the dashboard")
+        * factor("k_mem", "factor for memory use above 95 %", memory_percent.value() > CROWDED, CROWDED_FACTOR)
+        * factor("k_tp", "factor for tensor parallelism", i.tp.value() > 1.0, TENSOR_FACTOR)
+        * factor("k_ckpt", "factor for activation checkpointing", i.checkpointing, CHECKPOINT_FACTOR);
     let mfu = mfu.named("MFU", "utilization", "");
     let rate = i.tflops.clone() * number(1e12) * mfu.clone();
-    let compute_ms = (flops.clone() / rate * number(1000.0)).named("T_comp", "arithmetic", "ms");
+    let compute_ms = (flops.clone() / rate * number(1000.0)).named("T_comp", "compute time", "ms");
     let all_reduce_ms = if i.dp.value() > 1.0 {
         let moved = number(2.0) * model_gib.clone() * (i.dp.clone() - number(1.0)) / i.dp.clone();
         let seconds = moved / i.link_gb_per_sec.clone();
-        (seconds * number(1000.0)).named("T_comm", "all-reduce of weights and gradients, in GiB over GB/s", "ms")
+        (seconds * number(1000.0)).named("T_comm", "all-reduce of weights and gradients, GiB divided by GB/s", "ms")
     } else {
-        N::given("T_comm", "all-reduce: nothing to reduce on one replica", "ms", 0.0, "one replica")
+        N::given("T_comm", "all-reduce, which one replica does not need", "ms", 0.0, "one replica")
     };
     let step_ms = (compute_ms.clone() + all_reduce_ms.clone()).named("T_step", "time of a step", "ms");
     let tokens_per_sec = i.batch.clone() * i.context.clone() / (step_ms.clone() / number(1000.0));
@@ -264,11 +264,11 @@ impl Answer {
     pub fn warnings(&self, i: &Input) -> Vec<&'static str> {
         let full = self.memory_percent > 100.0;
         [
-            (full, "out of memory: a smaller micro-batch or activation checkpointing would help"),
-            (!full && self.memory_percent > CROWDED, "memory is nearly full: a smaller micro-batch would help"),
-            (i.gpu && i.tp > WIDE_TENSOR, "tensor parallelism this wide may spend much on communication"),
-            (i.dp > WIDE_DATA, "data parallelism this wide needs much bandwidth between devices"),
-            (self.mfu < LOW_MFU, "low utilization: look at memory and parallelism"),
+            (full, "out of memory: use a smaller micro-batch or activation checkpointing"),
+            (!full && self.memory_percent > CROWDED, "memory is nearly full: use a smaller micro-batch"),
+            (i.gpu && i.tp > HIGH_TENSOR, "tensor parallelism above 8 may cause high communication overhead"),
+            (i.dp > HIGH_DATA, "data parallelism above 512 requires high bandwidth between devices"),
+            (self.mfu < LOW_MFU, "low utilization: check memory use and parallelism"),
         ]
         .into_iter()
         .filter_map(|(holds, described)| holds.then_some(described))

@@ -118,27 +118,27 @@ pub fn answer<S: Source>(source: &S, on: Switches) -> Answer<S::Number> {
     if on.inference {
         chi = chi * c(&k::CHI_INFER_SCALE);
     }
-    let mut overhead = chi.named("chi", "intensity of communication", "") * q(Quantity::Fabric);
+    let mut overhead = chi.named("chi", "communication intensity", "") * q(Quantity::Fabric);
     if on.sriov {
         let jitter = c(&k::JITTER_SRIOV) + number(1.0);
-        overhead = overhead * jitter.named("gamma_jitter", "jitter of shared NICs", "");
+        overhead = overhead * jitter.named("gamma_jitter", "overhead factor for jitter of shared NICs", "");
     }
     if on.gpudirect_rdma {
         overhead = overhead * c(&k::GAMMA_GPUDIRECT);
     }
-    let overhead = overhead.at_least(c(&k::OMEGA_MIN)).named("omega_comm", "overhead of communication", "");
+    let overhead = overhead.at_least(c(&k::OMEGA_MIN)).named("omega_comm", "communication overhead", "");
 
     let vendor = c(if on.inference { &k::F_INFERENCE } else { &k::F_TRAINING });
     let rate = vendor * rho.clone() * q(Quantity::Accelerators) * c(&k::B_BASE);
-    let rate = rate.named("rate", "rate of all accelerators before communication", "tok/s");
+    let rate = rate.named("rate", "throughput of all accelerators without communication overhead", "tok/s");
     let generate = q(Quantity::Generate);
-    let sequence = (q(Quantity::Prompt) + generate.clone()).named("s", "tokens of a sequence", "tok");
+    let sequence = (q(Quantity::Prompt) + generate.clone()).named("s", "tokens per sequence", "tok");
     let mut tokens_per_sec = rate.clone() / (c(&k::OMEGA) * overhead.clone() + number(1.0));
     if on.inference && generate.value() > 0.0 {
         tokens_per_sec = tokens_per_sec * generate / sequence.clone().at_least(number(1.0));
     }
     let noise =
-        on.noise.then(|| ((q(Quantity::Draw) - number(0.5)) * c(&k::SIGMA_NOISE)).named("eps", "noise of the run", ""));
+        on.noise.then(|| ((q(Quantity::Draw) - number(0.5)) * c(&k::SIGMA_NOISE)).named("eps", "random noise", ""));
     if let Some(noise) = &noise {
         tokens_per_sec = tokens_per_sec * (noise.clone() + number(1.0));
     }
@@ -146,12 +146,12 @@ pub fn answer<S: Source>(source: &S, on: Switches) -> Answer<S::Number> {
 
     let each = rate / q(Quantity::Accelerators);
     let p50 = (c(&k::LAT_BASE_COEFF) / each.at_least(number(1.0))).at_least(c(&k::LAT_MIN));
-    let p50 = p50.named("p50_service", "median of the service", "ms");
+    let p50 = p50.named("p50_service", "median service time", "ms");
     let mut tail = c(&k::TAIL_COMM) * overhead.clone() + number(1.0);
     if on.sriov {
         tail = tail + c(&k::TAIL_SRIOV);
     }
-    let tail = tail.named("tail", "stretch of the tail by communication", "");
+    let tail = tail.named("tail", "increase of tail latency by communication", "");
     let tailed = |multiplier: &Coefficient| {
         let written = p50.clone() * c(multiplier) * tail.clone();
         match &noise {
@@ -171,9 +171,9 @@ pub fn answer<S: Source>(source: &S, on: Switches) -> Answer<S::Number> {
         communication: (overhead.clone() / (overhead.clone() + number(1.0)))
             .at_least(number(0.01))
             .at_most(number(0.99)),
-        p95: tailed(&k::M95).named("p95_service", "p95 of the service", "ms"),
-        p99: tailed(&k::M99).named("p99_service", "p99 of the service", "ms"),
-        ttft: (p50.clone() * c(&k::R_TTFT)).named("ttft_service", "time to first token of the service", "ms"),
+        p95: tailed(&k::M95).named("p95_service", "95th percentile of the service time", "ms"),
+        p99: tailed(&k::M99).named("p99_service", "99th percentile of the service time", "ms"),
+        ttft: (p50.clone() * c(&k::R_TTFT)).named("ttft_service", "time to first token without queueing", "ms"),
         p50,
         memory_gb: (c(&k::PEAK_TOKENS_FACTOR) * q(Quantity::Hidden) * q(Quantity::Layers))
             .at_most(q(Quantity::MemoryGb)),

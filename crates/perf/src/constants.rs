@@ -1,7 +1,7 @@
 //! Fitted and fixed coefficients that are neither datasheet values nor counts, each with unit, meaning and origin. They
 //! are fields of one struct so that they can be fitted, perturbed and listed.
 //!
-//! *Fitted* constants are refitted without each source in turn to obtain the quoted errors. Constants set *by hand, on
+//! *Fitted* constants are refitted without each source in turn to obtain the quoted errors. Constants set *by hand on
 //! all rows* are not, so the quoted errors are slightly optimistic: changing any of them by a fifth changes the
 //! leave-one-source-out median by less than half a point.
 

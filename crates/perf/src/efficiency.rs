@@ -39,16 +39,16 @@ impl Factors {
 }
 
 /// A constant that a factor changes, and how.
-struct Moved {
+struct Affected {
     name: &'static str,
     /// Index of the factor in [`Factors::NAMES`].
     factor: usize,
-    how: How,
+    how: Effect,
     slot: fn(&mut Constants) -> &mut f64,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum How {
+enum Effect {
     /// A share of a datasheet value: multiplied, at most 1.
     Share,
     /// A rate: multiplied.
@@ -57,18 +57,18 @@ enum How {
     Time,
 }
 
-macro_rules! moved {
+macro_rules! affected {
     ($($factor:literal $how:ident $($name:ident)+;)+) => {
-        &[$($(Moved {
+        &[$($(Affected {
             name: stringify!($name),
             factor: $factor,
-            how: How::$how,
+            how: Effect::$how,
             slot: |c: &mut Constants| &mut c.$name,
         },)+)+]
     };
 }
 
-const MOVED: &[Moved] = moved! {
+const AFFECTED: &[Affected] = affected! {
     0 Share gemm_ampere gemm_hopper gemm_blackwell gemm_young gemm_systolic gemm_other gemm_unmeasured;
     1 Share memory_fraction kv_fraction;
     1 Rate core_bw head_bw;
@@ -84,13 +84,13 @@ fn apply_factors(constants: &mut Constants, factors: &Factors) {
         return;
     }
     let all = factors.all();
-    for one in MOVED {
+    for one in AFFECTED {
         let factor = all.get(one.factor).copied().unwrap_or(1.0);
         let slot = (one.slot)(constants);
         *slot = match one.how {
-            How::Share => (*slot * factor).min(1.0),
-            How::Rate => *slot * factor,
-            How::Time => *slot / factor,
+            Effect::Share => (*slot * factor).min(1.0),
+            Effect::Rate => *slot * factor,
+            Effect::Time => *slot / factor,
         };
     }
 }
@@ -108,7 +108,7 @@ impl Constants {
 /// Index of the factor that changes the constant named `name`, if any.
 #[must_use]
 pub fn factor_of(name: &str) -> Option<usize> {
-    MOVED.iter().find(|one| one.name == name).map(|one| one.factor)
+    AFFECTED.iter().find(|one| one.name == name).map(|one| one.factor)
 }
 
 #[cfg(test)]

@@ -20,12 +20,12 @@ pub struct TokenFlops {
 impl TokenFlops {
     /// Names of the parts in order of declaration.
     pub const NAMES: [&'static str; 6] = [
-        "products with weights",
+        "GEMMs with weights",
         "attention",
         "linear mixers",
         "encoder",
         "gradients of frozen weights",
-        "layers that predict further tokens",
+        "MTP layers (multi-token prediction)",
     ];
 
     /// FLOPs in order of declaration.

@@ -192,14 +192,14 @@ impl Regime {
         };
         match input.accelerator.generation.runs_reference_kernels() {
             false => Regime::UnmeasuredTtft,
-            true if requests <= LIGHT => Regime::LightTtft,
+            true if requests <= LIGHT_LOAD => Regime::LightTtft,
             true => Regime::HeavyTtft,
         }
     }
 }
 
 /// Maximum number of concurrent requests of a light load.
-const LIGHT: f64 = 32.0;
+const LIGHT_LOAD: f64 = 32.0;
 
 /// Factors on the throughput of a training run.
 #[must_use]

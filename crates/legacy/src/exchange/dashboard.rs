@@ -115,7 +115,7 @@ fn name_of(fields: &mut Fields<'_>) -> Option<(String, Option<String>)> {
 }
 
 /// Keys of a scenario or profile that its fingerprint excludes.
-const BESIDE: [&str; 4] = [ENTRY, "hardware", "result", "results"];
+const UNHASHED_KEYS: [&str; 4] = [ENTRY, "hardware", "result", "results"];
 /// Key under which an export stores the original entry and the fingerprint of the exported document.
 pub const ENTRY: &str = "atlas";
 
@@ -123,7 +123,7 @@ pub const ENTRY: &str = "atlas";
 #[must_use]
 pub fn fingerprint(document: &serde_json::Value) -> String {
     let own = document.as_object().map(|fields| {
-        let own = fields.iter().filter(|(name, _)| !BESIDE.contains(&name.as_str()));
+        let own = fields.iter().filter(|(name, _)| !UNHASHED_KEYS.contains(&name.as_str()));
         sort::filled::<serde_json::Map<_, _>, _>(own.map(|(name, value)| (name.clone(), value.clone())))
     });
     let text = serde_json::to_string(&own.unwrap_or_default()).unwrap_or_default();
@@ -144,8 +144,8 @@ fn original(file: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> Option<
         file: Arc::clone(file),
         at: kept.at,
         path: ENTRY.to_owned(),
-        message: "changed after it was exported: read from the dashboard's fields alone".to_owned(),
-        help: Some(format!("settings that only Atlas knows are lost; `{ENTRY}` holds them as they were")),
+        message: "the document was changed after it was exported: only the dashboard's fields are read".to_owned(),
+        help: Some(format!("settings that exist only in Atlas are lost; `{ENTRY}` contains their values at export")),
     });
     None
 }
@@ -179,8 +179,8 @@ fn profile(file: &Arc<str>, node: &Node, nodes: f64, catalog: &Catalog, problems
     let known = names.iter().find_map(|name| catalog.accelerator(name).ok());
     let watts = known.as_ref().and_then(|sheet| sheet.tdp_w).unwrap_or_default();
     if known.is_none() {
-        let help = "the dashboard's estimator answers it; add `accelerator:`, a key into the catalog, for the others";
-        fields.warn("", "no accelerator of the catalog has this name", Some(help.to_owned()));
+        let help = "only the engine benchboard can use it; for other engines, add `accelerator:` with a catalog id";
+        fields.warn("", "the catalog has no accelerator with this name", Some(help.to_owned()));
     }
     fields.finish();
     if problems.errors() > before {
@@ -248,8 +248,8 @@ fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diag
         let context = model.required_number("contextLength", Bounds { max: 1e9, ..Bounds::COUNT });
         let precision = model.choice("precision", &precisions);
         if precision == Some("fp8") {
-            let message = "found \"fp8\", for which the dashboard answers NaN";
-            model.warn("precision", message, Some("other engines answer it".to_owned()));
+            let message = "found \"fp8\", for which the dashboard returns NaN";
+            model.warn("precision", message, Some("use another engine".to_owned()));
         }
         if precision.is_none() && !model.has("precision") {
             model.missing("precision");
@@ -285,7 +285,7 @@ fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diag
     let ((context, precision), (dp, tp, pp, ep, checkpointing, sp)) = (model.flatten()?, ways.flatten()?);
     let ((inference, batch, micro), (name, title)) = (work.flatten()?, named?);
     let place = |path: &[&str]| node.at_path(path).map_or(at, |node| node.at);
-    let known = model_name.as_deref().and_then(|name| catalogued(catalog, &slug(name), shape.0, shape.1));
+    let known = model_name.as_deref().and_then(|name| catalog_model(catalog, &slug(name), shape.0, shape.1));
     let tree = Tree::default()
         .text("name", name, place(&["id"]))
         .put("description", title.map(|title| Node { value: Value::Text(title.into()), at: place(&["name"]) }))
@@ -333,12 +333,12 @@ fn scenario(file: &Arc<str>, node: &Node, catalog: &Catalog, problems: &mut Diag
     };
     let recompute = if checkpointing { "full" } else { "none" };
     let tree = tree.text("recompute", recompute, place(&["parallelism", "activationCheckpointing"]));
-    Some((tree.put("benchboard", described(node)).done(at), dp * tp * pp))
+    Some((tree.put("benchboard", dashboard_fields(node)).done(at), dp * tp * pp))
 }
 
 /// Returns the fields that have no equivalent outside of the dashboard: its model, the target metric and the gradient
 /// accumulation steps.
-fn described(node: &Node) -> Option<Node> {
+fn dashboard_fields(node: &Node) -> Option<Node> {
     let model = node.get("model")?;
     let more = Tree::default()
         .put("targetMetric", node.at_path(&["workload", "targetMetric"]).cloned())
@@ -347,7 +347,7 @@ fn described(node: &Node) -> Option<Node> {
 }
 
 /// Returns the id of the catalog's model with this name, unless its hidden size or number of layers differs.
-fn catalogued(catalog: &Catalog, name: &str, hidden: Option<f64>, layers: Option<f64>) -> Option<String> {
+fn catalog_model(catalog: &Catalog, name: &str, hidden: Option<f64>, layers: Option<f64>) -> Option<String> {
     // `LLaMA 7B` may be Llama 1 or Llama 2, which have the same architecture.
     let spelt = [name.to_owned(), name.replace("llama-", "llama-2-")];
     let model = spelt.iter().find_map(|name| catalog.model(name).ok())?;

@@ -140,7 +140,7 @@ fn shortened(record: &mut Record, t: &Transformer, layers: f64, shape: &mut Shap
     if let Some(dense) = t.experts.as_ref().map(|e| e.first_dense_layers).filter(|dense| *dense > 0.0) {
         let kept = (dense * share).round().max(1.0);
         if kept != dense {
-            record.assume("first_dense_layers", kept, "dense layers cut in proportion to all layers");
+            record.assume("first_dense_layers", kept, "dense layers reduced in proportion to all layers");
         }
     }
 }
@@ -187,7 +187,7 @@ fn from_row(record: &mut Record, row: &Row, name: &str, usage: Use) {
             record.convert(ffn, width, "column ffn_hidden_size, of one expert");
         }
         if !record.has("experts_per_token") {
-            record.assume("experts_per_token", 8.0_f64.min(experts), "not stated, 8 as in most mixtures");
+            record.assume("experts_per_token", 8.0_f64.min(experts), "not stated, 8 as in most MoE models");
         }
     } else {
         record.take(row, "ffn_hidden_size", "ffn_hidden_size");
@@ -199,7 +199,7 @@ fn from_row(record: &mut Record, row: &Row, name: &str, usage: Use) {
         vocabulary(record, notes);
     }
     match usage {
-        Use::Training => settle(record, row),
+        Use::Training => match_parameters(record, row),
         Use::Serving => {
             let plain = names::is_gpt(name);
             record.assume(
@@ -217,7 +217,7 @@ fn from_row(record: &mut Record, row: &Row, name: &str, usage: Use) {
 
 /// Chooses a gated or plain MLP, tied or separate embeddings, and the vocabulary size if it is not stated: the
 /// combination that best matches the stated parameter count. Among near matches, the first is chosen.
-fn settle(record: &mut Record, row: &Row) {
+fn match_parameters(record: &mut Record, row: &Row) {
     let hidden = record.number("hidden_size").unwrap_or(1.0);
     let experts = record.has("n_experts");
     let ffn = record.number(if experts { "moe_ffn_hidden_size" } else { "ffn_hidden_size" }).unwrap_or(4.0 * hidden);
@@ -241,7 +241,7 @@ fn settle(record: &mut Record, row: &Row) {
         }
     }
     let why = match count {
-        Some(count) if miss < 0.1 => format!("meets the stated {count} B parameters"),
+        Some(count) if miss < 0.1 => format!("matches the stated {count} B parameters"),
         _ => "not stated, usual for this width".to_owned(),
     };
     record.assume("gated_mlp", best.0, &why);

@@ -20,12 +20,12 @@ const MEASURED: [&str; 10] = [
 ];
 
 /// Number of significant digits from which the repetition of a value is not a coincidence.
-const DIGITS: usize = 4;
+const MIN_DIGITS: usize = 4;
 /// Ratio between two throughputs of one configuration above which neither is trusted.
-const APART: f64 = 2.0;
+const MAX_RATIO: f64 = 2.0;
 
-const COPIED: &str = "the same figures stand under two accelerators, one of them is a copy";
-const REPEATED: &str = "the same configuration stands in the table with figures more than twice apart";
+const COPIED: &str = "the same measured values are listed for two accelerators, one of them is a copy";
+const CONFLICTING: &str = "throughputs of the same configuration differ by more than a factor of two";
 
 /// Returns for each row the reason to exclude it, if another row contradicts it.
 pub(super) fn contradicted(rows: &[Row]) -> Vec<Option<&'static str>> {
@@ -42,8 +42,8 @@ pub(super) fn contradicted(rows: &[Row]) -> Vec<Option<&'static str>> {
         let rates: Vec<f64> = group.iter().filter_map(row).filter_map(throughput).collect();
         let most = rates.iter().copied().fold(0.0, f64::max);
         let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-        if rates.len() > 1 && most > APART * least {
-            mark(group, REPEATED);
+        if rates.len() > 1 && most > MAX_RATIO * least {
+            mark(group, CONFLICTING);
         }
     }
     for group in grouped(rows, figures).values() {
@@ -85,8 +85,8 @@ fn configuration(row: &Row) -> Option<String> {
 fn figures(row: &Row) -> Option<String> {
     let cells: Vec<&str> = MEASURED.iter().map(|column| row.text(column)).filter(|cell| !cell.is_empty()).collect();
     let digits = |cell: &str| cell.trim_start_matches(['0', '.']).chars().filter(char::is_ascii_digit).count();
-    let telling = cells.iter().filter(|cell| digits(cell) >= DIGITS).count();
-    (telling >= 2).then(|| [row.text("source"), row.text("engine"), row.text("model"), &cells.join(" ")].join("\n"))
+    let distinctive = cells.iter().filter(|cell| digits(cell) >= MIN_DIGITS).count();
+    (distinctive >= 2).then(|| [row.text("source"), row.text("engine"), row.text("model"), &cells.join(" ")].join("\n"))
 }
 
 #[cfg(test)]
@@ -115,7 +115,7 @@ mod tests {
     fn one_configuration_has_one_rate_within_a_factor_of_two() {
         let rows =
             "a,s,e,a100,m,1,126.1,,\nb,s,e,a100,m,1,13.3,,\nc,s,e,a100,m,1,126.1,,other\nd,s,e,a100,m,2,13.3,,\n";
-        assert_eq!(reasons(rows), [Some(REPEATED), Some(REPEATED), None, None]);
+        assert_eq!(reasons(rows), [Some(CONFLICTING), Some(CONFLICTING), None, None]);
         assert_eq!(reasons("a,s,e,a100,m,1,126.1,,\nb,s,e,a100,m,1,93.3,,\n"), [None, None]);
     }
 }

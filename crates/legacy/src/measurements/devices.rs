@@ -15,14 +15,14 @@ pub(super) fn fill(record: &mut Record, catalog: &Catalog, name: &str) -> Option
         record.problem("accelerator", name, "an accelerator of the catalog");
         return None;
     };
-    let unsaid = unsaid(&found.id, name);
+    let unspecified = unspecified(&found.id, name);
     if found.id == name {
         record.keep("accelerator", name);
-    } else if unsaid.is_empty() {
+    } else if unspecified.is_empty() {
         record.convert("accelerator", found.id.as_str(), format!("the source writes \"{name}\""));
     } else {
-        let what = unsaid.join(" and ");
-        record.assume("accelerator", found.id.as_str(), format!("\"{name}\" leaves {what} open"));
+        let what = unspecified.join(" and ");
+        record.assume("accelerator", found.id.as_str(), format!("\"{name}\" does not specify {what}"));
     }
     Some(found)
 }
@@ -78,13 +78,13 @@ fn memory(parts: &[String]) -> Option<f64> {
 }
 
 /// Returns what the catalog's id specifies but the name does not: form factor, memory size or variant.
-fn unsaid(id: &str, name: &str) -> Vec<&'static str> {
+fn unspecified(id: &str, name: &str) -> Vec<&'static str> {
     let said = words(&name.trim().to_ascii_lowercase());
     let of = words(id);
     let mut missing = Vec::new();
     // The ids of superchips and of products with one form factor contain none.
     if of.iter().any(|w| FORMS.contains(&w.as_str()) && !said.contains(w)) {
-        missing.push("the form");
+        missing.push("the form factor");
     }
     if memory(&of).is_some() && memory(&said).is_none() {
         missing.push("the memory size");

@@ -128,11 +128,11 @@ fn load(record: &mut Record, origin: &str, inferencemax: bool) {
     };
     let why = "column silicon_data_source";
     record.convert("concurrency", concurrency, why);
-    record.assume("load", "closed", "a client that keeps its concurrency");
+    record.assume("load", "closed", "the client keeps the number of concurrent requests constant");
     let requests = (10.0 * concurrency).ceil();
     match inferencemax {
-        true => record.assume("requests", requests, "InferenceMAX's client sends ten requests for each in flight"),
-        false => record.assume("requests", requests, "not stated, ten for each in flight"),
+        true => record.assume("requests", requests, "InferenceMAX's client sends ten requests per concurrent request"),
+        false => record.assume("requests", requests, "not stated, ten requests per concurrent request"),
     }
 }
 
@@ -141,7 +141,7 @@ fn weights(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     let own = formats::native(shape.map_or("", |shape| shape.id.as_str()), path);
     let (stated, products) = (row.text("precision"), row.text("gemm_quant_mode"));
     if own == "mxfp4" {
-        let why = format!("\"{stated}\" of a checkpoint that exists in MXFP4 only");
+        let why = format!("\"{stated}\" of a checkpoint that exists only in MXFP4");
         return record.assume("weights", "mxfp4", why);
     }
     match (formats::named(stated), formats::named(products)) {
@@ -188,7 +188,7 @@ fn aggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     let ep = if shape.is_some_and(Shape::is_moe) { ep } else { 1.0 };
     let why = match (named, squared) {
         (Some(_), _) => "the id",
-        (None, true) => "the columns multiply sizes",
+        (None, true) => "the columns state products of the sizes",
         (None, false) => "column tp_size",
     };
     for (column, value, old) in
@@ -219,7 +219,7 @@ fn spread_experts(record: &mut Record, row: &Row, shape: Option<&Shape>, tp: f64
     if stated || !shape.is_some_and(Shape::is_moe) || groups <= 1.0 || groups.fract() != 0.0 {
         return false;
     }
-    let why = format!("experts on {} ranks, moe_tp_size times moe_ep_size, and tp_size {tp}", sliced * whole);
+    let why = format!("experts on {} ranks (moe_tp_size x moe_ep_size) with tp_size {tp}", sliced * whole);
     record.convert("tp", tp, "column tp_size");
     record.convert("ep", whole, "column moe_ep_size");
     record.convert("attention_dp", groups, why.as_str());
@@ -230,11 +230,11 @@ fn spread_experts(record: &mut Record, row: &Row, shape: Option<&Shape>, tp: f64
 
 /// Minimum number of columns of an expert's matrix per rank. Weights are quantized in blocks of 128
 /// (`weight_block_size` of the checkpoints), which engines do not split.
-const NARROWEST_SLICE: f64 = 128.0;
+const MIN_SLICE_WIDTH: f64 = 128.0;
 
 /// Reason why the experts of a pool are not split over ranks, regardless of its column.
-const WHOLE_EXPERTS: &str =
-    "slices of experts would be narrower than the 128 columns of a block, so they lie whole on the ranks";
+const UNSPLIT_EXPERTS: &str =
+    "slices of experts would be narrower than a block of 128 columns, so experts are not split over ranks";
 
 /// Fills the layout of a deployment with separate pools for prefill and decode.
 fn disaggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
@@ -250,7 +250,7 @@ fn disaggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     let width = shape.map_or(0.0, |shape| shape.expert_width);
     let sliced = |pool: &Pool| {
         let slice = width * pool.ep / (pool.tp * pool.attention_dp);
-        pool.attention_dp > 1.0 && slice > 0.0 && slice < NARROWEST_SLICE
+        pool.attention_dp > 1.0 && slice > 0.0 && slice < MIN_SLICE_WIDTH
     };
     let whole = [sliced(&prefill), sliced(&decode)];
     for (pool, sliced) in [&mut prefill, &mut decode].into_iter().zip(whole) {
@@ -261,8 +261,8 @@ fn disaggregated(record: &mut Record, row: &Row, shape: Option<&Shape>) {
     pools::put(record, prefill, decode, |record, column, value| {
         let [prefill, decode] = whole;
         match column {
-            "prefill_ep" if prefill => record.assume(column, value, WHOLE_EXPERTS),
-            "decode_ep" if decode => record.assume(column, value, WHOLE_EXPERTS),
+            "prefill_ep" if prefill => record.assume(column, value, UNSPLIT_EXPERTS),
+            "decode_ep" if decode => record.assume(column, value, UNSPLIT_EXPERTS),
             _ => record.convert(column, value, "columns of the pool"),
         }
     });

@@ -64,8 +64,8 @@ pub enum ConvertError {
     Csv(#[from] csv::Error),
     /// The columns do not match any kind. Holds the start of the header.
     #[error(
-        "the first line names the columns of no kind of measurements: expected seq_len and framework (training), \
-         input_len and engine (inference) or silicon_ttft_ms (latency); found \"{0}\"; or pass --kind"
+        "the columns in the first line match no kind of measurement table: expected seq_len and framework (training), \
+         input_len and engine (inference) or silicon_ttft_ms (latency), found \"{0}\"; pass --kind to set the kind"
     )]
     Columns(String),
 }
@@ -96,7 +96,7 @@ pub struct Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.typed_before {
-            return writeln!(f, "{} rows, already typed: copied unchanged", self.rows);
+            return writeln!(f, "{} rows, which already have typed columns: copied unchanged", self.rows);
         }
         for (id, problem) in &self.problems {
             writeln!(f, "{id}: {}: found \"{}\", expected {}", problem.column, problem.found, problem.expected)?;
@@ -113,7 +113,7 @@ impl fmt::Display for Report {
         }
         let listed: Vec<String> = columns.iter().map(|(name, count)| format!("{name} {count}")).collect();
         match listed.is_empty() {
-            true => writeln!(f, "nothing left unconverted"),
+            true => writeln!(f, "all cells were converted"),
             false => writeln!(f, "not converted: {}", listed.join(", ")),
         }
     }

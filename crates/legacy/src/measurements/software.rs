@@ -54,7 +54,7 @@ fn release_in(text: &str) -> Option<String> {
 /// Fills `software` from the name, the version and the date of a row, and returns the family's id.
 pub(super) fn fill(record: &mut Record, side: Side, name: &str, version: &str, date: &str) -> String {
     let Some(found) = named(side, name) else {
-        record.assume("software", side.generic(), format!("\"{name}\" names no known software"));
+        record.assume("software", side.generic(), format!("\"{name}\" is not a known software"));
         record.problem("software", name, "the name of a known framework or engine");
         return side.generic().to_owned();
     };
@@ -118,12 +118,12 @@ fn dated(record: &mut Record, found: &Software, name: &str, version: &str, date:
     };
     let Some(at) = Software::at(&id, day) else { return id };
     let what =
-        if version.is_empty() { "release not stated".to_owned() } else { format!("\"{version}\" names no release") };
+        if version.is_empty() { "release not stated".to_owned() } else { format!("unknown release \"{version}\"") };
     match at.release().and_then(|release| release.date) {
         Some(released) if released.not_after(day) => {
-            record.assume("software", at.spec(), format!("{what}, newest at {date}"));
+            record.assume("software", at.spec(), format!("{what}, newest release at {date}"));
         }
-        Some(_) => record.assume("software", at.spec(), format!("{what}, oldest known, the row is of {date}")),
+        Some(_) => record.assume("software", at.spec(), format!("{what}, oldest release, row of {date}")),
         None => record.convert("software", at.spec(), format!("\"{name}\"")),
     }
     at.family.id.clone()

@@ -30,11 +30,11 @@ pub(super) fn quantity(text: &str) -> Option<(f64, bool)> {
 /// Finds a number under a short name, as in `TP8`, `EP=32`, `VPP 6` or `mbs 1`. Skips clauses that call their numbers
 /// contradictory.
 pub(super) fn noted(text: &str, name: &str) -> Option<f64> {
-    text.split(';').filter(|clause| !disowned(clause)).find_map(|clause| noted_in(clause, name))
+    text.split(';').filter(|clause| !is_disclaimed(clause)).find_map(|clause| noted_in(clause, name))
 }
 
 /// Whether a clause says that its numbers are contradictory or do not apply.
-fn disowned(clause: &str) -> bool {
+fn is_disclaimed(clause: &str) -> bool {
     ["does not multiply", "does not match", "inconsistent", "cannot use", "expert TP"]
         .iter()
         .any(|w| clause.contains(w))

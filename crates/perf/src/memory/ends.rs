@@ -135,7 +135,7 @@ impl<'a> Ends<'a> {
         // are freed by then as well, but a caching allocator that groups blocks by size can rarely reuse their memory.
         let again = |of: f64, share: f64, without: Plan, with: Plan| {
             let freed = self.levels.under(&without).layer(i) - self.levels.under(&with).layer(i);
-            Again { held: of * self.tokens(), freed: (1.0 - share) * freed.max(0.0) * self.tokens() }
+            RecomputeMemory { held: of * self.tokens(), freed: (1.0 - share) * freed.max(0.0) * self.tokens() }
         };
         if plan.mlp_share > 0.0 && plan.full_share < 1.0 {
             let of = if i.arch.moe_layers() > 0.0 { self.levels.whole.mixture } else { self.levels.whole.mlp };
@@ -183,9 +183,9 @@ struct Load {
     /// the first stage.
     images: f64,
     /// Memory while an MLP is recomputed.
-    mlp: Again,
+    mlp: RecomputeMemory,
     /// Memory while a layer is recomputed.
-    full: Again,
+    full: RecomputeMemory,
 }
 
 impl Load {
@@ -197,7 +197,7 @@ impl Load {
 
 /// Bytes per micro-batch while part of the layers is recomputed.
 #[derive(Debug, Clone, Copy, Default)]
-struct Again {
+struct RecomputeMemory {
     /// Bytes of the recomputed activations.
     held: f64,
     /// Mean bytes freed before by each layer of the chunk.

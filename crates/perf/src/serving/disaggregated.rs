@@ -22,8 +22,8 @@ pub fn transfer_link(input: &ServingInput, pools: &Pools, c: &Constants) -> (f64
 }
 
 /// Maximum number of iterations for the distribution of requests over the two pools, and the relative tolerance.
-const MOST_ROUNDS: u32 = 60;
-const CLOSE: f64 = 1e-5;
+const MAX_ROUNDS: u32 = 60;
+const TOLERANCE: f64 = 1e-5;
 
 /// Estimates a disaggregated deployment.
 pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEstimate {
@@ -63,7 +63,7 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
     let mut wait = 0.0;
     let apart = FrontEnd::of(input, c).apart();
     let mut settled = true;
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let before = batch;
         let life = steps * step_at(batch).total();
         let seconds = life + latency + transfer;
@@ -81,9 +81,9 @@ pub fn estimate(input: &ServingInput, pools: &Pools, c: &Constants) -> ServingEs
             // The number of concurrent prompts is the number that arrive during a prefill. A lone prompt shares no
             // step.
             let found = prompts((per_second * latency / servers).clamp(1.0, abreast));
-            (latency, settled) = (found, (found - latency).abs() <= CLOSE * found);
+            (latency, settled) = (found, (found - latency).abs() <= TOLERANCE * found);
         }
-        if settled && (batch - before).abs() <= CLOSE * batch {
+        if settled && (batch - before).abs() <= TOLERANCE * batch {
             break;
         }
     }

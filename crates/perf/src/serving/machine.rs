@@ -50,7 +50,7 @@ impl Machine {
     pub fn new(input: &ServingInput, layout: &Layout, c: &Constants) -> Machine {
         let (acc, f) = (&input.accelerator, &input.formats);
         let mut shape = Shape::new(&input.arch, f, layout);
-        let spread = key_ranks(input, layout);
+        let spread = kv_ranks(input, layout);
         shape.kv_bytes_token /= spread;
         let counts = Counts::of(&shape, layout);
         shape.kernels = launched_kernels(input, &shape, &counts, c);
@@ -103,7 +103,7 @@ impl Machine {
     }
 
     /// Uses only the cores that are free during the exchange of prompt tokens.
-    pub(super) fn beside_prompts(&self) -> Machine {
+    pub(super) fn with_prompt_cores(&self) -> Machine {
         Machine { rates: self.rates.with_cores(self.prompt_cores), ..*self }
     }
 
@@ -119,7 +119,7 @@ fn pipelined(stack: Stack, acc: &Accelerator) -> bool {
 }
 
 /// Ranks over which the KV cache of a sequence is sharded; at most the number of ranks that would hold copies of it.
-fn key_ranks(input: &ServingInput, layout: &Layout) -> f64 {
+fn kv_ranks(input: &ServingInput, layout: &Layout) -> f64 {
     let alike = match input.arch.attention {
         Attention::Latent { .. } => f64::from(layout.tp),
         Attention::Grouped => layout.tp / input.arch.kv_heads.max(Count::ONE),

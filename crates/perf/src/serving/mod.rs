@@ -440,11 +440,11 @@ fn running(m: &Machine, input: &ServingInput, rate: f64, limit: f64, full: f64) 
     // False position with a lower and an upper bound on the batch. The weight of the bound that is kept is halved
     // (Illinois).
     let mut at = high.0;
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let before = at;
         at = (low.0 * high.1 - high.0 * low.1) / (high.1 - low.1);
         let found = excess(at);
-        if (at - before).abs() <= CLOSE * at || found == 0.0 {
+        if (at - before).abs() <= TOLERANCE * at || found == 0.0 {
             break;
         }
         if found > 0.0 {
@@ -457,8 +457,8 @@ fn running(m: &Machine, input: &ServingInput, rate: f64, limit: f64, full: f64) 
 }
 
 /// Maximum number of iterations for the batch of an open load, and the relative tolerance.
-const MOST_ROUNDS: u32 = 12;
-const CLOSE: f64 = 1e-3;
+const MAX_ROUNDS: u32 = 12;
+const TOLERANCE: f64 = 1e-3;
 
 /// Estimates open arrivals without an end. The batch follows from Little's law. At or above the capacity, the estimate
 /// is that of an endless backlog.

@@ -55,7 +55,7 @@ impl Machine {
             return batch;
         }
         let half = Tokens { decode: 0.5 * t.decode, prefill: 0.5 * t.prefill, prompts: 0.5 * t.prompts, ..*t };
-        let (one, issued) = if t.prefill > 0.0 { self.beside_prompts().part(&half) } else { self.part(&half) };
+        let (one, issued) = if t.prefill > 0.0 { self.with_prompt_cores().part(&half) } else { self.part(&half) };
         let mut both = one.scaled(2.0);
         // One half communicates while the other computes, with imperfect overlap.
         let work = both.compute + both.weights + both.kv + both.activations + both.launch + both.images;

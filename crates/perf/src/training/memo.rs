@@ -2,7 +2,7 @@
 //! most knobs leave the whole step unchanged, or at least the time of a micro-batch in a layer, which is the larger
 //! part of the work.
 
-use super::step::{self, Passes, Settled, Step};
+use super::step::{self, Passes, ResolvedPlan, Step};
 use super::{Plan, Recompute, Schedule, Sharding, TrainingEstimate, TrainingInput};
 use crate::accelerator::Accelerator;
 use crate::constants::Constants;
@@ -15,7 +15,7 @@ pub struct Memo {
     constants: Constants,
     step: Option<(TrainingInput, Step)>,
     passes: Option<(TrainingInput, Plan, Passes)>,
-    settled: Option<(TrainingInput, Settled)>,
+    settled: Option<(TrainingInput, ResolvedPlan)>,
 }
 
 impl Memo {
@@ -37,8 +37,8 @@ impl Memo {
         step
     }
 
-    /// Returns the result of [`Settled::of`].
-    fn settled(&mut self, i: &TrainingInput, c: &Constants) -> Settled {
+    /// Returns the result of [`ResolvedPlan::of`].
+    fn settled(&mut self, i: &TrainingInput, c: &Constants) -> ResolvedPlan {
         // Memory depends on the number of micro-batches only up to the maximum in flight, and not on the network.
         let most = if i.schedule == Schedule::AllForward { f64::INFINITY } else { 2.0 * i.pp };
         let read = TrainingInput {
@@ -52,7 +52,7 @@ impl Memo {
         {
             return *settled;
         }
-        let settled = Settled::of(i, c);
+        let settled = ResolvedPlan::of(i, c);
         self.settled = Some((read, settled));
         settled
     }

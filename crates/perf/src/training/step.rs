@@ -109,22 +109,22 @@ fn exposed_data(i: &TrainingInput, c: &Constants, [once, micro]: [f64; 2], t: co
 
 /// The resolved recomputation, and the resulting memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Settled {
+pub(super) struct ResolvedPlan {
     pub(super) plan: Plan,
     memory: MemoryBreakdown,
     in_flight: f64,
 }
 
-impl Settled {
+impl ResolvedPlan {
     /// Resolves the plan with [`resolve`].
-    pub(super) fn of(i: &TrainingInput, c: &Constants) -> Settled {
+    pub(super) fn of(i: &TrainingInput, c: &Constants) -> ResolvedPlan {
         let stages = Ends::of(i, c);
-        Settled::under(&stages, resolve(i, &stages))
+        ResolvedPlan::under(&stages, resolve(i, &stages))
     }
 
-    fn under(stages: &Ends<'_>, plan: Plan) -> Settled {
+    fn under(stages: &Ends<'_>, plan: Plan) -> ResolvedPlan {
         let (memory, in_flight) = stages.filled(&plan);
-        Settled { plan, memory, in_flight }
+        ResolvedPlan { plan, memory, in_flight }
     }
 }
 
@@ -167,14 +167,14 @@ pub(super) struct Step {
 
 /// Estimates one step.
 pub fn estimate(i: &TrainingInput, c: &Constants) -> TrainingEstimate {
-    let settled = Settled::of(i, c);
+    let settled = ResolvedPlan::of(i, c);
     report(i, &timed(i, c, settled, Passes::of(i, c, settled.plan)))
 }
 
 /// Estimates one step under a resolved plan, regardless of the requested recomputation and of whether it fits in
 /// memory.
 pub fn under(i: &TrainingInput, c: &Constants, plan: Plan) -> TrainingEstimate {
-    report(i, &timed(i, c, Settled::under(&Ends::of(i, c), plan), Passes::of(i, c, plan)))
+    report(i, &timed(i, c, ResolvedPlan::under(&Ends::of(i, c), plan), Passes::of(i, c, plan)))
 }
 
 /// Creates the estimate of a step with the global batch of `i`.
@@ -205,8 +205,8 @@ pub(super) fn report(i: &TrainingInput, of: &Step) -> TrainingEstimate {
 }
 
 /// Computes the step for a resolved plan and the times of its passes.
-pub(super) fn timed(i: &TrainingInput, c: &Constants, settled: Settled, passes: Passes) -> Step {
-    let Settled { plan, memory, in_flight } = settled;
+pub(super) fn timed(i: &TrainingInput, c: &Constants, settled: ResolvedPlan, passes: Passes) -> Step {
+    let ResolvedPlan { plan, memory, in_flight } = settled;
     let m = i.micro_batches();
     let f = comm::fabric(i, c);
     let (one, head) = (passes.layer, passes.head);

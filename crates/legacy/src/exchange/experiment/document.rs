@@ -84,7 +84,7 @@ pub struct Training {
 }
 
 pub(super) const RANK: Bounds = Bounds { max: 1e6, ..Bounds::COUNT };
-const ABOVE: Bounds = Bounds { min: 1e-9, ..Bounds::POSITIVE };
+const NONZERO: Bounds = Bounds { min: 1e-9, ..Bounds::POSITIVE };
 
 pub(super) struct Reader<'a> {
     pub(super) file: &'a Arc<str>,
@@ -111,7 +111,7 @@ pub(super) fn read(
 }
 
 impl Reader<'_> {
-    pub(super) fn complain(
+    pub(super) fn diagnose(
         &mut self,
         severity: Severity,
         at: Position,
@@ -166,8 +166,8 @@ impl Reader<'_> {
     pub(super) fn named<'n>(&mut self, root: &'n Node, path: &[&str]) -> &'n [Entry] {
         let Some(node) = root.at_path(path).filter(|node| !node.is_null()) else { return &[] };
         node.entries().unwrap_or_else(|| {
-            let message = format!("found {}, expected a mapping of names", node.describe());
-            self.complain(Severity::Error, node.at, path.join("."), message, None);
+            let message = format!("found {}, expected a mapping with names as keys", node.describe());
+            self.diagnose(Severity::Error, node.at, path.join("."), message, None);
             &[]
         })
     }
@@ -182,7 +182,7 @@ impl Reader<'_> {
         let path = format!("hardware.platforms.{}", entry.key);
         let mut fields = Fields::open(self.file, path, &entry.value, self.problems)?;
         let gpu_model = fields.required_text("gpu_model");
-        let memory_gb = fields.number("memory_per_gpu_gb", Bounds { max: 1e6, ..ABOVE });
+        let memory_gb = fields.number("memory_per_gpu_gb", Bounds { max: 1e6, ..NONZERO });
         let gpus = fields.required_number("num_gpus", RANK);
         let num_nodes = fields.number("num_nodes", RANK);
         let per_node = fields.number("gpus_per_node", RANK);
@@ -197,7 +197,10 @@ impl Reader<'_> {
             if let (Some(nodes), Some(each)) = (num_nodes, per_node)
                 && nodes * each != gpus
             {
-                let message = format!("{nodes} nodes of {each} GPUs are {}, not the {gpus} of num_gpus", nodes * each);
+                let message = format!(
+                    "found {nodes} nodes with {each} GPUs per node = {} GPUs, but num_gpus is {gpus}",
+                    nodes * each
+                );
                 fields.error("num_nodes", message, None);
             }
             let nodes = num_nodes.or_else(|| per_node.map(|each| gpus / each));
@@ -208,7 +211,9 @@ impl Reader<'_> {
             && ((gpus / nodes).fract() != 0.0 || nodes.fract() != 0.0)
         {
             let key = if num_nodes.is_some() { "num_nodes" } else { "gpus_per_node" };
-            fields.error(key, format!("{gpus} GPUs do not make whole nodes: {nodes} of {}", gpus / nodes), None);
+            let message =
+                format!("{gpus} GPUs cannot be divided evenly: {nodes} nodes with {} GPUs per node", gpus / nodes);
+            fields.error(key, message, None);
         }
         let at = entry.key_at;
         fields.finish();
@@ -240,7 +245,7 @@ impl Reader<'_> {
         let mut fields = Fields::open(self.file, format!("models.{}", entry.key), &entry.value, self.problems)?;
         let name = fields.required_text("name");
         let full_name = fields.text("full_name");
-        let parameters = fields.number("num_parameters", ABOVE);
+        let parameters = fields.number("num_parameters", NONZERO);
         let layers = fields.number("num_layers", Bounds { max: 1e6, ..Bounds::COUNT });
         let hidden = fields.number("hidden_size", Bounds::COUNT);
         let heads = fields.number("num_attention_heads", Bounds { max: 1e6, ..Bounds::COUNT });
@@ -261,7 +266,7 @@ impl Reader<'_> {
         if let (Some(hidden), Some(heads)) = (hidden, heads)
             && hidden % heads != 0.0
         {
-            let message = format!("{heads} heads do not divide a hidden size of {hidden}");
+            let message = format!("{heads} attention heads do not divide the hidden size of {hidden}");
             fields.error("num_attention_heads", message, None);
         }
         fields.finish();
@@ -320,15 +325,15 @@ impl Reader<'_> {
             let price = entry.value.number().filter(|price| Bounds::POSITIVE.allow(*price));
             let Some(price) = price else {
                 if entry.value.entries().is_none() {
-                    let message = format!("found {}, expected dollars an hour", entry.value.describe());
-                    self.complain(Severity::Error, entry.value.at, path, message, None);
+                    let message = format!("found {}, expected a price in USD per hour", entry.value.describe());
+                    self.diagnose(Severity::Error, entry.value.at, path, message, None);
                 }
                 continue;
             };
             // `nvidia_h100_8gpu_per_hour` is the price of eight GPUs. Without a number in the key, it is the price of
             // all GPUs of the platform.
-            for platform in platforms.iter_mut().filter(|platform| means(&entry.key, platform)) {
-                let gpus = gpus_of(&entry.key).unwrap_or(platform.gpus);
+            for platform in platforms.iter_mut().filter(|platform| refers_to(&entry.key, platform)) {
+                let gpus = gpus_in_key(&entry.key).unwrap_or(platform.gpus);
                 platform.usd_per_gpu_hour = Some((price / gpus, entry.value.at));
             }
         }
@@ -341,7 +346,7 @@ impl Reader<'_> {
             }
             fields.text("interconnect");
             fields.finish();
-            for platform in platforms.iter_mut().filter(|platform| means(&entry.key, platform)) {
+            for platform in platforms.iter_mut().filter(|platform| refers_to(&entry.key, platform)) {
                 platform.specs = Some(entry.value.clone());
             }
         }
@@ -349,8 +354,8 @@ impl Reader<'_> {
 
     pub(super) fn unknown(&mut self, entry: &Entry, path: &str, kind: &str, known: &[String]) {
         let near = nearest(&entry.key, known.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
-        let message = format!("no {kind} `{}` in this document; there are {}", entry.key, known.join(", "));
-        self.complain(Severity::Error, entry.key_at, path.to_owned(), message, near);
+        let message = format!("no {kind} `{}` in this document; expected one of {}", entry.key, known.join(", "));
+        self.diagnose(Severity::Error, entry.key_at, path.to_owned(), message, near);
     }
 }
 
@@ -375,7 +380,7 @@ fn training(fields: &mut Fields<'_>) -> Training {
         duration.all();
     });
     fields.map("optimizer", |optimizer| {
-        out.learning_rate = optimizer.number("learning_rate", ABOVE);
+        out.learning_rate = optimizer.number("learning_rate", NONZERO);
         for known in ["min_learning_rate", "weight_decay", "beta1", "beta2", "eps", "clip_grad"] {
             optimizer.number(known, Bounds::POSITIVE);
         }
@@ -405,17 +410,17 @@ fn format_of(fields: &mut Fields<'_>, key: &'static str) -> Option<(Format, Posi
 }
 
 /// Whether a key such as `nvidia_h100_8gpu_per_hour` refers to `platform`.
-fn means(key: &str, platform: &Platform) -> bool {
+fn refers_to(key: &str, platform: &Platform) -> bool {
     let key = key.to_lowercase();
     let model = platform.gpu_model.to_lowercase();
     // Words that identify a GPU, such as `H100` or `MI300X`.
-    let mut telling = model.split(|c: char| !c.is_alphanumeric()).filter(|word| {
+    let mut identifying = model.split(|c: char| !c.is_alphanumeric()).filter(|word| {
         word.starts_with(char::is_alphabetic) && word.contains(|c: char| c.is_ascii_digit()) && !word.starts_with("hbm")
     });
-    key == platform.key.to_lowercase() || telling.any(|word| key.split('_').any(|part| part == word))
+    key == platform.key.to_lowercase() || identifying.any(|word| key.split('_').any(|part| part == word))
 }
 
 /// Returns the number of GPUs in a key such as `nvidia_h100_8gpu_per_hour`.
-fn gpus_of(key: &str) -> Option<f64> {
+fn gpus_in_key(key: &str) -> Option<f64> {
     key.split('_').find_map(|part| part.strip_suffix("gpus").or(part.strip_suffix("gpu"))?.parse().ok())
 }

@@ -16,7 +16,7 @@ use atlas_document::{Diagnostic, Diagnostics, Node, Severity, Value};
 /// Share of a node's power that its accelerators draw (a DGX H100's: 5.6 of 10.2 kW).
 const ACCELERATORS_OF_NODE: f64 = 0.55;
 /// Relative difference between the values of the document and the catalog above which a warning is reported.
-const WORTH_A_WORD: f64 = 0.05;
+const WARN_TOLERANCE: f64 = 0.05;
 
 impl Experiment {
     /// Converts the platforms to targets and the models to workloads, with a variant of each workload for each target
@@ -32,7 +32,7 @@ impl Experiment {
                 for platform in &self.platforms {
                     let layout = self.layout(methodology, &model.key, &platform.key);
                     if let (Some(layout), Some(known)) = (layout, &known) {
-                        builder.divides(layout, model, known);
+                        builder.check_divisibility(layout, model, known);
                     }
                     if layout.is_none() && methodology != self.methodology {
                         continue;
@@ -75,7 +75,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn complain(&mut self, severity: Severity, at: Position, path: String, message: String, help: Option<String>) {
+    fn diagnose(&mut self, severity: Severity, at: Position, path: String, message: String, help: Option<String>) {
         let file = Arc::clone(&self.experiment.file);
         self.problems.push(Diagnostic { severity, file, at, path, message, help });
     }
@@ -93,16 +93,16 @@ impl Builder<'_> {
             let near =
                 atlas_document::decode::nearest(&platform.gpu_model, known.iter().map(|sheet| sheet.id.as_str()));
             let help = near.map(|near| format!("did you mean `{near}`?"));
-            let message = format!("no accelerator of the catalog is called \"{}\"", platform.gpu_model);
-            self.complain(Severity::Error, gpu_at, format!("{path}.gpu_model"), message, help);
+            let message = format!("the catalog has no accelerator named \"{}\"", platform.gpu_model);
+            self.diagnose(Severity::Error, gpu_at, format!("{path}.gpu_model"), message, help);
             return None;
         };
         let each = platform.gpus / platform.nodes;
         let memory = platform.memory_gb.unwrap_or(sheet.memory.gb);
         let memory_at = self.place(&of("memory_per_gpu_gb"), gpu_at);
-        if (memory - sheet.memory.gb).abs() > WORTH_A_WORD * sheet.memory.gb {
-            let message = format!("found {memory}, but `{}` has {} GB in the catalog", sheet.id, sheet.memory.gb);
-            self.complain(Severity::Warning, memory_at, format!("{path}.memory_per_gpu_gb"), message, None);
+        if (memory - sheet.memory.gb).abs() > WARN_TOLERANCE * sheet.memory.gb {
+            let message = format!("found {memory} GB, but `{}` has {} GB in the catalog", sheet.id, sheet.memory.gb);
+            self.diagnose(Severity::Warning, memory_at, format!("{path}.memory_per_gpu_gb"), message, None);
         }
         let tdp = self.specs(platform, &sheet).or(sheet.tdp_w).unwrap_or_default();
         let price = platform.usd_per_gpu_hour.or_else(|| {
@@ -111,8 +111,8 @@ impl Builder<'_> {
             each.min_by(f64::total_cmp).map(|price| (price, gpu_at))
         });
         if price.is_none() {
-            let message = "no price: neither benchmarking.enhanced_metrics.cloud_costs nor the catalog has one";
-            self.complain(Severity::Warning, platform.at, path, message.to_owned(), None);
+            let message = "no price in benchmarking.enhanced_metrics.cloud_costs or in the catalog";
+            self.diagnose(Severity::Warning, platform.at, path, message.to_owned(), None);
         }
         let (price, price_at) = price.unwrap_or((0.0, platform.at));
         let gpus_at = self.place(&of("num_gpus"), platform.at);
@@ -144,13 +144,13 @@ impl Builder<'_> {
             let Some(stated) = node.number() else { continue };
             // Documents state peaks in FLOP/s or in TFLOP/s.
             let stated = if stated > 1e6 { stated * 1e-12 } else { stated };
-            if (stated - peak).abs() > WORTH_A_WORD * peak {
+            if (stated - peak).abs() > WARN_TOLERANCE * peak {
                 let message = format!(
-                    "found {stated} TFLOP/s, but the dense peak of `{}` is {peak}, which engines use",
+                    "found {stated} TFLOP/s, but the catalog's dense peak of `{}` is {peak} TFLOP/s, which is used",
                     sheet.id
                 );
                 let path = format!("hardware_specs.{key}");
-                self.complain(Severity::Warning, node.at, path, message, None);
+                self.diagnose(Severity::Warning, node.at, path, message, None);
             }
         }
         specs.get("tdp_watts").and_then(Node::number)
@@ -162,16 +162,16 @@ impl Builder<'_> {
         let path = format!("models.{}", model.key);
         let name_at = self.place(&["models", &model.key, "name"], model.at);
         let Some(known) = Experiment::known(model, self.catalog) else {
-            let lacks: Vec<&str> = [("num_layers", model.layers), ("hidden_size", model.hidden)]
+            let missing: Vec<&str> = [("num_layers", model.layers), ("hidden_size", model.hidden)]
                 .into_iter()
                 .filter_map(|(key, value)| value.is_none().then_some(key))
                 .collect();
-            if lacks.is_empty() {
+            if missing.is_empty() {
                 return Some(None);
             }
-            let message = format!("no model of the catalog is called \"{}\"", model.name);
-            let help = format!("add {}, or the name of a model that the catalog has", lacks.join(" and "));
-            self.complain(Severity::Error, name_at, format!("{path}.name"), message, Some(help));
+            let message = format!("the catalog has no model named \"{}\"", model.name);
+            let help = format!("add {}, or use the name of a model in the catalog", missing.join(" and "));
+            self.diagnose(Severity::Error, name_at, format!("{path}.name"), message, Some(help));
             return None;
         };
         let network = known.transformer();
@@ -183,18 +183,19 @@ impl Builder<'_> {
             ("num_attention_heads", model.heads, of(|network| f64::from(network.n_heads))),
         ] {
             let Some((said, catalogued)) = said.zip(catalogued) else { continue };
-            if (said - catalogued).abs() > WORTH_A_WORD * catalogued {
+            if (said - catalogued).abs() > WARN_TOLERANCE * catalogued {
                 let at = self.place(&["models", &model.key, key], model.at);
-                let which = if key == "num_parameters" { "which is used" } else { "which takes precedence" };
-                let message = format!("found {said}, but `{}` has {catalogued} in the catalog, {which}", known.id);
-                self.complain(Severity::Warning, at, format!("{path}.{key}"), message, None);
+                let used = if key == "num_parameters" { "the catalog's value" } else { "the value in this file" };
+                let message =
+                    format!("found {said}, but `{}` has {catalogued} in the catalog; {used} is used", known.id);
+                self.diagnose(Severity::Warning, at, format!("{path}.{key}"), message, None);
             }
         }
         Some(Some(known))
     }
 
     /// Checks that TP divides the attention heads and that the pipeline stages divide the layers.
-    fn divides(&mut self, layout: &Layout, model: &Model, known: &Known) {
+    fn check_divisibility(&mut self, layout: &Layout, model: &Model, known: &Known) {
         let network = known.transformer();
         let heads = model.heads.or(network.map(|network| network.n_heads.into()));
         let layers = model.layers.or(network.map(|network| network.n_layers.into()));
@@ -202,17 +203,20 @@ impl Builder<'_> {
         let at = |rank: &str| layout.of(rank).map_or(layout.node.at, |node| node.at);
         if let Some(heads) = heads.filter(|heads| heads % layout.tp != 0.0) {
             let message = format!("TP {} does not divide the {heads} attention heads of {}", layout.tp, model.name);
-            self.complain(Severity::Error, at("tp"), path.clone(), message, None);
+            self.diagnose(Severity::Error, at("tp"), path.clone(), message, None);
         }
         let stages = layout.pp * layout.vpp.unwrap_or(1.0);
         if let Some(layers) = layers.filter(|layers| layers % stages != 0.0) {
             let (severity, uneven) = if layers < stages {
                 (Severity::Error, "there are fewer layers than stages")
             } else {
-                (Severity::Warning, "stages are uneven")
+                (Severity::Warning, "the stages have different numbers of layers")
             };
-            let message = format!("PP {stages} does not divide the {layers} layers of {}: {uneven}", model.name);
-            self.complain(severity, at("pp"), path, message, None);
+            let message = format!(
+                "{stages} pipeline stages (PP x VPP) do not divide the {layers} layers of {}: {uneven}",
+                model.name
+            );
+            self.diagnose(severity, at("pp"), path, message, None);
         }
     }
 

@@ -114,7 +114,7 @@ impl Expander<'_> {
                             at: node.at,
                             path: path.to_owned(),
                             message,
-                            help: Some("write ${NAME}, or ${NAME:-default} for a value without it".to_owned()),
+                            help: Some("write ${NAME}, or ${NAME:-default} to set a default".to_owned()),
                         });
                         // Null counts as absent, so that the value is not reported again as having the wrong type.
                         Value::Null
@@ -139,7 +139,7 @@ impl Expander<'_> {
     /// environment's value was used rather than the default.
     fn text(&self, text: &str, used: &mut Vec<(String, bool)>, depth: usize) -> Result<String, String> {
         if depth > MAX_DEPTH {
-            return Err(format!("found \"{text}\": defaults within defaults, more than {MAX_DEPTH} deep"));
+            return Err(format!("found \"{text}\": defaults are nested more than {MAX_DEPTH} levels deep"));
         }
         let mut out = String::new();
         let mut rest = text;
@@ -149,7 +149,7 @@ impl Expander<'_> {
                 out.push('$');
                 rest = after;
             } else if let Some(inside) = after.strip_prefix('{') {
-                let end = closing(inside).ok_or_else(|| format!("found \"{text}\", whose {{ is not closed"))?;
+                let end = closing(inside).ok_or_else(|| format!("found \"{text}\", in which a {{ is not closed"))?;
                 let (inner, behind) = inside.split_at(end);
                 out.push_str(&self.variable(inner, used, depth)?);
                 rest = behind.get(1..).unwrap_or_default();
@@ -166,7 +166,7 @@ impl Expander<'_> {
         let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len());
         let (name, behind) = inner.split_at(end);
         if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(format!("found \"${{{inner}}}\", expected the name of a variable behind ${{"));
+            return Err(format!("found \"${{{inner}}}\", expected the name of a variable after ${{"));
         }
         let set = (self.variable)(name);
         let (set, default) = if let Some(default) = behind.strip_prefix(":-") {
@@ -176,7 +176,7 @@ impl Expander<'_> {
         } else if behind.is_empty() {
             (set, None)
         } else {
-            return Err(format!("found \"${{{inner}}}\": of the shell's operators only :- and - are known"));
+            return Err(format!("found \"${{{inner}}}\": only :- and - are supported as operators"));
         };
         match (set, default) {
             (Some(value), _) => {

@@ -66,8 +66,9 @@ impl Reader<'_> {
         for method in self.named(root, &["parallelism"]) {
             let path = format!("parallelism.{}", method.key);
             let Some(methodology) = Methodology::named(&method.key) else {
-                let message = "found a methodology that is neither maximum_performance nor identical_config";
-                self.complain(Severity::Error, method.key_at, path, message.to_owned(), None);
+                let message =
+                    format!("found methodology `{}`, expected maximum_performance or identical_config", method.key);
+                self.diagnose(Severity::Error, method.key_at, path, message, None);
                 continue;
             };
             for model in self.named(root, &["parallelism", &method.key]) {
@@ -156,8 +157,8 @@ impl Reader<'_> {
                     platform.gpus
                 );
                 let fits = platform.gpus / (tp * pp * cp);
-                let help = (fits.fract() == 0.0).then(|| format!("with DP {fits} they would be as many"));
-                self.complain(Severity::Error, layout.node.at, path.clone(), message, help);
+                let help = (fits.fract() == 0.0).then(|| format!("set DP to {fits} to match the number of GPUs"));
+                self.diagnose(Severity::Error, layout.node.at, path.clone(), message, help);
             }
             if let (Some(global), Some(micro)) = (experiment.training.global, experiment.training.micro) {
                 let steps = global / (micro * dp);
@@ -167,15 +168,16 @@ impl Reader<'_> {
                             "MBS {micro} x DP {dp} x GA {accumulation} = {}, but the global batch is {global}",
                             micro * dp * accumulation
                         );
-                        let help = (steps.fract() == 0.0).then(|| format!("with GA {steps} they would agree"));
-                        self.complain(Severity::Error, at("ga"), path.clone(), message, help);
+                        let help =
+                            (steps.fract() == 0.0).then(|| format!("set GA to {steps} to match the global batch"));
+                        self.diagnose(Severity::Error, at("ga"), path.clone(), message, help);
                     }
                     None if steps.fract() != 0.0 => {
                         let message = format!(
-                            "a global batch of {global} is no multiple of MBS {micro} x DP {dp} = {}",
+                            "the global batch of {global} is not a multiple of MBS {micro} x DP {dp} = {}",
                             micro * dp
                         );
-                        self.complain(Severity::Error, at("dp"), path.clone(), message, None);
+                        self.diagnose(Severity::Error, at("dp"), path.clone(), message, None);
                     }
                     _ => {}
                 }
@@ -197,9 +199,8 @@ impl Reader<'_> {
                     declared.iter().find(of).and_then(|method| method.value.at_path(&[&model.key, &platform.key]));
                 if found.is_none() {
                     let path = format!("parallelism.{}.{}", experiment.methodology.name().replace('-', "_"), model.key);
-                    let message =
-                        format!("has no layout for {}: one replica on each of its GPUs is assumed", platform.key);
-                    self.complain(Severity::Warning, model.at, path, message, None);
+                    let message = format!("no parallelism for {}; one replica per GPU is assumed", platform.key);
+                    self.diagnose(Severity::Warning, model.at, path, message, None);
                 }
             }
         }

@@ -66,11 +66,17 @@ impl Experiment {
         for platform in &self.platforms {
             let of = |key| vec!["hardware", "platforms", platform.key.as_str(), key];
             if self.at(&of("num_nodes")).is_none() {
-                let how = if platform.nodes > 1.0 { "nodes of eight" } else { "one node" };
+                let how = if self.at(&of("gpus_per_node")).is_some() {
+                    "num_gpus / gpus_per_node"
+                } else if platform.nodes > 1.0 {
+                    "nodes of eight GPUs"
+                } else {
+                    "one node"
+                };
                 out.push((of("num_nodes"), plain(platform.nodes), how.to_owned()));
             }
             if let Some(sheet) = Experiment::accelerator(platform, catalog) {
-                out.push((of("accelerator"), text(sheet.id.clone()), "the catalog's, by gpu_model".to_owned()));
+                out.push((of("accelerator"), text(sheet.id.clone()), "from the catalog, by gpu_model".to_owned()));
                 if platform.memory_gb.is_none() {
                     out.push((of("memory_per_gpu_gb"), plain(sheet.memory.gb), format!("catalog {}", sheet.id)));
                 }
@@ -79,7 +85,7 @@ impl Experiment {
         for model in &self.models {
             if let Some(known) = Experiment::known(model, catalog) {
                 let of = |key| vec!["models", model.key.as_str(), key];
-                out.push((of("model"), text(known.id.clone()), "the catalog's, by name".to_owned()));
+                out.push((of("model"), text(known.id.clone()), "from the catalog, by name".to_owned()));
                 if model.parameters.is_none() {
                     out.push((of("num_parameters"), plain(known.parameters()), format!("catalog {}", known.id)));
                 }

@@ -24,7 +24,7 @@ pub struct Selection {
 
 /// Error for a selected model or platform that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no {kind} `{found}`; there are {known}{}", near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+#[error("no {kind} `{found}`; expected one of {known}{}", near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
 pub struct SelectionError {
     kind: &'static str,
     found: String,

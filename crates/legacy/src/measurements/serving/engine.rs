@@ -33,7 +33,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str) {
         record.convert("executor", "python", "notes \"PyTorch backend\"");
     } else if record.text("harness") == "mlperf" && family == "tensorrt-llm" {
         record.assume("executor", "native", "MLPerf's harness drives the C++ executor");
-        record.assume("reserve_output", false, "MLPerf submissions admit requests that fit as they are");
+        record.assume("reserve_output", false, "MLPerf submissions reserve no memory for outputs");
     }
     let model = plain(row.text("model"));
     if record.text("harness") == "mlperf" && (model.contains("gptj") || model.contains("gptj6b")) {

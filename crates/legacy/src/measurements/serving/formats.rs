@@ -82,13 +82,13 @@ pub(super) fn bytes_of(format: &str) -> f64 {
     }
 }
 
-/// Fills `weights`, `expert_weights`, `compute` and `kv_cache`. `room` is the memory of a replica in bytes.
+/// Fills `weights`, `expert_weights`, `compute` and `kv_cache`. `memory_bytes` is the memory of a replica in bytes.
 pub(super) fn fill(
     record: &mut Record,
     stated: Stated<'_>,
     shape: Option<&Shape>,
     device: Option<&Accelerator>,
-    room: f64,
+    memory_bytes: f64,
 ) {
     let id = shape.map_or("", |shape| shape.id.as_str());
     let notes = stated.notes;
@@ -97,7 +97,7 @@ pub(super) fn fill(
     if own == "mxfp4" && record.text("weights") != "mxfp4" {
         // OpenAI published these checkpoints in MXFP4 only. Another label refers to the GEMMs or the KV cache.
         let label = stated.weights;
-        record.assume("weights", "mxfp4", format!("\"{label}\" of a checkpoint that exists in MXFP4 only"));
+        record.assume("weights", "mxfp4", format!("\"{label}\" of a checkpoint that exists only in MXFP4"));
     }
     if stated.weights.contains("fp4-experts") || notes.contains("FP4 experts, FP8 elsewhere") {
         let said = if notes.contains("FP4 experts") { notes } else { stated.weights };
@@ -105,7 +105,7 @@ pub(super) fn fill(
         record.convert("weights", "fp8", format!("\"{}\"", clause(said, "FP4 experts")));
     }
     if stated.weights.is_empty() && record.text("weights") == "bf16" {
-        fitting(record, shape, room);
+        fitting(record, shape, memory_bytes);
     }
     // A label that contradicts the checkpoint is from the section of a table and does not describe the GEMMs either.
     let label = own == "mxfp4" && stated.weights != "mxfp4" && stated.activations == stated.weights;
@@ -183,14 +183,14 @@ fn weights(record: &mut Record, stated: &Stated<'_>, own: &'static str, device: 
     record.assume("weights", own, "not stated, the checkpoint's own format");
 }
 
-/// Infers the weight format from the fact that the run fit in memory: if 16-bit weights do not fit in `room` bytes, FP8
-/// if that fits, otherwise INT4.
-fn fitting(record: &mut Record, shape: Option<&Shape>, room: f64) {
+/// Infers the weight format from the fact that the run fit in memory: if 16-bit weights do not fit in `memory_bytes`,
+/// FP8 if that fits, otherwise INT4.
+fn fitting(record: &mut Record, shape: Option<&Shape>, memory_bytes: f64) {
     let Some(shape) = shape else { return };
-    if shape.params * bytes_of("bf16") <= room || room <= 0.0 {
+    if shape.params * bytes_of("bf16") <= memory_bytes || memory_bytes <= 0.0 {
         return;
     }
-    let format = if shape.params * bytes_of("fp8") <= room { "fp8" } else { "int4" };
+    let format = if shape.params * bytes_of("fp8") <= memory_bytes { "fp8" } else { "int4" };
     record.infer("weights", format, "not stated, 16-bit weights exceed the memory");
 }
 

@@ -21,7 +21,7 @@ pub(super) fn size(record: &mut Record, row: &Row) -> f64 {
         let degrees: f64 = ["tp", "pp"].iter().map(|column| row.positive(column).unwrap_or(1.0)).product();
         let stated = row.positive("tp").is_some();
         let chips = (degrees / per_chip).ceil().max(1.0);
-        let why = if stated { "not stated, the ranks of one replica" } else { "not stated, one accelerator" };
+        let why = if stated { "not stated, number of ranks of one replica" } else { "not stated, one accelerator" };
         record.assume("num_accelerators", chips, why);
     }
     record.number("num_accelerators").unwrap_or(1.0) * per_chip
@@ -85,7 +85,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, context: &Context<'_>) {
     // With experts on all ranks and fewer tensor-parallel ranks, attention is assumed to be split over all ranks as
     // well.
     if ep > 1.0 && tp * pp < context.ranks && ep >= context.ranks {
-        let why = format!("tp {tp} beside experts on all {ep} ranks, attention sliced over the same");
+        let why = format!("tp {tp} with experts on all {ep} ranks, attention sliced over the same ranks");
         record.assume("tp", (context.ranks / pp).round(), why);
     }
     replicas(record, dp, context);
@@ -100,7 +100,7 @@ pub(super) fn count_dies(record: &mut Record, device: Option<&Accelerator>) {
     let ranks: f64 = ["tp", "pp", "attention_dp", "dp"].into_iter().map(degree).product();
     if dies > 1.0 && ranks <= degree("num_accelerators") && !record.has("decode_workers") {
         let tp = degree("tp");
-        record.convert("tp", tp * dies, format!("tp {tp} counts accelerators, software counts {dies} dies of each"));
+        record.convert("tp", tp * dies, format!("tp {tp} counts accelerators, software counts {dies} dies for each"));
     }
 }
 
@@ -109,7 +109,7 @@ pub(super) fn count_dies(record: &mut Record, device: Option<&Accelerator>) {
 fn stated_by_replicas(record: &mut Record, dp: Option<f64>, context: &Context<'_>, moe: bool) -> bool {
     let Some(dp) = dp.filter(|dp| *dp > 1.0 && *dp <= context.ranks && !moe) else { return false };
     let pp = record.number("pp").unwrap_or(1.0);
-    record.assume("tp", (context.ranks / dp / pp).floor().max(1.0), "not stated, the ranks of one replica");
+    record.assume("tp", (context.ranks / dp / pp).floor().max(1.0), "not stated, number of ranks of one replica");
     true
 }
 
@@ -157,7 +157,7 @@ fn unstated(record: &mut Record, context: &Context<'_>, moe: bool) {
     }
     let fit_one = context.fewest_ranks() == Some(1.0);
     if moe && ranks >= 4.0 && !fit_one {
-        let why = "not stated, data-parallel attention and whole experts on the ranks of a node";
+        let why = "not stated, data-parallel attention and unsplit experts on the ranks of a node";
         let stated = record.number("ep").filter(|ep| *ep > 1.0 && *ep <= ranks);
         let experts = context.shape.map_or(0.0, |shape| shape.experts);
         let divides = |groups: &f64| ranks % groups == 0.0 && experts % groups == 0.0;
@@ -173,7 +173,7 @@ fn unstated(record: &mut Record, context: &Context<'_>, moe: bool) {
     let Some(tp) = context.fewest_ranks() else {
         return record.problem("tp", "", "tensor-parallel ranks");
     };
-    let why = "not stated, the fewest ranks whose memory is at most 60 % weights";
+    let why = "not stated, fewest ranks on which weights take at most 60 % of the memory";
     record.assume("tp", tp, why);
     record.assume("dp", (ranks / tp).floor().max(1.0), why);
 }

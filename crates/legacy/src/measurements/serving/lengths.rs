@@ -101,12 +101,12 @@ pub(super) fn fill(record: &mut Record, row: &Row, model: &str) {
             record.convert("input_len", depth.max(1.0), why);
         } else if let Some(tokens) = number_before(notes, "-token prompt") {
             record.convert("input_len", tokens, format!("notes \"{}\"", clause(notes, "-token prompt")));
-        } else if let Some(tokens) = average_depth(notes) {
+        } else if let Some(tokens) = mean_kv_length(notes) {
             record.convert("input_len", tokens, format!("notes \"{}\"", clause(notes, "average KV length")));
         } else if notes.contains("empty context") {
             record.convert("input_len", 1.0, "notes \"empty context\"");
         } else if notes.contains("short prompt") || notes.contains("short context") {
-            record.assume("input_len", 64.0, "notes name a short prompt without its length");
+            record.assume("input_len", 64.0, "notes mention a short prompt without its length");
         }
     }
     nominal(record, notes);
@@ -114,7 +114,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, model: &str) {
     let why = format!("mean of {}", set.name);
     let mut fill = |column: &'static str, value: f64| match set.known {
         Known::Documented => record.assume(column, value, &why),
-        Known::Inferred => record.infer(column, value, format!("prompts of {} from memory in use", set.name)),
+        Known::Inferred => record.infer(column, value, format!("prompt length of {} from the memory in use", set.name)),
     };
     if input.is_none() {
         fill("input_len", set.input);
@@ -135,7 +135,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, model: &str) {
 }
 
 /// Returns the mean KV cache length that a decode step reads: `average KV length 4,989 tokens`.
-fn average_depth(notes: &str) -> Option<f64> {
+fn mean_kv_length(notes: &str) -> Option<f64> {
     let rest = notes.split("average KV length ").nth(1)?;
     quantity(rest.split(' ').next()?).map(|(tokens, _)| tokens)
 }
@@ -151,19 +151,19 @@ fn nominal(record: &mut Record, notes: &str) {
     let Some((ratio, printed)) = stated.filter(|(ratio, _)| (0.0..1.0).contains(ratio)) else { return };
     let mean = 0.5 * (1.0 + ratio);
     if let Some(longest) = record.number("output_len") {
-        let why = "the nominal length is the longest";
+        let why = "the nominal length is the maximum";
         match printed {
             true => record.convert("output_len_max", longest, why),
             false => record.assume("output_len_max", longest, why),
         }
-        record.assume("output_spread", 1.0 / mean, "lengths drawn evenly up to the nominal one");
+        record.assume("output_spread", 1.0 / mean, "lengths drawn uniformly up to the nominal one");
     }
     for column in ["input_len", "output_len"] {
         let Some(longest) = record.number(column) else { continue };
-        let why = format!("mean of lengths from {ratio} to 1 of the nominal {longest}");
+        let why = format!("mean of lengths from {ratio} to 1 times the nominal {longest}");
         match printed {
             true => record.convert(column, mean * longest, why),
-            false => record.assume(column, mean * longest, format!("{why}, as the engines' clients draw them")),
+            false => record.assume(column, mean * longest, format!("{why}, as drawn by the engines' clients")),
         }
     }
 }
@@ -183,7 +183,7 @@ fn spread(record: &mut Record, notes: &str, stated: bool, set: Option<Lengths>) 
     let Some(set) = set.filter(|set| set.spread > 1.0) else { return };
     record.assume("output_spread", set.spread, format!("distribution of {}", set.name));
     if set.name == "ShareGPT" {
-        record.assume("output_len_max", SHAREGPT_LONGEST, "longest conversation that the clients take from ShareGPT");
+        record.assume("output_len_max", SHAREGPT_LONGEST, "longest conversation of ShareGPT that clients use");
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str) {
     if (concurrency.is_some() || limit.is_some()) && !continuous && stays {
         match phrase {
             Some(phrase) => record.convert("load", "static", quote(phrase)),
-            None => record.assume("load", "static", "a batch size of software that runs a batch to its end"),
+            None => record.assume("load", "static", "batch size of software with static batches"),
         }
         return batch(record, concurrency, limit);
     }
@@ -94,16 +94,16 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str) {
     match offline {
         Some(phrase) => record.convert("load", "burst", quote(phrase)),
         None if endless => record.convert("load", "burst", "request_rate \"inf\""),
-        None => record.assume("load", "burst", "no concurrency stated, everything queued at once"),
+        None => record.assume("load", "burst", "no concurrency stated, all requests queued at the start"),
     }
     requests(record, notes);
     let harness = record.text("harness").to_owned();
     if !record.has("requests") && harness != "mlperf" && family == "tensorrt-llm" {
         let (input, output) =
             (record.number("input_len").unwrap_or(1000.0), record.number("output_len").unwrap_or(1000.0));
-        record.assume("requests", queued(input, output), "as TensorRT-LLM's published tables queue for these lengths");
+        record.assume("requests", queued(input, output), "as in TensorRT-LLM's published tables for these lengths");
     } else if !record.has("requests") && has("offline scenario") {
-        record.assume("requests", 150.0, "not stated, the harness's usual number of prompts");
+        record.assume("requests", 150.0, "not stated, usual number of prompts of the harness");
     }
 }
 

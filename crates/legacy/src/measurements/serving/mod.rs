@@ -18,7 +18,7 @@ use super::text::clause;
 use super::{TableKind, devices, iso_date};
 
 /// Bytes per GiB over bytes per GB: datasheets state memory sizes in GB but mean GiB.
-const BINARY: f64 = 1.0737;
+const GB_PER_GIB: f64 = 1.0737;
 
 /// Converts one row.
 pub(super) fn convert(row: &Row, catalog: &Catalog) -> Record {
@@ -50,12 +50,12 @@ pub(super) fn convert(row: &Row, catalog: &Catalog) -> Record {
     };
     let memory = device.as_ref().map_or(0.0, |device| device.memory.gb * 1e9);
     let replicas = row.positive("dp").unwrap_or(1.0).max(1.0);
-    let room = BINARY * memory * record.number("num_accelerators").unwrap_or(1.0) / replicas;
-    formats::fill(&mut record, stated, shape.as_ref(), device.as_deref(), room);
+    let memory_bytes = GB_PER_GIB * memory * record.number("num_accelerators").unwrap_or(1.0) / replicas;
+    formats::fill(&mut record, stated, shape.as_ref(), device.as_deref(), memory_bytes);
     let pools = pools::fill(&mut record, notes);
     let apart = notes.contains("disaggregated") || engine.contains("disaggregated");
     if apart && !pools && !notes.contains("not disaggregated") {
-        record.exclude("prefill and decode run apart, and the sizes of their pools are not stated");
+        record.exclude("prefill and decode run in separate pools, whose sizes are not stated");
     }
     let context = layout::Context {
         family,
@@ -118,7 +118,7 @@ fn figures(record: &mut Record, row: &Row, family: &str) {
         && let Some(total) = record.number("total_tokens_per_sec")
         && !row.text("notes").contains("counts prompt+generated")
     {
-        let why = "column total_tokens_per_sec read as the rate of the generation, which llama.cpp times apart";
+        let why = "column total_tokens_per_sec read as the generation rate, which llama.cpp measures separately";
         record.infer("output_tokens_per_sec", total, why);
         record.drop_cell("total_tokens_per_sec");
     }
@@ -128,18 +128,18 @@ fn figures(record: &mut Record, row: &Row, family: &str) {
 fn unusable(record: &mut Record, row: &Row, family: &str) {
     let notes = row.text("notes");
     if family == "deepspeed-zero-inference" {
-        record.exclude("weights are gathered layer by layer (ZeRO-3), which is no serving layout");
+        record.exclude("weights are gathered layer by layer (ZeRO-3), which is not a serving layout");
     }
     if notes.contains("labels the unit Samples/s")
         && row.positive("output_tokens_per_sec_total").is_some_and(|x| x < 500.0)
     {
-        record.exclude("unit ambiguous, the value reads as samples/s under a column of tokens/s");
+        record.exclude("unit ambiguous, the value appears to be samples/s in a column of tokens/s");
     }
     let single = row.positive("concurrency") == Some(1.0);
     if let (true, Some(first), Some(whole)) = (single, row.positive("ttft_ms_p99"), row.positive("e2e_ms_mean"))
         && first > whole
     {
-        record.exclude("a first token of a single stream took longer than a whole answer, the run contains a start-up");
+        record.exclude("ttft_ms_p99 of a single stream exceeds e2e_ms_mean, so the run includes a start-up");
     }
     for phrase in ["effective concurrency unclear", "treat as suspect", "imply fewer requests in flight than the label"]
     {
@@ -158,7 +158,7 @@ fn unusable(record: &mut Record, row: &Row, family: &str) {
     .iter()
     .any(|column| record.has(column))
     {
-        record.exclude("states no figure");
+        record.exclude("states no metric");
     }
 }
 

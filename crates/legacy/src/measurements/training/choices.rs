@@ -41,7 +41,7 @@ pub(super) fn precision(record: &mut Record, row: &Row, device: Option<&Accelera
 /// Fills `precision` if its column is blank, from the notes or the capabilities of the device.
 fn unstated(record: &mut Record, notes: &str, device: Option<&Accelerator>) {
     if notes.contains("offers fp8") {
-        record.exclude("the source does not say which of the offered precisions ran");
+        record.exclude("the source does not state which of the available precisions was used");
     }
     let has_bf16 = device.is_none_or(|device| device.peaks.bf16.is_some());
     let lower = notes.to_ascii_lowercase();
@@ -169,7 +169,7 @@ fn schedule(record: &mut Record, row: &Row, lower: &str) {
     let text = format!("{lower}; {framework}");
     let quote = |phrase: &str| format!("\"{}\"", clause(&text, phrase));
     if ["vocab-1", "vocab-2", "interlaced"].iter().any(|word| framework.contains(word)) {
-        return record.exclude("the output layer is spread over the stages, which no field states");
+        return record.exclude("the output layer is distributed over the stages, for which there is no column");
     }
     for word in ["zb-1p", "zb-h1", "zb1p"] {
         if text.contains(word) {
@@ -178,7 +178,7 @@ fn schedule(record: &mut Record, row: &Row, lower: &str) {
     }
     for word in ["v-half", "v-min"] {
         if text.contains(word) {
-            return record.assume("pp_schedule", "zero-bubble-1p", format!("{}, the nearest schedule", quote(word)));
+            return record.assume("pp_schedule", "zero-bubble-1p", format!("{}, nearest known schedule", quote(word)));
         }
     }
     for word in ["zb-2p", "zb-h2", "zb-v", "zbb", "zbv", "zero-bubble", "zero bubble"] {
@@ -249,7 +249,7 @@ fn offload(record: &mut Record, lower: &str) {
         }
     }
     if lower.contains("zero-3 with offload") {
-        record.assume("cpu_offload", "optimizer", "notes name offload without saying of what");
+        record.assume("cpu_offload", "optimizer", "notes mention offload without stating what is offloaded");
     }
 }
 
@@ -262,6 +262,6 @@ fn trained(record: &mut Record, notes: &str, lower: &str, family: &str) {
     if lower.contains("attention lora") {
         record.convert("lora_targets", "attention", "notes \"attention LoRA\"");
     } else if matches!(family, "nemo" | "megatron-bridge") {
-        record.assume("lora_targets", "attention", "the performance recipes of NeMo adapt attention's projections");
+        record.assume("lora_targets", "attention", "NeMo's performance recipes adapt the attention projections");
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str, date: &str) {
         Some(_) => {
             record.take(row, "mfu", "mfu");
         }
-        None if !mfu.is_empty() => record.problem("mfu", mfu, "a share of the peak"),
+        None if !mfu.is_empty() => record.problem("mfu", mfu, "a share of the peak FLOP/s"),
         None => {}
     }
     memory(record, row);
@@ -30,7 +30,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, family: &str, date: &str) {
     if !stated("model_tflops_per_accel")
         && let (Some(share), Some(peak)) = (record.number("mfu"), denominator(notes))
     {
-        let why = format!("mfu of {peak} TFLOP/s, notes \"{}\"", clause(notes, "MFU"));
+        let why = format!("mfu relative to {peak} TFLOP/s, notes \"{}\"", clause(notes, "MFU"));
         record.convert("model_tflops_per_accel", share * peak, why);
     }
     if !(record.has("model_tflops_per_accel") || record.has("mfu")) {
@@ -71,7 +71,7 @@ fn counting(record: &mut Record, notes: &str, family: &str, date: &str) {
     if halves && date >= "2025-07" {
         record.assume("flop_counting", "causal", "not stated, the software halves causal attention since mid 2025");
     } else {
-        record.assume("flop_counting", "full", "not stated, the software counts attention in full");
+        record.assume("flop_counting", "full", "not stated, the software counts full attention");
     }
 }
 

@@ -34,10 +34,10 @@ pub(super) fn convert(row: &Row, catalog: &Catalog) -> Record {
     network::fill(&mut record, row, device.as_deref());
     figures::fill(&mut record, row, family, &date);
     if notes.contains("INCONSISTENT") {
-        record.exclude("the source's figures contradict each other");
+        record.exclude("the metrics of the source contradict each other");
     }
     if notes.contains("power-limited") {
-        record.exclude("the accelerators' power is limited, to how much the source does not state");
+        record.exclude("the power of the accelerators is limited to a value that the source does not state");
     }
     record
 }

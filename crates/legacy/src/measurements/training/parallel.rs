@@ -48,7 +48,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, device: Option<&Accelerator>,
     }
     sharding(record, row);
     let ranks = training_ranks_per_chip(record.text("accelerator"));
-    states_enough(record, row, family);
+    exclude_incomplete(record, row, family);
     if record.is_excluded() {
         return;
     }
@@ -57,7 +57,7 @@ pub(super) fn fill(record: &mut Record, row: &Row, device: Option<&Accelerator>,
     layout(record, device, shape, ranks, family);
     batches(record, family, ranks);
     experts(record, notes, shape, ranks);
-    divides(record, ranks);
+    exclude_indivisible(record, ranks);
 }
 
 fn flag(text: &str) -> Option<bool> {
@@ -142,7 +142,7 @@ fn shard_size(record: &mut Record, notes: &str, word: &str, quote: impl Fn(&str)
 
 /// Excludes rows that lack two or more of the values that determine the throughput. The estimate for such a row would
 /// depend mostly on assumptions.
-fn states_enough(record: &mut Record, row: &Row, family: &str) {
+fn exclude_incomplete(record: &mut Record, row: &Row, family: &str) {
     let fully = matches!(record.text("sharding"), "zero2" | "zero3") || is_jax(family);
     let said = row.text("precision");
     let noted = record.has("precision") && row.text("notes").to_ascii_lowercase().contains("fp");
@@ -190,7 +190,7 @@ fn size(record: &mut Record, ranks: f64) {
     let least = replica(record) * record.number("dp").unwrap_or(1.0);
     let whole = least.max(record.number("ep").unwrap_or(8.0) * record.number("pp").unwrap_or(1.0)).max(8.0);
     if record.has("tp") || record.has("pp") {
-        record.assume("num_accelerators", (whole / ranks).ceil(), "not stated, the smallest size of the stated layout");
+        record.assume("num_accelerators", (whole / ranks).ceil(), "not stated, fewest for the stated layout");
     } else {
         record.problem("num_accelerators", "", "a number of accelerators");
     }
@@ -205,7 +205,7 @@ fn layout(record: &mut Record, device: Option<&Accelerator>, shape: Option<&Shap
     if record.has("tp") || record.has("pp") {
         for column in ["tp", "pp"] {
             if !record.has(column) {
-                record.assume(column, 1.0, "not stated beside the other degrees");
+                record.assume(column, 1.0, "not stated, although other degrees are");
             }
         }
         return;
@@ -232,8 +232,8 @@ fn layout(record: &mut Record, device: Option<&Accelerator>, shape: Option<&Shap
     let layouts = powers(wide).map(|tp| (tp, 1.0)).chain(powers(64.0).map(|pp| (wide, pp)));
     match layouts.into_iter().find(|(tp, pp)| fits(*tp, *pp)) {
         Some((tp, pp)) => {
-            record.infer("tp", tp, "not stated, the least that holds the model's states");
-            record.infer("pp", pp, "not stated, the least that holds the model's states");
+            record.infer("tp", tp, "not stated, fewest ranks that hold the model's states");
+            record.infer("pp", pp, "not stated, fewest ranks that hold the model's states");
         }
         None => record.problem("tp", "", "tensor- and pipeline-parallel ranks"),
     }
@@ -249,7 +249,7 @@ fn batches(record: &mut Record, family: &str, ranks: f64) {
     if !record.has("global_batch") {
         let one = dp * micro.unwrap_or(usual);
         if micro.is_some() && !pipeline {
-            record.assume("global_batch", one, "not stated, nothing is accumulated");
+            record.assume("global_batch", one, "not stated, no gradient accumulation");
         } else {
             let times = if is_jax(family) { 1.0 } else { (4.0 * 1024.0 * 1024.0 / (one * seq)).round().max(1.0) };
             record.assume("global_batch", one * times, "not stated, about four million tokens");
@@ -258,7 +258,7 @@ fn batches(record: &mut Record, family: &str, ranks: f64) {
     if micro.is_none() {
         let each = (record.number("global_batch").unwrap_or(dp) / dp).max(1e-3);
         if is_jax(family) {
-            record.assume("micro_batch", each.max(1.0), "not stated, JAX does not accumulate");
+            record.assume("micro_batch", each.max(1.0), "not stated, JAX does not accumulate gradients");
         } else {
             record.assume("micro_batch", usual.min(each.max(1.0)), "not stated, one sequence or about 8192 tokens");
         }
@@ -275,11 +275,11 @@ fn experts(record: &mut Record, notes: &str, shape: Option<&Shape>, ranks: f64) 
     let n = record.number("num_accelerators").unwrap_or(1.0) * ranks;
     let node = record.number("accelerators_per_node").unwrap_or(8.0) * ranks;
     let degree = node.min(n).min(shape.experts).floor().max(1.0);
-    record.assume("ep", degree, "not stated beside an expert-parallel dispatcher, the ranks of a node");
+    record.assume("ep", degree, "not stated with an expert-parallel dispatcher, number of ranks of a node");
 }
 
 /// Excludes rows whose parallelism does not divide the ranks, or whose global batch is smaller than DP.
-fn divides(record: &mut Record, ranks: f64) {
+fn exclude_indivisible(record: &mut Record, ranks: f64) {
     let Some(n) = record.number("num_accelerators") else { return };
     let whole = replica(record);
     let dp = n * ranks / whole;
