@@ -81,7 +81,7 @@ fn a_stream_is_read_from_stdin() {
 fn what_cannot_be_read_is_said_with_its_place_and_what_to_do() {
     let dir = logs();
     for (args, code, expected) in [
-        (&["ingest", "logs/notes.txt"][..], 1, "no known format in 1 lines; it begins with \"remember the milk\""),
+        (&["ingest", "logs/notes.txt"][..], 1, "format in 1 lines; the file begins with \"remember the milk\""),
         (&["ingest", "nowhere.log"], 1, "nowhere.log: cannot be read"),
         (&["ingest"], 2, "PATH is missing"),
         (&["ingest", "logs", "--set", "seq_length=1"], 2, "did you mean seq_len?"),

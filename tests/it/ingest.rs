@@ -173,7 +173,7 @@ fn what_is_not_known_is_said_with_its_place() {
     assert!(error.starts_with("empty.log: empty"), "{error}");
     let error = ingest::ingest(&b"\x28\xb5\x2f\xfd\0"[..], &context("a.zst")).unwrap_err().to_string();
     assert!(
-        error.contains("compressed with Zstandard: expected text or gzip: zstd -dc a.zst | atlas ingest -"),
+        error.contains("compressed with Zstandard; expected text or gzip; run: zstd -dc a.zst | atlas ingest -"),
         "{error}"
     );
     let error = ingest::ingest(&b"\x7fELF\x02\x01\x01\0\0\x03\xff\xfe"[..], &context("a.out")).unwrap_err().to_string();

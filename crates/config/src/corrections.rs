@@ -196,7 +196,7 @@ pub const USUAL_UNCERTAINTY: f64 = 0.25;
 /// Factor on effects for a shipped estimate with this uncertainty. With few measurements, a cluster can deviate more
 /// from the estimate than with many.
 #[must_use]
-pub fn grown(uncertainty: f64, growth: f64) -> f64 {
+pub fn uncertainty_scale(uncertainty: f64, growth: f64) -> f64 {
     math::powf((uncertainty / USUAL_UNCERTAINTY).clamp(0.1, 10.0), growth)
 }
 
@@ -265,10 +265,10 @@ impl Correction {
                 variance += sd * sd;
             }
         }
-        let grown = grown(features.uncertainty, self.growth);
+        let scale = uncertainty_scale(features.uncertainty, self.growth);
         // At least the spread of configurations around their effects.
-        let sd = math::hypot(grown * variance.max(0.0).sqrt(), self.residual);
-        Adjustment { factor: math::exp(grown * mean), half_width: self.reach * sd }
+        let sd = math::hypot(scale * variance.max(0.0).sqrt(), self.residual);
+        Adjustment { factor: math::exp(scale * mean), half_width: self.reach * sd }
     }
 }
 
@@ -369,7 +369,7 @@ fn effects(section: &mut Fields<'_>) -> Vec<(Factor, f64)> {
             Some(factor) => effects.push((factor, value)),
             None if kind == NEAR => fields.error(
                 "of",
-                "a configuration has `accelerator`, `software`, `falloff` and `at`, a list of 7 numbers".to_owned(),
+                "expected `accelerator`, `software`, `falloff` and `at`, a list of 7 numbers".to_owned(),
                 Some("run `atlas calibrate` again".to_owned()),
             ),
             None => fields.error(

@@ -318,7 +318,7 @@ impl Library {
         {
             Some((_, Some(profile))) => Ok(profile),
             Some((key, None)) => Err(complain(
-                format!("its profile `{}` has errors", key.stem),
+                format!("the profile `{}` of this target has errors", key.stem),
                 "see the errors in that file".to_owned(),
             )),
             None => Err(complain(

@@ -390,7 +390,7 @@ const COUNT: usize = runtime::RUNTIME.len()
     + target::TARGET.len()
     + simulation::SIMULATION.len();
 
-#[expect(clippy::indexing_slicing, reason = "worked out while compiling, where what is out of range is an error")]
+#[expect(clippy::indexing_slicing, reason = "evaluated at compile time, where an index out of range is an error")]
 const fn joined() -> [Field; COUNT] {
     let mut all = [runtime::RUNTIME[0]; COUNT];
     let (mut at, mut family) = (0, 0);

@@ -202,7 +202,7 @@ impl Follow {
     }
 
     /// Drops the incomplete line. To be called if the file was replaced, and other content follows.
-    pub fn broken_off(&mut self) {
+    pub fn discard_partial_line(&mut self) {
         self.partial.clear();
         self.dropping = false;
         self.number += 1;
@@ -245,7 +245,7 @@ impl Follow {
     fn line(&mut self, raw: &[u8], whole: bool, timed: bool) {
         let cleaned = clean(raw);
         let text = without_prefix(&cleaned);
-        let text = if whole { text } else { crate::quantity::trusted(text) };
+        let text = if whole { text } else { crate::quantity::reliable_part(text) };
         let out = &mut self.out;
         let timed = timed || self.timers.open();
         let timer = timed && self.timers.line(text, |timer| out.push(Observation::Timer(timer)));

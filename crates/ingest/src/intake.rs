@@ -90,7 +90,7 @@ fn from_text(mut source: Box<dyn BufRead + '_>, context: &Context) -> Result<Ing
     if let Some((packed, unpack)) = packed(head) {
         let name = &context.name;
         let message =
-            format!("{name}: compressed with {packed}: expected text or gzip: {unpack} {name} | atlas ingest -");
+            format!("{name}: compressed with {packed}; expected text or gzip; run: {unpack} {name} | atlas ingest -");
         return Err(IngestError::Unknown(message));
     }
     if tensorboard::begins(head) {
@@ -101,8 +101,8 @@ fn from_text(mut source: Box<dyn BufRead + '_>, context: &Context) -> Result<Ing
         if readings.is_empty() {
             let name = &context.name;
             let message = format!(
-                "{name}: a TensorBoard event file of {records} records without scalars of training: expected loss, \
-                 learning rate, or the time of a step"
+                "{name}: a TensorBoard event file of {records} records without training scalars; expected loss, \
+                 learning rate or step time"
             );
             return Err(IngestError::Unknown(message));
         }
@@ -157,7 +157,7 @@ fn packed(head: &[u8]) -> Option<(&'static str, &'static str)> {
 fn unknown(context: &Context, tally: &Tally, first_line: &str, complaint: Option<String>) -> String {
     let name = &context.name;
     if tally.bytes == 0 {
-        return format!("{name}: empty: expected a log of a training, serving, network or power tool");
+        return format!("{name}: the file is empty; expected a log of a training, serving, network or power tool");
     }
     let mut out = format!("{name}:1:1: no known format in {} lines", tally.lines.max(1));
     if let Some((reason, skipped)) = tally.skipped.iter().next() {
@@ -169,9 +169,9 @@ fn unknown(context: &Context, tally: &Tally, first_line: &str, complaint: Option
     let shown: String = first_line.chars().take(80).collect();
     let unreadable = shown.chars().filter(|c| c.is_control() || *c == char::REPLACEMENT_CHARACTER).count();
     if unreadable * 10 > shown.chars().count() {
-        out += "; it is binary";
+        out += "; the file is binary";
     } else if !shown.is_empty() {
-        out += &format!("; it begins with \"{shown}\"");
+        out += &format!("; the file begins with \"{shown}\"");
     }
     out + "; expected step lines, results, or samples of a tool that `atlas ingest --formats` lists"
 }
@@ -191,9 +191,9 @@ fn looks_like_document(bytes: &[u8]) -> bool {
 }
 
 /// Maximum number of readings kept per file.
-const MOST_READINGS: usize = 4096;
+const MAX_READINGS: usize = 4096;
 /// Maximum number of segments that a file is split into because of contradicting lines.
-const MOST_SEGMENTS: usize = 1024;
+const MAX_SEGMENTS: usize = 1024;
 
 /// Distributes lines and documents to segments.
 pub(crate) struct Intake {
@@ -363,8 +363,8 @@ impl Intake {
         }
         let outcome = match self.segment.line(line, self.code) {
             Offered::Done(outcome) => outcome,
-            Offered::Contradicts if self.segments >= MOST_SEGMENTS => {
-                Outcome::Skipped("a line that contradicts what was read, beyond the documents that are kept apart")
+            Offered::Contradicts if self.segments >= MAX_SEGMENTS => {
+                Outcome::Skipped("a line that contradicts earlier lines, beyond the limit of 1024 documents")
             }
             Offered::Contradicts => {
                 self.segments += 1;
@@ -394,7 +394,7 @@ impl Intake {
         let document = if trimmed.trim_ascii_end().ends_with('}') { json::json(trimmed.as_bytes()).ok() } else { None };
         let Some(document) = document else {
             let cut = trimmed.contains("\"cell_type\"") && trimmed.contains("\"outputs\"");
-            return cut.then_some(Outcome::Skipped("a notebook on one line that is cut off"));
+            return cut.then_some(Outcome::Skipped("a truncated notebook"));
         };
         if notebook::is_notebook(&document) {
             return Some(if self.notebook(&document) { Outcome::Took } else { Outcome::No });
@@ -444,7 +444,7 @@ impl Intake {
     fn split(&mut self) {
         let segment = std::mem::replace(&mut self.segment, Segment::new());
         for mut reading in segment.finish(&self.context) {
-            if self.readings.len() >= MOST_READINGS {
+            if self.readings.len() >= MAX_READINGS {
                 let skipped = self.tally.skipped.entry("a document beyond the first 4096".to_owned()).or_default();
                 if skipped.first_line == 0 {
                     skipped.first_line = self.last_line.max(1);

@@ -33,10 +33,10 @@ pub struct JobTrace {
 }
 
 /// Maximum number of jobs of a trace.
-const MOST_JOBS: usize = 2_000_000;
+const MAX_JOBS: usize = 2_000_000;
 
-const FORMATS: &str = "expected sacct -P with a header, the Standard Workload Format, CSV with submit_time, gpu_num and \
-                       duration, or Philly's JSON";
+const FORMATS: &str = "expected the output of sacct -P with its header, the Standard Workload Format, CSV with the \
+                       columns submit_time, gpu_num and duration, or the JSON of the Philly traces";
 
 /// Parses a trace.
 ///
@@ -55,12 +55,12 @@ pub fn read(text: &str) -> Result<JobTrace, String> {
         table(text, b',', "CSV of jobs")?
     } else {
         let shown: String = first.chars().take(80).collect();
-        return Err(format!("not a trace of jobs: it begins with \"{shown}\"; {FORMATS}"));
+        return Err(format!("unknown format of a job trace: the file begins with \"{shown}\"; {FORMATS}"));
     };
     trace.jobs.sort_by(|a, b| a.submitted.total_cmp(&b.submitted));
     if trace.jobs.is_empty() {
         let why: Vec<String> = trace.skipped.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
-        return Err(format!("{}: no job to run: {}", trace.format, why.join(", ")));
+        return Err(format!("{}: no usable job: {}", trace.format, why.join(", ")));
     }
     Ok(trace)
 }
@@ -81,11 +81,13 @@ impl JobTrace {
     ) {
         let positive = |value: Option<f64>| value.filter(|value| value.is_finite() && *value > 0.0);
         match (submitted.filter(|at| at.is_finite()), positive(gpus), positive(seconds)) {
-            _ if self.jobs.len() >= MOST_JOBS => self.skip("beyond the first 2000000"),
-            (None, ..) => self.skip("without a time of submission"),
+            _ if self.jobs.len() >= MAX_JOBS => self.skip("beyond the limit of 2000000 jobs"),
+            (None, ..) => self.skip("without a submission time"),
             (_, None, _) => self.skip("without accelerators"),
-            (.., None) => self.skip("that did not run"),
-            (_, Some(gpus), _) if gpus.fract() != 0.0 || gpus > 1e7 => self.skip("with a part of an accelerator"),
+            (.., None) => self.skip("without a run time"),
+            (_, Some(gpus), _) if gpus.fract() != 0.0 || gpus > 1e7 => {
+                self.skip("with a fractional or excessive number of accelerators");
+            }
             (Some(submitted), Some(accelerators), Some(seconds)) => {
                 let limit = positive(limit).filter(|limit| *limit >= seconds);
                 self.jobs.push(TracedJob { name, submitted, accelerators, seconds, limit });
@@ -110,7 +112,7 @@ fn swf(text: &str) -> JobTrace {
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(';')) {
         let fields: Vec<f64> = line.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
         if fields.len() < 9 {
-            trace.skip("cut off or damaged");
+            trace.skip("truncated or malformed");
             continue;
         }
         let at = |index: usize| fields.get(index).copied().filter(|value| *value >= 0.0);
@@ -163,22 +165,22 @@ fn table(text: &str, delimiter: u8, format: &'static str) -> Result<JobTrace, St
     let has = |columns: &[Column]| columns.iter().any(|column| place(*column).is_some());
     let mut lacks = Vec::new();
     for (columns, what) in [
-        (&[Column::Submitted][..], "when jobs were submitted (Submit, submit_time)"),
-        (&[Column::Gpus, Column::Resources], "accelerators (AllocTRES, gpu_num)"),
-        (&[Column::Seconds, Column::Elapsed, Column::Ended], "how long jobs ran (ElapsedRaw, duration, start and end)"),
+        (&[Column::Submitted][..], "the submission time (Submit or submit_time)"),
+        (&[Column::Gpus, Column::Resources], "the number of accelerators (AllocTRES or gpu_num)"),
+        (&[Column::Seconds, Column::Elapsed, Column::Ended], "the run time (ElapsedRaw, duration, or start and end)"),
     ] {
         if !has(columns) {
             lacks.push(what);
         }
     }
     if !lacks.is_empty() {
-        return Err(format!("{format}: no column says {}; {FORMATS}", lacks.join(", ")));
+        return Err(format!("{format}: no column for {}; {FORMATS}", lacks.join(", ")));
     }
     let minutes = place(Column::Limit).and_then(|at| names.get(at)).is_some_and(|name| name == "timelimitraw");
     let mut trace = JobTrace { format, ..JobTrace::default() };
     for record in reader.records() {
         let Ok(record) = record else {
-            trace.skip("cut off or damaged");
+            trace.skip("truncated or malformed");
             continue;
         };
         let text = |column| place(column).and_then(|at| record.get(at)).map(str::trim).filter(|text| !text.is_empty());
@@ -188,8 +190,8 @@ fn table(text: &str, delimiter: u8, format: &'static str) -> Result<JobTrace, St
             continue;
         }
         let seconds = text(Column::Seconds).and_then(|text| text.parse().ok());
-        let seconds = seconds.or_else(|| span(text(Column::Elapsed)?)).or_else(|| {
-            let (start, end) = (moment(text(Column::Started)?)?, moment(text(Column::Ended)?)?);
+        let seconds = seconds.or_else(|| parse_duration(text(Column::Elapsed)?)).or_else(|| {
+            let (start, end) = (parse_time(text(Column::Started)?)?, parse_time(text(Column::Ended)?)?);
             Some(end - start)
         });
         let gpus = text(Column::Gpus).and_then(|text| text.parse().ok());
@@ -197,9 +199,9 @@ fn table(text: &str, delimiter: u8, format: &'static str) -> Result<JobTrace, St
         let limit = text(Column::Limit).and_then(|text| match text.parse::<f64>() {
             Ok(number) if minutes => Some(60.0 * number),
             Ok(number) => Some(number),
-            Err(_) => span(text),
+            Err(_) => parse_duration(text),
         });
-        trace.take(name, text(Column::Submitted).and_then(moment), gpus, seconds, limit);
+        trace.take(name, text(Column::Submitted).and_then(parse_time), gpus, seconds, limit);
     }
     Ok(trace)
 }
@@ -224,7 +226,7 @@ fn gpus_of(resources: &str) -> Option<f64> {
 }
 
 /// Parses a time to seconds: a number, or a date with a time of day.
-fn moment(text: &str) -> Option<f64> {
+fn parse_time(text: &str) -> Option<f64> {
     if let Ok(number) = text.parse::<f64>() {
         return Some(number);
     }
@@ -239,7 +241,7 @@ fn moment(text: &str) -> Option<f64> {
 }
 
 /// Parses a duration `[DAYS-]HOURS:MINUTES:SECONDS` of Slurm, whose leading parts may be missing.
-fn span(text: &str) -> Option<f64> {
+fn parse_duration(text: &str) -> Option<f64> {
     let (days, rest) = text.split_once('-').unwrap_or(("0", text));
     let mut seconds = 0.0;
     for part in rest.split(':') {
@@ -252,7 +254,7 @@ fn span(text: &str) -> Option<f64> {
 /// accelerators.
 fn philly(text: &str) -> Result<JobTrace, String> {
     let all: Vec<Value> =
-        serde_json::from_str(text).map_err(|error| format!("not Philly's JSON: {error}; {FORMATS}"))?;
+        serde_json::from_str(text).map_err(|error| format!("invalid JSON of a Philly trace: {error}; {FORMATS}"))?;
     let mut trace = JobTrace { format: "Philly's job log", ..JobTrace::default() };
     for job in &all {
         let text = |name: &str| job.get(name).and_then(Value::as_str);
@@ -260,7 +262,7 @@ fn philly(text: &str) -> Result<JobTrace, String> {
         let seconds: f64 = attempts
             .iter()
             .filter_map(|attempt| {
-                let at = |name: &str| attempt.get(name).and_then(Value::as_str).and_then(moment);
+                let at = |name: &str| attempt.get(name).and_then(Value::as_str).and_then(parse_time);
                 Some((at("end_time")? - at("start_time")?).max(0.0))
             })
             .sum();
@@ -270,7 +272,7 @@ fn philly(text: &str) -> Result<JobTrace, String> {
         };
         let gpus = attempts.iter().map(gpus).fold(0.0, f64::max);
         let name = text("jobid").unwrap_or("job").to_owned();
-        trace.take(name, text("submitted_time").and_then(moment), Some(gpus), Some(seconds), None);
+        trace.take(name, text("submitted_time").and_then(parse_time), Some(gpus), Some(seconds), None);
     }
     Ok(trace)
 }
@@ -305,7 +307,7 @@ mod tests {
         let swf = "; UnixStartTime: 0\n 1 0 10 3600 32 -1 -1 32 7200 -1 1 1 1 1 1 1 -1 -1\n 2 60 0 -1 8 -1 -1 8 100 -1 0 1 1 1 1 1 -1 -1\n";
         let trace = read(swf).unwrap();
         assert_eq!((trace.jobs.len(), trace.jobs[0].accelerators, trace.jobs[0].limit), (1, 32.0, Some(7200.0)));
-        assert_eq!(trace.skipped["that did not run"], 1);
+        assert_eq!(trace.skipped["without a run time"], 1);
         let helios = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n\
                       7,u1,vcA,8,64,1,COMPLETED,2020-04-01 00:00:13,2020-04-01 00:00:14,2020-04-01 01:00:14,3600,1\n";
         let trace = read(helios).unwrap();

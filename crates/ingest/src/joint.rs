@@ -56,7 +56,7 @@ fn joined(reading: &Reading, window: [f64; 2], tokens: Option<f64>, file: &str) 
         "mean_total_power_w_in_window": total,
         "energy_wh_in_window": joules / 3600.0,
         "benchmark": file,
-        "method": "mean of the samples inside the window x its length; times without a zone are UTC",
+        "method": "mean power of the samples in the window x window length; UTC is assumed without a time zone",
     });
     if let (Some(tokens), Some(map)) = (tokens.filter(|tokens| *tokens > 0.0), out.as_object_mut()) {
         map.insert("joule_per_output_token".to_owned(), (joules / tokens).into());

@@ -54,7 +54,7 @@ pub(crate) fn python_literal(text: &str) -> Option<Value> {
 }
 
 /// Maximum number of values in a document. Without a limit, a small file could exhaust the memory.
-const MOST_VALUES: usize = 4 << 20;
+const MAX_VALUES: usize = 4 << 20;
 
 /// Parses JSON, including bare `NaN` and `Infinity` as written by Python, which become the strings `nan` and `inf`.
 ///
@@ -71,7 +71,7 @@ pub(crate) fn json(text: &[u8]) -> Result<Value, serde_json::Error> {
 }
 
 fn parsed(text: &[u8]) -> Result<Value, serde_json::Error> {
-    let mut left = MOST_VALUES;
+    let mut left = MAX_VALUES;
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let value = Bounded(&mut left).deserialize(&mut deserializer)?;
     deserializer.end()?;
@@ -88,7 +88,7 @@ pub(crate) fn documents(text: &[u8]) -> Result<Vec<Value>, serde_json::Error> {
         Ok(document) => return Ok(vec![document]),
         Err(error) => error,
     };
-    let mut left = MOST_VALUES;
+    let mut left = MAX_VALUES;
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let mut out = Vec::new();
     while deserializer.end().is_err() {
@@ -105,7 +105,7 @@ struct Bounded<'a>(&'a mut usize);
 
 impl Bounded<'_> {
     fn count<E: serde::de::Error>(&mut self) -> Result<(), E> {
-        *self.0 = self.0.checked_sub(1).ok_or_else(|| E::custom(format!("more than {MOST_VALUES} values")))?;
+        *self.0 = self.0.checked_sub(1).ok_or_else(|| E::custom(format!("more than {MAX_VALUES} values")))?;
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
 
 use crate::prefix::without_prefix;
-use crate::quantity::trusted;
+use crate::quantity::reliable_part;
 
 /// Maximum bytes kept of a line; longer lines are truncated. In some formats one line is a whole JSON document.
 const LONGEST: usize = 64 << 20;
@@ -40,7 +40,7 @@ pub struct Lines<R> {
     /// Whether the last line is incomplete: the file may be truncated.
     pub unfinished: bool,
     dropping: bool,
-    torn: bool,
+    source_truncated: bool,
 }
 
 impl<R: Read> Lines<R> {
@@ -57,7 +57,7 @@ impl<R: Read> Lines<R> {
             cut: 0,
             unfinished: false,
             dropping: false,
-            torn: false,
+            source_truncated: false,
         }
     }
 
@@ -77,9 +77,9 @@ impl<R: Read> Lines<R> {
             }
             if self.ended {
                 let rest = self.buffer.get(self.start..).unwrap_or_default();
-                self.unfinished = self.torn || !rest.is_empty();
+                self.unfinished = self.source_truncated || !rest.is_empty();
                 if !rest.is_empty() && !self.dropping {
-                    each(Line { text: trusted(without_prefix(&clean(rest))), number: self.number, whole: false });
+                    each(Line { text: reliable_part(without_prefix(&clean(rest))), number: self.number, whole: false });
                 }
                 self.start = self.buffer.len();
                 return Ok(());
@@ -89,7 +89,7 @@ impl<R: Read> Lines<R> {
                 if !std::mem::replace(&mut self.dropping, true) {
                     let rest = self.buffer.get(self.start..).unwrap_or_default();
                     self.cut += 1;
-                    each(Line { text: trusted(without_prefix(&clean(rest))), number: self.number, whole: false });
+                    each(Line { text: reliable_part(without_prefix(&clean(rest))), number: self.number, whole: false });
                 }
                 self.buffer.clear();
                 (self.start, self.searched) = (0, 0);
@@ -125,7 +125,7 @@ impl<R: Read> Lines<R> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // Read a truncated archive as far as possible.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && self.bytes > 0 => {
-                    self.torn = true;
+                    self.source_truncated = true;
                     break Ok(0);
                 }
                 other => break other,

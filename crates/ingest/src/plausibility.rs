@@ -8,19 +8,19 @@ use super::reading::Reading;
 use super::training::Run;
 
 /// Upper bound on the TFLOP/s of an accelerator, in any number format.
-const MOST_TFLOPS: f64 = 4e4;
+const MAX_TFLOPS: f64 = 4e4;
 /// Upper bound on the memory of an accelerator, GB.
-const MOST_MEMORY: f64 = 4e3;
+const MAX_MEMORY: f64 = 4e3;
 /// Upper bound on the power of one accelerator, W.
-const MOST_WATTS: f64 = 1e4;
+const MAX_WATTS: f64 = 1e4;
 /// Upper bound on the bus bandwidth of an accelerator, GB/s.
-const MOST_BANDWIDTH: f64 = 2e4;
+const MAX_BANDWIDTH: f64 = 2e4;
 /// Tolerated relative difference between two values that should be equal.
 const TOLERANCE: f64 = 0.05;
 /// Tolerated relative difference between a rate averaged over single steps and the overall mean.
 const RATE_TOLERANCE: f64 = 0.25;
 /// Maximum number of notes per reading.
-const MOST_NOTES: usize = 8;
+const MAX_NOTES: usize = 8;
 
 /// Adds a note for every implausible value.
 pub(crate) fn check(reading: &mut Reading) {
@@ -32,20 +32,20 @@ pub(crate) fn check(reading: &mut Reading) {
         reading.facts.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect();
     // Facts of a reading with runs are statistics of the series checked above.
     if reading.runs.is_empty() {
-        check_figures(&facts, "", &mut notes);
+        check_values(&facts, "", &mut notes);
     }
     check_report(&facts, "", &mut notes);
     let results = facts.get("results").and_then(Value::as_array).into_iter().flatten();
     for (index, result) in results.filter_map(Value::as_object).enumerate() {
         let place = format!("result {}: ", index + 1);
-        check_figures(result, &place, &mut notes);
+        check_values(result, &place, &mut notes);
         check_report(result, &place, &mut notes);
     }
     notes.dedup();
-    if notes.len() > MOST_NOTES {
-        let more = notes.len() - MOST_NOTES;
-        notes.truncate(MOST_NOTES);
-        notes.push(format!("{more} more figures are impossible or contradict each other"));
+    if notes.len() > MAX_NOTES {
+        let more = notes.len() - MAX_NOTES;
+        notes.truncate(MAX_NOTES);
+        notes.push(format!("{more} more values are impossible or contradict each other"));
     }
     reading.notes.extend(notes);
 }
@@ -54,17 +54,17 @@ pub(crate) fn check(reading: &mut Reading) {
 fn check_run(reading: &Reading, run: &Run, notes: &mut Vec<String>) {
     let place = format!("lines {}-{}", run.lines[0], run.lines[1]);
     for (name, series, most) in [
-        ("TFLOP/s per accelerator", &run.tflops, MOST_TFLOPS),
+        ("TFLOP/s per accelerator", &run.tflops, MAX_TFLOPS),
         ("% MFU", &run.mfu, 100.0),
-        ("GB of memory per accelerator", &run.memory, MOST_MEMORY),
+        ("GB of memory per accelerator", &run.memory, MAX_MEMORY),
     ] {
         if let Some(value) = series.max().filter(|value| *value > most) {
-            notes.push(format!("impossible: {value} {name} ({place})"));
+            notes.push(format!("impossible: {value} {name}, more than {most} ({place})"));
         }
     }
     for (name, series) in [("step time", &run.seconds), ("tokens/s", &run.tokens), ("TFLOP/s", &run.tflops)] {
         if let Some(value) = series.min().filter(|value| *value < 0.0) {
-            notes.push(format!("impossible: a {name} of {value} ({place})"));
+            notes.push(format!("impossible: negative {name} {value} ({place})"));
         }
     }
     let config = reading.settings_of(run);
@@ -74,36 +74,36 @@ fn check_run(reading: &Reading, run: &Run, notes: &mut Vec<String>) {
     if let ((Some(batch), Some(length), Some(gpus)), (Some(seconds), Some(stated))) = (sizes, rates)
         && gpus > 0.0
     {
-        let worked_out = batch * length / seconds / gpus;
-        if apart(worked_out, stated) > RATE_TOLERANCE {
+        let computed = batch * length / seconds / gpus;
+        if relative_difference(computed, stated) > RATE_TOLERANCE {
             notes.push(format!(
-                "contradiction: {stated} tokens/s per accelerator, but batch x sequence / step time / accelerators is \
-                 {worked_out:.1} ({place})"
+                "contradiction: {stated} tokens/s per accelerator, but batch size x sequence length / step time / \
+                 accelerators is {computed:.1} ({place})"
             ));
         }
     }
 }
 
 /// Relative difference of two values.
-fn apart(a: f64, b: f64) -> f64 {
+fn relative_difference(a: f64, b: f64) -> f64 {
     let size = a.abs().max(b.abs());
     if size > 0.0 { (a - b).abs() / size } else { 0.0 }
 }
 
 /// Whether `name` denotes a percentage; a percentile does not.
-fn is_share(name: &str) -> bool {
+fn is_percentage(name: &str) -> bool {
     name.contains("percent") && !name.contains("percentile")
 }
 
 /// Checks individual values of a report against physical limits.
-fn check_figures(report: &Map<String, Value>, place: &str, notes: &mut Vec<String>) {
+fn check_values(report: &Map<String, Value>, place: &str, notes: &mut Vec<String>) {
     for (name, value) in report {
         for value in numbers(value) {
             let problem = match name.as_str() {
-                name if is_share(name) && !(-0.5..=100.5).contains(&value) => "is no share",
-                name if name.contains("busbw") && value > MOST_BANDWIDTH => "GB/s is beyond any network",
-                "power_w" | "mean_power_w_per_gpu" | "max_power_w" if !(0.0..=MOST_WATTS).contains(&value) => {
-                    "W is beyond any accelerator"
+                name if is_percentage(name) && !(-0.5..=100.5).contains(&value) => "is not a percentage from 0 to 100",
+                name if name.contains("busbw") && value > MAX_BANDWIDTH => "GB/s exceeds the bandwidth of any network",
+                "power_w" | "mean_power_w_per_gpu" | "max_power_w" if !(0.0..=MAX_WATTS).contains(&value) => {
+                    "W is outside the range of any accelerator"
                 }
                 name if (name.contains("throughput") || name.contains("_per_s") || name.contains("_ms"))
                     && value < 0.0 =>
@@ -178,7 +178,9 @@ fn check_latencies(report: &Map<String, Value>, place: &str, notes: &mut Vec<Str
         if let (Some(first), Some(whole)) = (first, statistic(report, block, "mean"))
             && first > whole * (1.0 + TOLERANCE)
         {
-            notes.push(format!("contradiction: {place}the first token takes {first} ms, the whole request {whole} ms"));
+            notes.push(format!(
+                "contradiction: {place}the mean TTFT of {first} ms exceeds the mean request latency of {whole} ms"
+            ));
         }
     }
 }
@@ -197,10 +199,10 @@ fn check_rates(report: &Map<String, Value>, place: &str, notes: &mut Vec<String>
             ("total_tokens_per_s", get("total_tokens")),
         ] {
             let (Some(stated), Some(count)) = (get(rate), count) else { continue };
-            let worked_out = count / seconds;
-            if apart(stated, worked_out) > TOLERANCE && (stated - worked_out).abs() > 0.01 {
+            let computed = count / seconds;
+            if relative_difference(stated, computed) > TOLERANCE && (stated - computed).abs() > 0.01 {
                 notes.push(format!(
-                    "contradiction: {place}{rate} {stated}, but {count} in {seconds} s are {worked_out:.3}/s"
+                    "contradiction: {place}{rate} is {stated}, but {count} in {seconds} s give {computed:.3}/s"
                 ));
             }
         }
@@ -211,7 +213,7 @@ fn check_rates(report: &Map<String, Value>, place: &str, notes: &mut Vec<String>
         let (least, most) = (batch * (steps - 6e-4), batch * (steps + 6e-4));
         if samples < least * (1.0 - RATE_TOLERANCE) || samples > most * (1.0 + RATE_TOLERANCE) {
             notes.push(format!(
-                "contradiction: {place}{samples} samples/s and {steps} steps/s do not make a batch of {batch}"
+                "contradiction: {place}{samples} samples/s and {steps} steps/s do not match a batch size of {batch}"
             ));
         }
     }

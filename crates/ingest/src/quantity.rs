@@ -164,7 +164,7 @@ const COMPLETE: [&str; 30] = [
 
 /// Returns the reliable part of an incomplete line. A truncated file may end within a number, or between a number and
 /// its unit; such a number is removed.
-pub(crate) fn trusted(text: &str) -> &str {
+pub(crate) fn reliable_part(text: &str) -> &str {
     let line = text.trim_end();
     if line.ends_with(['|', '}', ']', ')', '"', '\'', ';', '│', '┃', '>']) {
         return text;
@@ -241,7 +241,7 @@ mod tests {
             ("12", ""),
             ("", ""),
         ] {
-            assert_eq!(trusted(text), kept, "{text}");
+            assert_eq!(reliable_part(text), kept, "{text}");
         }
     }
 }

@@ -6,7 +6,7 @@ use super::reading::{Context, Reading, Weight};
 use super::training::{Step, Training};
 
 /// Maximum number of steps kept per file.
-const MOST_STEPS: usize = 1_000_000;
+const MAX_STEPS: usize = 1_000_000;
 
 /// Metric that a scalar represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl Scalars {
             }
             return false;
         };
-        if !value.is_finite() || (self.records.len() >= MOST_STEPS && !self.records.contains_key(&step)) {
+        if !value.is_finite() || (self.records.len() >= MAX_STEPS && !self.records.contains_key(&step)) {
             return false;
         }
         let record = self.records.entry(step).or_default();
@@ -149,12 +149,14 @@ impl Scalars {
                 record.step.seconds = seconds.zip(steps.filter(|n| *n > 0)).map(|(seconds, n)| seconds / n as f64);
             }
             notes.push(
-                "step times are the clock between two records: pauses for validation and checkpoints count".to_owned(),
+                "step times are differences of the time stamps of records, including pauses for validation and \
+                 checkpoints"
+                    .to_owned(),
             );
         }
         if !self.passed_over.is_empty() {
             let names: Vec<String> = self.passed_over.into_iter().take(8).collect();
-            notes.push(format!("scalars passed over: {}", names.join(", ")));
+            notes.push(format!("ignored scalars: {}", names.join(", ")));
         }
         let mut training = Training::default();
         for record in records {

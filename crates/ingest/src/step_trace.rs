@@ -120,10 +120,10 @@ pub struct StepTrace {
 }
 
 /// Maximum number of tasks in a step.
-const MOST_TASKS: usize = 4_000_000;
+const MAX_TASKS: usize = 4_000_000;
 
 /// Maximum size of a trace after decompression, in bytes.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 /// Parses a trace, which may be compressed with gzip.
 ///
@@ -133,12 +133,12 @@ pub fn read(bytes: &[u8]) -> Result<StepTrace, String> {
     let mut text = Cow::Borrowed(bytes);
     if bytes.starts_with(&[0x1f, 0x8b]) {
         let mut unpacked = Vec::new();
-        let read = GzDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut unpacked);
+        let read = GzDecoder::new(bytes).take(MAX_BYTES + 1).read_to_end(&mut unpacked);
         read.map_err(|error| format!("gzip: {error}"))?;
         text = Cow::Owned(unpacked);
     }
-    if text.len() as u64 > MOST_BYTES {
-        return Err(format!("larger than {MOST_BYTES} bytes; profile fewer steps"));
+    if text.len() as u64 > MAX_BYTES {
+        return Err(format!("the trace is larger than {MAX_BYTES} bytes after decompression; profile fewer steps"));
     }
     let first = text.iter().copied().find(|byte| !byte.is_ascii_whitespace());
     let trace = match first {
@@ -146,8 +146,10 @@ pub fn read(bytes: &[u8]) -> Result<StepTrace, String> {
         _ => chakra::read(&text)?,
     };
     match trace.tasks.len() {
-        0 => Err(format!("{}: no task that ran on an accelerator", trace.format)),
-        n if n > MOST_TASKS => Err(format!("{}: {n} tasks; at most {MOST_TASKS} are replayed", trace.format)),
+        0 => Err(format!("{}: the trace contains no tasks of an accelerator", trace.format)),
+        n if n > MAX_TASKS => {
+            Err(format!("{}: {n} tasks exceed the limit of {MAX_TASKS}; profile fewer steps", trace.format))
+        }
         _ => Ok(trace),
     }
 }

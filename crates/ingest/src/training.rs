@@ -194,12 +194,12 @@ impl Training {
         let (settles, dropped) = (all.seconds.change_point(), all.seconds.warmup(context.warmup, all.starts(), usual));
         if settles > dropped && self.runs.len() < 2 {
             reading.notes.push(format!(
-                "{dropped} records of warm-up were taken off, but the time settles after {settles}: \
-                 --warmup change-point takes those"
+                "records excluded as warm-up: {dropped}, but the step time is steady only after {settles}; use \
+                 --warmup change-point to exclude those"
             ));
         }
         if self.runs.len() >= RUNS {
-            reading.notes.push(format!("more than {RUNS} runs: what follows the first {RUNS} counts as one"));
+            reading.notes.push(format!("limit of {RUNS} runs reached: further runs are merged into the last"));
         }
         reading.runs = self.runs;
         reading

@@ -290,7 +290,7 @@ fn nonsense_is_a_complaint() {
     );
     assert!(model.is_none());
     assert_eq!(problems.errors(), 3, "{problems}");
-    assert!(problems.to_string().contains("is it like `llama`?"), "{problems}");
+    assert!(problems.to_string().contains("did you mean `llama`?"), "{problems}");
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn choose(fields: &mut Fields<'_>, model_type: Option<&str>) -> Family {
         Some(name) => match family::family(name) {
             Some(family) => return family,
             None => {
-                let help = nearest(name, KNOWN.iter().copied()).map(|near| format!("is it like `{near}`?"));
+                let help = nearest(name, KNOWN.iter().copied()).map(|near| format!("did you mean `{near}`?"));
                 let message = format!("unknown type `{name}`; treating it as a Llama-like decoder");
                 fields.warn("model_type", message, help);
             }
@@ -285,7 +285,7 @@ fn experts(fields: &mut Fields<'_>, family: &Family, n_layers: Option<Count>) ->
         fields.error("num_experts_per_tok", message, None);
     }
     if n_layers.is_some_and(|layers| first_dense_layers > layers) {
-        fields.error("first_k_dense_replace", "more dense layers than layers", None);
+        fields.error("first_k_dense_replace", "more dense layers than layers in the model", None);
     }
     Some(Experts {
         count: count?,

@@ -315,7 +315,7 @@ fn sources(fields: &mut Fields<'_>) -> Vec<Source> {
                 None => complain(
                     below,
                     entry,
-                    format!("found {}, expected how it was checked, a colon and the source", entry.value.describe()),
+                    format!("found {}, expected the kind of evidence, a colon and the source", entry.value.describe()),
                     Some(
                         "write `source: FILE@RELEASE`, `docs: PAGE`, `measured: SOURCES`, `memory: …` or `assumed: …`"
                             .to_owned(),

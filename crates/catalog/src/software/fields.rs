@@ -180,7 +180,7 @@ impl Value for MemoryRule {
     fn show(&self) -> String {
         match self {
             MemoryRule::OfTotal(share) => format!("{share} of all memory"),
-            MemoryRule::OfFree(share) => format!("{share} of what weights leave"),
+            MemoryRule::OfFree(share) => format!("{share} of the memory left by the weights"),
             MemoryRule::AllBut { gib, per_rank_gib: 0.0 } => format!("all but {gib} GiB"),
             MemoryRule::AllBut { gib, per_rank_gib } => {
                 format!("all but {gib} GiB and {per_rank_gib} GiB per accelerator of a replica")
@@ -248,7 +248,7 @@ section! {
     /// A change to one training trait.
     TrainingChange of TrainingTraits as TRAINING_FIELDS {
         attention: AttentionKernel, "attention kernel";
-        fused_elementwise: bool, "element-wise chains run as few kernels";
+        fused_elementwise: bool, "chains of element-wise operations are fused";
         launch: StepLaunch, "how kernels are launched";
         experts: ExpertProducts, "how expert GEMMs run";
         fused_permutation: bool, "routing and permutation are fused kernels";
@@ -261,7 +261,7 @@ section! {
         overlap_parameters: DataOverlap, "weight gathering overlaps compute";
         gradient_sums: GradientSums, "how gradients of micro-batches are summed";
         dropout: bool, "dropout masks are kept";
-        selective_recompute: SelectiveRecompute, "what selective recomputation recomputes";
+        selective_recompute: SelectiveRecompute, "operations recomputed by selective recomputation";
         recompute: Recompute, "default recomputation";
         weights: WeightCopies, "copies of the weights";
         gradient_format: GradientFormat, "format in which gradients are kept";
@@ -273,7 +273,7 @@ section! {
         zero_bubble: bool, "pipelines may split backward passes (zero bubble)";
         regather: Regather, "when fully sharded weights are gathered";
         sequence_parallel: bool, "sequence parallelism with tensor parallelism, by default";
-        int8: bool, "matrix products can run in int8";
+        int8: bool, "GEMMs can run in int8";
         accumulation: Accumulation, "how gradient accumulation works";
     }
 }
@@ -284,8 +284,8 @@ section! {
         runtime: Stack, "kind of runtime";
         batching: Batching, "how requests share the device";
         admission: Admission, "when the request queue is checked";
-        gather_steps: Option<Count>, "maximum decode steps that waiting requests are batched for";
-        gather_ratio: f64, "ratio of waiting to running requests that ends this batching";
+        gather_steps: Option<Count>, "maximum decode steps before waiting requests are admitted";
+        gather_ratio: f64, "ratio of waiting to running requests at which they are admitted earlier";
         attention: AttentionKernel, "prefill attention kernel";
         decode_attention: DecodeAttention, "decode attention kernel";
         decode_graphs: GraphCapture, "parts of a decode step captured as graphs";
@@ -293,7 +293,7 @@ section! {
         graph_context: Option<Count>, "longest captured context, tokens";
         prompts: PromptLaunch, "how prefill is launched";
         host: HostOverlap, "overlap of host work with device work";
-        host_with_drafts: HostOverlap, "the same with speculative decoding";
+        host_with_drafts: HostOverlap, "overlap of host work with device work in speculative decoding";
         inputs: StepInputs, "how the host prepares the inputs of a step";
         window_cache: WindowCache, "KV cache kept by sliding-window layers";
         executor: Executor, "language of the scheduling loop";

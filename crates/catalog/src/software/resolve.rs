@@ -84,7 +84,7 @@ fn walk_below(
     depth: usize,
 ) {
     if depth < MAX_DEPTH
-        && let Some((base, base_release)) = footing(family, release)
+        && let Some((base, base_release)) = base_of(family, release)
     {
         walk_below(&base, base_release, class, visit, depth + 1);
     }
@@ -99,7 +99,7 @@ fn walk_below(
 
 /// Returns the base family and its release: the stated release, else the newest at the date of the own release, else
 /// the newest.
-fn footing(family: &Family, release: Option<usize>) -> Option<(Arc<Family>, Option<usize>)> {
+fn base_of(family: &Family, release: Option<usize>) -> Option<(Arc<Family>, Option<usize>)> {
     let base = registry::by_id(family.base.as_deref()?)?;
     let Some(own) = release.and_then(|index| family.releases.get(index)) else {
         let newest = base.releases.len().checked_sub(1);
@@ -253,7 +253,7 @@ impl Software {
                 since: None,
                 on_device: false,
                 family: None,
-                source: "not documented; what most software of its kind does".to_owned(),
+                source: "not documented; assumed to be as in most software of this kind".to_owned(),
                 confidence: super::Confidence::Assumed,
             });
         };

@@ -310,7 +310,7 @@ fn truncated_lines_and_a_rotated_or_packed_log_give_the_same_steps() {
         let (state, follow) = (&mut watch.state, &mut watch.follows[0]);
         tail.poll(u64::MAX, |piece| match piece {
             Piece::Bytes(bytes) => follow.feed(bytes, |seen| state.observe(0, 0.0, seen)),
-            Piece::Break => follow.broken_off(),
+            Piece::Break => follow.discard_partial_line(),
         })
         .unwrap();
     };

@@ -88,8 +88,10 @@ fn decode_foreign(file: &mut File, root: &Node, catalog: &Catalog) {
             file: label,
             at: root.at,
             path: String::new(),
-            message: "not an experiment of the comparison tool or scenarios of the dashboard".to_owned(),
-            help: Some("an experiment has hardware.platforms, models and training; `atlas schema config`".to_owned()),
+            message: "found neither an experiment of the comparison tool nor scenarios of the dashboard".to_owned(),
+            help: Some(
+                "an experiment has hardware.platforms, models and training; see `atlas schema config`".to_owned(),
+            ),
         });
         return;
     };

@@ -102,7 +102,7 @@ pub(super) fn precision(plan: &mut PlanSpec, p: &mut Fields<'_>) {
                     states.name(),
                     optimizer.name()
                 );
-                p.warn("optimizer", message, Some("leave it out".to_owned()));
+                p.warn("optimizer", message, Some("omit it".to_owned()));
             }
         }
     }

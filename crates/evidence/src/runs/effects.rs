@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use atlas_config::corrections::{
-    Class, Configuration, Correction, Corrections, Factor, Features, Quantity, Unseen, grown,
+    Class, Configuration, Correction, Corrections, Factor, Features, Quantity, Unseen, uncertainty_scale,
 };
 use atlas_core::sort;
 
@@ -58,7 +58,8 @@ pub fn correction(runs: &[&Run], c: &Components) -> Option<Correction> {
     }
     let features: Vec<Features<'_>> = runs.iter().map(|run| run.features()).collect();
     let values: Vec<f64> = runs.iter().map(|run| run.log_ratio()).collect();
-    let weight = |factor: &Factor, one: &Features<'_>| grown(one.uncertainty, c.growth) * factor.weight(one);
+    let weight =
+        |factor: &Factor, one: &Features<'_>| uncertainty_scale(one.uncertainty, c.growth) * factor.weight(one);
     let in_runs: Vec<Vec<f64>> =
         factors.iter().map(|(factor, _)| features.iter().map(|one| weight(factor, one)).collect()).collect();
     // Prior covariance of every effect with every run, and between runs.

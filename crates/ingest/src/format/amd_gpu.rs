@@ -136,7 +136,7 @@ impl Recognizer for RocmSmi {
         let mut notes = Vec::new();
         if snapshots > 1 {
             facts.set("snapshots", snapshots);
-            notes.push(format!("{snapshots} states: figures are means over them"));
+            notes.push(format!("values are means over {snapshots} snapshots"));
         }
         let mut config = Config::default();
         config.number("num_gpus", Some(self.seen.len() as f64), Origin::File);
@@ -169,7 +169,7 @@ impl RocmSmi {
             (with(&["W"]), with(&["°C", "C", "c", "\u{fffd}C", "\u{fffd}\u{fffd}C"]), with(&["%"]));
         let (Some(index), true) = (index, !watts.is_empty() || percents.len() >= 2) else { return Outcome::No };
         if !whole && percents.len() < self.shares {
-            return Outcome::Skipped("a row of rocm-smi that was cut");
+            return Outcome::Skipped("a truncated row of rocm-smi");
         }
         self.seen.insert(index);
         push(&mut self.power, index, watts.first().copied().flatten());
@@ -364,7 +364,7 @@ impl Recognizer for AmdSmi {
         if snapshots > 1 {
             facts.set("snapshots", snapshots);
             self.devices.facts(&mut facts);
-            notes.push(format!("{snapshots} samples a GPU: lists are means over them"));
+            notes.push(format!("lists are means over {snapshots} samples per GPU"));
         }
         let mut config = Config::default();
         config.number("num_gpus", Some(self.gpus.len() as f64), Origin::File);

@@ -28,7 +28,7 @@ impl StepFormat for Lines {
         triggers: &["[batch="],
         counter: "batches",
         series: &[TOKENS_PER_GPU, TFLOPS_PER_GPU],
-        notes: &["rates are means over the last batches"],
+        notes: &["rates are averages over the last batches"],
         ..Spec::DEFAULT
     };
 
@@ -42,7 +42,7 @@ impl StepFormat for Lines {
             self.close(log);
             let step = whole(counter);
             if step.is_none() {
-                return Outcome::Skipped("a block of Composer without its batch");
+                return Outcome::Skipped("a Composer block without a batch number");
             }
             let planned = counter.split_once('/').and_then(|(_, planned)| whole(planned));
             self.block = Some(Step { step, planned, line: line.number, ..Step::default() });
@@ -84,7 +84,7 @@ impl StepFormat for Lines {
         if let Some((total, of_one)) = self.rates.filter(|(_, of_one)| *of_one > 0.0) {
             let gpus = (total / of_one).round();
             summary.facts.set("num_gpus_implied", tidy(gpus));
-            summary.config.number("num_gpus", Some(gpus), Origin::Derived("tokens/s over tokens/s/device"));
+            summary.config.number("num_gpus", Some(gpus), Origin::Derived("tokens/s / tokens/s/device"));
         }
     }
 }

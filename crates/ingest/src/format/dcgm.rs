@@ -95,7 +95,7 @@ impl Recognizer for Exporter {
         if scrapes > 1 {
             facts.set("snapshots", scrapes);
             self.power.facts(&mut facts);
-            notes.push(format!("{scrapes} scrapes: metrics are those of the last"));
+            notes.push(format!("metrics are those of the last of {scrapes} scrapes"));
         }
         let mut config = self.settings.config(context);
         config.number("num_gpus", Some(names.len() as f64), Origin::File);
@@ -117,7 +117,7 @@ impl Recognizer for Exporter {
 impl Exporter {
     fn take(&mut self, sample: &Sample<'_>) -> Outcome {
         if self.gpus.len() >= 4096 || self.metrics.len() >= 4096 {
-            return Outcome::Skipped("more devices or metrics than are kept");
+            return Outcome::Skipped("a sample beyond the limit of 4096 devices or metrics");
         }
         let label = |names: &[&str]| names.iter().find_map(|name| sample.labels.get(name)).unwrap_or_default();
         // GPUs with the same index on different hosts are different devices, and so are different MIG instances of a

@@ -167,9 +167,12 @@ impl DeepSpeed {
         match (config.get("global_batch_size"), stats) {
             (Some(batch), Some(stats)) if one => {
                 facts.set("step_time_s_mean_no_warmup", batch / stats.mean);
-                notes.push("step time is the batch over the mean of the current rates".to_owned());
+                notes.push("step time is the batch size divided by the mean of the current rates".to_owned());
             }
-            _ => notes.push("the batch is not in the log: --set global_batch_size=N gives step times".to_owned()),
+            _ => {
+                let missing = "the log does not state the batch size; step times require --set global_batch_size=N";
+                notes.push(missing.to_owned());
+            }
         }
         facts.some("samples_per_s", ends(&self.current));
         let mut reading = Reading {

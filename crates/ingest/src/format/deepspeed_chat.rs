@@ -96,7 +96,7 @@ impl Recognizer for DeepSpeedChat {
         if !self.rlhf.is_empty() {
             let mut facts = self.rlhf.facts("steps", 1, context);
             let mut config = self.config.clone();
-            let how = Origin::Derived("samples/s x seconds a step");
+            let how = Origin::Derived("samples/s x seconds per step");
             config.number("global_batch_size", self.rlhf_batch(), how);
             let all = self.rlhf.all();
             facts.some("generate_time_s", all.stats(&self.generate, 1, context).map(|stats| stats.json()));
@@ -119,7 +119,7 @@ impl Recognizer for DeepSpeedChat {
             let (mut sft, mut notes) = (self.sft.clone(), Vec::new());
             let accumulated = context.settings.get("gradient_accumulation_steps").filter(|steps| *steps > 1.0);
             if let Some(steps) = accumulated {
-                notes.push(format!("times are those of one of {steps} micro-batches of a step"));
+                notes.push(format!("times are per micro-batch; a step has {steps} micro-batches"));
                 let batch = context.settings.get("global_batch_size").map(|batch| batch / steps);
                 sft.runs.iter_mut().for_each(|run| run.batch = batch);
             }

@@ -168,7 +168,7 @@ impl Dmon {
             return Outcome::No;
         };
         if words(rest).count() != self.columns.len() {
-            return Outcome::Skipped("a sample with other columns than its head");
+            return Outcome::Skipped("a sample whose number of columns differs from the header");
         }
         self.row(rest)
     }

@@ -42,7 +42,7 @@ impl Recognizer for Zeus {
             let joules: f64 =
                 energies.split(',').filter_map(|pair| pair.split_once(':')).filter_map(|(_, j)| number(j)).sum();
             let Some(seconds) = number_after(text, "time=") else {
-                return Outcome::Skipped("a Zeus measurement without its time");
+                return Outcome::Skipped("a Zeus measurement without a time");
             };
             self.printed = true;
             let name =
@@ -151,7 +151,7 @@ impl Recognizer for CodeCarbon {
         let values = cells(text);
         if values.len() != self.columns.len() {
             return if values.len() > 8 {
-                Outcome::Skipped("a CodeCarbon record with other columns than its head")
+                Outcome::Skipped("a CodeCarbon record whose number of columns differs from the header")
             } else {
                 Outcome::No
             };
@@ -188,7 +188,7 @@ impl Recognizer for CodeCarbon {
             kind: "energy_windows",
             weight: Weight::Samples,
             facts,
-            notes: vec!["records of one run are cumulative: they were not added up".to_owned()],
+            notes: vec!["records of a run are cumulative and are not summed".to_owned()],
             ..Reading::default()
         };
         if !self.energy.is_empty() {

@@ -86,7 +86,7 @@ impl Recognizer for GuideLlm {
             }
         }
         if result.len() < 3 {
-            return Outcome::Skipped("a row of GuideLLM's without figures");
+            return Outcome::Skipped("a GuideLLM row without metrics");
         }
         self.format = "guidellm-csv";
         self.push(result);

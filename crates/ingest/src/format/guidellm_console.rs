@@ -96,7 +96,7 @@ impl Recognizer for GuideLlmConsole {
             return Outcome::No;
         }
         if !line.whole {
-            return Outcome::Skipped("a row of GuideLLM's that is cut off");
+            return Outcome::Skipped("a truncated GuideLLM row");
         }
         self.row(&cells);
         Outcome::Took

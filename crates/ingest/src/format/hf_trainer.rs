@@ -104,7 +104,7 @@ impl Recognizer for HfTrainer {
                 }
                 self.record(&record, line.number)
             }
-            None => Outcome::Skipped("a dictionary of the Trainer that is not whole"),
+            None => Outcome::Skipped("an incomplete dictionary of the Trainer"),
         }
     }
 
@@ -179,7 +179,7 @@ impl Recognizer for HfTrainer {
         let mut training = self.training;
         let timed = !training.all().seconds.is_empty();
         if self.smoothed {
-            notes.push("step times are those of the progress bar, which smooths them".to_owned());
+            notes.push("step times are from the progress bar, which smooths them".to_owned());
         }
         match (runtime, self.progress) {
             _ if timed => {}
@@ -203,7 +203,7 @@ impl Recognizer for HfTrainer {
         }
         let format = if self.state.is_some() { "hf-trainer-state" } else { "hf-trainer-stdout" };
         if self.summaries > 1 {
-            notes.push("every rank prints a summary of the same run: they are not added up".to_owned());
+            notes.push("every rank prints a summary of the same run; the summaries are not summed".to_owned());
         }
         let reading = Reading {
             tool: "hf_trainer",

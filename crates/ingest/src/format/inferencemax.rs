@@ -99,7 +99,7 @@ impl Recognizer for InferenceMax {
             return Outcome::Took;
         }
         if cells.len() != self.columns.len() {
-            return Outcome::Skipped("a row of InferenceMAX with other columns than its head");
+            return Outcome::Skipped("an InferenceMAX row whose number of columns differs from the header");
         }
         let mut result = Map::new();
         for (column, cell) in self.columns.iter().zip(&cells) {

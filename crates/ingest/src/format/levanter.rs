@@ -18,7 +18,7 @@ impl StepFormat for Lines {
         tool: "levanter",
         format: "levanter",
         triggers: &["Progress on:train"],
-        notes: &["step times are those of the progress bar, which smooths and rounds them"],
+        notes: &["step times are from the progress bar, which smooths and rounds them"],
         ..Spec::DEFAULT
     };
 
@@ -31,7 +31,7 @@ impl StepFormat for Lines {
             _ => None,
         });
         let Some(seconds) = seconds else {
-            return Outcome::Skipped("progress of Levanter without a rate");
+            return Outcome::Skipped("a Levanter progress bar without a rate");
         };
         let (count, planned) = rest.split_once("it/").unwrap_or((rest, ""));
         let exact = |text: &str| human(text).filter(|count| *count >= 0.0).map(|count| count as u64);

@@ -30,7 +30,7 @@ impl StepFormat for Lines {
         format: "litgpt",
         triggers: &["iter time:", "Training time:", "Training Time:", "Memory used:", "Memory Used:", "Tok/sec:"],
         counter: "iterations",
-        notes: &["times are those of micro-batches, not of optimizer steps"],
+        notes: &["times are per micro-batch, not per optimizer step"],
         ..Spec::DEFAULT
     };
 

@@ -81,7 +81,7 @@ impl Recognizer for LlamaBatched {
             return Outcome::Took;
         }
         if cells.len() != self.columns.len() {
-            return Outcome::Skipped("a row of a llama.cpp table with other columns than its head");
+            return Outcome::Skipped("a llama.cpp table row whose number of columns differs from the header");
         }
         let mut result = Map::new();
         for (column, cell) in self.columns.iter().zip(&cells) {
@@ -142,7 +142,7 @@ impl Recognizer for LlamaBatched {
 impl LlamaBatched {
     fn push(&mut self, mut result: Map<String, Value>) -> Outcome {
         if !result.contains_key("prompt_tokens_per_s") && !result.contains_key("gen_tokens_per_s") {
-            return Outcome::Skipped("a row of a llama.cpp table without a rate");
+            return Outcome::Skipped("a llama.cpp table row without a rate");
         }
         let list = if result.contains_key("batch_size") { &mut self.batched } else { &mut self.sweep };
         if list.len() < LISTED {

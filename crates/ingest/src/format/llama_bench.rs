@@ -132,7 +132,7 @@ impl LlamaBench {
             return Outcome::No;
         }
         if values.len() != self.markdown.len() {
-            return Outcome::Skipped("a row of a llama-bench table with other columns than its head");
+            return Outcome::Skipped("a llama-bench table row whose number of columns differs from the header");
         }
         let mut result = Map::new();
         for (name, cell) in self.markdown.clone().iter().zip(&values) {
@@ -213,7 +213,7 @@ impl LlamaBench {
             .map(|inner| owned_cells(&inner.replace('\'', "\"")))
             .collect();
         let (Some(names), Some(values)) = (lists.first(), lists.get(1)) else {
-            return Outcome::Skipped("an INSERT without its two lists");
+            return Outcome::Skipped("an INSERT statement without lists of columns and values");
         };
         let mut record = BTreeMap::new();
         record.extend(names.iter().cloned().zip(values.iter().cloned()));

@@ -44,7 +44,7 @@ impl Recognizer for LlamaCpp {
         let Some(rest) = after(text, "eval time =") else { return Outcome::No };
         // A truncated line may lack the rate, or the values to compute it from.
         if !line.whole && !text.trim_ascii_end().ends_with(')') {
-            return Outcome::Skipped("a llama.cpp timing that was cut");
+            return Outcome::Skipped("a truncated llama.cpp timing");
         }
         let rate = after(rest, "per token,").and_then(number);
         let rate = rate.or_else(|| rate_from(rest));

@@ -48,7 +48,7 @@ impl Recognizer for LlamaServer {
         let time = milliseconds_after(text, "eval time =", 1e-3);
         let tokens = after(rest, "/").and_then(number);
         let (Some(time), Some(tokens), true) = (time, tokens, line.whole) else {
-            return Outcome::Skipped("a timing of llama-server that was cut");
+            return Outcome::Skipped("a truncated llama-server timing");
         };
         // A phase without time or tokens has no rate.
         let rate = Some(tokens / time * 1e3).filter(|rate| rate.is_finite() && *rate > 0.0);

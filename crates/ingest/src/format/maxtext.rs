@@ -24,7 +24,7 @@ impl StepFormat for Lines {
         // The first step includes compilation; the second waits for asynchronously dispatched work.
         warmup: 2,
         compiles: true,
-        notes: &["warm-up is two steps: compilation and asynchronous dispatch"],
+        notes: &["warm-up takes two steps: compilation and asynchronous dispatch"],
         ..Spec::DEFAULT
     };
 

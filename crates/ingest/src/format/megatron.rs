@@ -27,7 +27,7 @@ static ELAPSED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("elapse
 /// Number of lines whose prefix is examined.
 const PREFIXES: usize = 64;
 /// Maximum number of layouts that are learned. A log that alternates between several layouts is parsed field by field.
-const MOST_LAYOUTS: u32 = 64;
+const MAX_LAYOUTS: u32 = 64;
 
 /// Features of the lines from which the derivative is determined.
 #[derive(Debug, Default, Clone, Copy)]
@@ -140,7 +140,7 @@ impl StepFormat for Iterations {
             self.surroundings.read(glued, &mut log.config);
         }
         match taken {
-            0 => Outcome::Skipped("an iteration line without a counter or a readable time"),
+            0 => Outcome::Skipped("an iteration line without a counter or a valid time"),
             _ => Outcome::Took,
         }
     }
@@ -160,7 +160,7 @@ impl StepFormat for Iterations {
         if let ([Some(before), Some(now)], Some(1)) = (self.consumed_tokens, training.all().log_interval()) {
             facts.set("tokens_per_iteration", tidy(now - before));
             if let Some(batch) = training.all().batch.filter(|batch| *batch > 0.0) {
-                let how = Origin::Derived("tokens an iteration / sequences an iteration");
+                let how = Origin::Derived("tokens per iteration / sequences per iteration");
                 config.number("seq_len", Some((now - before) / batch), how);
             }
         }
@@ -237,7 +237,7 @@ impl Iterations {
         }
         let dialect = extras.dialect;
         taken += self.take(step, extras, log);
-        if taken == 1 && self.layouts < MOST_LAYOUTS {
+        if taken == 1 && self.layouts < MAX_LAYOUTS {
             self.layouts += 1;
             self.layout = Layout::of(line.text).map(|layout| (layout, dialect));
         }

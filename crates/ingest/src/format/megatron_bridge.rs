@@ -27,7 +27,7 @@ impl StepFormat for Lines {
         counter: "iterations",
         series: &[TFLOPS_PER_GPU],
         weight: Weight::Result,
-        notes: &["lines have no counter: several runs are read as one"],
+        notes: &["lines have no step counter: several runs are treated as one"],
         ..Spec::DEFAULT
     };
 

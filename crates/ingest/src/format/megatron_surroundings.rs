@@ -93,7 +93,7 @@ impl Surroundings {
         // contiguous ranks cannot be one TP group within a node.
         let contiguous = self.ranks.len() > 8 && self.ranks.last() == Some(&(self.ranks.len() as u64 - 1));
         if contiguous {
-            let how = Origin::Derived("every rank from 0 prints its memory");
+            let how = Origin::Derived("number of ranks that print their memory");
             config.number("num_gpus", Some(self.ranks.len() as f64), how);
         }
         // Megatron-LM's theoretical_memory_usage.py: 18 bytes per parameter without the distributed optimizer, 6 +
@@ -105,7 +105,7 @@ impl Surroundings {
             let shards = config.get("parameters_billion").map(|all| all / shard);
             let shards = shards.filter(|shards| (shards / shards.round() - 1.0).abs() < 0.02).map(f64::round);
             if bytes > 6.0 && bytes < 17.5 && (dp - dp.round()).abs() < 0.02 * dp {
-                let how = Origin::Derived("weight and optimizer take 6 + 12/DP bytes a parameter");
+                let how = Origin::Derived("weights and optimizer states take 6 + 12/DP bytes per parameter");
                 config.number("data_parallel", Some(dp.round()), how);
                 config.number("num_gpus", shards.map(|shards| shards * dp.round()), how);
             }

@@ -43,9 +43,9 @@ impl Recognizer for MlLog {
 
     fn line(&mut self, line: Line<'_>) -> Outcome {
         if let Some(rest) = text::after(line.text, ":::MLPv") {
-            return match ancient(rest) {
+            return match parse_old_record(rest) {
                 Some(record) => self.record(&record, line.number),
-                None => Outcome::Skipped("an MLPerf record of version 0.5 that is not whole"),
+                None => Outcome::Skipped("an incomplete MLPerf record of version 0.5"),
             };
         }
         let Some(start) = text::after(line.text, ":::MLL") else { return Outcome::No };
@@ -54,7 +54,7 @@ impl Recognizer for MlLog {
         let mut stream = serde_json::Deserializer::from_str(start).into_iter::<Value>();
         match stream.next() {
             Some(Ok(record)) => self.record(&record, line.number),
-            _ => Outcome::Skipped("an MLPerf record that is not whole JSON"),
+            _ => Outcome::Skipped("an MLPerf record with incomplete JSON"),
         }
     }
 
@@ -77,7 +77,7 @@ impl Recognizer for MlLog {
 }
 
 /// Converts `0.5.0 resnet 1541635401.98 (main.py:122) run_stop: {"success": true}` to a record of the current format.
-fn ancient(rest: &str) -> Option<Value> {
+fn parse_old_record(rest: &str) -> Option<Value> {
     let mut words = rest.splitn(3, ' ');
     let (_version, _benchmark, rest) = (words.next()?, words.next()?, words.next()?);
     let (seconds, rest) = text::leading(rest)?;
@@ -228,7 +228,7 @@ impl MlLog {
         }
         let mut notes = Vec::new();
         if timed == 0 {
-            notes.push("the log has no time of single steps".to_owned());
+            notes.push("the log has no times of individual steps".to_owned());
         }
         let reading = Reading {
             tool: "mllog",
@@ -280,7 +280,11 @@ impl MlLog {
             facts,
             power,
             devices: vec!["node".to_owned()],
-            notes: vec!["readings are of one node before conversion: AC is the reading over conversion_eff".to_owned()],
+            notes: vec![
+                "readings are the power of one node without conversion losses; AC power is the reading divided by \
+                 conversion_eff"
+                    .to_owned(),
+            ],
             ..Reading::default()
         }
     }

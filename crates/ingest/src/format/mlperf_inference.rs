@@ -109,7 +109,7 @@ impl LoadGen {
             "time to output token" | "time per output token" => "tpot_ns",
             _ => return Outcome::No,
         };
-        let Some(value) = value else { return Outcome::Skipped("a row of a summary without a number") };
+        let Some(value) = value else { return Outcome::Skipped("a summary row without a number") };
         self.reports.set_in(block, &statistic, value);
         Outcome::Took
     }

@@ -145,7 +145,7 @@ impl StepFormat for Timings {
         tool: "nanogpt",
         format: "modded-nanogpt",
         triggers: &["train_time:"],
-        notes: &["step times are differences of the clock of training, since its last reset"],
+        notes: &["step times are differences of the training clock since its last reset"],
         ..Spec::DEFAULT
     };
 
@@ -202,7 +202,7 @@ impl StepFormat for Timings {
     fn summarize(self, summary: &mut Summary<'_>) {
         let Summary { training, facts, config, notes, context, .. } = summary;
         if self.only_validations {
-            let averaged = "only validations are timed: steps between them are averaged, validation not included";
+            let averaged = "only validations are timed: step times are averages between them, without their duration";
             notes.push(averaged.to_owned());
         }
         facts.set("n_train_records", training.all().n);
@@ -219,7 +219,7 @@ impl StepFormat for Timings {
         facts.set("val_records", self.validations);
         facts.some("val_loss", ends(&self.validation_loss));
         // The speedruns use one node, whose devices they print first.
-        let how = Origin::Derived("one node with the devices that nvidia-smi lists");
+        let how = Origin::Derived("one node with the devices listed by nvidia-smi");
         config.number("num_gpus", context.settings.get("gpus_per_node"), how);
     }
 }

@@ -57,7 +57,7 @@ impl StepFormat for Lines {
             }
         }
         if step.seconds.is_none() {
-            return Outcome::Skipped("a nanotron step without a readable time");
+            return Outcome::Skipped("a nanotron step without a valid time");
         }
         if log.push(step) {
             self.tokens = tokens.or(self.tokens);
@@ -77,7 +77,7 @@ impl StepFormat for Lines {
         if let (Some(total), Some(per_gpu)) = (self.total, self.per_gpu.filter(|rate| *rate > 0.0)) {
             let gpus = (total / per_gpu).round();
             facts.set("num_gpus_implied", tidy(gpus));
-            config.number("num_gpus", Some(gpus), Origin::Derived("tokens/s over tokens/s/GPU"));
+            config.number("num_gpus", Some(gpus), Origin::Derived("tokens/s / tokens/s/GPU"));
         }
         if let (Some(tokens), Some(batch), Some(step)) = (self.tokens, all.batch, all.last_step) {
             // The number of tokens is rounded to three digits, so the result is only valid if it is an integer number

@@ -165,7 +165,7 @@ impl Recognizer for NcclTests {
         let mut facts = Facts::default();
         let mut notes = Vec::new();
         if self.tests.iter().any(|test| test.op.is_none()) {
-            notes.push("a collective is not named: it follows from bus over algorithm bandwidth".to_owned());
+            notes.push("a test does not name its collective: it is inferred from bus / algorithm bandwidth".to_owned());
         }
         let named: Vec<(String, Option<(f64, Origin)>)> = self
             .tests
@@ -289,13 +289,13 @@ impl Test {
 
     /// Number of participating ranks: as listed, or derived from the bandwidths or the arguments.
     fn ranks(&self, op: &str) -> Option<(f64, Origin)> {
-        let followed = self.ranks_from_bandwidths(op).map(|n| (n, Origin::Derived("bus over algorithm bandwidth")));
+        let followed = self.ranks_from_bandwidths(op).map(|n| (n, Origin::Derived("bus / algorithm bandwidth")));
         if self.ranks > 0 {
             // The list may be truncated. The bandwidths then indicate more ranks.
             let longer = followed.filter(|(n, _)| *n > self.ranks as f64 && self.off(op).is_some_and(|f| f > 0.02));
             return longer.or(Some((self.ranks as f64, Origin::File)));
         }
-        followed.or_else(|| Some((self.gpus?, Origin::Derived("threads x GPUs a thread of one process"))))
+        followed.or_else(|| Some((self.gpus?, Origin::Derived("threads x GPUs per thread of one process"))))
     }
 
     /// Ratio of bus bandwidth to algorithm bandwidth of the largest message.

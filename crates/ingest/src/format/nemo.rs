@@ -116,7 +116,9 @@ impl StepFormat for Bars {
         summary.facts.set("records", self.records);
         if self.without_timing > 0 {
             let n = self.without_timing;
-            summary.notes.push(format!("{n} bars without train_step_timing: the running average of the bar is used"));
+            summary.notes.push(format!(
+                "progress bars without train_step_timing: {n}; their step times are running averages of the bar"
+            ));
         }
     }
 }
@@ -182,7 +184,7 @@ impl Bars {
             ..Step::default()
         };
         if step.seconds.is_none() {
-            return Outcome::Skipped("a progress bar without a time a step");
+            return Outcome::Skipped("a progress bar without a step time");
         }
         // A bar is printed repeatedly during a step, but already has all values the first time.
         let mut record = json!({"step": now as u64, "of": step.planned, "global_step": global_step,
@@ -276,7 +278,7 @@ impl StepFormat for Records {
                 Outcome::No => Outcome::Skipped("a DLLogger record without a step time"),
                 other => other,
             },
-            None => Outcome::Skipped("a DLLogger record that is not whole JSON"),
+            None => Outcome::Skipped("a DLLogger record with incomplete JSON"),
         }
     }
 

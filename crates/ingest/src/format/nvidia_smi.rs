@@ -162,10 +162,10 @@ impl Recognizer for Query {
         self.config.merge(&context.settings);
         let mut notes = Vec::new();
         if self.timed {
-            notes.push("times carry no zone and are taken as UTC".to_owned());
+            notes.push("time stamps have no time zone; UTC is assumed".to_owned());
         }
         if self.headless {
-            notes.push("no head: columns follow from their units".to_owned());
+            notes.push("no header: columns are identified by their units".to_owned());
         }
         vec![Reading {
             tool: "nvidia_smi",
@@ -190,7 +190,7 @@ impl Query {
                 && values.iter().any(|cell| number(cell).is_some())
                 && values.len() + 2 > self.columns.len()
             {
-                Outcome::Skipped("a sample with other columns than its head")
+                Outcome::Skipped("a sample whose number of columns differs from the header")
             } else {
                 Outcome::No
             };
@@ -210,7 +210,7 @@ impl Query {
             *slot = slot.or_else(|| with_unit(value));
         }
         if [watts, utilization, used, temperature, clock].iter().all(Option::is_none) {
-            return Outcome::Skipped("a sample without a readable figure");
+            return Outcome::Skipped("a sample without a valid value");
         }
         let columns = &self.columns;
         let cell = |column: Column| {

@@ -37,7 +37,7 @@ impl<Name: Ord> Devices<Name> {
         let setting = |name, value: Value, origin| Setting { name, value, origin, line: self.first_line };
         let mut out = vec![setting("device", device.into(), Origin::File)];
         if !self.all.is_empty() {
-            let how = Origin::Derived("devices that nvidia-smi lists");
+            let how = Origin::Derived("devices listed by nvidia-smi");
             out.push(setting("gpus_per_node", self.all.len().into(), how));
         }
         out

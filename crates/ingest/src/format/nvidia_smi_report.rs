@@ -84,7 +84,7 @@ impl Recognizer for Report {
         let mut notes = Vec::new();
         if self.reports > 1 {
             facts.set("snapshots", json!(self.reports));
-            notes.push(format!("{} reports: figures are means over them", self.reports));
+            notes.push(format!("values are means over {} reports", self.reports));
         }
         vec![self.devices.reading("nvidia-smi-q", facts, notes, context)]
     }
@@ -102,7 +102,7 @@ impl Report {
             self.devices.named(value, line);
         }
         let Some(device) = self.current.as_ref().and_then(|bus| self.devices.all.get_mut(bus)) else {
-            return Outcome::Skipped("a line of nvidia-smi -q without its device above");
+            return Outcome::Skipped("a line of nvidia-smi -q outside the section of a device");
         };
         let figure = |unit: &str| leading(value).filter(|(_, rest)| rest.trim() == unit).map(|(figure, _)| figure);
         match (self.section.as_str(), name) {

@@ -39,7 +39,7 @@ impl Recognizer for Table {
         }
         // `| N/A   48C    P0            464W /  700W |   72770MiB /  81559MiB |     97%      Default |`
         let Some(device) = self.current.take().and_then(|index| self.devices.all.get_mut(&index)) else {
-            return Outcome::Skipped("a row of nvidia-smi without its device above");
+            return Outcome::Skipped("an nvidia-smi row without a device name above it");
         };
         let mut parts = inner.split('|');
         let (state, memory, load) =
@@ -85,7 +85,7 @@ impl Recognizer for Table {
         if snapshots > 1 {
             facts.set("snapshots", snapshots);
             facts.set("tables", json!(self.tables));
-            notes.push(format!("{snapshots} tables: figures are means over them"));
+            notes.push(format!("values are means over {snapshots} tables"));
         }
         vec![self.devices.reading("nvidia-smi-table", facts, notes, context)]
     }

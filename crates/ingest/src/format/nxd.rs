@@ -23,7 +23,7 @@ impl StepFormat for Lines {
         format: "nxd-log",
         triggers: &["step_loss"],
         copies: Copies::EveryRank,
-        notes: &["throughput is sequences a second, averaged over the last steps"],
+        notes: &["throughput is in sequences per second, averaged over the last steps"],
         ..Spec::DEFAULT
     };
 
@@ -60,11 +60,11 @@ impl StepFormat for Lines {
                 for rate in self.rate.kept() {
                     run.seconds.push(batch / rate);
                 }
-                summary.notes.push("step times are the batch over the throughput".to_owned());
+                summary.notes.push("step times are the batch size divided by the throughput".to_owned());
             }
             (Some(_), _) => {}
             (None, _) => {
-                let missing = "the batch is not in the log: --set global_batch_size=N gives step times";
+                let missing = "the log does not state the batch size; step times require --set global_batch_size=N";
                 summary.notes.push(missing.to_owned());
             }
         }

@@ -28,7 +28,7 @@ impl StepFormat for Lines {
         triggers: &["| Tokens/s/GPU:", "| Tokens/s:"],
         series: &[TOKENS_PER_GPU, MFU_PERCENT],
         copies: Copies::EveryRank,
-        notes: &["step times are tokens a step over tokens a second, both rounded to three digits"],
+        notes: &["step times are tokens per step / tokens per second, both rounded to three digits"],
         ..Spec::DEFAULT
     };
 
@@ -71,9 +71,9 @@ impl StepFormat for Lines {
         summary.facts.some("tokens_per_iteration", self.step_tokens.map(tidy));
         let most = summary.all().memory.max();
         summary.facts.some("max_memory_gb", most);
-        summary.config.number("num_gpus", self.gpus, Origin::Derived("tokens/s over tokens/s/GPU"));
+        summary.config.number("num_gpus", self.gpus, Origin::Derived("tokens/s / tokens/s/GPU"));
         let length = summary.context.settings.get("seq_len").filter(|length| *length > 0.0);
         let batch = self.step_tokens.zip(length).map(|(tokens, length)| (tokens / length).round());
-        summary.config.number("global_batch_size", batch, Origin::Derived("tokens a step / sequence length"));
+        summary.config.number("global_batch_size", batch, Origin::Derived("tokens per step / sequence length"));
     }
 }

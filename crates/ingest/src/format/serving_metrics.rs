@@ -131,7 +131,7 @@ impl ServingMetrics {
         let Some((tool, name)) = known(sample.name) else { return Outcome::No };
         let model = sample.labels.get("model_name").unwrap_or_default().to_owned();
         if self.servers.len() >= 256 && !self.servers.contains_key(&(tool, model.clone())) {
-            return Outcome::Skipped("more models than are kept");
+            return Outcome::Skipped("a sample of a model beyond the limit of 256");
         }
         let server = self.servers.entry((tool, model)).or_default();
         let key = (name.to_owned(), sample.labels.key());
@@ -182,10 +182,10 @@ impl Server {
                 facts.set(ours, sum / count);
             }
         }
-        let mut notes = vec!["counters since the server started; means over its whole life".to_owned()];
+        let mut notes = vec!["counters and means are since the start of the server".to_owned()];
         if self.scrapes > 1 {
             facts.set("snapshots", self.scrapes);
-            notes.push(format!("{} scrapes: figures are those of the last whole one", self.scrapes));
+            notes.push(format!("values are those of the last complete one of {} scrapes", self.scrapes));
         }
         let mut config = Config::default();
         if !model.is_empty() {

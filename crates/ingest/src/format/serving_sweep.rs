@@ -63,7 +63,7 @@ impl Recognizer for Sweep {
             }
         }
         if figures < 2 {
-            return Outcome::Skipped("a row of a sweep without figures");
+            return Outcome::Skipped("a sweep row without metrics");
         }
         if self.results.len() < LISTED {
             self.results.push(Value::Object(result));
@@ -79,7 +79,7 @@ impl Recognizer for Sweep {
             kind: "serving",
             weight: Weight::Result,
             config: self.settings.config(context),
-            notes: vec!["output throughput is that of one request where the column does not say otherwise".to_owned()],
+            notes: vec!["output throughput is per request unless the column name states otherwise".to_owned()],
             ..reading
         }]
     }

@@ -40,7 +40,7 @@ impl StepFormat for Lines {
             }
         }
         if step.tokens_per_gpu.is_none() {
-            return Outcome::Skipped("a torchtune step without a readable rate");
+            return Outcome::Skipped("a torchtune step without a valid rate");
         }
         log.push(step);
         Outcome::Took

@@ -273,7 +273,7 @@ impl TrtLlm {
             }
         }
         if record.is_empty() || has(rest, "%%") {
-            return Outcome::Skipped("a [BENCHMARK] line without figures");
+            return Outcome::Skipped("a [BENCHMARK] line without metrics");
         }
         if record.len() == 1 {
             let (name, value) = record.into_iter().next().unwrap_or_default();

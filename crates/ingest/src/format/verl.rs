@@ -57,7 +57,7 @@ impl StepFormat for Lines {
             }
         }
         if step.step.is_none() || step.seconds.is_none() {
-            return Outcome::Skipped("a verl step without a counter or a readable time");
+            return Outcome::Skipped("a verl step without a counter or a valid time");
         }
         if log.push(step) {
             self.parts.iter_mut().zip(parts).for_each(|(series, value)| value.into_iter().for_each(|v| series.push(v)));

@@ -72,7 +72,7 @@ impl Recognizer for Wandb {
         }
         if cells.len() != self.columns.len() {
             if !line.whole {
-                return Outcome::Skipped("a row that is cut off");
+                return Outcome::Skipped("a truncated row");
             }
             self.columns.clear();
             return Outcome::No;
@@ -87,7 +87,7 @@ impl Recognizer for Wandb {
                 took |= self.scalars.take(name, step as u64, value, at, line.number);
             }
         }
-        if took { Outcome::Took } else { Outcome::Skipped("a row without a scalar of training") }
+        if took { Outcome::Took } else { Outcome::Skipped("a row without training scalars") }
     }
 
     fn open(&self) -> bool {
@@ -115,7 +115,7 @@ impl Recognizer for Wandb {
                 took |= self.scalars.take(name, step, value, at, line);
             }
         }
-        if took { Outcome::Took } else { Outcome::Skipped("a record without a scalar of training") }
+        if took { Outcome::Took } else { Outcome::Skipped("a record without training scalars") }
     }
 
     fn finish(self: Box<Self>, context: &Context) -> Vec<Reading> {

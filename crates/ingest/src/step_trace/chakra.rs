@@ -29,7 +29,8 @@ struct Node {
 /// Parses a trace.
 pub(super) fn read(bytes: &[u8]) -> Result<StepTrace, String> {
     let unknown = || {
-        "neither a trace of the PyTorch profiler (JSON) nor a Chakra execution trace (.et): its messages cannot be read"
+        "unknown format: the file has neither the JSON of the PyTorch profiler nor the messages of a Chakra execution \
+         trace (.et)"
             .to_owned()
     };
     let mut rest = bytes;
@@ -52,16 +53,16 @@ pub(super) fn read(bytes: &[u8]) -> Result<StepTrace, String> {
     }
     let mut notes = Vec::new();
     if cut {
-        notes.push("the trace is cut off: its last node is left out".to_owned());
+        notes.push("the trace is truncated: its last node is ignored".to_owned());
     }
     // Host nodes take no time on the accelerator, but are kept because accelerator nodes may depend on them.
     let place: HashMap<u64, u32> = nodes.iter().zip(0..).map(|(node, index)| (node.id, index)).collect();
     if place.len() < nodes.len() {
-        return Err("Chakra: several nodes have one number".to_owned());
+        return Err("Chakra: several nodes have the same id".to_owned());
     }
     let missing = nodes.iter().flat_map(|node| &node.after).filter(|id| !place.contains_key(id)).count();
     if missing > 0 {
-        notes.push(format!("{missing} dependencies are on nodes that the trace has not"));
+        notes.push(format!("ignored dependencies on nodes that are not in the trace: {missing}"));
     }
     let tasks = nodes.iter().map(|node| Task { after: after(node, &place), ..task(node) }).collect();
     Ok(StepTrace { format: "Chakra", tasks, device: None, rank: None, steps: 1, notes })
@@ -75,7 +76,7 @@ fn after(node: &Node, place: &HashMap<u64, u32>) -> Vec<u32> {
 fn task(node: &Node) -> Task {
     let collective = |what| TaskKind::Collective { what, bytes: node.size, ranks: None, stride: 1.0 };
     let (kind, lane) = match (node.kind, node.collective) {
-        (7, Some(what)) => (collective(reduced(what)), NETWORK),
+        (7, Some(what)) => (collective(collective_of(what)), NETWORK),
         (7, None) => (collective(Collective::named(&node.name).unwrap_or(Collective::AllReduce)), NETWORK),
         (5 | 6, _) => (collective(Collective::PointToPoint), NETWORK),
         (2 | 3, _) => (TaskKind::Copy, MEMORY),
@@ -93,7 +94,7 @@ fn task(node: &Node) -> Task {
 }
 
 /// Converts a number of `CollectiveCommType`.
-fn reduced(number: u64) -> Collective {
+fn collective_of(number: u64) -> Collective {
     match number {
         2 | 3 => Collective::AllGather,
         4 | 5 => Collective::Broadcast,

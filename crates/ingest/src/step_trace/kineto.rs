@@ -141,7 +141,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<StepTrace, String> {
     };
     let Document { events: Events { mut device, marks }, distributed, devices, nodes } = document;
     if device.is_empty() && nodes.is_some() {
-        let advice = "a host trace without kernels; convert it with chakra_converter, or give the profiler's own trace";
+        let advice = "it has no accelerator kernels; convert it with chakra_converter, or use the profiler's trace";
         return Err(format!("PyTorch execution trace: {advice}"));
     }
     let mut notes = Vec::new();
@@ -149,7 +149,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<StepTrace, String> {
     if let Some((from, to)) = window {
         device.retain(|event| event.ts >= from && event.ts < to);
     } else {
-        notes.push("no ProfilerStep is marked: the whole trace is taken as one step".to_owned());
+        notes.push("the trace has no ProfilerStep annotation: all of it is treated as one step".to_owned());
     }
     device.sort_by(|a, b| a.ts.total_cmp(&b.ts));
     let tasks = tasks(&device, window.map(|(from, _)| from));

@@ -53,7 +53,7 @@ fn a_notebook_on_one_line_that_is_cut_off_is_refused_with_the_reason() {
     let text = serde_json::to_string(&two_cells()).unwrap();
     let cut = text.find("metadata").unwrap();
     let error = atlas_ingest::ingest(&text.as_bytes()[..cut], &common::context("a.ipynb")).unwrap_err().to_string();
-    assert!(error.contains("a notebook on one line that is cut off"), "{error}");
+    assert!(error.contains("a truncated notebook"), "{error}");
 }
 
 #[test]
