@@ -170,14 +170,14 @@ fn what_is_not_known_is_said_with_its_place() {
     let error = ingest::ingest(&b"{\"a\": 1,\n  \"b\": }\n"[..], &context("bad.json")).unwrap_err().to_string();
     assert!(error.contains("bad.json:2:8: not JSON"), "{error}");
     let error = ingest::ingest(&b""[..], &context("empty.log")).unwrap_err().to_string();
-    assert!(error.starts_with("empty.log: empty"), "{error}");
+    assert!(error.starts_with("empty.log: the file is empty"), "{error}");
     let error = ingest::ingest(&b"\x28\xb5\x2f\xfd\0"[..], &context("a.zst")).unwrap_err().to_string();
     assert!(
         error.contains("compressed with Zstandard; expected text or gzip; run: zstd -dc a.zst | atlas ingest -"),
         "{error}"
     );
     let error = ingest::ingest(&b"\x7fELF\x02\x01\x01\0\0\x03\xff\xfe"[..], &context("a.out")).unwrap_err().to_string();
-    assert!(error.contains("it is binary"), "{error}");
+    assert!(error.contains("the file is binary"), "{error}");
 }
 
 /// The samples, each with random cuts and changes.

@@ -26,7 +26,8 @@ pub(crate) enum Progress {
 }
 
 impl Block {
-    /// Whether `line` may start a document: it begins, unindented, with a bracket that it does not close.
+    /// Whether `line` may start a document: it starts, unindented, with `{` or `[`, followed by nothing, `{"` or `[{`.
+    /// The document may also end on this line.
     pub(crate) fn begins(line: &str) -> bool {
         let Some(first @ (b'{' | b'[')) = line.as_bytes().first() else { return false };
         let second = line.bytes().skip(1).find(|byte| !byte.is_ascii_whitespace());

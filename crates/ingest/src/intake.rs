@@ -35,8 +35,10 @@ pub struct Tally {
     pub skipped: BTreeMap<String, Skipped>,
     /// Whether the last line is incomplete: the file may be truncated.
     pub unfinished_last_line: bool,
-    /// Lines truncated because they are too long.
+    /// Lines that are too long: `ingest` truncates them, `Follow` skips them.
     pub cut_lines: u64,
+    /// Readings beyond the limit of 4096, which are not kept.
+    pub dropped_readings: u64,
 }
 
 /// Lines skipped for one reason.
@@ -445,10 +447,7 @@ impl Intake {
         let segment = std::mem::replace(&mut self.segment, Segment::new());
         for mut reading in segment.finish(&self.context) {
             if self.readings.len() >= MAX_READINGS {
-                let skipped = self.tally.skipped.entry("a document beyond the first 4096".to_owned()).or_default();
-                if skipped.first_line == 0 {
-                    skipped.first_line = self.last_line.max(1);
-                }
+                self.tally.dropped_readings += 1;
                 continue;
             }
             plausibility::check(&mut reading);

@@ -60,7 +60,8 @@ pub fn read(text: &str) -> Result<JobTrace, String> {
     trace.jobs.sort_by(|a, b| a.submitted.total_cmp(&b.submitted));
     if trace.jobs.is_empty() {
         let why: Vec<String> = trace.skipped.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
-        return Err(format!("{}: no usable job: {}", trace.format, why.join(", ")));
+        let why = if why.is_empty() { "the file has no records".to_owned() } else { why.join(", ") };
+        return Err(format!("{}: no usable job: {why}", trace.format));
     }
     Ok(trace)
 }
@@ -300,6 +301,12 @@ mod tests {
         assert_eq!(trace.jobs[1].submitted - trace.jobs[0].submitted, 1800.0);
         assert_eq!(trace.jobs[1].limit, Some(86_400.0));
         assert_eq!(trace.skipped["without accelerators"], 1);
+    }
+
+    #[test]
+    fn a_trace_without_records_is_refused() {
+        let header = SACCT.lines().next().unwrap();
+        assert_eq!(read(header).unwrap_err(), "sacct: no usable job: the file has no records");
     }
 
     #[test]

@@ -128,7 +128,8 @@ pub(crate) fn duration(text: &str) -> Option<f64> {
     (parts.count() <= 3 && seconds.is_finite()).then_some(days * 86_400.0 + seconds)
 }
 
-/// Units that are certainly complete: they are not a prefix of a longer unit of another size.
+/// Units after which a number counts as complete. Some are prefixes of other units (`W` of `Wh`, `GB` of `GB/s`); without
+/// them, the last value of complete files without a final line break would be lost.
 const COMPLETE: [&str; 30] = [
     "ms",
     "us",

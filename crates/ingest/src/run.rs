@@ -119,7 +119,8 @@ impl Run {
         self.interval.filter(|_| !self.irregular)
     }
 
-    /// Whether the log includes the start of the run: it starts at step 0 or 1, or after one log interval.
+    /// Whether the log includes the start of the run: it starts at step 0 or 1, or the second record is at twice the step
+    /// of the first. Also true for cold runs and without step numbers.
     #[must_use]
     pub fn starts(&self) -> bool {
         match (self.first_step, self.second_step) {

@@ -91,8 +91,9 @@ impl Segment {
         self.hot_table &= self.open >> self.hot.min(63) & 1 != 0;
     }
 
-    /// Offers a line to recognizers with a matching trigger word until one reads it. `code` is whether the line is
-    /// source code, which states no settings.
+    /// Offers a line to recognizers until one reads it or it contradicts an earlier line: to the one that read the
+    /// previous line, to those within a table or block, and to those with a matching trigger word. `code` is whether the
+    /// line is source code, which states no settings.
     pub(crate) fn line(&mut self, line: Line<'_>, code: bool) -> Offered {
         let hot = self.hot;
         let mut wanted = self.open;

@@ -339,9 +339,9 @@ pub fn quantile(values: &mut [f64], q: f64) -> f64 {
 }
 
 /// 95 % confidence intervals of mean, median and 95th percentile by the percentile bootstrap (Efron 1979). For the mean
-/// of a series longer than [`DRAWN`], the means of up to [`DRAWN`] blocks of neighboring values are resampled; this
-/// interval is also valid for autocorrelated values. For the quantiles of such a series, the rank of the order
-/// statistic is drawn from its normal approximation, which is equivalent to resampling all values.
+/// of a series longer than [`DRAWN`], the means of up to [`DRAWN`] blocks of neighboring values are resampled, so that
+/// correlations shorter than a block are included. For the quantiles of such a series, the rank of the order statistic is
+/// drawn from its normal approximation, which is asymptotically equivalent to resampling all values.
 fn bootstrap(values: &[f64], seed: u64) -> [[f64; 2]; 3] {
     let mut state = seed;
     let n = values.len();

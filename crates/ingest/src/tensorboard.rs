@@ -227,7 +227,7 @@ pub(crate) mod tests {
         let ingested = ingest(events(&scalars, false).as_slice(), &Context::default()).unwrap();
         let stats = ingested.readings[0].facts.get("step_time_s").unwrap();
         assert_eq!(stats["median_no_warmup"], 2.0);
-        assert!(ingested.readings[0].notes.iter().any(|note| note.contains("clock")));
+        assert!(ingested.readings[0].notes.iter().any(|note| note.contains("time stamps")));
     }
 
     proptest! {

@@ -197,6 +197,9 @@ fn tally(ingested: &Ingested) -> String {
     for (reason, skipped) in &tally.skipped {
         out += &format!("  skipped {} (first: line {}): {reason}\n", skipped.n, skipped.first_line);
     }
+    if tally.dropped_readings > 0 {
+        out += &format!("  runs not shown, beyond the limit of 4096: {}\n", tally.dropped_readings);
+    }
     if tally.cut_lines > 0 {
         out += &format!("  {} lines were too long and were truncated\n", tally.cut_lines);
     }

@@ -438,7 +438,7 @@ fn a_broken_document_names_line_and_remedy() {
         assert!(family.is_none() && said.contains(complaint), "{text}\n{said}");
     }
     let (family, said) = decoded("id: mine\nkind: serving\nsources:\n  a: page\n");
-    assert!(family.is_none() && said.contains("how it was checked"), "{said}");
+    assert!(family.is_none() && said.contains("expected the kind of evidence"), "{said}");
 }
 
 proptest! {

@@ -435,8 +435,8 @@ impl AmdSmi {
 
     /// Adds a power sample. All statistics of power are of these samples.
     fn power(&mut self, gpu: u64, time: Option<f64>, watts: f64) {
+        let Some(device) = self.devices.index(&gpu.to_string()) else { return };
         push(self.metrics.entry("power").or_default(), gpu, Some(watts));
-        let device = self.devices.index(&gpu.to_string());
         self.devices.push(device, time, watts);
     }
 }

@@ -11,7 +11,7 @@ use crate::reading::{Context, Facts, Origin, Reading, Weight, object, tidy};
 use crate::recognizer::{Outcome, Recognizer};
 use crate::reports::Agreed;
 
-use super::power::Devices;
+use super::power::{Devices, TOO_MANY};
 
 /// Integers of at least this value are DCGM's blank values: not found, not supported, no permission (dcgm_structs.h).
 const BLANK: f64 = 9.223_372_036_854_775e18;
@@ -132,8 +132,10 @@ impl Exporter {
         let known = self.metrics.entry(sample.name.to_owned()).or_default();
         known.insert(key.clone(), (!blank).then_some(value));
         if sample.name == "DCGM_FI_DEV_POWER_USAGE" && !blank {
+            let Some(device) = self.power.index(key.replace('\n', " ").trim()) else {
+                return Outcome::Skipped(TOO_MANY);
+            };
             *self.scrapes.entry(key.clone()).or_default() += 1;
-            let device = self.power.index(key.replace('\n', " ").trim());
             self.power.push(device, sample.at, value);
         }
         self.gpus.insert(key);

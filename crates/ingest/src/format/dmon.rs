@@ -9,7 +9,7 @@ use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
 use crate::text::{leading, unix_seconds, words};
 
-use super::power::Devices;
+use super::power::{Devices, TOO_MANY};
 
 /// Tool that printed the current table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -219,8 +219,8 @@ impl Dmon {
                 }
             }
         }
+        let Some(device) = self.devices.index(id) else { return Outcome::Skipped(TOO_MANY) };
         self.n += 1;
-        let device = self.devices.index(id);
         if let Some(watts) = watts {
             // `-o DT` prepends `20240131 12:34:56`, `-o T` only the time of day.
             let at = time.and_then(|time| unix_seconds(&format!("{} {time}", date.unwrap_or("19700101"))));

@@ -140,9 +140,10 @@ impl Bars {
             Some((known, Some(length), offset)) if known + 1.0 == epoch => offset + length as f64,
             _ => global - now,
         };
-        // The tolerance is one unit of the last digit written.
+        // Progress bars write three significant digits, without trailing zeros. The step of the offset may be rounded,
+        // too, so that both together are off by up to one unit of the third digit.
         let digits = written.split(['e', 'E']).next().unwrap_or_default();
-        let places = digits.split_once('.').map_or(0, |(_, fraction)| fraction.trim_end_matches(']').len());
+        let places = digits.split_once('.').map_or(0, |(_, fraction)| fraction.trim_end_matches(']').len()).max(2);
         let unit = math::powf(10.0, math::log10(global.abs()).floor() - places as f64);
         let offset = if (now + offset - global).abs() <= unit { offset } else { global - now };
         self.offset = Some((epoch, of, offset));

@@ -10,7 +10,7 @@ use crate::recognizer::{Outcome, Recognizer};
 use crate::series::Series;
 use crate::text::{cells, has, leading, number, unix_seconds};
 
-use super::power::Devices;
+use super::power::{Devices, TOO_MANY};
 
 /// Content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,7 +219,7 @@ impl Query {
         };
         let at = cell(Column::Time).and_then(unix_seconds);
         let name = [Column::Index, Column::Bus, Column::Uuid].into_iter().find_map(cell).unwrap_or("0");
-        let device_index = self.devices.index(name);
+        let Some(device_index) = self.devices.index(name) else { return Outcome::Skipped(TOO_MANY) };
         self.n += 1;
         if let Some(at) = at {
             self.timed = true;

@@ -8,8 +8,10 @@ use crate::series::Series;
 
 /// Maximum number of samples kept for joining with a benchmark. Later ones are still included in means and energy.
 const SAMPLES: usize = 1 << 20;
-/// Maximum number of devices that are distinguished.
+/// Maximum number of devices.
 const DEVICES: usize = 4096;
+/// Why a sample of a further device is skipped.
+pub const TOO_MANY: &str = "a sample of a device beyond the limit of 4096";
 
 /// Power samples of devices.
 #[derive(Debug, Clone, Default)]
@@ -27,18 +29,18 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// Returns the index of a device, adding it if the name is new.
-    pub fn index(&mut self, name: &str) -> usize {
+    /// Returns the index of a device, adding it if the name is new; `None` if there are too many devices.
+    pub fn index(&mut self, name: &str) -> Option<usize> {
         if let Some(index) = self.names.iter().position(|known| known == name) {
-            return index;
+            return Some(index);
         }
         if self.names.len() >= DEVICES {
-            return DEVICES - 1;
+            return None;
         }
         self.names.push(name.to_owned());
         self.watts.push(Series::default());
         self.last.push(None);
-        self.names.len() - 1
+        Some(self.names.len() - 1)
     }
 
     /// Number of devices.

@@ -64,6 +64,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<StepTrace, String> {
     if missing > 0 {
         notes.push(format!("ignored dependencies on nodes that are not in the trace: {missing}"));
     }
+    let unknown = nodes.iter().filter(|node| node.kind == 7 && known_collective(node).is_none()).count();
+    if unknown > 0 {
+        notes.push(format!("collectives of unknown type, taken as all-reduce: {unknown}"));
+    }
     let tasks = nodes.iter().map(|node| Task { after: after(node, &place), ..task(node) }).collect();
     Ok(StepTrace { format: "Chakra", tasks, device: None, rank: None, steps: 1, notes })
 }
@@ -75,11 +79,10 @@ fn after(node: &Node, place: &HashMap<u64, u32>) -> Vec<u32> {
 /// Converts a node to a task, by the number of its type in `NodeType`.
 fn task(node: &Node) -> Task {
     let collective = |what| TaskKind::Collective { what, bytes: node.size, ranks: None, stride: 1.0 };
-    let (kind, lane) = match (node.kind, node.collective) {
-        (7, Some(what)) => (collective(collective_of(what)), NETWORK),
-        (7, None) => (collective(Collective::named(&node.name).unwrap_or(Collective::AllReduce)), NETWORK),
-        (5 | 6, _) => (collective(Collective::PointToPoint), NETWORK),
-        (2 | 3, _) => (TaskKind::Copy, MEMORY),
+    let (kind, lane) = match node.kind {
+        7 => (collective(known_collective(node).unwrap_or(Collective::AllReduce)), NETWORK),
+        5 | 6 => (collective(Collective::PointToPoint), NETWORK),
+        2 | 3 => (TaskKind::Copy, MEMORY),
         _ if node.micros == 0.0 && node.flops + node.tensor > 0.0 => {
             (TaskKind::Work { flops: node.flops, bytes: node.tensor }, COMPUTE)
         }
@@ -93,14 +96,21 @@ fn task(node: &Node) -> Task {
     Task { name: node.name.clone(), kind, lane, seconds, delay: 0.0, after: Vec::new() }
 }
 
-/// Converts a number of `CollectiveCommType`.
-fn collective_of(number: u64) -> Collective {
+/// The collective of a node, by its type, else by its name.
+fn known_collective(node: &Node) -> Option<Collective> {
+    node.collective.and_then(collective_of).or_else(|| Collective::named(&node.name))
+}
+
+/// Converts a number of `CollectiveCommType`; `None` for unknown types. A reduction to one rank, a gather, a scatter and
+/// a barrier are taken as the collective that moves at least as many bytes.
+fn collective_of(number: u64) -> Option<Collective> {
     match number {
-        2 | 3 => Collective::AllGather,
-        4 | 5 => Collective::Broadcast,
-        6 => Collective::AllToAll,
-        7 | 8 => Collective::ReduceScatter,
-        _ => Collective::AllReduce,
+        0 | 1 | 9 => Some(Collective::AllReduce),
+        2 | 3 => Some(Collective::AllGather),
+        4 | 5 => Some(Collective::Broadcast),
+        6 => Some(Collective::AllToAll),
+        7 | 8 => Some(Collective::ReduceScatter),
+        _ => None,
     }
 }
 

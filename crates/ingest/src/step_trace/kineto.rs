@@ -176,8 +176,8 @@ fn step(marks: &[Event]) -> (Option<(f64, f64)>, usize) {
 }
 
 /// Converts events to tasks and infers their dependencies: the previous task of the same stream; the task of another
-/// stream that ended while this stream was idle; and for collectives, the last kernel that ended before them, which is
-/// assumed to have produced their data.
+/// stream that ended while this stream was idle; and for collectives, the last task of another stream that ended before
+/// them, which is assumed to have produced their data.
 fn tasks(events: &[Event], begin: Option<f64>) -> Vec<Task> {
     let begin = begin.or(events.first().map(|event| event.ts)).unwrap_or(0.0);
     let mut lanes: BTreeMap<String, u32> = BTreeMap::new();

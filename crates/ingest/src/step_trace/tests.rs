@@ -118,7 +118,18 @@ fn a_chakra_trace_gives_its_nodes_and_their_dependencies() {
     let bytes = chakra();
     let cut = read(&bytes[..bytes.len() - 3]).unwrap();
     assert_eq!(cut.tasks.len(), 2);
-    assert!(cut.notes[0].contains("cut off"), "{:?}", cut.notes);
+    assert!(cut.notes[0].contains("truncated"), "{:?}", cut.notes);
+}
+
+#[test]
+fn a_collective_of_unknown_type_is_noted() {
+    let mut bytes = chakra();
+    bytes.extend(node(13, "sync", 7, &[12], 30, &[("comm_type", 42)]));
+    bytes.extend(node(14, "end", 7, &[13], 5, &[("comm_type", 9)]));
+    let trace = read(&bytes).unwrap();
+    let reduced = |task: &Task| matches!(task.kind, TaskKind::Collective { what: Collective::AllReduce, .. });
+    assert!(reduced(&trace.tasks[3]) && reduced(&trace.tasks[4]));
+    assert_eq!(trace.notes, ["collectives of unknown type, taken as all-reduce: 1"]);
 }
 
 proptest! {

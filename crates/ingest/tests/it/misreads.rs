@@ -307,3 +307,26 @@ fn settings_of_one_log_are_not_those_of_the_next() {
     assert_eq!(of("tensor_parallel"), [None, Some(2.0), Some(8.0)]);
     assert_eq!(of("seq_len"), [None, Some(2048.0), Some(4096.0)]);
 }
+
+#[test]
+fn samples_of_devices_beyond_the_limit_are_skipped_and_counted() {
+    let mut text = "timestamp, index, power.draw [W]\n".to_owned();
+    for index in 0..4100 {
+        text += &format!("2024/01/31 12:34:56.000, {index}, {}.00 W\n", if index < 4096 { 300 } else { 700 });
+    }
+    let ingested = read("power.csv", text.as_bytes());
+    let skipped = &ingested.tally.skipped["a sample of a device beyond the limit of 4096"];
+    assert_eq!((skipped.n, skipped.first_line), (4, 4098));
+    assert_eq!(ingested.readings[0].facts.get("max_power_w").unwrap(), 300.0);
+}
+
+#[test]
+fn a_bar_with_a_step_of_one_digit_moves_the_offset_of_a_resumed_run() {
+    let bar = |position: u32, global: &str| {
+        format!(
+            "Epoch 0: :  20%|██ | {position}/10000 [06:19<07:13, reduced_train_loss=2.50, global_step={global}, consumed_samples=5.12e+5, train_step_timing in s=1.50]\n"
+        )
+    };
+    let facts = facts(&(bar(500, "500.0") + &bar(1500, "2e+3")));
+    assert_eq!(facts["log_interval"], 1500);
+}
