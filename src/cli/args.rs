@@ -49,7 +49,7 @@ impl Globals {
             workloads: self.workloads.clone(),
             hardware: self.hardware.clone(),
             config: self.config.clone(),
-            ..Sources::usual()
+            ..Sources::default_sources()
         }
     }
 

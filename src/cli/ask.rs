@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::args::{Globals, KnobArgs};
 use super::explain::Format;
 use super::failure::Failure;
-use super::{output, pick, watching};
+use super::{output, pick, run_with_progress};
 use atlas_assistant::offline::{self, Context, EXAMPLES, Refusal};
 use atlas_config::library::Library;
 use atlas_plan::scenario::Parts;
@@ -75,8 +75,9 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         return Err(Failure::usage(["--continue needs --online or --preview"]).into());
     }
     let gauge = Gauge::default();
-    let reply =
-        watching(&gauge, Duration::from_millis(500), "candidates", || offline::answer(&question, &context, &gauge))?;
+    let reply = run_with_progress(&gauge, Duration::from_millis(500), "candidates", || {
+        offline::answer(&question, &context, &gauge)
+    })?;
     let reply = reply.map_err(|refusal| match refusal {
         Refusal::Unknown { .. } | Refusal::Subject { .. } => Failure::usage([refusal.to_string()]).into(),
         other => color_eyre::eyre::eyre!(other),
@@ -87,7 +88,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         Format::Json => output::print(&serialized(&reply, false)?)?,
     }
     if gauge.cancelled() {
-        output::complain("interrupted: the answer covers only what was computed so far");
+        output::write_stderr("interrupted: the answer covers only what was computed so far");
         return Err(Failure::Reported.into());
     }
     Ok(())

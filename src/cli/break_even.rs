@@ -6,12 +6,12 @@ use color_eyre::eyre::eyre;
 use serde_json::{Value, json};
 
 use super::args::{Globals, KnobArgs};
-use super::output::{self, Charset, complain};
+use super::output::{self, Charset, write_stderr};
 use super::pick;
 use atlas_core::units;
 use atlas_document::files;
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::break_even::{Point, curve, even};
+use atlas_plan::search::break_even::{Point, break_even_utilization, curve};
 use atlas_report::chart::{Axis, Plot, Series, drawing, svg, text};
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, csv, serialized};
@@ -65,9 +65,9 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         Format::Yaml => output::print(&serialized(&document(&points, &start, &args), true)?)?,
     }
     if let Some(path) = &args.svg {
-        let picture = drawing::plot(&plot, 720.0, 440.0).map_or_else(String::new, svg::alone);
-        files::write(path, &picture).map_err(|error| super::run::writing(path, &error))?;
-        complain(&format!("wrote {}", path.display()));
+        let picture = drawing::plot(&plot, 720.0, 440.0).map_or_else(String::new, svg::standalone);
+        files::write(path, &picture).map_err(|error| super::run::write_error(path, &error))?;
+        write_stderr(&format!("wrote {}", path.display()));
     }
     Ok(())
 }
@@ -97,13 +97,13 @@ fn plot(points: &[Point], start: &Scenario, args: &Args) -> Plot {
         across: Axis::linear("utilization, %"),
         up: Axis::linear("$ per productive accelerator-hour"),
         series: vec![series("rented", |point| point.rent), series("owned", |point| point.owned)],
-        here: None,
+        highlighted: None,
     }
 }
 
 /// The break-even point, in words.
 fn verdict(start: &Scenario) -> String {
-    match even(start) {
+    match break_even_utilization(start) {
         Some(share) => format!("owning is cheaper above {} utilization", units::percent(share)),
         None => "renting is cheaper at any utilization".to_owned(),
     }
@@ -153,7 +153,7 @@ fn document(points: &[Point], start: &Scenario, args: &Args) -> Value {
         "target": args.target,
         "workload": args.workload,
         "price_basis": start.price_basis().map(atlas_core::plan::PriceBasis::name),
-        "break_even_utilization": even(start),
+        "break_even_utilization": break_even_utilization(start),
         "points": points.iter().map(point).collect::<Vec<_>>(),
     })
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::args::Globals;
 use super::failure::Failure;
-use super::output::{self, complain};
+use super::output::{self, write_stderr};
 use super::{keep, pick, report};
 use atlas_cluster::history::{Draft, EntryKind, readings_of};
 use atlas_config::library::Library;
@@ -18,9 +18,9 @@ use atlas_document::files;
 use atlas_evidence::calibrate;
 use atlas_evidence::calibrate::columns::COLUMNS;
 use atlas_evidence::calibrate::scripts;
-use atlas_evidence::calibrate::scripts::Site;
-use atlas_evidence::calibrate::sources::{Named, label};
-use atlas_evidence::calibrate::{Bench, Observation, Start, document, plan};
+use atlas_evidence::calibrate::scripts::ScriptTarget;
+use atlas_evidence::calibrate::sources::{LabeledSource, label};
+use atlas_evidence::calibrate::{Observation, RowPredictor, Start, document, plan};
 use atlas_evidence::validate::columns::COLUMNS as TYPED;
 use atlas_ingest::Warmup;
 use atlas_plan::record::now;
@@ -142,9 +142,9 @@ pub fn gather(reading: &Reading<'_>) -> color_eyre::Result<Vec<Observation>> {
             .map(|label| labels.push(label))
             .unwrap_or_else(|problem| problems.push(format!("--set: {problem}")));
     }
-    let mut files: Vec<Named> = Vec::new();
+    let mut files: Vec<LabeledSource> = Vec::new();
     for argument in reading.measurements {
-        Named::parse(argument).map(|file| files.push(file)).unwrap_or_else(|problem| problems.push(problem));
+        LabeledSource::parse(argument).map(|file| files.push(file)).unwrap_or_else(|problem| problems.push(problem));
     }
     if !problems.is_empty() {
         return Err(Failure::usage(problems).into());
@@ -153,8 +153,8 @@ pub fn gather(reading: &Reading<'_>) -> color_eyre::Result<Vec<Observation>> {
     for mut file in files {
         file.labels = labels.iter().cloned().chain(file.labels).collect();
         let found = file.read(reading.warmup);
-        found.notes.iter().for_each(|note| complain(&format!("note: {note}")));
-        found.problems.iter().for_each(|problem| complain(&format!("error: {problem}")));
+        found.notes.iter().for_each(|note| write_stderr(&format!("note: {note}")));
+        found.problems.iter().for_each(|problem| write_stderr(&format!("error: {problem}")));
         failed |= !found.problems.is_empty();
         rows.extend(found.rows);
     }
@@ -198,11 +198,11 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let subject = subject(&library, &args.target, args.workload.as_deref(), args.base.as_deref())?;
     let rows = gather(&Reading { measurements: &args.measurements, set: &args.set, warmup: args.warmup })?;
-    let bench = Bench::new(&library, subject.target, subject.workload);
+    let bench = RowPredictor::new(&library, subject.target, subject.workload);
     if args.plan {
         return plan(&args, globals, &bench, &subject, &rows);
     }
-    let path = args.out.clone().unwrap_or_else(|| usual_place(globals, subject.target));
+    let path = args.out.clone().unwrap_or_else(|| default_path(globals, subject.target));
     let writes = !args.dry_run;
     if writes && !args.force && path.exists() {
         let path = path.display();
@@ -230,13 +230,13 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
             }
             format => {
                 let title = format!("Calibration of {}", outcome.target);
-                report::laid_out(format, &title, &described::blocks(&outcome, &date, &report::command()))?
+                report::render_blocks(format, &title, &described::blocks(&outcome, &date, &report::command()))?
             }
         };
         report.save(document)?;
     }
     if outcome.is_empty() {
-        complain("error: these measurements determine no parameter; see above for what each needs");
+        write_stderr("error: these measurements determine no parameter; see above for what each needs");
         return Err(Failure::Reported.into());
     }
     remarks(&subject, &outcome);
@@ -246,7 +246,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let yaml = document::profile(&outcome, &subject.start, &subject.target.vendor, &date);
     let written = if args.force { files::write(&path, &yaml) } else { files::write_new(&path, &yaml) };
     written.map_err(|error| color_eyre::eyre::eyre!("cannot write to {}: {error}", path.display()))?;
-    complain(&format!("wrote {}", path.display()));
+    write_stderr(&format!("wrote {}", path.display()));
     let body = described::document(&outcome, &date);
     keep::keep(EntryKind::Calibration, draft(&args, globals, &subject, &path, body));
     Ok(())
@@ -258,7 +258,7 @@ fn draft(args: &Args, globals: &Globals, subject: &Subject<'_>, profile: &Path, 
     let files: Vec<String> = args
         .measurements
         .iter()
-        .filter_map(|text| Named::parse(text).ok())
+        .filter_map(|text| LabeledSource::parse(text).ok())
         .map(|named| keep::absolute(named.path))
         .collect();
     let entries = keep::entries(&[EntryKind::Run, EntryKind::Measurement]);
@@ -289,7 +289,7 @@ fn draft(args: &Args, globals: &Globals, subject: &Subject<'_>, profile: &Path, 
 fn remarks(subject: &Subject<'_>, outcome: &calibrate::Outcome) {
     let target = &subject.target.name;
     if outcome.figures.is_none() {
-        complain(&format!(
+        write_stderr(&format!(
             "note: no profile has coefficients for {target}, so only corrections of the analytical engine are calibrated; \
              --base NAME starts from those of another"
         ));
@@ -297,7 +297,7 @@ fn remarks(subject: &Subject<'_>, outcome: &calibrate::Outcome) {
 }
 
 /// Default path of a target's own profile.
-pub fn usual_place(globals: &Globals, target: &Target) -> PathBuf {
+pub fn default_path(globals: &Globals, target: &Target) -> PathBuf {
     let dir = globals.workload_dir.clone().unwrap_or_else(|| PathBuf::from("workload"));
     dir.join("profiles").join(format!("{}.yaml", stem_for(&target.name)))
 }
@@ -306,7 +306,7 @@ pub fn usual_place(globals: &Globals, target: &Target) -> PathBuf {
 fn plan(
     args: &Args,
     globals: &Globals,
-    bench: &Bench<'_>,
+    bench: &RowPredictor<'_>,
     subject: &Subject<'_>,
     rows: &[Observation],
 ) -> color_eyre::Result<()> {
@@ -317,7 +317,7 @@ fn plan(
         let parts = Parts::of(bench.library, subject.target, workload).ok()?;
         Scenario::from_files(&parts).machine
     });
-    let site = Site { target: subject.target, machine: probe.as_ref() };
+    let site = ScriptTarget { target: subject.target, machine: probe.as_ref() };
     let files = scripts::scripts(&site, &plan.steps);
     let dir = args.out.clone().unwrap_or_else(|| Path::new("calibration").join(stem_for(&subject.target.name)));
     let mut document = serde_json::to_value(&plan)?;
@@ -353,7 +353,7 @@ fn plan(
         let written = files::write(&path, &file.text).and_then(|()| executable(&path, file.executable));
         written.map_err(|error| color_eyre::eyre::eyre!("cannot write to {}: {error}", path.display()))?;
     }
-    complain(&format!("wrote {} files to {}", files.len(), dir.display()));
+    write_stderr(&format!("wrote {} files to {}", files.len(), dir.display()));
     Ok(())
 }
 

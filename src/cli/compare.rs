@@ -8,8 +8,8 @@ use super::failure::Failure;
 use super::goal::{self, Goal};
 use super::measured;
 use super::methodology::{best, parts};
-use super::output::{self, complain};
-use super::{pick, watching};
+use super::output::{self, write_stderr};
+use super::{pick, run_with_progress};
 use atlas_config::Target;
 use atlas_config::library::Library;
 use atlas_document::Diagnostics;
@@ -83,14 +83,14 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if library.methodology().is_some() {
         library.compare_by(methodology);
     }
-    args.goal.allowed(&[methodology])?;
+    args.goal.check_allowed(&[methodology])?;
     let gauge = Gauge::default();
     let measured = args.measured.measured.is_some();
     // With an experiment, runs are predicted with their own settings; `--workload` then names the model.
     let as_ran = measured && library.methodology().is_some() && args.target.is_empty();
     let wanted = !measured || (!as_ran && (!args.target.is_empty() || args.workload.is_some()));
     let predict = || compare(&library, &args, methodology, &gauge);
-    let predicted = wanted.then(|| watching(&gauge, Duration::from_millis(500), "candidates", predict));
+    let predicted = wanted.then(|| run_with_progress(&gauge, Duration::from_millis(500), "candidates", predict));
     let predicted = predicted.transpose()?.transpose()?;
     if measured {
         let workload = args.workload.as_deref();
@@ -115,12 +115,12 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     output::print(&text)?;
     let answered = comparison.columns.iter().filter_map(|column| column.answer.as_ref().ok());
     if let Some(mixed) = mixed_prices(answered.map(|(scenario, _)| scenario)) {
-        complain(&format!("note: {mixed}"));
+        write_stderr(&format!("note: {mixed}"));
     }
     let failed = comparison.columns.iter().filter_map(|column| Some((column, column.answer.as_ref().err()?)));
-    let failed = failed.map(|(column, error)| complain(&format!("error: {}: {error}", column.target))).count();
+    let failed = failed.map(|(column, error)| write_stderr(&format!("error: {}: {error}", column.target))).count();
     if ended {
-        complain("interrupted: not all targets were searched");
+        write_stderr("interrupted: not all targets were searched");
     }
     if ended || failed == comparison.columns.len() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
@@ -129,7 +129,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
 pub fn without_terminal(globals: &Globals, workload: Option<&str>, dumb: bool) -> color_eyre::Result<()> {
     let args = Args { workload: workload.map(str::to_owned), ..Args::default() };
     run(args, globals)?;
-    complain(if dumb {
+    write_stderr(if dumb {
         "TERM is dumb, so this is a plain comparison; run `atlas --plain` for the interface as lines of text"
     } else {
         "stdout is not a terminal, so this is a plain comparison; run `atlas` in a terminal to open the interface"
@@ -174,7 +174,7 @@ fn compare(library: &Library, args: &Args, methodology: Methodology, gauge: &Gau
         }
         let (parts, overrides) = parts(library, target, workload, &args.knobs)?;
         // The experiment's settings count as the best of the platform, unless the command line states an objective.
-        let stands = library.prescribes(target, workload) && args.goal.given().is_empty();
+        let stands = library.has_experiment_for(target, workload) && args.goal.given_flags().is_empty();
         if methodology == Methodology::MaximumPerformance && !stands {
             let best = best(&parts, &overrides, &args.goal, gauge)?.into_iter().next();
             return best.map(|best| (best.scenario, best.estimate)).ok_or_else(|| "no candidate".to_owned());

@@ -128,7 +128,7 @@ fn library() -> Library {
         workloads: flag("--workloads"),
         hardware: flag("--hardware"),
         config: flag("--config"),
-        ..Sources::usual()
+        ..Sources::default_sources()
     };
     Library::load(&sources, None)
 }
@@ -136,14 +136,14 @@ fn library() -> Library {
 fn targets() -> Vec<Named> {
     let about = |target: &atlas_config::Target| target.description.clone().unwrap_or_else(|| target.vendor.clone());
     let library = library();
-    let dashboard = if of_scenarios() { library.dashboard().0 } else { &[] };
+    let dashboard = if of_scenarios() { library.dashboard_entries().0 } else { &[] };
     library.targets().iter().chain(dashboard).map(|target| (target.name.to_string(), about(target))).collect()
 }
 
 fn workloads() -> Vec<Named> {
     let about = |workload: &atlas_config::Workload| workload.description.clone().unwrap_or_default();
     let library = library();
-    let dashboard = if of_scenarios() { library.dashboard().1 } else { &[] };
+    let dashboard = if of_scenarios() { library.dashboard_entries().1 } else { &[] };
     library.workloads().iter().chain(dashboard).map(|workload| (workload.name.to_string(), about(workload))).collect()
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::args::Globals;
 use super::failure::Failure;
-use super::output::{self, complain};
+use super::output::{self, write_stderr};
 use atlas_catalog::Catalog;
 use atlas_config::library::Library;
 use atlas_core::escape;
@@ -165,7 +165,7 @@ fn memory(experiment: &Experiment, path: &Path, globals: &Globals) -> Diagnostic
 /// Prints diagnostics; fails if there are errors, after the valid part has been printed.
 fn print_problems(problems: &Diagnostics) -> color_eyre::Result<()> {
     for problem in problems {
-        complain(&problem.to_string());
+        write_stderr(&problem.to_string());
     }
     if problems.has_errors() { Err(Failure::Reported.into()) } else { Ok(()) }
 }
@@ -184,7 +184,7 @@ fn show(args: &ShowArgs, globals: &Globals) -> color_eyre::Result<()> {
 }
 
 /// A value on one line.
-fn shown(resolved: &Resolved) -> String {
+fn format_resolved(resolved: &Resolved) -> String {
     serde_json::to_string(&resolved.value).unwrap_or_default()
 }
 
@@ -205,7 +205,7 @@ fn origin(experiment: &Experiment, resolved: &Resolved) -> String {
 fn table(experiment: &Experiment, resolved: &[Resolved]) -> String {
     let mut table = Table::new(["value", "", "from"].map(|name| (name, Align::Left)));
     for one in resolved {
-        table.row([one.path.join("."), shown(one), origin(experiment, one)]);
+        table.row([one.path.join("."), format_resolved(one), origin(experiment, one)]);
     }
     let names = |all: Vec<String>| all.join(", ");
     let targets = experiment
@@ -241,7 +241,7 @@ fn yaml(experiment: &Experiment, resolved: &[Resolved]) -> String {
             open.push(parent);
         }
         let indent = "  ".repeat(open.len());
-        out += &format!("{indent}{}: {}  # {}\n", key(last), shown(one), origin(experiment, one));
+        out += &format!("{indent}{}: {}  # {}\n", key(last), format_resolved(one), origin(experiment, one));
     }
     out
 }

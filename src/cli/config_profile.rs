@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use color_eyre::eyre::eyre;
 
 use super::args::Globals;
-use super::calibrate::usual_place;
+use super::calibrate::default_path;
 use super::failure::Failure;
-use super::output::complain;
+use super::output::write_stderr;
 use super::pick;
 use atlas_document::files;
 use atlas_evidence::calibrate::document;
-use atlas_evidence::calibrate::parameter::{FABRICS, Figures, NODE_WATTS, SLOTS, WATTS};
+use atlas_evidence::calibrate::parameter::{FABRICS, Figures, NODE_WATTS, NODE_WATTS_RANGE, SLOTS};
 
 /// Write the hardware profile of a target.
 #[derive(Debug, clap::Args)]
@@ -52,13 +52,13 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         && !figures.fabrics.iter().any(|(name, _)| name.eq_ignore_ascii_case(&link.kind))
     {
         figures.fabrics.push((link.kind.as_str().into(), 1.0));
-        complain(&format!("note: profile {} has no fabric {}; using a factor of 1", args.base, link.kind));
+        write_stderr(&format!("note: profile {} has no fabric {}; using a factor of 1", args.base, link.kind));
     }
     let problems: Vec<String> = args.set.iter().filter_map(|text| set(&mut figures, text).err()).collect();
     if !problems.is_empty() {
         return Err(Failure::usage(problems).into());
     }
-    let path = args.out.clone().unwrap_or_else(|| usual_place(globals, target));
+    let path = args.out.clone().unwrap_or_else(|| default_path(globals, target));
     let text = document::uncalibrated(&target.name, &target.vendor, &base.name, &figures);
     if !args.force && path.exists() {
         return Err(eyre!(
@@ -68,7 +68,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     let written = if args.force { files::write(&path, &text) } else { files::write_new(&path, &text) };
     written.map_err(|error| eyre!("cannot write to {}: {error}", path.display()))?;
-    complain(&format!("wrote {}", path.display()));
+    write_stderr(&format!("wrote {}", path.display()));
     Ok(())
 }
 
@@ -84,7 +84,7 @@ fn set(figures: &mut Figures, text: &str) -> Result<(), String> {
     let [low, high] = match (slot, fabric) {
         (Some(slot), _) => slot.range,
         (None, Some(_)) => [0.05, 100.0],
-        (None, None) if path == NODE_WATTS => WATTS,
+        (None, None) if path == NODE_WATTS => NODE_WATTS_RANGE,
         (None, None) => {
             return Err(format!(
                 "--set {text}: unknown coefficient {path}; known coefficients: {}, {NODE_WATTS}, {FABRICS}.NAME",

@@ -10,15 +10,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::{Globals, seconds};
 use super::failure::Failure;
-use super::output::{self, Charset, complain};
+use super::output::{self, Charset, write_stderr};
 use super::{pick, tui};
 use crate::demo::{Demo, Demos, HeadlessReport, StepReport, run_headless};
-use crate::tui::session::Keep;
+use crate::tui::session::SessionMode;
 use atlas_document::decode::nearest;
 use atlas_report::table::{Align, Table};
 
 /// Delay before a progress bar is shown.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PROGRESS_DELAY: Duration = Duration::from_millis(500);
 
 /// Play a guided tour, or check its expectations.
 #[derive(Debug, clap::Args)]
@@ -53,7 +53,7 @@ pub struct Args {
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let (demos, problems) = Demos::load(globals.sources().config_dir.as_deref(), Some(Path::new("")));
     for problem in &problems {
-        complain(&problem.to_string());
+        write_stderr(&problem.to_string());
     }
     if args.list {
         return Ok(output::print(&globals.charset().write(&list(&demos)))?);
@@ -64,7 +64,9 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         return play(&chosen, args, globals);
     }
     if !args.headless {
-        complain("not a terminal, so the tours are checked instead of played; use --headless to silence this message");
+        write_stderr(
+            "not a terminal, so the tours are checked instead of played; use --headless to silence this message",
+        );
     }
     check(&chosen, &args.out, globals)?;
     // A tour that could not be read has not been checked, so the check fails.
@@ -114,7 +116,7 @@ fn play(chosen: &[Arc<Demo>], args: Args, globals: &Globals) -> color_eyre::Resu
     let screen = tui::Args { screen: globals.screen.clone(), out: Some(args.out), ..tui::Args::default() };
     let options = tui::options(screen, globals);
     let demo = chosen.first().map(|demo| demo.name.to_string());
-    crate::tui::run(crate::tui::Options { demo, demo_auto: args.auto, keep: Keep::Nothing, ..options })
+    crate::tui::run(crate::tui::Options { demo, demo_auto: args.auto, keep: SessionMode::Nothing, ..options })
 }
 
 /// Checks all tours and prints every step. Fails at the end if a step or a target failed.
@@ -127,7 +129,7 @@ fn check(chosen: &[Arc<Demo>], out: &Path, globals: &Globals) -> color_eyre::Res
     for demo in chosen {
         let report = run_headless(demo, &library, out, jiff::Timestamp::now(), &mut || progress.advance())?;
         failed |= !report.passed();
-        progress.aside(|| output::print(&charset.write(&summary(demo, &report, charset))))?;
+        progress.suspend_progress(|| output::print(&charset.write(&summary(demo, &report, charset))))?;
     }
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
@@ -164,7 +166,7 @@ fn summary(demo: &Demo, report: &HeadlessReport, charset: Charset) -> String {
     out
 }
 
-/// Progress bar on stderr, shown after `PATIENCE`.
+/// Progress bar on stderr, shown after `PROGRESS_DELAY`.
 struct Progress {
     bar: Option<ProgressBar>,
     started: Instant,
@@ -179,7 +181,7 @@ impl Progress {
 
     fn advance(&mut self) {
         self.done += 1;
-        if self.bar.is_none() && std::io::stderr().is_terminal() && self.started.elapsed() > PATIENCE {
+        if self.bar.is_none() && std::io::stderr().is_terminal() && self.started.elapsed() > PROGRESS_DELAY {
             let style = ProgressStyle::with_template("{bar:30} {pos} of {len} targets, {eta} left");
             let style = style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("##-");
             self.bar = Some(ProgressBar::new(self.all).with_style(style).with_elapsed(self.started.elapsed()));
@@ -190,7 +192,7 @@ impl Progress {
     }
 
     /// Hides the progress bar while something writes to the terminal.
-    fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+    fn suspend_progress<T>(&self, write: impl FnOnce() -> T) -> T {
         match &self.bar {
             Some(bar) => bar.suspend(write),
             None => write(),

@@ -12,8 +12,8 @@ use atlas_detect::{Options, detect, idle};
 use atlas_document::files;
 
 use super::args::Globals;
-use super::output::complain;
-use super::run::writing;
+use super::output::write_stderr;
+use super::run::write_error;
 
 /// Detect the accelerators of this machine and its cluster and print them as targets.
 #[derive(Debug, clap::Args)]
@@ -101,7 +101,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let found = detect(&System, &options, &catalog);
     let mut text = render(&found, &catalog, &|_| None);
     if args.idle {
-        match idle::look(&System, options.timeout) {
+        match idle::query(&System, options.timeout) {
             Ok(load) => {
                 for machine in &found.machines {
                     if let Some(nodes) = load.nodes(machine) {
@@ -114,7 +114,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
                     }
                 }
             }
-            Err(problem) => complain(&format!("idle nodes: {problem}")),
+            Err(problem) => write_stderr(&format!("idle nodes: {problem}")),
         }
     }
     match &args.out {
@@ -123,8 +123,8 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
             return Err(color_eyre::eyre::eyre!("{} already exists; choose another name", path.display()));
         }
         Some(path) => {
-            files::write(path, &text).map_err(|error| writing(path, &error))?;
-            complain(&format!("wrote {} targets to {}", found.machines.len(), path.display()));
+            files::write(path, &text).map_err(|error| write_error(path, &error))?;
+            write_stderr(&format!("wrote {} targets to {}", found.machines.len(), path.display()));
         }
     }
     Ok(())

@@ -14,19 +14,19 @@ use atlas_legacy::exchange::experiment::{Expected, Experiment, Model, Platform};
 use atlas_report::measured::plan::{Plan, Setting};
 
 /// The configuration in effect.
-pub(super) struct Configured {
+pub(super) struct ActiveConfiguration {
     experiment: Experiment,
     catalog: Catalog,
     methodology: Methodology,
     path: PathBuf,
 }
 
-impl Configured {
+impl ActiveConfiguration {
     /// Reads the configuration given on the command line, or the default one.
-    pub(super) fn read(globals: &Globals, methodology: Methodology) -> color_eyre::Result<Configured> {
+    pub(super) fn read(globals: &Globals, methodology: Methodology) -> color_eyre::Result<ActiveConfiguration> {
         let path = config::file(None, globals)?;
         let (experiment, catalog, _) = config::read(&path, globals)?;
-        Ok(Configured { experiment, catalog, methodology, path })
+        Ok(ActiveConfiguration { experiment, catalog, methodology, path })
     }
 
     fn base(&self) -> &Path {
@@ -36,18 +36,18 @@ impl Configured {
     /// Existing logs of all models or of `model`, as named by the configuration and environment variables.
     pub(super) fn logs(&self, model: Option<&str>) -> color_eyre::Result<Vec<PathBuf>> {
         let logs = self.experiment.logs(self.base(), &|name| std::env::var(name).ok());
-        self.there(logs, model)
+        self.existing_files(logs, model)
     }
 
     /// Existing benchmark JSON of all models or of `model`; if there is none, the logs.
     pub(super) fn measured(&self, model: Option<&str>) -> color_eyre::Result<Vec<PathBuf>> {
-        self.there(self.experiment.benchmarks(self.base()), model)
+        self.existing_files(self.experiment.benchmarks(self.base()), model)
             .or_else(|problem| self.logs(model).map_err(|_| problem))
     }
 
     /// Filters files that exist. A file named by an environment variable is kept even if it is missing, so that it is
     /// reported.
-    fn there(&self, expected: Vec<Expected>, model: Option<&str>) -> color_eyre::Result<Vec<PathBuf>> {
+    fn existing_files(&self, expected: Vec<Expected>, model: Option<&str>) -> color_eyre::Result<Vec<PathBuf>> {
         let wanted: Vec<Expected> =
             expected.into_iter().filter(|file| model.is_none_or(|model| model == file.model)).collect();
         let named = |file: &&Expected| file.variable.is_some() || file.path.is_file();

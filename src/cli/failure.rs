@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use super::output::complain;
+use super::output::write_stderr;
 use atlas_document::{Diagnostic, Diagnostics};
 
 /// A failure with its own exit code, or one that is already reported.
@@ -73,14 +73,14 @@ pub fn report(error: &color_eyre::Report) -> ExitCode {
     match error.downcast_ref::<Failure>() {
         Some(Failure::Usage(problems)) => {
             for problem in problems.lines() {
-                complain(&format!("error: {problem}"));
+                write_stderr(&format!("error: {problem}"));
             }
-            complain("\nFor more information, try '--help'.");
+            write_stderr("\nFor more information, try '--help'.");
             ExitCode::from(2)
         }
         Some(Failure::Input(diagnostics)) => {
             for diagnostic in diagnostics {
-                complain(&diagnostic.to_string());
+                write_stderr(&diagnostic.to_string());
             }
             ExitCode::FAILURE
         }
@@ -92,7 +92,7 @@ pub fn report(error: &color_eyre::Report) -> ExitCode {
             ExitCode::FAILURE
         }
         None => {
-            complain(&format!("error: {}", causes(error)));
+            write_stderr(&format!("error: {}", causes(error)));
             ExitCode::FAILURE
         }
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
-use super::output::{self, Charset, complain};
+use super::output::{self, Charset, write_stderr};
 use super::pick;
 use atlas_config::Mode;
 use atlas_core::units;
@@ -82,9 +82,9 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         Format::Yaml => output::print(&serialized(&document(&curves, &args.workload), true)?)?,
     }
     if let Some(path) = &args.svg {
-        let picture = drawing::plot(&plot, 720.0, 440.0).map_or_else(String::new, svg::alone);
-        files::write(path, &picture).map_err(|error| super::run::writing(path, &error))?;
-        complain(&format!("wrote {}", path.display()));
+        let picture = drawing::plot(&plot, 720.0, 440.0).map_or_else(String::new, svg::standalone);
+        files::write(path, &picture).map_err(|error| super::run::write_error(path, &error))?;
+        write_stderr(&format!("wrote {}", path.display()));
     }
     Ok(())
 }
@@ -129,7 +129,7 @@ fn plot(curves: &[Curve], workload: &str) -> Plot {
         across: Axis::linear("tok/s per user"),
         up: Axis::linear("tok/s per accelerator"),
         series: series.collect(),
-        here: None,
+        highlighted: None,
     }
 }
 

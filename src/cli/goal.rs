@@ -7,7 +7,7 @@ use atlas_config::Mode;
 use atlas_plan::estimate::{METRICS, Metric, MetricId};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::optimize::MOST;
+use atlas_plan::search::optimize::MAX_CANDIDATES;
 use atlas_plan::search::{Axis, Condition, Methodology, Problem, Space, figure};
 
 /// Objective, search space and constraints.
@@ -61,7 +61,7 @@ pub struct Goal {
 impl Goal {
     /// Flags that were given, so that commands that do not search can reject them.
     #[must_use]
-    pub fn given(&self) -> Vec<&'static str> {
+    pub fn given_flags(&self) -> Vec<&'static str> {
         let given = [
             ("--objective", self.objective.is_some()),
             ("--over", !self.over.is_empty()),
@@ -83,9 +83,9 @@ impl Goal {
 
     /// Rejects search flags if none of the methodologies searches, and flags for candidate lists, since only the best
     /// is used.
-    pub fn allowed(&self, methodologies: &[Methodology]) -> Result<(), Failure> {
+    pub fn check_allowed(&self, methodologies: &[Methodology]) -> Result<(), Failure> {
         let (lists, search): (Vec<&str>, Vec<&str>) =
-            self.given().into_iter().partition(|flag| ["--front", "--top"].contains(flag));
+            self.given_flags().into_iter().partition(|flag| ["--front", "--top"].contains(flag));
         let mut problems = Vec::new();
         if !search.is_empty() && !methodologies.contains(&Methodology::MaximumPerformance) {
             problems.push(format!("{} requires --methodology maximum-performance", search.join(", ")));
@@ -98,7 +98,7 @@ impl Goal {
 
     /// Whether `--over` has an axis for the knob.
     #[must_use]
-    pub fn turns(&self, knob: Knob) -> bool {
+    pub fn has_axis(&self, knob: Knob) -> bool {
         let names = self.over.iter().filter_map(|text| text.split('=').next());
         names.into_iter().any(|name| Knob::named(name) == Ok(knob))
     }
@@ -164,7 +164,9 @@ impl Goal {
         let mut axes: Vec<Axis> = Vec::new();
         for text in &self.over {
             match Axis::parse(text, start, parts.fabrics()) {
-                Ok(axis) if !start.offers(axis.knob) => problems.push(format!("--over: {}", start.refuses(axis.knob))),
+                Ok(axis) if !start.offers(axis.knob) => {
+                    problems.push(format!("--over: {}", start.ineffective_message(axis.knob)))
+                }
                 Ok(axis) => axes.push(axis),
                 Err(error) => problems.push(format!("--over: {error}")),
             }
@@ -184,7 +186,7 @@ impl Goal {
             if let Condition::Figure(metric, ..) = condition
                 && !metric.applies_to(start)
             {
-                problems.push(format!("{condition}: {}", silent(metric, start)));
+                problems.push(format!("{condition}: {}", not_applicable_message(metric, start)));
             }
         }
         if !self.front.is_empty() {
@@ -201,8 +203,12 @@ impl Goal {
         }
         problem.idle |= self.allow_idle;
         problem.runners_up = self.top.unwrap_or(problem.runners_up).min(1000);
-        problem.most = self.most.unwrap_or(MOST);
-        if problems.is_empty() { Ok(problem.usually(&self.unbounded())) } else { Err(Failure::usage(problems)) }
+        problem.max_candidates = self.most.unwrap_or(MAX_CANDIDATES);
+        if problems.is_empty() {
+            Ok(problem.with_default_conditions(&self.unbounded()))
+        } else {
+            Err(Failure::usage(problems))
+        }
     }
 }
 
@@ -237,10 +243,14 @@ pub fn methodology() -> impl TypedValueParser<Value = Methodology> {
 pub fn figure_of(name: &str, scenario: &Scenario) -> Result<&'static Metric, String> {
     let near = || figure::near(name).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
     let metric = figure::named(name).ok_or_else(|| format!("unknown metric `{name}`{}", near()))?;
-    if metric.applies_to(scenario) { Ok(metric) } else { Err(format!("{name}: {}", silent(metric, scenario))) }
+    if metric.applies_to(scenario) {
+        Ok(metric)
+    } else {
+        Err(format!("{name}: {}", not_applicable_message(metric, scenario)))
+    }
 }
 
-fn silent(metric: &Metric, scenario: &Scenario) -> String {
+fn not_applicable_message(metric: &Metric, scenario: &Scenario) -> String {
     format!("{} does not apply to {} with the {} engine", metric.name, scenario.mode().name(), scenario.engine.name())
 }
 

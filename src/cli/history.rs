@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::args::Globals;
 use super::failure::Failure;
-use super::output::{self, complain};
+use super::output::{self, write_stderr};
 use super::{history_import, keep};
 
 /// Browse past predictions, runs and measurements, and what changed between them.
@@ -173,10 +173,10 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
 fn entries(store: &Store, filter: &Filter) -> color_eyre::Result<Vec<Entry>> {
     let (entries, problems) = store.list(filter)?;
     for problem in &problems {
-        complain(&format!("warning: skipped: {problem}"));
+        write_stderr(&format!("warning: skipped: {problem}"));
     }
     if entries.is_empty() {
-        complain(&format!("no matching entries in {}", store.directory().display()));
+        write_stderr(&format!("no matching entries in {}", store.directory().display()));
     }
     Ok(entries)
 }
@@ -234,7 +234,7 @@ fn list(entries: &[Entry], format: Format) -> color_eyre::Result<String> {
 /// CSV with a line per entry: subject, then all metrics and inputs that occur in any of them.
 fn csv_of(entries: &[Entry]) -> String {
     let names = |get: fn(&Entry) -> Vec<&String>| -> Vec<&String> {
-        sort::filled::<std::collections::BTreeSet<_>, _>(entries.iter().flat_map(get)).into_iter().collect()
+        sort::collect_unsorted::<std::collections::BTreeSet<_>, _>(entries.iter().flat_map(get)).into_iter().collect()
     };
     let figures = names(|entry| entry.figures.keys().collect());
     let inputs = names(|entry| entry.inputs.keys().collect());
@@ -335,11 +335,11 @@ fn export(entries: &[Entry], out: Option<&std::path::Path>) -> color_eyre::Resul
         }
     };
     match atlas_document::files::write_new(path, &text) {
-        Ok(()) => complain(&format!("wrote {} entries to {}", entries.len(), path.display())),
+        Ok(()) => write_stderr(&format!("wrote {} entries to {}", entries.len(), path.display())),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             return Err(eyre!("{} already exists; choose another name", path.display()));
         }
-        Err(error) => return Err(super::run::writing(path, &error)),
+        Err(error) => return Err(super::run::write_error(path, &error)),
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::failure::Failure;
 use super::keep::numbers;
-use super::output::complain;
+use super::output::write_stderr;
 
 /// Imports all records. A record that is already imported creates no second entry.
 pub fn run(store: &Store, paths: &[PathBuf]) -> color_eyre::Result<()> {
@@ -29,17 +29,17 @@ pub fn run(store: &Store, paths: &[PathBuf]) -> color_eyre::Result<()> {
                     }
                 }
                 Err(problem) => {
-                    complain(&format!("error: {}: {problem}", file.display()));
+                    write_stderr(&format!("error: {}: {problem}", file.display()));
                     failed = true;
                 }
             }
         }
         for problem in &problems {
-            complain(&problem.to_string());
+            write_stderr(&problem.to_string());
             failed = true;
         }
     }
-    complain(&format!("imported {taken} records into {}", store.directory().display()));
+    write_stderr(&format!("imported {taken} records into {}", store.directory().display()));
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
-use atlas_cluster::documents::{Documents, Given, documents};
+use atlas_cluster::documents::{Documents, UserInput, documents};
 use atlas_cluster::import::{Import, SourceFile, import};
 use atlas_config::library::Library;
 use atlas_core::sort;
@@ -18,9 +18,9 @@ use serde_json::Value;
 
 use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
-use super::output::{self, complain};
+use super::output::{self, write_stderr};
 use super::pick;
-use super::run::writing;
+use super::run::write_error;
 
 /// Read a job from launch scripts and configuration files.
 #[derive(Debug, clap::Args)]
@@ -86,7 +86,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Reads the files and prints the job, its estimate, or writes its documents.
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
-    let read = read(&args.files, sort::filled(args.environment.iter().cloned()))?;
+    let read = read(&args.files, sort::collect_unsorted(args.environment.iter().cloned()))?;
     if args.estimate || args.write.is_some() {
         return scenario(&read, args, globals);
     }
@@ -118,10 +118,10 @@ fn read(paths: &[PathBuf], environment: BTreeMap<String, String>) -> color_eyre:
 }
 
 /// Documents of a job; prints what is missing if they are incomplete.
-fn made(read: &Import, library: &Library, given: &Given) -> Result<Documents, Failure> {
+fn documents_of_job(read: &Import, library: &Library, given: &UserInput) -> Result<Documents, Failure> {
     documents(read, library, given).map_err(|gaps| {
-        complain("the files do not define a scenario:");
-        gaps.iter().for_each(|gap| complain(&format!("  {gap}")));
+        write_stderr("the files do not define a scenario:");
+        gaps.iter().for_each(|gap| write_stderr(&format!("  {gap}")));
         Failure::Reported
     })
 }
@@ -144,7 +144,7 @@ const GENERATE: f64 = 256.0;
 pub fn folder(paths: &[PathBuf], globals: &Globals) -> color_eyre::Result<Imported> {
     let read = read(paths, BTreeMap::new())?;
     let library = pick::library(globals);
-    let found = match documents(&read, &library, &Given::default()) {
+    let found = match documents(&read, &library, &UserInput::default()) {
         Ok(found) => found,
         // Server configurations state no prompt and output lengths. The TUI starts with defaults that can be changed
         // there.
@@ -152,14 +152,15 @@ pub fn folder(paths: &[PathBuf], globals: &Globals) -> color_eyre::Result<Import
             let most = read.fields.get("max_model_len").and_then(Value::as_f64).unwrap_or(f64::INFINITY);
             let (prompt, generate) = (PROMPT.min((most / 2.0).floor()), GENERATE.min((most / 4.0).floor()));
             let lengths = [(Knob::Prompt, prompt), (Knob::Generate, generate)];
-            let overrides = sort::filled(lengths.into_iter().map(|(knob, tokens)| (knob, Setting::Number(tokens))));
-            complain(&format!(
+            let overrides =
+                sort::collect_unsorted(lengths.into_iter().map(|(knob, tokens)| (knob, Setting::Number(tokens))));
+            write_stderr(&format!(
                 "note: the files do not state request lengths; assuming prompt {prompt} and generate {generate} \
                  tokens; set these knobs to change them"
             ));
-            made(&read, &library, &Given { overrides, ..Given::default() })?
+            documents_of_job(&read, &library, &UserInput { overrides, ..UserInput::default() })?
         }
-        Err(_) => made(&read, &library, &Given::default())?,
+        Err(_) => documents_of_job(&read, &library, &UserInput::default())?,
     };
     let parts = found.parts(&library)?;
     let folder = tempfile::Builder::new().prefix("atlas-import-").tempdir()?;
@@ -168,9 +169,9 @@ pub fn folder(paths: &[PathBuf], globals: &Globals) -> color_eyre::Result<Import
     // The user does not see this directory, so the origins of the values are included for explanations.
     for (name, text, read_from) in files {
         let path = folder.path().join(name);
-        write_new(&path, format!("{text}{read_from}")).map_err(|error| writing(&path, &error))?;
+        write_new(&path, format!("{text}{read_from}")).map_err(|error| write_error(&path, &error))?;
     }
-    found.notes.iter().for_each(|note| complain(&format!("note: {note}")));
+    found.notes.iter().for_each(|note| write_stderr(&format!("note: {note}")));
     Ok(Imported { folder, target: parts.target.name.to_string(), workload: parts.workload.name.to_string() })
 }
 
@@ -179,23 +180,23 @@ fn scenario(read: &Import, args: &Args, globals: &Globals) -> color_eyre::Result
     args.knobs.check()?;
     let library = pick::library(globals);
     let overrides = args.knobs.overrides(&[])?;
-    let given = Given {
+    let given = UserInput {
         target: args.target.clone(),
         model: args.model.clone(),
         variant: args.variant,
         overrides: overrides.clone(),
     };
-    let found = made(read, &library, &given)?;
+    let found = documents_of_job(read, &library, &given)?;
     if let Some(folder) = &args.write {
         // Documents that cannot be decoded are not written.
         found.parts(&library)?;
         for (name, text) in [("targets.yaml", &found.target), ("workloads.yaml", &found.workload)] {
             let path = folder.join(name);
-            write_new(&path, text).map_err(|error| writing(&path, &error))?;
+            write_new(&path, text).map_err(|error| write_error(&path, &error))?;
             output::print(&format!("{}\n", path.display()))?;
         }
     }
-    found.notes.iter().for_each(|note| complain(&format!("note: {note}")));
+    found.notes.iter().for_each(|note| write_stderr(&format!("note: {note}")));
     if args.estimate { print_estimate(&found, &library, &overrides, globals) } else { Ok(()) }
 }
 

@@ -8,9 +8,9 @@ use color_eyre::eyre::WrapErr as _;
 use serde_json::{Value, json};
 
 use super::args::{Globals, IngestArgs, IngestFormat};
-use super::experiment_files::Configured;
+use super::experiment_files::ActiveConfiguration;
 use super::failure::Failure;
-use super::output::{self, complain};
+use super::output::{self, write_stderr};
 use super::{keep, pick};
 use atlas_cluster::history::{Draft, EntryKind};
 use atlas_config::Workload;
@@ -54,7 +54,9 @@ pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
             });
             let runs: Vec<Value> = runs.collect();
             if runs.is_empty() {
-                complain("error: no training run with step times or rates; use --format json to see what was found");
+                write_stderr(
+                    "error: no training run with step times or rates; use --format json to see what was found",
+                );
                 return Err(Failure::Reported.into());
             }
             pretty(one_or_all(runs))?
@@ -67,7 +69,7 @@ pub fn run(args: IngestArgs, globals: &Globals) -> color_eyre::Result<()> {
     match &args.out {
         Some(path) => {
             atlas_document::files::write(path, &text).wrap_err_with(|| format!("{}", path.display()))?;
-            complain(&format!("wrote {}", path.display()));
+            write_stderr(&format!("wrote {}", path.display()));
         }
         None => output::print(&text)?,
     }
@@ -85,7 +87,7 @@ fn keep_measurements(file: &Ingested, context: &Context, workload: Option<&str>)
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
         let settings = body.get("configuration").and_then(Value::as_object).into_iter().flatten();
         let settings = settings.filter_map(|(name, setting)| Some((name.clone(), setting.get("value")?.clone())));
-        let mut inputs: std::collections::BTreeMap<String, Value> = sort::filled(settings);
+        let mut inputs: std::collections::BTreeMap<String, Value> = sort::collect_unsorted(settings);
         inputs.insert("log".to_owned(), keep::absolute(&file.file).into());
         let device = inputs.get("device").and_then(Value::as_str).map(str::to_owned);
         let workload =
@@ -109,7 +111,7 @@ fn read_all(sources: &[NamedFile], context: &Context) -> color_eyre::Result<(Vec
         let below = ingest::files_below(path).wrap_err_with(|| format!("{}: cannot read", path.display()))?;
         let directory = path.is_dir();
         if directory && below.is_empty() {
-            complain(&format!("error: {}: directory has no files", path.display()));
+            write_stderr(&format!("error: {}: directory has no files", path.display()));
             failed = true;
         }
         for file in below {
@@ -128,11 +130,11 @@ fn keep(files: &mut Vec<Ingested>, got: Result<Ingested, IngestError>, found: bo
             false
         }
         Err(error @ IngestError::Unknown(_)) if found => {
-            complain(&format!("skipped: {error}"));
+            write_stderr(&format!("skipped: {error}"));
             false
         }
         Err(error) => {
-            complain(&format!("error: {error}"));
+            write_stderr(&format!("error: {error}"));
             true
         }
     }
@@ -175,7 +177,7 @@ fn sources(args: &IngestArgs, globals: &Globals) -> color_eyre::Result<Vec<Named
             Failure::usage(["PATH is missing: expected logs, or --config with an experiment that names them"]).into()
         );
     }
-    let configured = Configured::read(globals, Methodology::MaximumPerformance)?;
+    let configured = ActiveConfiguration::read(globals, Methodology::MaximumPerformance)?;
     let logs = configured.logs(args.workload.as_deref())?;
     Ok(logs.into_iter().map(|path| NamedFile { path, ..NamedFile::default() }).collect())
 }
@@ -201,8 +203,9 @@ fn fill(settings: &mut Config, workload: &Workload) {
 /// Everything found in a file: the facts, tool and format of the first reading, followed by the other readings.
 fn document(file: &Ingested, context: &Context) -> Value {
     let reading = |reading: &ingest::Reading| {
-        let origins: serde_json::Map<String, Value> =
-            sort::filled(reading.config.iter().map(|(name, _, origin)| (name.to_owned(), origin.description().into())));
+        let origins: serde_json::Map<String, Value> = sort::collect_unsorted(
+            reading.config.iter().map(|(name, _, origin)| (name.to_owned(), origin.description().into())),
+        );
         let benchmarks = predecessor::benchmarks(&file.file, reading, context);
         json!({
             "tool": reading.tool, "format": reading.format, "kind": reading.kind,

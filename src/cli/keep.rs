@@ -11,7 +11,7 @@ use atlas_plan::knob::Knob;
 use atlas_plan::scenario::{Parts, Scenario};
 use serde_json::Value;
 
-use super::output::complain;
+use super::output::write_stderr;
 use crate::tui::session::directory::state_dir;
 
 /// The user's history; `None` if `ATLAS_HISTORY=off` or there is no directory for it.
@@ -29,7 +29,7 @@ pub fn keep(kind: EntryKind, draft: Draft) -> Option<String> {
     match store.write(&Entry::new(kind, draft)) {
         Ok(written) => Some(written.id),
         Err(error) => {
-            complain(&format!("warning: not saved in the history: {error}; set ATLAS_HISTORY=off to disable it"));
+            write_stderr(&format!("warning: not saved in the history: {error}; set ATLAS_HISTORY=off to disable it"));
             None
         }
     }
@@ -40,7 +40,7 @@ pub fn keep(kind: EntryKind, draft: Draft) -> Option<String> {
 pub fn of_scenario(parts: &Parts, scenario: &Scenario) -> Draft {
     let knobs = Knob::all().filter(|knob| scenario.uses(*knob));
     let mut inputs: BTreeMap<String, Value> =
-        sort::filled(knobs.map(|knob| (knob.name().to_owned(), scenario.get(knob).to_string().into())));
+        sort::collect_unsorted(knobs.map(|knob| (knob.name().to_owned(), scenario.get(knob).to_string().into())));
     // Documents can change without a change of name, so their contents are fingerprinted.
     for (name, text) in [
         ("contents of the target", format!("{:?}", parts.target)),
@@ -88,7 +88,9 @@ pub fn absolute(path: impl AsRef<std::path::Path>) -> String {
 pub fn of_estimate(parts: &Parts, scenario: &Scenario, estimate: &Estimate, body: Value) -> Draft {
     let metrics = METRICS.iter().filter(|metric| metric.applies_to(scenario));
     Draft {
-        figures: sort::filled(metrics.map(|metric| (metric.name.to_owned(), (metric.get)(estimate, scenario)))),
+        figures: sort::collect_unsorted(
+            metrics.map(|metric| (metric.name.to_owned(), (metric.get)(estimate, scenario))),
+        ),
         body,
         ..of_scenario(parts, scenario)
     }

@@ -7,8 +7,8 @@ use atlas_document::files;
 
 use super::args::Globals;
 use super::launch_plan::{PlanArgs, Planned};
-use super::output::{self, complain};
-use super::run::writing;
+use super::output::{self, write_stderr};
+use super::run::write_error;
 
 /// Write launch scripts, Slurm jobs or Kubernetes manifests for a scenario.
 #[derive(Debug, clap::Args)]
@@ -40,7 +40,7 @@ pub struct Args {
 pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let planned = args.plan.plan(globals)?;
     if args.dry_run {
-        return Ok(output::print(&globals.charset().write(&shown(&planned)))?);
+        return Ok(output::print(&globals.charset().write(&files_as_text(&planned)))?);
     }
     let files = places(&planned, &args.out);
     write(&files, args.force)?;
@@ -48,13 +48,13 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         output::print(&format!("{}\n", path.display()))?;
     }
     for note in planned.iter().flat_map(|planned| &planned.launch.notes) {
-        complain(&format!("note: {note}"));
+        write_stderr(&format!("note: {note}"));
     }
     Ok(())
 }
 
 /// All files as one text. A single file is printed verbatim, so that it can be piped.
-fn shown(planned: &[Planned]) -> String {
+fn files_as_text(planned: &[Planned]) -> String {
     let placed = places(planned, Path::new(""));
     match placed.as_slice() {
         [(_, file)] => file.text.clone(),
@@ -83,9 +83,9 @@ pub fn write(files: &[(PathBuf, &File)], force: bool) -> color_eyre::Result<()> 
     }
     for (path, file) in files {
         let written = if force { files::write(path, &file.text) } else { files::write_new(path, &file.text) };
-        written.map_err(|error| writing(path, &error))?;
+        written.map_err(|error| write_error(path, &error))?;
         if file.executable {
-            make_executable(path).map_err(|error| writing(path, &error))?;
+            make_executable(path).map_err(|error| write_error(path, &error))?;
         }
     }
     Ok(())

@@ -16,9 +16,9 @@ use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::goal::{self, Goal};
 use super::methodology::best;
-use super::output::complain;
+use super::output::write_stderr;
 use super::pick;
-use super::watching::watching;
+use super::watching::run_with_progress;
 
 /// Number of best candidates that are tried with a tool.
 const CANDIDATES: usize = 1000;
@@ -147,7 +147,7 @@ impl PlanArgs {
             Some(requested) => vec![requested],
             None => vec![Methodology::default()],
         };
-        self.goal.allowed(&methodologies)?;
+        self.goal.check_allowed(&methodologies)?;
         let (targets, workloads) = (distinct(&self.target), distinct(&self.workload));
         self.check_placed(&targets)?;
         let several = targets.len() * workloads.len() * methodologies.len() > 1;
@@ -159,7 +159,7 @@ impl PlanArgs {
             for (workload, target) in workloads.iter().flat_map(|w| targets.iter().map(move |t| (w, t))) {
                 let suffix = (methodologies.len() > 1).then(|| methodology.name().to_owned());
                 let options = Options { suffix, ..self.options(target) };
-                match self.one(&library, target, workload, *methodology, &options)? {
+                match self.plan_one(&library, target, workload, *methodology, &options)? {
                     Ok(one) => {
                         let folder = several.then(|| one.launch.name.clone());
                         planned.push(Planned { folder, ..one });
@@ -174,13 +174,13 @@ impl PlanArgs {
         if problems.is_empty() {
             return Ok(planned);
         }
-        complain("nothing written: the tool does not support");
-        problems.iter().for_each(|problem| complain(&format!("  {problem}")));
+        write_stderr("nothing written: the tool does not support");
+        problems.iter().for_each(|problem| write_stderr(&format!("  {problem}")));
         Err(Failure::Reported.into())
     }
 
     /// One scenario with its files, or the settings that its tool does not support.
-    fn one(
+    fn plan_one(
         &self,
         library: &Library,
         target: &str,
@@ -194,14 +194,14 @@ impl PlanArgs {
         // If the tool is not the workload's software, the estimate is made for the tool.
         if let Some(tool) = self.tool
             && let Some(family) = tool.family()
-            && Tool::usual(&scenario) != Some(tool)
+            && Tool::default_for(&scenario) != Some(tool)
             && !overrides.contains_key(&Knob::Software)
         {
             overrides.insert(Knob::Software, Setting::Choice(family.into()));
             scenario = Scenario::resolve(&parts, &overrides)?;
         }
         // The experiment's settings count as the best of the platform, unless the command line states an objective.
-        let stands = library.prescribes(&parts.target, &parts.workload) && self.goal.given().is_empty();
+        let stands = library.has_experiment_for(&parts.target, &parts.workload) && self.goal.given_flags().is_empty();
         let mut launch = launch::files(&parts, &scenario, options);
         if methodology == Methodology::MaximumPerformance && !stands {
             (scenario, launch) = self.search(&parts, &mut overrides, options)?;
@@ -222,7 +222,7 @@ impl PlanArgs {
         loop {
             let gauge = Gauge::default();
             let search = || best(parts, overrides, &goal, &gauge);
-            let found = watching(&gauge, Duration::from_millis(500), "candidates", search)?;
+            let found = run_with_progress(&gauge, Duration::from_millis(500), "candidates", search)?;
             let found = found.map_err(|problem| eyre!("{target}: {problem}"))?;
             let made = |candidate: &Candidate| launch::files(parts, &candidate.scenario, options);
             let accepted =
@@ -230,18 +230,18 @@ impl PlanArgs {
             let Some((rank, candidate, launch)) = accepted else {
                 let Some(first) = found.first() else { return Err(eyre!("{target}: no candidate")) };
                 let refused = made(first);
-                let free = |knob: &Knob| !goal.turns(*knob) && !goal.keep.iter().any(|kept| kept == knob.name());
-                let knobs = refused.as_ref().err().into_iter().flatten().filter_map(refused_knob).filter(free);
+                let free = |knob: &Knob| !goal.has_axis(*knob) && !goal.keep.iter().any(|kept| kept == knob.name());
+                let knobs = refused.as_ref().err().into_iter().flatten().filter_map(unsupported_knob).filter(free);
                 let kept: Vec<&str> = knobs.map(Knob::name).collect();
                 if kept.is_empty() {
                     return Ok((first.scenario.clone(), refused));
                 }
-                complain(&format!("{target}: the tool supports no other {}; searching again", kept.join(", ")));
+                write_stderr(&format!("{target}: the tool supports no other {}; searching again", kept.join(", ")));
                 goal.keep.extend(kept.into_iter().map(str::to_owned));
                 continue;
             };
             if rank > 0 {
-                complain(&format!(
+                write_stderr(&format!(
                     "{target}: the tool does not support the best {rank} candidates; using number {}",
                     rank + 1
                 ));
@@ -264,16 +264,16 @@ impl PlanArgs {
                 Containers::Pyxis => Container::Pyxis,
                 Containers::Apptainer => Container::Apptainer,
             }),
-            image: placed(&self.image, target),
+            image: value_for_target(&self.image, target),
             model: self.model_path.clone(),
             draft_model: self.draft_model.clone(),
             program: self.program.clone(),
             steps: self.steps,
-            partition: placed(&self.partition, target),
-            account: placed(&self.account, target),
-            qos: placed(&self.qos, target),
+            partition: value_for_target(&self.partition, target),
+            account: value_for_target(&self.account, target),
+            qos: value_for_target(&self.qos, target),
             time: self.time.clone(),
-            gpu_type: placed(&self.gpu_type, target),
+            gpu_type: value_for_target(&self.gpu_type, target),
             namespace: self.namespace.clone(),
             suffix: None,
         }
@@ -311,7 +311,7 @@ impl PlanArgs {
 }
 
 /// Knob of a setting that a tool does not support.
-fn refused_knob(refused: &Unsupported) -> Option<Knob> {
+fn unsupported_knob(refused: &Unsupported) -> Option<Knob> {
     Knob::find(&refused.setting)
 }
 
@@ -322,7 +322,7 @@ fn of_target<'v>(value: &'v str, targets: &[impl AsRef<str>]) -> Option<(&'v str
 }
 
 /// Value of a flag for a target: the target's own, else the one for all targets.
-fn placed(values: &[String], target: &str) -> Option<String> {
+fn value_for_target(values: &[String], target: &str) -> Option<String> {
     let own = values.iter().find_map(|value| of_target(value, &[target]));
     let all = || values.iter().find(|value| !value.contains('=')).map(String::as_str);
     own.map(|(_, value)| value).or_else(all).map(str::to_owned)

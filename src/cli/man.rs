@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap_mangen::Man;
 
-use super::output::complain;
-use super::run::writing;
+use super::output::write_stderr;
+use super::run::write_error;
 use atlas_document::files;
 
 /// Write man pages.
@@ -19,7 +19,7 @@ pub struct Args {
 
 /// Writes a page for the program and one for each subcommand.
 pub fn run(args: Args) -> color_eyre::Result<()> {
-    std::fs::create_dir_all(&args.dir).map_err(|error| writing(&args.dir, &error))?;
+    std::fs::create_dir_all(&args.dir).map_err(|error| write_error(&args.dir, &error))?;
     let mut root = super::definition();
     root.build();
     let mut commands: Vec<(String, clap::Command)> = Vec::new();
@@ -28,9 +28,9 @@ pub fn run(args: Args) -> color_eyre::Result<()> {
         let mut page = Vec::new();
         Man::new(command.clone()).title(name.to_uppercase()).render(&mut page)?;
         let path = args.dir.join(format!("{name}.1"));
-        files::write(&path, &page).map_err(|error| writing(&path, &error))?;
+        files::write(&path, &page).map_err(|error| write_error(&path, &error))?;
     }
-    complain(&format!("wrote {} pages to {}", commands.len(), args.dir.display()));
+    write_stderr(&format!("wrote {} pages to {}", commands.len(), args.dir.display()));
     Ok(())
 }
 

@@ -6,11 +6,11 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::args::{Globals, MeasuredArgs};
-use super::experiment_files::Configured;
+use super::experiment_files::ActiveConfiguration;
 use super::failure::Failure;
-use super::output::{self, complain};
+use super::output::{self, write_stderr};
 use super::report::{self, command};
-use super::run::writing;
+use super::run::write_error;
 use atlas_catalog::Catalog;
 use atlas_config::library::Library;
 use atlas_document::files;
@@ -37,7 +37,8 @@ pub fn run(
     let to = args.out.as_deref().map(|out| report::file(out, &FileFormat::ALL)).transpose()?;
     let catalog = library.catalog();
     let given = assumptions(args, catalog)?;
-    let configured = library.methodology().map(|methodology| Configured::read(globals, methodology)).transpose()?;
+    let configured =
+        library.methodology().map(|methodology| ActiveConfiguration::read(globals, methodology)).transpose()?;
     let requested = args.measured.as_deref().unwrap_or_default();
     let paths = match &configured {
         Some(configured) if requested.is_empty() => configured.measured(workload)?,
@@ -51,7 +52,7 @@ pub fn run(
     let (mut found, mut failed): (Vec<(String, Value)>, bool) = (Vec::new(), false);
     for path in &paths {
         if let Err(problem) = gather(path, &mut found) {
-            complain(&format!("error: {problem}"));
+            write_stderr(&format!("error: {problem}"));
             failed = true;
         }
     }
@@ -65,7 +66,7 @@ pub fn run(
     if runs.is_empty() {
         return Err(Failure::Reported.into());
     }
-    measured::alike(&mut runs);
+    measured::compare_training_curves(&mut runs);
     match predicted {
         Some(predicted) => predict(&mut runs, predicted)?,
         None => {
@@ -101,11 +102,11 @@ fn save(out: &Path, to: report::OutputFile<'_>, runs: &[Measured]) -> color_eyre
             let (text, charts) = story::as_markdown(&story::blocks(runs, &command()), &stem);
             for (name, chart) in charts {
                 let path = out.with_file_name(name);
-                files::write(&path, &chart).map_err(|error| writing(&path, &error))?;
+                files::write(&path, &chart).map_err(|error| write_error(&path, &error))?;
             }
             text.into_bytes()
         }
-        format => report::laid_out(format, "Measured runs", &story::blocks(runs, &command()))?,
+        format => report::render_blocks(format, "Measured runs", &story::blocks(runs, &command()))?,
     };
     to.save(document)
 }

@@ -8,11 +8,11 @@ use atlas_plan::knob::Overrides;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimize::{Candidate, Proof, freed};
 use atlas_plan::search::{Gauge, optimize};
-use atlas_report::optimum::{defaults, looked};
+use atlas_report::optimum::{defaults, describe_extent};
 
 use super::args::KnobArgs;
 use super::goal::Goal;
-use super::output::complain;
+use super::output::write_stderr;
 use super::pick;
 
 /// Resolves a target and a workload with the knobs of the command line.
@@ -31,18 +31,18 @@ pub(super) fn parts(
 pub(super) fn best(parts: &Parts, held: &Overrides, goal: &Goal, gauge: &Gauge) -> Result<Vec<Candidate>, String> {
     let start = Scenario::resolve(parts, held).map_err(|error| error.to_string())?;
     let mut held = held.clone();
-    let requested = pick::tried(start, &mut held);
-    let keeps = |knob| held.contains_key(&knob) || goal.turns(knob);
+    let requested = pick::search_start(start, &mut held);
+    let keeps = |knob| held.contains_key(&knob) || goal.has_axis(knob);
     let start = freed(&requested, &keeps, parts);
     let problem = goal.problem(&requested, &start, parts, &held, None).map_err(|failure| failure.to_string())?;
     let found = optimize(&problem, gauge);
     let target = &parts.target.name;
-    if !problem.usual.is_empty() {
-        complain(&format!("{target}: {}", defaults(&problem, &found)));
+    if !problem.default_conditions.is_empty() {
+        write_stderr(&format!("{target}: {}", defaults(&problem, &found)));
     }
     let best = found.best.ok_or("no combination of the knobs meets all constraints")?;
-    if found.looked.proof != Proof::Exhaustive {
-        complain(&format!("{target}: {}", looked(&found.looked)));
+    if found.extent.proof != Proof::Exhaustive {
+        write_stderr(&format!("{target}: {}", describe_extent(&found.extent)));
     }
     Ok(std::iter::once(best).chain(found.runners_up).collect())
 }

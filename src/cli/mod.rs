@@ -60,7 +60,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use args::{Globals, Screen};
-pub use watching::watching;
+pub use watching::run_with_progress;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -243,7 +243,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
         if root.plain || (terminal && !dumb) {
             return tui::run(root, &globals);
         }
-        pick::sound(&globals)?;
+        pick::check_given_files(&globals)?;
         return compare::without_terminal(&globals, root.workload.as_deref(), terminal);
     };
     if !matches!(command, Command::Tui(_)) {
@@ -277,7 +277,7 @@ fn dispatch(cli: Cli) -> color_eyre::Result<()> {
             | Command::History(_)
     );
     if !looks {
-        pick::sound(&globals)?;
+        pick::check_given_files(&globals)?;
     }
     match command {
         Command::Config(args) => config::run(args, &globals),

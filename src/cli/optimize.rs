@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use super::args::{Globals, KnobArgs, Method, milliseconds};
 use super::failure::Failure;
 use super::goal::Goal;
-use super::output::{self, complain};
-use super::run::writing;
+use super::output::{self, write_stderr};
+use super::run::write_error;
 use super::{keep, pick};
 use atlas_cluster::history::EntryKind;
 use atlas_config::Mode;
@@ -22,7 +22,7 @@ use atlas_plan::estimate::{Estimate, METRICS};
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::record::Record;
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::hill_climb::{Found, hill_climb};
+use atlas_plan::search::hill_climb::{HillClimb, hill_climb};
 use atlas_report as report;
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, rows};
@@ -85,13 +85,13 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         _ => return Err(Failure::usage(["--record, or --target and --workload, is required"]).into()),
     };
     args.knobs.apply_to(&mut overrides, Some(picked.fabrics()))?;
-    let mut start = pick::tried(Scenario::resolve(&picked, &overrides)?, &mut overrides);
+    let mut start = pick::search_start(Scenario::resolve(&picked, &overrides)?, &mut overrides);
     let usual = if start.engine == Engine::Analytical { Method::Exhaustive } else { Method::HillClimb };
     if args.method.unwrap_or(usual) == Method::Exhaustive {
         let track = pick::track(&picked.workload, args.track.as_deref().or(track.as_deref())).to_owned();
         return best::run(&args, globals, &picked, overrides, &start, &track);
     }
-    let unheeded = args.goal.given();
+    let unheeded = args.goal.given_flags();
     if !unheeded.is_empty() {
         let flags = unheeded.join(", ");
         return Err(
@@ -117,7 +117,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         &overrides,
         &found.estimate,
     );
-    let path = record.write(&args.out, &record.optimized_file_name()).map_err(|error| writing(&args.out, &error))?;
+    let path =
+        record.write(&args.out, &record.optimized_file_name()).map_err(|error| write_error(&args.out, &error))?;
     let body = serde_json::to_value(&record)?;
     keep::keep(EntryKind::Optimum, keep::of_estimate(&picked, &found.scenario, &found.estimate, body));
     match args.format {
@@ -127,7 +128,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
             output::print(&rows::record(&record, &found.scenario, &found.estimate, &supports, format)?)?;
         }
     }
-    complain(&format!("wrote {}", path.display()));
+    write_stderr(&format!("wrote {}", path.display()));
     Ok(())
 }
 
@@ -139,7 +140,7 @@ fn from_record(
     let mut problems = Diagnostics::new();
     let start = report::read::start(path, library, &mut problems);
     for problem in problems.iter().filter(|problem| problem.severity == atlas_document::Severity::Warning) {
-        complain(&problem.to_string());
+        write_stderr(&problem.to_string());
     }
     let start = start.ok_or_else(|| Failure::Input(errors_of(problems)))?;
     Ok((start.parts, start.overrides, start.track))
@@ -154,7 +155,7 @@ fn errors_of(problems: Diagnostics) -> Diagnostics {
 }
 
 /// Renders the metrics before and after, and every change that was tried.
-fn table(picked: &Parts, start: &Scenario, found: &Found, sla: f64) -> String {
+fn table(picked: &Parts, start: &Scenario, found: &HillClimb, sla: f64) -> String {
     let mut out = format!("{} × {}\n", picked.target.name, picked.workload.name);
     let inference = start.mode() == Mode::Inference;
     let sla_text = if inference { format!(", p99 within {}", units::duration_ms(sla)) } else { String::new() };

@@ -69,7 +69,7 @@ pub fn print(text: &str) -> io::Result<()> {
 }
 
 /// Writes a line to stderr; failures are ignored.
-pub fn complain(text: &str) {
+pub fn write_stderr(text: &str) {
     // Names in messages come from files and could contain control sequences.
     let text = Charset::of_locale().write(text).into_owned();
     let _ = writeln!(io::stderr().lock(), "{text}");

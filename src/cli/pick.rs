@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::Globals;
 use super::failure::Failure;
-use super::output::complain;
+use super::output::write_stderr;
 use atlas_config::Workload;
 use atlas_config::library::Library;
 use atlas_document::{Diagnostics, Severity};
@@ -22,7 +22,7 @@ pub fn library(globals: &Globals) -> Library {
 
 /// Fails if a file given by a flag has errors: a fallback to other files or to built-in entries would yield an estimate
 /// for different inputs.
-pub fn sound(globals: &Globals) -> Result<(), Failure> {
+pub fn check_given_files(globals: &Globals) -> Result<(), Failure> {
     let sources = globals.sources();
     let named = [&sources.workload_dir, &sources.targets, &sources.workloads, &sources.hardware, &sources.config];
     let named: Vec<&Path> = named.into_iter().flatten().map(PathBuf::as_path).collect();
@@ -38,22 +38,22 @@ pub fn sound(globals: &Globals) -> Result<(), Failure> {
 }
 
 /// Maximum file errors printed by commands other than `atlas check`.
-const MOST_SHOWN: usize = 50;
+const MAX_PRINTED_ERRORS: usize = 50;
 
 fn print_problems(problems: &Diagnostics) {
-    for problem in problems.iter().filter(|problem| problem.severity == Severity::Error).take(MOST_SHOWN) {
-        complain(&problem.to_string());
+    for problem in problems.iter().filter(|problem| problem.severity == Severity::Error).take(MAX_PRINTED_ERRORS) {
+        write_stderr(&problem.to_string());
     }
-    if problems.errors() > MOST_SHOWN {
-        complain(&format!(
+    if problems.errors() > MAX_PRINTED_ERRORS {
+        write_stderr(&format!(
             "{} more errors in the files; run `atlas check` to see them",
-            problems.errors() - MOST_SHOWN
+            problems.errors() - MAX_PRINTED_ERRORS
         ));
     }
     let warnings = problems.len() - problems.errors();
     if warnings > 0 {
         let plural = if warnings == 1 { "" } else { "s" };
-        complain(&format!("{warnings} warning{plural} in the files; run `atlas check` to see them"));
+        write_stderr(&format!("{warnings} warning{plural} in the files; run `atlas check` to see them"));
     }
 }
 
@@ -64,12 +64,12 @@ pub fn pick(library: &Library, target: &str, workload: &str) -> Result<Parts, Fa
 
 /// Scenario that a search starts from. A simulation is too slow for thousands of candidates, so the analytical engine
 /// replaces it, and the user is informed.
-pub fn tried(mut scenario: Scenario, overrides: &mut Overrides) -> Scenario {
+pub fn search_start(mut scenario: Scenario, overrides: &mut Overrides) -> Scenario {
     if scenario.engine.simulates() {
-        let (requested, answers) = (scenario.engine.name(), scenario.engine.at_once());
+        let (requested, answers) = (scenario.engine.name(), scenario.engine.analytical());
         scenario.engine = answers;
         overrides.remove(&Knob::Engine);
-        complain(&format!(
+        write_stderr(&format!(
             "searching with the {} engine, since a simulation per candidate would take too long; to simulate your choice, \
              use `atlas run --engine {requested}`",
             answers.name()

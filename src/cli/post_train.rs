@@ -179,6 +179,6 @@ fn csv_of(step: &Step) -> String {
 
 fn document(step: &Step, args: &Args, rollout: &str) -> Value {
     let figures: Map<String, Value> =
-        sort::filled(figures(step).into_iter().map(|(name, value)| (name.to_owned(), json!(value))));
+        sort::collect_unsorted(figures(step).into_iter().map(|(name, value)| (name.to_owned(), json!(value))));
     json!({"target": args.target, "train": args.train, "rollout": rollout, "step": figures})
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
 use super::goal::{self, Goal};
-use super::output::{self, complain};
+use super::output::{self, write_stderr};
 use super::pick;
-use super::run::writing;
-use super::watching;
+use super::run::write_error;
+use super::run_with_progress;
 use atlas_config::library::Library;
 use atlas_core::escape;
 use atlas_document::files;
@@ -76,7 +76,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     // An unsupported file extension is rejected before anything is computed.
     let to = args.out.as_deref().map(|out| file(out, &FileFormat::ALL)).transpose()?;
     let methodology = args.methodology.unwrap_or_default();
-    let unheeded = args.goal.given();
+    let unheeded = args.goal.given_flags();
     let searches = methodology == Methodology::MaximumPerformance;
     // A sweep is ranked by the objective; other search flags do not apply.
     let described = args.sweep.is_some() && unheeded == ["--objective"];
@@ -97,7 +97,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         entries.extend(read::entries(path, &mut problems));
     }
     for problem in &problems {
-        complain(&problem.to_string());
+        write_stderr(&problem.to_string());
     }
     let summary = Summary::of(&entries);
     if summary.rows.is_empty() {
@@ -118,7 +118,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
             FileFormat::Html | FileFormat::Pdf | FileFormat::Png => {
                 let studies = of_records(&records, &pick::library(globals))?;
                 let blocks: Vec<Block> = studies.iter().flat_map(content::blocks).collect();
-                laid_out(to.format, &html::title(&studies), &blocks)?
+                render_blocks(to.format, &html::title(&studies), &blocks)?
             }
         };
         to.save(document)?;
@@ -144,14 +144,14 @@ pub(super) fn file<'a>(path: &'a Path, possible: &[FileFormat]) -> Result<Output
 impl OutputFile<'_> {
     /// Writes the file and prints its path.
     pub(super) fn save(self, document: impl AsRef<[u8]>) -> color_eyre::Result<()> {
-        files::write(self.path, document).map_err(|error| writing(self.path, &error))?;
-        complain(&format!("wrote {}", self.path.display()));
+        files::write(self.path, document).map_err(|error| write_error(self.path, &error))?;
+        write_stderr(&format!("wrote {}", self.path.display()));
         Ok(())
     }
 }
 
 /// Renders blocks in a document format.
-pub(super) fn laid_out(format: FileFormat, title: &str, blocks: &[Block]) -> color_eyre::Result<Vec<u8>> {
+pub(super) fn render_blocks(format: FileFormat, title: &str, blocks: &[Block]) -> color_eyre::Result<Vec<u8>> {
     Ok(match format {
         FileFormat::Pdf => pdf::write(title, blocks),
         FileFormat::Png => file_format::picture(blocks)
@@ -175,7 +175,7 @@ fn study(args: &Args, to: Option<OutputFile<'_>>, globals: &Globals) -> color_ey
     let workload = args.workload.as_deref().unwrap_or_default();
     let all = library.targets().iter().map(|target| target.name.to_string());
     let names: Vec<String> = if args.target.is_empty() { all.collect() } else { args.target.clone() };
-    let mut study = Study { made: now(), command: command(), entries: Vec::new(), failed: Vec::new() };
+    let mut study = Study { created_at: now(), command: command(), entries: Vec::new(), failed: Vec::new() };
     let mut searches = Vec::new();
     let gauge = Gauge::default();
     let mut missing = Diagnostics::new();
@@ -190,7 +190,7 @@ fn study(args: &Args, to: Option<OutputFile<'_>>, globals: &Globals) -> color_ey
                     _ => Entry::of(name.clone(), parts, overrides),
                 };
                 if gauge.cancelled() {
-                    complain("interrupted: not all targets were searched; nothing written");
+                    write_stderr("interrupted: not all targets were searched; nothing written");
                     return Err(Failure::Reported.into());
                 }
                 match found {
@@ -222,7 +222,7 @@ fn study(args: &Args, to: Option<OutputFile<'_>>, globals: &Globals) -> color_ey
             FileFormat::Csv => described.write(Format::Csv)?.into_bytes(),
             FileFormat::Json => described.write(Format::Json)?.into_bytes(),
             FileFormat::Yaml => described.write(Format::Yaml)?.into_bytes(),
-            format => laid_out(format, &html::title(&studies), &described.blocks())?,
+            format => render_blocks(format, &html::title(&studies), &described.blocks())?,
         };
         to.save(document)?;
     }
@@ -243,11 +243,11 @@ fn best(
         Ok(start) => start,
         Err(error) => return Ok(Err(error.to_string())),
     };
-    let keeps = |knob| held.contains_key(&knob) || args.goal.turns(knob);
+    let keeps = |knob| held.contains_key(&knob) || args.goal.has_axis(knob);
     let requested = start;
     let start = freed(&requested, &keeps, &parts);
     let problem = args.goal.problem(&requested, &start, &parts, &held, None)?;
-    let found = watching(gauge, Duration::from_millis(500), "candidates", || optimize(&problem, gauge))?;
+    let found = run_with_progress(gauge, Duration::from_millis(500), "candidates", || optimize(&problem, gauge))?;
     searches.extend(optimum::blocks(&problem, &found));
     let Some(best) = found.best else {
         return Ok(Err("no combination of the knobs meets all constraints".to_owned()));
@@ -327,7 +327,7 @@ fn sweep(path: &Path, args: &Args, to: Option<OutputFile<'_>>, globals: &Globals
                 let rows: serde_json::Value = serde_json::from_str(&document.write(DocumentFormat::Json))?;
                 serde_yaml::to_string(&rows)?.into_bytes()
             }
-            format => laid_out(format, &document.title, &document.blocks)?,
+            format => render_blocks(format, &document.title, &document.blocks)?,
         };
         to.save(text)?;
     }
@@ -371,7 +371,7 @@ fn of_records(records: &[PathBuf], library: &Library) -> color_eyre::Result<Vec<
         let workload = start.parts.workload.name.to_string();
         let target = start.parts.target.name.to_string();
         let at = studies.iter().position(|(name, _)| *name == workload).unwrap_or_else(|| {
-            let empty = Study { made: now(), command: command(), entries: Vec::new(), failed: Vec::new() };
+            let empty = Study { created_at: now(), command: command(), entries: Vec::new(), failed: Vec::new() };
             studies.push((workload, empty));
             studies.len() - 1
         });
@@ -384,7 +384,7 @@ fn of_records(records: &[PathBuf], library: &Library) -> color_eyre::Result<Vec<
         }
     }
     for problem in described.iter().filter(|problem| problem.severity == Severity::Error) {
-        complain(&problem.to_string());
+        write_stderr(&problem.to_string());
     }
     let studies: Vec<Study> = studies.into_iter().map(|(_, study)| study).filter(|s| !s.entries.is_empty()).collect();
     if studies.is_empty() {

@@ -7,14 +7,14 @@ use clap::ValueEnum;
 
 use super::args::Globals;
 use super::failure::Failure;
-use super::output::{self, Charset, complain};
+use super::output::{self, Charset, write_stderr};
 use super::simulate::files::Folder;
 use super::simulate::inputs::{self, Preset, refused};
-use super::{pick, watching};
+use super::{pick, run_with_progress};
 use atlas_config::library::Library;
 use atlas_document::files;
 use atlas_plan::simulation::config::{Config, Pair, Subject};
-use atlas_plan::simulation::scale::{Base, Curve, LIMIT, curve};
+use atlas_plan::simulation::scale::{Curve, LIMIT, StudySubject, curve};
 use atlas_plan::simulation::{Gauge, Options};
 use atlas_report::chart::{drawing, png, svg, text};
 use atlas_report::simulation::plots::Chart;
@@ -114,8 +114,8 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         Subject::Jobs(_) => return Err(Failure::usage(["a cluster of jobs cannot be scaled; choose one job"]).into()),
     };
     let base = match (&config.subject, &parts) {
-        (_, Some((parts, overrides))) => Base::Scenario(parts, overrides),
-        (Subject::Predecessor(predecessor), None) => Base::Predecessor(predecessor),
+        (_, Some((parts, overrides))) => StudySubject::Scenario(parts, overrides),
+        (Subject::Predecessor(predecessor), None) => StudySubject::Predecessor(predecessor),
         _ => return Ok(()),
     };
     let works: &[Work] = match args.mode {
@@ -125,7 +125,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     };
     let runs = config.options.replications() + u32::from(parts.is_none());
     let gauge = Gauge::of((works.len() * args.nodes.len()) as u32 * runs);
-    let curves = watching(&gauge, Duration::from_millis(500), "simulated", || {
+    let curves = run_with_progress(&gauge, Duration::from_millis(500), "simulated", || {
         let one = |work: &Work| {
             curve(&base, library.catalog(), &args.nodes, *work, args.threshold, &config.options, &gauge)
                 .map_err(refused)
@@ -135,7 +135,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     print(args, &name, &curves, globals.charset())?;
     write(args, &config, &name, &curves, gauge.cancelled())?;
     if gauge.cancelled() {
-        complain("interrupted: larger sizes are missing");
+        write_stderr("interrupted: larger sizes are missing");
         return Err(Failure::Reported.into());
     }
     Ok(())
@@ -198,12 +198,12 @@ fn write(args: &Args, config: &Config, name: &str, curves: &[Curve], cancelled: 
     }
     let Some(picture) = drawing::plot(&plot, 760.0, 420.0) else { return Ok(()) };
     if let Some(path) = &args.svg {
-        files::write(path, svg::alone(picture.clone())).map_err(|error| super::run::writing(path, &error))?;
-        complain(&format!("wrote {}", path.display()));
+        files::write(path, svg::standalone(picture.clone())).map_err(|error| super::run::write_error(path, &error))?;
+        write_stderr(&format!("wrote {}", path.display()));
     }
     if let Some(path) = &args.png {
-        files::write(path, png::paint(picture)?).map_err(|error| super::run::writing(path, &error))?;
-        complain(&format!("wrote {}", path.display()));
+        files::write(path, png::paint(picture)?).map_err(|error| super::run::write_error(path, &error))?;
+        write_stderr(&format!("wrote {}", path.display()));
     }
     Ok(())
 }

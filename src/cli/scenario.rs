@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::args::{Globals, KnobArgs};
 use super::failure::Failure;
-use super::output::{self, complain};
+use super::output::{self, write_stderr};
 use super::pick;
-use super::run::writing;
+use super::run::write_error;
 use atlas_catalog::Catalog;
 use atlas_config::library::Library;
 use atlas_config::{Target, Workload};
@@ -25,7 +25,7 @@ use atlas_plan::engine::benchboard;
 use atlas_plan::engine::benchboard::contrast::contrast;
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_report::dashboard::{Pair, answered, scenario as exported};
+use atlas_report::dashboard::{Pair, estimate, scenario as exported};
 use atlas_report::table::{Align, Table};
 use atlas_report::{Format, csv, serialized};
 
@@ -132,7 +132,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
 
 fn list(args: &ListArgs, globals: &Globals) -> color_eyre::Result<()> {
     let library = Library::default();
-    let (targets, workloads) = library.dashboard();
+    let (targets, workloads) = library.dashboard_entries();
     let rows = workloads
         .iter()
         .map(|workload| ["scenario", &workload.name, workload.description.as_deref().unwrap_or_default()])
@@ -200,10 +200,10 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
     for workload in &workloads {
         Workload::decode(&file, workload, &mut problems);
     }
-    twice(&targets, &file, &mut problems);
-    twice(&workloads, &file, &mut problems);
+    warn_of_duplicates(&targets, &file, &mut problems);
+    warn_of_duplicates(&workloads, &file, &mut problems);
     problems.iter().filter(|problem| problem.severity == Severity::Warning).for_each(|problem| {
-        complain(&problem.to_string());
+        write_stderr(&problem.to_string());
     });
     if problems.has_errors() {
         let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).cloned();
@@ -226,14 +226,14 @@ fn import(args: &ImportArgs, globals: &Globals) -> color_eyre::Result<()> {
         return Err(eyre!("{} already exists; use --force to overwrite it", there.join(" and ")));
     }
     for (path, entries) in files {
-        files::write(&path, &serialized(&entries, true)?).map_err(|error| writing(&path, &error))?;
-        complain(&format!("wrote {}: {} entries", path.display(), entries.len()));
+        files::write(&path, &serialized(&entries, true)?).map_err(|error| write_error(&path, &error))?;
+        write_stderr(&format!("wrote {}: {} entries", path.display(), entries.len()));
     }
     Ok(())
 }
 
 /// Warns about duplicate names.
-fn twice(entries: &[Node], file: &Arc<str>, problems: &mut Diagnostics) {
+fn warn_of_duplicates(entries: &[Node], file: &Arc<str>, problems: &mut Diagnostics) {
     let name = |node: &Node| node.get("name").and_then(Node::text).unwrap_or_default().to_owned();
     for (index, entry) in entries.iter().enumerate() {
         if entries.iter().take(index).any(|earlier| name(earlier) == name(entry)) {
@@ -284,7 +284,7 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
                 }
             }
             if let Some(map) = value.as_object_mut().filter(|_| args.results) {
-                map.insert("result".to_owned(), answered(scenario, parts));
+                map.insert("result".to_owned(), estimate(scenario, parts));
             }
             value
         })
@@ -296,8 +296,8 @@ fn export(args: &ExportArgs, globals: &Globals) -> color_eyre::Result<()> {
     match &args.out {
         None => output::print(&text)?,
         Some(path) => {
-            files::write(path, &text).map_err(|error| writing(path, &error))?;
-            complain(&format!("wrote {}", path.display()));
+            files::write(path, &text).map_err(|error| write_error(path, &error))?;
+            write_stderr(&format!("wrote {}", path.display()));
         }
     }
     Ok(())
@@ -339,14 +339,14 @@ fn compare(args: &CompareArgs, globals: &Globals) -> color_eyre::Result<()> {
     let names = |given: &[String], own: Vec<String>| if given.is_empty() { own } else { given.to_vec() };
     let (profiles, scenarios) = match globals.config {
         Some(_) => (library.targets(), library.workloads()),
-        None => library.dashboard(),
+        None => library.dashboard_entries(),
     };
     let targets = names(&args.target, profiles.iter().map(|target| target.name.to_string()).collect());
     let workloads = names(&args.workload, scenarios.iter().map(|workload| workload.name.to_string()).collect());
     if let Some(wrong) = workloads.iter().find(|name| library.workload(name).is_err()) {
         let known = scenarios.iter().map(|workload| &*workload.name);
         if let Some(near) = nearest(wrong, known) {
-            complain(&format!("did you mean `{near}`?"));
+            write_stderr(&format!("did you mean `{near}`?"));
         }
     }
     let mut described = Vec::new();

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde_json::Value;
 
-use super::output::{self, complain};
-use super::run::writing;
+use super::output::{self, write_stderr};
+use super::run::write_error;
 use atlas_document::files;
 use atlas_report::serialized;
 
@@ -103,13 +103,13 @@ impl Document {
 /// Prints one schema, or writes all.
 pub fn run(args: Args) -> color_eyre::Result<()> {
     if let Some(out) = &args.out {
-        std::fs::create_dir_all(out).map_err(|error| writing(out, &error))?;
+        std::fs::create_dir_all(out).map_err(|error| write_error(out, &error))?;
         for document in Document::value_variants() {
             let path = out.join(format!("{}.schema.json", document.name()));
             let text = serialized(&document.schema(), false)?;
-            files::write(&path, &text).map_err(|error| writing(&path, &error))?;
+            files::write(&path, &text).map_err(|error| write_error(&path, &error))?;
         }
-        complain(&format!("wrote {} schemas to {}", Document::value_variants().len(), out.display()));
+        write_stderr(&format!("wrote {} schemas to {}", Document::value_variants().len(), out.display()));
     }
     if let Some(document) = args.document {
         output::print(&serialized(&document.schema(), false)?)?;

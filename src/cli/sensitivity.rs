@@ -40,7 +40,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     let library = pick::library(globals);
     let parts = pick::pick(&library, &args.target, &args.workload)?;
     let mut overrides = args.knobs.overrides(parts.fabrics())?;
-    let scenario = pick::tried(Scenario::resolve(&parts, &overrides)?, &mut overrides);
+    let scenario = pick::search_start(Scenario::resolve(&parts, &overrides)?, &mut overrides);
     let metric =
         figure_of(&args.metric, &scenario).map_err(|problem| Failure::usage([format!("--metric: {problem}")]))?;
     let tornado = sensitivity(&scenario, &parts, metric);

@@ -14,8 +14,8 @@ use self::inputs::{Preset, parts, read, refused, scenario};
 use super::args::Globals;
 use super::array::ArrayArgs;
 use super::failure::Failure;
-use super::output::{self, complain};
-use super::{keep, pick, scale, watching};
+use super::output::{self, write_stderr};
+use super::{keep, pick, run_with_progress, scale};
 use atlas_cluster::history::{Draft, EntryKind};
 use atlas_config::library::Library;
 use atlas_plan::simulation::config::{Config, Pair, Subject};
@@ -132,7 +132,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         let Some(answers) = slurm::run(&args, &configs, &library)? else { return Ok(()) };
         answers
     } else {
-        here(&args, &configs, &library)?
+        simulate_locally(&args, &configs, &library)?
     };
     let cancelled = answers.len() < configs.len() || answers.iter().any(|answer| answer.outcome.cancelled);
     print(&args, &answers, globals)?;
@@ -141,7 +141,7 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         keep::keep(EntryKind::Simulation, draft(answer, &library)?);
     }
     if cancelled {
-        complain("interrupted: the results cover only the runs completed so far");
+        write_stderr("interrupted: the results cover only the runs completed so far");
         return Err(Failure::Reported.into());
     }
     Ok(())
@@ -174,11 +174,11 @@ fn scaling(args: &Args) -> color_eyre::Result<scale::Args> {
 }
 
 /// Simulates all configurations in this process.
-fn here(args: &Args, configs: &[Config], library: &Library) -> color_eyre::Result<Vec<Answer>> {
+fn simulate_locally(args: &Args, configs: &[Config], library: &Library) -> color_eyre::Result<Vec<Answer>> {
     let runs: u32 = configs.iter().map(|config| 1 + config.options.replications()).sum();
     let studies = configs.iter().filter(|config| config.options.wants_goodput()).count() as u32;
     let gauge = Gauge::of(runs + 2 * studies);
-    watching(&gauge, Duration::from_millis(500), "simulated", || {
+    run_with_progress(&gauge, Duration::from_millis(500), "simulated", || {
         let mut answers = Vec::new();
         for config in configs {
             if answers.is_empty() || !gauge.cancelled() {
@@ -287,7 +287,7 @@ impl Planned {
             if !gauge.cancelled() {
                 return refused(problems);
             }
-            complain("interrupted before there was a result");
+            write_stderr("interrupted before there was a result");
             Failure::Reported.into()
         })?;
         let study = match (&plan.work, &outcome.first) {
@@ -309,7 +309,7 @@ fn print(args: &Args, answers: &[Answer], globals: &Globals) -> color_eyre::Resu
                 several => {
                     let pairs: Vec<(Plan, Outcome)> =
                         several.iter().map(|a| (a.plan.clone(), a.outcome.clone())).collect();
-                    described::table::beside(&pairs, width)
+                    described::table::comparison(&pairs, width)
                 }
             };
             for study in answers.iter().filter_map(|answer| answer.study.as_ref()) {
@@ -391,8 +391,8 @@ fn write(args: &Args, answers: &[Answer]) -> color_eyre::Result<()> {
         if let Some(path) = args.trace.as_ref().filter(|_| number == 0) {
             let window = args.window.unwrap_or(Window::ALL);
             let text = described::trace::write(&answer.outcome.first, &window);
-            atlas_document::files::write(path, &text).map_err(|error| super::run::writing(path, &error))?;
-            complain(&format!("wrote {}", path.display()));
+            atlas_document::files::write(path, &text).map_err(|error| super::run::write_error(path, &error))?;
+            write_stderr(&format!("wrote {}", path.display()));
         }
     }
     Ok(())

@@ -16,8 +16,8 @@ use super::args::Globals;
 use super::failure::Failure;
 use super::launch::{places, write};
 use super::launch_plan::{PlanArgs, Planned};
-use super::output::{self, complain};
-use super::run::writing;
+use super::output::{self, write_stderr};
+use super::run::write_error;
 use super::{confirm, keep, pick, recover};
 use crate::tui::session::directory::state_dir;
 
@@ -77,7 +77,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     let plans: Vec<Plan> = planned.iter().map(|planned| plan(planned, &out, args)).collect::<Result<_, _>>()?;
     planned.iter().zip(&plans).try_for_each(|(planned, plan)| show(plan, planned))?;
     if !args.yes && !confirm::confirmed("submit?")? {
-        complain("nothing submitted");
+        write_stderr("nothing submitted");
         return Ok(());
     }
     write(&places(&planned, &out), args.force)?;
@@ -87,7 +87,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     if plans.len() > 1 && wrap == Wrap::Slurm {
         let logs: Vec<String> = plans.iter().map(|plan| plan.folder.join("*.log").display().to_string()).collect();
-        complain(&format!("when the jobs have finished, run: atlas compare --measured {}", logs.join(" ")));
+        write_stderr(&format!("when the jobs have finished, run: atlas compare --measured {}", logs.join(" ")));
     }
     if failed { Err(Failure::Reported.into()) } else { Ok(()) }
 }
@@ -105,7 +105,7 @@ fn submit_one(planned: &Planned, plan: &Plan, state: &Path) -> color_eyre::Resul
     // Written before the scheduler is called, so that an interrupted submission can be recovered.
     let pending = pending(planned, plan, files)?;
     let folder = submit::folder(state);
-    let begun = pending.write(&folder).map_err(|error| writing(&folder, &error))?;
+    let begun = pending.write(&folder).map_err(|error| write_error(&folder, &error))?;
     let runs = match plan.wrap {
         Wrap::Plain => submit::start(plan)?,
         Wrap::Slurm | Wrap::Kubernetes => plan.submit(&System)?,
@@ -116,12 +116,12 @@ fn submit_one(planned: &Planned, plan: &Plan, state: &Path) -> color_eyre::Resul
         match (&run.job, &run.problem) {
             (Some(job), _) => output::print(&format!("{of}run {}: {job}\n", run.index))?,
             (None, problem) => {
-                complain(&format!("{of}run {}: {}", run.index, problem.as_deref().unwrap_or("no answer")));
+                write_stderr(&format!("{of}run {}: {}", run.index, problem.as_deref().unwrap_or("no answer")));
             }
         }
     }
     let path = recover::record(pending, runs, &begun)?;
-    complain(&format!("recorded in {}", path.display()));
+    write_stderr(&format!("recorded in {}", path.display()));
     Ok(failed)
 }
 
@@ -141,7 +141,7 @@ fn pending(planned: &Planned, plan: &Plan, files: Vec<PathBuf>) -> color_eyre::R
         .to_owned(),
         target: planned.parts.target.name.to_string(),
         workload: planned.parts.workload.name.to_string(),
-        software: planned.scenario.in_force.name.to_string(),
+        software: planned.scenario.active_software.name.to_string(),
         set: planned.overrides.iter().map(|(knob, setting)| format!("{}={setting}", knob.name())).collect(),
         predicted: Prediction::of(&estimate),
         files,
@@ -180,7 +180,7 @@ fn entry(
         .map(|(name, value)| (name.to_owned(), value.into())),
     );
     let contents = launch.files.iter().map(|file| (file.name.clone(), file.text.clone().into()));
-    let contents: serde_json::Map<String, serde_json::Value> = sort::filled(contents);
+    let contents: serde_json::Map<String, serde_json::Value> = sort::collect_unsorted(contents);
     let body = serde_json::json!({"submission": record, "files": contents});
     let sources = source.into_iter().collect();
     Ok(Entry::new(EntryKind::Submission, Draft { figures, sources, body, origin, ..draft }))
@@ -188,14 +188,14 @@ fn entry(
 
 /// Prints the files, the commands and the prediction.
 fn show(plan: &Plan, planned: &Planned) -> color_eyre::Result<()> {
-    complain("files:");
+    write_stderr("files:");
     for file in &planned.launch.files {
-        complain(&format!("  {}", plan.folder.join(&file.name).display()));
+        write_stderr(&format!("  {}", plan.folder.join(&file.name).display()));
     }
-    complain("commands:");
+    write_stderr("commands:");
     for line in plan.shown()? {
-        complain(&format!("  {line}"));
+        write_stderr(&format!("  {line}"));
     }
-    planned.launch.notes.iter().for_each(|note| complain(&format!("note: {note}")));
+    planned.launch.notes.iter().for_each(|note| write_stderr(&format!("note: {note}")));
     Ok(())
 }

@@ -14,8 +14,8 @@ use self::rows::{Columns, Shape};
 use super::args::{Globals, KnobArgs};
 use super::array::ArrayArgs;
 use super::failure::Failure;
-use super::output::{complain, print};
-use super::{keep, pick, watching};
+use super::output::{print, write_stderr};
+use super::{keep, pick, run_with_progress};
 use atlas_cluster::history::{Draft, EntryKind};
 use atlas_config::library::Library;
 use atlas_core::sort;
@@ -104,10 +104,10 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
         let header = columnar.as_ref().map_or_else(|| columns.header(), Columnar::header);
         output.write(&header, 0)?;
     } else {
-        complain(&format!("resuming at point {from} of {size}"));
+        write_stderr(&format!("resuming at point {from} of {size}"));
     }
     let gauge = Gauge::default();
-    let next = watching(&gauge, Duration::from_millis(500), "points", || {
+    let next = run_with_progress(&gauge, Duration::from_millis(500), "points", || {
         if let Some(columnar) = &mut columnar {
             let whole = Columnar::new(&sweep, &metrics);
             let write_row = |described: &mut Batch, row: &Row<'_>| whole.write_row(described, row);
@@ -122,18 +122,18 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     output.finish(next == size)?;
     match &args.out {
         Some(path) if next < size => {
-            complain(&format!(
+            write_stderr(&format!(
                 "stopped at point {next} of {size}; {} is complete up to there; run the same command to resume",
                 path.display()
             ));
             Err(Failure::Reported.into())
         }
         None if next < size => {
-            complain(&format!("stopped at point {next} of {size}"));
+            write_stderr(&format!("stopped at point {next} of {size}"));
             Err(Failure::Reported.into())
         }
         Some(path) => {
-            complain(&format!("wrote {}", path.display()));
+            write_stderr(&format!("wrote {}", path.display()));
             keep::keep(EntryKind::Sweep, draft(&args, &sweep, size, fingerprint));
             Ok(())
         }
@@ -145,7 +145,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
 fn draft(args: &Args, sweep: &Sweep, points: u64, fingerprint: u64) -> Draft {
     let list = |names: &[String]| names.join(" ").into();
     let names = |get: fn(&Parts) -> &str| -> String {
-        let all: std::collections::BTreeSet<&str> = sort::filled(sweep.contenders.iter().map(|(parts, _)| get(parts)));
+        let all: std::collections::BTreeSet<&str> =
+            sort::collect_unsorted(sweep.contenders.iter().map(|(parts, _)| get(parts)));
         all.into_iter().collect::<Vec<_>>().join(",")
     };
     let out = args.out.as_deref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
@@ -161,8 +162,8 @@ fn draft(args: &Args, sweep: &Sweep, points: u64, fingerprint: u64) -> Draft {
         target: Some(names(|parts| &parts.target.name)),
         workload: Some(names(|parts| &parts.workload.name)),
         engine: sweep.contenders.first().map(|(_, scenario)| scenario.engine.name().to_owned()),
-        figures: sort::filled([("points".to_owned(), points as f64)]),
-        inputs: sort::filled(inputs.map(|(name, value)| (name.to_owned(), value))),
+        figures: sort::collect_unsorted([("points".to_owned(), points as f64)]),
+        inputs: sort::collect_unsorted(inputs.map(|(name, value)| (name.to_owned(), value))),
         ..Draft::default()
     }
 }
@@ -179,7 +180,7 @@ fn read(args: &Args, library: &Library) -> Result<(Sweep, Vec<&'static Metric>),
     for text in &args.over {
         match Axis::parse(text, first, parts.fabrics()) {
             Ok(axis) if !heeded(&|scenario| scenario.offers(axis.knob)) => {
-                problems.push(format!("--over: {}", first.refuses(axis.knob)));
+                problems.push(format!("--over: {}", first.ineffective_message(axis.knob)));
             }
             Ok(axis) => axes.push(axis),
             Err(error) => problems.push(format!("--over: {error}")),
@@ -239,7 +240,7 @@ fn contenders(args: &Args, library: &Library) -> Result<Vec<(Parts, Scenario)>, 
             match resolved {
                 Ok(contender) => contenders.push(contender),
                 Err(problem) => {
-                    complain(&format!("error: skipping {target} × {workload}: {problem}"));
+                    write_stderr(&format!("error: skipping {target} × {workload}: {problem}"));
                     failed += 1;
                 }
             }

@@ -8,7 +8,7 @@ use super::import;
 use crate::demo::View;
 use crate::tui::Options;
 use crate::tui::panels::Panel;
-use crate::tui::session::Keep;
+use crate::tui::session::SessionMode;
 use crate::tui::session::store::session_name;
 
 /// Open the terminal interface.
@@ -123,7 +123,7 @@ pub fn options(args: Args, globals: &Globals) -> Options {
         target: args.target,
         workload: args.workload,
         out: args.out.unwrap_or_else(|| PathBuf::from("out")),
-        keep: Keep::Session { name: args.session, fresh: args.fresh },
+        keep: SessionMode::Session { name: args.session, fresh: args.fresh },
         measured: args.measured,
         view: (!args.watch.is_empty()).then_some(View::Panel(Panel::Watch)),
         watch: args.watch,

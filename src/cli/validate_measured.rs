@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 use super::args::Globals;
 use super::calibrate::{Reading, gather, subject};
 use super::failure::Failure;
-use super::output::{self, complain};
+use super::output::{self, write_stderr};
 use super::pick;
 use atlas_config::library::Library;
 use atlas_core::plan::Engine;
 use atlas_core::units;
-use atlas_evidence::calibrate::check::{Age, CALENDAR, Checked, ages, checks};
-use atlas_evidence::calibrate::judge::{criteria, judge_standing};
+use atlas_evidence::calibrate::check::{Age, CALENDAR, CheckResult, ages, checks};
+use atlas_evidence::calibrate::judge::{criteria, evaluate_current};
 use atlas_evidence::calibrate::predict::identifying_part;
-use atlas_evidence::calibrate::{Bench, Observation};
+use atlas_evidence::calibrate::{Observation, RowPredictor};
 use atlas_ingest::Warmup;
 use atlas_plan::record::now;
 use atlas_report::table::{Align, Table};
@@ -54,7 +54,7 @@ pub struct OwnArgs {
 impl OwnArgs {
     /// Whether measurements are given.
     #[must_use]
-    pub fn given(&self) -> bool {
+    pub fn is_given(&self) -> bool {
         !self.measured.is_empty()
     }
 }
@@ -70,7 +70,7 @@ pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Glo
         Some(name) => name.clone(),
         None => match target_of(&library, &rows) {
             Some(name) => {
-                complain(&format!(
+                write_stderr(&format!(
                     "note: using {name}, whose accelerator the files name; use --target to choose another"
                 ));
                 name
@@ -82,10 +82,10 @@ pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Glo
     };
     let target = target.as_str();
     let subject = subject(&library, target, args.workload.as_deref(), None)?;
-    let bench = Bench::new(&library, subject.target, subject.workload);
+    let bench = RowPredictor::new(&library, subject.target, subject.workload);
     let first_principles = subject.target.accelerator.is_some();
     let engine = engine.unwrap_or(if first_principles { Engine::Analytical } else { Engine::SemiEmpirical });
-    let judged = judge_standing(&bench, &rows, &subject.start);
+    let judged = evaluate_current(&bench, &rows, &subject.start);
     let checked = checks(&rows, &judged, engine);
     let today = now().get(..10).unwrap_or_default().to_owned();
     let ages = ages(subject.start.profile.as_deref(), &today);
@@ -102,15 +102,18 @@ pub fn run(args: &OwnArgs, engine: Option<Engine>, format: Format, globals: &Glo
     };
     output::print(&text)?;
     if checked.iter().all(|checked| checked.rows.is_empty()) {
-        complain(&format!("error: the {} engine predicts none of these metrics for {target}", engine.name()));
+        write_stderr(&format!("error: the {} engine predicts none of these metrics for {target}", engine.name()));
         refusals(&bench, &rows, engine);
         return Err(Failure::Reported.into());
     }
-    let failed: Vec<&Checked> = checked.iter().filter(|checked| checked.passes() == Some(false)).collect();
+    let failed: Vec<&CheckResult> = checked.iter().filter(|checked| checked.passes() == Some(false)).collect();
     for checked in &failed {
         let (n, of) = (checked.failures().count(), checked.rows.len());
         let limit = units::percent(checked.check.threshold());
-        complain(&format!("error: {} failed: {n} of {of} values are off by {limit} or more", checked.check.title()));
+        write_stderr(&format!(
+            "error: {} failed: {n} of {of} values are off by {limit} or more",
+            checked.check.title()
+        ));
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Reported.into()) }
 }
@@ -129,21 +132,21 @@ fn target_of(library: &Library, rows: &[Observation]) -> Option<String> {
 }
 
 /// Explains why rows have no prediction.
-fn refusals(bench: &Bench<'_>, rows: &[Observation], engine: Engine) {
+fn refusals(bench: &RowPredictor<'_>, rows: &[Observation], engine: Engine) {
     if engine != Engine::Analytical {
-        complain("  it needs a profile with coefficients for the target or its vendor");
+        write_stderr("  it needs a profile with coefficients for the target or its vendor");
         return;
     }
     for row in rows.iter().take(8) {
-        if let Some(device) = bench.foreign(row) {
-            complain(&format!("  {}: measured on {device}", row.source));
+        if let Some(device) = bench.other_accelerator(row) {
+            write_stderr(&format!("  {}: measured on {device}", row.source));
         } else if let Err(reason) = bench.analytical(row) {
-            complain(&format!("  {}: {reason}", row.source));
+            write_stderr(&format!("  {}: {reason}", row.source));
         }
     }
 }
 
-fn table(target: &str, engine: Engine, checked: &[Checked], ages: &[Age], warnings: &[String]) -> String {
+fn table(target: &str, engine: Engine, checked: &[CheckResult], ages: &[Age], warnings: &[String]) -> String {
     let mut out = format!("{target}: predictions of the {} engine against your measurements\n\n", engine.name());
     let mut table = Table::new([
         ("check", Align::Left),
@@ -172,7 +175,7 @@ fn table(target: &str, engine: Engine, checked: &[Checked], ages: &[Age], warnin
     }
     out += &table.render();
     for one in checked.iter().filter(|one| one.rows.is_empty()) {
-        out += &format!("{} needs {}\n", one.check.title(), one.check.needs());
+        out += &format!("{} needs {}\n", one.check.title(), one.check.required_measurements());
     }
     for one in checked.iter().filter(|one| !one.rows.is_empty()) {
         out += &format!("\n{}\n\n", one.check.title());
@@ -218,7 +221,7 @@ fn table(target: &str, engine: Engine, checked: &[Checked], ages: &[Age], warnin
     out
 }
 
-fn document(target: &str, engine: Engine, checked: &[Checked], ages: &[Age], warnings: &[String]) -> Value {
+fn document(target: &str, engine: Engine, checked: &[CheckResult], ages: &[Age], warnings: &[String]) -> Value {
     let checks = checked.iter().map(|one| {
         json!({
             "check": one.check,
@@ -242,7 +245,7 @@ fn document(target: &str, engine: Engine, checked: &[Checked], ages: &[Age], war
     })
 }
 
-fn csv(checked: &[Checked]) -> color_eyre::Result<String> {
+fn csv(checked: &[CheckResult]) -> color_eyre::Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(["check", "row", "figure", "measured", "predicted", "error", "threshold", "passes"])?;
     for one in checked {

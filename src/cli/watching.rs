@@ -12,7 +12,7 @@ use atlas_plan::search::Gauge;
 use atlas_plan::simulation;
 
 /// Work whose progress can be shown and that can be canceled.
-pub trait Watched: Sync {
+pub trait Cancelable: Sync {
     /// Units of work done, and in total; the total is 0 while unknown.
     fn progress(&self) -> (u64, u64);
 
@@ -25,7 +25,7 @@ pub trait Watched: Sync {
     }
 }
 
-impl Watched for Gauge {
+impl Cancelable for Gauge {
     fn progress(&self) -> (u64, u64) {
         Gauge::progress(self)
     }
@@ -35,7 +35,7 @@ impl Watched for Gauge {
     }
 }
 
-impl Watched for simulation::Gauge {
+impl Cancelable for simulation::Gauge {
     fn progress(&self) -> (u64, u64) {
         ((self.share() * 1000.0) as u64, 1000)
     }
@@ -52,7 +52,7 @@ impl Watched for simulation::Gauge {
 /// Exit code after Ctrl-C, following the convention of shells.
 const INTERRUPTED: i32 = 130;
 /// Maximum interval between progress updates.
-const GLANCE: Duration = Duration::from_millis(20);
+const UPDATE_INTERVAL: Duration = Duration::from_millis(20);
 
 /// State of the signal handlers.
 struct Signals {
@@ -64,10 +64,10 @@ struct Signals {
 
 /// Installs the signal handlers, once per process: removing a handler would not restore the default action.
 fn signals() -> io::Result<&'static Signals> {
-    static CAUGHT: OnceLock<Signals> = OnceLock::new();
-    static CATCHING: Mutex<()> = Mutex::new(());
-    let _catching = CATCHING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(caught) = CAUGHT.get() {
+    static SIGNALS: OnceLock<Signals> = OnceLock::new();
+    static SIGNALS_LOCK: Mutex<()> = Mutex::new(());
+    let _catching = SIGNALS_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(caught) = SIGNALS.get() {
         return Ok(caught);
     }
     let caught = Signals { stop: Arc::default(), idle: Arc::new(AtomicBool::new(true)) };
@@ -77,13 +77,18 @@ fn signals() -> io::Result<&'static Signals> {
         signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&caught.stop))?;
         signal_hook::flag::register(signal, Arc::clone(&caught.stop))?;
     }
-    Ok(CAUGHT.get_or_init(|| caught))
+    Ok(SIGNALS.get_or_init(|| caught))
 }
 
 /// Runs `work` while another thread shows the progress of `gauge`, if stderr is a terminal and `patience` has passed.
 /// The first Ctrl-C or SIGTERM cancels the gauge; a second one ends the program at once. After the work, while its
 /// result is rendered and written, the first signal ends the program, unless the result is that of canceled work.
-pub fn watching<T>(gauge: &impl Watched, patience: Duration, what: &str, work: impl FnOnce() -> T) -> io::Result<T> {
+pub fn run_with_progress<T>(
+    gauge: &impl Cancelable,
+    patience: Duration,
+    what: &str,
+    work: impl FnOnce() -> T,
+) -> io::Result<T> {
     let signals = signals()?;
     signals.idle.store(false, Relaxed);
     let over = AtomicBool::new(false);
@@ -91,7 +96,7 @@ pub fn watching<T>(gauge: &impl Watched, patience: Duration, what: &str, work: i
         let watcher = scope.spawn(|| show(gauge, patience, what, &signals.stop, &over));
         let answer = {
             // Also ends the watcher if the work panics.
-            let _ends = Ends(&over);
+            let _ends = StopOnDrop(&over);
             work()
         };
         (answer, watcher.join().unwrap_or(false))
@@ -105,16 +110,16 @@ pub fn watching<T>(gauge: &impl Watched, patience: Duration, what: &str, work: i
     Ok(answer)
 }
 
-struct Ends<'a>(&'a AtomicBool);
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Ends<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Relaxed);
     }
 }
 
 /// Shows the progress until the work is done, and returns whether it was canceled.
-fn show(gauge: &impl Watched, patience: Duration, what: &str, stop: &AtomicBool, over: &AtomicBool) -> bool {
+fn show(gauge: &impl Cancelable, patience: Duration, what: &str, stop: &AtomicBool, over: &AtomicBool) -> bool {
     let began = Instant::now();
     let on_terminal = io::stderr().is_terminal();
     let mut bar: Option<ProgressBar> = None;
@@ -134,7 +139,7 @@ fn show(gauge: &impl Watched, patience: Duration, what: &str, stop: &AtomicBool,
         if let Some(bar) = &bar {
             bar.set_position(done);
         }
-        std::thread::sleep(GLANCE.min(Duration::from_millis(5).max(began.elapsed() / 10)));
+        std::thread::sleep(UPDATE_INTERVAL.min(Duration::from_millis(5).max(began.elapsed() / 10)));
     }
     if let Some(bar) = bar {
         bar.finish_and_clear();

@@ -11,7 +11,7 @@ use atlas_core::escape;
 use atlas_core::units;
 use atlas_plan::engine::notes::notes;
 use atlas_plan::estimate::MetricId;
-use atlas_plan::estimate::standing::Standing;
+use atlas_plan::estimate::standing::Rank;
 use atlas_plan::record::at;
 use atlas_report::comparison::{Column, Comparison};
 use atlas_report::estimate::phases;
@@ -83,11 +83,11 @@ fn side_by_side(out: &mut String, comparison: &Comparison) {
     row(out, std::iter::once("").chain(comparison.columns.iter().map(|column| column.target.as_str())));
     row(out, std::iter::once("---").chain(comparison.columns.iter().map(|_| "---:")));
     for line in comparison.lines() {
-        let cells = line.values.iter().zip(&line.standing).map(|(value, standing)| match (value, standing) {
+        let cells = line.values.iter().zip(&line.ranks).map(|(value, standing)| match (value, standing) {
             (None, _) => "–".to_owned(),
-            (Some(value), Standing::Unmarked) => line.metric.show(*value),
-            (Some(value), Standing::Tied) => format!("{} =", line.metric.show(*value)),
-            (Some(value), Standing::Best) => format!("**{}**", line.metric.show(*value)),
+            (Some(value), Rank::Unmarked) => line.metric.show(*value),
+            (Some(value), Rank::Tied) => format!("{} =", line.metric.show(*value)),
+            (Some(value), Rank::Best) => format!("**{}**", line.metric.show(*value)),
         });
         row(out, std::iter::once(line.metric.label.to_owned()).chain(cells));
     }
@@ -112,8 +112,8 @@ fn best(out: &mut String, comparison: &Comparison) {
             let _ = writeln!(out, "- {by}: does not apply to training");
             continue;
         };
-        let winners = comparison.columns.iter().zip(&line.values).zip(&line.standing);
-        let winners = winners.filter(|(_, standing)| **standing != Standing::Unmarked);
+        let winners = comparison.columns.iter().zip(&line.values).zip(&line.ranks);
+        let winners = winners.filter(|(_, standing)| **standing != Rank::Unmarked);
         let winners: Vec<String> = winners
             .filter_map(|((column, value), _)| Some(format!("`{}`, {}", column.target, line.metric.show((*value)?))))
             .collect();

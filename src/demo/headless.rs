@@ -66,7 +66,7 @@ impl Run {
     #[must_use]
     pub fn changed(&self) -> Overrides {
         let differs = |knob: &Knob| self.found.scenario.get(*knob) != self.scenario.get(*knob);
-        sort::filled(Knob::all().filter(differs).map(|knob| (knob, self.found.scenario.get(knob))))
+        sort::collect_unsorted(Knob::all().filter(differs).map(|knob| (knob, self.found.scenario.get(knob))))
     }
 
     /// Writes the records from before and after the search.

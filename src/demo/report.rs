@@ -7,7 +7,7 @@ use super::state::Outcome;
 use atlas_config::{Profile, Target, Workload};
 use atlas_plan::estimate::Estimate;
 use atlas_plan::scenario::Scenario;
-use atlas_plan::search::hill_climb::Found;
+use atlas_plan::search::hill_climb::HillClimb;
 
 /// Report of a tour.
 #[derive(Debug, Clone)]
@@ -56,5 +56,5 @@ pub struct Run {
     /// Its estimate.
     pub estimate: Estimate,
     /// Result of the search. Its estimate ignores the schedule.
-    pub found: Found,
+    pub found: HillClimb,
 }

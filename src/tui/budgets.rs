@@ -5,7 +5,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::color::ColorDepth;
-use super::testing::Hands;
+use super::testing::TestApp;
 use crate::tui::painter::Painter;
 use crate::tui::screen::view;
 use atlas_core::sort;
@@ -13,11 +13,11 @@ use atlas_document::Sources;
 
 /// Bytes of the first frame, then of the frame after each key.
 fn bytes(size: (u16, u16), keys: &[&str]) -> Vec<usize> {
-    let mut hands = Hands::of(&Sources::built_in());
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.app.size = size;
     crate::tui::input::scrolling::follow(&mut hands.app);
     let mut painter = Painter::new(Vec::new(), ColorDepth::TrueColor);
-    let mut frame = |hands: &Hands| {
+    let mut frame = |hands: &TestApp| {
         let mut picture = Buffer::empty(Rect::new(0, 0, size.0, size.1));
         view(&hands.app, &mut picture);
         painter.paint(&picture, None).unwrap()

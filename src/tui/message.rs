@@ -42,7 +42,7 @@ pub enum Message {
     /// Progress of a work order, by its serial number.
     Progress(u64, Progress),
     /// The result of a work order, by its serial number.
-    Worked(u64, Result<Product, String>),
+    WorkFinished(u64, Result<Product, String>),
 }
 
 /// Purpose of a timer.
@@ -74,7 +74,7 @@ pub enum Effect {
     /// Read the files again.
     Reload,
     /// Write the record of the scenario on the screen.
-    Save(Box<Saving>),
+    Save(Box<RecordToSave>),
     /// Open a file in `$VISUAL` or `$EDITOR` at a line.
     Edit {
         /// The file.
@@ -84,7 +84,7 @@ pub enum Effect {
     },
     /// Write a shipped file into the working directory, if it does not exist there yet, and open it as [`Effect::Edit`]
     /// does.
-    Adopt {
+    CopyAndEdit {
         /// Path of the shipped file, and of its copy relative to the working directory.
         path: PathBuf,
         /// The line, from 1.
@@ -120,7 +120,7 @@ pub enum Effect {
 
 /// A record to be written.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Saving {
+pub struct RecordToSave {
     /// Directory.
     pub dir: PathBuf,
     /// Name of the file.

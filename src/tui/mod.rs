@@ -72,7 +72,7 @@ pub struct Options {
     /// Directory for records.
     pub out: PathBuf,
     /// The session to open and save.
-    pub keep: session::Keep,
+    pub keep: session::SessionMode,
     /// Files of measurements, each with settings after its name.
     pub measured: Vec<String>,
     /// Logs of a job, or the number of a job of Slurm, to watch.

@@ -21,26 +21,26 @@ use atlas_document::Sources;
 use atlas_plan::search::Gauge;
 
 /// An application on two nodes of catalogued accelerators and three workloads.
-pub(super) struct Hands {
+pub(super) struct TestApp {
     pub(super) app: App,
     pub(super) effects: Vec<Effect>,
 }
 
-impl Hands {
-    pub(super) fn new() -> Hands {
+impl TestApp {
+    pub(super) fn new() -> TestApp {
         let data = Path::new("tests/data/screens");
         let (targets, workloads) = (Some(data.join("targets.yaml")), Some(data.join("workloads.yaml")));
-        Hands::of(&Sources { targets, workloads, ..Sources::built_in() })
+        TestApp::of(&Sources { targets, workloads, ..Sources::built_in() })
     }
 
-    pub(super) fn of(sources: &Sources) -> Hands {
+    pub(super) fn of(sources: &Sources) -> TestApp {
         let library = Arc::new(Library::load(sources, None));
         let (themes, _) = Themes::load(None, ColorDepth::TrueColor);
-        Hands { app: App::new(library, Vec::new(), themes, Glyphs::unicode(), (120, 40)), effects: Vec::new() }
+        TestApp { app: App::new(library, Vec::new(), themes, Glyphs::unicode(), (120, 40)), effects: Vec::new() }
     }
 
     /// Types keys: letters as they are, others in angle brackets: `jj<Tab><A-2>`.
-    pub(super) fn keys(&mut self, text: &str) -> &mut Hands {
+    pub(super) fn keys(&mut self, text: &str) -> &mut TestApp {
         for key in keys::typed(text) {
             self.effects.extend(update(&mut self.app, Message::Key(key)));
         }
@@ -48,7 +48,7 @@ impl Hands {
     }
 
     /// Performs the ordered work, as the workers would, until none is left.
-    pub(super) fn work(&mut self) -> &mut Hands {
+    pub(super) fn work(&mut self) -> &mut TestApp {
         loop {
             let (orders, others) =
                 std::mem::take(&mut self.effects).into_iter().partition(|effect| matches!(effect, Effect::Work(_)));
@@ -70,7 +70,7 @@ impl Hands {
             for order in orders {
                 let Effect::Work(order) = order else { continue };
                 let product = order.job.run(&Gauge::default());
-                self.effects.extend(update(&mut self.app, Message::Worked(order.serial, product)));
+                self.effects.extend(update(&mut self.app, Message::WorkFinished(order.serial, product)));
             }
         }
     }

@@ -414,7 +414,7 @@ fn a_checkpoint_that_is_read_as_a_model_is_named_with_its_format() {
         parts.model = Some(library.catalog().model(name).unwrap());
         let (scenario, estimate) = answer(&parts, &[]);
         let found = notes(&scenario, &estimate).into_iter().find(|note| note.contains(" is read as "));
-        (found, scenario.base.served.formats.dense_bytes)
+        (found, scenario.base.serving_defaults.formats.dense_bytes)
     };
     let eight = Some("model Qwen/Qwen3-32B-FP8 is read as qwen3-32b with fp8 weights".to_owned());
     assert_eq!(note("Qwen/Qwen3-32B-FP8").0, eight);

@@ -18,7 +18,7 @@ use atlas_plan::estimate::METRICS;
 use atlas_plan::explain;
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_report::dashboard::{answered, scenario as exported};
+use atlas_report::dashboard::{estimate, scenario as exported};
 use serde_json::{Value, json};
 
 fn cases() -> Vec<Value> {
@@ -80,7 +80,7 @@ fn every_predecessor_case_is_answered_alike_through_import_and_engine() {
         let [parts] = parts.as_slice() else { panic!("{id}: one pair") };
         let scenario = Scenario::resolve(parts, &dashboard()).unwrap();
         let expected = &case["expected"]["result"];
-        let got = answered(&scenario, parts);
+        let got = estimate(&scenario, parts);
         for (name, value) in expected.as_object().unwrap() {
             match value.as_f64() {
                 Some(number) => drop(close(id, name, got[name].as_f64().unwrap(), number)),
@@ -113,7 +113,7 @@ fn every_predecessor_case_is_answered_alike_through_import_and_engine() {
 #[test]
 fn what_ships_is_the_predecessor_base_and_is_not_listed() {
     let library = Library::load(&Sources::built_in(), None);
-    let (targets, workloads) = library.dashboard();
+    let (targets, workloads) = library.dashboard_entries();
     assert_eq!((targets.len(), workloads.len()), (8, 3));
     assert!(targets.iter().all(|target| library.targets().iter().all(|listed| listed.name != target.name)));
     let mut seen = 0;
@@ -187,7 +187,7 @@ fn every_figure_is_derived_to_what_it_is() {
 #[test]
 fn causes_multiply_to_the_difference_between_the_engines() {
     let library = Library::load(&Sources::built_in(), None);
-    let (targets, workloads) = library.dashboard();
+    let (targets, workloads) = library.dashboard_entries();
     let mut seen = 0;
     for target in targets {
         for workload in workloads {

@@ -15,12 +15,12 @@ use atlas_evidence::calibrate::judge::median_errors;
 use atlas_evidence::calibrate::parameter::SLOTS;
 use atlas_evidence::calibrate::predict::{Figure, predicted};
 use atlas_evidence::calibrate::rows::resolve;
-use atlas_evidence::calibrate::{Bench, Observation, Outcome, Start, calibrate, document, intake};
+use atlas_evidence::calibrate::{Observation, Outcome, RowPredictor, Start, calibrate, document, intake};
 use atlas_evidence::runs::experiment::{Cluster, with_table};
 use atlas_evidence::runs::shipped_runs;
 use atlas_ingest::Context;
-use atlas_plan::engine::answer::corrected::beside;
-use atlas_plan::scenario::{Corrected, Parts, Scenario};
+use atlas_plan::engine::answer::corrected::corrected_metrics;
+use atlas_plan::scenario::{ActiveCorrections, Parts, Scenario};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn rows(name: &str, text: &str) -> Vec<Observation> {
 
 fn calibrated(library: &Library, target: &str, rows: &[Observation]) -> Outcome {
     let target = library.target(target).unwrap();
-    let bench = Bench::new(library, target, None);
+    let bench = RowPredictor::new(library, target, None);
     calibrate(&bench, rows, &Start::of(library, target))
 }
 
@@ -224,7 +224,7 @@ fn row(fields: &Value, rate: f64) -> Observation {
 }
 
 /// Measurements of a machine whose throughput is the prediction times a factor.
-fn paced(bench: &Bench<'_>, rate: impl Fn(usize, f64) -> f64, n: usize) -> Vec<Observation> {
+fn paced(bench: &RowPredictor<'_>, rate: impl Fn(usize, f64) -> f64, n: usize) -> Vec<Observation> {
     let rows = training_rows();
     let rows = rows.iter().enumerate().take(n).map(|(index, fields)| {
         let scenario = bench.analytical(&row(fields, 1.0)).unwrap();
@@ -234,12 +234,12 @@ fn paced(bench: &Bench<'_>, rate: impl Fn(usize, f64) -> f64, n: usize) -> Vec<O
 }
 
 /// Ratio of the corrected prediction to the uncorrected one, for the last of the rows.
-fn factor(bench: &Bench<'_>, outcome: &Outcome) -> f64 {
+fn factor(bench: &RowPredictor<'_>, outcome: &Outcome) -> f64 {
     let unseen = row(training_rows().last().unwrap(), 1.0);
     let Some(corrections) = &outcome.corrections else { return 1.0 };
     let (_, found) = resolve(bench, &unseen).unwrap();
     let parts = Parts { corrections: Some(Arc::clone(corrections)), ..found.parts.clone() };
-    let calibrated = Scenario { corrections: Corrected::of(&parts), ..found.scenario.clone() };
+    let calibrated = Scenario { corrections: ActiveCorrections::of(&parts), ..found.scenario.clone() };
     let of = |scenario| predicted(scenario, Figure::TokensPerSec).unwrap();
     of(&calibrated) / of(&found.scenario)
 }
@@ -248,7 +248,7 @@ fn factor(bench: &Bench<'_>, outcome: &Outcome) -> f64 {
 fn three_runs_help_more_than_one_and_no_three_are_believed_without_bounds() {
     let library = library();
     let target = library.target("h100-sxm-8").unwrap();
-    let bench = Bench::new(&library, target, None);
+    let bench = RowPredictor::new(&library, target, None);
     let start = Start::of(&library, target);
     let at = |rate: &dyn Fn(usize, f64) -> f64, n: usize| calibrate(&bench, &paced(&bench, rate, n), &start);
     // A machine 20 % slower than predicted: the correction approaches this factor and never exceeds it.
@@ -267,15 +267,15 @@ fn three_runs_help_more_than_one_and_no_three_are_believed_without_bounds() {
 fn corrections_narrow_intervals_of_their_accelerator_only() {
     let library = library();
     let target = library.target("h100-sxm-8").unwrap();
-    let bench = Bench::new(&library, target, None);
+    let bench = RowPredictor::new(&library, target, None);
     let rows = paced(&bench, |_, predicted| 0.9 * predicted, 3);
     let outcome = calibrate(&bench, &rows, &Start::of(&library, target));
     let corrections = outcome.corrections.unwrap();
     let (_, found) = resolve(&bench, &rows[0]).unwrap();
     let parts = Parts { corrections: Some(Arc::clone(&corrections)), ..found.parts.clone() };
-    let calibrated = Scenario { corrections: Corrected::of(&parts), ..found.scenario.clone() };
+    let calibrated = Scenario { corrections: ActiveCorrections::of(&parts), ..found.scenario.clone() };
     let estimate = atlas_plan::engine::estimate(&calibrated);
-    let beside = beside(&calibrated, &estimate);
+    let beside = corrected_metrics(&calibrated, &estimate);
     let [one] = beside.as_slice() else { panic!("{beside:?}") };
     let shipped = atlas_plan::engine::estimate(&found.scenario);
     assert_eq!(one.shipped, shipped.total.tokens_per_sec);
@@ -353,7 +353,7 @@ fn halves(
 ) {
     let target = library.target(target).unwrap();
     let workload = workload.map(|name| library.workload(name).unwrap());
-    let bench = Bench::new(library, target, workload);
+    let bench = RowPredictor::new(library, target, workload);
     let outcome = calibrate(&bench, first, &Start::of(library, target));
     let error = |scenario: &atlas_plan::scenario::Scenario| {
         let measured = Figure::TokensPerSec.measured(&second[0]).unwrap().value;
@@ -364,7 +364,7 @@ fn halves(
     if let Some(corrections) = &outcome.corrections {
         let (_, found) = resolve(&bench, &second[0]).unwrap();
         let parts = Parts { corrections: Some(Arc::clone(corrections)), ..found.parts };
-        scenario.corrections = Corrected::of(&parts);
+        scenario.corrections = ActiveCorrections::of(&parts);
     }
     let after = error(&scenario);
     println!("{}: analytical {before:.1} % before, {after:.1} % after", target.name);
@@ -512,7 +512,7 @@ fn rows_of_another_accelerator_are_refused_with_their_device() {
     for (name, used) in [("mi300x-8", true), ("h100-sxm-8", false)] {
         let target = library.target(name).unwrap();
         let workload = library.workload("llama3.1-8b-compare").unwrap();
-        let bench = Bench::new(&library, target, Some(workload));
+        let bench = RowPredictor::new(&library, target, Some(workload));
         let outcome = calibrate(&bench, &rows, &Start::of(&library, target));
         assert_eq!(!outcome.is_empty(), used, "{name}: {:?}", outcome.refused);
         assert_eq!(outcome.refused.iter().any(|(_, reason)| reason.contains("AMD Instinct MI300X")), !used);

@@ -7,7 +7,7 @@ use atlas_config::Mode;
 use atlas_config::library::Library;
 use atlas_document::Sources;
 use atlas_plan::engine::answer::event;
-use atlas_plan::engine::{at_once, estimate};
+use atlas_plan::engine::{analytical_scenario, estimate};
 use atlas_plan::estimate::{Cause, Estimate, METRICS, Metric, Verdict};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides};
 use atlas_plan::scenario::{Parts, Scenario};
@@ -127,7 +127,7 @@ fn in_the_quiet_limit_serving_is_the_closed_form() {
         }
         let mut scenario = scenario(parts, &quiet);
         scenario.phases.clear();
-        let closed = estimate(&at_once(&scenario));
+        let closed = estimate(&analytical_scenario(&scenario));
         if !closed.detail.unwrap().verdict.fits() {
             return false;
         }
@@ -152,7 +152,7 @@ fn on_even_hardware_training_is_near_the_closed_form() {
     let cases = every_pair(&library, Mode::Training, |pair, parts| {
         let mut scenario = scenario(parts, &[("steps", "2")]);
         scenario.phases.clear();
-        let closed = estimate(&at_once(&scenario));
+        let closed = estimate(&analytical_scenario(&scenario));
         if matches!(closed.detail.unwrap().verdict, Verdict::Indivisible { .. }) {
             return false;
         }
@@ -289,7 +289,7 @@ fn more_than_can_be_served_is_an_overload_by_the_events_too() {
 fn a_day_of_phases_is_simulated_phase_by_phase() {
     let scenario = of("h100x8", "llama3_70b_day", &[("requests", "200")]);
     let found = answer(&scenario);
-    let closed = estimate(&at_once(&scenario));
+    let closed = estimate(&analytical_scenario(&scenario));
     assert_eq!(found.phases.len(), closed.phases.len());
     for (found, closed) in found.phases.iter().zip(&closed.phases) {
         assert!((found.tokens_per_sec / closed.tokens_per_sec - 1.0).abs() < 0.01);
@@ -317,7 +317,7 @@ fn a_run_tells_its_progress_keeps_its_tasks_and_can_be_cancelled() {
 #[test]
 fn knobs_of_a_simulation_matter_to_no_other_engine() {
     let scenario = of("h100x8", "llama3_70b_serve", &[]);
-    let twin = at_once(&scenario);
+    let twin = analytical_scenario(&scenario);
     for name in ["replications", "requests", "arrivals", "prompt_cv", "slo_ttft_ms"] {
         let knob = Knob::named(name).unwrap();
         assert!(scenario.uses(knob) && !twin.uses(knob), "{name}");

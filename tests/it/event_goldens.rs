@@ -6,7 +6,7 @@ use atlas_sim::network;
 use atlas_sim::network::routing::Router;
 use atlas_sim::network::topology::Topology;
 use atlas_sim::network::{Algorithm, Input, Job, NodeKind, Operation, Routing, Shape, Wire, closed_form};
-use atlas_sim::scaling::{BROKEN, Run, Work, scaling};
+use atlas_sim::scaling::{DEFAULT_EFFICIENCY_LIMIT, Run, Work, scaling};
 use serde_json::Value;
 use std::io::Read as _;
 
@@ -126,12 +126,12 @@ fn strong_scaling() {
     for case in cases {
         let run = |r: &Value| Run { accelerators: number(&r["num_gpus"]), seconds: number(&r["iteration_time"]) };
         let runs: Vec<Run> = case["inputs"]["runs"].as_array().unwrap().iter().map(run).collect();
-        let found = scaling(&runs, Work::Fixed, BROKEN);
+        let found = scaling(&runs, Work::Fixed, DEFAULT_EFFICIENCY_LIMIT);
         for (accelerators, efficiency) in &found.efficiencies {
             let expected = number(&case["expected"]["efficiencies"][accelerators.to_string()]);
             assert!((efficiency / expected - 1.0).abs() < 1e-12, "{}", case["id"]);
         }
-        assert_eq!(found.broken_at, case["expected"]["breakdown_point"].as_f64(), "{}", case["id"]);
+        assert_eq!(found.inefficient_at, case["expected"]["breakdown_point"].as_f64(), "{}", case["id"]);
         assert_eq!(found.largest_efficient, case["expected"]["max_efficient_scale"].as_f64(), "{}", case["id"]);
     }
 }

@@ -57,7 +57,7 @@ fn check(parts: &Parts, scenario: &Scenario) -> (usize, Vec<String>) {
                 }
                 None => assert!(term.origin.is_some(), "{at}: where does {} ({}) come from?", term.symbol, term.name),
             }
-            for bearing in &term.bearing {
+            for bearing in &term.dependencies {
                 assert!(bearing.origin.is_some() || bearing.equation.is_some(), "{at}: {}", bearing.symbol);
             }
         }
@@ -151,7 +151,7 @@ fn find<'t>(tree: &'t Term, symbol: &str) -> Option<&'t Term> {
     if tree.symbol == symbol {
         return Some(tree);
     }
-    tree.terms.iter().chain(&tree.bearing).find_map(|term| find(term, symbol))
+    tree.terms.iter().chain(&tree.dependencies).find_map(|term| find(term, symbol))
 }
 
 #[test]

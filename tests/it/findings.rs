@@ -30,7 +30,7 @@ fn a01_the_example_of_the_readme_is_answered_by_the_engine_of_the_catalog() {
     std::fs::write(&file, example).unwrap();
     let start = Start::of(&Sources { targets: Some(file), ..Sources::built_in() });
     let scenario = start.app.answer.scenario.as_ref().unwrap();
-    assert!(scenario.engine.reasons(), "{}", scenario.engine.name());
+    assert!(scenario.engine.models_hardware(), "{}", scenario.engine.name());
 }
 
 /// The help text of a diagnostic is wrapped within its frame, not truncated.
@@ -216,7 +216,7 @@ fn a17_small_screens_show_the_focused_pane() {
 fn a18_memory_is_counted_as_data_sheets_do() {
     let start = Start::new();
     let detail = start.app.answer.detail().unwrap();
-    let share = detail.memory.capacity / atlas_core::units::MEMORY_GB;
+    let share = detail.memory.capacity / atlas_core::units::BYTES_PER_GB;
     assert!((70.0..80.0).contains(&share), "an 80 GB device has {share}");
 }
 

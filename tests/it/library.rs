@@ -111,7 +111,7 @@ fn a_broken_file_that_appears_later_leaves_in_force_what_was() {
     let usable = |library: &Library| {
         let (target, workload) =
             (library.target("h100-sxm-8").unwrap(), library.workload("llama3.1-70b-serve").unwrap());
-        library.refuse_substitutes(target, workload).is_ok()
+        library.reject_substitutes(target, workload).is_ok()
     };
     assert!(usable(&before));
     let file = dir.path().join("workload/targets.yaml");

@@ -27,8 +27,9 @@ fn asked(library: &Library, target: &str, workload: &str, set: &[(&str, &str)]) 
 /// Searches like the command, and passes problem and result to `check`.
 fn found(parts: &Parts, asked: &Scenario, most: u64, check: impl FnOnce(&Problem<'_>, &Optimum)) {
     let start = freed(asked, &|_| false, parts);
-    let mut problem = Problem::of(&start, parts, figure::named("throughput").unwrap()).from(asked).usually(&[]);
-    problem.most = most;
+    let mut problem =
+        Problem::of(&start, parts, figure::named("throughput").unwrap()).from(asked).with_default_conditions(&[]);
+    problem.max_candidates = most;
     let found = optimize(&problem, &Gauge::default());
     check(&problem, &found);
 }
@@ -97,8 +98,8 @@ fn every_shipped_workload_optimizes_on_the_targets_it_names() {
                 rate(&found.start),
                 if found.objections(problem, &found.start).is_empty() { "" } else { " (no candidate)" },
                 rate(best),
-                found.looked.seconds,
-                if found.looked.proof == Proof::Exhaustive { "" } else { " (local)" }
+                found.extent.seconds,
+                if found.extent.proof == Proof::Exhaustive { "" } else { " (local)" }
             );
             assert!(found.objections(problem, best).is_empty(), "{at}");
             assert!(found.dropped.is_empty(), "{at}: {:?}", found.dropped);
@@ -153,7 +154,7 @@ fn stages_of_primes_and_of_twice_primes_are_searched() {
     {
         let (parts, scenario) = asked(&library, target, workload, &[]);
         found(&parts, &scenario, most, |problem, found| {
-            assert_eq!(found.looked.proof, Proof::Exhaustive, "{:?}", found.looked);
+            assert_eq!(found.extent.proof, Proof::Exhaustive, "{:?}", found.extent);
             let layers = problem.start.model.unwrap().depth();
             let uneven = |candidate: &&Candidate| {
                 let pp = candidate.scenario.base.shape.pp;
@@ -202,7 +203,7 @@ fn nothing_is_proposed_that_the_software_cannot_run() {
     // Attention groups are in the space only if the engine supports them.
     let groups = |software: &str| {
         let (_, scenario) = asked(&library, "h200-sxm-8", "deepseek-v3-serve", &[("software", software)]);
-        let space = atlas_plan::search::optimize::usual(&scenario, figure::named("throughput").unwrap());
+        let space = atlas_plan::search::optimize::default_space(&scenario, figure::named("throughput").unwrap());
         space.axes().iter().any(|axis| axis.knob == Knob::AttentionDp)
     };
     assert!(groups("sglang") && groups("vllm") && !groups("sglang@0.3.6") && !groups("tgi"));
@@ -296,10 +297,10 @@ fn no_change_of_the_answer_can_be_left_out_for_nothing() {
             }
             // Among candidates that are equally good within the tolerance, the result is one with few changes.
             let mut whole = problem.clone();
-            whole.worth = 0.0;
+            whole.min_gain = 0.0;
             let most = optimize(&whole, &Gauge::default());
             let most = most.best.as_ref().unwrap();
-            assert!(rate(best) >= (1.0 - problem.worth) * rate(most), "{target} x {workload}");
+            assert!(rate(best) >= (1.0 - problem.min_gain) * rate(most), "{target} x {workload}");
             assert!(best.changes.len() <= most.changes.len(), "{target} x {workload}");
             left_out += most.changes.len() - best.changes.len();
         });
@@ -362,8 +363,8 @@ proptest! {
         prop_assume!(asked.check(&parts).is_ok());
         let objective = figure::named(["throughput", "latency", "cost", "energy"][objective]).unwrap();
         let start = freed(&asked, &|_| false, &parts);
-        let mut problem = Problem::of(&start, &parts, objective).from(&asked).usually(&[]);
-        problem.most = 2000;
+        let mut problem = Problem::of(&start, &parts, objective).from(&asked).with_default_conditions(&[]);
+        problem.max_candidates = 2000;
         let found = optimize(&problem, &Gauge::default());
         let score = |candidate: &Candidate| figure::score(objective, &candidate.estimate, &candidate.scenario);
         if found.objections(&problem, &found.start).is_empty() && score(&found.start).is_finite() {

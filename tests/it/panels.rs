@@ -40,7 +40,7 @@ impl Harness {
             match effect {
                 Effect::Work(order) => {
                     let product = order.job.run(&Gauge::default());
-                    open.extend(update(&mut self.app, Message::Worked(order.serial, product)));
+                    open.extend(update(&mut self.app, Message::WorkFinished(order.serial, product)));
                 }
                 Effect::After { timer, .. } => self.timers.push(timer),
                 _ => {}

@@ -279,7 +279,7 @@ fn the_finder_goes_to_targets_workloads_and_knobs() {
     assert_eq!(&*h.app.now.setup.workload, "gpt5_1t_inference");
     assert_eq!(h.app.pane, Pane::Workloads);
     h.keys("/pue<Enter>");
-    assert_eq!((h.app.pane, h.app.knob_here()), (Pane::Knobs, Knob::Pue));
+    assert_eq!((h.app.pane, h.app.selected_knob()), (Pane::Knobs, Knob::Pue));
     h.keys("/osl");
     let Some(Overlay::Finder(finder)) = &h.app.overlay else { panic!() };
     assert_eq!(finder.matches[0].name(), "generate", "an alias finds its knob");
@@ -400,7 +400,7 @@ fn the_mouse_selects_turns_and_scrolls() {
     assert_eq!(&*h.app.now.setup.target, "GROQ_LPU_NODE");
     // The second knob below its group's heading: the first click selects it, the next one toggles it.
     click(&mut h, 40, 7);
-    assert_eq!((h.app.pane, h.app.knob_here()), (Pane::Knobs, Knob::CudaGraphs));
+    assert_eq!((h.app.pane, h.app.selected_knob()), (Pane::Knobs, Knob::CudaGraphs));
     assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(true));
     click(&mut h, 40, 7);
     assert_eq!(h.knob(Knob::CudaGraphs), Setting::Toggle(false));
@@ -428,7 +428,7 @@ fn a_knob_and_its_group_are_always_in_sight() {
     h.keys("WjjK");
     let knobs: Vec<_> = h.app.knobs().collect();
     for (i, spec) in knobs.iter().enumerate().chain(knobs.iter().enumerate().rev()) {
-        let (up, here) = (h.app.knob_index() > i, h.app.knob_here() == spec.knob);
+        let (up, here) = (h.app.knob_index() > i, h.app.selected_knob() == spec.knob);
         if !here {
             h.keys(if up { "k" } else { "j" });
         }
@@ -452,9 +452,9 @@ fn a_value_tells_where_it_comes_from() {
     let of = |h: &Harness, knob: Knob| source(&h.app, knob.spec());
     assert_eq!(of(&h, Knob::Microbatch), Source::File);
     assert_eq!(of(&h, Knob::Sharding), Source::File);
-    assert_eq!(of(&h, Knob::Dp), Source::Usual);
+    assert_eq!(of(&h, Knob::Dp), Source::Default);
     assert_eq!(of(&h, Knob::HourlyUsd), Source::File);
-    assert_eq!(of(&h, Knob::UsdPerKwh), Source::Usual);
+    assert_eq!(of(&h, Knob::UsdPerKwh), Source::Default);
     h.keys("Kjj<Right>");
     assert_eq!(of(&h, Knob::Microbatch), Source::Changed);
 }
@@ -609,10 +609,10 @@ fn keys_ask_for_effects() {
     assert!(h.app.status.as_ref().unwrap().text.contains("this entry is built in"));
     // The offer is made once; another key cancels it.
     h.keys("je");
-    assert!(!h.effects.iter().any(|effect| matches!(effect, Effect::Adopt { .. })));
+    assert!(!h.effects.iter().any(|effect| matches!(effect, Effect::CopyAndEdit { .. })));
     h.keys("e");
     let line = h.app.library.target("GROQ_LPU_NODE").unwrap().origin.at.line;
-    assert_eq!(h.effects.pop(), Some(Effect::Adopt { path: "workload/targets.yaml".into(), line }));
+    assert_eq!(h.effects.pop(), Some(Effect::CopyAndEdit { path: "workload/targets.yaml".into(), line }));
     h.keys("<C-z>");
     assert_eq!(h.effects.pop(), Some(Effect::Suspend));
     h.keys("q");

@@ -113,7 +113,8 @@ fn measurements_are_shown_calibrated_discarded_and_accepted() {
     let problems = library.problems().clone();
     update(&mut app, Message::Reloaded(library, Vec::new().into(), Vec::new(), problems));
     assert!(app.measured.proposal.is_none());
-    let now: Vec<f64> = atlas_fabric::tui::views::measurements::judged(&app).iter().map(|one| one.before).collect();
+    let now: Vec<f64> =
+        atlas_fabric::tui::views::measurements::evaluated_rows(&app).iter().map(|one| one.before).collect();
     let promised: Vec<f64> = proposal.outcome.judged.iter().filter_map(|one| one.after).collect();
     assert_eq!(now.len(), promised.len());
     assert!(now.iter().zip(&promised).all(|(a, b)| (a / b - 1.0).abs() < 1e-9), "{now:?} {promised:?}");
@@ -151,7 +152,7 @@ fn a_prediction_is_explained_and_a_proposal_only_taken_where_it_stands() {
     let mut app = app(140, 40);
     measured(&mut app);
     show(&mut app);
-    let first = atlas_fabric::tui::views::measurements::judged(&app)[0].clone();
+    let first = atlas_fabric::tui::views::measurements::evaluated_rows(&app)[0].clone();
     press(&mut app, KeyCode::Enter);
     assert_eq!(app.view, View::Explain);
     let shown = text(&app);

@@ -77,16 +77,16 @@ fn brute(problem: &Problem<'_>) -> f64 {
 fn the_best_is_the_best_of_all_and_every_point_is_accounted_for() {
     let (parts, start) = start("h100x32", "train");
     let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
-    problem.worth = 0.0;
+    problem.min_gain = 0.0;
     let axes = [(Knob::Tp, 8.0), (Knob::Pp, 4.0), (Knob::Vpp, 4.0), (Knob::Microbatch, 4.0)];
     let doubling = |most: f64| (0..=most.log2() as i32).map(|power| 2f64.powi(power));
     problem.space = Space::of(axes.map(|(knob, most)| Axis::of(knob, doubling(most))).into()).unwrap();
     let found = optimize(&problem, &Gauge::default());
-    assert_eq!(found.looked.proof, Proof::Exhaustive);
+    assert_eq!(found.extent.proof, Proof::Exhaustive);
     assert_eq!(throughput(&found).to_bits(), brute(&problem).to_bits());
     let cut: u128 = found.bounds.iter().filter(|bound| bound.alone.is_none()).map(|bound| bound.removed).sum();
-    assert_eq!(cut + u128::from(found.looked.estimated), problem.space.size());
-    assert_eq!(u128::from(found.looked.estimated), found.looked.admissible);
+    assert_eq!(cut + u128::from(found.extent.estimated), problem.space.size());
+    assert_eq!(u128::from(found.extent.estimated), found.extent.admissible);
     // Runners-up are in order and distinct.
     let mut last = throughput(&found);
     for candidate in &found.runners_up {
@@ -100,7 +100,7 @@ fn the_best_is_the_best_of_all_and_every_point_is_accounted_for() {
 fn a_constraint_never_improves_the_best_and_says_what_it_cost() {
     let (parts, start) = start("mi300x8", "serve");
     let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
-    problem.worth = 0.0;
+    problem.min_gain = 0.0;
     let free = optimize(&problem, &Gauge::default());
     problem.conditions = vec![Condition::parse("tpot<=15").unwrap(), Condition::parse("ttft<=1s").unwrap()];
     let bound = optimize(&problem, &Gauge::default());
@@ -140,16 +140,16 @@ fn on_the_front_nothing_is_better_in_everything() {
 fn where_there_are_too_many_the_search_is_local_and_says_so() {
     let (parts, start) = start("h100x32", "train");
     let mut problem = Problem::of(&start, &parts, figure::named("throughput").unwrap());
-    problem.worth = 0.0;
+    problem.min_gain = 0.0;
     let all = optimize(&problem, &Gauge::default());
-    problem.most = 5000;
+    problem.max_candidates = 5000;
     let some = optimize(&problem, &Gauge::default());
-    assert!(matches!(some.looked.proof, Proof::Local { starts } if starts > 0), "{:?}", some.looked);
-    assert!(u128::from(some.looked.estimated) < some.looked.admissible);
+    assert!(matches!(some.extent.proof, Proof::Local { starts } if starts > 0), "{:?}", some.extent);
+    assert!(u128::from(some.extent.estimated) < some.extent.admissible);
     assert!(throughput(&some) <= throughput(&all) && throughput(&some) > 0.9 * throughput(&all));
     let gauge = Gauge::default();
     gauge.cancel();
-    assert_eq!(optimize(&problem, &gauge).looked.proof, Proof::Cancelled);
+    assert_eq!(optimize(&problem, &gauge).extent.proof, Proof::Cancelled);
 }
 
 fn json(dir: &Path, args: &[&str]) -> Value {

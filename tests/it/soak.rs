@@ -19,7 +19,7 @@ const SHORT: u64 = 60;
 const BETWEEN_VISITS: u64 = 50;
 /// Maximum resident memory, MB: the limit of cached simulations (64 MB), two running simulations and the library, with
 /// a margin for an unoptimized build.
-const MOST_MEMORY: f64 = 400.0;
+const MAX_MEMORY: f64 = 400.0;
 /// Maximum growth of resident memory from the second to the last quarter of the run: in MB, and as a factor.
 const GROWTH: (f64, f64) = (24.0, 1.25);
 
@@ -295,7 +295,7 @@ fn random_input_neither_ends_the_interface_nor_exceeds_its_memory() {
         seed,
         |rounds| rounds >= SHORT,
         |_, usage| {
-            assert!(usage.memory_mb < MOST_MEMORY, "{usage:?}");
+            assert!(usage.memory_mb < MAX_MEMORY, "{usage:?}");
             assert!(usage.threads < 40 && usage.descriptors < 60, "{usage:?}");
         },
     );
@@ -347,7 +347,7 @@ fn long_run() {
                     done.unanswered
                 );
             }
-            assert!(usage.memory_mb < MOST_MEMORY, "{usage:?}");
+            assert!(usage.memory_mb < MAX_MEMORY, "{usage:?}");
             assert!(usage.threads < 40 && usage.descriptors < 60, "{usage:?}");
         },
     );

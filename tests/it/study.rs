@@ -18,7 +18,7 @@ fn study(workload: &str) -> Study {
         Entry::of(name.to_owned(), parts, Overrides::new()).unwrap()
     };
     Study {
-        made: "2026-01-01T00:00:00Z".to_owned(),
+        created_at: "2026-01-01T00:00:00Z".to_owned(),
         command: "atlas report --workload <x>".to_owned(),
         entries: vec![entry("h100x8"), entry("mi300x8")],
         failed: vec![("other <one>".to_owned(), "no & such".to_owned())],

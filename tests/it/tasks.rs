@@ -64,7 +64,7 @@ impl Start {
         while !waiting.is_empty() {
             for effect in std::mem::take(&mut waiting) {
                 let answer = match effect {
-                    Effect::Work(order) => Message::Worked(order.serial, order.job.run(&Gauge::default())),
+                    Effect::Work(order) => Message::WorkFinished(order.serial, order.job.run(&Gauge::default())),
                     Effect::After { timer: timer @ Timer::Outlook(_), .. } => Message::Expired(timer),
                     _ => continue,
                 };

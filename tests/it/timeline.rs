@@ -82,7 +82,7 @@ impl Harness {
     fn work(&mut self) {
         for order in std::mem::take(&mut self.orders) {
             let product = order.job.run(&Gauge::default());
-            self.send(Message::Worked(order.serial, product));
+            self.send(Message::WorkFinished(order.serial, product));
         }
     }
 
@@ -189,7 +189,7 @@ fn the_cursor_walks_tasks_lanes_and_causes() {
     let mut h = Harness::training();
     h.set("tp", "1").set("pp", "4").keys("9");
     assert_eq!(h.app.view, View::Timeline);
-    let here = |h: &Harness| *h.app.timeline.task(h.app.timeline.here().unwrap()).unwrap();
+    let here = |h: &Harness| *h.app.timeline.task(h.app.timeline.task_under_cursor().unwrap()).unwrap();
     let first = here(&h);
     assert_eq!((first.stage, first.stream, first.micro), (0, StreamKind::Compute, 0));
     h.keys("ll");
@@ -221,12 +221,12 @@ fn zooming_keeps_the_task_under_the_cursor_in_sight() {
     h.keys("++++");
     let (from, to) = h.app.timeline.window;
     assert!(((to - from) * 16.0 / (whole.1 - whole.0) - 1.0).abs() < 1e-9);
-    let task = h.app.timeline.task(h.app.timeline.here().unwrap()).unwrap();
+    let task = h.app.timeline.task(h.app.timeline.task_under_cursor().unwrap()).unwrap();
     assert!(task.begin >= from - 1e-9 && task.end <= to + 1e-9);
     // To the first task, which is outside the window: the window follows.
     h.keys("g");
     let (from, to) = h.app.timeline.window;
-    let task = h.app.timeline.task(h.app.timeline.here().unwrap()).unwrap();
+    let task = h.app.timeline.task(h.app.timeline.task_under_cursor().unwrap()).unwrap();
     assert!(task.begin >= from - 1e-9 && task.begin <= to);
     h.keys("--------");
     assert_eq!(h.app.timeline.window, whole);

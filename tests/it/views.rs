@@ -75,11 +75,11 @@ impl Harness {
             let mut product = order.job.run(&Gauge::default());
             // The duration of a search differs from run to run.
             if let Ok(Product::Optimum(found)) = &mut product {
-                let mut timed = optimum::Found::clone(found);
-                timed.optimum.looked.seconds = 0.25;
+                let mut timed = optimum::SearchResult::clone(found);
+                timed.optimum.extent.seconds = 0.25;
                 *found = Arc::new(timed);
             }
-            self.send(Message::Worked(order.serial, product));
+            self.send(Message::WorkFinished(order.serial, product));
         }
     }
 
@@ -222,14 +222,14 @@ fn work_that_an_edit_overtakes_is_cancelled_and_its_answer_dropped() {
     h.keys("u<Tab>");
     let orders: Vec<u64> = h.orders.iter().map(|order| order.serial).collect();
     assert!(orders.len() == 1 && orders[0] > old.serial, "{orders:?}");
-    h.send(Message::Worked(old.serial, old.job.run(&Gauge::default())));
+    h.send(Message::WorkFinished(old.serial, old.job.run(&Gauge::default())));
     assert!(h.app.queries.sweep.answer().is_none());
     h.work();
     assert!(h.app.queries.sweep.is_fresh());
     // Esc first cancels the running job; only the next Esc leaves the view.
     h.keys("<Tab><Esc>");
     assert!(h.orders.is_empty() && h.app.view == View::Sweep);
-    assert_eq!(h.app.queries.sweep.trouble(), Some("stopped"));
+    assert_eq!(h.app.queries.sweep.problem(), Some("stopped"));
     h.keys("<Esc>");
     assert_eq!(h.app.view, View::Main);
     // Leaving the view discards the job: the next visit requests it again.
@@ -290,7 +290,7 @@ fn the_optimizer_finds_what_the_library_finds_and_enter_takes_it() {
     // The best, and the runners-up that differ in their resource needs.
     assert!((3..=6).contains(&found.candidates.len()), "{}", found.candidates.len());
     let best = (found.optimum.best.as_ref().unwrap()).estimate.total.tokens_per_sec;
-    assert_eq!(optimum::here(&h.app), optimum::Row::Candidate(0));
+    assert_eq!(optimum::row_under_cursor(&h.app), optimum::Row::Candidate(0));
     h.keys("<Enter>");
     assert!(h.app.answer.fits());
     assert_eq!(h.metric("tokens_per_sec"), best);
@@ -307,7 +307,7 @@ fn opening_the_optimizer_searches_and_leaves_the_cursor_on_the_form() {
     let mut h = serving(120, 40);
     h.keys("6");
     assert!(h.app.queries.optimum.answer().is_some_and(|found| !found.candidates.is_empty()));
-    assert_eq!(optimum::here(&h.app), optimum::Row::Objective);
+    assert_eq!(optimum::row_under_cursor(&h.app), optimum::Row::Objective);
     assert!(h.text().contains("without TTFT"), "{}", h.text());
 }
 
@@ -327,7 +327,7 @@ fn bounds_are_typed_and_heeded_and_what_is_none_is_said() {
     // Without the bound, the best candidate may have long waiting times, which a note states.
     h.keys("gj<BS>R");
     let free = Arc::clone(h.app.queries.optimum.answer().unwrap());
-    let tokens = |found: &optimum::Found| found.candidates[0].1.estimate.total.tokens_per_sec;
+    let tokens = |found: &optimum::SearchResult| found.candidates[0].1.estimate.total.tokens_per_sec;
     assert!(tokens(&free) >= tokens(&found));
     let waits = free.candidates[0].1.estimate.total.latency.ttft > 6000.0;
     assert_eq!(waits, free.warnings.iter().any(|warning| warning.contains("TTFT is now")), "{:?}", free.warnings);
@@ -448,7 +448,7 @@ fn a_wide_overview_charts_the_figure_over_the_knob_that_was_turned_last() {
     h.pause();
     let order = h.orders.pop().unwrap();
     let product = order.job.run(&Gauge::default());
-    h.send(Message::Worked(order.serial, product));
+    h.send(Message::WorkFinished(order.serial, product));
     assert!(h.text().contains(", in closed form"), "{}", h.text());
 }
 
@@ -487,7 +487,7 @@ fn what_stands_above_the_figures_is_explained_as_they_are() {
         h.keys("<Esc>k<Enter>");
         assert!(h.text().contains("Explain memory fill"), "{}", h.text());
         h.keys("<Esc>jj");
-        assert_eq!(h.app.figure_here().unwrap().name, "time_to_train_h");
+        assert_eq!(h.app.selected_metric().unwrap().name, "time_to_train_h");
         h.keys("<Enter>");
         assert!(h.text().contains("Explain time to train"));
     }
@@ -528,6 +528,6 @@ fn what_is_said_below_a_view_fits_the_smallest_screen() {
 fn a_simulation_answers_its_question_where_no_profile_is_known() {
     let mut h = Harness::new(80, 24);
     h.keys("jWj9");
-    assert!(h.app.run_here().is_some());
+    assert!(h.app.current_run().is_some());
     assert!(!h.text().contains("being simulated"), "{}", h.text());
 }

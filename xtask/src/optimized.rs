@@ -53,11 +53,13 @@ struct Row {
 }
 
 fn searched(parts: &Parts, most: Option<u64>) -> Option<Row> {
-    let requested = Scenario::resolve(parts, &Overrides::new()).ok().filter(|scenario| scenario.engine.reasons())?;
-    let requested = engine::at_once(&requested);
+    let requested =
+        Scenario::resolve(parts, &Overrides::new()).ok().filter(|scenario| scenario.engine.models_hardware())?;
+    let requested = engine::analytical_scenario(&requested);
     let start = freed(&requested, &|_| false, parts);
-    let mut problem = Problem::of(&start, parts, MetricId::TokensPerSec.metric()).from(&requested).usually(&[]);
-    problem.most = most.unwrap_or(problem.most);
+    let mut problem =
+        Problem::of(&start, parts, MetricId::TokensPerSec.metric()).from(&requested).with_default_conditions(&[]);
+    problem.max_candidates = most.unwrap_or(problem.max_candidates);
     let found = optimize(&problem, &Gauge::default());
     let rate = |candidate: &Candidate| candidate.estimate.total.tokens_per_sec;
     let changes = |candidate: &Candidate| {
@@ -70,8 +72,8 @@ fn searched(parts: &Parts, most: Option<u64>) -> Option<Row> {
         pair: [parts.target.name.to_string(), parts.workload.name.to_string()],
         start: runs.then(|| rate(&found.start)),
         best: found.best.as_ref().map(|best| (rate(best), changes(best))),
-        seconds: found.looked.seconds,
-        exhaustive: found.looked.proof == Proof::Exhaustive,
+        seconds: found.extent.seconds,
+        exhaustive: found.extent.proof == Proof::Exhaustive,
     })
 }
 

@@ -43,14 +43,14 @@ impl Known {
         let word = word.trim_end_matches('*').to_owned();
         let exact = self.targets.iter().any(|target| target.name.eq_ignore_ascii_case(&word));
         self.targets.iter().filter(move |target| {
-            if exact { target.name.eq_ignore_ascii_case(&word) } else { is_part(&word, &target.name) }
+            if exact { target.name.eq_ignore_ascii_case(&word) } else { contains_word(&word, &target.name) }
         })
     }
 
     /// Whether a word, in lower case, is part of a workload's name.
     #[must_use]
     pub fn names_workload(&self, word: &str) -> bool {
-        self.workloads.iter().any(|workload| is_part(word, &workload.name))
+        self.workloads.iter().any(|workload| contains_word(word, &workload.name))
     }
 
     /// First workload whose name contains all words, restricted to `mode` if given. If the words are adjacent in some
@@ -63,7 +63,7 @@ impl Known {
         let adjacent = |workload: &KnownWorkload| workload.name.to_lowercase().contains(&joined);
         let strict = self.workloads.iter().any(adjacent);
         let holds = |workload: &&KnownWorkload| {
-            words.iter().all(|word| is_part(word, &workload.name)) && (!strict || adjacent(workload))
+            words.iter().all(|word| contains_word(word, &workload.name)) && (!strict || adjacent(workload))
         };
         let candidates = || self.workloads.iter().filter(of_mode).filter(holds);
         candidates().find(named).or_else(|| candidates().next())
@@ -72,7 +72,7 @@ impl Known {
 
 /// Whether a name contains a word. A number alone does not count, since it would match too many names. An empty word,
 /// which remains of `*`, matches every name.
-fn is_part(word: &str, name: &str) -> bool {
+fn contains_word(word: &str, name: &str) -> bool {
     let number = !word.is_empty() && word.chars().all(|c| c.is_ascii_digit());
     !number && name.to_lowercase().contains(word)
 }

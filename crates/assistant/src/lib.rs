@@ -15,7 +15,7 @@ mod objective;
 pub mod offline;
 mod question;
 
-pub use grammar::{Trouble, parse};
+pub use grammar::{ParseError, parse};
 pub use known::{Known, KnownTarget, KnownWorkload};
 pub use objective::Objective;
 pub use question::{Hardware, Intent, Question};

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::grammar::Trouble;
+use super::grammar::ParseError;
 use super::{Known, KnownTarget, KnownWorkload, Objective};
 use atlas_config::Mode;
 use atlas_plan::estimate::metric::Format;
-use atlas_plan::estimate::{Better, Metric, MetricId};
+use atlas_plan::estimate::{Direction, Metric, MetricId};
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::search::condition::Relation;
 use atlas_plan::search::optimize::{HEADROOM, TPOT_MS, TTFT_MS};
@@ -56,7 +56,7 @@ pub enum Intent {
 impl Question {
     /// The default question: the lowest cost within the default bounds of a search.
     #[must_use]
-    pub fn usual(mode: Mode) -> Question {
+    pub fn default_for(mode: Mode) -> Question {
         let bound = |id: MetricId, relation, value| Condition::Figure(id.metric(), relation, value);
         let mut constraints = match mode {
             Mode::Inference => vec![
@@ -87,12 +87,12 @@ impl Question {
     ///
     /// # Errors
     /// No workload's name contains all the words.
-    pub fn workload<'k>(&self, known: &'k Known) -> Result<Option<&'k KnownWorkload>, Trouble> {
+    pub fn workload<'k>(&self, known: &'k Known) -> Result<Option<&'k KnownWorkload>, ParseError> {
         if self.model.is_empty() {
             return Ok(None);
         }
         let found = known.workload_of(&self.model, self.mode);
-        found.map(Some).ok_or_else(|| Trouble::no_workload(&self.model, self.mode, known))
+        found.map(Some).ok_or_else(|| ParseError::no_workload(&self.model, self.mode, known))
     }
 
     /// Targets of the question, each with the number of nodes if it differs from the target's own; empty if it names
@@ -100,7 +100,7 @@ impl Question {
     ///
     /// # Errors
     /// No target has that name, or none can have this number of accelerators.
-    pub fn targets<'k>(&self, known: &'k Known) -> Result<Vec<(&'k KnownTarget, Option<u32>)>, Trouble> {
+    pub fn targets<'k>(&self, known: &'k Known) -> Result<Vec<(&'k KnownTarget, Option<u32>)>, ParseError> {
         let mut chosen: Vec<(&KnownTarget, Option<u32>)> = Vec::new();
         for hardware in &self.hardware {
             let mut found: Vec<(&KnownTarget, Option<u32>)> = Vec::new();
@@ -124,7 +124,7 @@ impl Question {
                 }
             }
             if found.is_empty() {
-                return Err(Trouble::no_target(hardware, known));
+                return Err(ParseError::no_target(hardware, known));
             }
             for one in found {
                 if !chosen.contains(&one) {
@@ -180,12 +180,12 @@ fn constraint(condition: &Condition) -> String {
     match condition {
         Condition::Fits => "fits".to_owned(),
         Condition::Figure(metric, Relation::AtLeast, share)
-            if metric.id == MetricId::Headroom && reads_as(condition, &percent(*share)) =>
+            if metric.id == MetricId::Headroom && parses_to(condition, &percent(*share)) =>
         {
             format!("{} free", percent(*share))
         }
         Condition::Figure(metric, relation, bound) => {
-            format!("{}{}{}", short(metric), sign(*relation), quantity(condition, metric, *bound))
+            format!("{}{}{}", shortest_name(metric), sign(*relation), quantity(condition, metric, *bound))
         }
         Condition::Knob(knob, relation, bound) => format!("{}{}{bound}", knob.name(), sign(*relation)),
     }
@@ -202,7 +202,7 @@ pub(crate) fn constraint_as_condition(condition: &Condition) -> String {
 }
 
 /// Shortest name that is resolved to a metric.
-fn short(metric: &'static Metric) -> &'static str {
+fn shortest_name(metric: &'static Metric) -> &'static str {
     if metric.id == MetricId::DollarPer1mTokens {
         return "$/1M";
     }
@@ -240,7 +240,7 @@ fn quantity(condition: &Condition, metric: &Metric, bound: f64) -> String {
     let in_unit = |(unit, scale): &(&str, f64)| {
         let value = bound / scale;
         let text = format!("{value}{unit}");
-        (value.abs() >= 1.0 && text.len() <= 8 && reads_as(condition, &text)).then_some(text)
+        (value.abs() >= 1.0 && text.len() <= 8 && parses_to(condition, &text)).then_some(text)
     };
     let currency = if metric.format == Format::Usd { "$" } else { "" };
     let text = units.iter().find_map(in_unit).unwrap_or_else(|| format!("{bound}"));
@@ -248,7 +248,7 @@ fn quantity(condition: &Condition, metric: &Metric, bound: f64) -> String {
 }
 
 /// Whether a text parses to the bound of a condition.
-fn reads_as(condition: &Condition, text: &str) -> bool {
+fn parses_to(condition: &Condition, text: &str) -> bool {
     let Condition::Figure(metric, relation, _) = condition else { return false };
     Condition::on(metric, &format!("{}{text}", sign(*relation))).as_ref() == Ok(condition)
 }
@@ -265,6 +265,6 @@ fn count(tokens: f64) -> String {
 
 /// Relation of a bound without a sign: an upper bound if lower is better.
 #[must_use]
-pub(super) fn usual_relation(metric: &Metric) -> Relation {
-    if metric.better == Better::Higher { Relation::AtLeast } else { Relation::AtMost }
+pub(super) fn default_relation(metric: &Metric) -> Relation {
+    if metric.better == Direction::Higher { Relation::AtLeast } else { Relation::AtMost }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::digest::Digest;
 use super::{Accelerator, Model, Price};
-use atlas_document::{Broken, Diagnostic, Diagnostics, Node};
+use atlas_document::{BrokenEntries, Diagnostic, Diagnostics, Node};
 
 /// An entry of the catalog.
 pub(super) trait Item: Sized {
@@ -56,7 +56,7 @@ pub(super) struct Collection<T> {
     names: OnceLock<Vec<Vec<&'static str>>>,
     shipped: Vec<OnceLock<Option<Arc<T>>>>,
     own: Vec<Arc<T>>,
-    broken: Broken,
+    broken: BrokenEntries,
 }
 
 impl<T: Item> Collection<T> {
@@ -66,7 +66,7 @@ impl<T: Item> Collection<T> {
             names: OnceLock::new(),
             shipped: (0..digest.len()).map(|_| OnceLock::new()).collect(),
             own: Vec::new(),
-            broken: Broken::default(),
+            broken: BrokenEntries::default(),
         }
     }
 
@@ -76,7 +76,7 @@ impl<T: Item> Collection<T> {
     }
 
     /// Records entries that could not be decoded.
-    pub(super) fn lacks(&mut self, broken: &Broken) {
+    pub(super) fn lacks(&mut self, broken: &BrokenEntries) {
         self.broken.extend(broken);
     }
 
@@ -86,7 +86,7 @@ impl<T: Item> Collection<T> {
             return None;
         }
         let id = self.find(name).and_then(|found| found.names().next().map(str::to_owned));
-        self.broken.complaint(kind, name).or_else(|| self.broken.complaint(kind, &id?))
+        self.broken.diagnostic(kind, name).or_else(|| self.broken.diagnostic(kind, &id?))
     }
 
     /// Adds a user entry, which overrides other entries with its id.

@@ -110,7 +110,7 @@ fn counts(fields: &mut Fields<'_>, key: &'static str, max: f64) -> Option<Vec<Co
         fields.missing(key);
         return None;
     };
-    let count = |item: &Node| item.number().filter(|&number| bounds.allow(number)).map(Count::floor);
+    let count = |item: &Node| item.number().filter(|&number| bounds.contains(number)).map(Count::floor);
     let found: Option<Vec<Count>> =
         node.items().filter(|items| items.len() <= 16).and_then(|items| items.iter().map(count).collect());
     if found.is_none() {

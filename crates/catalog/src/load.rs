@@ -10,8 +10,8 @@ use atlas_core::sort;
 use atlas_document::decode::nearest;
 use atlas_document::node::Position;
 use atlas_document::parse::parse;
-use atlas_document::sources::{is_there, read_text, yaml_files};
-use atlas_document::{Broken, Diagnostic, Diagnostics, Node, Sources};
+use atlas_document::sources::{may_exist, read_text, yaml_files};
+use atlas_document::{BrokenEntries, Diagnostic, Diagnostics, Node, Sources};
 
 impl Default for Catalog {
     fn default() -> Catalog {
@@ -35,7 +35,7 @@ struct File {
     path: PathBuf,
     text: Arc<str>,
     entries: Entries,
-    broken: Broken,
+    broken: BrokenEntries,
 }
 
 impl Catalog {
@@ -64,7 +64,7 @@ impl Catalog {
                 Err(message) => {
                     let label: Arc<str> = folder.display().to_string().into();
                     catalog.problems.push(complaint(&label, Position::default(), message));
-                    let mut broken = Broken::default();
+                    let mut broken = BrokenEntries::default();
                     broken.add_file(&label, None);
                     catalog.accelerators.lacks(&broken);
                 }
@@ -241,11 +241,11 @@ impl Catalog {
 
     /// Reads a user's file if it exists, and adds its entries.
     fn take(&mut self, path: PathBuf, part: Part, before: Option<&Catalog>) {
-        if !is_there(&path) {
+        if !may_exist(&path) {
             return;
         }
         let label: Arc<str> = path.display().to_string().into();
-        let (mut problems, mut broken) = (Diagnostics::new(), Broken::default());
+        let (mut problems, mut broken) = (Diagnostics::new(), BrokenEntries::default());
         let mut written: Arc<str> = "".into();
         let root = match read_text(&path) {
             // An unmodified copy of a built-in file has no effect, unless an earlier layer overrides entries.

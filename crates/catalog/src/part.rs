@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::collection::Item;
 use super::{Accelerator, Model, Price};
 use atlas_document::node::Position;
-use atlas_document::{Broken, Diagnostic, Diagnostics, Node, Severity};
+use atlas_document::{BrokenEntries, Diagnostic, Diagnostics, Node, Severity};
 
 /// Parts of the catalog, by file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Part {
 
     /// Decodes all entries of a document, adds problems to `diagnostics`, and returns the number of valid entries.
     pub fn check(self, file: &Arc<str>, root: &Node, diagnostics: &mut Diagnostics) -> usize {
-        match self.decode(file, root, diagnostics, &mut Broken::default()) {
+        match self.decode(file, root, diagnostics, &mut BrokenEntries::default()) {
             Entries::Accelerators(all) => all.len(),
             Entries::Models(all) => all.len(),
             Entries::Prices(all) => all.len(),
@@ -68,7 +68,7 @@ impl Part {
         file: &Arc<str>,
         root: &Node,
         diagnostics: &mut Diagnostics,
-        broken: &mut Broken,
+        broken: &mut BrokenEntries,
     ) -> Entries {
         match self {
             Part::Accelerators => Entries::Accelerators(entries(file, self, root, diagnostics, broken)),
@@ -91,7 +91,7 @@ fn entries<T: Item>(
     part: Part,
     root: &Node,
     problems: &mut Diagnostics,
-    broken: &mut Broken,
+    broken: &mut BrokenEntries,
 ) -> Vec<Arc<T>> {
     let root = root.get(part.name()).unwrap_or(root);
     let items = match root.items() {

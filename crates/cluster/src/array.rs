@@ -11,7 +11,7 @@ use atlas_detect::text::shell_word;
 use atlas_document::files;
 
 /// Timeout of Slurm commands.
-const PATIENCE: Duration = Duration::from_secs(60);
+const SLURM_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A job array.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl Array {
         let (array, script) = (format!("--array={}", indices(parts)), self.script_path().display().to_string());
         let options = self.options.iter().map(String::as_str);
         let words: Vec<&str> = ["--parsable", &array].into_iter().chain(options).chain([script.as_str()]).collect();
-        Command::new("sbatch", &words).within(PATIENCE)
+        Command::new("sbatch", &words).with_timeout(SLURM_TIMEOUT)
     }
 
     /// Submits the tasks of these parts and returns the job number.
@@ -95,7 +95,7 @@ impl Array {
     pub fn submit(&self, runner: &dyn Runner, parts: &[u64]) -> Result<String, ArrayError> {
         let path = self.script_path();
         files::write(&path, self.script()).map_err(|source| ArrayError::Script { path, source })?;
-        let output = done(runner, &self.submission(parts))?;
+        let output = run_checked(runner, &self.submission(parts))?;
         Ok(output.stdout.trim().split(';').next().unwrap_or_default().to_owned())
     }
 
@@ -105,7 +105,8 @@ impl Array {
     /// If `squeue` fails.
     pub fn active(&self, runner: &dyn Runner) -> Result<usize, ArrayError> {
         let name = format!("--name={}", self.name);
-        let output = done(runner, &Command::new("squeue", &["-h", "-r", &name, "-o", "%T"]).within(PATIENCE))?;
+        let output =
+            run_checked(runner, &Command::new("squeue", &["-h", "-r", &name, "-o", "%T"]).with_timeout(SLURM_TIMEOUT))?;
         Ok(output.stdout.lines().filter(|line| !line.trim().is_empty()).count())
     }
 
@@ -115,14 +116,14 @@ impl Array {
     /// If `scancel` fails.
     pub fn cancel(&self, runner: &dyn Runner) -> Result<(), ArrayError> {
         let name = format!("--name={}", self.name);
-        done(runner, &Command::new("scancel", &[&name]).within(PATIENCE)).map(|_| ())
+        run_checked(runner, &Command::new("scancel", &[&name]).with_timeout(SLURM_TIMEOUT)).map(|_| ())
     }
 }
 
 /// Runs a command and returns its output, or an error if it failed.
-fn done(runner: &dyn Runner, command: &Command) -> Result<Output, ArrayError> {
+fn run_checked(runner: &dyn Runner, command: &Command) -> Result<Output, ArrayError> {
     let output = runner.run(command)?;
-    match output.complaint() {
+    match output.unreliability() {
         None => Ok(output),
         Some(reason) => Err(ArrayError::Refused { command: command.shell_line(), reason }),
     }

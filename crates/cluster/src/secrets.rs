@@ -96,7 +96,7 @@ pub fn mask_document(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::String(mask(text)),
         Value::Array(items) => Value::Array(masked_words(items)),
-        Value::Object(map) => Value::Object(sort::filled(map.iter().map(|(key, value)| {
+        Value::Object(map) => Value::Object(sort::collect_unsorted(map.iter().map(|(key, value)| {
             let hidden = names_secret(key) && matches!(value, Value::String(text) if is_secret(text));
             (mask(key), if hidden { MASK.into() } else { mask_document(value) })
         }))),

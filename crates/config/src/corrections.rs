@@ -122,7 +122,7 @@ pub struct Configuration {
 
 impl Configuration {
     /// Similarity of a scenario: 1 for the same shape, 0 for other hardware or software.
-    fn likeness(&self, features: &Features<'_>) -> f64 {
+    fn similarity(&self, features: &Features<'_>) -> f64 {
         if *self.accelerator != *features.accelerator || *self.software != *features.software {
             return 0.0;
         }
@@ -158,20 +158,20 @@ impl Factor {
             Factor::Software(name) => same(name, features.software),
             Factor::Model(name) => same(name, features.model),
             Factor::Class(class) => features.shares.get(*class as usize).copied().unwrap_or(0.0),
-            Factor::Near(configuration) => configuration.likeness(features),
+            Factor::Near(configuration) => configuration.similarity(features),
         }
     }
 
     /// Kind and name, as in profiles.
     #[must_use]
-    pub fn words(&self) -> (&'static str, Option<&str>) {
+    pub fn kind_and_name(&self) -> (&'static str, Option<&str>) {
         match self {
             Factor::Cluster => ("cluster", None),
             Factor::Accelerator(name) => ("accelerator", Some(name)),
             Factor::Software(name) => ("software", Some(name)),
             Factor::Model(name) => ("model", Some(name)),
             Factor::Class(class) => (class.name(), None),
-            Factor::Near(_) => (NEAR, None),
+            Factor::Near(_) => (CONFIGURATION_KIND, None),
         }
     }
 
@@ -188,21 +188,21 @@ impl Factor {
 }
 
 /// Name of an effect of a configuration in profiles.
-const NEAR: &str = "configuration";
+const CONFIGURATION_KIND: &str = "configuration";
 
 /// Uncertainty to which effects are normalized: about that of training on well-measured hardware, ± 25 %.
-pub const USUAL_UNCERTAINTY: f64 = 0.25;
+pub const REFERENCE_UNCERTAINTY: f64 = 0.25;
 
 /// Factor on effects for a shipped estimate with this uncertainty. With few measurements, a cluster can deviate more
 /// from the estimate than with many.
 #[must_use]
 pub fn uncertainty_scale(uncertainty: f64, growth: f64) -> f64 {
-    math::powf((uncertainty / USUAL_UNCERTAINTY).clamp(0.1, 10.0), growth)
+    math::powf((uncertainty / REFERENCE_UNCERTAINTY).clamp(0.1, 10.0), growth)
 }
 
 /// Standard deviation, in natural logarithms, of the effect of a group without runs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Unseen {
+pub struct UnseenDeviation {
     /// For other accelerators.
     pub accelerator: f64,
     /// For other software families.
@@ -221,7 +221,7 @@ pub struct Correction {
     /// Covariance of the effects, by row.
     pub covariance: Vec<Vec<f64>>,
     /// Standard deviations of groups without runs.
-    pub unseen: Unseen,
+    pub unseen: UnseenDeviation,
     /// Standard deviation of single configurations around their effects.
     pub residual: f64,
     /// Half of a 90 % interval, in standard deviations.
@@ -335,7 +335,7 @@ fn correction(section: &mut Fields<'_>) -> Correction {
     let runs = section.required_number("runs", Bounds::COUNT).unwrap_or(1.0) as usize;
     let residual = section.required_number("residual", DEVIATION).unwrap_or(0.0);
     let reach = section.required_number("reach", Bounds { min: 0.5, max: 10.0, whole: false }).unwrap_or(1.0);
-    let unseen = section.required_map("unseen", &["accelerator", "software", "model"], |unseen| Unseen {
+    let unseen = section.required_map("unseen", &["accelerator", "software", "model"], |unseen| UnseenDeviation {
         accelerator: unseen.required_number("accelerator", DEVIATION).unwrap_or(0.0),
         software: unseen.required_number("software", DEVIATION).unwrap_or(0.0),
         model: unseen.required_number("model", DEVIATION).unwrap_or(0.0),
@@ -364,10 +364,10 @@ fn effects(section: &mut Fields<'_>) -> Vec<(Factor, f64)> {
         let kind = fields.required_text("of").unwrap_or_default();
         let name = fields.text("name");
         let value = fields.required_number("value", LOGARITHM).unwrap_or(0.0);
-        let factor = if kind == NEAR { configuration(&mut fields) } else { Factor::of(&kind, name) };
+        let factor = if kind == CONFIGURATION_KIND { configuration(&mut fields) } else { Factor::of(&kind, name) };
         match factor {
             Some(factor) => effects.push((factor, value)),
-            None if kind == NEAR => fields.error(
+            None if kind == CONFIGURATION_KIND => fields.error(
                 "of",
                 "expected `accelerator`, `software`, `falloff` and `at`, a list of 7 numbers".to_owned(),
                 Some("run `atlas calibrate` again".to_owned()),
@@ -389,7 +389,7 @@ fn configuration(fields: &mut Fields<'_>) -> Option<Factor> {
     let falloff = fields.number("falloff", Bounds { min: 0.0, max: 100.0, whole: false });
     let at = fields.node("at")?;
     let at: Vec<f64> =
-        at.items()?.iter().filter_map(Node::number).filter(|value| LOGARITHM_OF_COUNT.allow(*value)).collect();
+        at.items()?.iter().filter_map(Node::number).filter(|value| LOGARITHM_OF_COUNT.contains(*value)).collect();
     Some(Factor::Near(Configuration {
         accelerator: accelerator?.into(),
         software: software?.into(),
@@ -406,7 +406,7 @@ fn covariance(section: &mut Fields<'_>, size: usize) -> Vec<Vec<f64>> {
     };
     let row = |row: &Node| -> Option<Vec<f64>> {
         let numbers: Vec<f64> =
-            row.items()?.iter().filter_map(Node::number).filter(|value| COVARIANCE.allow(*value)).collect();
+            row.items()?.iter().filter_map(Node::number).filter(|value| COVARIANCE.contains(*value)).collect();
         (numbers.len() == size).then_some(numbers)
     };
     let rows: Vec<Vec<f64>> = list.items().unwrap_or_default().iter().filter_map(row).collect();

@@ -29,8 +29,8 @@ use atlas_core::sort;
 use atlas_document::decode::nearest;
 use atlas_document::diagnostic::{Diagnostic, Diagnostics, Severity};
 use atlas_document::node::Position;
-use atlas_document::sources::{is_there, read_text, yaml_files};
-use atlas_document::{Broken, Origin, Sources};
+use atlas_document::sources::{may_exist, read_text, yaml_files};
+use atlas_document::{BrokenEntries, Origin, Sources};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -50,15 +50,15 @@ struct File {
     workloads: Vec<Arc<Entry<Workload>>>,
     profile: Option<Arc<Entry<Profile>>>,
     profile_key: ProfileKey,
-    tailored: Vec<Fitted>,
+    tailored: Vec<ExperimentWorkload>,
     methodology: Option<Methodology>,
-    broken: Broken,
+    broken: BrokenEntries,
     problems: Diagnostics,
 }
 
 /// A workload as run on one target under a methodology.
 #[derive(Debug, Clone)]
-struct Fitted {
+struct ExperimentWorkload {
     methodology: Methodology,
     target: Arc<str>,
     workload: Arc<Workload>,
@@ -81,7 +81,7 @@ pub struct Library {
     predecessor: OnceLock<Predecessor>,
     /// Workloads with another model. They are not listed, but can be selected by name.
     variants: Variants,
-    tailored: Vec<Fitted>,
+    tailored: Vec<ExperimentWorkload>,
     methodology: Option<Methodology>,
     problems: Diagnostics,
     catalog: Arc<Catalog>,
@@ -115,8 +115,8 @@ impl Library {
                 workloads.insert_or_replace(workload);
             }
             match file.kind {
-                Kind::Targets => targets.lacks(&file.broken),
-                Kind::Workloads => workloads.lacks(&file.broken),
+                Kind::Targets => targets.record_broken(&file.broken),
+                Kind::Workloads => workloads.record_broken(&file.broken),
                 // A profile is identified by its file. A predecessor's document with errors is ignored as a whole.
                 Kind::Profile | Kind::Foreign => {}
             }
@@ -209,19 +209,19 @@ impl Library {
 
     /// Whether an experiment defines how `workload` is run on `target` under the selected methodology.
     #[must_use]
-    pub fn prescribes(&self, target: &Target, workload: &Workload) -> bool {
-        self.fitted(target, workload).is_some()
+    pub fn has_experiment_for(&self, target: &Target, workload: &Workload) -> bool {
+        self.experiment_workload(target, workload).is_some()
     }
 
     /// The workload as run on `target`: that of an experiment under the selected methodology, if it defines one, else
     /// `workload`.
     #[must_use]
-    pub fn tailored(&self, target: &Target, workload: &Arc<Workload>) -> Arc<Workload> {
-        self.fitted(target, workload).map_or_else(|| Arc::clone(workload), Arc::clone)
+    pub fn workload_for(&self, target: &Target, workload: &Arc<Workload>) -> Arc<Workload> {
+        self.experiment_workload(target, workload).map_or_else(|| Arc::clone(workload), Arc::clone)
     }
 
-    fn fitted(&self, target: &Target, workload: &Workload) -> Option<&Arc<Workload>> {
-        let of = |fitted: &&Fitted| {
+    fn experiment_workload(&self, target: &Target, workload: &Workload) -> Option<&Arc<Workload>> {
+        let of = |fitted: &&ExperimentWorkload| {
             Some(fitted.methodology) == self.methodology
                 && fitted.target == target.name
                 && fitted.workload.name == workload.name
@@ -233,7 +233,7 @@ impl Library {
 
     /// Built-in hardware profiles and scenarios of the predecessor dashboard.
     #[must_use]
-    pub fn dashboard(&self) -> (&[Arc<Target>], &[Arc<Workload>]) {
+    pub fn dashboard_entries(&self) -> (&[Arc<Target>], &[Arc<Workload>]) {
         let predecessor = self.predecessor.get_or_init(Predecessor::read);
         (&predecessor.targets, &predecessor.workloads)
     }
@@ -243,7 +243,7 @@ impl Library {
         self.targets
             .find(name)
             .or_else(|| self.spare_targets.find(name))
-            .or_else(|| self.dashboard().0.iter().find(|target| &*target.name == name))
+            .or_else(|| self.dashboard_entries().0.iter().find(|target| &*target.name == name))
             .ok_or_else(|| unknown("target", name, self.targets.names()))
     }
 
@@ -254,7 +254,7 @@ impl Library {
             .workloads
             .find(name)
             .or_else(|| self.spare_workloads.find(name))
-            .or_else(|| self.dashboard().1.iter().find(|workload| &*workload.name == name));
+            .or_else(|| self.dashboard_entries().1.iter().find(|workload| &*workload.name == name));
         match found {
             Some(found) => Ok(found),
             None => self.variant(name).unwrap_or_else(|| Err(unknown("workload", name, self.workloads.names()))),
@@ -266,9 +266,9 @@ impl Library {
     ///
     /// # Errors
     /// Returns diagnostics with the location of the user's entry.
-    pub fn refuse_substitutes(&self, target: &Arc<Target>, workload: &Arc<Workload>) -> Result<(), Diagnostics> {
-        let target = self.targets.complaint("target", target);
-        let workload = self.workloads.complaint("workload", workload);
+    pub fn reject_substitutes(&self, target: &Arc<Target>, workload: &Arc<Workload>) -> Result<(), Diagnostics> {
+        let target = self.targets.diagnostic("target", target);
+        let workload = self.workloads.diagnostic("workload", workload);
         let mut problems = Diagnostics::new();
         target.into_iter().chain(workload).for_each(|problem| problems.push(problem));
         if problems.is_empty() { Ok(()) } else { Err(problems) }
@@ -287,7 +287,7 @@ impl Library {
     pub fn corrections_for(&self, target: &Target) -> Option<&Arc<Corrections>> {
         let accelerator = target.accelerator.as_deref()?;
         // Built-in profiles have no corrections and need not be decoded.
-        let known = self.profiles.iter().filter_map(|(key, entry)| Some((key, entry.as_ref()?.known()?)));
+        let known = self.profiles.iter().filter_map(|(key, entry)| Some((key, entry.as_ref()?.decoded_entry()?)));
         let found = known.filter_map(|(key, profile)| Some((key, profile.corrections.as_ref()?)));
         let found: Vec<_> = found.filter(|(_, corrections)| &*corrections.accelerator == accelerator).collect();
         let stem = profile::stem_for(&target.name);
@@ -334,10 +334,10 @@ impl Library {
 }
 
 /// Joins names, truncated after twelve.
-fn listed<'n>(names: impl Iterator<Item = &'n str> + Clone) -> String {
-    const SHOWN: usize = 12;
-    let rest = names.clone().count().saturating_sub(SHOWN);
-    let shown = names.take(SHOWN).collect::<Vec<_>>().join(", ");
+fn join_names<'n>(names: impl Iterator<Item = &'n str> + Clone) -> String {
+    const MAX_LISTED_NAMES: usize = 12;
+    let rest = names.clone().count().saturating_sub(MAX_LISTED_NAMES);
+    let shown = names.take(MAX_LISTED_NAMES).collect::<Vec<_>>().join(", ");
     if rest > 0 { format!("{shown} and {rest} more") } else { shown }
 }
 
@@ -348,7 +348,7 @@ fn unknown<'n>(kind: &str, name: &str, known: impl Iterator<Item = &'n str> + Cl
         file: "command line".into(),
         at: Position::default(),
         path: String::new(),
-        message: format!("no {kind} `{name}`; known: {}", listed(known)),
+        message: format!("no {kind} `{name}`; known: {}", join_names(known)),
         help: near,
     }
 }
@@ -380,11 +380,11 @@ impl Loader<'_> {
             }
         }
         if let Some(dir) = sources.workload_dir.as_ref().filter(|dir| !dir.is_dir()) {
-            self.complain(dir, "no such directory".to_owned());
+            self.report(dir, "no such directory".to_owned());
         }
         for layer in sources.layers() {
-            if is_there(&layer) && !layer.is_dir() && !explicit {
-                self.complain(&layer, "no such directory".to_owned());
+            if may_exist(&layer) && !layer.is_dir() && !explicit {
+                self.report(&layer, "no such directory".to_owned());
             }
             for (name, kind, replaced) in [
                 ("targets.yaml", Kind::Targets, sources.targets.is_some()),
@@ -392,7 +392,7 @@ impl Loader<'_> {
                 ("config.yaml", Kind::Foreign, sources.config.is_some()),
             ] {
                 let path = layer.join(name);
-                if !replaced && is_there(&path) {
+                if !replaced && may_exist(&path) {
                     self.read(&path, kind);
                 }
             }
@@ -412,7 +412,7 @@ impl Loader<'_> {
         }
     }
 
-    fn complain(&mut self, path: &Path, message: String) {
+    fn report(&mut self, path: &Path, message: String) {
         let file = path.display().to_string().into();
         let at = Position::default();
         self.problems.push(Diagnostic {
@@ -428,7 +428,7 @@ impl Loader<'_> {
     fn read_profiles(&mut self, dir: &Path) {
         match yaml_files(dir) {
             Ok(paths) => paths.iter().for_each(|path| self.read(path, Kind::Profile)),
-            Err(message) => self.complain(dir, message),
+            Err(message) => self.report(dir, message),
         }
     }
 
@@ -438,13 +438,13 @@ impl Loader<'_> {
         match read_text(path) {
             Ok(text) => self.add(label, kind, &stem, text.into()),
             Err(message) => {
-                self.complain(path, message);
+                self.report(path, message);
                 // An unreadable file keeps its last valid entries, like an invalid one.
-                let mut file = match self.file_before(&label) {
+                let mut file = match self.previous_file(&label) {
                     Some(old) => File { problems: Diagnostics::new(), ..(*old).clone() },
                     None => File::unreadable(label, kind, &stem),
                 };
-                self.keep_content_before(&mut file);
+                self.keep_previous_content(&mut file);
                 self.files.push(Arc::new(file));
             }
         }
@@ -452,13 +452,13 @@ impl Loader<'_> {
 
     /// A new file that is invalid has no last valid entries. Entries of the same names from other layers stay in
     /// effect.
-    fn keep_content_before(&self, file: &mut File) {
-        if self.before.is_some() && self.file_before(&file.label).is_none() {
-            file.broken = Broken::default();
+    fn keep_previous_content(&self, file: &mut File) {
+        if self.before.is_some() && self.previous_file(&file.label).is_none() {
+            file.broken = BrokenEntries::default();
         }
     }
 
-    fn file_before(&self, label: &str) -> Option<Arc<File>> {
+    fn previous_file(&self, label: &str) -> Option<Arc<File>> {
         self.before?.files.iter().find(|file| &*file.label == label).cloned()
     }
 
@@ -468,7 +468,7 @@ impl Loader<'_> {
     }
 
     fn add(&mut self, label: Arc<str>, kind: Kind, stem: &str, text: Text) {
-        let old = self.file_before(&label);
+        let old = self.previous_file(&label);
         // The import of a predecessor's document also depends on the catalog.
         let same = |old: &&Arc<File>| old.text == text && old.kind == kind && kind != Kind::Foreign;
         if let Some(old) = old.as_ref().filter(same) {
@@ -476,7 +476,7 @@ impl Loader<'_> {
             return;
         }
         let mut file = decode(label, kind, stem, text, self.catalog);
-        self.keep_content_before(&mut file);
+        self.keep_previous_content(&mut file);
         if let Some(old) = old.filter(|_| file.problems.has_errors()) {
             (file.tailored, file.methodology) = (old.tailored.clone(), old.methodology);
             file.targets.clone_from(&old.targets);

@@ -134,7 +134,7 @@ impl Profile {
 
     /// Whether this profile and `other` result in the same estimates.
     #[must_use]
-    pub fn same_figures(&self, other: &Profile) -> bool {
+    pub fn is_equivalent_to(&self, other: &Profile) -> bool {
         self.coefficients == other.coefficients
             && self.fabrics == other.fabrics
             && self.node_watts == other.node_watts
@@ -291,7 +291,7 @@ fn communication(fields: &mut Fields<'_>, c: &mut Coefficients) -> Vec<(Arc<str>
                 .required_map("fabric_factors", &["IB"], |sub| {
                     let mut fabrics: Vec<(Arc<str>, f64)> = Vec::new();
                     for entry in sub.all() {
-                        match entry.value.number().filter(|value| Bounds::POSITIVE.allow(*value)) {
+                        match entry.value.number().filter(|value| Bounds::POSITIVE.contains(*value)) {
                             Some(factor) => fabrics.push(((*entry.key).into(), factor)),
                             None => {
                                 let message = format!("found {}, expected a number from 0", entry.value.describe());

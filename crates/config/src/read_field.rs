@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use atlas_core::count::Count;
-use atlas_core::field::{Field, Home, KNOBS, Knob, Slot};
+use atlas_core::field::{Field, FileLocation, KNOBS, Knob, Slot};
 use atlas_core::plan_spec::PlanSpec;
 use atlas_document::decode::{Fields, nearest};
 
@@ -72,13 +72,15 @@ pub(crate) fn word<T>(
 }
 
 /// Fields with a special form, which are read separately.
-const OWN_FORM: [Knob; 2] = [Knob::Recompute, Knob::Optimizer];
+const SPECIAL_FIELDS: [Knob; 2] = [Knob::Recompute, Knob::Optimizer];
 
 /// Fields of plans by section.
 static SECTIONS: LazyLock<BTreeMap<&[&str], Vec<&Field>>> = LazyLock::new(|| {
     let mut sections = BTreeMap::<&[&str], Vec<&Field>>::new();
-    for field in KNOBS.iter().filter(|field| !OWN_FORM.contains(&field.knob)) {
-        if let (Home::Workload([section @ .., _]), false) = (field.home, matches!(field.slot, Slot::Outside)) {
+    for field in KNOBS.iter().filter(|field| !SPECIAL_FIELDS.contains(&field.knob)) {
+        if let (FileLocation::Workload([section @ .., _]), false) =
+            (field.location, matches!(field.slot, Slot::Outside))
+        {
             sections.entry(section).or_default().push(field);
         }
     }
@@ -105,7 +107,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use crate::{Target, Workload};
-    use atlas_core::field::{Field, Home, KNOBS, ValueType};
+    use atlas_core::field::{Field, FileLocation, KNOBS, ValueType};
     use atlas_document::{Diagnostics, parse};
 
     /// Formats a mapping of text by path as YAML.
@@ -127,8 +129,8 @@ mod tests {
 
     /// Diagnostics of a target or workload in which `field` has the value `value`.
     fn said(field: &Field, value: &str) -> String {
-        let (base, path): (&[(&[&str], &str)], _) = match field.home {
-            Home::Workload(path) => (
+        let (base, path): (&[(&[&str], &str)], _) = match field.location {
+            FileLocation::Workload(path) => (
                 &[
                     (&["name"], "here"),
                     (&["mode"], "training"),
@@ -138,7 +140,7 @@ mod tests {
                 ],
                 path,
             ),
-            Home::Target(path) => (
+            FileLocation::Target(path) => (
                 &[
                     (&["name"], "here"),
                     (&["vendor"], "some"),
@@ -151,7 +153,7 @@ mod tests {
                 ],
                 path,
             ),
-            Home::Nowhere => return String::new(),
+            FileLocation::Nowhere => return String::new(),
         };
         let mut fields: BTreeMap<Vec<&str>, String> =
             base.iter().map(|(path, value)| (path.to_vec(), (*value).to_owned())).collect();
@@ -159,8 +161,8 @@ mod tests {
         let mut diagnostics = Diagnostics::new();
         let file = "here.yaml".into();
         let node = parse::parse(&file, &yaml(&fields), &mut diagnostics).unwrap();
-        match field.home {
-            Home::Workload(_) => drop(Workload::decode(&file, &node, &mut diagnostics)),
+        match field.location {
+            FileLocation::Workload(_) => drop(Workload::decode(&file, &node, &mut diagnostics)),
             _ => drop(Target::decode(&file, &node, &mut diagnostics)),
         }
         diagnostics.to_string()
@@ -174,7 +176,7 @@ mod tests {
             for value in inside {
                 assert_eq!(said(field, &value.to_string()), "", "{} {value}", field.name);
             }
-            if field.home == Home::Nowhere {
+            if field.location == FileLocation::Nowhere {
                 continue;
             }
             assert!(said(field, &(bounds.min - 1.0).to_string()).contains("expected"), "{} below", field.name);
@@ -187,7 +189,7 @@ mod tests {
 
     #[test]
     fn files_take_the_words_and_switches_that_the_table_states() {
-        for field in KNOBS.iter().filter(|field| field.home != Home::Nowhere) {
+        for field in KNOBS.iter().filter(|field| field.location != FileLocation::Nowhere) {
             match field.kind {
                 ValueType::Choice(words) => {
                     for word in words {

@@ -21,17 +21,17 @@ use std::time::{Duration, Instant};
 
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
-pub use file_system::is_silent;
+pub use file_system::needs_polling;
 use scan::{DirectoryId, Snapshot};
 
 /// Changes are reported once there have been no events for this time …
-const QUIET: Duration = Duration::from_millis(20);
+const DEBOUNCE: Duration = Duration::from_millis(20);
 /// … or at the latest this long after the first event, even if writes continue.
-const LATEST: Duration = Duration::from_millis(60);
+const MAX_DEBOUNCE: Duration = Duration::from_millis(60);
 /// Polling interval without events. Network file systems cache attributes for seconds anyway.
-const SILENT_INTERVAL: Duration = Duration::from_secs(1);
+const NETWORK_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Minimum polling interval.
-const SHORTEST_INTERVAL: Duration = Duration::from_millis(50);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Method of detecting changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -170,26 +170,26 @@ impl Worker {
     }
 
     fn run(&mut self, messages: &Receiver<Message>) {
-        self.look(&[]);
+        self.rescan(&[]);
         loop {
             let Some(first) = self.next(messages) else {
-                self.look(&[]);
+                self.rescan(&[]);
                 continue;
             };
             let mut hinted = Vec::new();
             let mut due = self.take(first, &mut hinted);
-            let latest = Instant::now() + LATEST;
-            while due == Due::Soon {
-                match messages.recv_timeout(QUIET.min(latest.saturating_duration_since(Instant::now()))) {
+            let latest = Instant::now() + MAX_DEBOUNCE;
+            while due == NextAction::Soon {
+                match messages.recv_timeout(DEBOUNCE.min(latest.saturating_duration_since(Instant::now()))) {
                     Ok(message) => due = due.max(self.take(message, &mut hinted)),
                     Err(RecvTimeoutError::Timeout) => break,
                     Err(RecvTimeoutError::Disconnected) => return,
                 }
             }
             match due {
-                Due::Never => {}
-                Due::Soon => self.look(&hinted),
-                Due::Stop => return,
+                NextAction::Never => {}
+                NextAction::Soon => self.rescan(&hinted),
+                NextAction::Stop => return,
             }
         }
     }
@@ -197,8 +197,8 @@ impl Worker {
     /// Waits for a message or, if polling, until the next poll (`None`).
     fn next(&self, messages: &Receiver<Message>) -> Option<Message> {
         let interval = match self.mode {
-            WatchMode::Poll(interval) => Some(interval.max(SHORTEST_INTERVAL)),
-            WatchMode::Auto => self.polling.load(Ordering::Relaxed).then_some(SILENT_INTERVAL),
+            WatchMode::Poll(interval) => Some(interval.max(MIN_POLL_INTERVAL)),
+            WatchMode::Auto => self.polling.load(Ordering::Relaxed).then_some(NETWORK_POLL_INTERVAL),
         };
         match interval {
             None => Some(messages.recv().unwrap_or(Message::Stop)),
@@ -210,9 +210,9 @@ impl Worker {
         }
     }
 
-    fn take(&mut self, message: Message, hinted: &mut Vec<PathBuf>) -> Due {
+    fn take(&mut self, message: Message, hinted: &mut Vec<PathBuf>) -> NextAction {
         match message {
-            Message::Stop => return Due::Stop,
+            Message::Stop => return NextAction::Stop,
             Message::WatchFailed => self.without_events = true,
             Message::Paths(paths, now) => {
                 // Known paths keep their stamps, so that no change is lost.
@@ -222,18 +222,18 @@ impl Worker {
             // An event without paths reports an overflow of the kernel's queue.
             Message::Hint(paths) if paths.is_empty() => {}
             Message::Hint(paths) => {
-                let ours: Vec<PathBuf> = paths.into_iter().filter(|path| self.concerns(path)).collect();
+                let ours: Vec<PathBuf> = paths.into_iter().filter(|path| self.is_relevant(path)).collect();
                 if ours.is_empty() {
-                    return Due::Never;
+                    return NextAction::Never;
                 }
                 hinted.extend(ours);
             }
         }
-        Due::Soon
+        NextAction::Soon
     }
 
     /// Whether an event at `path` is relevant. Parent directories are watched too, and report unrelated files.
-    fn concerns(&self, path: &Path) -> bool {
+    fn is_relevant(&self, path: &Path) -> bool {
         let on_the_way = |ours: &PathBuf| {
             let absolute = std::path::absolute(ours);
             let ours = absolute.as_deref().unwrap_or(ours);
@@ -243,7 +243,7 @@ impl Worker {
     }
 
     /// Renews the watches, compares the stamps and reports changes.
-    fn look(&mut self, hinted: &[PathBuf]) {
+    fn rescan(&mut self, hinted: &[PathBuf]) {
         // A change between setting a watch and taking stamps causes another event or another directory to watch, in
         // which case the loop repeats.
         let mut now = Snapshot::take(&self.paths);
@@ -255,7 +255,7 @@ impl Worker {
         }
         let silent = matches!(self.mode, WatchMode::Poll(_))
             || self.without_events
-            || now.directories().iter().any(|(path, _)| is_silent(path));
+            || now.directories().iter().any(|(path, _)| needs_polling(path));
         self.polling.store(silent, Ordering::Relaxed);
         let changed: BTreeSet<PathBuf> = now.changes_since(&self.seen, hinted);
         self.seen = now;
@@ -298,7 +298,7 @@ impl Worker {
 
 /// Action required after a message, in increasing priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
+enum NextAction {
     Never,
     Soon,
     Stop,

@@ -14,7 +14,7 @@ use self::schedule::Schedule;
 use crate::read_field::{ReadField as _, read_section};
 use atlas_catalog::Model;
 use atlas_core::count::Count;
-use atlas_core::field::{Home, Knob};
+use atlas_core::field::{FileLocation, Knob};
 use atlas_document::Origin;
 use atlas_document::decode::{Bounds, Fields};
 use atlas_document::diagnostic::Diagnostics;
@@ -216,9 +216,9 @@ impl Workload {
         let before = diagnostics.errors();
         let label = atlas_document::sources::entry_label(node, "workload");
         let mut fields = Fields::open(file, label.clone(), node, diagnostics)?;
-        fields.help_with(place_of);
+        fields.set_help(unknown_key_help);
         let name = fields.required_text("name");
-        let (shape, mut plan, Extra { vocab_size, n_heads, n_kv_heads, ffn_hidden_size, precision }) =
+        let (shape, mut plan, ArchitectureFields { vocab_size, n_heads, n_kv_heads, ffn_hidden_size, precision }) =
             read_shape(&mut fields);
         let tuning = fields.map("runtime_tuning", |tuning| {
             read_section(&mut plan, tuning, &["runtime_tuning"]);
@@ -290,24 +290,24 @@ impl Workload {
 }
 
 /// Help for an unknown key that is known elsewhere: the location of a knob of another section, or of the target.
-fn place_of(key: &str) -> Option<String> {
+fn unknown_key_help(key: &str) -> Option<String> {
     if matches!(key, "version" | "release" | "engine_version" | "software_version") {
         return Some("write the release with the software, such as `software: vllm@0.11`".to_owned());
     }
     let field = Knob::find(key)?.spec();
-    let place = match field.home {
+    let place = match field.location {
         // A workload's own micro-batch takes precedence over the target's, in which the knob is saved.
         _ if field.knob == Knob::Microbatch => "`batch.micro` of a workload".to_owned(),
-        Home::Workload(path) => format!("`{}` of a workload", path.join(".")),
-        Home::Target(path) => format!("`{}` of a target", path.join(".")),
-        Home::Nowhere => return None,
+        FileLocation::Workload(path) => format!("`{}` of a workload", path.join(".")),
+        FileLocation::Target(path) => format!("`{}` of a target", path.join(".")),
+        FileLocation::Nowhere => return None,
     };
     Some(format!("write it as {place}"))
 }
 
 /// Fields used only by engines that estimate from a model's architecture.
 #[derive(Debug, Default)]
-struct Extra {
+struct ArchitectureFields {
     vocab_size: Option<Count>,
     n_heads: Option<Count>,
     n_kv_heads: Option<Count>,
@@ -317,15 +317,15 @@ struct Extra {
 }
 
 /// Reads mode, parallelism, sequence, size and plan, of a workload or of a workload with a phase's overrides merged.
-fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, Extra) {
+fn read_shape(fields: &mut Fields<'_>) -> (Option<Shape>, PlanSpec, ArchitectureFields) {
     let written = fields.choice("mode", &Mode::WORDS);
     let named = Mode::of(None, &fields.text("name").unwrap_or_default());
     let mode = written.or(named).unwrap_or(Mode::Training);
     let mut plan = plan::read(fields);
-    let mut extra = Extra::default();
+    let mut extra = ArchitectureFields::default();
     // A catalog model replaces `params`. Missing ranks are 1, and replicas fill the target.
     let catalogued = fields.text("model").is_some() || fields.peek("architecture").is_some();
-    let size = |params: &mut Fields<'_>, extra: &mut Extra| {
+    let size = |params: &mut Fields<'_>, extra: &mut ArchitectureFields| {
         let mut count = |key| params.count(key, Bounds::NATURAL);
         (extra.vocab_size, extra.n_heads) = (count("vocab_size"), count("n_heads"));
         (extra.n_kv_heads, extra.ffn_hidden_size) = (count("n_kv_heads"), count("ffn_hidden_size"));

@@ -36,7 +36,7 @@ impl Bounds {
 
     /// Whether `value` is finite and within the bounds.
     #[must_use]
-    pub fn allow(&self, value: f64) -> bool {
+    pub fn contains(&self, value: f64) -> bool {
         value.is_finite() && value >= self.min && value <= self.max && (!self.whole || value.fract() == 0.0)
     }
 }

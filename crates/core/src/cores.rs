@@ -24,7 +24,7 @@ pub fn available() -> usize {
 
 /// Maps `items` with `work` in parallel and returns the results in order. A thread stops at the first item for whose
 /// index `stopped` returns true.
-pub fn on_all_cores<I: Sync, T: Send>(
+pub fn parallel_map<I: Sync, T: Send>(
     items: &[I],
     stopped: impl Fn(usize) -> bool + Sync,
     work: impl Fn(&I) -> T + Sync,
@@ -59,8 +59,8 @@ mod tests {
     #[test]
     fn results_are_in_the_order_of_their_items() {
         let items: Vec<u32> = (0..100).collect();
-        assert_eq!(on_all_cores(&items, |_| false, |n| n * n), (0..100).map(|n| n * n).collect::<Vec<_>>());
-        assert!(on_all_cores(&items, |_| true, |n| n * n).is_empty());
-        assert!(on_all_cores(&[] as &[u32], |_| false, |n| n * n).is_empty());
+        assert_eq!(parallel_map(&items, |_| false, |n| n * n), (0..100).map(|n| n * n).collect::<Vec<_>>());
+        assert!(parallel_map(&items, |_| true, |n| n * n).is_empty());
+        assert!(parallel_map(&[] as &[u32], |_| false, |n| n * n).is_empty());
     }
 }

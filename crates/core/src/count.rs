@@ -34,7 +34,7 @@ impl Count {
     /// Creates a count from a float; `None` if it is not an integer or out of range.
     #[must_use]
     #[inline]
-    pub fn exact(value: f64) -> Option<Count> {
+    pub fn from_exact(value: f64) -> Option<Count> {
         let count = Count::floor(value);
         (count == value).then_some(count)
     }
@@ -148,10 +148,10 @@ mod tests {
 
     #[test]
     fn only_whole_numbers_within_range_are_counts() {
-        assert_eq!(Count::exact(8.0), Some(Count::new(8)));
-        assert_eq!(Count::exact(f64::from(u32::MAX)), Some(Count::MAX));
+        assert_eq!(Count::from_exact(8.0), Some(Count::new(8)));
+        assert_eq!(Count::from_exact(f64::from(u32::MAX)), Some(Count::MAX));
         for refused in [2.5, -1.0, f64::NAN, f64::INFINITY, f64::from(u32::MAX) + 1.0] {
-            assert_eq!(Count::exact(refused), None, "{refused}");
+            assert_eq!(Count::from_exact(refused), None, "{refused}");
         }
     }
 

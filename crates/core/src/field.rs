@@ -14,7 +14,7 @@ mod slot;
 mod target;
 
 pub use names::{Group, Knob};
-pub use slot::{Slot, Usual};
+pub use slot::{DefaultValue, Slot};
 
 use crate::bounds::Bounds;
 use crate::mode::Mode;
@@ -22,7 +22,7 @@ use crate::plan::Engine;
 
 /// Location of a knob's value in files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Home {
+pub enum FileLocation {
     /// In the workload's entry, at this path.
     Workload(&'static [&'static str]),
     /// In the target's entry, at this path.
@@ -31,13 +31,13 @@ pub enum Home {
     Nowhere,
 }
 
-impl Home {
+impl FileLocation {
     /// Path in the workload's entry; `None` for other locations.
     #[must_use]
     pub fn in_workload(self) -> Option<&'static [&'static str]> {
         match self {
-            Home::Workload(path) => Some(path),
-            Home::Target(_) | Home::Nowhere => None,
+            FileLocation::Workload(path) => Some(path),
+            FileLocation::Target(_) | FileLocation::Nowhere => None,
         }
     }
 }
@@ -87,15 +87,15 @@ pub struct Field {
     /// Type of its values.
     pub kind: ValueType,
     /// Bounds for files, if they differ from those of commands and panes.
-    pub files: Option<Bounds>,
+    pub file_bounds: Option<Bounds>,
     /// Unit; empty for dimensionless numbers.
     pub unit: &'static str,
     /// Location in files.
-    pub home: Home,
+    pub location: FileLocation,
     /// Location in plans.
     pub slot: Slot,
     /// Default value.
-    pub usual: Usual,
+    pub default: DefaultValue,
     /// Mode to which it applies; `None`: both.
     pub mode: Option<Mode>,
     /// Engines to which it applies.
@@ -103,7 +103,7 @@ pub struct Field {
     /// Mode and engines to which it does not apply, as an exception.
     pub except: Option<(Mode, &'static [Engine])>,
     /// Whether it describes an existing model or weight file, so that values between the known ones are meaningless.
-    pub given: bool,
+    pub is_model_property: bool,
     /// Help, one line.
     pub help: &'static str,
 }
@@ -124,7 +124,7 @@ impl std::fmt::Debug for Field {
 impl Field {
     /// Whether the field affects estimates in `mode` with `engine`.
     #[must_use]
-    pub fn matters(&self, mode: Mode, engine: Engine) -> bool {
+    pub fn affects(&self, mode: Mode, engine: Engine) -> bool {
         if engine == Engine::Benchboard {
             return DASHBOARD.contains(&self.knob) && self.mode.is_none_or(|only| only == mode);
         }
@@ -138,16 +138,16 @@ impl Field {
     /// Key in its mapping in files; empty if it is not in a file.
     #[must_use]
     pub fn key(&self) -> &'static str {
-        match self.home {
-            Home::Workload(path) | Home::Target(path) => path.last().copied().unwrap_or_default(),
-            Home::Nowhere => "",
+        match self.location {
+            FileLocation::Workload(path) | FileLocation::Target(path) => path.last().copied().unwrap_or_default(),
+            FileLocation::Nowhere => "",
         }
     }
 
     /// Bounds for numbers in files.
     #[must_use]
     pub fn bounds(&self) -> Bounds {
-        match (self.files, self.kind) {
+        match (self.file_bounds, self.kind) {
             (Some(files), _) => files,
             (None, ValueType::Number { bounds, .. }) => bounds,
             _ => Bounds::FINITE,
@@ -245,7 +245,7 @@ const fn ranks(max: f64) -> ValueType {
 /// Every engine.
 const ALL: &[Engine] = &[Engine::Analytical, Engine::SemiEmpirical, Engine::Event];
 /// Engines that estimate from hardware and model.
-const REASONING: &[Engine] = &[Engine::Analytical, Engine::Event];
+const HARDWARE_MODELING: &[Engine] = &[Engine::Analytical, Engine::Event];
 
 /// A field of workloads with default properties: no unit, both modes, all engines.
 const fn entry(
@@ -257,56 +257,56 @@ const fn entry(
     path: &'static [&'static str],
     help: &'static str,
 ) -> Field {
-    let home = if path.is_empty() { Home::Nowhere } else { Home::Workload(path) };
+    let home = if path.is_empty() { FileLocation::Nowhere } else { FileLocation::Workload(path) };
     Field {
         knob,
         name,
         aliases,
         group,
         kind,
-        files: None,
+        file_bounds: None,
         unit: "",
-        home,
+        location: home,
         slot: Slot::Outside,
-        usual: Usual::Follows,
+        default: DefaultValue::Follows,
         mode: None,
         engines: ALL,
         except: None,
-        given: false,
+        is_model_property: false,
         help,
     }
 }
 
 impl Field {
     /// Sets the bounds for files.
-    const fn files(self, min: f64, max: f64) -> Field {
+    const fn with_file_bounds(self, min: f64, max: f64) -> Field {
         let whole = matches!(self.kind, ValueType::Number { bounds: Bounds { whole: true, .. }, .. });
-        Field { files: Some(Bounds { min, max, whole }), ..self }
+        Field { file_bounds: Some(Bounds { min, max, whole }), ..self }
     }
 
-    /// Like [`Field::files`], but fractional numbers are allowed, for means.
-    const fn files_any(self, min: f64, max: f64) -> Field {
-        Field { files: Some(Bounds { min, max, whole: false }), ..self }
+    /// Like [`Field::with_file_bounds`], but fractional numbers are allowed, for means.
+    const fn with_fractional_file_bounds(self, min: f64, max: f64) -> Field {
+        Field { file_bounds: Some(Bounds { min, max, whole: false }), ..self }
     }
 
     const fn slot(self, slot: Slot) -> Field {
         Field { slot, ..self }
     }
 
-    const fn usual(self, value: f64) -> Field {
-        Field { usual: Usual::Number(value), ..self }
+    const fn with_default(self, value: f64) -> Field {
+        Field { default: DefaultValue::Number(value), ..self }
     }
 
-    const fn usual_flag(self, on: bool) -> Field {
-        Field { usual: Usual::Flag(on), ..self }
+    const fn with_default_flag(self, on: bool) -> Field {
+        Field { default: DefaultValue::Flag(on), ..self }
     }
 
-    const fn usual_word(self, word: &'static str) -> Field {
-        Field { usual: Usual::Word(word), ..self }
+    const fn with_default_word(self, word: &'static str) -> Field {
+        Field { default: DefaultValue::Word(word), ..self }
     }
 
-    const fn given(self) -> Field {
-        Field { given: true, ..self }
+    const fn model_property(self) -> Field {
+        Field { is_model_property: true, ..self }
     }
 
     const fn unit(self, unit: &'static str) -> Field {
@@ -314,11 +314,11 @@ impl Field {
     }
 
     const fn of_target(self) -> Field {
-        let home = match self.home {
-            Home::Workload(path) => Home::Target(path),
+        let home = match self.location {
+            FileLocation::Workload(path) => FileLocation::Target(path),
             other => other,
         };
-        Field { home, ..self }
+        Field { location: home, ..self }
     }
 
     const fn training(self) -> Field {
@@ -329,8 +329,8 @@ impl Field {
         Field { mode: Some(Mode::Inference), ..self }
     }
 
-    const fn reasoned(self) -> Field {
-        Field { engines: REASONING, ..self }
+    const fn hardware_modeling(self) -> Field {
+        Field { engines: HARDWARE_MODELING, ..self }
     }
 
     const fn except(self, mode: Mode, engines: &'static [Engine]) -> Field {
@@ -341,7 +341,7 @@ impl Field {
         Field { engines: &[Engine::Event], ..self }
     }
 
-    const fn drawn(self) -> Field {
+    const fn randomized(self) -> Field {
         Field { engines: &[Engine::SemiEmpirical, Engine::Event], ..self }
     }
 
@@ -371,7 +371,7 @@ pub(super) const DASHBOARD: [Knob; 13] = [
 pub static KNOBS: [Field; COUNT] = joined();
 
 /// Families of fields.
-const FAMILIES: [&[Field]; 7] = [
+const FIELD_GROUPS: [&[Field]; 7] = [
     runtime::RUNTIME,
     layout::LAYOUT,
     serving::SERVING,
@@ -394,10 +394,10 @@ const COUNT: usize = runtime::RUNTIME.len()
 const fn joined() -> [Field; COUNT] {
     let mut all = [runtime::RUNTIME[0]; COUNT];
     let (mut at, mut family) = (0, 0);
-    while family < FAMILIES.len() {
+    while family < FIELD_GROUPS.len() {
         let mut member = 0;
-        while member < FAMILIES[family].len() {
-            all[at] = FAMILIES[family][member];
+        while member < FIELD_GROUPS[family].len() {
+            all[at] = FIELD_GROUPS[family][member];
             at += 1;
             member += 1;
         }

@@ -25,7 +25,7 @@ const GROUP_ENDPOINTS: f64 = 512.0;
 /// Share of the bandwidth that remains if all nodes of a group send to the same other group: every message is routed
 /// through a third group and crosses two global links instead of one (Kim et al., "Technology-Driven, Highly-Scalable
 /// Dragonfly Topology", ISCA 2008, section 4).
-const DETOUR: f64 = 0.5;
+const DETOUR_SHARE: f64 = 0.5;
 
 /// A network of nodes: topology and oversubscription.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,7 +75,7 @@ impl Network {
 
     /// Number of nodes that reach one another without crossing oversubscribed links.
     #[must_use]
-    pub fn close_nodes(&self) -> f64 {
+    pub fn nodes_without_oversubscription(&self) -> f64 {
         let nics = self.nics.max(1.0);
         // With a ratio of s, s / (1 + s) of a leaf's ports are downlinks.
         let down = || LEAF_PORTS * self.ratio() / (1.0 + self.ratio());
@@ -102,13 +102,13 @@ impl Network {
         if self.ratio() <= 1.0 {
             return 1.0;
         }
-        let staying = (self.close_nodes() / (nodes * apart.max(1.0)).max(1.0)).min(1.0);
+        let staying = (self.nodes_without_oversubscription() / (nodes * apart.max(1.0)).max(1.0)).min(1.0);
         1.0 / (self.ratio() * (1.0 - staying)).max(1.0)
     }
 
     /// Share of the NIC bandwidth available to a node that sends to any other, while all others do the same.
     #[must_use]
-    pub fn far_share(&self) -> f64 {
+    pub fn any_node_share(&self) -> f64 {
         1.0 / self.ratio()
     }
 
@@ -126,8 +126,8 @@ impl Network {
         if self.ratio() <= 1.0 && !dragonfly {
             return 1.0;
         }
-        let leaving = (apart.max(1.0) / self.close_nodes()).min(1.0);
-        let detour = if dragonfly && leaving >= 1.0 { DETOUR } else { 1.0 };
+        let leaving = (apart.max(1.0) / self.nodes_without_oversubscription()).min(1.0);
+        let detour = if dragonfly && leaving >= 1.0 { DETOUR_SHARE } else { 1.0 };
         detour / (self.ratio() * leaving).max(1.0)
     }
 }
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn rails_keep_more_nodes_below_oversubscribed_links_than_a_fat_tree() {
         let (rail, tree) = (network(Topology::Rail, 3.0), network(Topology::FatTree, 3.0));
-        assert_eq!((rail.close_nodes(), tree.close_nodes()), (48.0, 6.0));
+        assert_eq!((rail.nodes_without_oversubscription(), tree.nodes_without_oversubscription()), (48.0, 6.0));
         assert!(rail.exchange_share(32.0, 1.0) == 1.0 && tree.exchange_share(32.0, 1.0) < 0.5);
         // A ring of neighbors leaves a leaf once. A ring over every eighth node leaves it at every step.
         assert_eq!((rail.ring_share(1.0), tree.ring_share(1.0)), (1.0, 1.0));
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn a_dragonfly_takes_detours_where_a_ring_leaves_its_groups() {
         let of = network(Topology::Dragonfly, 1.0);
-        assert_eq!((of.close_nodes(), of.ring_share(1.0), of.ring_share(64.0)), (64.0, 1.0, 0.5));
+        assert_eq!((of.nodes_without_oversubscription(), of.ring_share(1.0), of.ring_share(64.0)), (64.0, 1.0, 0.5));
         assert_eq!(of.exchange_share(4096.0, 1.0), 1.0);
     }
 }

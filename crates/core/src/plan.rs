@@ -59,12 +59,12 @@ words! {
 impl Engine {
     /// Whether it estimates from hardware and model, rather than from a profile's coefficients.
     #[must_use]
-    pub const fn reasons(self) -> bool {
+    pub const fn models_hardware(self) -> bool {
         matches!(self, Engine::Analytical | Engine::Event)
     }
 
     /// Whether an estimate takes milliseconds or more, because it is simulated rather than computed. Callers that need
-    /// many estimates check this first, and use [`Engine::at_once`] or show progress.
+    /// many estimates check this first, and use [`Engine::analytical`] or show progress.
     #[must_use]
     pub const fn simulates(self) -> bool {
         matches!(self, Engine::Event)
@@ -72,7 +72,7 @@ impl Engine {
 
     /// The engine with the same model that takes microseconds: itself, unless it simulates.
     #[must_use]
-    pub const fn at_once(self) -> Engine {
+    pub const fn analytical(self) -> Engine {
         match self {
             Engine::Event => Engine::Analytical,
             other => other,
@@ -181,13 +181,13 @@ words! {
 impl PipelineSchedule {
     /// Whether weight gradients are computed separately from input gradients.
     #[must_use]
-    pub const fn splits(self) -> bool {
-        self.own_optimizers() || self.is_bidirectional()
+    pub const fn splits_backward(self) -> bool {
+        self.has_independent_optimizers() || self.is_bidirectional()
     }
 
     /// Whether stages run their optimizers independently of each other.
     #[must_use]
-    pub const fn own_optimizers(self) -> bool {
+    pub const fn has_independent_optimizers(self) -> bool {
         matches!(self, PipelineSchedule::ZeroBubble | PipelineSchedule::ZeroBubble1p)
     }
 

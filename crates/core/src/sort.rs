@@ -13,7 +13,7 @@ pub fn by<T>(list: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
         (Some(a), Some(b)) => compare(a, b),
         _ => Ordering::Equal,
     });
-    arrange(order, &mut |a, b| list.swap(a, b));
+    apply_permutation(order, &mut |a, b| list.swap(a, b));
 }
 
 /// Sorts by the key of each element.
@@ -33,7 +33,7 @@ pub fn numbers(list: &mut [f64]) {
 
 /// Creates a map or set from `items` by inserting them one by one; of equal keys, the last one is kept. `collect` would
 /// sort them first, with a sort compiled for each type of iterator.
-pub fn filled<C: Default + Extend<T>, T>(items: impl IntoIterator<Item = T>) -> C {
+pub fn collect_unsorted<C: Default + Extend<T>, T>(items: impl IntoIterator<Item = T>) -> C {
     let mut filled = C::default();
     filled.extend(items);
     filled
@@ -47,7 +47,7 @@ fn positions(count: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) ->
 }
 
 /// Moves each element to its position, one cycle of the permutation after another.
-fn arrange(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
+fn apply_permutation(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
     for first in 0..order.len() {
         let mut at = first;
         while let Some(slot) = order.get_mut(at) {
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn the_last_of_equal_keys_counts() {
-        let map: BTreeMap<_, _> = super::filled([("b", 1), ("a", 2), ("b", 3)]);
+        let map: BTreeMap<_, _> = super::collect_unsorted([("b", 1), ("a", 2), ("b", 3)]);
         assert_eq!(map.into_iter().collect::<Vec<_>>(), [("a", 2), ("b", 3)]);
     }
 }

@@ -25,7 +25,7 @@ pub fn si_in(value: f64, digits: i32) -> String {
 #[must_use]
 pub fn prefix(value: f64, digits: i32) -> (f64, &'static str) {
     const PREFIXES: [(f64, &str); 6] = [(1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
-    let bump = bump(digits);
+    let bump = round_up_share(digits);
     // Four digits before the decimal point need no prefix.
     if !value.is_finite() || value.abs() < 1e4 * bump {
         return (1.0, "");
@@ -34,7 +34,7 @@ pub fn prefix(value: f64, digits: i32) -> (f64, &'static str) {
 }
 
 /// Share of a power of ten from which rounding to `digits` digits reaches it: 9999.5 would be shown as 10000.
-fn bump(digits: i32) -> f64 {
+fn round_up_share(digits: i32) -> f64 {
     1.0 - 0.5 * 10f64.powi(-digits)
 }
 
@@ -50,13 +50,13 @@ pub fn rounded(value: f64, digits: i32) -> String {
 
 /// Bytes of a GB of memory. Memory sizes are powers of two, and datasheets and tools call 2^30 bytes a GB: an "80 GB"
 /// device has 80 × 2^30 bytes.
-pub const MEMORY_GB: f64 = 1024.0 * 1024.0 * 1024.0;
+pub const BYTES_PER_GB: f64 = 1024.0 * 1024.0 * 1024.0;
 
 /// Formats bytes of memory in datasheet units: 85,899,345,920 B are `80.00 GB`.
 #[must_use]
 pub fn memory(bytes: f64) -> String {
     const UNITS: [(f64, &str); 4] =
-        [(1024.0 * MEMORY_GB, "TB"), (MEMORY_GB, "GB"), (MEMORY_GB / 1024.0, "MB"), (1024.0, "kB")];
+        [(1024.0 * BYTES_PER_GB, "TB"), (BYTES_PER_GB, "GB"), (BYTES_PER_GB / 1024.0, "MB"), (1024.0, "kB")];
     let unit = UNITS.iter().find(|(scale, _)| bytes.abs() >= 0.9999 * scale);
     unit.map_or_else(
         || format!("{} B", significant(bytes, 4)),
@@ -107,7 +107,7 @@ pub fn usd(value: f64) -> String {
 /// Like [`usd`], with `digits` significant digits; amounts from 1 to 100 dollars always have cents.
 #[must_use]
 pub fn usd_in(value: f64, digits: i32) -> String {
-    let cents = if digits < DIGITS { 1.0..99.995 } else { 1.0..1e4 * bump(digits) };
+    let cents = if digits < DIGITS { 1.0..99.995 } else { 1.0..1e4 * round_up_share(digits) };
     match value.abs() {
         _ if !value.is_finite() => "–".to_owned(),
         size if cents.contains(&size) => format!("${value:.2}"),
@@ -127,7 +127,7 @@ pub fn percent_in(share: f64, digits: i32) -> String {
     let percent = share * 100.0;
     match percent.abs() {
         _ if !share.is_finite() => "–".to_owned(),
-        size if digits < DIGITS && size >= 100.0 * bump(digits) => format!("{} %", rounded(percent, digits)),
+        size if digits < DIGITS && size >= 100.0 * round_up_share(digits) => format!("{} %", rounded(percent, digits)),
         _ => format!("{percent:.1} %"),
     }
 }
@@ -156,7 +156,7 @@ pub fn time_unit(ms: f64, digits: i32) -> (f64, &'static str) {
     const DAY: f64 = 86_400_000.0;
     // Includes leap days.
     const YEAR: f64 = 365.25 * DAY;
-    let from = |least: f64| ms.abs() >= least * bump(digits);
+    let from = |least: f64| ms.abs() >= least * round_up_share(digits);
     match () {
         () if !ms.is_finite() => (1.0, "ms"),
         () if from(1e4 * DAY) => (YEAR, "y"),
@@ -241,8 +241,8 @@ mod tests {
     #[test]
     fn money_time_and_shares() {
         assert_eq!(usd(98.32), "$98.32");
-        assert_eq!(memory(80.0 * MEMORY_GB), "80.00 GB");
-        assert_eq!(memory(0.5 * MEMORY_GB), "512.0 MB");
+        assert_eq!(memory(80.0 * BYTES_PER_GB), "80.00 GB");
+        assert_eq!(memory(0.5 * BYTES_PER_GB), "512.0 MB");
         assert_eq!(memory(3.0), "3.000 B");
         assert_eq!(usd(0.010_469_26), "$0.01047");
         assert_eq!(usd(12_345_678.0), "$12.35 M");

@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::default();
     let found = detect(&System, &options, &catalog);
     print!("{}", render(&found, &catalog, &|_| None));
-    if let Ok(load) = idle::look(&System, options.timeout) {
+    if let Ok(load) = idle::query(&System, options.timeout) {
         for machine in &found.machines {
             if let Some(nodes) = load.nodes(machine) {
                 println!("# {}: {} idle, waiting: {:?}", machine.name, nodes.idle.unwrap_or(0), load.waiting(machine));

@@ -22,9 +22,9 @@ pub fn detect(runner: &dyn Runner, options: &Options, catalog: &[CatalogEntry]) 
         found.undetermined.extend(probe.failures);
         found
     };
-    let slurm = || part(options.slurm, &|probe| slurm::look(probe, catalog));
-    let pools = || part(options.kubernetes, &|probe| pools::look(probe, catalog));
-    let local = || part(options.local, &|probe| local::look(probe, options, catalog));
+    let slurm = || part(options.slurm, &|probe| slurm::detect(probe, catalog));
+    let pools = || part(options.kubernetes, &|probe| pools::detect(probe, catalog));
+    let local = || part(options.local, &|probe| local::detect(probe, options, catalog));
     // In parallel, so that a slow scheduler does not delay the rest. If no thread can be started, the parts run in
     // turn.
     let parts = thread::scope(|scope| {
@@ -54,13 +54,13 @@ pub fn detect(runner: &dyn Runner, options: &Options, catalog: &[CatalogEntry]) 
             )),
         }
     }
-    share_local(&mut all.machines, local::host_name(options).as_deref());
+    copy_local_measurements(&mut all.machines, local::host_name(options).as_deref());
     unique_names(&mut all.machines);
     all
 }
 
 /// If this machine is a node of a partition, copies what was measured here to that partition.
-fn share_local(machines: &mut [Machine], host: Option<&str>) {
+fn copy_local_measurements(machines: &mut [Machine], host: Option<&str>) {
     let Some(host) = host else { return };
     let Some(own) = machines.iter().find(|machine| machine.origin == Origin::Local).cloned() else { return };
     for machine in machines.iter_mut().filter(|machine| matches!(machine.origin, Origin::Slurm { .. })) {

@@ -15,7 +15,7 @@ const FORMAT: &str = "%R|%G|%T|%D";
 
 /// Nodes of the partitions by state, and pending jobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Load {
+pub struct ClusterLoad {
     /// Nodes by partition and GRES.
     nodes: BTreeMap<(String, String), Nodes>,
     /// Pending jobs by partition; `None` if `squeue` gave no answer.
@@ -38,18 +38,18 @@ pub enum LoadError {
 /// # Errors
 /// If `sinfo` is not installed, does not finish in time, or fails. If `squeue` fails, only the pending jobs are left
 /// out.
-pub fn look(runner: &dyn Runner, timeout: Duration) -> Result<Load, LoadError> {
-    let command = Command::new("sinfo", &["-h", "-o", FORMAT]).within(timeout).at_most(1 << 20);
+pub fn query(runner: &dyn Runner, timeout: Duration) -> Result<ClusterLoad, LoadError> {
+    let command = Command::new("sinfo", &["-h", "-o", FORMAT]).with_timeout(timeout).with_output_limit(1 << 20);
     let output = runner.run(&command)?;
-    if let Some(complaint) = output.complaint() {
+    if let Some(complaint) = output.unreliability() {
         return Err(LoadError::Failed(complaint));
     }
-    let mut load = Load { nodes: parse(&output.stdout), waiting: None };
-    let command = Command::new("squeue", &["-h", "-t", "PD", "-o", slurm_squeue::FORMAT]).within(timeout);
+    let mut load = ClusterLoad { nodes: parse(&output.stdout), waiting: None };
+    let command = Command::new("squeue", &["-h", "-t", "PD", "-o", slurm_squeue::FORMAT]).with_timeout(timeout);
     load.waiting = runner
         .run(&command)
         .ok()
-        .filter(|output| output.complaint().is_none())
+        .filter(|output| output.unreliability().is_none())
         .map(|output| slurm_squeue::waiting(&output.stdout));
     Ok(load)
 }
@@ -86,7 +86,7 @@ fn add(slot: &mut Option<u32>, count: u32) {
     *slot = Some(slot.unwrap_or(0).saturating_add(count));
 }
 
-impl Load {
+impl ClusterLoad {
     /// Nodes of a machine by state; `None` if the machine is not a partition, or if the partition no longer exists.
     #[must_use]
     pub fn nodes(&self, machine: &Machine) -> Option<Nodes> {

@@ -177,7 +177,7 @@ pub struct Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
     /// The maximum.
-    Most(u64),
+    Max(u64),
     /// No limit is set.
     Unlimited,
 }

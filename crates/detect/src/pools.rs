@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use crate::catalog::CatalogEntry;
 use crate::matching::{Index, NamedBy, Query, instance_accelerator, slice_of};
 use crate::model::{Accelerator, Detected, Host, Machine, NetworkKind, NetworkLink, Nodes, Origin, Undetermined};
-use crate::probe::{Probe, some};
+use crate::probe::{Probe, non_empty};
 use crate::read::kubernetes::{self, Node};
 use crate::read::pci;
 use crate::text::{GIB, MIB, gib, leading_number};
 
 /// Output limit in bytes. Lists of nodes are long, since each node lists its images.
-const LARGE: usize = 64 << 20;
+const MAX_OUTPUT_BYTES: usize = 64 << 20;
 /// Maximum number of pools that are reported.
-const MOST_POOLS: usize = 1000;
+const MAX_POOLS: usize = 1000;
 
 /// Labels that contain the name of a node's pool.
 const POOL_LABELS: [&str; 7] = [
@@ -35,19 +35,20 @@ const NVIDIA_LABELS: [&str; 4] = [
 ];
 
 /// Reads the nodes. Contacts a cluster only if kubectl has a current context.
-pub(crate) fn look(probe: &mut Probe<'_>, catalog: &[CatalogEntry]) -> Detected {
+pub(crate) fn detect(probe: &mut Probe<'_>, catalog: &[CatalogEntry]) -> Detected {
     let mut detected = Detected::default();
     let context = probe.output("kubectl", &["config", "current-context"], 1 << 16);
     if !context.is_some_and(|output| output.status == Some(0) && !output.stdout.trim().is_empty()) {
         return detected;
     }
     let arguments = ["get", "nodes", "-o", "json", "--request-timeout=5s"];
-    let Some(nodes) = probe.read("kubectl", &arguments, LARGE, |text| kubernetes::nodes(text).ok().and_then(some))
+    let Some(nodes) =
+        probe.read("kubectl", &arguments, MAX_OUTPUT_BYTES, |text| kubernetes::nodes(text).ok().and_then(non_empty))
     else {
         return detected;
     };
     let index = Index::new(catalog);
-    let mut order: Vec<(String, Found)> = Vec::new();
+    let mut order: Vec<(String, NodeAccelerators)> = Vec::new();
     let mut groups: BTreeMap<usize, Vec<&Node>> = BTreeMap::new();
     let mut bare = 0_usize;
     for node in &nodes {
@@ -62,7 +63,7 @@ pub(crate) fn look(probe: &mut Probe<'_>, catalog: &[CatalogEntry]) -> Detected 
         });
         groups.entry(at).or_default().push(node);
     }
-    for (at, (pool, found)) in order.iter().enumerate().take(MOST_POOLS) {
+    for (at, (pool, found)) in order.iter().enumerate().take(MAX_POOLS) {
         let nodes = groups.get(&at).map(Vec::as_slice).unwrap_or_default();
         detected.machines.push(machine(pool, found, nodes, &index));
     }
@@ -78,7 +79,7 @@ pub(crate) fn look(probe: &mut Probe<'_>, catalog: &[CatalogEntry]) -> Detected 
 
 /// The accelerators of a node.
 #[derive(Debug, Clone, PartialEq)]
-struct Found {
+struct NodeAccelerators {
     text: String,
     source: String,
     named_by: NamedBy,
@@ -90,11 +91,11 @@ struct Found {
     shared_by: Option<u32>,
 }
 
-fn accelerator(node: &Node) -> Option<Found> {
-    nvidia(node).or_else(|| others(node))
+fn accelerator(node: &Node) -> Option<NodeAccelerators> {
+    nvidia(node).or_else(|| accelerator_of_resource(node))
 }
 
-fn nvidia(node: &Node) -> Option<Found> {
+fn nvidia(node: &Node) -> Option<NodeAccelerators> {
     let mig = node.allocatable.keys().find_map(|resource| {
         let profile = resource.strip_prefix("nvidia.com/mig-")?;
         node.count(resource).map(|count| (profile.to_owned(), count))
@@ -110,15 +111,15 @@ fn nvidia(node: &Node) -> Option<Found> {
     let (text, source, named_by) = if let Some(product) = node.label("nvidia.com/gpu.product") {
         (product.to_owned(), "label nvidia.com/gpu.product", NamedBy::Driver)
     } else if let Some(name) = node.label("cloud.google.com/gke-accelerator") {
-        (google(name), "label cloud.google.com/gke-accelerator", NamedBy::Administrator)
-    } else if let Some((device, _)) = by_instance(node) {
+        (google_accelerator(name), "label cloud.google.com/gke-accelerator", NamedBy::Administrator)
+    } else if let Some((device, _)) = accelerator_of_instance(node) {
         (device.to_owned(), "instance type", NamedBy::Administrator)
     } else if let Some((label, name)) = NVIDIA_LABELS.iter().find_map(|label| Some((*label, node.label(label)?))) {
         (name.to_owned(), label, NamedBy::Administrator)
     } else {
         ("GPU".to_owned(), "resource nvidia.com/gpu", NamedBy::Administrator)
     };
-    Some(Found {
+    Some(NodeAccelerators {
         text,
         source: source.to_owned(),
         named_by,
@@ -130,7 +131,7 @@ fn nvidia(node: &Node) -> Option<Found> {
 }
 
 /// Google offers A100, H100 and H200 as SXM modules only, and `nvidia-tesla-a100` is the variant with 40 GB.
-fn google(label: &str) -> String {
+fn google_accelerator(label: &str) -> String {
     let form = ["a100", "h100", "h200"].iter().any(|model| label.contains(model));
     match (label, form) {
         ("nvidia-tesla-a100", _) => "nvidia-tesla-a100-sxm4-40gb".to_owned(),
@@ -139,7 +140,7 @@ fn google(label: &str) -> String {
     }
 }
 
-fn by_instance(node: &Node) -> Option<(&'static str, &str)> {
+fn accelerator_of_instance(node: &Node) -> Option<(&'static str, &str)> {
     let instance = instance(node)?;
     instance_accelerator(instance).map(|device| (device, instance))
 }
@@ -148,7 +149,7 @@ fn instance(node: &Node) -> Option<&str> {
     node.label("node.kubernetes.io/instance-type").or_else(|| node.label("beta.kubernetes.io/instance-type"))
 }
 
-fn others(node: &Node) -> Option<Found> {
+fn accelerator_of_resource(node: &Node) -> Option<NodeAccelerators> {
     const RESOURCES: [(&str, &str, &[&str]); 9] = [
         ("amd.com/gpu", "AMD GPU", &["amd.com/gpu.product-name", "beta.amd.com/gpu.product-name"]),
         ("gpu.intel.com/i915", "Intel GPU", &["gpu.intel.com/product"]),
@@ -172,13 +173,13 @@ fn others(node: &Node) -> Option<Found> {
         (value.to_owned(), format!("label {label}"))
     } else if let (true, Some(name)) = (resource == "amd.com/gpu", id()) {
         (name.to_owned(), "label amd.com/gpu.device-id".to_owned())
-    } else if let Some((device, instance)) = by_instance(node) {
+    } else if let Some((device, instance)) = accelerator_of_instance(node) {
         (device.to_owned(), format!("instance type {instance}"))
     } else {
         (fallback.to_owned(), format!("resource {resource}"))
     };
     let memory = node.label("amd.com/gpu.vram").or_else(|| node.label("beta.amd.com/gpu.vram"));
-    Some(Found {
+    Some(NodeAccelerators {
         text,
         source,
         named_by: NamedBy::Administrator,
@@ -189,11 +190,11 @@ fn others(node: &Node) -> Option<Found> {
     })
 }
 
-fn pool(node: &Node, found: &Found) -> String {
+fn pool(node: &Node, found: &NodeAccelerators) -> String {
     POOL_LABELS.iter().find_map(|label| node.label(label)).map_or_else(|| found.text.clone(), str::to_owned)
 }
 
-fn machine(pool: &str, found: &Found, nodes: &[&Node], index: &Index<'_>) -> Machine {
+fn machine(pool: &str, found: &NodeAccelerators, nodes: &[&Node], index: &Index<'_>) -> Machine {
     let first = nodes.first().copied();
     let instance = first.and_then(instance).map(str::to_owned);
     let lookup = index.look_up(&Query {

@@ -23,10 +23,10 @@ impl<'a> Probe<'a> {
     /// Output of a command, whatever its exit status; `None` if the tool is not installed or could not be run to its
     /// end.
     pub(crate) fn output(&mut self, program: &str, arguments: &[&str], limit: usize) -> Option<Output> {
-        if self.is_silent(program) {
+        if self.timed_out(program) {
             return None;
         }
-        let command = Command::new(program, arguments).within(self.timeout).at_most(limit);
+        let command = Command::new(program, arguments).with_timeout(self.timeout).with_output_limit(limit);
         match self.runner.run(&command) {
             Ok(output) => Some(output),
             Err(error) if error.is_absent() => None,
@@ -50,7 +50,7 @@ impl<'a> Probe<'a> {
         let output = self.output(program, arguments, limit)?;
         let found = read(&output.stdout);
         let line = Command::new(program, arguments).shell_line();
-        match (&found, output.complaint()) {
+        match (&found, output.unreliability()) {
             (_, Some(complaint)) => self.fail(&line, &complaint),
             (None, None) => self.fail(&line, "its output could not be parsed"),
             (Some(_), None) => {}
@@ -80,17 +80,17 @@ impl<'a> Probe<'a> {
     }
 
     /// Whether the tool did not answer in time.
-    pub(crate) fn is_silent(&self, program: &str) -> bool {
+    pub(crate) fn timed_out(&self, program: &str) -> bool {
         self.silent.iter().any(|silent| silent == program)
     }
 
     /// Removes the failures recorded since there were `from` of them: another command gave the answer.
-    pub(crate) fn forgive(&mut self, from: usize) {
+    pub(crate) fn discard_failures(&mut self, from: usize) {
         self.failures.truncate(from);
     }
 }
 
 /// Turns an empty list into `None`: it is not an answer.
-pub(crate) fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
+pub(crate) fn non_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
     (!list.is_empty()).then_some(list)
 }

@@ -1,20 +1,20 @@
 //! Cleaning of text from tools, and parsing of the numbers in it.
 
 /// Maximum number of characters of a cleaned text.
-const MOST_CHARACTERS: usize = 200;
+const MAX_CHARACTERS: usize = 200;
 
 /// Removes terminal sequences and control characters, collapses whitespace, and truncates the text to 200 characters.
 #[must_use]
 pub fn clean(text: &str) -> String {
     let plain = strip_sequences(text);
-    let mut out = String::with_capacity(plain.len().min(MOST_CHARACTERS));
+    let mut out = String::with_capacity(plain.len().min(MAX_CHARACTERS));
     let mut kept = 0;
     for word in plain.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
         if kept > 0 {
             out.push(' ');
         }
         for c in word.chars().filter(|&c| !is_invisible(c)) {
-            if kept >= MOST_CHARACTERS {
+            if kept >= MAX_CHARACTERS {
                 out.push('…');
                 return out;
             }

@@ -9,7 +9,7 @@ use super::node::{Node, Position};
 /// The entries that could not be decoded. An entry of the same name in a lower layer or in the built-in catalog must
 /// not be used in place of a broken one, since its values differ from what the user wrote.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Broken {
+pub struct BrokenEntries {
     entries: HashMap<Arc<str>, Place>,
     files: Vec<BrokenFile>,
 }
@@ -30,7 +30,7 @@ struct BrokenFile {
     replaced: HashSet<Arc<str>>,
 }
 
-impl Broken {
+impl BrokenEntries {
     /// Records that a whole file is broken, so that any entry may be missing. `text` is its text, if it could be read.
     pub fn add_file(&mut self, file: &Arc<str>, text: Option<&str>) {
         let text = text.map(Arc::from);
@@ -54,7 +54,7 @@ impl Broken {
     }
 
     /// Adds the broken entries of `later`, a file that is read after this one.
-    pub fn extend(&mut self, later: &Broken) {
+    pub fn extend(&mut self, later: &BrokenEntries) {
         self.entries.extend(later.entries.iter().map(|(name, place)| (Arc::clone(name), place.clone())));
         self.files.extend(later.files.iter().cloned());
     }
@@ -67,7 +67,7 @@ impl Broken {
 
     /// Returns an error for the entry `name` if it is broken, or if a broken file may have defined it.
     #[must_use]
-    pub fn complaint(&self, kind: &str, name: &str) -> Option<Diagnostic> {
+    pub fn diagnostic(&self, kind: &str, name: &str) -> Option<Diagnostic> {
         let may_define = |file: &&BrokenFile| {
             file.text.as_ref().is_none_or(|text| text.contains(name)) && !file.replaced.contains(name)
         };
@@ -111,29 +111,29 @@ mod tests {
 
     #[test]
     fn a_broken_entry_concerns_its_name_until_a_later_file_defines_it() {
-        let mut broken = Broken::default();
+        let mut broken = BrokenEntries::default();
         broken.add_entry(&"mine.yaml".into(), &named("a"), "name");
-        assert!(broken.complaint("target", "a").is_some_and(|problem| &*problem.file == "mine.yaml"));
-        assert!(broken.complaint("target", "b").is_none());
+        assert!(broken.diagnostic("target", "a").is_some_and(|problem| &*problem.file == "mine.yaml"));
+        assert!(broken.diagnostic("target", "b").is_none());
         broken.replace("a");
-        assert!(broken.complaint("target", "a").is_none());
+        assert!(broken.diagnostic("target", "a").is_none());
     }
 
     #[test]
     fn an_unreadable_file_concerns_every_name_that_no_later_file_defines() {
-        let mut broken = Broken::default();
+        let mut broken = BrokenEntries::default();
         broken.replace("b");
         broken.add_file(&"mine.yaml".into(), None);
         broken.replace("a");
-        assert!(broken.complaint("target", "a").is_none());
-        assert!(broken.complaint("target", "b").is_some(), "it was defined before, not after");
+        assert!(broken.diagnostic("target", "a").is_none());
+        assert!(broken.diagnostic("target", "b").is_some(), "it was defined before, not after");
     }
 
     #[test]
     fn text_that_is_no_document_concerns_the_names_in_it() {
-        let mut broken = Broken::default();
+        let mut broken = BrokenEntries::default();
         broken.add_file(&"mine.yaml".into(), Some("- name: a\n  cost: {"));
-        assert!(broken.complaint("target", "a").is_some());
-        assert!(broken.complaint("target", "b").is_none());
+        assert!(broken.diagnostic("target", "a").is_some());
+        assert!(broken.diagnostic("target", "b").is_none());
     }
 }

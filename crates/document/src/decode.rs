@@ -25,7 +25,7 @@ pub struct Fields<'a> {
 pub type PlaceOf = fn(&str) -> Option<String>;
 
 /// Number of unknown keys of one mapping that are reported one by one; the rest are only counted.
-const MOST_UNKNOWN: usize = 50;
+const MAX_UNKNOWN_KEYS: usize = 50;
 
 /// Returns the candidate nearest to `word` by edit distance, if it is close enough to be a typing error.
 #[must_use]
@@ -72,7 +72,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Sets the function that provides help for unknown keys of this mapping and of the mappings nested in it.
-    pub fn help_with(&mut self, place_of: PlaceOf) {
+    pub fn set_help(&mut self, place_of: PlaceOf) {
         self.place_of = place_of;
     }
 
@@ -81,7 +81,7 @@ impl<'a> Fields<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    fn complain(&mut self, severity: Severity, at: Position, key: &str, message: String, help: Option<String>) {
+    fn report(&mut self, severity: Severity, at: Position, key: &str, message: String, help: Option<String>) {
         let path = if key.is_empty() { self.path.clone() } else { self.path_of(key) };
         self.diagnostics.push(Diagnostic { severity, file: Arc::clone(self.file), at, path, message, help });
     }
@@ -89,13 +89,13 @@ impl<'a> Fields<'a> {
     /// Reports an error at the field `key`, or at the mapping itself if the field is absent.
     pub fn error(&mut self, key: &str, message: impl Into<String>, help: Option<String>) {
         let at = self.entries.iter().find(|entry| entry.key == key).map_or(self.at, |entry| entry.value.at);
-        self.complain(Severity::Error, at, key, message.into(), help);
+        self.report(Severity::Error, at, key, message.into(), help);
     }
 
     /// Reports a warning at the field `key`, or at the mapping itself if the field is absent.
     pub fn warn(&mut self, key: &str, message: impl Into<String>, help: Option<String>) {
         let at = self.entries.iter().find(|entry| entry.key == key).map_or(self.at, |entry| entry.value.at);
-        self.complain(Severity::Warning, at, key, message.into(), help);
+        self.report(Severity::Warning, at, key, message.into(), help);
     }
 
     /// Returns the raw value under `key` and marks the key as known. `null` counts as absent.
@@ -129,7 +129,7 @@ impl<'a> Fields<'a> {
         let mut fields = Fields::open(self.file, path, node, self.diagnostics)?;
         fields.place_of = self.place_of;
         let value = read(&mut fields);
-        let missing = fields.close();
+        let missing = fields.warn_and_take_missing();
         self.missing.extend(missing);
         Some(value)
     }
@@ -158,7 +158,7 @@ impl<'a> Fields<'a> {
         let node = self.node(key)?;
         if node.items().is_some() || node.entries().is_some() {
             let message = format!("found {}, expected text", node.describe());
-            self.complain(Severity::Error, node.at, key, message, None);
+            self.report(Severity::Error, node.at, key, message, None);
             return None;
         }
         Some(node.text().map_or_else(|| node.describe(), str::to_owned))
@@ -174,10 +174,10 @@ impl<'a> Fields<'a> {
         let node = self.node(key)?;
         let quoted = node.text().and_then(|text| Node::synthetic(super::parse::scalar(text.trim())).number());
         match node.number().or(quoted) {
-            Some(value) if bounds.allow(value) => {
+            Some(value) if bounds.contains(value) => {
                 if quoted.is_some() {
                     let help = Some("remove the quotes".to_owned());
-                    self.complain(
+                    self.report(
                         Severity::Warning,
                         node.at,
                         key,
@@ -189,7 +189,7 @@ impl<'a> Fields<'a> {
             }
             _ => {
                 let message = format!("found {}, expected {}", node.describe(), bounds.describe());
-                self.complain(Severity::Error, node.at, key, message, None);
+                self.report(Severity::Error, node.at, key, message, None);
                 None
             }
         }
@@ -220,7 +220,7 @@ impl<'a> Fields<'a> {
             (_, Some("no" | "off")) => Some(false),
             _ => {
                 let message = format!("found {}, expected true or false", node.describe());
-                self.complain(Severity::Error, node.at, key, message, None);
+                self.report(Severity::Error, node.at, key, message, None);
                 None
             }
         }
@@ -234,7 +234,7 @@ impl<'a> Fields<'a> {
         }
         let Some(items) = node.items() else {
             let message = format!("found {}, expected a list of strings", node.describe());
-            self.complain(Severity::Error, node.at, key, message, None);
+            self.report(Severity::Error, node.at, key, message, None);
             return Vec::new();
         };
         items.iter().map(|item| item.text().map_or_else(|| item.describe(), str::to_owned)).collect()
@@ -251,7 +251,7 @@ impl<'a> Fields<'a> {
         let near = node.text().and_then(|text| nearest(text, names.iter().copied()));
         let help = near.map(|near| format!("did you mean `{near}`?"));
         let message = format!("found {}, expected one of {}", node.describe(), names.join(", "));
-        self.complain(Severity::Error, node.at, key, message, help);
+        self.report(Severity::Error, node.at, key, message, help);
         None
     }
 
@@ -299,7 +299,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Warns about unknown keys and returns the missing fields, so that the outermost mapping can report them together.
-    fn close(mut self) -> Vec<String> {
+    fn warn_and_take_missing(mut self) -> Vec<String> {
         self.warn_unknown();
         self.missing
     }
@@ -314,24 +314,24 @@ impl<'a> Fields<'a> {
                 continue;
             }
             unknown += 1;
-            if unknown > MOST_UNKNOWN {
+            if unknown > MAX_UNKNOWN_KEYS {
                 continue;
             }
             if entry.value.is_null() && entry.key.bytes().all(|byte| byte.is_ascii_digit()) {
                 let message = "found a number, expected a key".to_owned();
                 let help = Some("use a decimal point, not a comma".to_owned());
-                self.complain(Severity::Error, entry.key_at, &entry.key, message, help);
+                self.report(Severity::Error, entry.key_at, &entry.key, message, help);
                 continue;
             }
             let nearest =
                 || nearest(&entry.key, self.known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
             let help = (self.place_of)(&entry.key).or_else(nearest);
             let message = "unknown key; kept but ignored".to_owned();
-            self.complain(Severity::Warning, entry.key_at, &entry.key, message, help);
+            self.report(Severity::Warning, entry.key_at, &entry.key, message, help);
         }
-        if unknown > MOST_UNKNOWN {
-            let message = format!("{} more unknown keys", unknown - MOST_UNKNOWN);
-            self.complain(Severity::Warning, self.at, "", message, None);
+        if unknown > MAX_UNKNOWN_KEYS {
+            let message = format!("{} more unknown keys", unknown - MAX_UNKNOWN_KEYS);
+            self.report(Severity::Warning, self.at, "", message, None);
         }
     }
 
@@ -346,7 +346,7 @@ impl<'a> Fields<'a> {
         let (noun, it) = if names.len() == 1 { ("field", "it") } else { ("fields", "them") };
         let message = format!("{} missing {noun}: {}", names.len(), names.join(", "));
         let help = Some(format!("add {it}; nothing is filled in from hidden defaults"));
-        self.complain(Severity::Error, self.at, "", message, help);
+        self.report(Severity::Error, self.at, "", message, help);
         false
     }
 }
@@ -393,7 +393,7 @@ mod tests {
         let text: String = (0..1000).map(|i| format!("k{i}: 1\n")).collect();
         let node = parse(&file, &text, &mut problems).unwrap();
         Fields::open(&file, "", &node, &mut problems).unwrap().finish();
-        assert_eq!(problems.len(), MOST_UNKNOWN + 1);
+        assert_eq!(problems.len(), MAX_UNKNOWN_KEYS + 1);
         assert!(problems.to_string().contains("950 more unknown keys"), "{problems}");
     }
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use self::disk::{Disk, System};
 
 /// Number of symbolic links that are followed before they count as a cycle.
-const MOST_LINKS: usize = 40;
+const MAX_SYMLINKS: usize = 40;
 
 /// Writes a file, replacing an existing one. Creates the directory if it is missing.
 ///
@@ -36,42 +36,42 @@ pub fn write_new(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
 }
 
 fn replace(disk: &impl Disk, path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut draft = Draft::begin_on(disk, path)?;
-    fill(disk, &mut draft.file, content)?;
+    let mut draft = AtomicFile::create_on(disk, path)?;
+    write_all(disk, &mut draft.file, content)?;
     draft.commit_on(disk)
 }
 
-/// A file that is written incrementally and takes its final name in [`Draft::commit`]. If it is dropped before that,
-/// the temporary file is removed.
+/// A file that is written incrementally and takes its final name in [`AtomicFile::commit`]. If it is dropped before
+/// that, the temporary file is removed.
 #[derive(Debug)]
-pub struct Draft {
+pub struct AtomicFile {
     file: tempfile::NamedTempFile,
     path: PathBuf,
     /// Metadata of the file that is replaced, if it exists.
     old: Option<Metadata>,
 }
 
-impl Draft {
-    /// Creates the temporary file, and the directory if it is missing. [`Draft::commit`] replaces the file at `path`,
-    /// if there is one.
+impl AtomicFile {
+    /// Creates the temporary file, and the directory if it is missing. [`AtomicFile::commit`] replaces the file at
+    /// `path`, if there is one.
     ///
     /// # Errors
     /// The system's error, or an error if the existing file may not be replaced.
-    pub fn begin(path: &Path) -> io::Result<Draft> {
-        Draft::begin_on(&System, path)
+    pub fn begin(path: &Path) -> io::Result<AtomicFile> {
+        AtomicFile::create_on(&System, path)
     }
 
-    fn begin_on(disk: &impl Disk, path: &Path) -> io::Result<Draft> {
-        let path = followed(path)?;
+    fn create_on(disk: &impl Disk, path: &Path) -> io::Result<AtomicFile> {
+        let path = resolve_links(path)?;
         let old = match std::fs::metadata(&path) {
             Ok(old) => Some(old),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
         if let Some(old) = &old {
-            replaceable(old)?;
+            check_replaceable(old)?;
         }
-        Ok(Draft { file: empty(disk, directory(&path))?, path, old })
+        Ok(AtomicFile { file: create_temporary(disk, directory(&path))?, path, old })
     }
 
     /// The temporary file, for writing.
@@ -101,22 +101,22 @@ impl Draft {
 
 fn create(disk: &impl Disk, path: &Path, content: &[u8]) -> io::Result<()> {
     let dir = directory(path);
-    let mut draft = empty(disk, dir)?;
-    fill(disk, &mut draft, content)?;
+    let mut draft = create_temporary(disk, dir)?;
+    write_all(disk, &mut draft, content)?;
     disk.sync(draft.as_file())?;
     disk.rename_new(draft, path)?;
     disk.sync_directory(dir)
 }
 
 /// Creates an empty temporary file in `dir`, and `dir` if it is missing.
-fn empty(disk: &impl Disk, dir: &Path) -> io::Result<tempfile::NamedTempFile> {
+fn create_temporary(disk: &impl Disk, dir: &Path) -> io::Result<tempfile::NamedTempFile> {
     std::fs::create_dir_all(dir)?;
     stale::remove(dir);
     disk.create(dir)
 }
 
 /// Writes all of `content`, and retries short and interrupted writes.
-fn fill(disk: &impl Disk, draft: &mut tempfile::NamedTempFile, content: &[u8]) -> io::Result<()> {
+fn write_all(disk: &impl Disk, draft: &mut tempfile::NamedTempFile, content: &[u8]) -> io::Result<()> {
     let mut rest = content;
     while !rest.is_empty() {
         match disk.write(draft.as_file_mut(), rest) {
@@ -134,20 +134,20 @@ fn directory(path: &Path) -> &Path {
 }
 
 /// Follows a chain of symbolic links and returns the final path, whether it exists or not.
-fn followed(path: &Path) -> io::Result<PathBuf> {
+fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_SYMLINKS {
         match std::fs::read_link(&path) {
             Ok(target) => path = directory(&path).join(target),
             // Not a link, or missing.
             Err(_) => return Ok(path),
         }
     }
-    Err(io::Error::other(format!("more than {MOST_LINKS} symbolic links in a chain; they probably form a cycle")))
+    Err(io::Error::other(format!("more than {MAX_SYMLINKS} symbolic links in a chain; they probably form a cycle")))
 }
 
 /// Returns an error if the file may not be replaced: not a regular file, read-only, or with several hard links.
-fn replaceable(old: &Metadata) -> io::Result<()> {
+fn check_replaceable(old: &Metadata) -> io::Result<()> {
     let refuse = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     if !old.is_file() {
         return refuse("it exists and is not a regular file".to_owned());

@@ -14,7 +14,7 @@ pub mod parse;
 #[cfg(feature = "files")]
 pub mod sources;
 
-pub use broken::Broken;
+pub use broken::BrokenEntries;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use node::{Node, Position, Value};
 #[cfg(feature = "files")]

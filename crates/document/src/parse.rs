@@ -23,7 +23,7 @@ const MAX_TEXT_BYTES: usize = 2 * MAX_FILE_BYTES as usize;
 /// Number of problems after which the rest of a document is ignored.
 const MAX_PROBLEMS: usize = 100;
 /// Number of keys of a mapping up to which keys are compared one by one. A larger mapping has an index.
-const FEW_KEYS: usize = 32;
+const MAX_UNINDEXED_KEYS: usize = 32;
 
 /// Parses one YAML document. An empty file is `Null`. Problems are added to `diagnostics`. Returns `None` if the text
 /// is not YAML or exceeds a limit.
@@ -50,13 +50,13 @@ pub fn parse(file: &Arc<str>, text: &str, diagnostics: &mut Diagnostics) -> Opti
     }
     for event in Parser::new_from_str(text) {
         match event {
-            Ok((event, span)) => builder.take(event, span)?,
+            Ok((event, span)) => builder.handle_event(event, span)?,
             Err(error) => {
                 let at = Position { line: clamp(error.marker().line()), column: clamp(error.marker().col() + 1) };
                 let help = "check this line and the one above it: keys of one mapping need the same indentation, followed \
                             by a colon and a space, and text that contains `: ` or `#` needs quotes";
                 let message = format!("not YAML: {}", error.info());
-                builder.complain(Severity::Error, at, message, Some(help.to_owned()));
+                builder.report(Severity::Error, at, message, Some(help.to_owned()));
                 return None;
             }
         }
@@ -69,7 +69,7 @@ fn clamp(n: usize) -> u32 {
 }
 
 /// A list or mapping whose end has not been reached.
-struct Open {
+struct OpenCollection {
     node: Node,
     anchor: usize,
     /// The key that was read last and has no value yet.
@@ -80,11 +80,11 @@ struct Open {
     index: HashMap<Cow<'static, str>, usize>,
 }
 
-impl Open {
+impl OpenCollection {
     /// Index of the entry with this key in the mapping.
     fn position(&mut self, key: &str) -> Option<usize> {
         let Value::Map(entries) = &self.node.value else { return None };
-        if entries.len() < FEW_KEYS {
+        if entries.len() < MAX_UNINDEXED_KEYS {
             return entries.iter().position(|entry| entry.key == key);
         }
         for (at, entry) in entries.iter().enumerate().skip(self.index.len()) {
@@ -129,7 +129,7 @@ impl Size {
 struct Builder<'a> {
     file: &'a Arc<str>,
     diagnostics: &'a mut Diagnostics,
-    open: Vec<Open>,
+    open: Vec<OpenCollection>,
     anchors: HashMap<usize, (Node, Size)>,
     size: Size,
     root: Option<Node>,
@@ -137,18 +137,18 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn complain(&mut self, severity: Severity, at: Position, message: String, help: Option<String>) {
+    fn report(&mut self, severity: Severity, at: Position, message: String, help: Option<String>) {
         self.problems += 1;
         let file = Arc::clone(self.file);
         self.diagnostics.push(Diagnostic { severity, file, at, path: String::new(), message, help });
     }
 
     fn error(&mut self, at: Position, message: String) {
-        self.complain(Severity::Error, at, message, None);
+        self.report(Severity::Error, at, message, None);
     }
 
     /// Handles one event. Returns `None` to stop parsing because a limit is exceeded.
-    fn take(&mut self, event: Event<'_>, span: Span) -> Option<()> {
+    fn handle_event(&mut self, event: Event<'_>, span: Span) -> Option<()> {
         let at = Position { line: clamp(span.start.line()), column: clamp(span.start.col() + 1) };
         match event {
             Event::Scalar(text, style, anchor, tag) => {
@@ -156,7 +156,7 @@ impl Builder<'_> {
                 let value = if plain { scalar(&text) } else { Value::Text(text.into_owned().into()) };
                 let node = Node { value, at };
                 let size = Size::of(&node);
-                self.place(node, anchor, size)
+                self.finish_node(node, anchor, size)
             }
             Event::SequenceStart(anchor, _) => self.begin(Value::List(Vec::new()), at, anchor),
             Event::MappingStart(anchor, _) => self.begin(Value::Map(Vec::new()), at, anchor),
@@ -165,7 +165,7 @@ impl Builder<'_> {
                 Some(size) if self.open.len() + size.depth > MAX_DEPTH => self.too_deep(at),
                 Some(size) => {
                     // The size is counted before the node is copied, so that an alias bomb is not expanded.
-                    self.grow(size, at)?;
+                    self.count_size(size, at)?;
                     let node = self.anchors.get(&anchor).map(|(node, _)| node.clone())?;
                     self.attach(node)
                 }
@@ -187,7 +187,7 @@ impl Builder<'_> {
             return self.too_deep(at);
         }
         let node = Node { value, at };
-        self.open.push(Open { node, anchor, key: None, merges: Vec::new(), index: HashMap::new() });
+        self.open.push(OpenCollection { node, anchor, key: None, merges: Vec::new(), index: HashMap::new() });
         Some(())
     }
 
@@ -206,15 +206,15 @@ impl Builder<'_> {
                 }
             }
         }
-        let Open { node, anchor, .. } = open;
+        let OpenCollection { node, anchor, .. } = open;
         // The children were counted when they were placed.
-        self.grow(Size { nodes: 1, ..Size::default() }, node.at)?;
+        self.count_size(Size { nodes: 1, ..Size::default() }, node.at)?;
         self.anchor(&node, anchor)?;
         self.attach(node)
     }
 
-    fn place(&mut self, node: Node, anchor: usize, size: Size) -> Option<()> {
-        self.grow(size, node.at)?;
+    fn finish_node(&mut self, node: Node, anchor: usize, size: Size) -> Option<()> {
+        self.count_size(size, node.at)?;
         self.anchor(&node, anchor)?;
         self.attach(node)
     }
@@ -223,13 +223,13 @@ impl Builder<'_> {
     fn anchor(&mut self, node: &Node, anchor: usize) -> Option<()> {
         if anchor > 0 {
             let size = Size::of(node);
-            self.grow(size, node.at)?;
+            self.count_size(size, node.at)?;
             self.anchors.insert(anchor, (node.clone(), size));
         }
         Some(())
     }
 
-    fn grow(&mut self, size: Size, at: Position) -> Option<()> {
+    fn count_size(&mut self, size: Size, at: Position) -> Option<()> {
         self.size.nodes = self.size.nodes.saturating_add(size.nodes);
         self.size.bytes = self.size.bytes.saturating_add(size.bytes);
         if self.size.nodes > MAX_NODES {
@@ -273,7 +273,7 @@ impl Builder<'_> {
                     if let Some(first) = first {
                         let message = format!("duplicate key `{key}`, first defined at {first}");
                         let help = Some("remove one of the two".to_owned());
-                        self.complain(Severity::Error, key_at, message, help);
+                        self.report(Severity::Error, key_at, message, help);
                     } else {
                         parent.push(Entry { key: key.into(), key_at, value: node });
                     }

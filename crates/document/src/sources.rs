@@ -30,7 +30,7 @@ pub struct Sources {
 impl Sources {
     /// Default sources, without any flags: the user's configuration directory and `workload/` of the working directory.
     #[must_use]
-    pub fn usual() -> Sources {
+    pub fn default_sources() -> Sources {
         Sources { config_dir: config_dir(), working_dir: true, ..Sources::default() }
     }
 
@@ -56,7 +56,7 @@ impl Sources {
 
     /// Files and directories to watch for changes, whether they exist or not.
     #[must_use]
-    pub fn watched(&self) -> Vec<PathBuf> {
+    pub fn watched_paths(&self) -> Vec<PathBuf> {
         let mut paths: Vec<PathBuf> = self.layers();
         let files = [&self.targets, &self.workloads, &self.hardware, &self.config];
         paths.extend(files.into_iter().flatten().cloned());
@@ -92,7 +92,7 @@ pub fn entry_label(node: &Node, kind: &str) -> String {
 /// Whether a file or directory exists, or something that was meant to be one, such as a dangling link or a directory
 /// without permission. Only paths that certainly do not exist return `false`.
 #[must_use]
-pub fn is_there(path: &Path) -> bool {
+pub fn may_exist(path: &Path) -> bool {
     match std::fs::symlink_metadata(path) {
         Ok(_) => true,
         Err(error) => !matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory),
@@ -102,7 +102,7 @@ pub fn is_there(path: &Path) -> bool {
 /// Returns the YAML files of a directory, sorted so that precedence does not depend on the file system. Hidden files
 /// are skipped. A missing directory has none.
 pub fn yaml_files(dir: &Path) -> Result<Vec<PathBuf>, String> {
-    if !is_there(dir) {
+    if !may_exist(dir) {
         return Ok(Vec::new());
     }
     let cannot = |error: std::io::Error| format!("cannot be listed: {error}");

@@ -210,7 +210,7 @@ pub fn point_to_point(f: &Fabric, bytes: f64, inside: bool) -> f64 {
     if inside {
         f.link_latency + transfer(bytes, f.link_bw * f.pair_share, f.message_ramp)
     } else {
-        f.nic_latency + transfer(bytes, f.nic_bw * f.network.far_share(), f.message_ramp)
+        f.nic_latency + transfer(bytes, f.nic_bw * f.network.any_node_share(), f.message_ramp)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-pub use atlas_core::field::{Field as Spec, Group, Home, KNOBS, Knob, Step, ValueType};
+pub use atlas_core::field::{Field as Spec, FileLocation, Group, KNOBS, Knob, Step, ValueType};
 
 use atlas_catalog::software::{Caveat, Software};
 use atlas_core::plan::{Preset, canonical};
@@ -90,7 +90,7 @@ impl KnobValues for Knob {
                 Err(problem) => Err(refuse(format!("software, such as vllm@0.11 ({problem})"))),
             },
             ValueType::Number { bounds, .. } => {
-                let value = parse_number(bare(text, spec.unit)).filter(|value| bounds.allow(*value));
+                let value = parse_number(bare(text, spec.unit)).filter(|value| bounds.contains(*value));
                 value.map(Setting::Number).ok_or_else(|| refuse(bounds.describe()))
             }
             ValueType::Seed => text.parse().map(Setting::Seed).map_err(|_| refuse("a whole number".to_owned())),
@@ -102,7 +102,7 @@ impl KnobValues for Knob {
             (Value::Text(text), _) => self.parse(text, fabrics),
             (Value::Bool(on), ValueType::Toggle) => Ok(Setting::Toggle(*on)),
             (Value::Int(seed), ValueType::Seed) => Ok(Setting::Seed(*seed)),
-            (_, ValueType::Number { bounds, .. }) if value.number().is_some_and(|number| bounds.allow(number)) => {
+            (_, ValueType::Number { bounds, .. }) if value.number().is_some_and(|number| bounds.contains(number)) => {
                 Ok(Setting::Number(value.number().unwrap_or_default()))
             }
             // `parse` accepts other types too (1 for a toggle), or returns the error for this knob.

@@ -74,7 +74,7 @@ impl Step {
 
 /// Reason why a step cannot be estimated.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum StepError {
     /// A scenario cannot be resolved.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
@@ -118,11 +118,11 @@ pub enum Refused {
 }
 
 /// Resolves one of the two scenarios, on `nodes` nodes if given.
-fn resolved(parts: &Parts, overrides: &Overrides, nodes: Option<Count>, expected: Mode) -> Result<Scenario, Refused> {
+fn resolved(parts: &Parts, overrides: &Overrides, nodes: Option<Count>, expected: Mode) -> Result<Scenario, StepError> {
     let mut scenario = Scenario::resolve(parts, overrides)?;
     if scenario.mode() != expected {
         let (workload, found) = (parts.workload.name.to_string(), scenario.mode().name());
-        return Err(Refused::Mode { workload, found, expected: expected.name() });
+        return Err(StepError::Mode { workload, found, expected: expected.name() });
     }
     if let Some(nodes) = nodes {
         scenario.set(Knob::NumNodes, &Setting::Number(nodes.into()), parts)?;
@@ -132,12 +132,12 @@ fn resolved(parts: &Parts, overrides: &Overrides, nodes: Option<Count>, expected
 }
 
 /// Estimates a scenario, or returns an error if it cannot run.
-fn answered(scenario: &Scenario, parts: &Parts) -> Result<Estimate, Refused> {
+fn answered(scenario: &Scenario, parts: &Parts) -> Result<Estimate, StepError> {
     let answer = estimate(scenario);
     let verdict = answer.detail.as_ref().map(|detail| detail.verdict);
     match verdict {
         Some(verdict) if verdict.fits() => Ok(answer),
-        other => Err(Refused::CannotRun {
+        other => Err(StepError::CannotRun {
             workload: parts.workload.name.to_string(),
             nodes: scenario.num_nodes,
             why: other
@@ -147,7 +147,12 @@ fn answered(scenario: &Scenario, parts: &Parts) -> Result<Estimate, Refused> {
 }
 
 /// Requests per second of a deployment under a load of kind `load`, and its estimate.
-fn pace(base: &Scenario, parts: &Parts, load: LoadKind, knobs: &[(Knob, f64)]) -> Result<(f64, Estimate), Refused> {
+fn rate_at_load(
+    base: &Scenario,
+    parts: &Parts,
+    load: LoadKind,
+    knobs: &[(Knob, f64)],
+) -> Result<(f64, Estimate), StepError> {
     let mut scenario = base.clone();
     scenario.set(Knob::Load, &Setting::Choice(load.name().into()), parts)?;
     for (knob, value) in knobs {
@@ -165,7 +170,7 @@ fn sync(train: &Scenario, rollout: &Scenario, apart: bool) -> f64 {
     let fabric = Fabric::new(&input.accelerator, &constants, input.oversubscription);
     let shape = &rollout.base.shape;
     let ranks = (shape.tp * shape.pp).max(1.0);
-    let shard = model.params() * rollout.base.served.formats.dense_bytes / ranks;
+    let shard = model.params() * rollout.base.serving_defaults.formats.dense_bytes / ranks;
     let gathered = all_gather(&fabric, Group::strided(input.accelerators / ranks, ranks, input.domain), shard);
     // Replicas forward weights as they arrive, so the time over the network is that of one transfer.
     gathered + if apart { point_to_point(&fabric, shard, false) } else { 0.0 }
@@ -180,20 +185,20 @@ pub fn step(
     train: (&Parts, &Overrides),
     rollout: (&Parts, &Overrides),
     options: &StepOptions,
-) -> Result<Step, Refused> {
+) -> Result<Step, StepError> {
     let ((train_parts, train_knobs), (rollout_parts, rollout_knobs)) = (train, rollout);
     if train_parts.model_name() != rollout_parts.model_name() {
-        return Err(Refused::Models(train_parts.workload.name.to_string(), rollout_parts.workload.name.to_string()));
+        return Err(StepError::Models(train_parts.workload.name.to_string(), rollout_parts.workload.name.to_string()));
     }
     if options.asynchronous && options.rollout_nodes.is_none() {
-        return Err(Refused::Setting("asynchronous rollouts need nodes of their own: state how many roll out"));
+        return Err(StepError::Setting("asynchronous rollouts need nodes of their own: state how many roll out"));
     }
     if options.samples.is_none() && options.rollout_nodes.is_some() {
-        return Err(Refused::Setting("without rollouts no nodes can be set apart for them"));
+        return Err(StepError::Setting("without rollouts no nodes can be set apart for them"));
     }
     let whole = Scenario::resolve(train_parts, train_knobs)?.num_nodes;
     let split = match options.rollout_nodes {
-        Some(nodes) if nodes < 1.0 || nodes >= whole => return Err(Refused::Nodes { rollout: nodes, all: whole }),
+        Some(nodes) if nodes < 1.0 || nodes >= whole => return Err(StepError::Nodes { rollout: nodes, all: whole }),
         nodes => nodes,
     };
     let (train_nodes, rollout_nodes) = split.map_or((whole, whole), |nodes| (Count::floor(whole - nodes), nodes));
@@ -208,11 +213,12 @@ pub fn step(
     let (rolled, rollout_s, tail) = match options.samples {
         None => (None, 0.0, 0.0),
         Some(_) => {
-            let (rate, answer) = pace(&serve, rollout_parts, LoadKind::Burst, &[(Knob::RunRequests, sequences)])?;
+            let (rate, answer) =
+                rate_at_load(&serve, rollout_parts, LoadKind::Burst, &[(Knob::RunRequests, sequences)])?;
             // For comparison: the same number of answers, all of mean length.
             let mut even = serve.clone();
             (even.base.plan.serving.generate_spread, even.base.plan.serving.generate_max) = (None, None);
-            let (level, _) = pace(&even, rollout_parts, LoadKind::Burst, &[(Knob::RunRequests, sequences)])?;
+            let (level, _) = rate_at_load(&even, rollout_parts, LoadKind::Burst, &[(Knob::RunRequests, sequences)])?;
             (Some(answer), sequences / rate, (sequences / rate - sequences / level).max(0.0))
         }
     };
@@ -232,8 +238,12 @@ pub fn step(
         reader.set(Knob::Prompt, &Setting::Number(length), rollout_parts)?;
         reader.set(Knob::Generate, &Setting::Number(1.0), rollout_parts)?;
         let side_by_side = reader.base.shape.dp.max(Count::ONE);
-        let (rate, _) =
-            pace(&reader, rollout_parts, LoadKind::PrefillOnly, &[(Knob::Concurrency, f64::from(side_by_side))])?;
+        let (rate, _) = rate_at_load(
+            &reader,
+            rollout_parts,
+            LoadKind::PrefillOnly,
+            &[(Knob::Concurrency, f64::from(side_by_side))],
+        )?;
         options.scorers * sequences / rate
     } else {
         0.0

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::ser::SerializeMap as _;
 
-use crate::engine::answer::corrected::{Beside, beside};
-use crate::estimate::standing::holds;
+use crate::engine::answer::corrected::{CorrectedMetric, corrected_metrics};
+use crate::estimate::standing::is_available;
 use crate::estimate::{Detail, Estimate, Figures, Latency, METRICS};
 use crate::knob::{Knob, Setting};
 use crate::scenario::Scenario;
@@ -46,7 +46,7 @@ pub struct Record<'a> {
     pub metrics: Metrics<'a>,
     /// Estimates calibrated with measurements of the same cluster; empty if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub calibrated: Vec<Beside>,
+    pub calibrated: Vec<CorrectedMetric>,
 }
 
 /// The five knobs of the predecessor system.
@@ -92,7 +92,7 @@ impl Serialize for Metrics<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for metric in METRICS.iter().filter(|metric| metric.applies_to(self.scenario)) {
-            let held = self.estimate.has_figures() || holds(metric, self.estimate);
+            let held = self.estimate.has_figures() || is_available(metric, self.estimate);
             let value = held.then(|| (metric.get)(self.estimate, self.scenario));
             map.serialize_entry(metric.name, &value.filter(|value| value.is_finite()))?;
         }
@@ -363,7 +363,7 @@ impl<'a> Record<'a> {
             seed: scenario.seed,
             set: assignments(overrides),
             metrics: Metrics { estimate, scenario },
-            calibrated: beside(scenario, estimate),
+            calibrated: corrected_metrics(scenario, estimate),
         }
     }
 

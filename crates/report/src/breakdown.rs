@@ -5,7 +5,7 @@ use atlas_core::sort;
 use atlas_plan::estimate::Breakdown;
 
 /// Length of the longest bar in terminal columns.
-const LONGEST: f64 = 30.0;
+const MAX_BAR_COLUMNS: f64 = 30.0;
 
 /// Percentages with one decimal that sum to exactly 100.0: the parts with the largest remainders are rounded up.
 #[must_use]
@@ -42,7 +42,7 @@ pub fn bars(breakdown: &Breakdown, show: impl Fn(f64) -> String) -> String {
     let mut table = Table::new([("", Align::Left), ("", Align::Left), ("", Align::Right), ("", Align::Right)]);
     for ((name, value), share) in parts.iter().zip(&shares) {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the longest bar")]
-        let length = (LONGEST * share / most.max(1e-9)).round() as usize;
+        let length = (MAX_BAR_COLUMNS * share / most.max(1e-9)).round() as usize;
         table.row([format!("  {name}"), "█".repeat(length), format!("{share:.1} %"), show(*value)]);
     }
     let total: f64 = shares.iter().sum();

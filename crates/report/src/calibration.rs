@@ -4,21 +4,21 @@ use serde_json::{Value, json};
 
 use super::study::{Block, Cell, Grid};
 use super::table::{Align, Table};
-use atlas_config::corrections::{Quantity, USUAL_UNCERTAINTY};
+use atlas_config::corrections::{Quantity, REFERENCE_UNCERTAINTY};
 use atlas_core::plan::Engine;
 use atlas_core::sort;
 use atlas_core::units;
-use atlas_evidence::calibrate::judge::{Judged, median_errors};
+use atlas_evidence::calibrate::judge::{EvaluatedMetric, median_errors};
 use atlas_evidence::calibrate::plan::Plan;
 use atlas_evidence::calibrate::{Outcome, Parameter};
 
 /// Formats a parameter value with four significant digits.
-fn shown(value: f64) -> String {
+fn format_value(value: f64) -> String {
     units::significant(value, 4)
 }
 
 fn interval(ends: Option<[f64; 2]>) -> String {
-    ends.map_or_else(|| "unknown".to_owned(), |[low, high]| format!("{} – {}", shown(low), shown(high)))
+    ends.map_or_else(|| "unknown".to_owned(), |[low, high]| format!("{} – {}", format_value(low), format_value(high)))
 }
 
 fn percent(error: f64) -> String {
@@ -40,8 +40,8 @@ pub fn parameters(all: &[Parameter]) -> String {
     for one in all {
         table.row([
             one.symbol.clone(),
-            one.before.map_or_else(|| "-".to_owned(), shown),
-            shown(one.value),
+            one.before.map_or_else(|| "-".to_owned(), format_value),
+            format_value(one.value),
             interval(one.interval),
             one.n.to_string(),
             one.r2.map_or_else(String::new, |r2| format!("{r2:.3}")),
@@ -53,7 +53,7 @@ pub fn parameters(all: &[Parameter]) -> String {
 
 /// Renders the measured rows and their predictions as a table.
 #[must_use]
-pub fn judged(all: &[Judged], most: usize) -> String {
+pub fn measurements_table(all: &[EvaluatedMetric], most: usize) -> String {
     let mut table = Table::new([
         ("row", Align::Left),
         ("engine", Align::Left),
@@ -69,10 +69,10 @@ pub fn judged(all: &[Judged], most: usize) -> String {
             one.source.rsplit(['/', '\\']).next().unwrap_or_default().to_owned(),
             one.engine.name().to_owned(),
             one.figure.name().to_owned(),
-            shown(one.measured),
-            shown(one.before),
+            format_value(one.measured),
+            format_value(one.before),
             percent(one.error_before()),
-            one.after.map_or_else(String::new, shown),
+            one.after.map_or_else(String::new, format_value),
             one.error_after().map_or_else(String::new, percent),
         ]);
     }
@@ -85,7 +85,7 @@ pub fn judged(all: &[Judged], most: usize) -> String {
 
 /// Change in error per engine and metric: name, number of rows, median error before and after in percent.
 #[must_use]
-pub fn changes(all: &[Judged]) -> Vec<(String, usize, f64, f64)> {
+pub fn changes(all: &[EvaluatedMetric]) -> Vec<(String, usize, f64, f64)> {
     let mut out = Vec::new();
     for engine in [Engine::Analytical, Engine::SemiEmpirical] {
         for figure in atlas_evidence::calibrate::predict::Figure::ALL {
@@ -115,7 +115,7 @@ pub fn table(outcome: &Outcome) -> String {
         for quantity in Quantity::ALL {
             let Some(one) = found.of(quantity) else { continue };
             let plural = if one.runs == 1 { "configuration" } else { "configurations" };
-            let usual = 100.0 * USUAL_UNCERTAINTY;
+            let usual = 100.0 * REFERENCE_UNCERTAINTY;
             out += &format!(
                 "{}: factors (measured / predicted) at an estimate uncertainty of {usual:.0} %, from {} {plural}\n",
                 quantity.name(),
@@ -128,7 +128,7 @@ pub fn table(outcome: &Outcome) -> String {
     }
     if !outcome.judged.is_empty() {
         out += "\nMeasured and predicted\n\n";
-        out += &judged(&outcome.judged, 24);
+        out += &measurements_table(&outcome.judged, 24);
         out += "\nMedian absolute error\n";
         for (name, n, before, after) in changes(&outcome.judged) {
             out += &format!("  {name} (n = {n}): {before:.1} % before, {after:.1} % after\n");
@@ -157,7 +157,8 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
     let mut out = vec![Block::Heading(1, format!("Calibration of {}", outcome.target))];
     let all = outcome.all();
     let changes = changes(&outcome.judged);
-    let measured: std::collections::BTreeSet<&str> = sort::filled(outcome.judged.iter().map(|one| one.source.as_str()));
+    let measured: std::collections::BTreeSet<&str> =
+        sort::collect_unsorted(outcome.judged.iter().map(|one| one.source.as_str()));
     let rows = if measured.len() == 1 { "measurement" } else { "measurements" };
     out.push(Block::Text(format!("{date}: {} parameters from {} {rows}.", all.len(), measured.len())));
     if let Some((name, n, before, after)) = changes.first() {
@@ -182,8 +183,8 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
             let r2 = one.r2.map_or_else(String::new, |r2| format!("{r2:.3}"));
             vec![
                 Cell::text(one.symbol.clone()),
-                Cell::text(one.before.map_or_else(|| "-".to_owned(), shown)),
-                Cell::figure(shown(one.value), one.value),
+                Cell::text(one.before.map_or_else(|| "-".to_owned(), format_value)),
+                Cell::figure(format_value(one.value), one.value),
                 Cell::text(interval(one.interval)),
                 Cell::text(one.n.to_string()),
                 Cell::text(r2),
@@ -205,17 +206,17 @@ pub fn blocks(outcome: &Outcome, date: &str, command: &str) -> Vec<Block> {
     }
     if !outcome.judged.is_empty() {
         out.push(Block::Heading(2, "Measured and predicted".to_owned()));
-        let row = |one: &Judged| {
+        let row = |one: &EvaluatedMetric| {
             let error = |error: f64| Cell::figure(percent(error), 100.0 * error);
             let none = || Cell::text("-");
             vec![
                 Cell::text(one.source.rsplit(['/', '\\']).next().unwrap_or_default()),
                 Cell::text(one.engine.name()),
                 Cell::text(one.figure.name()),
-                Cell::figure(shown(one.measured), one.measured),
-                Cell::figure(shown(one.before), one.before),
+                Cell::figure(format_value(one.measured), one.measured),
+                Cell::figure(format_value(one.before), one.before),
                 error(one.error_before()),
-                one.after.map_or_else(none, |after| Cell::figure(shown(after), after)),
+                one.after.map_or_else(none, |after| Cell::figure(format_value(after), after)),
                 one.error_after().map_or_else(none, error),
             ]
         };
@@ -308,7 +309,7 @@ pub fn document(outcome: &Outcome, date: &str) -> Value {
 
 /// Returns one judged prediction as JSON.
 #[must_use]
-pub fn row(one: &Judged) -> Value {
+pub fn row(one: &EvaluatedMetric) -> Value {
     json!({
         "row": one.source,
         "engine": one.engine.name(),

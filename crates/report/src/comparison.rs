@@ -9,14 +9,14 @@ use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::sort;
 use atlas_plan::estimate::digits;
-use atlas_plan::estimate::standing::{Standing, comparable, figure, ranked, standings};
-use atlas_plan::estimate::{Better, Estimate, METRICS, Metric, Verdict};
+use atlas_plan::estimate::standing::{Rank, comparable, figure, ranks, value_with_interval};
+use atlas_plan::estimate::{Direction, Estimate, METRICS, Metric, Verdict};
 use atlas_plan::scenario::Scenario;
 
 /// Maximum targets that are shown as columns; more are shown as rows.
-const MOST_COLUMNS: usize = 6;
+const MAX_COLUMNS: usize = 6;
 /// Maximum metrics that are shown where targets are the rows.
-const MOST_FIGURES: usize = 7;
+const MAX_METRICS: usize = 7;
 
 /// Estimate of one target, or why it failed.
 #[derive(Debug, Clone)]
@@ -64,20 +64,20 @@ pub struct Line {
     /// Value per target; `None` if the target has no estimate or cannot run the workload.
     pub values: Vec<Option<f64>>,
     /// Which of the comparable values are best or tied for best.
-    pub standing: Vec<Standing>,
+    pub ranks: Vec<Rank>,
     /// Ratios of the comparable values to the baseline's.
     pub ratios: Vec<Option<f64>>,
 }
 
 impl Line {
-    fn is(&self, i: usize, standing: Standing) -> bool {
-        self.standing.get(i) == Some(&standing)
+    fn has_rank(&self, i: usize, standing: Rank) -> bool {
+        self.ranks.get(i) == Some(&standing)
     }
 
     fn mark(&self, i: usize) -> &'static str {
-        match self.standing.get(i) {
-            Some(Standing::Best) => "*",
-            Some(Standing::Tied) => "=",
+        match self.ranks.get(i) {
+            Some(Rank::Best) => "*",
+            Some(Rank::Tied) => "=",
             _ => " ",
         }
     }
@@ -91,7 +91,7 @@ impl Comparison {
     fn engine(&self) -> Option<Engine> {
         let engines = || self.columns.iter().filter_map(|column| Some(column.answer.as_ref().ok()?.0.engine));
         let baseline = self.columns.get(self.baseline).and_then(|column| Some(column.answer.as_ref().ok()?.0.engine));
-        engines().find(|engine| engine.reasons()).or(baseline).or_else(|| engines().next())
+        engines().find(|engine| engine.models_hardware()).or(baseline).or_else(|| engines().next())
     }
 
     /// Whether a column's estimate is comparable with those of the main table.
@@ -125,7 +125,7 @@ impl Comparison {
     /// Sorts the columns by a metric, best first, as the TUI does. Targets that cannot run or have no value come last.
     pub fn sort_by(&mut self, metric: &Metric) {
         let baseline = self.columns.get(self.baseline).map(|column| column.target.clone());
-        let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
+        let sign = if metric.better == Direction::Higher { -1.0 } else { 1.0 };
         let key = |column: &Column| {
             let value = column.answer.as_ref().ok().and_then(|(scenario, e)| figure(metric, scenario, e));
             let fits = column.answer.is_ok() && column.verdict().is_none_or(|verdict| verdict.fits());
@@ -150,7 +150,7 @@ impl Comparison {
         let rank = |(column, compares): (&Column, &bool)| {
             let (scenario, estimate) = column.answer.as_ref().ok()?;
             let runs = column.verdict().is_none_or(|verdict| verdict.fits());
-            (*compares && runs).then(|| ranked(metric, scenario, estimate)).flatten()
+            (*compares && runs).then(|| value_with_interval(metric, scenario, estimate)).flatten()
         };
         let figures: Vec<_> = self.columns.iter().zip(&compares).map(rank).collect();
         let base = values.get(self.reference()).copied().flatten();
@@ -159,7 +159,7 @@ impl Comparison {
             _ => None,
         };
         let ratios = values.iter().zip(&compares).map(ratio).collect();
-        Line { metric, values, standing: standings(&figures, metric.better), ratios }
+        Line { metric, values, ranks: ranks(&figures, metric.better), ratios }
     }
 
     /// Renders plain tables: a column per target with all metrics, or a row per target with the key metrics if there
@@ -168,7 +168,7 @@ impl Comparison {
     pub fn table(&self) -> String {
         let lines = self.lines();
         let (main, others) = (self.places(true), self.places(false));
-        let wide = main.len().max(others.len()) > MOST_COLUMNS;
+        let wide = main.len().max(others.len()) > MAX_COLUMNS;
         let table = |places: &[usize]| if wide { self.rows(&lines, places) } else { self.side_by_side(&lines, places) };
         let mut out = format!("workload {}\n\n{}", self.workload, table(&main));
         if !others.is_empty() {
@@ -200,7 +200,7 @@ impl Comparison {
         let usual =
             || Metric::headlines(self.mode()).filter_map(|metric| lines.iter().find(|line| line.metric == metric));
         let telling: Vec<&Line> =
-            if self.chosen.is_empty() { usual().take(MOST_FIGURES).collect() } else { lines.iter().collect() };
+            if self.chosen.is_empty() { usual().take(MAX_METRICS).collect() } else { lines.iter().collect() };
         let mut head = vec![("target".to_owned(), Align::Left), ("accelerators".to_owned(), Align::Right)];
         head.extend(telling.iter().map(|line| (line.metric.label.to_owned(), Align::Right)));
         head.push(("runs?".to_owned(), Align::Left));
@@ -212,11 +212,9 @@ impl Comparison {
                 column.target.clone(),
                 if accelerators.is_nan() { String::new() } else { accelerators.to_string() },
             ];
-            cells.extend(
-                telling.iter().map(|line| {
-                    self.shown(line, i).map_or_else(String::new, |shown| format!("{shown}{}", line.mark(i)))
-                }),
-            );
+            cells.extend(telling.iter().map(|line| {
+                self.format_value(line, i).map_or_else(String::new, |shown| format!("{shown}{}", line.mark(i)))
+            }));
             cells.push(column.described());
             table.row(cells);
         }
@@ -263,7 +261,7 @@ impl Comparison {
     }
 
     /// Formats a value with as many digits as its accuracy justifies.
-    fn shown(&self, line: &Line, i: usize) -> Option<String> {
+    fn format_value(&self, line: &Line, i: usize) -> Option<String> {
         line.values.get(i).copied().flatten()?;
         let (scenario, estimate) = self.columns.get(i)?.answer.as_ref().ok()?;
         Some(digits::shown(line.metric, scenario, estimate))
@@ -275,7 +273,7 @@ impl Comparison {
         if self.columns.get(i).is_none_or(|column| column.answer.is_err()) {
             return "error".to_owned();
         }
-        let Some(shown) = self.shown(line, i) else { return "n/a".to_owned() };
+        let Some(shown) = self.format_value(line, i) else { return "n/a".to_owned() };
         let ratio = line.ratios.get(i).copied().flatten().filter(|_| i != reference);
         let ratio = ratio.map_or_else(String::new, |ratio| format!("×{}", atlas_core::units::significant(ratio, 3)));
         if self.columns.len() == 1 { shown } else { format!("{shown}{} {ratio:>6}", line.mark(i)) }
@@ -299,10 +297,12 @@ impl Comparison {
             Err(error) => json!({"target": column.target, "error": error}),
             Ok((scenario, _)) => {
                 let pick = |of: &dyn Fn(&Line) -> Option<f64>| -> Map<String, Value> {
-                    sort::filled(lines.iter().filter_map(|line| Some((line.metric.name.to_owned(), json!(of(line)?)))))
+                    sort::collect_unsorted(
+                        lines.iter().filter_map(|line| Some((line.metric.name.to_owned(), json!(of(line)?)))),
+                    )
                 };
-                let named = |standing: Standing| -> Vec<&str> {
-                    lines.iter().filter(|line| line.is(i, standing)).map(|line| line.metric.name).collect()
+                let named = |standing: Rank| -> Vec<&str> {
+                    lines.iter().filter(|line| line.has_rank(i, standing)).map(|line| line.metric.name).collect()
                 };
                 json!({
                     "target": column.target,
@@ -310,8 +310,8 @@ impl Comparison {
                     "knobs": atlas_plan::record::Knobs::of(scenario),
                     "metrics": pick(&|line| line.values.get(i).copied().flatten()),
                     "ratios": pick(&|line| line.ratios.get(i).copied().flatten()),
-                    "best_of": named(Standing::Best),
-                    "tied_for": named(Standing::Tied),
+                    "best_of": named(Rank::Best),
+                    "tied_for": named(Rank::Tied),
                 })
             }
         });
@@ -329,8 +329,8 @@ impl Comparison {
         for line in self.lines() {
             let mut cells = vec![line.metric.name.to_owned()];
             cells.extend(line.values.iter().map(|value| value.map_or_else(String::new, |value| value.to_string())));
-            for standing in [Standing::Best, Standing::Tied] {
-                let names = self.columns.iter().enumerate().filter(|(i, _)| line.is(*i, standing));
+            for standing in [Rank::Best, Rank::Tied] {
+                let names = self.columns.iter().enumerate().filter(|(i, _)| line.has_rank(*i, standing));
                 let names: Vec<&str> = names.map(|(_, column)| column.target.as_str()).collect();
                 cells.push(names.join(" "));
             }

@@ -12,7 +12,7 @@ use atlas_plan::search::Methodology;
 use atlas_plan::search::methodology::differences;
 
 /// Maximum targets shown as columns; more are shown as rows.
-const MOST_COLUMNS: usize = 4;
+const MAX_COLUMNS: usize = 4;
 
 /// Methodology, and the knobs whose values differ between the columns that have an estimate.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ impl Configurations {
             return out;
         }
         let show = |value: &Option<Setting>| value.as_ref().map_or_else(|| "n/a".to_owned(), Setting::to_string);
-        let few = self.targets.len() <= MOST_COLUMNS;
+        let few = self.targets.len() <= MAX_COLUMNS;
         let names: Vec<String> = self.differences.iter().map(|(knob, _)| knob.name().to_owned()).collect();
         let columns = if few { self.targets.clone() } else { names };
         let columns = columns.into_iter().map(|name| (name, Align::Right));
@@ -84,11 +84,11 @@ impl Configurations {
         let differences = self.differences.iter().map(|(knob, values)| {
             let values = self.targets.iter().zip(values);
             let values = values.map(|(target, value)| (target.clone(), json!(value.as_ref().map(optimum::setting))));
-            (knob.name().to_owned(), Value::Object(sort::filled(values)))
+            (knob.name().to_owned(), Value::Object(sort::collect_unsorted(values)))
         });
         if let Some(document) = document.as_object_mut() {
             document.insert("methodology".to_owned(), json!(self.methodology.name()));
-            document.insert("differences".to_owned(), Value::Object(sort::filled(differences)));
+            document.insert("differences".to_owned(), Value::Object(sort::collect_unsorted(differences)));
         }
         document
     }

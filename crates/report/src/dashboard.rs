@@ -160,13 +160,13 @@ pub fn result(parts: &Parts, inputs: &Input, answer: &Answer) -> Value {
 
 /// Estimates the scenario and returns the result under the dashboard's field names.
 #[must_use]
-pub fn answered(scenario: &Scenario, parts: &Parts) -> Value {
+pub fn estimate(scenario: &Scenario, parts: &Parts) -> Value {
     let inputs = input(scenario, &scenario.base);
     result(parts, &inputs, &estimator::estimate(&inputs))
 }
 
 /// Formats a value with four significant digits, with an SI prefix if it is large.
-fn shown(value: f64) -> String {
+fn format_value(value: f64) -> String {
     if value >= 1e5 { atlas_core::units::si(value) } else { significant(value, 4) }
 }
 
@@ -263,8 +263,8 @@ impl Pair<'_> {
         for factor in factors {
             table.row([
                 factor.what.to_owned(),
-                shown(factor.dashboard),
-                shown(factor.analytical),
+                format_value(factor.dashboard),
+                format_value(factor.analytical),
                 format!("x{}", significant(factor.factor, 4)),
             ]);
         }

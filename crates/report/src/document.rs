@@ -86,7 +86,7 @@ impl Document {
 
     /// Formats the document can be written in. SVG requires a chart.
     #[must_use]
-    pub fn kinds(&self) -> Vec<DocumentFormat> {
+    pub fn formats(&self) -> Vec<DocumentFormat> {
         let charted = self.chart().is_some();
         DocumentFormat::ALL.into_iter().filter(|kind| *kind != DocumentFormat::Svg || charted).collect()
     }
@@ -99,7 +99,7 @@ impl Document {
             DocumentFormat::Html => html::page(&self.title, &self.blocks),
             DocumentFormat::Json => self.json(),
             DocumentFormat::Csv => self.csv(),
-            DocumentFormat::Svg => self.chart().map_or_else(String::new, svg::alone),
+            DocumentFormat::Svg => self.chart().map_or_else(String::new, svg::standalone),
         }
     }
 
@@ -107,8 +107,10 @@ impl Document {
     fn csv(&self) -> String {
         let mut out = csv::line(self.rows.head.iter().map(|(name, _)| name.as_str()));
         for row in &self.rows.rows {
-            let cells: Vec<String> =
-                row.iter().map(|cell| cell.value.map_or_else(|| bare(cell).to_owned(), |v| v.to_string())).collect();
+            let cells: Vec<String> = row
+                .iter()
+                .map(|cell| cell.value.map_or_else(|| cell_text(cell).to_owned(), |v| v.to_string()))
+                .collect();
             out += &csv::line(cells.iter().map(String::as_str));
         }
         out
@@ -117,14 +119,14 @@ impl Document {
     fn json(&self) -> String {
         let row = |cells: &Vec<Cell>| {
             let fields = self.rows.head.iter().zip(cells).map(|((name, _), cell)| {
-                let value = match (cell.value, bare(cell)) {
+                let value = match (cell.value, cell_text(cell)) {
                     (Some(value), _) => json!(value),
                     (None, "") => Value::Null,
                     (None, text) => json!(text),
                 };
                 (name.clone(), value)
             });
-            Value::Object(sort::filled(fields))
+            Value::Object(sort::collect_unsorted(fields))
         };
         let rows: Vec<Value> = self.rows.rows.iter().map(row).collect();
         let version = env!("CARGO_PKG_VERSION");
@@ -134,7 +136,7 @@ impl Document {
 }
 
 /// Text of a cell, empty if the cell shows a dash.
-fn bare(cell: &Cell) -> &str {
+fn cell_text(cell: &Cell) -> &str {
     if cell.text == "–" { "" } else { &cell.text }
 }
 
@@ -171,16 +173,16 @@ mod tests {
     #[test]
     fn a_picture_is_offered_where_something_is_charted() {
         let mut document = document();
-        assert!(!document.kinds().contains(&DocumentFormat::Svg));
+        assert!(!document.formats().contains(&DocumentFormat::Svg));
         let bar = |name: &str, value| Bar {
             name: name.to_owned(),
             parts: vec![("part".to_owned(), value)],
-            shown: value.to_string(),
+            label: value.to_string(),
             interval: None,
             limit: None,
         };
         document.blocks.push(Block::Bars(Bars { title: "bars".to_owned(), bars: vec![bar("x", 1.0), bar("y", 2.0)] }));
-        assert!(document.kinds().contains(&DocumentFormat::Svg));
+        assert!(document.formats().contains(&DocumentFormat::Svg));
         let picture = document.write(DocumentFormat::Svg);
         assert!(picture.starts_with("<svg") && picture.contains("<style>"), "{picture}");
     }

@@ -8,13 +8,13 @@ use atlas_config::{Mode, Workload};
 use atlas_core::units;
 use atlas_plan::advice::Advice;
 use atlas_plan::engine::notes::notes;
-use atlas_plan::estimate::standing::holds;
+use atlas_plan::estimate::standing::is_available;
 use atlas_plan::estimate::{Detail, Estimate, Figures, METRICS, Section, digits};
 use atlas_plan::knob::{Group, Knob};
 use atlas_plan::scenario::{Parts, Scenario};
 
 /// Maximum pieces of advice after an estimate; `atlas advise` prints all.
-const TOP: usize = 3;
+const MAX_ADVICE: usize = 3;
 
 /// Renders the whole estimate as text, wrapped to `width` columns: metrics, phases, bottleneck, breakdowns of time and
 /// memory, the first three pieces of advice, and notes on the numbers.
@@ -42,7 +42,7 @@ pub fn render(
     }
     if !advice.is_empty() {
         out.push_str("\nadvice\n");
-        for one in advice.iter().take(TOP) {
+        for one in advice.iter().take(MAX_ADVICE) {
             let _ = writeln!(out, "  {}", wrap(&super::advice::line(one), width.saturating_sub(2), "    "));
         }
     }
@@ -66,7 +66,7 @@ fn knobs(scenario: &Scenario) -> String {
 pub fn figures(scenario: &Scenario, answer: &Estimate) -> String {
     let mut table = Table::new([("", Align::Left), ("", Align::Right), ("", Align::Left)]);
     let mut section: Option<Section> = None;
-    for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario) && holds(metric, answer)) {
+    for metric in METRICS.iter().filter(|metric| metric.applies_to(scenario) && is_available(metric, answer)) {
         if section != Some(metric.section) {
             section = Some(metric.section);
             table.section(metric.section.name());

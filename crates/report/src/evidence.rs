@@ -38,10 +38,11 @@ pub fn render(supports: &[Support], width: usize) -> String {
         let Some(near) = group.first().and_then(|support| support.nearest.as_ref()) else { continue };
         let titles: Vec<&str> = group.iter().map(|support| support.figure.title()).collect();
         let titles = titles.join(" and ");
-        let judged: Vec<String> = group.iter().filter_map(|support| support.nearest.as_ref()).map(judged).collect();
+        let judged: Vec<String> =
+            group.iter().filter_map(|support| support.nearest.as_ref()).map(describe_error).collect();
         let found =
             if near.comparable { "nearest measured row, " } else { "no comparable measured row; nearest row, " };
-        let text = format!("{found}{titles}: {}. Measured {}", whereabouts(near), judged.join("; "));
+        let text = format!("{found}{titles}: {}. Measured {}", describe_nearest_row(near), judged.join("; "));
         let _ = writeln!(out, "{}", wrap(&text, width, "  "));
     }
     out
@@ -54,7 +55,7 @@ fn same_row(a: &Support, b: &Support) -> bool {
 }
 
 /// Describes the row, its distance, and in what it differs.
-fn whereabouts(near: &Nearest) -> String {
+fn describe_nearest_row(near: &Nearest) -> String {
     let shown = |value: &str| if value.is_empty() { "not stated".to_owned() } else { value.to_owned() };
     let differs = near
         .differs
@@ -66,7 +67,7 @@ fn whereabouts(near: &Nearest) -> String {
 }
 
 /// Describes the measured value and the prediction error.
-fn judged(near: &Nearest) -> String {
+fn describe_error(near: &Nearest) -> String {
     format!(
         "{} {}, predicted {}, {:+.1} %, {} the 90 % interval",
         near.metric,

@@ -37,7 +37,7 @@ impl Renderer<'_> {
             return;
         }
         let open = depth > 0 && !again;
-        let below = if open && !(term.terms.is_empty() && term.bearing.is_empty()) { "│" } else { " " };
+        let below = if open && !(term.terms.is_empty() && term.dependencies.is_empty()) { "│" } else { " " };
         let (inner, cont) = (format!("{rest}{below}   "), format!("{rest}{below}     "));
         if let (Some(symbols), Some(numbers)) = (term.in_symbols(), term.in_numbers()) {
             self.described.push(known);
@@ -52,8 +52,9 @@ impl Renderer<'_> {
             return;
         }
         // The terms that bear on a value without being part of its equation are listed one level below it.
-        let children = term.terms.iter().map(|term| (term, false)).chain(term.bearing.iter().map(|term| (term, true)));
-        let count = term.terms.len() + term.bearing.len();
+        let children =
+            term.terms.iter().map(|term| (term, false)).chain(term.dependencies.iter().map(|term| (term, true)));
+        let count = term.terms.len() + term.dependencies.len();
         for (i, (child, bearing)) in children.enumerate() {
             let (branch, trunk) = if i + 1 == count { ("└─ ", "   ") } else { ("├─ ", "│  ") };
             let sign = if bearing { "with " } else { "" };

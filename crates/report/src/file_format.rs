@@ -132,7 +132,7 @@ mod tests {
             let bar = Bar {
                 name: "x".to_owned(),
                 parts: vec![("p".to_owned(), 1.0)],
-                shown: "1".to_owned(),
+                label: "1".to_owned(),
                 interval: None,
                 limit: None,
             };

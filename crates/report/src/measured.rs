@@ -9,7 +9,7 @@ pub mod story;
 mod table;
 
 pub use self::judge::judge;
-pub use self::learning::alike;
+pub use self::learning::compare_training_curves;
 pub use self::table::table;
 
 use serde::Serialize;

@@ -8,7 +8,7 @@ use atlas_core::units::significant;
 use atlas_ingest::{Context, Ingested, Reading, measurement};
 
 /// Maximum values of a list that are shown.
-const SHOWN: usize = 8;
+const MAX_LIST_VALUES: usize = 8;
 /// Width to which text is wrapped, in columns.
 const WIDTH: usize = 100;
 
@@ -19,14 +19,14 @@ pub fn file(ingested: &Ingested, context: &Context) -> String {
     for (index, reading) in ingested.readings.iter().enumerate() {
         let lead = if index == 0 { format!("{}: ", ingested.file) } else { "  also: ".to_owned() };
         out += &format!("{lead}{} ({}, {})\n\n", reading.tool, reading.format, reading.kind);
-        out += &one(reading, context);
+        out += &reading_text(reading, context);
     }
     out += &tally(ingested);
     out.push('\n');
     out
 }
 
-fn one(reading: &Reading, context: &Context) -> String {
+fn reading_text(reading: &Reading, context: &Context) -> String {
     let mut out = String::new();
     let mut series = Table::new([
         ("", Align::Left),
@@ -50,7 +50,7 @@ fn one(reading: &Reading, context: &Context) -> String {
         } else if let Some(rows) = value.as_array().filter(|rows| rows.iter().any(Value::is_object)) {
             blocks.push((name, rows));
         } else {
-            facts.row([format!("  {name}"), shown(value)]);
+            facts.row([format!("  {name}"), format_value(value)]);
         }
     }
     if has_series {
@@ -68,7 +68,7 @@ fn one(reading: &Reading, context: &Context) -> String {
     let mut known = false;
     for (name, value, origin) in reading.config.iter() {
         known = true;
-        configuration.row([format!("  {name}"), shown(value), origin.description().to_owned()]);
+        configuration.row([format!("  {name}"), format_value(value), origin.description().to_owned()]);
     }
     if known {
         out += &format!("\n{}", configuration.render());
@@ -119,9 +119,10 @@ fn runs(reading: &Reading, context: &Context) -> String {
 }
 
 fn statistics(name: &str, value: &Value) -> Vec<String> {
-    let figure = |name: &str| value.get(name).map_or_else(String::new, shown);
+    let figure = |name: &str| value.get(name).map_or_else(String::new, format_value);
     let interval = value.get("mean_interval").and_then(Value::as_array);
-    let interval = interval.map_or_else(String::new, |ends| ends.iter().map(shown).collect::<Vec<_>>().join(" to "));
+    let interval =
+        interval.map_or_else(String::new, |ends| ends.iter().map(format_value).collect::<Vec<_>>().join(" to "));
     let mut out = vec![format!("  {name}"), figure("n"), figure("warmup_dropped"), figure("mean_no_warmup"), interval];
     let rest = ["median_no_warmup", "min_no_warmup", "max_no_warmup", "std_no_warmup", "p95_no_warmup", "outliers"];
     out.extend(rest.map(figure));
@@ -141,7 +142,7 @@ fn list(rows: &[Value]) -> String {
     for names in names.chunks(7) {
         let mut table = Table::new(names.iter().map(|name| (format!("  {name}"), Align::Right)));
         for row in rows.iter().take(40) {
-            table.row(names.iter().map(|name| row.get(*name).map_or_else(|| "-".to_owned(), shown)));
+            table.row(names.iter().map(|name| row.get(*name).map_or_else(|| "-".to_owned(), format_value)));
         }
         out += &table.render();
     }
@@ -152,7 +153,7 @@ fn list(rows: &[Value]) -> String {
 }
 
 /// Formats a value briefly.
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
         Value::Bool(yes) => if *yes { "yes" } else { "no" }.to_owned(),
@@ -163,16 +164,19 @@ fn shown(value: &Value) -> String {
         },
         Value::String(text) => text.chars().take(60).collect(),
         Value::Array(values) => {
-            let mut words: Vec<String> = values.iter().take(SHOWN).map(shown).collect();
-            if values.len() > SHOWN {
+            let mut words: Vec<String> = values.iter().take(MAX_LIST_VALUES).map(format_value).collect();
+            if values.len() > MAX_LIST_VALUES {
                 words.push(format!("… ({} in all)", values.len()));
             }
             words.join(" ")
         }
         Value::Object(map) => {
-            let mut words: Vec<String> =
-                map.iter().take(SHOWN).map(|(name, value)| format!("{name} {}", shown(value))).collect();
-            if map.len() > SHOWN {
+            let mut words: Vec<String> = map
+                .iter()
+                .take(MAX_LIST_VALUES)
+                .map(|(name, value)| format!("{name} {}", format_value(value)))
+                .collect();
+            if map.len() > MAX_LIST_VALUES {
                 words.push(format!("… ({} in all)", map.len()));
             }
             words.join(", ")

@@ -8,10 +8,10 @@ use super::table::{Align, Table, wrap};
 use super::{ReportError, csv, serialized};
 use atlas_core::sort;
 use atlas_core::units;
-use atlas_plan::estimate::standing::holds;
+use atlas_plan::estimate::standing::is_available;
 use atlas_plan::estimate::{FIGURES, Metric, MetricId};
 use atlas_plan::knob::{Knob, Setting};
-use atlas_plan::search::optimize::{Bound, Candidate, Looked, Optimum, Problem, Proof};
+use atlas_plan::search::optimize::{Bound, Candidate, Optimum, Problem, Proof, SearchExtent};
 use atlas_plan::search::{Axis, Condition};
 
 /// Renders the result as plain text.
@@ -25,7 +25,7 @@ pub fn table(problem: &Problem<'_>, found: &Optimum) -> String {
     out.push_str(&wrap(&format!("searched: {}; other settings as in the start", space(problem)), 110, ""));
     out.push('\n');
     for condition in &problem.conditions {
-        let _ = writeln!(out, "where {condition}{}", standing(problem, found, condition));
+        let _ = writeln!(out, "where {condition}{}", default_condition_note(problem, found, condition));
     }
     out.push('\n');
     match &found.best {
@@ -46,7 +46,7 @@ pub fn table(problem: &Problem<'_>, found: &Optimum) -> String {
         out.push_str(&front(problem, &found.front));
     }
     out.push('\n');
-    out.push_str(&wrap(&looked(&found.looked), 110, ""));
+    out.push_str(&wrap(&describe_extent(&found.extent), 110, ""));
     out.push('\n');
     out
 }
@@ -71,7 +71,7 @@ pub fn space(problem: &Problem<'_>) -> String {
 #[must_use]
 pub fn defaults(problem: &Problem<'_>, found: &Optimum) -> String {
     let (dropped, kept): (Vec<&Condition>, Vec<&Condition>) =
-        problem.usual.iter().partition(|condition| found.dropped.contains(condition));
+        problem.default_conditions.iter().partition(|condition| found.dropped.contains(condition));
     let list = |conditions: Vec<&Condition>| conditions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let parts = [("within the defaults", kept), ("dropped because no candidate meets them", dropped)];
     let parts = parts.into_iter().filter(|(_, conditions)| !conditions.is_empty());
@@ -79,8 +79,8 @@ pub fn defaults(problem: &Problem<'_>, found: &Optimum) -> String {
 }
 
 /// Suffix for a default condition: that it is a default, and the flag that changes it or that it was dropped.
-fn standing(problem: &Problem<'_>, found: &Optimum, condition: &Condition) -> String {
-    if !problem.usual.contains(condition) {
+fn default_condition_note(problem: &Problem<'_>, found: &Optimum, condition: &Condition) -> String {
+    if !problem.default_conditions.contains(condition) {
         return String::new();
     }
     if found.dropped.contains(condition) {
@@ -95,7 +95,7 @@ fn standing(problem: &Problem<'_>, found: &Optimum, condition: &Condition) -> St
 }
 
 fn direction(metric: &Metric) -> &'static str {
-    if metric.better == atlas_plan::estimate::Better::Higher { "higher is better" } else { "lower is better" }
+    if metric.better == atlas_plan::estimate::Direction::Higher { "higher is better" } else { "lower is better" }
 }
 
 /// Table of metrics of the start, the best candidate and the hill-climb result.
@@ -107,7 +107,7 @@ fn side_by_side(problem: &Problem<'_>, found: &Optimum, best: &Candidate) -> Str
         let value = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
         // A candidate that cannot run has no rate.
         let own = matches!(metric.id, MetricId::Accelerators | MetricId::Headroom);
-        let known = |candidate: &Candidate| own || holds(metric, &candidate.estimate);
+        let known = |candidate: &Candidate| own || is_available(metric, &candidate.estimate);
         let show = |candidate: &Candidate| if known(candidate) { candidate.shown(metric) } else { "n/a".to_owned() };
         let change = if known(start) { metric.change(value(start), value(best)) } else { String::new() };
         table.row([metric.label.to_owned(), show(start), show(best), change, show(climbed)]);
@@ -149,7 +149,7 @@ pub fn changes(candidate: &Candidate) -> String {
 
 /// Settings in which a candidate differs from the best one.
 #[must_use]
-pub fn against(best: &Candidate, other: &Candidate) -> String {
+pub fn differences_from_best(best: &Candidate, other: &Candidate) -> String {
     let knobs = changed([best, other]).into_iter().filter(|knob| best.scenario.get(*knob) != other.scenario.get(*knob));
     knobs.map(|knob| format!("{}={}", knob.name(), other.scenario.get(knob))).collect::<Vec<_>>().join(" ")
 }
@@ -169,7 +169,7 @@ fn runners_up(problem: &Problem<'_>, found: &Optimum) -> String {
             (i + 2).to_string(),
             candidate.shown(metric),
             metric.change(value(best), value(candidate)),
-            against(best, candidate),
+            differences_from_best(best, candidate),
         ]);
     }
     format!("\n{}", table.render())
@@ -188,7 +188,7 @@ fn bounds(problem: &Problem<'_>, found: &Optimum) -> String {
         let without = bound.without.as_ref();
         let value = without.map(|candidate| candidate.shown(metric));
         let by = without.map(|candidate| match &found.best {
-            Some(best) => against(best, candidate),
+            Some(best) => differences_from_best(best, candidate),
             None => changes(candidate),
         });
         table.row([
@@ -203,7 +203,7 @@ fn bounds(problem: &Problem<'_>, found: &Optimum) -> String {
 }
 
 /// Maximum compromises shown in a table; JSON and CSV contain all.
-const MOST_COMPROMISES: usize = 20;
+const MAX_COMPROMISES: usize = 20;
 
 fn front(problem: &Problem<'_>, front: &[Candidate]) -> String {
     let mut head: Vec<(String, Align)> =
@@ -212,7 +212,7 @@ fn front(problem: &Problem<'_>, front: &[Candidate]) -> String {
     head.push(("knobs".to_owned(), Align::Left));
     let mut table = Table::new(head);
     // Longer fronts are sampled evenly, including both ends.
-    let shown = front.len().min(MOST_COMPROMISES);
+    let shown = front.len().min(MAX_COMPROMISES);
     for i in 0..shown {
         let Some(candidate) = front.get(i * (front.len() - 1) / (shown - 1).max(1)) else { continue };
         let value = |metric: &&'static Metric| candidate.shown(metric);
@@ -224,12 +224,12 @@ fn front(problem: &Problem<'_>, front: &[Candidate]) -> String {
 
 /// Describes how much of the space was searched, and what this says about the optimality of the result.
 #[must_use]
-pub fn looked(looked: &Looked) -> String {
+pub fn describe_extent(looked: &SearchExtent) -> String {
     let seconds = units::significant(looked.seconds, 2);
     let (space, valid) = (grouped(looked.space), grouped(looked.admissible));
     let estimated = grouped(u128::from(looked.estimated));
-    let left_out = if looked.worth > 0.0 {
-        format!(" Changes that gain less than {} are omitted.", units::percent(looked.worth))
+    let left_out = if looked.min_gain > 0.0 {
+        format!(" Changes that gain less than {} are omitted.", units::percent(looked.min_gain))
     } else {
         String::new()
     };
@@ -283,7 +283,7 @@ pub fn yaml(problem: &Problem<'_>, found: &Optimum) -> Result<String, ReportErro
 }
 
 fn document(problem: &Problem<'_>, found: &Optimum) -> Value {
-    let looked = &found.looked;
+    let looked = &found.extent;
     let (proof, starts) = match looked.proof {
         Proof::Exhaustive => ("exhaustive", None),
         Proof::Local { starts } => ("local", Some(starts)),
@@ -308,9 +308,9 @@ fn document(problem: &Problem<'_>, found: &Optimum) -> Value {
         "engine": problem.start.engine.name(),
         "objective": problem.objective.name,
         "constraints": problem.conditions.iter().map(Condition::to_string).collect::<Vec<_>>(),
-        "default_constraints": problem.usual.iter().map(Condition::to_string).collect::<Vec<_>>(),
+        "default_constraints": problem.default_conditions.iter().map(Condition::to_string).collect::<Vec<_>>(),
         "dropped_constraints": found.dropped.iter().map(Condition::to_string).collect::<Vec<_>>(),
-        "space": sort::filled::<Map<_, _>, _>(axes),
+        "space": sort::collect_unsorted::<Map<_, _>, _>(axes),
         "best": found.best.as_ref().map(candidate),
         "warnings": found.warnings(problem),
         "runners_up": all(&found.runners_up),
@@ -354,8 +354,8 @@ fn candidate(candidate: &Candidate) -> Value {
     let metrics = metrics.map(|metric| (metric.name.to_owned(), json!((metric.get)(&candidate.estimate, scenario))));
     let changes = candidate.changes.iter().map(|(knob, value)| (knob.name().to_owned(), setting(value)));
     json!({
-        "changes": sort::filled::<Map<_, _>, _>(changes),
-        "metrics": sort::filled::<Map<_, _>, _>(metrics),
+        "changes": sort::collect_unsorted::<Map<_, _>, _>(changes),
+        "metrics": sort::collect_unsorted::<Map<_, _>, _>(metrics),
         "verdict": candidate.estimate.detail.map(|detail| detail.verdict),
     })
 }

@@ -193,7 +193,7 @@ pub fn start(path: &Path, library: &Library, problems: &mut Diagnostics) -> Opti
             let message = format!("no seed in the record; using {SEED}");
             fields.warn("seed", message, Some("use --seed to choose another".to_owned()));
         }
-        Some(node) => lay(&mut fields, &mut overrides, "seed", Ok(Knob::Seed), &node, &[]),
+        Some(node) => overlay(&mut fields, &mut overrides, "seed", Ok(Knob::Seed), &node, &[]),
     }
     let profile = parts.as_ref().and_then(|parts| parts.profile.as_ref());
     let fabrics = profile.map(|profile| Arc::clone(&profile.fabrics));
@@ -208,7 +208,7 @@ pub fn start(path: &Path, library: &Library, problems: &mut Diagnostics) -> Opti
         if fabrics.is_none() && knob == Ok(Knob::Fabric) {
             continue;
         }
-        lay(&mut fields, &mut overrides, "knobs", knob, &entry.value, fabrics.as_deref().unwrap_or_default());
+        overlay(&mut fields, &mut overrides, "knobs", knob, &entry.value, fabrics.as_deref().unwrap_or_default());
     }
     for text in &set {
         match atlas_plan::knob::assignment(text).and_then(|(knob, value)| Ok((knob, knob.parse(&value, &[])?))) {
@@ -228,7 +228,7 @@ fn found<T>(fields: &mut Fields<'_>, key: &str, result: Result<&Arc<T>, Diagnost
     result.map(Arc::clone).map_err(|problem| fields.error(key, problem.message, problem.help)).ok()
 }
 
-fn lay(
+fn overlay(
     fields: &mut Fields<'_>,
     overrides: &mut Overrides,
     key: &str,

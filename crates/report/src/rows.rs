@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{Format, ReportError, csv, serialized};
 use atlas_evidence::support::Support;
 use atlas_plan::engine::notes::notes;
-use atlas_plan::estimate::standing::holds;
+use atlas_plan::estimate::standing::is_available;
 use atlas_plan::estimate::{Estimate, METRICS};
 use atlas_plan::record::Record;
 use atlas_plan::scenario::Scenario;
@@ -54,7 +54,7 @@ fn csv_of(record: &Record<'_>, scenario: &Scenario, answer: &Estimate) -> String
     // A column exists for every metric, in training and inference alike; it is empty if the metric does not apply or
     // the scenario cannot run.
     for metric in METRICS {
-        let says = metric.applies_to(scenario) && holds(metric, answer);
+        let says = metric.applies_to(scenario) && is_available(metric, answer);
         let value = if says { (metric.get)(answer, scenario).to_string() } else { String::new() };
         fields.push((metric.name, value));
     }

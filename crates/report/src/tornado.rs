@@ -21,7 +21,7 @@ pub fn table(parts: &Parts, tornado: &Tornado) -> String {
     let align = |i: usize| if i == 0 { Align::Left } else { Align::Right };
     let head = head.iter().enumerate().map(|(i, name)| ((*name).to_owned(), align(i)));
     let mut table = Table::new(head.chain([("reach".to_owned(), Align::Left)]));
-    let farthest = tornado.swings.iter().map(|swing| swing.reach.min(1.0)).fold(0.0, f64::max);
+    let farthest = tornado.swings.iter().map(|swing| swing.max_change.min(1.0)).fold(0.0, f64::max);
     let mut troubles = Vec::new();
     for swing in &tornado.swings {
         let mut cells = vec![swing.lever.name().to_owned(), swing.from.clone()];
@@ -31,7 +31,7 @@ pub fn table(parts: &Parts, tornado: &Tornado) -> String {
                 continue;
             };
             cells.push(outcome.to.clone());
-            match &outcome.trouble {
+            match &outcome.failure {
                 None => cells.push(units::relative(tornado.value, outcome.value)),
                 Some(trouble) => {
                     cells.push("cannot run".to_owned());
@@ -40,7 +40,7 @@ pub fn table(parts: &Parts, tornado: &Tornado) -> String {
             }
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a bar of some columns")]
-        let columns = (BAR * swing.reach.min(1.0) / farthest.max(1e-12)).round() as usize;
+        let columns = (BAR * swing.max_change.min(1.0) / farthest.max(1e-12)).round() as usize;
         cells.push("#".repeat(columns));
         table.row(cells);
     }
@@ -67,19 +67,19 @@ pub fn table(parts: &Parts, tornado: &Tornado) -> String {
 #[must_use]
 pub fn blocks(tornado: &Tornado) -> (Vec<Block>, Grid) {
     /// Maximum levers in the chart.
-    const MOST: usize = 24;
+    const MAX_LEVERS: usize = 24;
     const WIDTH: f64 = 760.0;
     let metric = tornado.metric;
     let change = |outcome: &Outcome| Some(outcome.value / tornado.value - 1.0).filter(|change| change.is_finite());
     let described = |outcome: &Option<Outcome>| match outcome {
         None => (None, String::new()),
-        Some(outcome) if outcome.trouble.is_some() => (None, format!("{}: cannot run", outcome.to)),
+        Some(outcome) if outcome.failure.is_some() => (None, format!("{}: cannot run", outcome.to)),
         Some(outcome) => {
             let words = format!("{}: {}", outcome.to, units::relative(tornado.value, outcome.value));
             (change(outcome), words)
         }
     };
-    let swings = tornado.swings.iter().take(MOST).map(|swing| pictures::Swing {
+    let swings = tornado.swings.iter().take(MAX_LEVERS).map(|swing| pictures::Swing {
         name: swing.lever.name().to_owned(),
         moves: [described(&swing.down), described(&swing.up)],
     });
@@ -94,7 +94,7 @@ pub fn blocks(tornado: &Tornado) -> (Vec<Block>, Grid) {
                 continue;
             };
             cells.push(Cell::text(outcome.to.clone()));
-            match &outcome.trouble {
+            match &outcome.failure {
                 None => {
                     cells.push(Cell::figure(metric.brief(outcome.value), outcome.value));
                     let share = change(outcome).unwrap_or_default();
@@ -137,7 +137,7 @@ pub fn blocks(tornado: &Tornado) -> (Vec<Block>, Grid) {
 pub fn serialized(tornado: &Tornado, yaml: bool) -> Result<String, ReportError> {
     let outcome = |outcome: &Option<Outcome>| {
         let outcome = outcome.as_ref()?;
-        Some(json!({"to": outcome.to, "value": outcome.value, "trouble": outcome.trouble}))
+        Some(json!({"to": outcome.to, "value": outcome.value, "trouble": outcome.failure}))
     };
     let swing = |swing: &Swing| {
         json!({
@@ -146,7 +146,7 @@ pub fn serialized(tornado: &Tornado, yaml: bool) -> Result<String, ReportError> 
             "from": swing.from,
             "down": outcome(&swing.down),
             "up": outcome(&swing.up),
-            "reach": swing.reach,
+            "reach": swing.max_change,
         })
     };
     let document: Value = json!({
@@ -175,11 +175,11 @@ pub fn csv(tornado: &Tornado) -> String {
         let mut cells = vec![swing.lever.name().to_owned(), kind(swing.lever).to_owned(), swing.from.clone()];
         for outcome in [&swing.down, &swing.up] {
             match outcome {
-                Some(o) => cells.extend([o.to.clone(), o.value.to_string(), o.trouble.is_none().to_string()]),
+                Some(o) => cells.extend([o.to.clone(), o.value.to_string(), o.failure.is_none().to_string()]),
                 None => cells.extend([String::new(), String::new(), String::new()]),
             }
         }
-        cells.push(swing.reach.to_string());
+        cells.push(swing.max_change.to_string());
         out.push_str(&csv::line(cells.iter().map(String::as_str)));
     }
     out

@@ -46,7 +46,7 @@ pub struct Job {
 
 impl Job {
     /// Run time that the scheduler assumes, s.
-    fn promised(&self) -> f64 {
+    fn expected_run_time(&self) -> f64 {
         if self.limit.is_finite() { self.limit } else { self.seconds }
     }
 }
@@ -80,7 +80,7 @@ pub struct JobRecord {
     /// Run time over run time without contention: the slowdown by the traffic of other jobs.
     pub contention: f64,
     /// Whether it was stopped at its limit.
-    pub cut: bool,
+    pub stopped_at_limit: bool,
 }
 
 /// Results of a simulation.
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn limits_end_jobs_and_invalid_numbers_are_reported() {
         let o = run_of(Scheduler::Fifo, 1, vec![Job { limit: 5.0, ..job(0.0, 1, 10.0) }]);
-        assert_eq!(o.jobs[0].map(|r| (r.end, r.cut)), Some((5.0, true)));
+        assert_eq!(o.jobs[0].map(|r| (r.end, r.stopped_at_limit)), Some((5.0, true)));
         let wide =
             Input { accelerators: 4, jobs: vec![job(f64::NAN, 5, -1.0)], scheduler: Scheduler::Fifo, fabric: None };
         assert_eq!(wide.problems().len(), 4);
@@ -277,8 +277,11 @@ mod tests {
         let limited = Job { limit: 80.0, ..sending(0.0, 60.0) };
         let out = shared(Scheduler::Fifo, Placement::Spread, vec![limited, sending(0.0, 100.0)]);
         let (first, second) = (out.jobs[0].unwrap(), out.jobs[1].unwrap());
-        assert!(first.cut && (first.end - 80.0).abs() < 1e-6 && (first.contention - 2.0).abs() < 1e-4, "{first:?}");
+        assert!(
+            first.stopped_at_limit && (first.end - 80.0).abs() < 1e-6 && (first.contention - 2.0).abs() < 1e-4,
+            "{first:?}"
+        );
         // The other job completes forty of its seconds in eighty, and then has the uplinks to itself.
-        assert!(!second.cut && (second.end - 140.0).abs() < 1e-3, "{second:?}");
+        assert!(!second.stopped_at_limit && (second.end - 140.0).abs() < 1e-3, "{second:?}");
     }
 }

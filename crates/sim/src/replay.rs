@@ -32,7 +32,7 @@ pub struct Output {
 pub enum ReplayError {
     /// Tasks depend on each other in a cycle. Holds the number of tasks that could not run.
     #[error("{0} tasks cannot run: their dependencies form a cycle")]
-    Circle(usize),
+    Cycle(usize),
     /// A dependency is not in the list, or a time is negative or not finite. Holds the index of a task.
     #[error("task {0} depends on a task that does not exist, or its duration or delay is negative or not finite")]
     Task(usize),
@@ -89,7 +89,7 @@ pub fn replay(tasks: &[Task]) -> Result<Output, ReplayError> {
         }
     }
     if done < tasks.len() {
-        return Err(ReplayError::Circle(tasks.len() - done));
+        return Err(ReplayError::Cycle(tasks.len() - done));
     }
     Ok(Output { seconds: last.seconds(), times })
 }
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn cyclic_and_missing_dependencies_are_refused() {
-        assert_eq!(replay(&[task(0, 1.0, &[1]), task(0, 1.0, &[0])]), Err(ReplayError::Circle(2)));
+        assert_eq!(replay(&[task(0, 1.0, &[1]), task(0, 1.0, &[0])]), Err(ReplayError::Cycle(2)));
         assert_eq!(replay(&[task(0, 1.0, &[4])]), Err(ReplayError::Task(0)));
         assert_eq!(replay(&[task(0, f64::NAN, &[])]), Err(ReplayError::Task(0)));
     }

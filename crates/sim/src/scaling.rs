@@ -19,7 +19,7 @@ pub enum Work {
 }
 
 /// Efficiency below which scaling counts as broken down by default, as in the predecessor's simulator.
-pub const BROKEN: f64 = 0.7;
+pub const DEFAULT_EFFICIENCY_LIMIT: f64 = 0.7;
 
 /// Efficiencies of a series, relative to its smallest run.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -28,7 +28,7 @@ pub struct Scaling {
     /// accelerators.
     pub efficiencies: Vec<(f64, f64)>,
     /// Smallest number of accelerators with an efficiency below the limit.
-    pub broken_at: Option<f64>,
+    pub inefficient_at: Option<f64>,
     /// Largest number of accelerators with an efficiency at or above the limit.
     pub largest_efficient: Option<f64>,
 }
@@ -50,7 +50,7 @@ pub fn scaling(runs: &[Run], work: Work, limit: f64) -> Scaling {
     };
     let efficiencies: Vec<(f64, f64)> = runs.iter().map(|r| (r.accelerators, efficiency(r))).collect();
     Scaling {
-        broken_at: efficiencies.iter().find(|e| e.1 < limit).map(|e| e.0),
+        inefficient_at: efficiencies.iter().find(|e| e.1 < limit).map(|e| e.0),
         largest_efficient: efficiencies.iter().rev().find(|e| e.1 >= limit).map(|e| e.0),
         efficiencies,
     }
@@ -63,12 +63,12 @@ mod tests {
     #[test]
     fn work_that_grows_with_the_accelerators_is_judged_by_its_time() {
         let runs = [Run { accelerators: 16.0, seconds: 1.25 }, Run { accelerators: 8.0, seconds: 1.0 }];
-        let weak = scaling(&runs, Work::PerAccelerator, BROKEN);
+        let weak = scaling(&runs, Work::PerAccelerator, DEFAULT_EFFICIENCY_LIMIT);
         assert_eq!(weak.efficiencies, [(8.0, 1.0), (16.0, 0.8)]);
-        assert_eq!((weak.broken_at, weak.largest_efficient), (None, Some(16.0)));
-        let strong = scaling(&runs, Work::Fixed, BROKEN);
+        assert_eq!((weak.inefficient_at, weak.largest_efficient), (None, Some(16.0)));
+        let strong = scaling(&runs, Work::Fixed, DEFAULT_EFFICIENCY_LIMIT);
         assert_eq!(strong.efficiencies, [(8.0, 1.0), (16.0, 0.4)]);
-        assert_eq!((strong.broken_at, strong.largest_efficient), (Some(16.0), Some(8.0)));
+        assert_eq!((strong.inefficient_at, strong.largest_efficient), (Some(16.0), Some(8.0)));
         assert_eq!(scaling(&[Run { accelerators: f64::NAN, seconds: 0.0 }], Work::Fixed, 0.5), Scaling::default());
     }
 }

@@ -13,16 +13,16 @@ use atlas_detect::runner::System;
 use color_eyre::eyre::eyre;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-pub use self::part::{MOST_PARTS, Part, range};
+pub use self::part::{MAX_PARTS, Part, range};
 use super::confirm;
-use super::output::complain;
+use super::output::write_stderr;
 
 /// Interval at which parts and signals are checked.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval between queries to Slurm.
-const QUERY_EVERY: Duration = Duration::from_secs(10);
+const QUERY_INTERVAL: Duration = Duration::from_secs(10);
 /// Interval between progress messages.
-const TELL_EVERY: Duration = Duration::from_secs(30);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Options of work that can run as a job array.
 #[derive(Debug, Clone, clap::Args)]
@@ -31,7 +31,7 @@ pub struct ArrayArgs {
     #[arg(long, requires = "out", help_heading = "Slurm")]
     pub slurm: bool,
     /// Number of array tasks
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=MOST_PARTS), help_heading = "Slurm")]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=MAX_PARTS), help_heading = "Slurm")]
     pub tasks: u64,
     /// sbatch option, such as --partition=cpu; repeatable
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true, help_heading = "Slurm")]
@@ -52,7 +52,7 @@ pub struct ArrayArgs {
 
 /// Outcome of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum MergeOutcome {
     /// All parts are merged.
     Whole,
     /// Stopped by the user; the array keeps running.
@@ -114,7 +114,7 @@ impl<'a> Work<'a> {
     /// Slurm cannot be queried.
     pub fn cancel(&self) -> color_eyre::Result<()> {
         self.array.cancel(&System)?;
-        complain(&format!("canceled; finished parts are kept in {}", self.array.folder.display()));
+        write_stderr(&format!("canceled; finished parts are kept in {}", self.array.folder.display()));
         Ok(())
     }
 
@@ -142,7 +142,7 @@ impl<'a> Work<'a> {
         &self,
         mut next: u64,
         mut merge: impl FnMut(u64, &[u8]) -> color_eyre::Result<String>,
-    ) -> color_eyre::Result<End> {
+    ) -> color_eyre::Result<MergeOutcome> {
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
@@ -155,20 +155,20 @@ impl<'a> Work<'a> {
         loop {
             while next < self.parts && self.file(next).exists() {
                 let path = self.file(next);
-                let lines = part::read(&path, part::MOST_BYTES)?;
+                let lines = part::read(&path, part::MAX_BYTES)?;
                 so_far = merge(next, &lines)?;
                 next += 1;
             }
             if next == self.parts {
-                return Ok(End::Whole);
+                return Ok(MergeOutcome::Whole);
             }
             if stop.load(Relaxed) {
-                complain(
+                write_stderr(
                     "the array keeps running; run the same command to resume merging, or add --cancel to cancel it",
                 );
-                return Ok(End::Stopped);
+                return Ok(MergeOutcome::Stopped);
             }
-            if queried.is_none_or(|at| at.elapsed() > QUERY_EVERY) {
+            if queried.is_none_or(|at| at.elapsed() > QUERY_INTERVAL) {
                 // The query must precede the check for files: a task that ends in between has then written its part.
                 let active = self.array.active(&System)?;
                 let lacking = missing(next);
@@ -183,18 +183,18 @@ impl<'a> Work<'a> {
                     }
                     self.confirm(&lacking, tries)?;
                     let job = self.array.submit(&System, &lacking)?;
-                    complain(&format!("submitted job {job}: {} of {} parts", lacking.len(), self.parts));
+                    write_stderr(&format!("submitted job {job}: {} of {} parts", lacking.len(), self.parts));
                     tries += 1;
-                } else if described.elapsed() > TELL_EVERY {
+                } else if described.elapsed() > PROGRESS_INTERVAL {
                     described = Instant::now();
                     let done = self.parts - lacking.len() as u64;
-                    complain(&format!(
+                    write_stderr(&format!(
                         "{done} of {} parts done, {active} tasks pending or running{so_far}",
                         self.parts
                     ));
                 }
             }
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(CHECK_INTERVAL);
         }
     }
 
@@ -219,10 +219,10 @@ impl<'a> Work<'a> {
     /// again.
     fn confirm(&self, parts: &[u64], tries: u32) -> color_eyre::Result<()> {
         if tries > 0 {
-            complain(&format!("parts {} failed; resubmitting", indices(parts)));
+            write_stderr(&format!("parts {} failed; resubmitting", indices(parts)));
             return Ok(());
         }
-        complain(&format!("{}\n# {}", self.array.script(), self.array.submission(parts).shell_line()));
+        write_stderr(&format!("{}\n# {}", self.array.script(), self.array.submission(parts).shell_line()));
         if self.args.yes {
             return Ok(());
         }

@@ -6,17 +6,17 @@ use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
 
-use atlas_document::files::Draft;
+use atlas_document::files::AtomicFile;
 use color_eyre::eyre::eyre;
 
-use crate::cli::output::complain;
-use crate::cli::run::writing;
+use crate::cli::output::write_stderr;
+use crate::cli::run::write_error;
 
 /// Maximum number of parts.
-pub const MOST_PARTS: u64 = 10_000;
+pub const MAX_PARTS: u64 = 10_000;
 
 /// Maximum size of a part that is merged, bytes: it is held in memory, possibly on a shared login node.
-pub(super) const MOST_BYTES: u64 = 512 << 20;
+pub(super) const MAX_BYTES: u64 = 512 << 20;
 
 /// Reads a part of at most `most` bytes.
 ///
@@ -61,7 +61,7 @@ impl FromStr for Part {
             let (index, of) = part.split_once('/')?;
             let (index, of): (u64, u64) = (index.parse().ok()?, of.parse().ok()?);
             let work = u64::from_str_radix(work, 16).ok()?;
-            (index < of && of <= MOST_PARTS).then_some(Part { index, of, work })
+            (index < of && of <= MAX_PARTS).then_some(Part { index, of, work })
         };
         read().ok_or_else(|| "expected PART/PARTS@FINGERPRINT".to_owned())
     }
@@ -93,11 +93,11 @@ impl Part {
             ));
         }
         if path.exists() {
-            complain(&format!("{} already exists", path.display()));
+            write_stderr(&format!("{} already exists", path.display()));
             return Ok(());
         }
-        let cannot = |error: std::io::Error| writing(path, &error);
-        let draft = Draft::begin(path).map_err(cannot)?;
+        let cannot = |error: std::io::Error| write_error(path, &error);
+        let draft = AtomicFile::begin(path).map_err(cannot)?;
         let mut lines = BufWriter::new(draft.file());
         compute(range(self.index, self.of, size), &mut lines)?;
         lines.into_inner().map_err(|error| cannot(error.into_error()))?;

@@ -9,9 +9,9 @@ use serde::Serialize;
 use super::Args;
 use crate::cli::explain::Format;
 use crate::cli::failure::Failure;
-use crate::cli::output::{self, complain};
-use crate::cli::run::writing;
-use atlas_assistant::endpoint::{Conversation, Event, Marks, Settings, Toolbox, ask, request};
+use crate::cli::output::{self, write_stderr};
+use crate::cli::run::write_error;
+use atlas_assistant::endpoint::{Conversation, Event, NumberOrigins, Settings, Toolbox, ask, request};
 use atlas_assistant::offline::Context;
 use atlas_core::escape;
 use atlas_document::files;
@@ -25,7 +25,7 @@ struct Answer<'a> {
     question: &'a str,
     model: &'a str,
     answer: &'a str,
-    figures: &'a Marks,
+    figures: &'a NumberOrigins,
     conversation: &'a Conversation,
 }
 
@@ -53,8 +53,8 @@ pub(super) fn run(args: &Args, question: &str, context: &Context<'_>) -> color_e
             broken |= out.write_all(escape::terminal(piece).as_bytes()).and_then(|()| out.flush()).is_err();
         }
         Event::Text(_) => {}
-        Event::Tool(call) => complain(&format!("tool {}: {}", call.name, call.arguments)),
-        Event::Retry(error, pause) => complain(&format!("{error}; next attempt in {:.1} s", pause.as_secs_f64())),
+        Event::Tool(call) => write_stderr(&format!("tool {}: {}", call.name, call.arguments)),
+        Event::Retry(error, pause) => write_stderr(&format!("{error}; next attempt in {:.1} s", pause.as_secs_f64())),
     });
     if table && !broken {
         output::print("\n")?;
@@ -89,7 +89,7 @@ fn save(conversation: &Conversation, path: &Path, resumed: Option<&Path>) -> col
         _ => return Err(Failure::usage([format!("--save {}: expected .json or .md", path.display())]).into()),
     };
     let written = if resumed == Some(path) { files::write(path, &text) } else { files::write_new(path, &text) };
-    written.map_err(|error| writing(path, &error))?;
-    complain(&format!("wrote {}", path.display()));
+    written.map_err(|error| write_error(path, &error))?;
+    write_stderr(&format!("wrote {}", path.display()));
     Ok(())
 }

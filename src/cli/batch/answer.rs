@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use super::line::{KEYS, Line};
-use super::memo::{Draws, Found, Memo};
+use super::memo::{Decoded, Draws, Memo};
 use super::parts::{Context, decode, explain, read_knobs};
 use atlas_config::{Profile, Target, Workload};
 use atlas_document::decode::nearest;
@@ -39,11 +39,11 @@ struct Prepared {
 }
 
 /// Writes the answer to a line that is too long.
-pub(super) fn overlong(number: u64, most: usize, out: &mut Vec<u8>) {
-    refuse("null", &format!("line {number}: longer than {most} bytes"), out);
+pub(super) fn write_line_too_long(number: u64, most: usize, out: &mut Vec<u8>) {
+    write_error("null", &format!("line {number}: longer than {most} bytes"), out);
 }
 
-fn refuse(id: &str, problem: &str, out: &mut Vec<u8>) {
+fn write_error(id: &str, problem: &str, out: &mut Vec<u8>) {
     // Writing to a `Vec` cannot fail.
     let _ = write!(out, "{{\"id\":{id},\"error\":");
     let _ = serde_json::to_writer(&mut *out, problem);
@@ -70,7 +70,7 @@ impl Worker {
         let bytes = if number == 1 { bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes) } else { bytes };
         let bytes = bytes.trim_ascii();
         if bytes.is_empty() {
-            return refuse("null", &format!("line {number}: empty, expected a JSON object"), out);
+            return write_error("null", &format!("line {number}: empty, expected a JSON object"), out);
         }
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text,
@@ -79,7 +79,7 @@ impl Worker {
                 let line: Line<'_> = serde_json::from_str(&lossy).unwrap_or_default();
                 let problem =
                     format!("line {number}: not UTF-8: the byte at offset {} is invalid", error.valid_up_to());
-                return refuse(line.id(), &problem, out);
+                return write_error(line.id(), &problem, out);
             }
         };
         let line: Line<'_> = match serde_json::from_str(text) {
@@ -89,7 +89,7 @@ impl Worker {
                 let what = message.split(" at line ").next().unwrap_or_default();
                 let column = if error.column() > 0 { format!(", column {}", error.column()) } else { String::new() };
                 let problem = format!("line {number}{column}: not a JSON object: {what}");
-                return refuse("null", &problem, out);
+                return write_error("null", &problem, out);
             }
         };
         for key in &line.unknown {
@@ -99,7 +99,7 @@ impl Worker {
         let start = out.len();
         if let Err(problem) = self.estimate(&line, number, out) {
             out.truncate(start);
-            refuse(line.id(), &problem, out);
+            write_error(line.id(), &problem, out);
         }
     }
 
@@ -132,7 +132,7 @@ impl Worker {
         let context = Arc::clone(&self.context);
         let library = &context.library;
         let mut problems: Vec<Arc<str>> = Vec::new();
-        let mut note = |found: Found<()>| drop(found.map_err(|problem| problems.push(problem)));
+        let mut note = |found: Decoded<()>| drop(found.map_err(|problem| problems.push(problem)));
 
         let missing = |key: &str| Arc::<str>::from(format!("`{key}` is missing"));
         let target = line.part("target").ok_or_else(|| missing("target")).and_then(|text| {
@@ -191,7 +191,7 @@ impl Worker {
         workload: &Arc<Workload>,
         profile: Option<Arc<Profile>>,
     ) -> Result<Arc<Prepared>, String> {
-        const MOST: usize = 256;
+        const MAX_PREPARED: usize = 256;
         let same = |one: &Option<Arc<Profile>>| one.as_ref().map(Arc::as_ptr) == profile.as_ref().map(Arc::as_ptr);
         let known = self.scenarios.iter().position(|prepared| {
             let parts = &prepared.parts;
@@ -206,7 +206,7 @@ impl Worker {
             let mut parts = parts.map_err(|problems| problems.iter().map(explain).collect::<Vec<_>>().join("; "))?;
             parts.corrections = parts.corrections.or_else(|| library.corrections_for(target).cloned());
             let scenario = Scenario::from_files(&parts);
-            self.scenarios.truncate(MOST - 1);
+            self.scenarios.truncate(MAX_PREPARED - 1);
             self.scenarios.insert(0, Arc::new(Prepared { parts, scenario }));
         }
         #[expect(clippy::indexing_slicing, reason = "either way one stands in front now")]

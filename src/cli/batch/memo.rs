@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 /// Result of decoding: the document, or a description of all problems with it.
-pub(super) type Found<T> = Result<Arc<T>, Arc<str>>;
+pub(super) type Decoded<T> = Result<Arc<T>, Arc<str>>;
 
 /// Decoded documents by their JSON text, most recent first.
 ///
 /// A linear search in a short list is faster than a hash table here: hashing reads the whole text of several kilobytes,
 /// while comparing different texts mostly ends at their lengths or first bytes.
 pub(super) struct Memo<T> {
-    entries: Vec<(Box<str>, Found<T>)>,
+    entries: Vec<(Box<str>, Decoded<T>)>,
 }
 
 impl<T> Memo<T> {
@@ -24,7 +24,7 @@ impl<T> Memo<T> {
     }
 
     /// Returns the document for `text` from the cache, or decodes it with `make`.
-    pub(super) fn get(&mut self, text: &str, make: impl FnOnce() -> Result<Arc<T>, String>) -> Found<T> {
+    pub(super) fn get(&mut self, text: &str, make: impl FnOnce() -> Result<Arc<T>, String>) -> Decoded<T> {
         if let Some(at) = self.entries.iter().position(|(known, _)| &**known == text) {
             if let Some(recent) = self.entries.get_mut(..=at) {
                 recent.rotate_right(1);
@@ -33,7 +33,7 @@ impl<T> Memo<T> {
                 return found.clone();
             }
         }
-        let found: Found<T> = make().map_err(Into::into);
+        let found: Decoded<T> = make().map_err(Into::into);
         if text.len() <= Memo::<T>::TEXT_BYTES {
             self.entries.truncate(Memo::<T>::ENTRIES - 1);
             self.entries.insert(0, (text.into(), found.clone()));

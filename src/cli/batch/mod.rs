@@ -29,9 +29,9 @@ const READ_BYTES: usize = 128 * 1024;
 /// Maximum length of a line, bytes.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 /// Maximum pending chunks per worker.
-const AHEAD: usize = 2;
+const MAX_PENDING_CHUNKS: usize = 2;
 /// Delay before a progress bar is shown.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PROGRESS_DELAY: Duration = Duration::from_millis(500);
 
 /// A chunk of the input.
 enum Chunk {
@@ -70,15 +70,15 @@ pub fn run(input: &Path, options: Options, globals: &Globals) -> color_eyre::Res
     let mut outputs = Vec::with_capacity(workers);
     let mut threads: Vec<JoinHandle<()>> = Vec::with_capacity(workers);
     for _ in 0..workers {
-        let (input, chunks) = sync_channel(AHEAD);
-        let (answers, output) = sync_channel(AHEAD);
+        let (input, chunks) = sync_channel(MAX_PENDING_CHUNKS);
+        let (answers, output) = sync_channel(MAX_PENDING_CHUNKS);
         let context = Arc::clone(&context);
         threads.push(std::thread::spawn(move || work(Worker::new(context), &chunks, &answers)));
         inputs.push(input);
         outputs.push(output);
     }
     // Not joined: if the output fails, this thread may still wait for input. It ends with the process.
-    std::thread::spawn(move || Cutter { senders: inputs, turn: 0, line: 1 }.read(source));
+    std::thread::spawn(move || ChunkReader { senders: inputs, turn: 0, line: 1 }.read(source));
     let written = write(&outputs, length);
     if written.is_ok() && threads.into_iter().any(|thread| thread.join().is_err()) {
         return Err(eyre!("internal error: a worker stopped; the answers are incomplete"));
@@ -105,7 +105,7 @@ fn work(mut worker: Worker, chunks: &Receiver<Chunk>, answers: &SyncSender<Answe
                 }
                 out.read = bytes.len();
             }
-            Chunk::Overlong { number } => answer::overlong(number, MAX_LINE_BYTES, &mut out.bytes),
+            Chunk::Overlong { number } => answer::write_line_too_long(number, MAX_LINE_BYTES, &mut out.bytes),
             Chunk::Broken(error) => out.broken = Some(error),
         }
         // The receiver is gone if the output failed.
@@ -132,13 +132,13 @@ fn write(outputs: &[Receiver<Answers>], length: Option<u64>) -> color_eyre::Resu
 }
 
 /// Cuts the input into chunks of whole lines and distributes them to the workers in turn.
-struct Cutter {
+struct ChunkReader {
     senders: Vec<SyncSender<Chunk>>,
     turn: usize,
     line: u64,
 }
 
-impl Cutter {
+impl ChunkReader {
     fn read(mut self, mut source: Box<dyn Read + Send>) {
         let mut pending: Vec<u8> = Vec::with_capacity(READ_BYTES);
         let mut block = vec![0; READ_BYTES];
@@ -216,7 +216,7 @@ impl Progress {
 
     fn advance(&mut self, read: usize) {
         self.read += read as u64;
-        if self.bar.is_none() && self.wanted && self.started.elapsed() > PATIENCE {
+        if self.bar.is_none() && self.wanted && self.started.elapsed() > PROGRESS_DELAY {
             self.bar = Some(self.start());
         }
         if let Some(bar) = &self.bar {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use super::super::args::KnobArgs;
-use super::super::output::complain;
+use super::super::output::write_stderr;
 use super::line::Line;
 use atlas_config::library::Library;
 use atlas_document::{Diagnostic, Diagnostics, Node, Severity};
@@ -27,7 +27,7 @@ pub(super) struct Context {
 }
 
 /// Maximum warnings printed; then one message announces that there are more.
-const MOST_WARNINGS: usize = 20;
+const MAX_WARNINGS: usize = 20;
 
 impl Context {
     pub(super) fn new(library: Library, options: Options) -> Context {
@@ -39,13 +39,13 @@ impl Context {
     /// Prints a warning to stderr, once per message text.
     pub(super) fn warn(&self, number: u64, message: String) {
         let Ok(mut warned) = self.warned.lock() else { return };
-        if warned.len() > MOST_WARNINGS || warned.contains(&message) {
+        if warned.len() > MAX_WARNINGS || warned.contains(&message) {
             return;
         }
-        if warned.len() == MOST_WARNINGS {
-            complain("further warnings are suppressed");
+        if warned.len() == MAX_WARNINGS {
+            write_stderr("further warnings are suppressed");
         } else {
-            complain(&format!("line {number}: {message}"));
+            write_stderr(&format!("line {number}: {message}"));
         }
         warned.insert(message);
     }

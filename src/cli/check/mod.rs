@@ -10,7 +10,7 @@ use self::kind::Kind;
 use super::args::Globals;
 use super::config;
 use super::failure::Failure;
-use super::output::{self, complain};
+use super::output::{self, write_stderr};
 use crate::demo::{Demo, Demos};
 use crate::tui::color::ColorDepth;
 use crate::tui::theme::{Theme, Themes};
@@ -40,7 +40,7 @@ pub struct Args {
 
 /// Result of the check.
 #[derive(Debug, Default)]
-struct Checked {
+struct CheckResult {
     problems: Diagnostics,
     /// Numbers of entries in words: `3 targets`.
     found: Vec<String>,
@@ -48,11 +48,11 @@ struct Checked {
 
 /// Prints all diagnostics with their source lines, and a summary.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
-    let mut checked = if args.files.is_empty() { everything(globals) } else { named(&args.files, globals) };
+    let mut checked = if args.files.is_empty() { check_all(globals) } else { check_named(&args.files, globals) };
     checked.problems.sort();
     let mut snippets = snippet::Snippets::default();
     for problem in &checked.problems {
-        complain(&snippets.render(problem));
+        write_stderr(&snippets.render(problem));
     }
     let problems = &checked.problems;
     output::print(&globals.charset().write(&format!(
@@ -67,11 +67,11 @@ fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-fn everything(globals: &Globals) -> Checked {
+fn check_all(globals: &Globals) -> CheckResult {
     let library = Library::load(&globals.sources(), None);
     let mut problems = library.problems().clone();
     problems.extend(Catalog::load(&globals.sources(), None).problems().clone());
-    problems.extend(across(&library, library.targets(), library.workloads(), &[]));
+    problems.extend(check_across_files(&library, library.targets(), library.workloads(), &[]));
     let config = config_dir();
     let (themes, theme_problems) = Themes::load(config.as_deref(), ColorDepth::TrueColor);
     problems.extend(theme_problems);
@@ -84,12 +84,17 @@ fn everything(globals: &Globals) -> Checked {
         count(themes.len(), "theme", "themes"),
         count(demos.len(), "demo", "demos"),
     ];
-    Checked { problems, found }
+    CheckResult { problems, found }
 }
 
 /// Diagnostics that concern several files: targets without a profile, and fabrics for which a profile is not
 /// calibrated. The files remain usable, so these are warnings; estimating such a pair is an error.
-fn across(library: &Library, targets: &[Arc<Target>], workloads: &[Arc<Workload>], more: &[ProfileKey]) -> Diagnostics {
+fn check_across_files(
+    library: &Library,
+    targets: &[Arc<Target>],
+    workloads: &[Arc<Workload>],
+    more: &[ProfileKey],
+) -> Diagnostics {
     let mut problems = Diagnostics::new();
     for target in targets {
         if let Err(problem) = Parts::accelerator_of(library.catalog(), target) {
@@ -131,8 +136,8 @@ fn across(library: &Library, targets: &[Arc<Target>], workloads: &[Arc<Workload>
     problems
 }
 
-fn named(paths: &[PathBuf], globals: &Globals) -> Checked {
-    let mut checked = Checked::default();
+fn check_named(paths: &[PathBuf], globals: &Globals) -> CheckResult {
+    let mut checked = CheckResult::default();
     let mut files = Vec::new();
     for path in paths {
         collect(path, &mut files);
@@ -148,7 +153,7 @@ fn named(paths: &[PathBuf], globals: &Globals) -> Checked {
     let profiles = kinds.iter().filter(|(_, kind)| *kind == Kind::Profile);
     let keys: Vec<ProfileKey> = profiles.filter_map(|(path, _)| profile_key(path)).collect();
     for (path, kind) in &kinds {
-        let mut problems = one(path, *kind, globals, &keys);
+        let mut problems = check_file(path, *kind, globals, &keys);
         checked.found.push(format!("{} ({}, {})", path.display(), kind.name(), problems.summary()));
         problems.sort();
         checked.problems.extend(problems);
@@ -216,7 +221,7 @@ fn profile_key(path: &Path) -> Option<ProfileKey> {
 }
 
 /// Diagnostics of one file.
-fn one(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey]) -> Diagnostics {
+fn check_file(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey]) -> Diagnostics {
     let label = path.display().to_string();
     let owned = Some(path.to_owned());
     let mut problems = Diagnostics::new();
@@ -231,8 +236,8 @@ fn one(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey]) -> D
             let library = Library::load(&sources, None);
             problems.extend(library.problems().clone());
             match kind {
-                Kind::Targets => problems.extend(across(&library, library.targets(), &[], profiles)),
-                Kind::Workloads => problems.extend(across(&library, &[], library.workloads(), profiles)),
+                Kind::Targets => problems.extend(check_across_files(&library, library.targets(), &[], profiles)),
+                Kind::Workloads => problems.extend(check_across_files(&library, &[], library.workloads(), profiles)),
                 _ => {}
             }
         }
@@ -244,7 +249,7 @@ fn one(path: &Path, kind: Kind, globals: &Globals, profiles: &[ProfileKey]) -> D
         }
         Kind::Experiment => match config::read(path, globals) {
             Ok((_, _, found)) => problems.extend(found),
-            Err(error) => complain(&error.to_string()),
+            Err(error) => write_stderr(&error.to_string()),
         },
         Kind::Scenarios => {
             let library = Library::load(&Sources { config: owned, ..globals.sources() }, None);

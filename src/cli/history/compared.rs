@@ -1,6 +1,6 @@
 //! Differences between entries, and changes over time.
 
-use atlas_cluster::history::{Better, Change, Entry, Group, better, compare, groups, slowdowns};
+use atlas_cluster::history::{Change, Direction, Entry, Group, compare, direction, groups, slowdowns};
 use atlas_core::sort;
 use atlas_core::units;
 use atlas_report::table::{Align, Table};
@@ -70,7 +70,7 @@ fn grouped<'a>(entries: &'a [Entry], figure: &str) -> Result<Vec<Group<'a>>, Fai
     let found = groups(entries, figure);
     if found.is_empty() && !entries.is_empty() {
         let known: std::collections::BTreeSet<&str> =
-            sort::filled(entries.iter().flat_map(|entry| entry.figures.keys().map(String::as_str)));
+            sort::collect_unsorted(entries.iter().flat_map(|entry| entry.figures.keys().map(String::as_str)));
         let known: Vec<&str> = known.into_iter().collect();
         return Err(Failure::usage([format!(
             "no entry has the metric \"{figure}\"; known metrics: {}",
@@ -163,7 +163,7 @@ pub(super) fn trend(entries: &[Entry], figure: &str, format: Format) -> color_ey
 
 pub(super) fn changes(entries: &[Entry], figure: &str, tolerance: f64, format: Format) -> color_eyre::Result<String> {
     let groups = grouped(entries, figure)?;
-    let found = slowdowns(&groups, better(figure), tolerance);
+    let found = slowdowns(&groups, direction(figure), tolerance);
     let names = |changes: &[Change]| -> String {
         let one = |change: &Change| {
             let [name, before, after] = change_row(change);
@@ -173,7 +173,7 @@ pub(super) fn changes(entries: &[Entry], figure: &str, tolerance: f64, format: F
     };
     match format {
         Format::Table | Format::Csv => {
-            let way = if better(figure) == Better::Higher { "lower" } else { "higher" };
+            let way = if direction(figure) == Direction::Higher { "lower" } else { "higher" };
             let mut out = String::new();
             for slow in &found {
                 let ((best, was), (latest, now)) = (slow.best, slow.latest);

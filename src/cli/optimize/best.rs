@@ -6,9 +6,9 @@ use crate::cli::args::Globals;
 use crate::cli::failure::Failure;
 use crate::cli::keep;
 use crate::cli::output;
-use crate::cli::output::complain;
-use crate::cli::run::writing;
-use crate::cli::watching;
+use crate::cli::output::write_stderr;
+use crate::cli::run::write_error;
+use crate::cli::run_with_progress;
 use atlas_cluster::history::EntryKind;
 use atlas_plan::knob::{Knob, Overrides};
 use atlas_plan::record::Record;
@@ -29,10 +29,10 @@ pub(super) fn run(
     // Knobs set on the command line are kept, except those with an axis in `--over`.
     let mut held = Overrides::new();
     args.knobs.apply_to(&mut held, Some(parts.fabrics()))?;
-    let start = freed(requested, &|knob| held.contains_key(&knob) || args.goal.turns(knob), parts);
+    let start = freed(requested, &|knob| held.contains_key(&knob) || args.goal.has_axis(knob), parts);
     let problem = args.goal.problem(requested, &start, parts, &held, args.sla)?;
     let gauge = Gauge::default();
-    let found = watching(&gauge, Duration::from_millis(500), "candidates", || optimize(&problem, &gauge))?;
+    let found = run_with_progress(&gauge, Duration::from_millis(500), "candidates", || optimize(&problem, &gauge))?;
     if let Some(best) = &found.best {
         // The global batch follows from the layout and is fixed here, so that it is not derived again.
         let global = requested.base.plan.global.is_none() && best.scenario.uses(Knob::Global);
@@ -49,18 +49,19 @@ pub(super) fn run(
     };
     output::print(&text)?;
     if gauge.cancelled() {
-        complain("interrupted: this is the best of the candidates evaluated so far; no record is written");
+        write_stderr("interrupted: this is the best of the candidates evaluated so far; no record is written");
         return Err(Failure::Reported.into());
     }
     let Some(best) = &found.best else {
-        complain("no candidate meets all constraints; no record is written");
+        write_stderr("no candidate meets all constraints; no record is written");
         return Err(Failure::Reported.into());
     };
     let (target, workload) = (&parts.target.name, &parts.workload);
     let record = Record::new(target, workload, track, "post-opt", &best.scenario, &overrides, &best.estimate);
-    let path = record.write(&args.out, &record.optimized_file_name()).map_err(|error| writing(&args.out, &error))?;
+    let path =
+        record.write(&args.out, &record.optimized_file_name()).map_err(|error| write_error(&args.out, &error))?;
     let body = serde_json::to_value(&record)?;
     keep::keep(EntryKind::Optimum, keep::of_estimate(parts, &best.scenario, &best.estimate, body));
-    complain(&format!("wrote {}", path.display()));
+    write_stderr(&format!("wrote {}", path.display()));
     Ok(())
 }

@@ -9,7 +9,7 @@ use atlas_core::sort;
 /// A mapping with these fields that allows other fields.
 fn open(required: &[&str], fields: &[(&str, Value)]) -> Value {
     let properties: serde_json::Map<String, Value> =
-        sort::filled(fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())));
+        sort::collect_unsorted(fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())));
     json!({"type": "object", "properties": properties, "required": required})
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::shape::{count, help, map, number, text, toggle};
 use atlas_document::decode::Bounds;
-use atlas_evidence::validate::columns::{COLUMNS, Column, Takes};
+use atlas_evidence::validate::columns::{COLUMNS, CellType, Column};
 
 /// A row of a table; an absent or blank column means the default.
 pub(super) fn row() -> Value {
@@ -20,18 +20,18 @@ fn cell(column: &Column) -> Value {
         described += &format!("; also {}", column.aliases.join(", "));
     }
     match column.takes {
-        Takes::Text => match column.knob().map(|spec| spec.kind) {
+        CellType::Text => match column.knob().map(|spec| spec.kind) {
             // The values of a knob are suggested, but synonyms are accepted as well.
             Some(atlas_plan::knob::ValueType::Choice(words)) => {
                 help(json!({"anyOf": [{"enum": words}, {"type": "string"}]}), &described)
             }
             _ => text(&described),
         },
-        Takes::Count => count(&described),
-        Takes::Positive => above_zero(number(Bounds::POSITIVE, &described)),
-        Takes::Share => above_zero(number(Bounds::SHARE, &described)),
-        Takes::Flag => toggle(&described),
-        Takes::Words(words) => {
+        CellType::Count => count(&described),
+        CellType::Positive => above_zero(number(Bounds::POSITIVE, &described)),
+        CellType::Share => above_zero(number(Bounds::SHARE, &described)),
+        CellType::Flag => toggle(&described),
+        CellType::Words(words) => {
             // Table readers may convert the word `true` to a boolean.
             let words: Vec<Value> =
                 words.iter().map(|word| word.parse::<bool>().map_or(json!(word), Value::Bool)).collect();

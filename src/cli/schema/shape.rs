@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use atlas_document::decode::Bounds;
-use atlas_plan::knob::{Home, KNOBS, Knob, Spec, ValueType};
+use atlas_plan::knob::{FileLocation, KNOBS, Knob, Spec, ValueType};
 
 /// Name and schema of a field.
 pub(super) type Field = (&'static str, Value);
@@ -128,12 +128,12 @@ pub(super) fn knob(knob: Knob) -> Value {
 
 /// Registry fields of the workload mapping at this path.
 pub(super) fn of_workload(path: &[&str]) -> impl Iterator<Item = Field> {
-    KNOBS.iter().filter(move |spec| matches!(spec.home, Home::Workload(at) if is_in(at, path))).map(entry)
+    KNOBS.iter().filter(move |spec| matches!(spec.location, FileLocation::Workload(at) if is_in(at, path))).map(entry)
 }
 
 /// Registry fields of the target mapping at this path.
 pub(super) fn of_target(path: &[&str]) -> impl Iterator<Item = Field> {
-    KNOBS.iter().filter(move |spec| matches!(spec.home, Home::Target(at) if is_in(at, path))).map(entry)
+    KNOBS.iter().filter(move |spec| matches!(spec.location, FileLocation::Target(at) if is_in(at, path))).map(entry)
 }
 
 fn is_in(field: &[&str], mapping: &[&str]) -> bool {

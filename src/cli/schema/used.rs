@@ -301,16 +301,16 @@ fn communication() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use atlas_plan::knob::{Home, KNOBS};
+    use atlas_plan::knob::{FileLocation, KNOBS};
 
     /// Otherwise editors would flag a knob that files may set.
     #[test]
     fn every_knob_is_offered_where_its_home_is() {
         for spec in &KNOBS {
-            let (schema, path) = match spec.home {
-                Home::Workload(path) => (workload(), path),
-                Home::Target(path) => (target(), path),
-                Home::Nowhere => continue,
+            let (schema, path) = match spec.location {
+                FileLocation::Workload(path) => (workload(), path),
+                FileLocation::Target(path) => (target(), path),
+                FileLocation::Nowhere => continue,
             };
             // A field that is either a word or a mapping has its properties below `anyOf`.
             let inside = |at: &Value, key: &str| -> Option<Value> {

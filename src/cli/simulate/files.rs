@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::cli::output::complain;
-use crate::cli::run::writing;
+use crate::cli::output::write_stderr;
+use crate::cli::run::write_error;
 use atlas_core::escape::file_name;
 use atlas_document::files;
 use atlas_report::chart::{png, svg};
@@ -24,7 +24,7 @@ impl Folder {
     /// Creates the directory if it does not exist. File names begin with the experiment's name, so that several
     /// experiments can share a directory.
     pub(in crate::cli) fn open(path: &Path, experiment: &str) -> color_eyre::Result<Folder> {
-        std::fs::create_dir_all(path).map_err(|error| writing(path, &error))?;
+        std::fs::create_dir_all(path).map_err(|error| write_error(path, &error))?;
         let stem = file_name(&experiment.replace(" × ", "_").replace(' ', "_"));
         Ok(Folder { path: path.to_owned(), stem, files: 0 })
     }
@@ -36,7 +36,7 @@ impl Folder {
     /// Writes a text file.
     pub(in crate::cli) fn text(&mut self, name: &str, text: &str) -> color_eyre::Result<()> {
         let path = self.place(name);
-        files::write(&path, text).map_err(|error| writing(&path, &error))?;
+        files::write(&path, text).map_err(|error| write_error(&path, &error))?;
         self.files += 1;
         Ok(())
     }
@@ -50,15 +50,15 @@ impl Folder {
     pub(in crate::cli) fn chart(&mut self, name: &str, chart: &Chart) -> color_eyre::Result<()> {
         let Some(drawing) = chart.drawing() else { return Ok(()) };
         let painted = png::paint(drawing.clone())?;
-        self.text(&format!("{name}.svg"), &svg::alone(drawing))?;
+        self.text(&format!("{name}.svg"), &svg::standalone(drawing))?;
         let path = self.place(&format!("{name}.png"));
-        files::write(&path, painted).map_err(|error| writing(&path, &error))?;
+        files::write(&path, painted).map_err(|error| write_error(&path, &error))?;
         self.files += 1;
         Ok(())
     }
 
     /// Prints the number of files and where they were written.
     pub(in crate::cli) fn print_paths(&self) {
-        complain(&format!("wrote {} files {}_… to {}", self.files, self.stem, self.path.display()));
+        write_stderr(&format!("wrote {} files {}_… to {}", self.files, self.stem, self.path.display()));
     }
 }

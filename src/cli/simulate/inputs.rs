@@ -2,7 +2,7 @@
 
 use super::super::args::KnobArgs;
 use super::super::failure::Failure;
-use super::super::output::complain;
+use super::super::output::write_stderr;
 use super::super::pick;
 use atlas_config::library::Library;
 use atlas_core::plan::Engine;
@@ -48,7 +48,7 @@ pub(in crate::cli) fn read(path: &std::path::Path, library: &Library) -> color_e
     match Config::read(&file, &text, library, &mut diagnostics) {
         Some(config) => {
             for warning in diagnostics.iter().filter(|problem| problem.severity == Severity::Warning) {
-                complain(&warning.to_string());
+                write_stderr(&warning.to_string());
             }
             Ok(config)
         }

@@ -9,8 +9,8 @@ use super::files::Folder;
 use super::{Args, refused, scenario};
 use crate::cli::args::Globals;
 use crate::cli::failure::Failure;
-use crate::cli::output::{self, complain};
-use crate::cli::watching;
+use crate::cli::output::{self, write_stderr};
+use crate::cli::run_with_progress;
 use atlas_config::library::Library;
 use atlas_core::count::Count;
 use atlas_document::sources::read_text;
@@ -56,7 +56,7 @@ pub(super) fn traced(path: &Path, args: &Args, library: &Library) -> color_eyre:
         notes.push(format!("{left_out} skipped after the first {}; raise --most-jobs to include them", args.most_jobs));
     }
     let (format, n) = (trace.format, trace.jobs.len());
-    complain(&format!(
+    write_stderr(&format!(
         "{label}: {format}, {n} jobs{}",
         notes.iter().map(|note| format!("; {note}")).collect::<String>()
     ));
@@ -103,7 +103,7 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
         return Err(Failure::usage(["--trace supports only one job; use its target and workload"]).into());
     }
     let gauge = Gauge::of(jobs.jobs.len() as u32 + 1);
-    let (input, sizes, out) = watching(&gauge, Duration::from_millis(500), "simulated", || {
+    let (input, sizes, out) = run_with_progress(&gauge, Duration::from_millis(500), "simulated", || {
         let (input, sizes) = input(jobs, config, library, &gauge)?;
         let out = gauge
             .run(|progress| cluster::simulate(&input, progress))
@@ -134,7 +134,7 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library, globals: &
         folder.print_paths();
     }
     if cancelled {
-        output::complain("interrupted: the results cover only the jobs completed so far");
+        output::write_stderr("interrupted: the results cover only the jobs completed so far");
         return Err(Failure::Reported.into());
     }
     Ok(())

@@ -21,12 +21,12 @@ use crate::cli::failure::Failure;
 use crate::cli::output;
 
 /// Maximum size of a trace, bytes.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 /// Reads the trace, replays it as recorded and on every target, and prints the results.
 pub(super) fn run(path: &Path, args: &Args, library: &Library, globals: &Globals) -> color_eyre::Result<()> {
     let label = path.display().to_string();
-    let bytes = read_bytes(path, MOST_BYTES).map_err(|problem| eyre!("{label}: {problem}"))?;
+    let bytes = read_bytes(path, MAX_BYTES).map_err(|problem| eyre!("{label}: {problem}"))?;
     let trace = step_trace::read(&bytes).map_err(|problem| eyre!("{label}: {problem}"))?;
     let mut answers: Vec<(String, Answer)> = Vec::new();
     for name in &args.target {

@@ -6,10 +6,10 @@ use std::time::Duration;
 use color_eyre::eyre::eyre;
 
 use super::{Answer, Args, Planned, planned, refused};
-use crate::cli::array::{End, Part, Work};
+use crate::cli::array::{MergeOutcome, Part, Work};
 use crate::cli::failure::Failure;
-use crate::cli::output::complain;
-use crate::cli::watching;
+use crate::cli::output::write_stderr;
+use crate::cli::run_with_progress;
 use atlas_config::library::Library;
 use atlas_core::units;
 use atlas_document::fingerprint::fingerprint;
@@ -18,7 +18,7 @@ use atlas_plan::simulation::part::{RunFigures, figures};
 use atlas_plan::simulation::{Gauge, Plan};
 
 /// Options, each with a value, that are not passed to the tasks.
-const HERE: [&str; 3] = ["--format", "--trace", "--window"];
+const LOCAL_OPTIONS: [&str; 3] = ["--format", "--trace", "--window"];
 
 /// Plans of all configurations, and their fingerprint. Replications after the first are numbered across all plans.
 struct Plans {
@@ -40,11 +40,11 @@ impl Plans {
 
     /// Total number of replications after the first.
     fn items(&self) -> u64 {
-        self.plans.iter().map(|planned| others(&planned.plan)).sum()
+        self.plans.iter().map(|planned| further_replications(&planned.plan)).sum()
     }
 }
 
-fn others(plan: &Plan) -> u64 {
+fn further_replications(plan: &Plan) -> u64 {
     u64::from(plan.replications.saturating_sub(1))
 }
 
@@ -55,7 +55,7 @@ pub(super) fn part(part: &Part, args: &Args, configs: &[Config], library: &Libra
     part.write(path, all.fingerprint, all.items(), |items, out| {
         let mut before = 0;
         for (index, Planned { plan, .. }) in all.plans.iter().enumerate() {
-            let of_plan = before..before + others(plan);
+            let of_plan = before..before + further_replications(plan);
             let (from, to) = (items.start.max(of_plan.start), items.end.min(of_plan.end));
             before = of_plan.end;
             if from >= to {
@@ -82,15 +82,18 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library) -> color_e
             Failure::usage(["--slurm distributes replications; use --replications to request more than one"]).into()
         );
     }
-    let work = Work::of(&args.array, out, all.fingerprint, items, "runs", &HERE)?;
+    let work = Work::of(&args.array, out, all.fingerprint, items, "runs", &LOCAL_OPTIONS)?;
     if args.array.cancel {
         work.cancel()?;
         return Ok(None);
     }
     // Computed before the submission, so that a plan that cannot run is rejected here.
     let gauge = Gauge::of(all.plans.len() as u32);
-    let answers = watching(&gauge, Duration::from_millis(500), "simulated", || {
-        all.plans.into_iter().map(|planned| first(planned, &gauge)).collect::<color_eyre::Result<Vec<Answer>>>()
+    let answers = run_with_progress(&gauge, Duration::from_millis(500), "simulated", || {
+        all.plans
+            .into_iter()
+            .map(|planned| run_first_replication(planned, &gauge))
+            .collect::<color_eyre::Result<Vec<Answer>>>()
     })?;
     let mut answers = answers?;
     if gauge.cancelled() {
@@ -101,18 +104,18 @@ pub(super) fn run(args: &Args, configs: &[Config], library: &Library) -> color_e
     let ended = work.run(0, |index, lines| {
         done += merge(&mut answers, lines)
             .map_err(|problem| eyre!("part {index}: {problem}; remove it and run the command again"))?;
-        Ok(so_far(&answers, done, total))
+        Ok(progress_line(&answers, done, total))
     })?;
-    if ended == End::Stopped {
+    if ended == MergeOutcome::Stopped {
         return Err(Failure::Reported.into());
     }
     work.clean_up();
-    complain(&format!("merged {done} runs"));
+    write_stderr(&format!("merged {done} runs"));
     Ok(Some(answers))
 }
 
 /// Runs the first replication of a plan; the others are merged into its answer.
-fn first(planned: Planned, gauge: &Gauge) -> color_eyre::Result<Answer> {
+fn run_first_replication(planned: Planned, gauge: &Gauge) -> color_eyre::Result<Answer> {
     let replications = planned.plan.replications;
     let alone = Planned { plan: Plan { replications: 1, ..planned.plan }, ..planned };
     let mut answer = alone.answer(gauge)?;
@@ -134,7 +137,7 @@ fn merge(answers: &mut [Answer], lines: &[u8]) -> Result<u64, String> {
 }
 
 /// Progress: number of replications, and the first metric of the last plan that has several.
-fn so_far(answers: &[Answer], done: u64, total: u64) -> String {
+fn progress_line(answers: &[Answer], done: u64, total: u64) -> String {
     let figure = answers.iter().rev().filter_map(|answer| answer.outcome.figures.first());
     let figure = figure.filter(|figure| figure.runs.len() > 1).map(|figure| {
         let interval = figure.interval();

@@ -19,11 +19,11 @@ use atlas_plan::search::sweep::Sweep;
 use atlas_report::parquet::Group;
 
 /// Interval between notes; a killed sweep loses at most this much work.
-const NOTE_EVERY: Duration = Duration::from_secs(1);
+const NOTE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Progress of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Note {
+pub(super) struct ProgressNote {
     /// Fingerprint of the sweep: a different sweep must not continue this file.
     sweep: u64,
     /// Number of points of the sweep.
@@ -64,7 +64,7 @@ pub(super) fn fingerprint(header: &[u8], sweep: &Sweep, conditions: &[String]) -
 /// Destination of the points.
 pub(super) enum Output {
     /// A file with its note.
-    File { file: File, path: PathBuf, note: Note, noted: Instant },
+    File { file: File, path: PathBuf, note: ProgressNote, noted: Instant },
     /// Standard output.
     Stdout,
 }
@@ -76,8 +76,8 @@ impl Output {
 
     /// Opens the file, and resumes if its note belongs to this sweep.
     pub(super) fn open(path: &Path, sweep: u64, points: u64, restart: bool) -> color_eyre::Result<Output> {
-        let fresh = Note { sweep, points, next: 0, bytes: 0, groups: Vec::new() };
-        let found = read_text(&beside(path)).ok().and_then(|text| serde_json::from_str::<Note>(&text).ok());
+        let fresh = ProgressNote { sweep, points, next: 0, bytes: 0, groups: Vec::new() };
+        let found = read_text(&note_path(path)).ok().and_then(|text| serde_json::from_str::<ProgressNote>(&text).ok());
         let length = std::fs::metadata(path).ok().map(|meta| meta.len());
         let again = "use --restart to overwrite it";
         let note = match (length, found) {
@@ -127,7 +127,7 @@ impl Output {
                 file.write_all(lines).map_err(|error| named(path, &error))?;
                 note.bytes += lines.len() as u64;
                 note.next = next;
-                if noted.elapsed() > NOTE_EVERY {
+                if noted.elapsed() > NOTE_INTERVAL {
                     *noted = Instant::now();
                     self.note()?;
                 }
@@ -172,7 +172,7 @@ impl Output {
     fn note(&self) -> io::Result<()> {
         let Output::File { file, path, note, .. } = self else { return Ok(()) };
         file.sync_data().map_err(|error| named(path, &error))?;
-        let beside = beside(path);
+        let beside = note_path(path);
         files::write(&beside, serde_json::to_vec(note)?).map_err(|error| named(&beside, &error))
     }
 
@@ -182,7 +182,7 @@ impl Output {
             Output::Stdout => io::stdout().lock().flush(),
             Output::File { file, path, .. } if whole => {
                 file.sync_data().map_err(|error| named(path, &error))?;
-                let beside = beside(path);
+                let beside = note_path(path);
                 std::fs::remove_file(&beside).map_err(|error| named(&beside, &error))
             }
             Output::File { .. } => self.note(),
@@ -196,7 +196,7 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
 }
 
 /// Path of the note of a file.
-fn beside(path: &Path) -> PathBuf {
+fn note_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".unfinished");
     path.with_file_name(name)

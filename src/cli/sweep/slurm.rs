@@ -7,9 +7,9 @@ use color_eyre::eyre::eyre;
 use super::Args;
 use super::file::Output;
 use super::rows::Columns;
-use crate::cli::array::{End, Part, Work, range};
+use crate::cli::array::{MergeOutcome, Part, Work, range};
 use crate::cli::failure::Failure;
-use crate::cli::output::complain;
+use crate::cli::output::write_stderr;
 use atlas_plan::search::Gauge;
 use atlas_plan::search::sweep::{Block, Row, Sweep};
 
@@ -58,12 +58,12 @@ pub(super) fn run(args: &Args, header: &[u8], fingerprint: u64, size: u64) -> co
         output.write(lines, range(index, parts, size).end)?;
         Ok(String::new())
     });
-    output.finish(matches!(ended, Ok(End::Whole)))?;
+    output.finish(matches!(ended, Ok(MergeOutcome::Whole)))?;
     match ended? {
-        End::Stopped => Err(Failure::Reported.into()),
-        End::Whole => {
+        MergeOutcome::Stopped => Err(Failure::Reported.into()),
+        MergeOutcome::Whole => {
             work.clean_up();
-            complain(&format!("wrote {}", out.display()));
+            write_stderr(&format!("wrote {}", out.display()));
             Ok(())
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::tables::{cells, of_medians};
+use super::tables::{cells, describe_median_mean};
 use crate::cli::args::Globals;
 use crate::cli::output;
 use atlas_core::units;
@@ -13,7 +13,7 @@ use atlas_report::{Format, serialized};
 
 /// Prints the errors of the built-in constants on the sources that are held out from every fit.
 pub(super) fn exam(globals: &Globals) -> color_eyre::Result<()> {
-    let mut table = judged("held-out sources");
+    let mut table = error_table("held-out sources");
     for (title, stats) in validate::examination()? {
         table.row(cells(title, &stats));
     }
@@ -22,7 +22,7 @@ pub(super) fn exam(globals: &Globals) -> color_eyre::Result<()> {
 }
 
 /// A table of errors.
-fn judged(what: &'static str) -> Table {
+fn error_table(what: &'static str) -> Table {
     Table::new([
         (what, Align::Left),
         ("n", Align::Right),
@@ -40,7 +40,7 @@ pub(super) fn fit(format: Format, globals: &Globals) -> color_eyre::Result<()> {
     let refit = validate::refit()?;
     spinner.finish_and_clear();
     let text = match format {
-        Format::Table => fitted(&refit),
+        Format::Table => fit_tables(&refit),
         Format::Json | Format::Yaml => serialized(&serde_json::to_value(&refit)?, format == Format::Yaml)?,
         Format::Csv => held_out(&refit)?,
     };
@@ -58,7 +58,7 @@ fn held_out(refit: &Refit) -> color_eyre::Result<String> {
 }
 
 /// Renders a fit as tables: constants, errors and intervals.
-fn fitted(refit: &Refit) -> String {
+fn fit_tables(refit: &Refit) -> String {
     let mut table = Table::new([
         ("constant", Align::Left),
         ("shipped", Align::Right),
@@ -76,7 +76,7 @@ fn fitted(refit: &Refit) -> String {
     }
     let mut out = format!("{}\n", table.render());
     for one in &refit.judged {
-        let mut table = judged(one.title);
+        let mut table = error_table(one.title);
         for (name, stats) in &one.groups {
             table.row(cells(name, stats));
         }
@@ -84,7 +84,7 @@ fn fitted(refit: &Refit) -> String {
         table.row(cells("all rows", &one.all));
         out += &table.render();
         let [stated, withheld] = one.inside.map(|share| 100.0 * share);
-        out += &format!("{}\n", of_medians("groups'", &one.groups, &one.all));
+        out += &format!("{}\n", describe_median_mean("groups'", &one.groups, &one.all));
         out += &format!(
             "Inside the interval of the other groups: {stated:.0} %, {withheld:.0} % with releases withheld.\n\n"
         );

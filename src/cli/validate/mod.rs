@@ -11,8 +11,8 @@ use std::time::Duration;
 use color_eyre::eyre::eyre;
 
 use super::args::Globals;
-use super::output::{self, complain};
-use super::watching;
+use super::output::{self, write_stderr};
+use super::run_with_progress;
 use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_document::files;
@@ -105,10 +105,10 @@ impl Measurements {
         let bad = validate::bad_cells(&self.text).map_err(|problem| self.named(problem))?;
         let file = path.display();
         for cell in bad.iter().take(NAMED) {
-            complain(&format!("{file}:{cell}; skipping the row"));
+            write_stderr(&format!("{file}:{cell}; skipping the row"));
         }
         if bad.len() > NAMED {
-            complain(&format!("{file}: {} more invalid cells", bad.len() - NAMED));
+            write_stderr(&format!("{file}: {} more invalid cells", bad.len() - NAMED));
         }
         Ok(())
     }
@@ -131,10 +131,10 @@ fn tables(args: &Args) -> color_eyre::Result<Vec<Measurements>> {
     let text = atlas_document::sources::read_text(path).map_err(|problem| eyre!("{}: {problem}", path.display()))?;
     let named = |problem: ValidateError| eyre!("{}: {problem}", path.display());
     // The table is converted once; all further steps use the typed table.
-    let text = match validate::table::typed(&text).map_err(named)? {
+    let text = match validate::table::with_current_columns(&text).map_err(named)? {
         Cow::Borrowed(_) => text,
         Cow::Owned(typed) => {
-            complain(&format!(
+            write_stderr(&format!(
                 "note: {} has the columns of version 0.1 and is converted; notes, source and date are ignored",
                 path.display()
             ));
@@ -156,7 +156,9 @@ fn scenarios(args: &Args) -> color_eyre::Result<()> {
         }
         if lines.len() < rows {
             let (kind, without) = (table.kind.name(), rows - lines.len());
-            complain(&format!("{kind}: {without} of {rows} rows have no scenario; run `atlas validate` to see why"));
+            write_stderr(&format!(
+                "{kind}: {without} of {rows} rows have no scenario; run `atlas validate` to see why"
+            ));
         }
     }
     Ok(())
@@ -164,7 +166,7 @@ fn scenarios(args: &Args) -> color_eyre::Result<()> {
 
 /// Evaluates the predictions for the measurements and prints the verdicts.
 pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
-    if args.own.given() {
+    if args.own.is_given() {
         return super::validate_measured::run(&args.own, args.engine, args.format, globals);
     }
     let engine = args.engine.unwrap_or(Engine::Analytical);
@@ -190,8 +192,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     for table in tables(&args)? {
         table.complain_of_bad_cells()?;
         let work = || validate::judge_by(table.kind, &table.text, method, &gauge);
-        let rows =
-            watching(&gauge, Duration::from_millis(500), "rows", work)?.map_err(|problem| table.named(problem))?;
+        let rows = run_with_progress(&gauge, Duration::from_millis(500), "rows", work)?
+            .map_err(|problem| table.named(problem))?;
         judged.push((table.kind, rows));
     }
     let (done, of) = gauge.progress();
@@ -222,8 +224,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
     if let Some(path) = &args.svg {
         let names: Vec<&str> = verdicts.iter().map(|(kind, _)| kind.name()).collect();
         let picture = scatter::svg(&all, &format!("Predicted against measured: {}", names.join(", ")));
-        files::write(path, picture).map_err(|error| super::run::writing(path, &error))?;
-        complain(&format!("wrote {}", path.display()));
+        files::write(path, picture).map_err(|error| super::run::write_error(path, &error))?;
+        write_stderr(&format!("wrote {}", path.display()));
     }
     match stopped {
         true => Err(eyre!("interrupted after {done} of {of} rows: the output covers only these")),
@@ -235,8 +237,8 @@ pub fn run(args: Args, globals: &Globals) -> color_eyre::Result<()> {
 fn row(id: &str, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     for table in tables(args)? {
         let engine = args.engine.unwrap_or(Engine::Analytical);
-        let story =
-            validate::story::story(table.kind, &table.text, id, engine).map_err(|problem| table.named(problem))?;
+        let story = validate::story::explain_row(table.kind, &table.text, id, engine)
+            .map_err(|problem| table.named(problem))?;
         if let Some(story) = story {
             return Ok(output::print(&globals.charset().write(&render(&story)))?);
         }
@@ -244,7 +246,7 @@ fn row(id: &str, args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     Err(eyre!("unknown row \"{id}\"; run `atlas validate --format csv` to list all ids"))
 }
 
-fn render(story: &validate::story::Story) -> String {
+fn render(story: &validate::story::RowExplanation) -> String {
     let two = |rows: Vec<(String, String)>| {
         let mut table = Table::new([("", Align::Left), ("", Align::Left)]);
         rows.into_iter().for_each(|(name, value)| table.row([format!("  {name}"), value]));

@@ -166,7 +166,7 @@ pub(super) fn page(kind: MeasurementKind, rows: &[Verdict]) -> String {
         let (covered, n) = verdict::coverage(&of);
         out += &format!(
             "{}\n{} of measurements are inside the 90 % interval ({n} rows)\n\n",
-            of_medians("sources'", &sources, &stats),
+            describe_median_mean("sources'", &sources, &stats),
             units::percent(covered)
         );
         out += &scatter::text(&of, 64, 24);
@@ -188,7 +188,7 @@ pub(super) fn page(kind: MeasurementKind, rows: &[Verdict]) -> String {
 }
 
 /// Describes the mean of the groups' medians.
-pub(super) fn of_medians<K>(whose: &str, groups: &BTreeMap<K, Stats>, all: &Stats) -> String {
+pub(super) fn describe_median_mean<K>(whose: &str, groups: &BTreeMap<K, Stats>, all: &Stats) -> String {
     let mean = report::mean_of_medians(groups);
     format!("mean of the {whose} medians {mean:.1} %, {:.2} times the median of all rows", mean / all.median)
 }

@@ -29,7 +29,7 @@ impl Feed {
         let follow = &mut self.follow;
         let polled = self.tail.poll(most, |piece| match piece {
             Piece::Bytes(bytes) => follow.feed(bytes, &mut give),
-            Piece::Break => follow.discard_partial_line(),
+            Piece::Gap => follow.discard_partial_line(),
         });
         let name = self.tail.path().display();
         match polled {

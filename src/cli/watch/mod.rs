@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use atlas_cluster::history::EntryKind;
-use atlas_cluster::watch::{AlarmCommand, Event, Standing, WatchState, job};
+use atlas_cluster::watch::{AlarmCommand, Event, Position, WatchState, job};
 use atlas_detect::runner::{Runner as _, System};
 use clap::ValueEnum;
 use color_eyre::eyre::eyre;
@@ -19,7 +19,7 @@ use self::feed::Feed;
 use self::plan::Plan;
 use super::args::{Globals, KnobArgs, seconds};
 use super::failure::Failure;
-use super::output::{self, complain};
+use super::output::{self, write_stderr};
 use super::{confirm, keep};
 
 /// Follow a running job and compare it with its prediction.
@@ -92,18 +92,18 @@ pub enum Format {
 }
 
 /// Exit code for a run that is slower than its interval, or stalled.
-const OUTSIDE: u8 = 3;
+const OUTSIDE_EXIT_CODE: u8 = 3;
 /// Maximum bytes read from one file before the next file is read.
-const TURN: u64 = 8 << 20;
+const MAX_BYTES_PER_TURN: u64 = 8 << 20;
 /// Timeout for queries to Slurm.
-const PATIENCE: Duration = Duration::from_secs(20);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Interval between queries to Slurm.
-const QUERY_EVERY: Duration = Duration::from_secs(15);
+const QUERY_INTERVAL: Duration = Duration::from_secs(15);
 /// Timeout for the alarm command.
 const ALARM_LIMIT: Duration = Duration::from_secs(60);
 
 /// A Slurm job that is being followed.
-struct Followed {
+struct FollowedJob {
     id: String,
     queried: Instant,
     over: bool,
@@ -127,7 +127,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         return Err(eyre!("{}: no such file", missing.path().display()));
     }
     if let Some(command) = &args.on_alarm {
-        complain(&format!("alarm command: {}", command.shown()));
+        write_stderr(&format!("alarm command: {}", command.shown()));
         if !args.yes && !confirm::confirmed("run it on every alarm?")? {
             return Err(eyre!("not watching: confirm the alarm command in a terminal or use --yes"));
         }
@@ -143,8 +143,8 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
         let at = began.elapsed().as_secs_f64();
         let mut more = false;
         for (source, feed) in feeds.iter_mut().enumerate() {
-            let (read, said) = feed.poll(TURN, |seen| state.observe(source, at, seen));
-            more |= read >= TURN;
+            let (read, said) = feed.poll(MAX_BYTES_PER_TURN, |seen| state.observe(source, at, seen));
+            more |= read >= MAX_BYTES_PER_TURN;
             for event in said {
                 print(&event, &state, args, globals)?;
             }
@@ -163,7 +163,7 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
             if let Some(job) = &mut followed {
                 query(job)?;
             }
-            nap(args.poll, &stop);
+            sleep_unless_stopped(args.poll, &stop);
         } else if stop.load(Relaxed) {
             break;
         }
@@ -179,47 +179,47 @@ pub fn run(args: &Args, globals: &Globals) -> color_eyre::Result<()> {
     }
     print(&Event::Ended, &state, args, globals)?;
     keep::keep(EntryKind::Run, plan::draft(plan.as_ref(), &state, &measured, followed.map(|job| job.id)));
-    let outside = matches!(state.standing, Standing::Slower { .. }) || state.stalled();
+    let outside = matches!(state.position, Position::Slower { .. }) || state.stalled();
     if state.times.records() == 0 {
-        complain(
+        write_stderr(
             "error: no training step or server report found; run `atlas ingest --formats` to list recognized formats",
         );
         return Err(Failure::Reported.into());
     }
-    if args.exit_code && outside { Err(Failure::Code(OUTSIDE).into()) } else { Ok(()) }
+    if args.exit_code && outside { Err(Failure::Code(OUTSIDE_EXIT_CODE).into()) } else { Ok(()) }
 }
 
 /// Files to follow: the given ones, or those of the given job.
-fn logs(args: &Args) -> color_eyre::Result<(Vec<PathBuf>, Option<Followed>)> {
+fn logs(args: &Args) -> color_eyre::Result<(Vec<PathBuf>, Option<FollowedJob>)> {
     let [one] = args.logs.as_slice() else { return Ok((args.logs.iter().map(PathBuf::from).collect(), None)) };
     if !job::is_id(one) || Path::new(one).exists() {
         return Ok((vec![PathBuf::from(one)], None));
     }
-    let found = job::query(&System, one, PATIENCE)?;
+    let found = job::query(&System, one, QUERY_TIMEOUT)?;
     if found.logs.is_empty() {
         return Err(eyre!("job {one}: scontrol reports no output file; give its log instead"));
     }
     let over = matches!(found.state, job::JobState::Completed | job::JobState::Failed);
-    Ok((found.logs, Some(Followed { id: one.clone(), queried: Instant::now(), over })))
+    Ok((found.logs, Some(FollowedJob { id: one.clone(), queried: Instant::now(), over })))
 }
 
 /// Queries Slurm at intervals whether the job has ended. The logs are read once more after the end.
-fn query(followed: &mut Followed) -> color_eyre::Result<()> {
-    if followed.queried.elapsed() < QUERY_EVERY {
+fn query(followed: &mut FollowedJob) -> color_eyre::Result<()> {
+    if followed.queried.elapsed() < QUERY_INTERVAL {
         return Ok(());
     }
     followed.queried = Instant::now();
-    match job::query(&System, &followed.id, PATIENCE) {
+    match job::query(&System, &followed.id, QUERY_TIMEOUT) {
         Ok(found) => followed.over = matches!(found.state, job::JobState::Completed | job::JobState::Failed),
         // Slurm forgets jobs some minutes after their end.
         Err(job::JobError::Unknown { .. }) => followed.over = true,
         // The controller may respond later.
-        Err(error @ job::JobError::Run { .. }) => complain(&format!("warning: {error}")),
+        Err(error @ job::JobError::Run { .. }) => write_stderr(&format!("warning: {error}")),
     }
     Ok(())
 }
 
-fn nap(time: Duration, stop: &AtomicBool) {
+fn sleep_unless_stopped(time: Duration, stop: &AtomicBool) {
     let until = Instant::now() + time;
     while !stop.load(Relaxed) {
         let left = until.saturating_duration_since(Instant::now());
@@ -239,7 +239,7 @@ fn print(event: &Event, state: &WatchState, args: &Args, globals: &Globals) -> c
 }
 
 /// Runs the alarm command. A failure is reported, and the watch continues.
-fn alarm(event: &Event, state: &WatchState, args: &Args, followed: Option<&Followed>) {
+fn alarm(event: &Event, state: &WatchState, args: &Args, followed: Option<&FollowedJob>) {
     let Some(command) = args.on_alarm.as_ref().filter(|_| event.is_alarm(state)) else { return };
     let cause =
         state.diagnosis.as_ref().and_then(|diagnosis| diagnosis.first()).map_or("unknown", |first| first.cause.name());
@@ -247,11 +247,11 @@ fn alarm(event: &Event, state: &WatchState, args: &Args, followed: Option<&Follo
     let job = followed.map_or("", |job| &job.id);
     let message = event.text(state);
     let values = [("{message}", message.as_str()), ("{cause}", cause), ("{step}", &step), ("{job}", job)];
-    let run = command.filled(&values).within(ALARM_LIMIT);
-    complain(&format!("alarm: {}", run.shell_line()));
-    match System.run(&run).map(|output| output.complaint()) {
+    let run = command.command(&values).with_timeout(ALARM_LIMIT);
+    write_stderr(&format!("alarm: {}", run.shell_line()));
+    match System.run(&run).map(|output| output.unreliability()) {
         Ok(None) => {}
-        Ok(Some(complaint)) => complain(&format!("warning: the alarm command failed: {complaint}")),
-        Err(error) => complain(&format!("warning: the alarm command failed: {error}")),
+        Ok(Some(complaint)) => write_stderr(&format!("warning: the alarm command failed: {complaint}")),
+        Err(error) => write_stderr(&format!("warning: the alarm command failed: {error}")),
     }
 }

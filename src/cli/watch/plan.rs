@@ -19,7 +19,7 @@ use serde_json::json;
 use super::Args;
 use crate::cli::args::Globals;
 use crate::cli::failure::Failure;
-use crate::cli::output::complain;
+use crate::cli::output::write_stderr;
 use crate::cli::{keep, pick};
 
 /// A prediction and its origin.
@@ -42,7 +42,7 @@ impl Plan {
         let submitted = submission(logs, job);
         let planned = match (&args.plan, &args.target, &submitted) {
             (None, None, Some(entry)) => {
-                complain(&format!("using the prediction of submission {}", entry.handle()));
+                write_stderr(&format!("using the prediction of submission {}", entry.handle()));
                 Some(entry.id.clone())
             }
             (plan, ..) => plan.clone(),
@@ -53,13 +53,13 @@ impl Plan {
                 let mut problems = Diagnostics::new();
                 let start = read::start(&path, &library, &mut problems);
                 let warnings = problems.iter().filter(|problem| problem.severity == Severity::Warning);
-                warnings.for_each(|problem| complain(&problem.to_string()));
+                warnings.for_each(|problem| write_stderr(&problem.to_string()));
                 let start = start.ok_or_else(|| Failure::Input(problems.clone()))?;
                 (start.parts, start.overrides, source)
             }
             (None, Some(target), Some(workload)) => (pick::pick(&library, target, workload)?, Overrides::new(), None),
             _ => {
-                complain(
+                write_stderr(
                     "no prediction: use --plan RECORD, or --target and --workload; jobs submitted with `atlas submit` have one",
                 );
                 return Ok(None);
@@ -70,7 +70,10 @@ impl Plan {
         let estimate = engine::estimate(&scenario);
         estimate.finite().map_err(|problem| eyre!(problem))?;
         if let Some(detail) = estimate.detail.filter(|detail| !detail.verdict.fits()) {
-            complain(&format!("warning: the prediction says that this job cannot run: {}", detail.verdict.describe()));
+            write_stderr(&format!(
+                "warning: the prediction says that this job cannot run: {}",
+                detail.verdict.describe()
+            ));
         }
         let prediction = prediction(&parts, &scenario, &estimate, args.steps).map_err(|problem| eyre!(problem))?;
         // The history entry is linked to the submission, whatever the job is compared with.
@@ -162,8 +165,8 @@ pub(super) fn draft(plan: Option<&Plan>, state: &WatchState, logs: &[Ingested], 
         Quantity::Token => "time_per_token_s",
     };
     // The mean time determines the cost of the run. Points that stand for several steps are weighted accordingly.
-    let count: f64 = state.settled().iter().map(|point| f64::from(point.count)).sum();
-    let sum: f64 = state.settled().iter().map(|point| f64::from(point.count) * point.value).sum();
+    let count: f64 = state.points_after_warm_up().iter().map(|point| f64::from(point.count)).sum();
+    let sum: f64 = state.points_after_warm_up().iter().map(|point| f64::from(point.count) * point.value).sum();
     let settled = (count > 0.0).then(|| sum / count);
     let predicted = state.prediction.as_ref().map(|plan| plan.seconds);
     for (name, value) in [

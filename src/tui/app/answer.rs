@@ -43,7 +43,7 @@ pub struct Answer {
 
 impl Answer {
     /// An empty answer.
-    pub(in crate::tui) fn nothing() -> Answer {
+    pub(in crate::tui) fn empty() -> Answer {
         Answer {
             setup: Setup::default(),
             target: None,
@@ -74,7 +74,7 @@ impl Answer {
     /// Like [`Answer::evidence`], but short: the number of measured rows, and our error at the nearest row if it is
     /// similar.
     #[must_use]
-    pub fn evidence_in_brief(&self) -> Option<String> {
+    pub fn short_evidence(&self) -> Option<String> {
         let support = self.support()?;
         let rows = match support.all.rows {
             0 => return Some("evidence: no measured row".to_owned()),
@@ -116,7 +116,7 @@ impl Answer {
     /// as pending.
     #[must_use]
     pub fn of(library: &Library, setup: &Setup) -> Answer {
-        let mut answer = Answer::nothing();
+        let mut answer = Answer::empty();
         answer.setup.clone_from(setup);
         answer.target = library.target(&setup.target).ok().cloned();
         answer.workload = library.workload(&setup.workload).ok().cloned();
@@ -134,7 +134,7 @@ impl Answer {
         answer.outcome = match scenario.check(&parts) {
             Ok(()) if complaints.is_empty() && scenario.engine.simulates() => {
                 answer.pending = true;
-                Ok(engine::estimate(&engine::at_once(&scenario)))
+                Ok(engine::estimate(&engine::analytical_scenario(&scenario)))
             }
             Ok(()) if complaints.is_empty() => Ok(engine::estimate(&scenario)),
             Ok(()) => Err(complaints.join("; ")),
@@ -163,7 +163,7 @@ impl Answer {
 
     /// A metric's value as text, with three digits where its interval is wider than five percent to either side.
     #[must_use]
-    pub fn shown(&self, metric: &Metric) -> Option<String> {
+    pub fn format_metric(&self, metric: &Metric) -> Option<String> {
         self.value(metric)?;
         Some(digits::shown(metric, self.scenario.as_ref()?, self.outcome.as_ref().ok()?))
     }

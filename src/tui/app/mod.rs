@@ -21,8 +21,8 @@ use super::theme::{Glyphs, Theme};
 use crate::demo::Tours;
 pub use crate::demo::{Pane, Setup, View};
 pub use crate::tui::app::answer::Answer;
-pub use crate::tui::app::overlay::{Finder, Found, Overlay, Palette, Place};
-use crate::tui::app::types::Stale;
+pub use crate::tui::app::overlay::{Finder, Overlay, Palette, Place, SearchMatches};
+use crate::tui::app::types::DirtyRegion;
 pub use crate::tui::dialogs::palette::state::Command;
 use crate::tui::dialogs::prompt::state::Prompt;
 pub use crate::tui::dialogs::write_back::state::WritePlan;
@@ -30,7 +30,7 @@ use crate::tui::panels::state::Panels;
 use crate::tui::tables::state::Tables;
 use crate::tui::views::assistant::state::Conversation;
 use crate::tui::views::comparison::state::Chosen;
-use crate::tui::views::edits::state::{Named, Point};
+use crate::tui::views::edits::state::{NamedPoint, Point};
 use crate::tui::views::frontier::state::FrontierSettings;
 use crate::tui::views::measurements::state::Measured;
 use crate::tui::views::optimum::state::OptimizerForm;
@@ -41,7 +41,7 @@ use crate::tui::views::sweep::state::Sweeping;
 use crate::tui::views::timeline::state::Timeline;
 use crate::tui::widgets::graphics::Graphics;
 use crate::tui::work::queries::Queries;
-use crate::tui::work::simulating::state::Known;
+use crate::tui::work::simulating::state::SimulationCache;
 use atlas_config::library::Library;
 use atlas_document::Diagnostics;
 use atlas_plan::advice::Advice;
@@ -49,7 +49,7 @@ use atlas_plan::estimate::{Metric, MetricId, Section};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_report::document::DocumentFormat;
 pub use snapshot::Snapshot;
-pub use types::{Change, Edit, Flash, Headline, PANES, Status, Subject, Tour, title};
+pub use types::{Change, Edit, Flash, Headline, MeasuredSubject, PANES, Status, Tour, title};
 
 /// Maximum number of results of earlier setups that are kept.
 const RECENT: usize = 32;
@@ -74,13 +74,13 @@ pub struct App {
     /// Columns and rows.
     pub size: (u16, u16),
     /// Which parts of the screen are out of date.
-    pub stale: Stale,
+    pub stale: DirtyRegion,
     /// The tabs; the current scenario is in `now`.
     pub tabs: Tabs,
     /// The state that undo restores.
     pub now: Snapshot,
     /// Named points of the history.
-    pub points: Vec<Named>,
+    pub points: Vec<NamedPoint>,
     /// Points of the history, computed when first shown.
     trail: OnceCell<Vec<Point>>,
     /// Points of the history before the last change; those that have not changed are reused.
@@ -116,7 +116,7 @@ pub struct App {
     /// Groups of metrics whose folding differs from the default for the screen size.
     pub folds: Vec<Section>,
     /// The subject of the explanation, if it is not the current scenario.
-    pub subject: Option<Arc<Subject>>,
+    pub subject: Option<Arc<MeasuredSubject>>,
     /// Scroll positions of targets, workloads, knobs and results.
     pub scroll: [usize; 4],
     /// Scroll position of a full-screen view.
@@ -162,11 +162,11 @@ pub struct App {
     /// Views of jobs, history and files.
     pub panels: Panels,
     /// Matches of the last search.
-    pub found: Option<Found>,
+    pub found: Option<SearchMatches>,
     /// State of the outlook.
     pub outlook: Outlook,
     /// Results of simulations.
-    pub known: Known,
+    pub known: SimulationCache,
     /// Settings of the timeline.
     pub timeline: Timeline,
     /// Directory for profiles of targets.
@@ -212,7 +212,7 @@ impl App {
             glyphs,
             graphics: Graphics::Off,
             size,
-            stale: Stale::All,
+            stale: DirtyRegion::All,
             tabs: Tabs::default(),
             now: Snapshot { setup, ..Snapshot::default() },
             points: Vec::new(),
@@ -258,7 +258,7 @@ impl App {
             panels: Panels::default(),
             found: None,
             outlook: Outlook::default(),
-            known: Known::default(),
+            known: SimulationCache::default(),
             timeline: Timeline::default(),
             profiles: PathBuf::from("workload/profiles"),
             measured: Measured::default(),
@@ -293,9 +293,9 @@ impl App {
             self.recent.push(before);
         }
         self.generation += 1;
-        self.forget_trail();
+        self.invalidate_history();
         self.subject = None;
-        self.measured.stale();
+        self.measured.drop_derived();
         self.baseline = match self.reference() {
             Some(setup) => self.answered(setup),
             // Without overrides the scenario is the same as in the files.
@@ -310,18 +310,18 @@ impl App {
     }
 
     /// Drops all results computed from the previous content of the files.
-    pub(super) fn forget_answers(&mut self) {
+    pub(super) fn clear_results(&mut self) {
         self.recent.clear();
         self.trail = OnceCell::new();
         self.former.clear();
-        self.answer = Answer::nothing();
+        self.answer = Answer::empty();
     }
 
     /// The selected metric if it applies and is shown, else the first metric of the results.
     #[must_use]
-    pub fn figure_here(&self) -> Option<&'static Metric> {
+    pub fn selected_metric(&self) -> Option<&'static Metric> {
         // A metric that the filter hides from the results can still be explained from other views.
-        let elsewhere = |metric: &&Metric| self.view != View::Main || self.asks_for_figure(metric);
+        let elsewhere = |metric: &&Metric| self.view != View::Main || self.metric_matches(metric);
         let here = self.answer.metrics().filter(elsewhere).find(|metric| *metric == self.figure);
         here.or_else(|| self.figures().next())
     }
@@ -347,23 +347,23 @@ impl App {
     /// Index of the selected knob.
     #[must_use]
     pub fn knob_index(&self) -> usize {
-        let here = self.knob_here();
+        let here = self.selected_knob();
         self.knobs().position(|spec| spec.knob == here).unwrap_or_default()
     }
 
     /// Saves the state for undo, unless the previous change was of the same kind.
-    pub fn remember(&mut self, change: Change) {
+    pub fn push_undo(&mut self, change: Change) {
         if change == Change::Single || self.last_change != Some(change) {
             self.past.push(self.now.clone());
             snapshot::forget_oldest(&mut self.past);
         }
         self.future.clear();
-        self.forget_trail();
+        self.invalidate_history();
         self.last_change = Some(change);
     }
 
     /// Invalidates the points of the history. They are recomputed when next shown; unchanged ones are reused.
-    fn forget_trail(&mut self) {
+    fn invalidate_history(&mut self) {
         if let Some(points) = self.trail.take() {
             self.former = points;
         }
@@ -403,10 +403,10 @@ impl App {
 /// does not have. Shipped files have no such names.
 pub(super) fn problems_of(library: &Library) -> Diagnostics {
     let (mut problems, catalog) = (library.problems().clone(), library.catalog());
-    for target in library.target_list().iter().filter_map(|entry| entry.own()) {
+    for target in library.target_list().iter().filter_map(|entry| entry.user_entry()) {
         Parts::accelerator_of(catalog, target).err().into_iter().for_each(|problem| problems.push(problem));
     }
-    for workload in library.workload_list().iter().filter_map(|entry| entry.own()) {
+    for workload in library.workload_list().iter().filter_map(|entry| entry.user_entry()) {
         Parts::model_of(catalog, workload).err().into_iter().for_each(|found| problems.extend(found));
     }
     problems

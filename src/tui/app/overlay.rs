@@ -86,7 +86,7 @@ pub struct Finder {
 
 /// Matches of the last search, and the current one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct SearchMatches {
     pub(in crate::tui) matches: Vec<Place>,
     pub(in crate::tui) at: usize,
 }

@@ -31,17 +31,17 @@ impl Snapshot {
     }
 }
 
-/// Maximum number of undo steps of a scenario. Their total memory is limited by `MOST_STEP_BYTES`.
-pub(in crate::tui) const MOST_STEPS: usize = 1000;
+/// Maximum number of undo steps of a scenario. Their total memory is limited by `MAX_STEP_BYTES`.
+pub(in crate::tui) const MAX_STEPS: usize = 1000;
 
-const MOST_STEP_BYTES: usize = 512 << 10;
+const MAX_STEP_BYTES: usize = 512 << 10;
 
 /// Drops the oldest steps beyond these limits. The latest is always kept.
 pub(in crate::tui) fn forget_oldest(past: &mut Vec<Snapshot>) {
     let (mut steps, mut bytes) = (0, 0);
     for snapshot in past.iter().rev() {
         bytes += snapshot.bytes();
-        if steps > 0 && (steps == MOST_STEPS || bytes > MOST_STEP_BYTES) {
+        if steps > 0 && (steps == MAX_STEPS || bytes > MAX_STEP_BYTES) {
             break;
         }
         steps += 1;

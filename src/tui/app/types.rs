@@ -92,7 +92,7 @@ pub enum Headline {
 
 /// The subject of an explanation other than the current scenario: the prediction for a measured row.
 #[derive(Debug, Clone)]
-pub struct Subject {
+pub struct MeasuredSubject {
     /// Its name.
     pub name: String,
     /// The scenario.
@@ -118,7 +118,7 @@ pub enum Change {
 
 /// The parts of the screen that have to be redrawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Stale {
+pub enum DirtyRegion {
     /// Everything.
     #[default]
     All,
@@ -132,14 +132,14 @@ pub enum Stale {
     Nothing,
 }
 
-impl Stale {
+impl DirtyRegion {
     /// The parts that have to be redrawn after both.
     #[must_use]
-    pub fn and(self, other: Stale) -> Stale {
+    pub fn and(self, other: DirtyRegion) -> DirtyRegion {
         match (self, other) {
-            (Stale::Nothing, only) | (only, Stale::Nothing) => only,
+            (DirtyRegion::Nothing, only) | (only, DirtyRegion::Nothing) => only,
             (one, other) if one == other => one,
-            _ => Stale::All,
+            _ => DirtyRegion::All,
         }
     }
 }

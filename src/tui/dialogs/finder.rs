@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fuzzy_matcher::FuzzyMatcher as _;
 use fuzzy_matcher::skim::SkimMatcherV2;
 
-use crate::tui::app::{App, Finder, Found, Overlay, Pane, Place, View};
+use crate::tui::app::{App, Finder, Overlay, Pane, Place, SearchMatches, View};
 use crate::tui::message::Effect;
 use crate::tui::update::{applying, status};
 use crate::tui::views::sweep;
@@ -59,7 +59,7 @@ pub(in crate::tui) fn accept(app: &mut App) {
     let Some(Overlay::Finder(finder)) = app.overlay.take() else { return };
     let Some(place) = finder.matches.get(finder.cursor).cloned() else { return };
     go(app, &place);
-    app.found = Some(Found { matches: finder.matches, at: finder.cursor });
+    app.found = Some(SearchMatches { matches: finder.matches, at: finder.cursor });
 }
 
 /// Goes to the next or previous match of the last search and wraps around.
@@ -150,13 +150,13 @@ fn matches(app: &App, typed: &str) -> Vec<Place> {
 
 #[cfg(test)]
 mod tests {
-    use crate::tui::testing::Hands;
+    use crate::tui::testing::TestApp;
     use atlas_document::Sources;
 
     /// The shipped catalog has targets whose names begin with names of knobs.
     #[test]
     fn what_is_named_just_so_is_found_first() {
-        let mut h = Hands::of(&Sources::built_in());
+        let mut h = TestApp::of(&Sources::built_in());
         for knob in atlas_plan::knob::KNOBS {
             h.keys("/").keys(knob.name);
             let text = h.text();

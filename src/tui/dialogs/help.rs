@@ -108,10 +108,10 @@ const KEYS: u16 = 18;
 
 /// Formats the keys of a row; if there are many, the first and the last.
 fn keys(app: &App, binding: &Binding) -> String {
-    const MOST: usize = 4;
+    const MAX_KEYS: usize = 4;
     let names: Vec<&str> = binding.keys.iter().map(|key| app.glyphs.key(key)).collect();
     match names.as_slice() {
-        [first, .., last] if names.len() > MOST => format!("{first} {} {last}", app.glyphs.ellipsis),
+        [first, .., last] if names.len() > MAX_KEYS => format!("{first} {} {last}", app.glyphs.ellipsis),
         _ => names.join("  "),
     }
 }

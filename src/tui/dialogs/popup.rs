@@ -195,7 +195,7 @@ pub(in crate::tui) fn demos(app: &App, canvas: &mut Canvas<'_>, cursor: usize) {
 /// Draws the prompt in the last line of the screen.
 pub(in crate::tui) fn prompt(canvas: &mut Canvas<'_>, area: Rect, prompt: &Prompt) {
     let key = canvas.role(Role::Key);
-    let x = canvas.text(area.x + 1, area.y, area.width.saturating_sub(2), prompt.lead(), key) + 1;
+    let x = canvas.text(area.x + 1, area.y, area.width.saturating_sub(2), prompt.label(), key) + 1;
     let width = area.right().saturating_sub(x + 1).min(48);
     let style = canvas.role(Role::Input);
     canvas.typed(x, area.y, width, &prompt.line, style);

@@ -129,7 +129,7 @@ fn move_in_pane(app: &mut App, movement: &Movement, page: usize) {
     const ABOVE: [Headline; 2] = [Headline::Verdict, Headline::Limits];
     let above = if app.answer.detail().is_some() { ABOVE.len() } else { 0 };
     let figures = app.figures().count();
-    let here = app.figure_here();
+    let here = app.selected_metric();
     let figure = app.figures().position(|metric| Some(metric) == here).unwrap_or_default();
     let row = app.headline().and_then(|line| ABOVE.iter().position(|known| *known == line));
     let next = movement.from(row.unwrap_or(above + figure), above + figures, page);

@@ -17,7 +17,7 @@ use crate::tui::widgets::layout;
 use atlas_plan::knob::ValueType;
 
 /// Rows per notch of the wheel.
-const NOTCH: i32 = 3;
+const ROWS_PER_NOTCH: i32 = 3;
 
 pub(in crate::tui) fn mouse(app: &mut App, event: MouseEvent, effects: &mut Vec<Effect>) {
     let mode = app.mode();
@@ -38,13 +38,13 @@ fn wheel(app: &mut App, mode: Mode, event: MouseEvent, by: i32, effects: &mut Ve
                 Pane::Targets => (Mode::Targets, by),
                 Pane::Workloads => (Mode::Workloads, by),
                 Pane::Knobs => (Mode::Knobs, by),
-                Pane::Results => (Mode::Results, by * NOTCH),
+                Pane::Results => (Mode::Results, by * ROWS_PER_NOTCH),
             };
             act(app, mode, Action::Move(by), effects);
         }
         (Mode::Editing | Mode::Bounding | Mode::Touring, _) => {}
         (Mode::Finding | Mode::Commanding | Mode::Choosing, _) => act(app, mode, Action::Move(by), effects),
-        _ => act(app, mode, Action::Move(by * NOTCH), effects),
+        _ => act(app, mode, Action::Move(by * ROWS_PER_NOTCH), effects),
     }
 }
 
@@ -161,7 +161,7 @@ fn click(app: &mut App, mode: Mode, event: MouseEvent, effects: &mut Vec<Effect>
             }
         }
         Pane::Results => {
-            let here = app.figure_here().map(Place::Figure);
+            let here = app.selected_metric().map(Place::Figure);
             let here = app.headline().map(Place::Above).or(here);
             let Some(place) = results::place_at(app, layout::inner(area), event.column, event.row) else { return };
             match place {

@@ -2,21 +2,21 @@
 
 use ratatui::layout::Rect;
 
-use crate::tui::app::stale::Stale;
+use crate::tui::app::stale::DirtyRegion;
 use crate::tui::app::{App, PANES, Pane, View};
 use crate::tui::widgets::layout::{areas, fits, inner, inner_rows, knob_rows};
 
 /// Scrolls the stale parts so that the selected items are visible.
 pub(in crate::tui) fn follow(app: &mut App) {
-    if !fits(app.size) || matches!(app.stale, Stale::Nothing | Stale::Outlook) {
+    if !fits(app.size) || matches!(app.stale, DirtyRegion::Nothing | DirtyRegion::Outlook) {
         return;
     }
     let areas = areas(app);
     match app.stale {
-        Stale::Nothing | Stale::Outlook => {}
-        Stale::Pane(pane) => follow_pane(app, pane, areas.pane(pane)),
-        Stale::View => follow_view(app, inner_rows(areas.body)),
-        Stale::All => {
+        DirtyRegion::Nothing | DirtyRegion::Outlook => {}
+        DirtyRegion::Pane(pane) => follow_pane(app, pane, areas.pane(pane)),
+        DirtyRegion::View => follow_view(app, inner_rows(areas.body)),
+        DirtyRegion::All => {
             PANES.into_iter().for_each(|pane| follow_pane(app, pane, areas.pane(pane)));
             follow_view(app, inner_rows(areas.body));
         }
@@ -40,7 +40,7 @@ fn follow_pane(app: &mut App, pane: Pane, area: Rect) {
         Pane::Knobs => {
             // If knobs are grouped, the first visible row shows a group name, so the row above the knob must be visible
             // too.
-            let row = crate::tui::screen::knobs::row_of(app, app.knob_here());
+            let row = crate::tui::screen::knobs::row_of(app, app.selected_knob());
             (2, row.saturating_sub(usize::from(app.knobs_are_grouped())), row, knob_rows(app))
         }
         Pane::Results => {

@@ -211,19 +211,19 @@ pub(super) fn arrived(app: &mut App, serial: u64, answer: Answer, effects: &mut 
     match answer {
         Answer::Watch(seen) => watch::arrived(app, serial, seen, effects),
         Answer::History(listed) => {
-            app.panels.history.listed.arrived(serial, listed);
+            app.panels.history.listed.store_answer(serial, listed);
         }
         Answer::Launch(files) => {
-            app.panels.launch.files.arrived(serial, files);
+            app.panels.launch.files.store_answer(serial, files);
         }
         Answer::Written(text) => {
-            if app.panels.launch.written.arrived(serial, ()) {
+            if app.panels.launch.written.store_answer(serial, ()) {
                 crate::tui::update::status::note(app, text, effects);
             }
         }
         Answer::Idle(idle) => idle::arrived(app, serial, idle, effects),
-        Answer::Fits(grid) => fits::arrived(app, serial, grid),
-        Answer::Detected(found) => detecting::arrived(app, serial, found, effects),
+        Answer::Fits(grid) => fits::store_grid(app, serial, grid),
+        Answer::Detected(found) => detecting::handle_result(app, serial, found, effects),
     }
 }
 

@@ -47,7 +47,7 @@ pub struct Panels {
 #[derive(Debug, Clone)]
 pub enum Answer {
     /// The state of a watched job.
-    Watch(Arc<watch::Seen>),
+    Watch(Arc<watch::WatchReading>),
     /// The entries of the history.
     History(Arc<history::Listed>),
     /// The files of a scenario.
@@ -59,5 +59,5 @@ pub enum Answer {
     /// The table of models and targets.
     Fits(Arc<fits::Grid>),
     /// Targets that were detected.
-    Detected(Arc<detecting::Found>),
+    Detected(Arc<detecting::DetectedTargets>),
 }

@@ -30,7 +30,7 @@ use atlas_config::library::Library;
 use atlas_plan::search::Gauge;
 
 /// Maximum length of a line, in bytes.
-const LONGEST: u64 = 64 * 1024;
+const MAX_LINE_BYTES: u64 = 64 * 1024;
 /// Size of a screen that shows everything.
 const SIZE: (u16, u16) = (200, 200);
 
@@ -52,7 +52,8 @@ pub fn run(options: Options) -> Result<()> {
             write(&mut output, "> ")?;
         }
         let mut line = Vec::new();
-        let read = input.by_ref().take(LONGEST).read_until(b'\n', &mut line).wrap_err("cannot read the input")?;
+        let read =
+            input.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).wrap_err("cannot read the input")?;
         if read == 0 {
             break;
         }
@@ -93,7 +94,7 @@ impl Plain {
     /// Restores the session and applies the flags. Returns the first text.
     fn start(&mut self, store: &mut Store) -> String {
         let first = self.app.now.setup.clone();
-        store.starts_as(session::capture(&self.app, ""));
+        store.set_initial(session::capture(&self.app, ""));
         match store.load() {
             Ok(Some(document)) => self.said.extend(session::restore(&document, &mut self.app)),
             Ok(None) => {}
@@ -102,7 +103,7 @@ impl Plain {
         let unknown = session::select(&mut self.app, first, &self.options.target, &self.options.workload);
         self.said.extend(unknown);
         (self.app.view, self.app.pane) = (View::Main, Pane::Results);
-        let measured = measuring::at_once(&self.options);
+        let measured = measuring::read_now(&self.options);
         self.send(measured);
         if !self.app.problems.is_empty() {
             self.said.push(format!("{} in the files; type problems to see them", self.app.problems.summary()));
@@ -111,7 +112,7 @@ impl Plain {
             "Type a command or a question; help lists commands, an empty line repeats the view, quit exits.".to_owned(),
         );
         let text = text::view(&self.app);
-        self.with_said(&text)
+        self.with_messages(&text)
     }
 
     /// Executes a line and returns the text to print.
@@ -130,9 +131,9 @@ impl Plain {
                 self.send(Message::Resize(SIZE.0, SIZE.1));
             }
             "next" if self.app.mode() == Mode::OptimizerForm => self.press(KeyCode::Down),
-            _ if self.app.mode() == Mode::OptimizerForm => self.type_over(line),
+            _ if self.app.mode() == Mode::OptimizerForm => self.replace_input(line),
             _ if self.app.mode().types() => {
-                self.type_over(line);
+                self.replace_input(line);
                 self.press(KeyCode::Enter);
             }
             _ => match (line.parse::<usize>(), line.strip_prefix("keys ")) {
@@ -155,7 +156,7 @@ impl Plain {
             }
             () => text::summary(&self.app),
         };
-        self.with_said(&text)
+        self.with_messages(&text)
     }
 
     /// View, pane, whether an overlay is open, and step of the tour. After a change of these, the full view is printed.
@@ -205,7 +206,7 @@ impl Plain {
     }
 
     /// Replaces the text of the open input by a line.
-    fn type_over(&mut self, line: &str) {
+    fn replace_input(&mut self, line: &str) {
         self.press(KeyCode::End);
         self.send(Message::Key(KeyEvent::new(KeyCode::Char('u'), KeyModifiers::CONTROL)));
         line.chars().for_each(|key| self.press(KeyCode::Char(key)));
@@ -229,7 +230,7 @@ impl Plain {
                     self.quit = true;
                     Vec::new()
                 }
-                Effect::Work(order) => vec![Message::Worked(order.serial, order.job.run(&Gauge::default()))],
+                Effect::Work(order) => vec![Message::WorkFinished(order.serial, order.job.run(&Gauge::default()))],
                 Effect::After { timer: timer @ Timer::Outlook(_), .. } => vec![Message::Expired(timer)],
                 Effect::After { .. } | Effect::Paste(_) | Effect::Repaint | Effect::Cancel(_) => Vec::new(),
                 Effect::Suspend => vec![Message::Failed("press Ctrl-Z to suspend".to_owned())],
@@ -246,7 +247,7 @@ impl Plain {
     }
 
     /// Prepends the pending messages and the status to a text, and clears both.
-    fn with_said(&mut self, text: &str) -> String {
+    fn with_messages(&mut self, text: &str) -> String {
         let status = self
             .app
             .status

@@ -174,11 +174,13 @@ fn overlay(app: &App) -> Option<String> {
             export.path().display(),
             lines(export.error.clone())
         ),
-        Overlay::Detect => format!("{}\nType yes to run them, back to cancel.\n", detecting::explained()),
+        Overlay::Detect => format!("{}\nType yes to run them, back to cancel.\n", detecting::dialog_text()),
         Overlay::Assistant => {
             let prompt = "Ask in plain English; yes applies the suggested change, back closes.\n".to_owned();
             let last = app.assistant.turns.last().map(|turn| match &turn.answer {
-                Ok(reply) => reply.text(100).lines().map(undrawn).collect::<Vec<_>>().join("\n") + "\n",
+                Ok(reply) => {
+                    reply.text(100).lines().map(without_drawing_characters).collect::<Vec<_>>().join("\n") + "\n"
+                }
                 Err(why) => format!("{why}\n"),
             });
             last.unwrap_or_default() + &prompt
@@ -189,7 +191,7 @@ fn overlay(app: &App) -> Option<String> {
                 format!("Type {}; current value: {}; back cancels.", field.key.label(), field.line.text())
             });
             let matches = form.matches.iter().take(8).map(|name| format!("choice: {name}"));
-            lines(form.trouble.iter().map(|trouble| format!("Not ready: {trouble}")).chain(matches).chain(prompt))
+            lines(form.problem.iter().map(|trouble| format!("Not ready: {trouble}")).chain(matches).chain(prompt))
         }
         Overlay::Finder(found) => {
             numbered(found.matches.iter().map(|place| format!("{} {}", place.kind(), place.name())))
@@ -207,7 +209,7 @@ pub(super) fn typing(app: &App) -> String {
     };
     let what = match (&app.edit, &app.prompt, app.mode()) {
         (Some(edit), ..) => format!("{}, now {}: {}", edit.knob.name(), edit.line.text(), edit.knob.spec().help),
-        (_, Some(prompt), _) => prompt.lead().to_owned(),
+        (_, Some(prompt), _) => prompt.label().to_owned(),
         (.., Mode::Asking) => format!("question; current: {}", race::question(app)),
         _ => "value".to_owned(),
     };
@@ -225,10 +227,10 @@ fn document(app: &App) -> String {
         match block {
             Block::Heading(_, text) => out += &format!("\n{text}\n"),
             Block::Text(text) | Block::Callout(text) => out += &format!("{text}\n"),
-            Block::Code(text) => out += &lines(text.lines().map(undrawn)),
+            Block::Code(text) => out += &lines(text.lines().map(without_drawing_characters)),
             Block::List(points) => out += &lines(points.iter().cloned()),
             Block::Table(grid) | Block::Heat(grid) => out += &table(grid),
-            Block::Bars(bars) => out += &lines(bars.bars.iter().map(|bar| format!("{}: {}", bar.name, bar.shown))),
+            Block::Bars(bars) => out += &lines(bars.bars.iter().map(|bar| format!("{}: {}", bar.name, bar.label))),
             Block::Plot(plot) => {
                 out += &format!("Chart {}: {} over {}\n", plot.title, plot.up.label, plot.across.label);
                 let point = |(x, y): &(f64, f64)| format!("{} at {}", number(*y), number(*x));
@@ -244,7 +246,7 @@ fn document(app: &App) -> String {
 }
 
 /// A line without tree lines and column alignment.
-fn undrawn(line: &str) -> String {
+fn without_drawing_characters(line: &str) -> String {
     let plain = line.replace(['│', '├', '└', '─'], " ");
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -2,13 +2,13 @@
 //! handles, so that it works over SSH. No answer is expected.
 
 /// Longest text that terminals are known to accept: xterm stops at 100 000 bytes of base64, others earlier.
-pub const LONGEST: usize = 56_000;
+pub const MAX_BYTES: usize = 56_000;
 /// GNU screen passes through strings of at most 768 bytes, delimiters included.
 const SCREEN_PIECE: usize = 512;
 
 /// The multiplexer between this program and the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Between {
+pub enum Multiplexer {
     /// None.
     Nothing,
     /// tmux: depending on its settings it handles or ignores OSC 52; wrapped sequences pass through.
@@ -17,31 +17,31 @@ pub enum Between {
     Screen,
 }
 
-impl Between {
+impl Multiplexer {
     /// Reads the environment through `lookup`, so that it can be tested.
     #[must_use]
-    pub fn detect(lookup: impl Fn(&str) -> Option<String>) -> Between {
+    pub fn detect(lookup: impl Fn(&str) -> Option<String>) -> Multiplexer {
         let set = |name: &str| lookup(name).is_some_and(|value| !value.is_empty());
         if set("TMUX") {
-            Between::Tmux
+            Multiplexer::Tmux
         } else if set("STY") {
-            Between::Screen
+            Multiplexer::Screen
         } else {
-            Between::Nothing
+            Multiplexer::Nothing
         }
     }
 }
 
 /// The bytes that copy `text` to the clipboard.
 #[must_use]
-pub fn osc52(text: &str, between: Between) -> Vec<u8> {
+pub fn osc52(text: &str, between: Multiplexer) -> Vec<u8> {
     let plain = format!("\x1b]52;c;{}\x07", base64(text.as_bytes()));
     match between {
-        Between::Nothing => plain.into_bytes(),
+        Multiplexer::Nothing => plain.into_bytes(),
         // Sends both forms: tmux handles the first with `set-clipboard on` and passes on the second with
         // `allow-passthrough on`.
-        Between::Tmux => format!("{plain}\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")).into_bytes(),
-        Between::Screen => {
+        Multiplexer::Tmux => format!("{plain}\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")).into_bytes(),
+        Multiplexer::Screen => {
             plain.as_bytes().chunks(SCREEN_PIECE).flat_map(|piece| [b"\x1bP", piece, b"\x1b\\"].concat()).collect()
         }
     }
@@ -87,16 +87,16 @@ mod tests {
 
     #[test]
     fn what_lies_between_hands_it_on() {
-        assert_eq!(osc52("foo", Between::Nothing), b"\x1b]52;c;Zm9v\x07");
-        let through = osc52("foo", Between::Tmux);
+        assert_eq!(osc52("foo", Multiplexer::Nothing), b"\x1b]52;c;Zm9v\x07");
+        let through = osc52("foo", Multiplexer::Tmux);
         assert!(through.ends_with(b"\x1bPtmux;\x1b\x1b]52;c;Zm9v\x07\x1b\\"));
-        let long = osc52(&"x".repeat(3000), Between::Screen);
+        let long = osc52(&"x".repeat(3000), Multiplexer::Screen);
         for piece in long.split(|byte| *byte == b'\\') {
             assert!(piece.len() <= SCREEN_PIECE + 3);
         }
         let env = |name: &'static str| move |variable: &str| (variable == name).then(|| "1".to_owned());
-        assert_eq!(Between::detect(env("TMUX")), Between::Tmux);
-        assert_eq!(Between::detect(env("STY")), Between::Screen);
-        assert_eq!(Between::detect(env("TERM")), Between::Nothing);
+        assert_eq!(Multiplexer::detect(env("TMUX")), Multiplexer::Tmux);
+        assert_eq!(Multiplexer::detect(env("STY")), Multiplexer::Screen);
+        assert_eq!(Multiplexer::detect(env("TERM")), Multiplexer::Nothing);
     }
 }

@@ -10,7 +10,7 @@ use crate::tui::app::App;
 use crate::tui::color::ColorDepth;
 use crate::tui::dialogs::export::{self, Export};
 use crate::tui::dialogs::write_back::WritePlan;
-use crate::tui::message::{Effect, Message, Saving};
+use crate::tui::message::{Effect, Message, RecordToSave};
 use crate::tui::runtime::loading::reload;
 use crate::tui::views::measurements::Proposal;
 use atlas_catalog::shipped;
@@ -34,7 +34,7 @@ pub(in crate::tui) fn without_screen(effect: Effect, app: &App, options: &Option
             let described = rewrite(&plan);
             vec![reloaded(), described]
         }
-        Effect::Adopt { path, .. } => vec![adopted(&path), reloaded()],
+        Effect::CopyAndEdit { path, .. } => vec![copy_shipped_message(&path), reloaded()],
         Effect::Edit { path, line } => match edit(&path, line) {
             Ok(()) => vec![reloaded()],
             Err(error) => vec![Message::Failed(format!("{error:#}"))],
@@ -55,7 +55,7 @@ pub(in crate::tui) fn write_profile(proposal: &Proposal) -> Message {
     }
 }
 
-pub(in crate::tui) fn save(saving: &Saving) -> Message {
+pub(in crate::tui) fn save(saving: &RecordToSave) -> Message {
     let path = saving.dir.join(&saving.name);
     let written =
         files::write(&path, &saving.json).and_then(|()| files::write(&saving.dir.join("last_run.json"), &saving.json));
@@ -106,7 +106,7 @@ pub(in crate::tui) fn rewrite(plan: &WritePlan) -> Message {
 }
 
 /// Copies a shipped file into the working directory unless it exists.
-pub(in crate::tui) fn adopt(path: &Path) -> std::io::Result<()> {
+pub(in crate::tui) fn copy_shipped_file(path: &Path) -> std::io::Result<()> {
     if path.exists() {
         return Ok(());
     }
@@ -114,8 +114,8 @@ pub(in crate::tui) fn adopt(path: &Path) -> std::io::Result<()> {
     files::write(path, text.ok_or_else(|| std::io::Error::other("it is not built in"))?)
 }
 
-pub(in crate::tui) fn adopted(path: &Path) -> Message {
-    match adopt(path) {
+pub(in crate::tui) fn copy_shipped_message(path: &Path) -> Message {
+    match copy_shipped_file(path) {
         Ok(()) => Message::Done(format!("copied to {}; your copy takes precedence", path.display())),
         Err(error) => Message::Failed(format!("cannot write to {}: {error}", path.display())),
     }

@@ -8,7 +8,7 @@ use crate::tui::Options;
 use crate::tui::app::problems_of;
 use crate::tui::color::ColorDepth;
 use crate::tui::message::Message;
-use crate::tui::runtime::measuring::Measuring;
+use crate::tui::runtime::measuring::MeasurementReader;
 use crate::tui::theme::Themes;
 use atlas_catalog::Catalog;
 use atlas_config::library::Library;
@@ -29,22 +29,22 @@ pub(in crate::tui) fn reload(options: &Options, depth: ColorDepth, before: &Libr
 
 /// Reads the tours.
 pub(in crate::tui) fn tours(options: &Options) -> (Tours, Diagnostics) {
-    Tours::load(options.sources.config_dir.as_deref(), here(&options.sources))
+    Tours::load(options.sources.config_dir.as_deref(), working_directory(&options.sources))
 }
 
-fn here(sources: &Sources) -> Option<&'static Path> {
+fn working_directory(sources: &Sources) -> Option<&'static Path> {
     sources.working_dir.then_some(Path::new("."))
 }
 
 /// Every file and directory to watch for changes.
 pub(in crate::tui) fn watched(options: &Options, library: Option<&Library>) -> Vec<PathBuf> {
     let sources = &options.sources;
-    let mut paths = sources.watched();
+    let mut paths = sources.watched_paths();
     paths.extend(Catalog::watched(sources));
-    paths.extend(Demos::watched(sources.config_dir.as_deref(), here(sources)));
+    paths.extend(Demos::watched(sources.config_dir.as_deref(), working_directory(sources)));
     paths.extend(Themes::watched(sources.config_dir.as_deref()));
     paths.extend(library.map(Library::configs).unwrap_or_default());
-    paths.extend(Measuring::watched(options));
+    paths.extend(MeasurementReader::watched(options));
     paths
 }
 
@@ -66,7 +66,7 @@ pub(in crate::tui) fn watch_configs(watch: &FileWatch, options: &Options, librar
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use crate::tui::testing::Hands;
+    use crate::tui::testing::TestApp;
     use atlas_document::Sources;
 
     /// An error reported by `atlas check` is also listed as a problem in the interface.
@@ -77,7 +77,7 @@ mod tests {
         let text = "- name: X\n  accelerator: h100x\n  vendor: NVIDIA\n  accelerators_per_node: 8\n  num_nodes: 1\n  \
                     memory_gb_per_accel: 80\n  cost: { hourly_usd: 22.0, energy_watts_node: 10200, pue: 1.2 }\n";
         std::fs::write(&file, text).unwrap();
-        let mut hands = Hands::of(&Sources { targets: Some(file), ..Sources::built_in() });
+        let mut hands = TestApp::of(&Sources { targets: Some(file), ..Sources::built_in() });
         hands.keys("!");
         let text = hands.text();
         assert!(text.contains("h100x") && !text.contains("No problems"), "{text}");

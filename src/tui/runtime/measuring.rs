@@ -8,20 +8,20 @@ use std::time::SystemTime;
 use crate::tui::Options;
 use crate::tui::message::Message;
 use crate::tui::runtime::wait::Waker;
-use atlas_evidence::calibrate::sources::Named;
+use atlas_evidence::calibrate::sources::LabeledSource;
 use atlas_ingest::{Warmup, files_below};
 
 /// Directory, relative to the working directory, that is read if no measurements are given.
 const FOLDER: &str = "measurements";
 
 /// Path, size and modification time of every file that was read.
-type Seen = Vec<(PathBuf, u64, Option<SystemTime>)>;
+type FileStates = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
 /// Reads all measurements synchronously, for use without an event loop.
-pub(in crate::tui) fn at_once(options: &Options) -> Message {
+pub(in crate::tui) fn read_now(options: &Options) -> Message {
     let (named, mut problems) = named(options);
     let mut rows = Vec::new();
-    for one in named.iter().filter(|one| is_there(one)) {
+    for one in named.iter().filter(|one| exists(one)) {
         let found = one.read(Warmup::default());
         rows.extend(found.rows);
         problems.extend(found.problems);
@@ -30,38 +30,38 @@ pub(in crate::tui) fn at_once(options: &Options) -> Message {
 }
 
 /// The files given by flags, else the default directory, and the errors of invalid flags.
-fn named(options: &Options) -> (Vec<Named>, Vec<String>) {
+fn named(options: &Options) -> (Vec<LabeledSource>, Vec<String>) {
     let (mut named, mut problems) = (Vec::new(), Vec::new());
     for argument in &options.measured {
-        Named::parse(argument).map(|one| named.push(one)).unwrap_or_else(|problem| problems.push(problem));
+        LabeledSource::parse(argument).map(|one| named.push(one)).unwrap_or_else(|problem| problems.push(problem));
     }
     if options.measured.is_empty() && options.sources.working_dir {
-        named.push(Named { path: PathBuf::from(FOLDER), labels: Vec::new() });
+        named.push(LabeledSource { path: PathBuf::from(FOLDER), labels: Vec::new() });
     }
     (named, problems)
 }
 
 /// Whether the path was given by the user, or is the default directory and exists.
-fn is_there(one: &Named) -> bool {
+fn exists(one: &LabeledSource) -> bool {
     one.path.as_os_str() != FOLDER || one.path.is_dir()
 }
 
 /// Reads measurements on a separate thread, again whenever they change.
-pub(in crate::tui) struct Measuring {
-    named: Vec<Named>,
+pub(in crate::tui) struct MeasurementReader {
+    named: Vec<LabeledSource>,
     problems: Vec<String>,
-    seen: Arc<Mutex<Option<Seen>>>,
+    seen: Arc<Mutex<Option<FileStates>>>,
     sender: Sender<Message>,
     receiver: Receiver<Message>,
     waker: Waker,
 }
 
-impl Measuring {
+impl MeasurementReader {
     /// Creates a reader of the files given by flags, else of the default directory.
-    pub(in crate::tui) fn new(options: &Options, waker: Waker) -> Measuring {
+    pub(in crate::tui) fn new(options: &Options, waker: Waker) -> MeasurementReader {
         let (sender, receiver) = channel();
         let (named, problems) = named(options);
-        Measuring { named, problems, seen: Arc::default(), sender, receiver, waker }
+        MeasurementReader { named, problems, seen: Arc::default(), sender, receiver, waker }
     }
 
     /// Paths to watch for changes.
@@ -69,7 +69,12 @@ impl Measuring {
         if options.measured.is_empty() {
             return if options.sources.working_dir { vec![PathBuf::from(FOLDER)] } else { Vec::new() };
         }
-        options.measured.iter().filter_map(|argument| Named::parse(argument).ok()).map(|named| named.path).collect()
+        options
+            .measured
+            .iter()
+            .filter_map(|argument| LabeledSource::parse(argument).ok())
+            .map(|named| named.path)
+            .collect()
     }
 
     /// Reads the measurements on a thread if they have changed since the last time, and then wakes the event loop.
@@ -77,12 +82,12 @@ impl Measuring {
         let named = self.named.clone();
         let mut problems = self.problems.clone();
         let (seen, sender, waker) = (Arc::clone(&self.seen), self.sender.clone(), self.waker.clone());
-        let named: Vec<Named> = named.into_iter().filter(is_there).collect();
+        let named: Vec<LabeledSource> = named.into_iter().filter(exists).collect();
         if named.is_empty() && problems.is_empty() && seen.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
             return;
         }
         std::thread::spawn(move || {
-            let now: Seen = named.iter().flat_map(stand).collect();
+            let now: FileStates = named.iter().flat_map(file_states).collect();
             // A thread that panicked while it held the lock has stored nothing: `seen` is set after all files are read.
             let mut before = seen.lock().unwrap_or_else(PoisonError::into_inner);
             if before.as_ref() == Some(&now) {
@@ -109,7 +114,7 @@ impl Measuring {
 }
 
 /// Path, size and modification time of the files at a path.
-fn stand(named: &Named) -> Seen {
+fn file_states(named: &LabeledSource) -> FileStates {
     let files = files_below(&named.path).unwrap_or_default();
     let of = |path: PathBuf| {
         let meta = std::fs::metadata(&path).ok();

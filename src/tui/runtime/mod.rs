@@ -26,13 +26,13 @@ use super::theme::{Glyphs, Theme, Themes};
 use super::update::update;
 use super::{Options, session, tour};
 use crate::demo::{Tours, View};
-use crate::tui::app::stale::Stale;
+use crate::tui::app::stale::DirtyRegion;
 use crate::tui::dialogs::detecting;
-use crate::tui::runtime::clipboard::{Between, osc52};
-use crate::tui::runtime::effects::{adopted, edit, rewrite, save, write_profile, write_view};
+use crate::tui::runtime::clipboard::{Multiplexer, osc52};
+use crate::tui::runtime::effects::{copy_shipped_message, edit, rewrite, save, write_profile, write_view};
 use crate::tui::runtime::loading::{profiles, tours, watch_configs, watched};
-use crate::tui::runtime::measuring::Measuring;
-use crate::tui::runtime::reloading::{Loaded, Reloading};
+use crate::tui::runtime::measuring::MeasurementReader;
+use crate::tui::runtime::reloading::{Loaded, Reloader};
 use crate::tui::runtime::terminal::Screen;
 use crate::tui::runtime::wait::{Waiter, Wakes};
 use crate::tui::runtime::workers::Workers;
@@ -43,10 +43,10 @@ use atlas_config::library::Library;
 use atlas_config::watch::{FileWatch, WatchMode};
 
 /// How long after the last key the session is saved, and how long saving may be delayed while keys keep coming.
-const KEEP_AFTER: Duration = Duration::from_secs(2);
-const KEEP_WITHIN: Duration = Duration::from_secs(20);
+const SAVE_DELAY: Duration = Duration::from_secs(2);
+const MAX_SAVE_DELAY: Duration = Duration::from_secs(20);
 /// Maximum time for which events are handled before signals are checked and a frame is drawn.
-const LONGEST_BURST: Duration = Duration::from_millis(100);
+const MAX_BURST: Duration = Duration::from_millis(100);
 
 /// Runs the interface until the user leaves it.
 ///
@@ -79,7 +79,7 @@ pub fn run(options: Options) -> Result<()> {
     app.out.clone_from(&options.out);
     app.assistant.flags = options.sources.flags();
     app.profiles = profiles(&options);
-    let measuring = Measuring::new(&options, waiter.waker());
+    let measuring = MeasurementReader::new(&options, waiter.waker());
     let graphics = Graphics::detect(lookup);
     app.graphics = graphics.as_ref().copied().unwrap_or_default();
     let mut screen = Screen::enter(options.mouse, depth, app.graphics).wrap_err("cannot set up the terminal")?;
@@ -87,7 +87,7 @@ pub fn run(options: Options) -> Result<()> {
     measuring.read();
     let workers = Workers::new(waiter.waker());
     let options = Arc::new(options);
-    let reloading = Reloading::new(&options, depth, waiter.waker());
+    let reloading = Reloader::new(&options, depth, waiter.waker());
     let store = Store::of(&options.keep, &options.sources);
     let mut session = Session {
         options,
@@ -104,7 +104,7 @@ pub fn run(options: Options) -> Result<()> {
     let start = session.start(&mut app, graphics.err());
     let ended = session
         .perform(start, &mut app, &mut screen, &mut waiter)
-        .and_then(|()| session.go_on(&mut app, &mut screen, &mut waiter, &mut watch, &changes));
+        .and_then(|()| session.event_loop(&mut app, &mut screen, &mut waiter, &mut watch, &changes));
     screen.leave();
     // Save the session however the program ends: a dropped connection is the usual way to leave a login node.
     if let Err(why) = session.store.save(session::capture(&app, session.suited)) {
@@ -144,8 +144,8 @@ struct Session {
     tours: bool,
     timers: Vec<(Instant, Timer)>,
     workers: Workers,
-    reloading: Reloading,
-    measuring: Measuring,
+    reloading: Reloader,
+    measuring: MeasurementReader,
     /// When to save the session next, and since when it may have changed.
     keep: Option<(Instant, Instant)>,
     quit: bool,
@@ -160,7 +160,7 @@ impl Session {
         app.theme = app.themes.iter().position(|theme| theme.name() == suited).unwrap_or_default();
         self.suited = suited;
         let first = app.now.setup.clone();
-        self.store.starts_as(session::capture(app, suited));
+        self.store.set_initial(session::capture(app, suited));
         let mut lost = Vec::new();
         match self.store.load() {
             Ok(Some(document)) => lost = session::restore(&document, app),
@@ -200,7 +200,7 @@ impl Session {
         if !complaints.is_empty() {
             status::fail(app, complaints.join("; "));
         } else if app.problems.has_errors() {
-            tell_of_problems(app);
+            report_problems(app);
         } else if !lost.is_empty() {
             status::note(app, format!("session: {}", lost.join("; ")), &mut effects);
         } else if self.is_first(app) {
@@ -217,7 +217,7 @@ impl Session {
         let options = &self.options;
         let selects =
             options.demo.is_some() || options.view.is_some() || options.target.is_some() || options.workload.is_some();
-        let own = app.library.target_list().iter().any(|entry| entry.own().is_some());
+        let own = app.library.target_list().iter().any(|entry| entry.user_entry().is_some());
         !selects && !own && options.sources.flags().is_empty() && self.store.is_first()
     }
 
@@ -230,13 +230,13 @@ impl Session {
         app.demos = demos;
         if !problems.is_empty() {
             app.problems.extend(problems);
-            tell_of_problems(app);
+            report_problems(app);
         }
         app.problems.sort();
     }
 
     /// Handles events until the user quits; returns the signal that ended it, if any.
-    fn go_on(
+    fn event_loop(
         &mut self,
         app: &mut App,
         screen: &mut Screen,
@@ -245,21 +245,21 @@ impl Session {
         changes: &Receiver<()>,
     ) -> Result<Option<i32>> {
         let mut wakes = Wakes::default();
-        while !self.quit && !wakes.must_end() {
+        while !self.quit && !wakes.must_exit() {
             screen.draw(|picture, empty| screen::redraw(app, picture, empty)).wrap_err("the terminal was closed")?;
-            app.stale = Stale::Nothing;
+            app.stale = DirtyRegion::Nothing;
             // Done after the first frame, so as not to delay it.
             self.take_tours(app);
             if let Err(error) = watch.start() {
                 status::fail(app, format!("files are not watched for changes: {error}; press r to reload them"));
-                app.stale = Stale::All;
+                app.stale = DirtyRegion::All;
             }
-            if app.stale != Stale::Nothing {
+            if app.stale != DirtyRegion::Nothing {
                 continue;
             }
-            self.keep_session(app);
-            wakes = waiter.wait(self.patience()).wrap_err("waiting failed")?;
-            if wakes.must_end() {
+            self.save_session(app);
+            wakes = waiter.wait(self.timeout()).wrap_err("waiting failed")?;
+            if wakes.must_exit() {
                 break;
             }
             if wakes.continued {
@@ -271,7 +271,7 @@ impl Session {
                 messages.push(Message::Resize(size.width, size.height));
             }
             // Handle all pending events before drawing one frame, unless that would delay the response to a signal.
-            let until = Instant::now() + LONGEST_BURST;
+            let until = Instant::now() + MAX_BURST;
             let mut touched = !messages.is_empty();
             while let Some(event) = waiter.next_event() {
                 messages.extend(message(event));
@@ -289,10 +289,10 @@ impl Session {
                 self.measuring.read();
             }
             if touched {
-                self.keep_soon();
+                self.schedule_save();
             }
             messages.extend(self.measuring.done());
-            messages.extend(self.due());
+            messages.extend(self.expired_timers());
             messages.extend(self.workers.messages());
             if let Some(panic) = terminal::background_panic() {
                 messages.push(Message::Failed(format!("files are no longer watched: {panic}")));
@@ -304,13 +304,13 @@ impl Session {
                 let effects = update(app, message);
                 self.perform(effects, app, screen, waiter)?;
             }
-            while let Some(loaded) = self.reloading.loaded().or_else(|| self.reloading.at_once()) {
-                self.keep_soon();
-                let effects = self.take(loaded, app, watch);
+            while let Some(loaded) = self.reloading.loaded().or_else(|| self.reloading.wait_briefly()) {
+                self.schedule_save();
+                let effects = self.apply_loaded(loaded, app, watch);
                 self.perform(effects, app, screen, waiter)?;
             }
             while Instant::now() < until
-                && let Some(message) = self.workers.at_once()
+                && let Some(message) = self.workers.wait_briefly()
             {
                 let effects = update(app, message);
                 self.perform(effects, app, screen, waiter)?;
@@ -320,36 +320,36 @@ impl Session {
     }
 
     /// Schedules saving the session: after a pause, or when it has been delayed too long.
-    fn keep_soon(&mut self) {
+    fn schedule_save(&mut self) {
         let now = Instant::now();
         let since = self.keep.map_or(now, |(_, since)| since);
-        self.keep = Some(((now + KEEP_AFTER).min(since + KEEP_WITHIN), since));
+        self.keep = Some(((now + SAVE_DELAY).min(since + MAX_SAVE_DELAY), since));
     }
 
     /// Saves the session when due, so that little is lost if the program ends unexpectedly. Called after drawing a
     /// frame, and only once after a burst of key presses, so that an idle program is not woken.
-    fn keep_session(&mut self, app: &mut App) {
+    fn save_session(&mut self, app: &mut App) {
         if self.keep.is_some_and(|(at, _)| at <= Instant::now()) {
             self.keep = None;
-            if !self.store.save_beside(session::capture(app, self.suited)) {
-                self.keep_soon();
+            if !self.store.save_in_background(session::capture(app, self.suited)) {
+                self.schedule_save();
             }
             if let Some(notice) = self.store.notice() {
                 status::fail(app, notice);
-                app.stale = Stale::All;
+                app.stale = DirtyRegion::All;
             }
         }
     }
 
     /// Maximum time for which the loop may sleep.
-    fn patience(&self) -> Option<Duration> {
+    fn timeout(&self) -> Option<Duration> {
         let timers = self.timers.iter().map(|(at, _)| at.saturating_duration_since(Instant::now()));
         let keep = self.keep.map(|(at, _)| at.saturating_duration_since(Instant::now()));
-        timers.chain(self.workers.patience()).chain(keep).min()
+        timers.chain(self.workers.timeout()).chain(keep).min()
     }
 
     /// Expired timers.
-    fn due(&mut self) -> Vec<Message> {
+    fn expired_timers(&mut self) -> Vec<Message> {
         let now = Instant::now();
         let due = self.timers.iter().filter(|(at, _)| *at <= now).map(|(_, timer)| Message::Expired(*timer)).collect();
         self.timers.retain(|(at, _)| *at > now);
@@ -357,13 +357,13 @@ impl Session {
     }
 
     /// Applies the new content of the files.
-    fn take(&mut self, loaded: Loaded, app: &mut App, watch: &FileWatch) -> Vec<Effect> {
+    fn apply_loaded(&mut self, loaded: Loaded, app: &mut App, watch: &FileWatch) -> Vec<Effect> {
         let before = Arc::clone(&app.library);
         if let Some(library) = &loaded.library {
             watch_configs(watch, &self.options, library, &before.configs());
         }
         let effects = loaded.messages.into_iter().flat_map(|message| update(app, message)).collect();
-        reloading::free(before);
+        reloading::drop_in_background(before);
         effects
     }
 
@@ -396,15 +396,15 @@ impl Session {
                         }
                         self.reloading.start(&app.library, None);
                     }
-                    Effect::Adopt { path, line } => {
-                        messages.push(adopted(&path));
+                    Effect::CopyAndEdit { path, line } => {
+                        messages.push(copy_shipped_message(&path));
                         if path.exists() {
                             effects.push(Effect::Edit { path, line });
                         }
                     }
                     Effect::Copy { text, what } => messages.push(match text.len() {
-                        0..=clipboard::LONGEST => {
-                            screen.send(&osc52(&text, Between::detect(|name| std::env::var(name).ok())));
+                        0..=clipboard::MAX_BYTES => {
+                            screen.send(&osc52(&text, Multiplexer::detect(|name| std::env::var(name).ok())));
                             Message::Done(format!("copied {what} (if the terminal supports OSC 52)"))
                         }
                         bytes => Message::Failed(format!("{what} is {bytes} bytes, more than terminals accept")),
@@ -430,9 +430,9 @@ impl Session {
 }
 
 /// Reports broken files at the start.
-fn tell_of_problems(app: &mut App) {
+fn report_problems(app: &mut App) {
     if app.problems.has_errors() {
         status::fail(app, format!("{} in the files (press ! to see them)", app.problems.summary()));
     }
-    app.stale = Stale::All;
+    app.stale = DirtyRegion::All;
 }

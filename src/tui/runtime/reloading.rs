@@ -15,7 +15,7 @@ use crate::tui::runtime::wait::Waker;
 use atlas_config::library::Library;
 
 /// How long a frame waits for files being read, so that small ones show in the frame of the key that requested them.
-const GRACE: Duration = Duration::from_millis(5);
+const FRAME_WAIT: Duration = Duration::from_millis(5);
 
 /// The result of reading.
 pub(in crate::tui) struct Loaded {
@@ -38,7 +38,7 @@ struct Request {
 type Answer = Result<(Arc<Library>, Message), String>;
 
 /// Reads the files, one request at a time; requests that arrive meanwhile are merged into one.
-pub(in crate::tui) struct Reloading {
+pub(in crate::tui) struct Reloader {
     options: Arc<Options>,
     depth: ColorDepth,
     waker: Waker,
@@ -48,12 +48,12 @@ pub(in crate::tui) struct Reloading {
     waiting: Vec<Message>,
 }
 
-impl Reloading {
+impl Reloader {
     /// Creates a reader that has not read anything yet. `waker` wakes the thread that receives the answers.
-    pub(in crate::tui) fn new(options: &Arc<Options>, depth: ColorDepth, waker: Waker) -> Reloading {
+    pub(in crate::tui) fn new(options: &Arc<Options>, depth: ColorDepth, waker: Waker) -> Reloader {
         let (sender, receiver) = channel();
         let options = Arc::clone(options);
-        Reloading { options, depth, waker, sender, receiver, running: None, waiting: Vec::new() }
+        Reloader { options, depth, waker, sender, receiver, running: None, waiting: Vec::new() }
     }
 
     /// Reads everything again, reusing unchanged content; `then` is delivered afterwards.
@@ -79,7 +79,7 @@ impl Reloading {
             let _ = self.sender.send(Err(format!("cannot reload files: cannot start a thread: {error}")));
             self.waker.wake();
         }
-        let grace = Instant::now() + GRACE;
+        let grace = Instant::now() + FRAME_WAIT;
         self.running = Some(Request { then: std::mem::take(&mut self.waiting), again: false, grace });
     }
 
@@ -89,8 +89,8 @@ impl Reloading {
         self.finish(answer)
     }
 
-    /// Like [`Reloading::loaded`], but waits briefly for a request made just now.
-    pub(in crate::tui) fn at_once(&mut self) -> Option<Loaded> {
+    /// Like [`Reloader::loaded`], but waits briefly for a request made just now.
+    pub(in crate::tui) fn wait_briefly(&mut self) -> Option<Loaded> {
         let left = self.running.as_ref()?.grace.saturating_duration_since(Instant::now());
         let answer = self.receiver.recv_timeout(left).ok()?;
         self.finish(answer)
@@ -110,7 +110,7 @@ impl Reloading {
 }
 
 /// Drops a library on a thread, because dropping a large one takes a while.
-pub(in crate::tui) fn free(library: Arc<Library>) {
+pub(in crate::tui) fn drop_in_background(library: Arc<Library>) {
     // If no thread can be started, the library is dropped here.
     let _ = thread::Builder::new().name("free".to_owned()).spawn(move || drop(library));
 }
@@ -122,7 +122,7 @@ mod tests {
     use crate::tui::runtime::wait::Waiter;
     use atlas_document::Sources;
 
-    fn wait(reloading: &mut Reloading) -> Loaded {
+    fn wait(reloading: &mut Reloader) -> Loaded {
         let began = Instant::now();
         loop {
             if let Some(loaded) = reloading.loaded() {
@@ -147,8 +147,8 @@ mod tests {
         let waiter = Waiter::new(tempfile::tempfile().unwrap()).unwrap();
         let options = Arc::new(Options { sources: Sources::built_in(), ..Options::default() });
         let before = Arc::new(Library::load(&options.sources, None));
-        let mut reloading = Reloading::new(&options, ColorDepth::Ansi16, waiter.waker());
-        assert!(reloading.loaded().is_none() && reloading.at_once().is_none());
+        let mut reloading = Reloader::new(&options, ColorDepth::Ansi16, waiter.waker());
+        assert!(reloading.loaded().is_none() && reloading.wait_briefly().is_none());
         let done = |text: &str| Some(Message::Done(text.to_owned()));
         reloading.start(&before, done("a"));
         reloading.start(&before, done("b"));

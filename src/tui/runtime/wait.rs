@@ -23,15 +23,15 @@ use signal_hook::consts::{
 use crate::tui::input::decoder::Input;
 
 /// Maximum bytes read before events are handled, so that endless input cannot prevent drawing.
-const LONGEST_READ: usize = 64 * 1024;
+const MAX_READ_BYTES: usize = 64 * 1024;
 
 /// How long a paste may take before its end mark is considered lost.
-const LONGEST_PASTE: Duration = Duration::from_secs(10);
+const MAX_PASTE_DURATION: Duration = Duration::from_secs(10);
 
 /// Signals that end the program after the terminal has been restored: those that a user, a terminal or a batch system
 /// sends, and all others that end a program by default. Faults of the program itself (SIGSEGV, SIGILL, SIGFPE) cannot
 /// be handled in safe Rust. SIGABRT can be handled only if another process sends it.
-const ENDING: [i32; 16] = [
+const TERMINATING_SIGNALS: [i32; 16] = [
     SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ, SIGIO, SIGABRT,
     SIGBUS, SIGSYS, SIGTRAP,
 ];
@@ -57,7 +57,7 @@ pub struct Wakes {
 impl Wakes {
     /// Whether the program has to end.
     #[must_use]
-    pub fn must_end(&self) -> bool {
+    pub fn must_exit(&self) -> bool {
         self.hangup || self.terminate.is_some()
     }
 }
@@ -160,11 +160,11 @@ impl Waiter {
         for (signal, flag) in [(SIGWINCH, &signals.resized), (SIGCONT, &signals.continued)] {
             keep(signal_hook::flag::register(signal, Arc::clone(flag)))?;
         }
-        for signal in ENDING {
+        for signal in TERMINATING_SIGNALS {
             let number = usize::try_from(signal).unwrap_or_default();
             keep(signal_hook::flag::register_usize(signal, Arc::clone(&signals.terminate), number))?;
         }
-        for signal in [SIGWINCH, SIGCONT].into_iter().chain(ENDING) {
+        for signal in [SIGWINCH, SIGCONT].into_iter().chain(TERMINATING_SIGNALS) {
             keep(signal_hook::low_level::pipe::register(signal, other.try_clone()?))?;
         }
         Ok(waiter)
@@ -199,7 +199,7 @@ impl Waiter {
             self.sleep(wake_at.map(|at| at.saturating_duration_since(now)))?;
             let now = Instant::now();
             if !ready && self.deadline.is_some_and(|deadline| deadline <= now) {
-                self.input.give_up();
+                self.input.end_incomplete();
                 (self.deadline, self.pasting) = (None, None);
             }
             let wakes = Wakes {
@@ -261,7 +261,7 @@ impl Waiter {
     fn read_tty(&mut self) -> io::Result<()> {
         let mut bytes = [0; 4096];
         let mut total = 0;
-        while total < LONGEST_READ && is_readable(&self.tty)? {
+        while total < MAX_READ_BYTES && is_readable(&self.tty)? {
             match (&self.tty).read(&mut bytes) {
                 Ok(0) => {
                     self.hangup = true;
@@ -281,8 +281,8 @@ impl Waiter {
         }
         let now = Instant::now();
         self.pasting = self.input.is_pasting().then(|| self.pasting.unwrap_or(now));
-        let longest = self.pasting.map(|since| since + LONGEST_PASTE);
-        self.deadline = self.input.patience().map(|patience| (now + patience).min(longest.unwrap_or(now + patience)));
+        let longest = self.pasting.map(|since| since + MAX_PASTE_DURATION);
+        self.deadline = self.input.timeout().map(|patience| (now + patience).min(longest.unwrap_or(now + patience)));
         Ok(())
     }
 }
@@ -382,8 +382,8 @@ mod tests {
         assert_eq!(waiter.wait(LONG).unwrap(), Wakes { continued: true, ..Wakes::default() });
         raise(SIGINT).unwrap();
         waiter.signals().forget_interrupts();
-        assert!(!waiter.wait(SHORT).unwrap().must_end());
-        for signal in ENDING {
+        assert!(!waiter.wait(SHORT).unwrap().must_exit());
+        for signal in TERMINATING_SIGNALS {
             raise(signal).unwrap();
             assert_eq!(waiter.wait(LONG).unwrap().terminate, Some(signal));
         }
@@ -391,7 +391,7 @@ mod tests {
         waiter.signals().forget_interrupts();
         let wakes = waiter.wait(LONG).unwrap();
         assert_eq!(wakes.terminate, Some(SIGTERM));
-        assert!(wakes.must_end());
+        assert!(wakes.must_exit());
         assert_eq!(waiter.signals().terminating(), Some(SIGTERM));
     }
 
@@ -401,7 +401,7 @@ mod tests {
         keyboard.write_all(b"q").unwrap();
         drop(keyboard);
         let wakes = waiter.wait(None).unwrap();
-        assert!(wakes.input && wakes.hangup && wakes.must_end());
+        assert!(wakes.input && wakes.hangup && wakes.must_exit());
         assert!(waiter.next_event().is_some());
         assert!(waiter.wait(None).unwrap().hangup, "and it stays so");
     }

@@ -14,13 +14,13 @@ use crate::tui::work::query::Progress;
 use atlas_plan::search::Gauge;
 
 /// How long a frame waits for work that was just ordered: half of the time budget of a key press.
-const GRACE: Duration = Duration::from_millis(8);
+const FRAME_WAIT: Duration = Duration::from_millis(8);
 /// Interval of progress reports: short enough to look alive, long enough for slow connections.
-const TELL: Duration = Duration::from_millis(125);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(125);
 
 /// Lowers the priority of this worker and of the threads that it starts, so that key presses are handled first. Does
 /// nothing on systems where threads have no priority of their own.
-fn step_back() {
+fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{getpriority_process, setpriority_process};
@@ -64,7 +64,7 @@ impl Workers {
         let (serial, gauge) = (order.serial, Arc::new(Gauge::default()));
         let (sender, waker, watched) = (self.sender.clone(), self.waker.clone(), Arc::clone(&gauge));
         let work = move || {
-            step_back();
+            lower_priority();
             let product = catch_unwind(AssertUnwindSafe(|| order.job.run(&watched)));
             let product = product.unwrap_or_else(|_| {
                 let panic = terminal::background_panic().unwrap_or_default();
@@ -76,8 +76,8 @@ impl Workers {
         };
         match thread::Builder::new().name(format!("work {serial}")).spawn(work) {
             Ok(_) => {
-                self.running.push(Running { serial, gauge, began: now, tell: now + TELL });
-                self.grace = Some(now + GRACE);
+                self.running.push(Running { serial, gauge, began: now, tell: now + PROGRESS_INTERVAL });
+                self.grace = Some(now + FRAME_WAIT);
             }
             Err(error) => {
                 let _ = self.sender.send((serial, Err(format!("cannot start a thread: {error}"))));
@@ -97,7 +97,7 @@ impl Workers {
     }
 
     /// Time until the next progress report; `None` if nothing runs.
-    pub(in crate::tui) fn patience(&self) -> Option<Duration> {
+    pub(in crate::tui) fn timeout(&self) -> Option<Duration> {
         let next = self.running.iter().map(|running| running.tell).min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
@@ -113,18 +113,18 @@ impl Workers {
             let (done, total) = running.gauge.progress();
             let seconds = running.began.elapsed().as_secs_f64();
             messages.push(Message::Progress(running.serial, Progress { done, total, seconds }));
-            running.tell = now + TELL;
+            running.tell = now + PROGRESS_INTERVAL;
         }
         messages
     }
 
     /// The result of work started just now, if it arrives before the frame is due. Call it until it returns `None`.
-    pub(in crate::tui) fn at_once(&mut self) -> Option<Message> {
+    pub(in crate::tui) fn wait_briefly(&mut self) -> Option<Message> {
         let until = self.grace.filter(|_| !self.running.is_empty())?;
         let left = until.saturating_duration_since(Instant::now());
         match self.receiver.recv_timeout(left) {
             // Skip results of cancelled orders and keep waiting.
-            Ok((serial, product)) => self.finished(serial, product).or_else(|| self.at_once()),
+            Ok((serial, product)) => self.finished(serial, product).or_else(|| self.wait_briefly()),
             Err(_) => {
                 self.grace = None;
                 None
@@ -135,7 +135,7 @@ impl Workers {
     fn finished(&mut self, serial: u64, product: Result<Product, String>) -> Option<Message> {
         let known = self.running.len();
         self.running.retain(|running| running.serial != serial);
-        (self.running.len() < known || product.is_err()).then_some(Message::Worked(serial, product))
+        (self.running.len() < known || product.is_err()).then_some(Message::WorkFinished(serial, product))
     }
 }
 

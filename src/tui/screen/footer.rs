@@ -18,7 +18,7 @@ const HINTS: usize = 5;
 /// Whether an action would have an effect now. An empty view offers no keys for rows. The result must not depend on the
 /// row under the cursor, because moving the cursor only repaints the view.
 fn works(app: &App, action: Action) -> bool {
-    let row = || optimum::here(app);
+    let row = || optimum::row_under_cursor(app);
     match (app.mode(), action) {
         // The key of the current view would change nothing.
         (_, Action::Show(view)) => view != app.view,
@@ -31,7 +31,7 @@ fn works(app: &App, action: Action) -> bool {
         (Mode::Optimum, Action::Step(_)) => row() == Row::Objective,
         (Mode::Optimum, Action::Reset) => matches!(row(), Row::Bound(..)),
         (Mode::Timeline, Action::Accept | Action::Focus(_) | Action::Zoom(_)) => {
-            picture(app) == Picture::Tasks && app.timeline.here().is_some()
+            picture(app) == Picture::Tasks && app.timeline.task_under_cursor().is_some()
         }
         (Mode::Advice, Action::Accept) => !app.advice_shown().is_empty(),
         (Mode::Explain, Action::Fold | Action::Focus(_)) => app.subject.is_some() || app.answer.outcome.is_ok(),
@@ -54,7 +54,7 @@ fn works(app: &App, action: Action) -> bool {
 /// Describes what Enter does, if that depends on the row.
 fn hint(app: &App, row: &keymap::Binding) -> Option<&'static str> {
     match (app.mode(), row.action) {
-        (Mode::Optimum, Action::Accept) => Some(match optimum::here(app) {
+        (Mode::Optimum, Action::Accept) => Some(match optimum::row_under_cursor(app) {
             Row::Objective => "next goal",
             Row::Bound(..) => "type bound",
             Row::Idle => "change",

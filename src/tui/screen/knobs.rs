@@ -9,7 +9,7 @@ use crate::tui::widgets::layout;
 use ratatui::layout::Rect;
 
 use atlas_core::units;
-use atlas_plan::knob::{Home, Knob, Setting, Spec};
+use atlas_plan::knob::{FileLocation, Knob, Setting, Spec};
 
 /// A row of the pane: a heading, or a knob.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +59,7 @@ pub enum Source {
     /// Stated in a file.
     File,
     /// Derived from other values, or the default.
-    Usual,
+    Default,
 }
 
 /// Returns the source of the value of a knob in the current scenario.
@@ -69,17 +69,17 @@ pub fn source(app: &App, spec: &Spec) -> Source {
         return Source::Changed;
     }
     let (target, workload) = (app.answer.target.as_ref(), app.answer.workload.as_ref());
-    let written = match spec.home {
-        Home::Workload(path) => workload.is_some_and(|workload| {
+    let written = match spec.location {
+        FileLocation::Workload(path) => workload.is_some_and(|workload| {
             // In plans the micro-batch is next to the global batch.
             let also: &[&str] = if spec.knob == Knob::Microbatch { &["batch", "micro"] } else { path };
             let apart = spec.knob.of_decode_pool().is_some_and(|own| workload.document.at_path(own).is_some());
             apart || workload.document.at_path(path).is_some() || workload.document.at_path(also).is_some()
         }),
-        Home::Target(path) => target.is_some_and(|target| target.document.at_path(path).is_some()),
-        Home::Nowhere => false,
+        FileLocation::Target(path) => target.is_some_and(|target| target.document.at_path(path).is_some()),
+        FileLocation::Nowhere => false,
     };
-    if written { Source::File } else { Source::Usual }
+    if written { Source::File } else { Source::Default }
 }
 
 /// Draws the pane.
@@ -93,7 +93,7 @@ pub fn knobs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     };
     let inner = canvas.pane(area, Pane::Knobs, &remark, focused);
     let all: Vec<Row> = rows(app).collect();
-    let here = app.knob_here();
+    let here = app.selected_knob();
     let scroll = app.scroll[2].min(all.len().saturating_sub(1));
     if all.is_empty() {
         let dim = canvas.role(Role::Dim);
@@ -133,12 +133,12 @@ fn width_of(text: &str) -> u16 {
 fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bool, here: bool) {
     let source = source(app, spec);
     let editing = app.edit.as_ref().filter(|edit| edit.knob == spec.knob);
-    let shown = shown(&app.answer, spec);
+    let shown = format_value(&app.answer, spec);
     let Columns { right, unit, name: room } = Columns::of(area.width, spec, &shown);
     let role = match source {
         Source::Changed => Role::Changed,
         Source::File => Role::Value,
-        Source::Usual => Role::Dim,
+        Source::Default => Role::Dim,
     };
     let text = canvas.role(if source == Source::Changed { Role::Changed } else { Role::Text });
     let sign = if source == Source::Changed { canvas.glyphs.changed } else { " " };
@@ -172,7 +172,7 @@ fn knob(app: &App, canvas: &mut Canvas<'_>, area: Rect, spec: &Spec, focused: bo
 }
 
 /// Formats the value of a knob.
-fn shown(answer: &Answer, spec: &Spec) -> String {
+fn format_value(answer: &Answer, spec: &Spec) -> String {
     answer.scenario.as_ref().map_or_else(|| "–".to_owned(), |scenario| show(&scenario.get(spec.knob)))
 }
 
@@ -207,11 +207,11 @@ impl Columns {
 /// Returns the information line for the knob under the cursor.
 #[must_use]
 pub fn info(app: &App) -> String {
-    let knob = app.knob_here();
+    let knob = app.selected_knob();
     let spec = knob.spec();
     let width = layout::inner(layout::areas(app).pane(Pane::Knobs)).width;
     // The full name if it is truncated in its row.
-    let name = match Columns::of(width, spec, &shown(&app.answer, spec)).name < width_of(spec.name) {
+    let name = match Columns::of(width, spec, &format_value(&app.answer, spec)).name < width_of(spec.name) {
         true => format!("{}: ", spec.name),
         false => String::new(),
     };
@@ -219,7 +219,7 @@ pub fn info(app: &App) -> String {
     let file = match source(app, spec) {
         Source::Changed => format!(" [was {file}]"),
         // The brightness of the row shows it.
-        Source::File | Source::Usual => String::new(),
+        Source::File | Source::Default => String::new(),
     };
     let pinned = pinned_by(&app.answer, knob);
     let pinned =
@@ -231,5 +231,5 @@ pub fn info(app: &App) -> String {
 fn pinned_by(answer: &Answer, knob: Knob) -> Vec<&str> {
     let (Some(workload), Some(scenario)) = (&answer.workload, &answer.scenario) else { return Vec::new() };
     let named = workload.phases.iter().zip(&scenario.phases);
-    named.filter(|(_, phase)| phase.pinned.pins(knob)).map(|(spec, _)| &*spec.name).collect()
+    named.filter(|(_, phase)| phase.pinned.contains(knob)).map(|(spec, _)| &*spec.name).collect()
 }

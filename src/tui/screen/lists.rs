@@ -28,7 +28,7 @@ pub fn targets(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         Sort::Figure(metric) => Some(metric),
         _ => None,
     };
-    let seen = seen(app, Pane::Targets, area);
+    let seen = visible_rows(app, Pane::Targets, area);
     let rows: Vec<Row<'_>> = app
         .targets()
         .enumerate()
@@ -99,7 +99,7 @@ fn details(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 
 /// Draws the workloads.
 pub fn workloads(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let seen = seen(app, Pane::Workloads, area);
+    let seen = visible_rows(app, Pane::Workloads, area);
     let mode = |workload: &Entry<Workload>| workload.mode().map_or("", |mode| mode.name());
     let rows: Vec<Row<'_>> = app
         .workloads()
@@ -118,7 +118,7 @@ pub fn workloads(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// Returns the range of the visible rows of a list, and possibly a few more.
-fn seen(app: &App, pane: Pane, area: Rect) -> Range<usize> {
+fn visible_rows(app: &App, pane: Pane, area: Rect) -> Range<usize> {
     let place = PANES.iter().position(|known| *known == pane).unwrap_or_default();
     let scroll = app.scroll.get(place).copied().unwrap_or_default();
     scroll..scroll + usize::from(area.height)
@@ -135,7 +135,7 @@ fn list(
 ) {
     let focused = app.pane == pane && app.view == View::Main && app.tour.is_none();
     let inner = canvas.pane(area, pane, remark, focused);
-    let scroll = seen(app, pane, area).start;
+    let scroll = visible_rows(app, pane, area).start;
     let visible = usize::from(inner.height);
     let total = rows.len();
     let table = if pane == Pane::Targets { Table::Targets } else { Table::Workloads };

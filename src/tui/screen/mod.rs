@@ -11,7 +11,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use crate::tui::app::stale::Stale;
+use crate::tui::app::stale::DirtyRegion;
 pub use crate::tui::dialogs::popup::popup_row;
 use crate::tui::dialogs::{help, popup};
 use crate::tui::input::keymap::Mode;
@@ -119,10 +119,10 @@ pub struct Drawn {
 pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Drawn {
     let areas = layout::areas(app);
     let part = match app.stale {
-        Stale::View if !empty => areas.body,
-        Stale::Pane(pane) if !empty => areas.pane(pane),
-        Stale::Outlook if !empty => areas.outlook,
-        Stale::Nothing if !empty => return Drawn::default(),
+        DirtyRegion::View if !empty => areas.body,
+        DirtyRegion::Pane(pane) if !empty => areas.pane(pane),
+        DirtyRegion::Outlook if !empty => areas.outlook,
+        DirtyRegion::Nothing if !empty => return Drawn::default(),
         _ => {
             let screen = picture.area;
             let mut canvas = canvas(app, picture);
@@ -136,14 +136,14 @@ pub fn redraw(app: &App, picture: &mut Buffer, empty: bool) -> Drawn {
         canvas.clear(part);
     }
     match app.stale {
-        Stale::Pane(pane) => draw_pane(app, &mut canvas, pane, &areas),
-        Stale::Outlook if areas.outlook.height > 2 => outlook::view::outlook(app, &mut canvas, areas.outlook),
-        Stale::Outlook => {}
+        DirtyRegion::Pane(pane) => draw_pane(app, &mut canvas, pane, &areas),
+        DirtyRegion::Outlook if areas.outlook.height > 2 => outlook::view::outlook(app, &mut canvas, areas.outlook),
+        DirtyRegion::Outlook => {}
         _ => body(app, &mut canvas, &areas),
     }
     info(app, &mut canvas, areas.info);
     // Of the panes of the overview, only the outlook has a chart.
-    let charts = matches!(app.stale, Stale::View | Stale::Outlook).then(|| canvas.into_charts());
+    let charts = matches!(app.stale, DirtyRegion::View | DirtyRegion::Outlook).then(|| canvas.into_charts());
     Drawn { parts: vec![part, areas.info], charts }
 }
 
@@ -328,11 +328,11 @@ fn described(app: &App) -> (Role, Cow<'_, str>) {
 
 /// Whether the information takes more than one line.
 #[must_use]
-pub fn is_tall(app: &App) -> bool {
-    needs_more(app, &described(app).1)
+pub fn is_multiline(app: &App) -> bool {
+    needs_more_lines(app, &described(app).1)
 }
 
-fn needs_more(app: &App, text: &str) -> bool {
+fn needs_more_lines(app: &App, text: &str) -> bool {
     // Most texts are short enough in bytes, which is cheap to check.
     let wide = text.len() + 2 > usize::from(app.size.0) && text.width() + 2 > usize::from(app.size.0);
     wide || (app.prompt.is_some() && !text.is_empty())
@@ -347,7 +347,7 @@ fn info(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let width = area.width.saturating_sub(2);
     let (role, text) = described(app);
     let style = canvas.role(role);
-    if !needs_more(app, &text) {
+    if !needs_more_lines(app, &text) {
         canvas.text(area.x + 1, area.y, width, &text, style);
     } else {
         let mut lines = draw::wrap(&text, usize::from(width));
@@ -383,7 +383,7 @@ fn about(app: &App, mode: Mode) -> String {
         Mode::Knobs | Mode::Editing => knobs::info(app),
         Mode::Results if app.headline().is_some() => results::about_headline(app),
         Mode::Results => {
-            app.figure_here().map_or_else(String::new, |metric| format!("{}: {}", metric.label, metric.help))
+            app.selected_metric().map_or_else(String::new, |metric| format!("{}: {}", metric.label, metric.help))
         }
         Mode::Race | Mode::Asking => race::view::info(app),
         Mode::Compare => comparison::view::info(app),

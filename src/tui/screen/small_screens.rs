@@ -11,21 +11,21 @@ use crate::tui::color::ColorDepth;
 use crate::tui::message::Message;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::panels::history::pages;
-use crate::tui::testing::Hands;
+use crate::tui::testing::TestApp;
 use crate::tui::theme::Themes;
 use crate::tui::update::update;
 
 const SIZES: [(u16, u16); 4] = [(40, 12), (60, 18), (80, 24), (120, 40)];
 
 /// Returns the application after these keys; at a blank, the workers finish.
-fn screen(size: (u16, u16), keys: &str) -> Hands {
-    let mut hands = Hands::of(&Sources::built_in());
+fn screen(size: (u16, u16), keys: &str) -> TestApp {
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.app.size = size;
     go(&mut hands, keys);
     hands
 }
 
-fn go(hands: &mut Hands, keys: &str) {
+fn go(hands: &mut TestApp, keys: &str) {
     for keys in keys.split(' ') {
         hands.keys(keys).work();
     }
@@ -73,7 +73,7 @@ fn kept(directory: &std::path::Path) -> Store {
 fn pages_of_the_history_have_labels_and_units_and_fit_every_width() {
     let directory = tempfile::tempdir().unwrap();
     for page in ["vh <Enter>", "vh j <Space> j <Enter>", "vh j o"] {
-        let mut hands = Hands::of(&Sources::built_in());
+        let mut hands = TestApp::of(&Sources::built_in());
         hands.app.panels.history.store = Some(kept(directory.path()));
         go(&mut hands, page);
         for width in [34, 36, 56, 76, 116] {

@@ -49,7 +49,7 @@ impl Tab {
 }
 
 /// Returns the width of all tabs with a gap between them.
-fn need(tabs: &[Tab], gap: u16) -> u16 {
+fn required_width(tabs: &[Tab], gap: u16) -> u16 {
     tabs.iter().map(|tab| tab.width().saturating_add(gap)).fold(1, u16::saturating_add)
 }
 
@@ -73,7 +73,7 @@ fn places(app: &App, area: Rect) -> impl Iterator<Item = (u16, u16, Tab)> {
         action: *action,
     };
     let mut tabs: Vec<Tab> = wanted.map(tab).collect();
-    let fits = |tabs: &[Tab], gap: u16| need(tabs, gap) <= area.width.saturating_add(gap);
+    let fits = |tabs: &[Tab], gap: u16| required_width(tabs, gap) <= area.width.saturating_add(gap);
     while !fits(&tabs, 2) {
         let spare = |tab: &Tab| !keymap::is_number(tab.key) && tab.action != shown;
         let Some(last) = tabs.iter().rposition(spare) else { break };
@@ -134,11 +134,11 @@ pub(super) fn tabs(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::testing::Hands;
+    use crate::tui::testing::TestApp;
 
     #[test]
     fn every_numbered_view_has_a_label_at_every_usual_width_and_the_current_one_too() {
-        let mut hands = Hands::new();
+        let mut hands = TestApp::new();
         for width in [80, 100, 120, 140, 160, 200] {
             hands.app.size = (width, 40);
             for (name, short, action) in TABS {

@@ -6,14 +6,14 @@ use atlas_document::Sources;
 use crate::tui::app::View;
 use crate::tui::message::Effect;
 use crate::tui::panels::Panel;
-use crate::tui::testing::Hands;
+use crate::tui::testing::TestApp;
 use crate::tui::theme::Glyphs;
 use crate::tui::views::diff::{Row, rows_of};
 use crate::tui::views::timeline::{Picture, picture};
 
 /// Returns the application with a 70B model served on a node of the built-in catalog.
-fn serving() -> Hands {
-    let mut hands = Hands::of(&Sources::built_in());
+fn serving() -> TestApp {
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.keys(":serve 70b on 8xh100<Enter>");
     assert_eq!(&*hands.app.now.setup.workload, "llama3.1-70b-serve");
     hands.keys("1").work();
@@ -66,7 +66,7 @@ fn a_change_of_a_share_is_the_same_in_points_wherever_it_is_shown() {
     let mut hands = serving();
     hands.app.size = (200, 60);
     hands.keys(":tp=8<Enter>V").work();
-    let points = |hands: &Hands| {
+    let points = |hands: &TestApp| {
         let text = hands.text();
         let line = text.lines().find(|line| line.contains("memory fill")).unwrap().to_owned();
         line.split_once('▼').unwrap().1.split_once(" pt").unwrap().0.to_owned()
@@ -106,9 +106,9 @@ fn the_history_strip_offers_only_the_way_there_is() {
 
 #[test]
 fn the_footer_offers_what_the_shown_chart_does() {
-    let mut hands = Hands::new();
+    let mut hands = TestApp::new();
     hands.keys(":engine=event<Enter>9").work();
-    let footer = |hands: &Hands| hands.text().lines().last().unwrap().to_owned();
+    let footer = |hands: &TestApp| hands.text().lines().last().unwrap().to_owned();
     assert_eq!(picture(&hands.app), Picture::Tasks);
     assert!(footer(&hands).contains("zoom") && footer(&hands).contains("cause"), "{}", footer(&hands));
     hands.keys("<Tab>").work();
@@ -128,7 +128,7 @@ fn after_a_refused_save_e_copies_the_file_that_must_change() {
         hands.effects.clear();
         hands.keys("e");
         let copied = hands.effects.iter().find_map(|effect| match effect {
-            Effect::Adopt { path, .. } => Some(path.clone()),
+            Effect::CopyAndEdit { path, .. } => Some(path.clone()),
             _ => None,
         });
         assert_eq!(copied.unwrap().to_str(), Some("workload/workloads.yaml"), "{pane}");

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::app::{App, Pane, Setup, Snapshot, View};
 use super::tables::state::{Sort, Table};
-use crate::tui::views::edits::{MOST_NAMED, Named};
+use crate::tui::views::edits::{MAX_NAMED_POINTS, NamedPoint};
 use crate::tui::views::frontier::FrontierSettings;
 use crate::tui::views::scenarios::{self, Place};
 use crate::tui::views::sweep::Sweeping;
@@ -22,7 +22,7 @@ use atlas_plan::estimate::{Metric, Section};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting, ValueType};
 use atlas_plan::search::figure;
 
-pub use store::{Keep, Store};
+pub use store::{SessionMode, Store};
 
 /// The version of the document that this program writes, and the newest it reads.
 const VERSION: u32 = 1;
@@ -106,7 +106,7 @@ impl SetupDocument {
         SetupDocument {
             target: setup.target.to_string(),
             workload: setup.workload.to_string(),
-            knobs: sort::filled(knobs),
+            knobs: sort::collect_unsorted(knobs),
         }
     }
 
@@ -211,10 +211,12 @@ pub fn capture(app: &App, suited: &str) -> Document {
         current: app.tabs.current(),
         pinned: app.tabs.pinned(),
         order: app.order.map(|metric| metric.name.to_owned()),
-        sorted: sort::filled(sorted),
+        sorted: sort::collect_unsorted(sorted),
         folds: app.folds.iter().map(|section| section.name().to_owned()).collect(),
-        points: sort::filled(app.points.iter().map(|point| (point.name.to_string(), SetupDocument::of(&point.setup)))),
-        metrics: sort::filled(metrics),
+        points: sort::collect_unsorted(
+            app.points.iter().map(|point| (point.name.to_string(), SetupDocument::of(&point.setup))),
+        ),
+        metrics: sort::collect_unsorted(metrics),
         tabs: tabs.collect(),
     }
 }
@@ -242,8 +244,9 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
         app.chosen.set(mode, (!known.is_empty()).then_some(known));
     }
     app.folds = document.folds.iter().filter_map(|name| Section::named(name)).collect();
-    let points = document.points.iter().take(MOST_NAMED);
-    let points = points.map(|(name, setup)| Named { name: name.as_str().into(), setup: setup.read(&mut problems) });
+    let points = document.points.iter().take(MAX_NAMED_POINTS);
+    let points =
+        points.map(|(name, setup)| NamedPoint { name: name.as_str().into(), setup: setup.read(&mut problems) });
     app.points = points.collect();
     let fallback = app.now.setup.clone();
     let mut tabs = Vec::new();
@@ -262,7 +265,7 @@ pub fn restore(document: &Document, app: &mut App) -> Vec<String> {
                 name.clone_from(other);
             }
         }
-        let marks: BTreeSet<Arc<str>> = sort::filled(tab.marks.iter().map(|name| name.as_str().into()));
+        let marks: BTreeSet<Arc<str>> = sort::collect_unsorted(tab.marks.iter().map(|name| name.as_str().into()));
         let baseline = tab.baseline.as_ref().map(|baseline| baseline.read(&mut problems));
         let usual = Place::default();
         let place = Place {

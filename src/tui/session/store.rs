@@ -13,11 +13,11 @@ use atlas_document::fingerprint::fingerprint;
 use atlas_document::sources::read_text;
 
 /// Maximum number of sessions of directories that are kept. The oldest are deleted.
-const MOST: usize = 64;
+const MAX_SESSIONS: usize = 64;
 
 /// The session that is loaded at the start and saved at the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Keep {
+pub enum SessionMode {
     /// No session.
     #[default]
     Nothing,
@@ -55,8 +55,8 @@ struct Written {
 impl Store {
     /// Returns the store of the session selected by `keep`, in the user's state directory.
     #[must_use]
-    pub fn of(keep: &Keep, sources: &Sources) -> Store {
-        let Keep::Session { name, fresh } = keep else { return Store::default() };
+    pub fn of(keep: &SessionMode, sources: &Sources) -> Store {
+        let SessionMode::Session { name, fresh } = keep else { return Store::default() };
         let path = state_dir().and_then(|dir| {
             let dir = dir.join("sessions");
             match name {
@@ -125,7 +125,7 @@ impl Store {
     }
 
     /// Sets the document of a start without a session. If the state still equals it at the end, nothing is saved.
-    pub fn starts_as(&mut self, document: Document) {
+    pub fn set_initial(&mut self, document: Document) {
         if self.known.is_none() && self.path.as_deref().is_some_and(|path| !path.exists()) {
             self.known = Some(document);
         }
@@ -136,10 +136,10 @@ impl Store {
     /// # Errors
     /// A message for the user on why the session cannot be written.
     pub fn save(&mut self, document: Document) -> Result<(), String> {
-        self.written();
+        self.wait_for_write();
         let Some(path) = self.path.clone().filter(|_| self.known.as_ref() != Some(&document)) else { return Ok(()) };
         let written = write(path, self.disk.as_deref(), &document)?;
-        self.took(written);
+        self.finish_write(written);
         self.known = Some(document);
         Ok(())
     }
@@ -147,11 +147,11 @@ impl Store {
     /// Writes the session on a background thread, unless the file already contains it, so that a slow disk does not
     /// delay key presses. If writing fails, [`Store::save`] retries and reports the error. Returns `false` if the
     /// previous write is still in progress, in which case the caller has to try again.
-    pub fn save_beside(&mut self, document: Document) -> bool {
+    pub fn save_in_background(&mut self, document: Document) -> bool {
         if self.writing.as_ref().is_some_and(|writing| !writing.is_finished()) {
             return false;
         }
-        self.written();
+        self.wait_for_write();
         if let Some(path) = self.path.clone().filter(|_| self.known.as_ref() != Some(&document)) {
             let (copy, disk) = (document.clone(), self.disk.clone());
             let begun = std::thread::Builder::new()
@@ -164,15 +164,15 @@ impl Store {
     }
 
     /// Waits for the write in progress. If it failed, the content of the file is unknown.
-    fn written(&mut self) {
+    fn wait_for_write(&mut self) {
         match self.writing.take().map(JoinHandle::join) {
             None => {}
-            Some(Ok(Ok(written))) => self.took(written),
+            Some(Ok(Ok(written))) => self.finish_write(written),
             Some(_) => self.known = None,
         }
     }
 
-    fn took(&mut self, written: Written) {
+    fn finish_write(&mut self, written: Written) {
         if self.path.as_ref() != Some(&written.path) {
             let name = written.path.file_stem().unwrap_or_default().to_string_lossy();
             let why = "another instance has saved this session in the meantime";
@@ -183,10 +183,10 @@ impl Store {
 }
 
 /// Writes a session. If the file has changed since `before`, another instance has written it, and the session is
-/// written to a new file, whose path is returned by [`beside`]. Deletes the oldest sessions of directories.
+/// written to a new file, whose path is returned by [`unused_sibling`]. Deletes the oldest sessions of directories.
 fn write(path: PathBuf, before: Option<&str>, document: &Document) -> Result<Written, String> {
     let now = read_text(&path).ok();
-    let path = if now.is_none() || now.as_deref() == before { path } else { beside(&path) };
+    let path = if now.is_none() || now.as_deref() == before { path } else { unused_sibling(&path) };
     let text = document.text();
     files::write(&path, &text)
         .map_err(|error| format!("session not saved: cannot write to {}: {error}", path.display()))?;
@@ -197,7 +197,7 @@ fn write(path: PathBuf, before: Option<&str>, document: &Document) -> Result<Wri
 }
 
 /// Returns an unused path for a session of the same name that can be loaded by name.
-fn beside(path: &Path) -> PathBuf {
+fn unused_sibling(path: &Path) -> PathBuf {
     let dir = path.parent().unwrap_or(Path::new(""));
     let sessions = if dir.ends_with("directories") { dir.parent().unwrap_or(dir) } else { dir };
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -232,7 +232,7 @@ fn directory_name(dir: &Path, sources: &Sources) -> String {
     format!("{plain}-{hash:016x}.json")
 }
 
-/// Deletes the sessions that were saved longest ago, down to [`MOST`].
+/// Deletes the sessions that were saved longest ago, down to [`MAX_SESSIONS`].
 fn prune(dir: &Path) {
     let Ok(entries) = std::fs::read_dir(dir) else { return };
     let mut files: Vec<(SystemTime, PathBuf)> = entries
@@ -241,7 +241,7 @@ fn prune(dir: &Path) {
         .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
         .collect();
     sort::ascending(&mut files);
-    let excess = files.len().saturating_sub(MOST);
+    let excess = files.len().saturating_sub(MAX_SESSIONS);
     for (_, path) in files.into_iter().take(excess) {
         // A file that cannot be removed is harmless.
         let _ = std::fs::remove_file(path);
@@ -288,14 +288,14 @@ mod tests {
     #[test]
     fn only_the_latest_sessions_of_directories_are_kept() {
         let dir = tempfile::tempdir().unwrap();
-        for i in 0..MOST + 5 {
+        for i in 0..MAX_SESSIONS + 5 {
             let path = dir.path().join(format!("{i:03}.json"));
             std::fs::write(&path, "{}").unwrap();
             let when = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(i as u64 + 1);
             std::fs::File::options().write(true).open(&path).unwrap().set_modified(when).unwrap();
         }
         prune(dir.path());
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), MOST);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), MAX_SESSIONS);
         assert!(!dir.path().join("004.json").exists() && dir.path().join("005.json").exists());
     }
 }

@@ -1,9 +1,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 use super::*;
-use crate::tui::testing::Hands;
+use crate::tui::testing::TestApp;
 
-fn worked() -> Hands {
-    let mut h = Hands::new();
+fn worked() -> TestApp {
+    let mut h = TestApp::new();
     h.keys("Wjj/tp<Enter><Right>bm<Esc>Ttrwide<Enter><Right>tp[:theme light<Enter>Hjmoo/microbatch<Enter>Vjj3");
     h
 }
@@ -12,13 +12,13 @@ fn worked() -> Hands {
 fn a_session_comes_back_as_it_was_left() {
     let h = worked();
     let document = capture(&h.app, "dark");
-    let mut again = Hands::new();
+    let mut again = TestApp::new();
     assert_eq!(restore(&Document::parse(&document.text()).unwrap(), &mut again.app), Vec::<String>::new());
     assert_eq!(capture(&again.app, "dark"), document, "what is left again is what was found");
     assert_eq!((&again.app.now, again.app.view, again.app.pane), (&h.app.now, h.app.view, h.app.pane));
     assert_eq!((again.app.knob, again.app.figure, again.app.theme), (h.app.knob, h.app.figure, h.app.theme));
     assert_eq!((again.app.tab_label(1), again.app.tabs.pinned()), ("wide".to_owned(), Some(1)));
-    let rates = |h: &Hands| h.app.baseline.value(Metric::named("tokens_per_sec").unwrap());
+    let rates = |h: &TestApp| h.app.baseline.value(Metric::named("tokens_per_sec").unwrap());
     assert_eq!(rates(&again), rates(&h));
     again.keys("]");
     let mut h = h;
@@ -46,7 +46,7 @@ fn what_is_gone_is_reported_and_the_screen_is_not_empty() {
     let h = worked();
     let text = capture(&h.app, "dark").text();
     let text = text.replace("8xH100", "8xGONE").replace("\"tp\"", "\"tpp\"").replace("microbatch", "micromatch");
-    let mut again = Hands::new();
+    let mut again = TestApp::new();
     let problems = restore(&Document::parse(&text).unwrap(), &mut again.app);
     assert!(problems.iter().any(|problem| problem.contains("tpp")), "{problems:?}");
     assert!(again.app.answer.outcome.is_ok(), "{:?}", again.app.answer.outcome);
@@ -55,7 +55,7 @@ fn what_is_gone_is_reported_and_the_screen_is_not_empty() {
 
 #[test]
 fn a_misspelled_flag_is_reported_with_a_suggestion() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     let first = h.app.now.setup.clone();
     let unknown = select(&mut h.app, first.clone(), &Some("8xH10".to_owned()), &Some("zzzz".to_owned()));
     assert_eq!(unknown.first().map(String::as_str), Some("no target `8xH10`; did you mean `8xH100`?"));
@@ -90,7 +90,7 @@ fn what_is_no_session_is_refused_in_words_and_put_aside() {
 fn a_session_of_a_newer_version_or_that_cannot_be_read_stays_as_it_is() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("one.json");
-    let h = Hands::new();
+    let h = TestApp::new();
     for text in ["{\"version\": 99, \"tabs\": [{\"future\": true}]}".to_owned().into_bytes(), vec![0xff, 0xfe]] {
         std::fs::write(&path, &text).unwrap();
         let mut store = Store::at(path.clone());
@@ -119,7 +119,7 @@ fn two_instances_on_one_session_both_keep_what_was_done() {
     let dir = tempfile::tempdir().unwrap();
     for existing in [false, true] {
         let path = dir.path().join(format!("sessions/n{existing}.json"));
-        let (mut a, mut b) = (Hands::new(), Hands::new());
+        let (mut a, mut b) = (TestApp::new(), TestApp::new());
         if existing {
             Store::at(path.clone()).save(capture(&a.app, "dark")).unwrap();
         }
@@ -149,10 +149,10 @@ fn two_instances_on_one_session_both_keep_what_was_done() {
 fn nothing_is_written_where_nothing_was_done() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sessions/one.json");
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     let mut store = Store::at(path.clone());
     assert_eq!(store.load(), Ok(None));
-    store.starts_as(capture(&h.app, "dark"));
+    store.set_initial(capture(&h.app, "dark"));
     store.save(capture(&h.app, "dark")).unwrap();
     assert!(!path.exists());
     h.keys("Wj");
@@ -168,13 +168,13 @@ fn nothing_is_written_where_nothing_was_done() {
 
 #[test]
 fn what_is_asked_for_by_name_wins_and_what_was_left_stays() {
-    let ask_for = |h: &mut Hands| {
-        let setup = Setup { target: "8xMI300X".into(), ..Hands::new().app.now.setup };
+    let ask_for = |h: &mut TestApp| {
+        let setup = Setup { target: "8xMI300X".into(), ..TestApp::new().app.now.setup };
         show(&mut h.app, setup);
         h.app.recompute();
     };
     // The untouched tab is replaced.
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     h.keys("Wj3");
     ask_for(&mut h);
     assert_eq!((h.app.tabs.count(), h.app.view, &*h.app.now.setup.target), (1, View::Main, "8xMI300X"));
@@ -193,12 +193,12 @@ fn what_is_asked_for_by_name_wins_and_what_was_left_stays() {
 
 #[test]
 fn a_sweep_reopens_over_the_knobs_that_were_chosen() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     h.keys("Wjj/concurrency<Enter>4").work().keys("<Tab>n").work();
     let before = (crate::tui::views::sweep::across(&h.app), crate::tui::views::sweep::against(&h.app));
     assert!(before.0.is_some() && before.1.is_some());
     let text = capture(&h.app, "dark").text();
-    let mut again = Hands::new();
+    let mut again = TestApp::new();
     restore(&Document::parse(&text).unwrap(), &mut again.app);
     again.work();
     assert_eq!((crate::tui::views::sweep::across(&again.app), crate::tui::views::sweep::against(&again.app)), before);

@@ -79,19 +79,19 @@ impl Filter {
 
     /// Whether `text` contains every word, ignoring case.
     #[must_use]
-    pub fn stands_in(&self, text: &str) -> bool {
+    pub fn contains_words(&self, text: &str) -> bool {
         let text = text.to_lowercase();
         self.words.iter().all(|word| text.contains(&word.to_lowercase()))
     }
 
     /// Whether every word fuzzy-matches `text`: its letters occur in order.
-    pub(super) fn finds(&self, text: &str) -> bool {
+    pub(super) fn fuzzy_matches(&self, text: &str) -> bool {
         let matcher = SkimMatcherV2::default();
         self.words.iter().all(|word| matcher.fuzzy_match(text, word).is_some())
     }
 
     /// Whether every condition holds for an answer.
-    pub(super) fn holds(&self, answer: &Answer) -> bool {
+    pub(super) fn conditions_hold(&self, answer: &Answer) -> bool {
         let (Some(scenario), Ok(estimate)) = (&answer.scenario, &answer.outcome) else {
             return self.conditions.is_empty();
         };

@@ -21,12 +21,12 @@ use crate::tui::views;
 use crate::tui::widgets::line::Line;
 use atlas_config::{Target, Workload};
 use atlas_core::sort;
-use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::estimate::{Direction, Metric};
 use atlas_plan::knob::{KNOBS, Knob, Setting, Spec};
 
 /// The table that has the focus.
 #[must_use]
-pub fn here(app: &App) -> Option<Table> {
+pub fn focused_table(app: &App) -> Option<Table> {
     Some(match (app.view, app.pane) {
         (View::Main | View::Help, Pane::Targets) => Table::Targets,
         (View::Main | View::Help, Pane::Workloads) => Table::Workloads,
@@ -44,7 +44,7 @@ pub fn here(app: &App) -> Option<Table> {
 
 /// Opens the prompt for a filter.
 pub(super) fn open_filter(app: &mut App) {
-    let Some(table) = here(app) else { return };
+    let Some(table) = focused_table(app) else { return };
     let before = app.tables.filter(table).map(|filter| filter.text.clone()).unwrap_or_default();
     let line = Line::selected(before.clone());
     app.prompt = Some(Prompt { purpose: Purpose::Filter, line, before, error: None });
@@ -53,7 +53,7 @@ pub(super) fn open_filter(app: &mut App) {
 /// Filters the focused table; an empty text shows all. Returns an error for an invalid text and leaves the table as
 /// it was.
 pub(super) fn set_filter(app: &mut App, text: &str) -> Option<String> {
-    let table = here(app)?;
+    let table = focused_table(app)?;
     match Filter::parse(text) {
         Ok(filter) if !filter.conditions.is_empty() && !table.has_conditions() => {
             return Some(
@@ -71,8 +71,8 @@ pub(super) fn set_filter(app: &mut App, text: &str) -> Option<String> {
 }
 
 /// Moves the cursor to a visible row if the filter hides its row.
-pub(super) fn settle(app: &mut App) {
-    match here(app) {
+pub(super) fn clamp_cursor(app: &mut App) {
+    match focused_table(app) {
         Some(Table::Targets) if app.target_row().is_none() => {
             let first = app.targets().next().map(|(_, target)| Arc::clone(&target.name));
             first.into_iter().for_each(|name| crate::tui::update::applying::select_target(app, name));
@@ -87,7 +87,7 @@ pub(super) fn settle(app: &mut App) {
 
 /// Clears the filter of the focused table. Returns whether there was one.
 pub(super) fn clear_filter(app: &mut App) -> bool {
-    let filtered = here(app).is_some_and(|table| app.tables.filters.contains_key(&table));
+    let filtered = focused_table(app).is_some_and(|table| app.tables.filters.contains_key(&table));
     if filtered {
         set_filter(app, "");
     }
@@ -96,11 +96,11 @@ pub(super) fn clear_filter(app: &mut App) -> bool {
 
 /// Sorts the focused list by its next column.
 pub(super) fn sort(app: &mut App, effects: &mut Vec<Effect>) {
-    let Some(table) = here(app) else { return };
+    let Some(table) = focused_table(app) else { return };
     let now = app.tables.sort(table);
     let next = match (table, now) {
         (Table::Schedule, _) => by_column(app, now),
-        (Table::Targets, Sort::Kind) => app.figure_here().map_or(Sort::Natural, Sort::Figure),
+        (Table::Targets, Sort::Kind) => app.selected_metric().map_or(Sort::Natural, Sort::Figure),
         _ => {
             let all = table.sorts();
             let at = all.iter().position(|sort| *sort == now);
@@ -109,7 +109,7 @@ pub(super) fn sort(app: &mut App, effects: &mut Vec<Effect>) {
     };
     app.tables.sorts.insert(table, next);
     app.arrange_tables();
-    note(app, format!("sorted {}", words(table, next)), effects);
+    note(app, format!("sorted {}", describe_sort(table, next)), effects);
 }
 
 /// Cycles through the sort orders of the column under the cursor: largest first, smallest first, file order. Without a
@@ -125,7 +125,7 @@ fn by_column(app: &App, now: Sort) -> Sort {
     }
 }
 
-fn words(table: Table, sort: Sort) -> String {
+fn describe_sort(table: Table, sort: Sort) -> String {
     match (table, sort) {
         (Table::Advice, Sort::Natural) => "by gain".to_owned(),
         (Table::Knobs | Table::Results, Sort::Natural) => "by group".to_owned(),
@@ -148,7 +148,7 @@ fn words(table: Table, sort: Sort) -> String {
 
 /// The value of a metric as a sort key: smaller is better, and scenarios that cannot run come last.
 fn rank(metric: &Metric, answer: &Answer) -> (bool, f64) {
-    let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
+    let sign = if metric.better == Direction::Higher { -1.0 } else { 1.0 };
     (!answer.fits(), answer.value(metric).map_or(f64::INFINITY, |value| sign * value))
 }
 
@@ -196,17 +196,21 @@ fn targets(app: &mut App) -> Option<Vec<usize>> {
     let all = app.library.targets();
     let conditional = filter.is_some_and(|filter| !filter.conditions.is_empty());
     let answers: Vec<Answer> = match sort {
-        Sort::Figure(_) => all.iter().map(|target| on(app, target)).collect(),
-        _ if conditional => all.iter().map(|target| on(app, target)).collect(),
+        Sort::Figure(_) => all.iter().map(|target| answer_on_target(app, target)).collect(),
+        _ if conditional => all.iter().map(|target| answer_on_target(app, target)).collect(),
         _ => Vec::new(),
     };
     // Prefer literal matches in names and vendors; match scattered letters only if nothing matches literally.
     let short = |target: &Target| format!("{} {}", target.name, target.vendor);
-    let literal = filter.is_some_and(|filter| all.iter().any(|target| filter.stands_in(&short(target))));
+    let literal = filter.is_some_and(|filter| all.iter().any(|target| filter.contains_words(&short(target))));
     let passes = |index: usize, target: &Target| {
         filter.is_none_or(|filter| {
-            let found = if literal { filter.stands_in(&short(target)) } else { filter.finds(&target_text(target)) };
-            found && answers.get(index).is_none_or(|answer| filter.holds(answer))
+            let found = if literal {
+                filter.contains_words(&short(target))
+            } else {
+                filter.fuzzy_matches(&target_text(target))
+            };
+            found && answers.get(index).is_none_or(|answer| filter.conditions_hold(answer))
         })
     };
     let mut rows: Vec<usize> = (0..all.len()).filter(|i| all.get(*i).is_some_and(|t| passes(*i, t))).collect();
@@ -230,7 +234,7 @@ fn targets(app: &mut App) -> Option<Vec<usize>> {
 }
 
 /// The current scenario on another target.
-fn on(app: &App, target: &Target) -> Answer {
+fn answer_on_target(app: &App, target: &Target) -> Answer {
     app.answered(&Setup { target: Arc::clone(&target.name), ..app.now.setup.clone() })
 }
 
@@ -252,7 +256,9 @@ fn workloads(app: &App) -> Option<Vec<usize>> {
             format!("{} {model} {}", workload.name, workload.shape.mode.name())
         };
         let on = || app.answered(&Setup { workload: Arc::clone(&workload.name), ..app.now.setup.clone() });
-        filter.is_none_or(|filter| filter.finds(&text()) && (filter.conditions.is_empty() || filter.holds(&on())))
+        filter.is_none_or(|filter| {
+            filter.fuzzy_matches(&text()) && (filter.conditions.is_empty() || filter.conditions_hold(&on()))
+        })
     };
     let mut rows: Vec<usize> = (0..all.len()).filter(|i| all.get(*i).is_some_and(|w| passes(w))).collect();
     match sort {

@@ -41,7 +41,7 @@ impl App {
             None => KNOBS.get(place),
             Some(order) => order.get(place).map(|knob| knob.spec()),
         });
-        all.filter(uses).filter(|spec| self.asks_for_knob(spec))
+        all.filter(uses).filter(|spec| self.knob_matches(spec))
     }
 
     /// Whether the knobs are grouped, rather than sorted.
@@ -52,7 +52,7 @@ impl App {
 
     /// The knob under the cursor.
     #[must_use]
-    pub fn knob_here(&self) -> Knob {
+    pub fn selected_knob(&self) -> Knob {
         let grouped = self.knobs_are_grouped();
         // If the knob is not in the list, the one after it.
         let there = |spec: &&Spec| if grouped { spec.knob >= self.knob } else { spec.knob == self.knob };
@@ -66,7 +66,7 @@ impl App {
         let applies =
             |metric: &&'static Metric| self.answer.scenario.as_ref().is_none_or(|scenario| metric.applies_to(scenario));
         let ordered = Metric::by_importance(self.answer.mode()).filter(applies);
-        let natural = grouped.then(|| ordered.filter(|metric| self.asks_for_figure(metric)));
+        let natural = grouped.then(|| ordered.filter(|metric| self.metric_matches(metric)));
         let sorted = (!grouped).then(|| self.sorted_figures());
         natural.into_iter().flatten().chain(sorted.into_iter().flatten())
     }
@@ -79,7 +79,7 @@ impl App {
 
     fn sorted_figures(&self) -> Vec<&'static Metric> {
         let mut all: Vec<&'static Metric> =
-            self.answer.metrics().filter(|metric| self.asks_for_figure(metric)).collect();
+            self.answer.metrics().filter(|metric| self.metric_matches(metric)).collect();
         let last = f64::NEG_INFINITY;
         let value = |metric: &Metric| self.answer.value(metric).unwrap_or(last);
         let change = |metric: &Metric| match (self.answer.value(metric), self.baseline.value(metric)) {
@@ -98,7 +98,7 @@ impl App {
     /// Returns the diagnostics in the order of their table.
     #[must_use]
     pub fn problems_shown(&self) -> Vec<&Diagnostic> {
-        let mut all: Vec<&Diagnostic> = self.problems.iter().filter(|problem| self.asks_for_problem(problem)).collect();
+        let mut all: Vec<&Diagnostic> = self.problems.iter().filter(|problem| self.problem_matches(problem)).collect();
         match self.tables.sort(Table::Problems) {
             Sort::Kind => sort::by_key(&mut all, |problem| problem.severity != Severity::Error),
             Sort::Name => sort::by_key(&mut all, |problem| (problem.file.to_string(), problem.at.line)),
@@ -110,34 +110,34 @@ impl App {
 
     /// Whether a phase with this name matches the filter.
     #[must_use]
-    pub fn asks_for_phase(&self, name: &str) -> bool {
-        self.tables.filter(Table::Schedule).is_none_or(|filter| filter.finds(name))
+    pub fn phase_matches(&self, name: &str) -> bool {
+        self.tables.filter(Table::Schedule).is_none_or(|filter| filter.fuzzy_matches(name))
     }
 
     /// Whether a knob matches the filter.
     #[must_use]
-    pub fn asks_for_knob(&self, spec: &Spec) -> bool {
+    pub fn knob_matches(&self, spec: &Spec) -> bool {
         self.tables.filter(Table::Knobs).is_none_or(|filter| {
             let changed = if self.now.setup.overrides.contains_key(&spec.knob) { "changed" } else { "" };
             let text = format!("{} {} {} {changed}", spec.name, spec.aliases.join(" "), spec.group.name());
-            filter.finds(&text) && filter.holds(&self.answer)
+            filter.fuzzy_matches(&text) && filter.conditions_hold(&self.answer)
         })
     }
 
     /// Whether a metric matches the filter.
     #[must_use]
-    pub fn asks_for_figure(&self, metric: &Metric) -> bool {
-        self.tables
-            .filter(Table::Results)
-            .is_none_or(|filter| filter.finds(&format!("{} {} {}", metric.label, metric.name, metric.section.name())))
+    pub fn metric_matches(&self, metric: &Metric) -> bool {
+        self.tables.filter(Table::Results).is_none_or(|filter| {
+            filter.fuzzy_matches(&format!("{} {} {}", metric.label, metric.name, metric.section.name()))
+        })
     }
 
     /// Whether a target matches the filter of the comparison.
     #[must_use]
-    pub fn asks_to_compare(&self, name: &str, answer: &Answer) -> bool {
+    pub fn comparison_matches(&self, name: &str, answer: &Answer) -> bool {
         self.tables.filter(Table::Compare).is_none_or(|filter| {
             let text = answer.target.as_ref().map_or_else(|| name.to_owned(), |target| target_text(target));
-            filter.finds(&text) && filter.holds(answer)
+            filter.fuzzy_matches(&text) && filter.conditions_hold(answer)
         })
     }
 
@@ -152,15 +152,15 @@ impl App {
 
     /// Whether a row with this text matches the filter of `table`.
     #[must_use]
-    pub fn asks_for(&self, table: Table, text: &str) -> bool {
-        self.tables.filter(table).is_none_or(|filter| filter.finds(text))
+    pub fn matches_filter(&self, table: Table, text: &str) -> bool {
+        self.tables.filter(table).is_none_or(|filter| filter.fuzzy_matches(text))
     }
 
     /// Whether a diagnostic matches the filter.
     #[must_use]
-    pub fn asks_for_problem(&self, problem: &Diagnostic) -> bool {
+    pub fn problem_matches(&self, problem: &Diagnostic) -> bool {
         self.tables.filter(Table::Problems).is_none_or(|filter| {
-            filter.finds(&format!("{} {} {}", problem.severity.name(), problem.location(), problem.message))
+            filter.fuzzy_matches(&format!("{} {} {}", problem.severity.name(), problem.location(), problem.message))
         })
     }
 
@@ -169,7 +169,9 @@ impl App {
     pub fn advice_shown(&self) -> Vec<&Advice> {
         let mut all: Vec<&Advice> = self.advice().iter().collect();
         if let Some(filter) = self.tables.filter(Table::Advice) {
-            all.retain(|advice| filter.finds(&format!("{} {} {}", advice.rule.name, advice.text, advice.metric.label)));
+            all.retain(|advice| {
+                filter.fuzzy_matches(&format!("{} {} {}", advice.rule.name, advice.text, advice.metric.label))
+            });
         }
         match self.tables.sort(Table::Advice) {
             Sort::Name => sort::by_key(&mut all, |advice| advice.rule.name),

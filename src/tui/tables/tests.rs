@@ -1,9 +1,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 use super::*;
-use crate::tui::testing::Hands;
+use crate::tui::testing::TestApp;
 use atlas_document::Sources;
 
-fn names(h: &Hands) -> Vec<String> {
+fn names(h: &TestApp) -> Vec<String> {
     h.app.targets().map(|(_, target)| target.name.to_string()).collect()
 }
 
@@ -24,7 +24,7 @@ fn a_filter_is_words_and_conditions_however_they_are_spaced() {
 
 #[test]
 fn a_list_shows_what_matches_while_it_is_typed_and_everything_again_after_esc() {
-    let mut h = Hands::of(&Sources::built_in());
+    let mut h = TestApp::of(&Sources::built_in());
     let all = names(&h).len();
     h.keys("fmi300");
     let found = names(&h);
@@ -45,7 +45,7 @@ fn a_list_shows_what_matches_while_it_is_typed_and_everything_again_after_esc() 
 
 #[test]
 fn conditions_are_of_the_scenario_on_the_screen() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     h.keys("WjHffits<Enter>");
     let fitting = names(&h);
     assert_eq!(fitting, ["8xMI300X"], "the second workload needs the larger memory");
@@ -67,7 +67,7 @@ fn conditions_are_of_the_scenario_on_the_screen() {
 
 #[test]
 fn lists_are_sorted_by_each_column_and_by_the_figure_under_the_cursor() {
-    let mut h = Hands::of(&Sources::built_in());
+    let mut h = TestApp::of(&Sources::built_in());
     let natural = names(&h);
     h.keys("o");
     let mut by_name = natural.clone();
@@ -77,9 +77,9 @@ fn lists_are_sorted_by_each_column_and_by_the_figure_under_the_cursor() {
     let devices: Vec<f64> = h.app.targets().map(|(_, target)| target.get().unwrap().accelerators()).collect();
     assert!(devices.is_sorted_by(|a, b| a >= b));
     h.keys("o");
-    let metric = h.app.figure_here().unwrap();
+    let metric = h.app.selected_metric().unwrap();
     let keys: Vec<(bool, f64)> =
-        h.app.targets().map(|(_, target)| rank(metric, &on(&h.app, target.get().unwrap()))).collect();
+        h.app.targets().map(|(_, target)| rank(metric, &answer_on_target(&h.app, target.get().unwrap()))).collect();
     assert!(keys.is_sorted_by(|a, b| a <= b), "{keys:?}");
     // The cursor moves in the order of the list.
     let shown = names(&h);
@@ -91,7 +91,7 @@ fn lists_are_sorted_by_each_column_and_by_the_figure_under_the_cursor() {
 
 #[test]
 fn the_comparison_and_the_playbook_are_filtered_and_sorted_too() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     h.keys("WjHC/fits<Enter>");
     assert_eq!(h.app.columns.len(), 1);
     assert!(h.text().contains("1 of 2 /fits"), "{}", h.text());
@@ -116,13 +116,13 @@ fn the_comparison_and_the_playbook_are_filtered_and_sorted_too() {
 }
 
 /// Returns the names in the pane of knobs, from the top.
-fn knobs(h: &Hands) -> Vec<&'static str> {
+fn knobs(h: &TestApp) -> Vec<&'static str> {
     h.app.knobs().map(|spec| spec.name).collect()
 }
 
 #[test]
 fn knobs_and_figures_are_sorted_by_every_column_and_back() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     let natural = knobs(&h);
     h.keys("Kjo");
     let mut by_name = natural.clone();
@@ -130,9 +130,9 @@ fn knobs_and_figures_are_sorted_by_every_column_and_back() {
     assert_eq!(knobs(&h), by_name);
     assert!(!h.text().contains(" parallelism "), "sorted knobs have no groups\n{}", h.text());
     // The cursor stays on its knob, and moves in the order that is shown.
-    let here = h.app.knob_here();
+    let here = h.app.selected_knob();
     h.keys("jk");
-    assert_eq!(h.app.knob_here(), here);
+    assert_eq!(h.app.selected_knob(), here);
     h.keys("o");
     let values: Vec<f64> = h
         .app
@@ -149,12 +149,12 @@ fn knobs_and_figures_are_sorted_by_every_column_and_back() {
     // With TP, more knobs have an effect.
     let first: Vec<&str> = knobs(&h).into_iter().filter(|name| natural.contains(name)).collect();
     assert_eq!(first, natural);
-    let names = |h: &Hands| h.app.figures().map(|metric| metric.label.to_lowercase()).collect::<Vec<_>>();
+    let names = |h: &TestApp| h.app.figures().map(|metric| metric.label.to_lowercase()).collect::<Vec<_>>();
     let natural = names(&h);
     h.keys("Vo");
     assert!(names(&h).is_sorted() && names(&h).len() == natural.len());
     h.keys("oo");
-    let change = |h: &Hands| {
+    let change = |h: &TestApp| {
         let metric = h.app.figures().next().unwrap();
         (h.app.answer.value(metric).unwrap() / h.app.baseline.value(metric).unwrap() - 1.0).abs()
     };
@@ -168,9 +168,9 @@ fn knobs_and_figures_are_sorted_by_every_column_and_back() {
 
 #[test]
 fn phases_are_sorted_by_the_column_under_the_cursor_found_by_words_and_explained() {
-    let mut h = Hands::of(&Sources::built_in());
+    let mut h = TestApp::of(&Sources::built_in());
     h.keys("/gpt5_1t_inference<Enter>H/NVIDIA_H100<Enter>vs");
-    let phases = |h: &Hands| {
+    let phases = |h: &TestApp| {
         let names: Vec<String> =
             h.app.answer.workload.as_ref().unwrap().phases.iter().map(|p| p.name.to_string()).collect();
         let text = h.text();
@@ -203,7 +203,7 @@ fn phases_are_sorted_by_the_column_under_the_cursor_found_by_words_and_explained
 
 #[test]
 fn bars_of_the_breakdown_lead_to_their_equations() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     h.keys("3jj<Enter>");
     assert_eq!(h.app.view, View::Explain);
     assert_eq!(

@@ -102,12 +102,12 @@ fn palette(fields: &mut Fields<'_>) -> Vec<Named> {
         let path = format!("palette.{}", entry.key);
         if color::parse(&entry.key).is_some() {
             let message = format!("`{}` is already the name of a color", entry.key);
-            complain(fields, entry.key_at, &path, message, Some("choose another name".to_owned()));
+            report(fields, entry.key_at, &path, message, Some("choose another name".to_owned()));
         }
         if nodes.is_empty() || nodes.len() > 3 {
             let message = format!("found {}, expected one to three colors", entry.value.describe());
             let help = Some("one each for true color, 256 and 16 colors".to_owned());
-            complain(fields, entry.value.at, &path, message, help);
+            report(fields, entry.value.at, &path, message, help);
         }
         let colors: Vec<Color> = nodes.iter().filter_map(|node| plain_color(fields, node, &path, &[])).collect();
         palette.push((entry.key.to_string(), colors));
@@ -130,12 +130,12 @@ fn plain_color(fields: &mut Fields<'_>, node: &Node, path: &str, palette: &[Name
             node.describe(),
             if palette.is_empty() { "" } else { ", or a name from `palette`" }
         );
-        complain(fields, node.at, path, message, help);
+        report(fields, node.at, path, message, help);
     }
     color
 }
 
-fn complain(fields: &mut Fields<'_>, at: Position, path: &str, message: String, help: Option<String>) {
+fn report(fields: &mut Fields<'_>, at: Position, path: &str, message: String, help: Option<String>) {
     let file = Arc::clone(fields.file());
     fields.diagnostics().push(Diagnostic { severity: Severity::Error, file, at, path: path.to_owned(), message, help });
 }

@@ -25,11 +25,11 @@ pub(super) fn begin(app: &mut App, demo: Arc<Demo>, auto_ms: Option<u64>, effect
 fn on_own_files(app: &App, demo: &Demo) -> Arc<Demo> {
     let setup = &app.now.setup;
     let targets = app.library.target_list();
-    let own = |entry: &&Arc<Entry<Target>>| entry.own().is_some();
+    let own = |entry: &&Arc<Entry<Target>>| entry.user_entry().is_some();
     let here = targets.iter().find(|entry| entry.name == setup.target).filter(own);
     let target = here.or_else(|| targets.iter().find(own)).map(|entry| Arc::clone(&entry.name));
     let workloads = app.library.workload_list();
-    let own = |entry: &&Arc<Entry<Workload>>| entry.own().is_some();
+    let own = |entry: &&Arc<Entry<Workload>>| entry.user_entry().is_some();
     let here = workloads.iter().find(|entry| entry.name == setup.workload).filter(own);
     let workload = here.or_else(|| workloads.iter().find(own)).map(|entry| Arc::clone(&entry.name));
     Arc::new(Demo {
@@ -115,12 +115,12 @@ fn step_actions(demo: &Demo, step: usize) -> &[Action] {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::tui::testing::Hands;
+    use crate::tui::testing::TestApp;
     use atlas_document::Sources;
 
     /// Starts the tour of the user's own files.
-    fn played(sources: &Sources) -> Hands {
-        let mut hands = Hands::of(sources);
+    fn played(sources: &Sources) -> TestApp {
+        let mut hands = TestApp::of(sources);
         hands.app.demos = crate::demo::Demos::load(None, None).0.into();
         let place = hands.app.demos.iter().position(|demo| demo.own_files).unwrap();
         hands.keys("d").keys(&"j".repeat(place)).keys("<Enter>");

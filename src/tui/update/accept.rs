@@ -9,7 +9,7 @@ use crate::tui::input::keymap::Mode;
 use crate::tui::message::Effect;
 use crate::tui::update::applying::select_target;
 use crate::tui::update::asking;
-use crate::tui::update::showing::{explain, explain_metric, explain_results, standing};
+use crate::tui::update::showing::{explain, explain_metric, explain_results, metric_under_cursor};
 use crate::tui::views::{self, assistant, frontier, measurements, optimum, race, sweep, timeline, tornado};
 use crate::tui::{tables, tour};
 
@@ -22,7 +22,7 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
                 app.edit = Some(Edit { error: Some(error), ..edit });
             } else if edit.before != app.now.setup {
                 let after = std::mem::replace(&mut app.now.setup, edit.before);
-                app.remember(Change::Single);
+                app.push_undo(Change::Single);
                 app.now.setup = after;
             }
         }
@@ -38,7 +38,7 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Detecting => detecting::accept(app, effects),
         Mode::Results => explain_results(app, effects),
         Mode::Diff => {
-            if let Some(metric) = views::diff::figure_here(app) {
+            if let Some(metric) = views::diff::metric_under_cursor(app) {
                 app.figure = metric;
                 explain(app);
             }
@@ -48,8 +48,8 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
         Mode::Problems => files::open_editor(app, effects),
         Mode::Advice => views::advice::apply(app, effects),
         // Enter applies a point. If the scenario is already at that point, Enter explains its metric.
-        Mode::Sweep | Mode::Frontier | Mode::Optimum if standing(app, mode).is_some() => {
-            let metric = standing(app, mode);
+        Mode::Sweep | Mode::Frontier | Mode::Optimum if metric_under_cursor(app, mode).is_some() => {
+            let metric = metric_under_cursor(app, mode);
             explain_metric(app, metric, effects);
         }
         Mode::Sweep => sweep::apply(app, effects),
@@ -66,7 +66,9 @@ pub(super) fn accept(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
             }
         }
         Mode::Timeline => timeline::cause(app),
-        Mode::Measurements => measurements::accept(app, views::measurements::view::here(app).cloned(), effects),
+        Mode::Measurements => {
+            measurements::accept(app, views::measurements::view::prediction_under_cursor(app).cloned(), effects)
+        }
         Mode::Panel(panel) => crate::tui::panels::accept(app, panel, effects),
         Mode::Choosing => {
             let chosen = match app.overlay {

@@ -8,7 +8,7 @@ use crate::tui::app::{App, Change, Pane};
 use crate::tui::message::Effect;
 use crate::tui::update::status::note;
 use atlas_config::library::Library;
-use atlas_plan::engine::at_once;
+use atlas_plan::engine::analytical_scenario;
 use atlas_plan::knob::Knob;
 use atlas_plan::scenario::{Parts, Scenario};
 
@@ -18,7 +18,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 pub(in crate::tui) fn resolve(library: &Library, target: &str, before: &Setup) -> Option<(Parts, Scenario)> {
     let parts = Parts::find(library, target, &before.workload).ok()?;
     let scenario = Scenario::resolve(&parts, &before.overrides).ok()?;
-    Some((parts, at_once(&scenario)))
+    Some((parts, analytical_scenario(&scenario)))
 }
 
 /// The setup whose scenario is `to`, the result of a search that started at `from`. `from` was resolved from the
@@ -71,7 +71,7 @@ fn depends(knob: Knob) -> bool {
 }
 
 /// Makes a setup the current scenario.
-pub(in crate::tui) fn take(app: &mut App, setup: Setup, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn apply_setup(app: &mut App, setup: Setup, effects: &mut Vec<Effect>) {
     if setup == app.now.setup {
         return note(app, "the scenario is unchanged", effects);
     }
@@ -83,7 +83,7 @@ pub(in crate::tui) fn take(app: &mut App, setup: Setup, effects: &mut Vec<Effect
     };
     let target = (setup.target != before.target).then(|| setup.target.to_string());
     let words: Vec<String> = target.into_iter().chain(Knob::all().filter(changed).map(described)).collect();
-    app.remember(Change::Single);
+    app.push_undo(Change::Single);
     app.now.setup = setup;
     app.recompute();
     note(app, format!("{}; u undoes it", words.join(", ")), effects);
@@ -92,7 +92,7 @@ pub(in crate::tui) fn take(app: &mut App, setup: Setup, effects: &mut Vec<Effect
 /// Selects a target by name.
 pub(in crate::tui) fn select_target(app: &mut App, name: Arc<str>) {
     if app.now.setup.target != name {
-        app.remember(Change::Movement(Pane::Targets));
+        app.push_undo(Change::Movement(Pane::Targets));
         app.now.setup.target = name;
         app.recompute();
     }
@@ -101,7 +101,7 @@ pub(in crate::tui) fn select_target(app: &mut App, name: Arc<str>) {
 /// Selects a workload by name.
 pub(in crate::tui) fn select_workload(app: &mut App, name: Arc<str>) {
     if app.now.setup.workload != name {
-        app.remember(Change::Movement(Pane::Workloads));
+        app.push_undo(Change::Movement(Pane::Workloads));
         app.now.setup.workload = name;
         app.recompute();
     }

@@ -44,7 +44,7 @@ pub(in crate::tui) fn ask(app: &mut App, question: &Question, effects: &mut Vec<
         after.setup.overrides.insert(knob, setting);
     }
     if after.setup != app.now.setup {
-        app.remember(Change::Single);
+        app.push_undo(Change::Single);
         app.now = after;
         app.recompute();
     }

@@ -13,14 +13,14 @@ use atlas_plan::estimate::Metric;
 
 /// Copies the item under the cursor, or the whole table.
 pub(in crate::tui) fn copy(app: &mut App, all: bool, effects: &mut Vec<Effect>) {
-    match if all { table(app) } else { here(app) } {
+    match if all { table(app) } else { item_under_cursor(app) } {
         Some((what, text)) if !text.is_empty() => effects.push(Effect::Copy { text, what }),
         _ => fail(app, "nothing to copy"),
     }
 }
 
 /// The item under the cursor and its name.
-fn here(app: &App) -> Option<(String, String)> {
+fn item_under_cursor(app: &App) -> Option<(String, String)> {
     let setup = &app.now.setup;
     let figure = |answer: &Answer, metric: &Metric| Some((metric.label.to_owned(), metric.show(answer.value(metric)?)));
     match (app.view, app.pane) {
@@ -29,7 +29,7 @@ fn here(app: &App) -> Option<(String, String)> {
             figure(&app.columns.get(app.column)?.1, metric)
         }
         (View::Race, _) => {
-            let entry = crate::tui::views::race::here(app)?;
+            let entry = crate::tui::views::race::entry_under_cursor(app)?;
             Some(("the layout".to_owned(), crate::tui::views::race::layout::layout(entry.pick()?)))
         }
         (View::Advice, _) => Some(("the advice".to_owned(), views::advice::text_here(app)?)),
@@ -39,13 +39,13 @@ fn here(app: &App) -> Option<(String, String)> {
             Some(("the workload's name".to_owned(), setup.workload.to_string()))
         }
         (View::Main | View::Help, Pane::Knobs) => {
-            let knob = app.knob_here();
+            let knob = app.selected_knob();
             let value = app.answer.scenario.as_ref()?.get(knob);
             Some((knob.name().to_owned(), format!("{}={value}", knob.name())))
         }
         (View::Main | View::Help, Pane::Results) => match app.headline() {
             Some(line) => Some(("the line".to_owned(), views::results::headline(app, line)?.0)),
-            None => figure(&app.answer, app.figure_here()?),
+            None => figure(&app.answer, app.selected_metric()?),
         },
         (
             View::Breakdown

@@ -25,18 +25,18 @@ pub(in crate::tui) fn step(app: &mut App, by: i32) {
         }
         return;
     }
-    let knob = app.knob_here();
+    let knob = app.selected_knob();
     let Some(now) = value(app, knob) else { return };
     let next = knob.step(&now, by, app.answer.fabrics());
     if next != now {
-        app.remember(Change::Step(knob));
+        app.push_undo(Change::Step(knob));
         app.set_knob(knob, next);
     }
 }
 
 /// Toggles the knob or selects its next choice. For a number, starts editing instead.
 pub(in crate::tui) fn toggle(app: &mut App) {
-    let knob = app.knob_here();
+    let knob = app.selected_knob();
     let Some(now) = value(app, knob) else { return };
     let next = match (&now, knob.spec().kind) {
         (Setting::Toggle(on), _) => Setting::Toggle(!on),
@@ -47,15 +47,15 @@ pub(in crate::tui) fn toggle(app: &mut App) {
         }
         _ => return begin_edit(app),
     };
-    app.remember(Change::Single);
+    app.push_undo(Change::Single);
     app.set_knob(knob, next);
 }
 
 /// Resets the knob to the value in the file.
 pub(in crate::tui) fn reset(app: &mut App, effects: &mut Vec<Effect>) {
-    let knob = app.knob_here();
+    let knob = app.selected_knob();
     if app.now.setup.overrides.contains_key(&knob) {
-        app.remember(Change::Single);
+        app.push_undo(Change::Single);
         app.now.setup.overrides.remove(&knob);
         app.recompute();
     } else {
@@ -69,14 +69,14 @@ pub(in crate::tui) fn reset_all(app: &mut App, effects: &mut Vec<Effect>) {
         note(app, "all knobs already have the saved values", effects);
         return;
     }
-    app.remember(Change::Single);
+    app.push_undo(Change::Single);
     app.now.setup.overrides = Overrides::new();
     app.recompute();
 }
 
 /// Starts editing the value of the knob under the cursor.
 pub(in crate::tui) fn begin_edit(app: &mut App) {
-    let knob = app.knob_here();
+    let knob = app.selected_knob();
     let Some(now) = value(app, knob) else { return };
     app.edit = Some(Edit { knob, line: Line::selected(now.to_string()), before: app.now.setup.clone(), error: None });
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{fail, note};
 use crate::tui::app::{App, Pane, View};
-use crate::tui::message::{Effect, Saving};
+use crate::tui::message::{Effect, RecordToSave};
 use atlas_plan::record::Record;
 
 pub(super) fn save(app: &mut App, effects: &mut Vec<Effect>) {
@@ -22,7 +22,9 @@ pub(super) fn save(app: &mut App, effects: &mut Vec<Effect>) {
     let short = long.strip_suffix(&format!("_{track}_{}.json", record.seed)).map(|name| format!("{name}.json"));
     let name = short.filter(|_| workload.track.is_none()).unwrap_or(long);
     match serde_json::to_string_pretty(&record) {
-        Ok(json) => effects.push(Effect::Save(Box::new(Saving { dir: app.out.clone(), name, json: json + "\n" }))),
+        Ok(json) => {
+            effects.push(Effect::Save(Box::new(RecordToSave { dir: app.out.clone(), name, json: json + "\n" })))
+        }
         Err(error) => fail(app, format!("cannot write the record: {error}")),
     }
 }
@@ -30,7 +32,7 @@ pub(super) fn save(app: &mut App, effects: &mut Vec<Effect>) {
 pub(super) fn open_editor(app: &mut App, effects: &mut Vec<Effect>) {
     // The previous key press has offered a built-in file: open a copy of it, whatever is selected.
     if let Some((path, line)) = app.offer.take() {
-        return effects.push(Effect::Adopt { path, line });
+        return effects.push(Effect::CopyAndEdit { path, line });
     }
     let origin = match app.pane {
         _ if app.view == View::Problems => {

@@ -23,7 +23,7 @@ use self::act::act;
 use super::app::App;
 use super::message::{Effect, Message, Timer};
 use super::{panels, tour, work};
-use crate::tui::app::stale::Stale;
+use crate::tui::app::stale::DirtyRegion;
 use crate::tui::dialogs::{export, finder, form, goal, palette, prompt};
 use crate::tui::input::keymap::{Action, Mode, lookup};
 use crate::tui::input::{mouse, scrolling};
@@ -36,9 +36,9 @@ use crate::tui::widgets::line::Line;
 pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
     let mut effects = Vec::new();
     let typing = app.mode().types();
-    let part = Stale::by(&message, app);
+    let part = DirtyRegion::changed_by_message(&message, app);
     app.stale = app.stale.and(part);
-    let quiet = part == Stale::Outlook || matches!(message, Message::Expired(Timer::Outlook(_)));
+    let quiet = part == DirtyRegion::Outlook || matches!(message, Message::Expired(Timer::Outlook(_)));
     match message {
         Message::Key(key) if key.kind == KeyEventKind::Release => {}
         Message::Key(key) => press(app, &key, &mut effects),
@@ -55,10 +55,10 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
         Message::Measured(rows, problems) => app.measured.read(rows, problems),
         Message::Done(text) => note(app, text, &mut effects),
         Message::Failed(text) => fail(app, text),
-        Message::NotExported(dialog, why, exists) => export::refused(app, *dialog, why, exists),
+        Message::NotExported(dialog, why, exists) => export::reopen_with_error(app, *dialog, why, exists),
         Message::Expired(timer) => expired(app, timer, &mut effects),
         Message::Progress(serial, progress) => work::progressed(app, serial, progress),
-        Message::Worked(serial, product) => work::arrived(app, serial, product, &mut effects),
+        Message::WorkFinished(serial, product) => work::handle_result(app, serial, product, &mut effects),
     }
     work::follow(app, &mut effects);
     // Enable bracketed paste only while text can be typed.
@@ -66,13 +66,13 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
         effects.push(Effect::Paste(app.mode().types()));
     }
     // A description of several lines covers other parts of the screen.
-    let tall = screen::is_tall(app);
+    let tall = screen::is_multiline(app);
     if std::mem::replace(&mut app.tall, tall) || tall {
-        app.stale = Stale::All;
+        app.stale = DirtyRegion::All;
     }
     scrolling::follow(app);
     if !effects.is_empty() && !quiet {
-        app.stale = Stale::All;
+        app.stale = DirtyRegion::All;
     }
     effects
 }
@@ -80,7 +80,7 @@ pub fn update(app: &mut App, message: Message) -> Vec<Effect> {
 /// Handles the second key of a two-key sequence. A key that is not bound cancels the sequence.
 fn press_second(app: &mut App, after: Mode, key: &KeyEvent, effects: &mut Vec<Effect>) {
     app.after = None;
-    app.stale = Stale::All;
+    app.stale = DirtyRegion::All;
     match lookup(after, key) {
         Some(Action::Escape) | None => {}
         Some(action) => act(app, app.mode(), action, effects),
@@ -101,10 +101,10 @@ fn press(app: &mut App, key: &KeyEvent, effects: &mut Vec<Effect>) {
             app.offer = None;
         }
         act(app, mode, action, effects);
-        app.stale = app.stale.and(Stale::after(action, mode));
+        app.stale = app.stale.and(DirtyRegion::changed_by_action(action, mode));
         return;
     }
-    app.stale = Stale::All;
+    app.stale = DirtyRegion::All;
     match mode {
         Mode::Editing => edit_knob::typed(app, |line| line.key(key)),
         Mode::Finding => finder::typed(app, |line| line.key(key)),
@@ -144,10 +144,10 @@ fn expired(app: &mut App, timer: Timer, effects: &mut Vec<Effect>) {
     match timer {
         Timer::Status(serial) if app.status.as_ref().is_some_and(|status| status.serial == serial) => app.status = None,
         Timer::Flash(serial) if app.serial >= serial => app.flash = super::app::Flash::default(),
-        Timer::Outlook(serial) => outlook::due(app, serial, effects),
+        Timer::Outlook(serial) => outlook::start_query(app, serial, effects),
         Timer::Auto(step) => tour::auto(app, step, effects),
-        Timer::Watch(look) => panels::watch::due(app, look),
-        Timer::Idle(request) => panels::idle::due(app, request),
+        Timer::Watch(look) => panels::watch::read_due(app, look),
+        Timer::Idle(request) => panels::idle::query_due(app, request),
         _ => {}
     }
 }

@@ -40,7 +40,7 @@ pub(in crate::tui) fn reloaded(
     }
     for profile in library.profiles() {
         let old = app.library.profiles().find(|old| old.name == profile.name);
-        if old.is_none_or(|old| !old.same_figures(profile)) {
+        if old.is_none_or(|old| !old.is_equivalent_to(profile)) {
             let leans = library
                 .targets()
                 .iter()
@@ -48,11 +48,11 @@ pub(in crate::tui) fn reloaded(
             changed.extend(leans.map(|target| Arc::clone(&target.name)));
         }
     }
-    let gone = gone(app, &library);
+    let gone = removed_entry_message(app, &library);
     let (before, after) = (app.problems.errors(), problems.errors());
     let shown = app.answer.clone();
     app.library = library;
-    app.forget_answers();
+    app.clear_results();
     app.demos = demos;
     app.problems = problems;
     adopt_first_where_empty(app);
@@ -92,7 +92,7 @@ pub(in crate::tui) fn reloaded(
 }
 
 /// Error message if the target or the workload of the scenario has been removed from the files.
-fn gone(app: &App, library: &Library) -> Option<String> {
+fn removed_entry_message(app: &App, library: &Library) -> Option<String> {
     let Setup { target, workload, .. } = &app.now.setup;
     let says = |kind: &str, name: &str, file: &str, pane: &str| {
         format!("{kind} `{name}` is no longer in {file}: select another one ({pane}) or restore it")
@@ -108,9 +108,9 @@ fn gone(app: &App, library: &Library) -> Option<String> {
 fn flash(app: &App, shown: &Answer, changed: &[Arc<str>]) -> Flash {
     let setting = |answer: &Answer, knob: Knob| answer.scenario.as_ref().map(|scenario| scenario.get(knob));
     Flash {
-        entries: sort::filled(changed.iter().cloned()),
-        knobs: sort::filled(Knob::all().filter(|knob| setting(shown, *knob) != setting(&app.answer, *knob))),
-        metrics: sort::filled(METRICS.iter().filter(|m| shown.value(m) != app.answer.value(m)).map(|m| m.id)),
+        entries: sort::collect_unsorted(changed.iter().cloned()),
+        knobs: sort::collect_unsorted(Knob::all().filter(|knob| setting(shown, *knob) != setting(&app.answer, *knob))),
+        metrics: sort::collect_unsorted(METRICS.iter().filter(|m| shown.value(m) != app.answer.value(m)).map(|m| m.id)),
     }
 }
 

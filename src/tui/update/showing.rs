@@ -8,7 +8,7 @@ use crate::tui::views::{self, frontier, optimum, race, sweep};
 use atlas_plan::estimate::Metric;
 
 /// The metric of the point under the cursor of a chart or search, if the point is the current scenario.
-pub(in crate::tui) fn standing(app: &App, mode: Mode) -> Option<&'static Metric> {
+pub(in crate::tui) fn metric_under_cursor(app: &App, mode: Mode) -> Option<&'static Metric> {
     let (setup, metric) = match mode {
         Mode::Sweep => {
             let curves = app.queries.sweep.answer()?;
@@ -20,8 +20,8 @@ pub(in crate::tui) fn standing(app: &App, mode: Mode) -> Option<&'static Metric>
             (front.curves.get(curve)?.points.get(point)?.0.clone(), front.up)
         }
         Mode::Optimum => {
-            let optimum::Row::Candidate(at) = optimum::here(app) else { return None };
-            (optimum::shown(app)?.candidates.get(at)?.0.clone(), app.queries.optimum.question()?.objective)
+            let optimum::Row::Candidate(at) = optimum::row_under_cursor(app) else { return None };
+            (optimum::current_result(app)?.candidates.get(at)?.0.clone(), app.queries.optimum.question()?.objective)
         }
         _ => return None,
     };
@@ -55,12 +55,12 @@ pub(in crate::tui) fn explain(app: &mut App) {
 }
 
 /// Maximum number of views to which Esc returns.
-const MOST_BACK: usize = 64;
+const MAX_VIEW_HISTORY: usize = 64;
 
 /// Shows another view; Esc returns.
 pub(in crate::tui) fn open_from_here(app: &mut App, view: View) {
     let mut back = std::mem::take(&mut app.back);
-    if back.len() == MOST_BACK {
+    if back.len() == MAX_VIEW_HISTORY {
         back.remove(0);
     }
     back.push((app.view, app.view_row));
@@ -96,7 +96,7 @@ pub(in crate::tui) fn show(app: &mut App, view: View) {
 
 /// Shows another view of the layout under the cursor of the race; Esc returns.
 pub(in crate::tui) fn open_from_race(app: &mut App, view: View, effects: &mut Vec<Effect>) {
-    if race::here(app).and_then(race::Entry::setup).is_some_and(|setup| *setup != app.now.setup) {
+    if race::entry_under_cursor(app).and_then(race::Entry::setup).is_some_and(|setup| *setup != app.now.setup) {
         race::apply(app, effects);
     }
     if view == View::Explain {

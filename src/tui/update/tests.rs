@@ -4,7 +4,7 @@
 use crate::tui::app::{App, Pane, Snapshot, View};
 use crate::tui::input::keymap::Mode;
 use crate::tui::message::Message;
-use crate::tui::testing::Hands;
+use crate::tui::testing::TestApp;
 use crate::tui::update::update;
 
 /// View, mode and scenario, which a detour must not change.
@@ -54,7 +54,7 @@ const OVER: &[&str] = &["?", "?j", ":", ":sw", "x", "xabc", "x<Tab>", "S", "tr",
 #[test]
 fn esc_leads_back_to_where_one_came_from() {
     for start in STARTS {
-        let mut h = Hands::new();
+        let mut h = TestApp::new();
         h.app.demos = crate::demo::Demos::load(None, None).0.into();
         h.keys(start).work();
         let first = here(&h.app);
@@ -111,7 +111,7 @@ fn what_was_opened_from_a_view_leads_back_to_it() {
         ("0j", "<Enter>"),
         ("T/microbatch<Enter><Right>vdjjj", "<Enter>"),
     ] {
-        let mut h = Hands::new();
+        let mut h = TestApp::new();
         h.keys(from).work();
         let there = (h.app.view, h.app.view_row);
         h.keys(into).work();
@@ -134,7 +134,7 @@ fn what_was_opened_from_a_view_leads_back_to_it() {
     }
     // Returning to the panes clears the stack, and each tab has its own.
     for away in ["K", "1", "/tp<Enter>", "T1"] {
-        let mut h = Hands::new();
+        let mut h = TestApp::new();
         h.keys("Cj<Enter>").work().keys(away).work();
         assert_eq!(h.app.view, View::Main, "{away:?}");
         h.keys("<Esc><Esc>").work();
@@ -179,7 +179,7 @@ fn undo_takes_every_edit_back_and_redo_makes_it_again() {
     ];
     let mut edited = 0;
     for (before, edit) in edits {
-        let mut h = Hands::new();
+        let mut h = TestApp::new();
         h.keys(before).work();
         // Prevents grouping with an earlier edit.
         h.app.last_change = None;
@@ -201,7 +201,7 @@ fn undo_takes_every_edit_back_and_redo_makes_it_again() {
     }
     assert_eq!(edited, edits.len());
     // A reopened tab has its former content.
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     h.keys("T/microbatch<Enter><Right>").work();
     let first = here(&h.app);
     h.keys("tc").work();
@@ -213,7 +213,7 @@ fn undo_takes_every_edit_back_and_redo_makes_it_again() {
 /// The message in the last line is shown in full at every size, and what it covered is redrawn afterwards.
 #[test]
 fn what_went_wrong_is_never_cut() {
-    let described = |h: &Hands| {
+    let described = |h: &TestApp| {
         let text = h.text();
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
@@ -221,7 +221,7 @@ fn what_went_wrong_is_never_cut() {
     let long = format!("something went wrong in a place with a long name: {remedy}");
     for size in [(80, 24), (100, 16), (120, 40), (200, 60)] {
         for place in ["", "K", "V", "4", "9", "vd", "T", "?", "x"] {
-            let mut h = Hands::new();
+            let mut h = TestApp::new();
             h.app.size = size;
             h.keys(place).work();
             h.app.status = None;
@@ -244,7 +244,7 @@ fn what_went_wrong_is_never_cut() {
             "ftpot<5 furlongs",
             "f><",
         ] {
-            let mut h = Hands::new();
+            let mut h = TestApp::new();
             h.app.size = size;
             h.keys(keys).work();
             let error = match (&h.app.edit, &h.app.prompt) {
@@ -263,14 +263,14 @@ fn what_went_wrong_is_never_cut() {
 
 #[test]
 fn a_difference_that_is_none_says_so() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     h.keys("Tvd").work();
     assert!(h.text().contains("Nothing differs from 1 8xH100"), "{}", h.text());
     // A knob that has no effect on any metric of the analytical model.
     h.keys("/train_tokens<Enter>").work();
     let mut quiet = None;
     for knob in atlas_plan::knob::Knob::all() {
-        let mut h = Hands::new();
+        let mut h = TestApp::new();
         h.keys("T/").keys(knob.name()).keys("<Enter><Right>").work();
         let same = atlas_plan::estimate::METRICS
             .iter()

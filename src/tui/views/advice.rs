@@ -98,7 +98,7 @@ pub fn info(app: &App) -> String {
 /// Applies the advice under the cursor.
 pub fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(advice) = app.advice_shown().get(app.view_row).copied().cloned() else { return };
-    app.remember(Change::Single);
+    app.push_undo(Change::Single);
     for (knob, setting) in advice.changes {
         app.set_override(knob, setting);
     }
@@ -119,7 +119,7 @@ pub fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// Returns the text shown without advice.
-fn silence(answer: &Answer) -> &'static str {
+fn no_advice_text(answer: &Answer) -> &'static str {
     if answer.detail().is_none() {
         "advice needs the analytical engine; add `accelerator:` to the target"
     } else if answer.fits() {
@@ -142,7 +142,7 @@ fn line(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let x = canvas.text(area.x + 1, area.y, 2, keymap::key_of(Action::Show(View::Advice)), key) + 1;
     match app.advice().first() {
         None => {
-            canvas.text(x, area.y, area.right() - x, silence(&app.answer), dim);
+            canvas.text(x, area.y, area.right() - x, no_advice_text(&app.answer), dim);
         }
         Some(best) => {
             let end = canvas.text(x, area.y, (area.right() - x).saturating_sub(GAIN + 2), &best.text, text);
@@ -168,7 +168,7 @@ fn pane(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let (text, dim) = (canvas.role(Role::Text), canvas.role(Role::Dim));
     if all.is_empty() {
-        canvas.text(inner.x, inner.y, inner.width, silence(&app.answer), dim);
+        canvas.text(inner.x, inner.y, inner.width, no_advice_text(&app.answer), dim);
         return;
     }
     for (y, advice) in (inner.y..inner.bottom()).step_by(step).zip(all.iter().take(fit)) {
@@ -196,7 +196,7 @@ fn full(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.view(area, View::Advice, &title(app.advice().first()), &remark, app.tour.is_none());
     let (text, dim, accent) = (canvas.role(Role::Text), canvas.role(Role::Dim), canvas.role(Role::Value));
     if all.is_empty() {
-        let text = if app.advice().is_empty() { silence(&app.answer) } else { "no matches; Esc shows all" };
+        let text = if app.advice().is_empty() { no_advice_text(&app.answer) } else { "no matches; Esc shows all" };
         canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, dim);
         return;
     }

@@ -67,22 +67,22 @@ const COLUMNS: [Column; 13] = [
 ];
 
 /// Unit and values of a column, all with the same number of digits.
-struct Written {
+struct FormattedColumn {
     unit: String,
     values: Vec<String>,
 }
 
-fn written(column: &Column, rows: &[(&str, &Figures)]) -> Written {
+fn format_column(column: &Column, rows: &[(&str, &Figures)]) -> FormattedColumn {
     let values = || rows.iter().map(|(_, figures)| (column.get)(figures));
     let show = |text: &dyn Fn(f64) -> String| {
         let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), text);
         values().map(shown).collect()
     };
     match column.shows {
-        Shows::Count(unit) => Written { unit: unit.to_owned(), values: show(&|count| format!("{count:.0}")) },
+        Shows::Count(unit) => FormattedColumn { unit: unit.to_owned(), values: show(&|count| format!("{count:.0}")) },
         Shows::Figure(metric) => {
             let scale = Scale::of(metric, values().flatten());
-            Written { unit: scale.unit().to_owned(), values: show(&|value| scale.show(value)) }
+            FormattedColumn { unit: scale.unit().to_owned(), values: show(&|value| scale.show(value)) }
         }
     }
 }
@@ -94,10 +94,10 @@ fn columns(answer: &Answer) -> Vec<&'static Column> {
 }
 
 /// Returns the filtered and sorted phases, by their index in the file.
-fn shown(app: &App) -> Vec<usize> {
+fn filtered_phases(app: &App) -> Vec<usize> {
     let (Some(workload), Ok(estimate)) = (&app.answer.workload, &app.answer.outcome) else { return Vec::new() };
     let name = |phase: &usize| workload.phases.get(*phase).map_or("", |phase| &*phase.name);
-    let mut all: Vec<usize> = (0..estimate.phases.len()).filter(|phase| app.asks_for_phase(name(phase))).collect();
+    let mut all: Vec<usize> = (0..estimate.phases.len()).filter(|phase| app.phase_matches(name(phase))).collect();
     let sort = app.tables.sort(Table::Schedule);
     let by = match sort {
         Sort::Column { title, .. } => COLUMNS.iter().find(|column| column.title == title),
@@ -119,7 +119,7 @@ fn shown(app: &App) -> Vec<usize> {
 /// Number of rows that can be selected: the phases and their total.
 #[must_use]
 pub fn rows(app: &App) -> usize {
-    if is_empty(&app.answer) { 0 } else { shown(app).len() + 1 }
+    if is_empty(&app.answer) { 0 } else { filtered_phases(app).len() + 1 }
 }
 
 fn is_empty(answer: &Answer) -> bool {
@@ -170,7 +170,7 @@ fn names(workload: &Workload) -> u16 {
 pub fn schedule(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let full = app.view == View::Schedule;
     let serves = app.answer.workload.as_ref().is_some_and(|workload| workload.shape.mode == Mode::Inference);
-    let rows = if full { shown(app) } else { (0..usize::from(area.height)).collect() };
+    let rows = if full { filtered_phases(app) } else { (0..usize::from(area.height)).collect() };
     let all = app.answer.workload.as_ref().map_or(0, |workload| workload.phases.len());
     let filtered = app.filter_remark(Table::Schedule, rows.len(), all).filter(|_| full);
     let remark = filtered.unwrap_or_else(|| if serves { "queueing included" } else { "" }.to_owned());
@@ -193,7 +193,7 @@ pub fn schedule(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let phases: Vec<(&str, &Figures)> = phases.collect();
     let name = names(workload);
     let (columns, first) = visible(app, full, inner.width.saturating_sub(name));
-    let cells: Vec<Written> = columns.iter().map(|column| written(column, &phases)).collect();
+    let cells: Vec<FormattedColumn> = columns.iter().map(|column| format_column(column, &phases)).collect();
     let heading = canvas.role(Role::Heading);
     let sorted = app.tables.sort(Table::Schedule);
     canvas.text(inner.x, inner.y, name, "phase", heading);

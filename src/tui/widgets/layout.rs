@@ -146,7 +146,7 @@ pub fn areas(app: &App) -> Areas {
         areas.workloads = at(0, targets, left, workloads);
         areas.knobs = at(0, targets + workloads, left, height - targets - workloads);
         areas.results = at(left, 0, columns - left, height);
-        below(app, &mut areas);
+        divide_lower(app, &mut areas);
     } else {
         let (left, middle) = if columns < BESIDE_FROM { (30 + (columns - 110) / 10, 34) } else { (36, 40) };
         let workloads = workloads.clamp(4, (height / 2).max(4)).min(height);
@@ -156,11 +156,11 @@ pub fn areas(app: &App) -> Areas {
         let rest = columns - left - middle;
         if columns < BESIDE_FROM {
             areas.results = at(left + middle, 0, rest, height);
-            below(app, &mut areas);
+            divide_lower(app, &mut areas);
         } else {
             let results = (rest * 8 / 15).clamp(58, 70).min(rest);
             areas.results = at(left + middle, 0, results, height);
-            beside(app, &mut areas, at(left + middle + results, 0, rest - results, height));
+            divide_side_column(app, &mut areas, at(left + middle + results, 0, rest - results, height));
         }
     }
     areas
@@ -173,7 +173,7 @@ fn phase_rows(app: &App) -> u16 {
 }
 
 /// Splits `rows` rows off the bottom of an area. Returns an empty area if there are fewer.
-fn take(from: &mut Rect, rows: u16) -> Rect {
+fn split_bottom(from: &mut Rect, rows: u16) -> Rect {
     let rows = if rows <= from.height { rows } else { 0 };
     from.height -= rows;
     Rect { y: from.bottom(), height: rows, ..*from }
@@ -187,7 +187,7 @@ pub const HISTORY_ROWS: u16 = 6;
 const RESULTS_ROWS: u16 = 20;
 
 /// Divides the lower part of the results among history, advice and phases, as far as they fit.
-fn below(app: &App, areas: &mut Areas) {
+fn divide_lower(app: &App, areas: &mut Areas) {
     let results = &mut areas.results;
     let wanted = crate::tui::views::results::figure_rows(app, results.width.saturating_sub(2)) + 2;
     let wanted = u16::try_from(wanted).unwrap_or(u16::MAX);
@@ -195,14 +195,14 @@ fn below(app: &App, areas: &mut Areas) {
     let phases = phase_rows(app);
     if app.past.len() + app.future.len() > 0 && results.height >= wanted.min(RESULTS_ROWS).saturating_add(HISTORY_ROWS)
     {
-        areas.history = take(results, HISTORY_ROWS);
+        areas.history = split_bottom(results, HISTORY_ROWS);
     }
     if advised {
         let pane = results.height >= wanted.min(RESULTS_ROWS).saturating_add(ADVICE_ROWS);
-        areas.advice = take(results, if pane { ADVICE_ROWS } else { 1 });
+        areas.advice = split_bottom(results, if pane { ADVICE_ROWS } else { 1 });
     }
     if phases > 0 && results.height >= wanted.saturating_add(phases) {
-        areas.phases = take(results, phases);
+        areas.phases = split_bottom(results, phases);
     }
 }
 
@@ -216,21 +216,21 @@ const ADVICE_ROWS_BESIDE: u16 = 8;
 const OUTLOOK_ROWS: u16 = 12;
 
 /// Divides the column beside the results among breakdown, advice, chart, history and phases.
-fn beside(app: &App, areas: &mut Areas, mut column: Rect) {
+fn divide_side_column(app: &App, areas: &mut Areas, mut column: Rect) {
     if app.answer.detail().is_none() {
         areas.phases = column;
         return;
     }
-    areas.phases = take(&mut column, phase_rows(app));
+    areas.phases = split_bottom(&mut column, phase_rows(app));
     let edited = app.past.len() + app.future.len() > 0;
-    areas.history = take(&mut column, if edited { HISTORY_ROWS } else { 0 });
+    areas.history = split_bottom(&mut column, if edited { HISTORY_ROWS } else { 0 });
     let parts = u16::try_from(crate::tui::views::breakdown::blocks::pane_rows(app) + 2).unwrap_or(u16::MAX);
     let spare = column.height.saturating_sub(parts).max(ADVICE_ROWS_BESIDE);
     // The advice gets all spare rows, unless there are enough for the chart as well.
     let chart = if spare >= ADVICE_ROWS_BESIDE + OUTLOOK_ROWS { spare - ADVICE_ROWS_BESIDE } else { 0 };
-    areas.outlook = take(&mut column, chart);
+    areas.outlook = split_bottom(&mut column, chart);
     let advice = spare - chart;
-    areas.advice = take(&mut column, advice);
+    areas.advice = split_bottom(&mut column, advice);
     areas.breakdown = column;
 }
 

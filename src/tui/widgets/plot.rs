@@ -13,7 +13,7 @@ use atlas_report::chart::text::{Raster, place};
 /// Colors of series, in turn.
 const COLORS: [Role; 6] = [Role::Bar1, Role::Bar2, Role::Bar3, Role::Bar4, Role::Bar5, Role::Bar6];
 /// Series with more points than this only have a letter at the last point.
-const LETTERED: usize = 16;
+const MAX_LETTERED_POINTS: usize = 16;
 
 /// A series of points; `None` is a gap.
 pub(in crate::tui) struct Series {
@@ -51,7 +51,7 @@ pub(in crate::tui) struct Plot {
     /// Bounds.
     pub(in crate::tui) limits: Vec<Limit>,
     /// The point of the scenario.
-    pub(in crate::tui) here: Option<Place>,
+    pub(in crate::tui) highlighted: Option<Place>,
     /// The cursor: a line, with a point on it if the curve has one.
     pub(in crate::tui) cursor: Option<(f64, Option<f64>)>,
 }
@@ -123,12 +123,12 @@ impl Plot {
         self.marks(canvas, picture);
         self.limit_names(canvas, picture);
         if canvas.has_images() {
-            self.hand_over(canvas, picture);
+            self.add_image(canvas, picture);
         }
     }
 
     /// Passes the curves on to be drawn as an image. They have been drawn in braille before, so that labels avoid them.
-    fn hand_over(&self, canvas: &mut Canvas<'_>, picture: Rect) {
+    fn add_image(&self, canvas: &mut Canvas<'_>, picture: Rect) {
         // The first series is on top, as in braille.
         let series = self.series.iter().enumerate().rev();
         let curves = series.map(|(index, series)| Curve {
@@ -249,7 +249,7 @@ impl Plot {
         let mut rest = Vec::new();
         for (index, cells) in all.iter().enumerate() {
             let end = cells.iter().position(|at| letter_at(canvas, index, *at)).map_or(cells.len(), |end| end + 1);
-            if cells.len() <= LETTERED {
+            if cells.len() <= MAX_LETTERED_POINTS {
                 rest.push((index, cells.get(end..).unwrap_or_default()));
             }
         }
@@ -375,13 +375,13 @@ impl Plot {
                     canvas.text(x, y, 1, vertical, style);
                 }
             }
-            if let Some(here) = self.here {
+            if let Some(here) = self.highlighted {
                 self.sign(canvas, picture, here, canvas.glyphs.mark, Role::Mark);
             }
             if let Some(up) = point {
                 self.sign(canvas, picture, (across, up), canvas.glyphs.changed, Role::Accent);
             }
-        } else if let Some(here) = self.here {
+        } else if let Some(here) = self.highlighted {
             self.sign(canvas, picture, here, canvas.glyphs.mark, Role::Mark);
         }
     }

@@ -28,11 +28,11 @@ pub enum Product {
     /// A metric as a function of one or two knobs.
     Sweep(Arc<sweep::Curves>),
     /// Pareto frontier of two metrics.
-    Frontier(Arc<frontier::Front>),
+    Frontier(Arc<frontier::FrontierCurves>),
     /// Sensitivities.
     Tornado(Arc<Tornado>),
     /// Best knobs found.
-    Optimum(Arc<optimum::Found>),
+    Optimum(Arc<optimum::SearchResult>),
     /// Results of some lanes of a race.
     Race(Arc<race::Batch>),
     /// Reply of the assistant.

@@ -3,7 +3,7 @@
 //! The update function must not compute for long. A view [asks](Query::ask) a question, which is plain data, and
 //! [`mod@super::update`] turns a new question into an [`Effect::Work`]. The runtime's workers (`workers.rs`) run the
 //! [`Job`] on a thread, report its [`Progress`] while it runs, and send the result as
-//! [`Message::Worked`](super::message::Message::Worked).
+//! [`Message::WorkFinished`](super::message::Message::Worked).
 //!
 //! * **An answer belongs to its question.** Questions contain [`App::generation`], which every change of the scenario
 //!   increments, so that asking again after an edit cancels the running work and orders new work. Results of a
@@ -38,44 +38,44 @@ use crate::tui::app::App;
 use crate::tui::views::{assistant, frontier, optimum, outlook, race, sweep, tornado};
 
 /// Handles the result of an order. Results of outdated orders are dropped.
-pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, String>, effects: &mut Vec<Effect>) {
+pub(super) fn handle_result(app: &mut App, serial: u64, product: Result<Product, String>, effects: &mut Vec<Effect>) {
     let queries = &mut app.queries;
     match product {
         Ok(Product::Sweep(curves)) => {
             // Only the query that ordered it accepts it.
-            queries.outlook.arrived(serial, Arc::clone(&curves));
-            if queries.sweep.arrived(serial, curves) {
-                sweep::settle(app);
+            queries.outlook.store_answer(serial, Arc::clone(&curves));
+            if queries.sweep.store_answer(serial, curves) {
+                sweep::clamp_cursor(app);
             }
         }
         Ok(Product::Frontier(front)) => {
-            queries.frontier.arrived(serial, front);
+            queries.frontier.store_answer(serial, front);
         }
         Ok(Product::Tornado(tornado)) => {
-            queries.tornado.arrived(serial, tornado);
+            queries.tornado.store_answer(serial, tornado);
         }
         Ok(Product::Optimum(found)) => {
-            if queries.optimum.arrived(serial, found) {
-                optimum::settle(app, effects);
+            if queries.optimum.store_answer(serial, found) {
+                optimum::report_answer(app, effects);
             }
         }
         Ok(Product::Race(batch)) => {
-            if queries.race.arrived(serial, batch) {
-                race::settle(app);
+            if queries.race.store_answer(serial, batch) {
+                race::add_results(app);
             }
         }
         Ok(Product::Reply(reply)) => {
-            if queries.assistant.arrived(serial, reply) {
-                assistant::settle(app);
+            if queries.assistant.store_answer(serial, reply) {
+                assistant::add_arrived_answer(app);
             }
         }
         Ok(Product::Simulation(run)) => {
-            if queries.simulation.arrived(serial, run) {
-                simulating::settle(app);
+            if queries.simulation.store_answer(serial, run) {
+                simulating::cache_simulation(app);
             }
         }
         Ok(Product::Scaling(scaling)) => {
-            queries.scaling.arrived(serial, scaling);
+            queries.scaling.store_answer(serial, scaling);
         }
         Ok(Product::Panel(answer)) => panels::arrived(app, serial, answer, effects),
         Err(trouble) => {
@@ -88,7 +88,7 @@ pub(super) fn arrived(app: &mut App, serial: u64, product: Result<Product, Strin
             queries.simulation.failed(serial, &trouble);
             queries.scaling.failed(serial, &trouble);
             queries.assistant.failed(serial, &trouble);
-            assistant::settle(app);
+            assistant::add_arrived_answer(app);
             panels::failed(app, serial, &trouble);
         }
     }
@@ -165,8 +165,8 @@ mod tests {
         assert_eq!(ask(&mut query, 7, &mut serials), [order(1)]);
         assert_eq!(ask(&mut query, 7, &mut serials), [], "asked already");
         assert_eq!(ask(&mut query, 8, &mut serials), [Effect::Cancel(1), order(2)]);
-        assert!(!query.arrived(1, 'a'), "of a cancelled order");
-        assert!(query.arrived(2, 'b') && query.is_fresh());
+        assert!(!query.store_answer(1, 'a'), "of a cancelled order");
+        assert!(query.store_answer(2, 'b') && query.is_fresh());
         assert_eq!(ask(&mut query, 8, &mut serials), [], "answered already");
         assert_eq!(ask(&mut query, 9, &mut serials), [order(3)]);
         assert_eq!((query.answer(), query.question(), query.is_fresh()), (Some(&'b'), Some(&8), false));
@@ -180,11 +180,11 @@ mod tests {
         assert!(!query.stop(&mut effects), "nothing runs");
         assert_eq!(effects, [order(1), Effect::Cancel(1)]);
         assert_eq!(ask(&mut query, 1, &mut serials), []);
-        assert_eq!(query.trouble(), Some("stopped"));
+        assert_eq!(query.problem(), Some("stopped"));
         query.forget(&mut effects);
         assert_eq!(ask(&mut query, 1, &mut serials), [order(2)]);
         query.failed(2, "why");
-        assert_eq!(query.trouble(), Some("why"));
+        assert_eq!(query.problem(), Some("why"));
     }
 
     #[test]

@@ -22,11 +22,11 @@ pub struct Queries {
     /// The sweep shown next to the results.
     pub outlook: Query<sweep::Question, Arc<sweep::Curves>>,
     /// Pareto frontier of two metrics.
-    pub frontier: Query<frontier::Question, Arc<frontier::Front>>,
+    pub frontier: Query<frontier::Question, Arc<frontier::FrontierCurves>>,
     /// Sensitivities.
     pub tornado: Query<tornado::Question, Arc<Tornado>>,
     /// Best knobs found.
-    pub optimum: Query<optimum::Question, Arc<optimum::Found>>,
+    pub optimum: Query<optimum::Question, Arc<optimum::SearchResult>>,
     /// The lanes of the race.
     pub race: Query<race::Round, Arc<race::Batch>>,
     /// The assistant.

@@ -84,7 +84,7 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
 
     /// Returns why the last question has no answer.
     #[must_use]
-    pub fn trouble(&self) -> Option<&str> {
+    pub fn problem(&self) -> Option<&str> {
         match &self.current {
             Some((_, Stage::Failed(trouble))) => Some(trouble),
             Some((_, Stage::Stopped)) => Some("stopped"),
@@ -115,7 +115,7 @@ impl<Q: Clone + PartialEq, A> Query<Q, A> {
         matches!(&self.current, Some((_, Stage::Running { serial, .. })) if *serial == order)
     }
 
-    pub(in crate::tui) fn arrived(&mut self, serial: u64, answer: A) -> bool {
+    pub(in crate::tui) fn store_answer(&mut self, serial: u64, answer: A) -> bool {
         let awaited = self.awaits(serial);
         if let Some((question, stage)) = self.current.as_mut().filter(|_| awaited) {
             self.answer = Some((question.clone(), answer));

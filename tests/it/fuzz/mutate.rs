@@ -55,7 +55,7 @@ const WORDS: [&str; 46] = [
 ];
 
 /// Maximum words taken from the seeds.
-const MOST_WORDS: usize = 4000;
+const MAX_CHOICES: usize = 4000;
 
 /// Generates mutants; the same seed gives the same sequence.
 pub(crate) struct Mutator {
@@ -68,7 +68,7 @@ impl Mutator {
     pub(crate) fn new(seed: u64, seeds: &[Vec<u8>]) -> Mutator {
         let words = words(seeds);
         // If there are too many words, take every n-th.
-        let step = words.len().div_ceil(MOST_WORDS).max(1);
+        let step = words.len().div_ceil(MAX_CHOICES).max(1);
         Mutator { state: seed, words: words.into_iter().step_by(step).map(Box::from).collect() }
     }
 

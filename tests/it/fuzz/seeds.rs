@@ -41,7 +41,7 @@ fn root() -> &'static Path {
 
 /// Maximum size of a piece, bytes, and maximum number of pieces of all seeds.
 const PIECE: usize = 700;
-const MOST_PIECES: usize = 400;
+const MAX_PIECES: usize = 400;
 
 /// Splits seeds at line ends: into the entries of a list, else into groups of a few lines. Small inputs are fast to
 /// try, and more of their mutations are significant.
@@ -58,7 +58,7 @@ pub(super) fn pieces(seeds: &[Vec<u8>]) -> Vec<Vec<u8>> {
         }
         pieces.insert(piece);
     }
-    let step = pieces.len().div_ceil(MOST_PIECES).max(1);
+    let step = pieces.len().div_ceil(MAX_PIECES).max(1);
     pieces.into_iter().step_by(step).collect()
 }
 

@@ -303,9 +303,9 @@ fn keys(input: &[u8]) -> Result<(), String> {
         keys.feed(piece);
         events += std::iter::from_fn(|| keys.pop()).count();
     }
-    keys.give_up();
+    keys.end_incomplete();
     events += std::iter::from_fn(|| keys.pop()).count();
-    match (events > input.len() + 1, keys.patience()) {
+    match (events > input.len() + 1, keys.timeout()) {
         (true, _) => Err(format!("{} bytes are {events} events", input.len())),
         (false, Some(_)) => Err("it still waits for the rest of something".to_owned()),
         (false, None) => Ok(()),

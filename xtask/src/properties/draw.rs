@@ -144,7 +144,8 @@ impl Drawn {
         for (knob, value) in &set {
             overrides.insert(*knob, knob.parse(value, parts.fabrics()).ok()?);
         }
-        let mut scenario = Scenario::resolve(&parts, &overrides).ok().filter(|scenario| scenario.engine.reasons())?;
+        let mut scenario =
+            Scenario::resolve(&parts, &overrides).ok().filter(|scenario| scenario.engine.models_hardware())?;
         // A schedule only sums up phases of the kind that is checked here.
         scenario.phases.clear();
         let answer = estimate(&scenario);

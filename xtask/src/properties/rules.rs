@@ -164,7 +164,7 @@ fn neighbors(drawn: &Drawn) -> Option<Result<(), String>> {
     // Graphs of fixed shape round lengths and batches up to powers of two. Static batching processes a whole number of
     // batches one after another.
     let whole = scenario.get(Knob::Load) == Setting::Choice("static".into());
-    if !drawn.trains() && (scenario.base.served.fixed_shapes || whole) {
+    if !drawn.trains() && (scenario.base.serving_defaults.fixed_shapes || whole) {
         return None;
     }
     let shape = &scenario.base.shape;
@@ -237,8 +237,8 @@ fn eight_bits(drawn: &Drawn) -> Option<Result<(), String>> {
 fn optimum(drawn: &Drawn) -> Option<Result<(), String>> {
     let objective = MetricId::TokensPerSec.metric();
     let start = freed(&drawn.scenario, &|_| false, &drawn.parts);
-    let mut problem = Problem::of(&start, &drawn.parts, objective).from(&drawn.scenario).usually(&[]);
-    problem.most = 5000;
+    let mut problem = Problem::of(&start, &drawn.parts, objective).from(&drawn.scenario).with_default_conditions(&[]);
+    problem.max_candidates = 5000;
     let found = optimize(&problem, &Gauge::default());
     let score = |candidate: &Candidate| figure::score(objective, &candidate.estimate, &candidate.scenario);
     if !found.objections(&problem, &found.start).is_empty() || !score(&found.start).is_finite() {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use atlas_core::escape;
 use serde::{Deserialize, Serialize};
 
-use super::marks::{Marks, mark};
+use super::marks::{NumberOrigins, classify_numbers};
 use super::message::Message;
 use crate::offline::Context;
 
@@ -61,7 +61,7 @@ impl Conversation {
     /// Classifies the numbers of an answer by origin. Questions and scenarios count up to message `from`, results of
     /// tools in the whole conversation.
     #[must_use]
-    pub fn marks(&self, from: usize, answer: &str) -> Marks {
+    pub fn number_origins(&self, from: usize, answer: &str) -> NumberOrigins {
         let mut tools = Vec::new();
         let mut given = Vec::new();
         for (at, message) in self.messages.iter().enumerate() {
@@ -71,7 +71,7 @@ impl Conversation {
                 _ => {}
             }
         }
-        mark(answer, &tools, &given)
+        classify_numbers(answer, &tools, &given)
     }
 
     /// Serializes the conversation as JSON, to be read by [`Conversation::read`].
@@ -108,7 +108,7 @@ impl Conversation {
                     if !text.is_empty() {
                         // The model's text is quoted verbatim, so that none of it is interpreted as markup.
                         let _ = write!(out, "\n{}", escape::markdown_block("", text));
-                        for line in self.marks(at, text).lines() {
+                        for line in self.number_origins(at, text).lines() {
                             let _ = write!(out, "\n- {}\n", escape::markdown(&line));
                         }
                     }

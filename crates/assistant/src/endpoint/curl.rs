@@ -12,7 +12,7 @@ use super::message::{Head, Request, USER_AGENT};
 use super::settings::{Settings, is_local};
 
 /// Maximum size of a response's header, bytes.
-const MOST_HEAD: u64 = 64 << 10;
+const MAX_HEADER_BYTES: u64 = 64 << 10;
 /// Exit status of curl after a timeout.
 const TIMED_OUT: i32 = 28;
 /// Exit statuses of curl after a certificate was rejected, or a file that is needed to verify certificates. A retry
@@ -40,7 +40,7 @@ pub(super) fn send(request: &Request, settings: &Settings) -> Result<(Head, Body
     drop(stdin);
     match head(&mut body) {
         Ok(head) => Ok((head, body)),
-        Err(error) => Err(EndpointError::reading(&error)),
+        Err(error) => Err(EndpointError::read_error(&error)),
     }
 }
 
@@ -60,7 +60,7 @@ impl Body {
         }
         let mut text = String::new();
         if let Some(stderr) = self.child.stderr.take() {
-            stderr.take(MOST_HEAD).read_to_string(&mut text)?;
+            stderr.take(MAX_HEADER_BYTES).read_to_string(&mut text)?;
         }
         let text = text.lines().next().map_or_else(|| format!("curl: {status}"), str::to_owned);
         let kind = match status.code() {
@@ -94,7 +94,7 @@ impl Drop for Body {
 fn head(body: &mut Body) -> io::Result<Head> {
     loop {
         let mut lines = Vec::new();
-        let mut reader = (&mut body.stdout).take(MOST_HEAD);
+        let mut reader = (&mut body.stdout).take(MAX_HEADER_BYTES);
         loop {
             let mut line = Vec::new();
             if reader.read_until(b'\n', &mut line)? == 0 {

@@ -14,7 +14,7 @@ pub(super) fn request(settings: &Settings, messages: &[Message], tools: &[Tool])
     });
     let system: Vec<Value> = system.collect();
     let contents: Vec<Value> = messages.iter().filter_map(content).collect();
-    let mut body = sort::filled::<Map<_, _>, _>([("contents".to_owned(), Value::Array(contents))]);
+    let mut body = sort::collect_unsorted::<Map<_, _>, _>([("contents".to_owned(), Value::Array(contents))]);
     if !system.is_empty() {
         body.insert("systemInstruction".to_owned(), json!({"parts": system}));
     }

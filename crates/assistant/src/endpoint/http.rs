@@ -10,17 +10,17 @@ use super::settings::Settings;
 use super::{EndpointError, curl};
 
 /// Maximum size of a response and of one event, bytes.
-const MOST_BYTES: u64 = 8 << 20;
-const MOST_EVENT: usize = 1 << 20;
+const MAX_BYTES: u64 = 8 << 20;
+const MAX_EVENT_BYTES: usize = 1 << 20;
 /// Maximum length of an error message from the endpoint, bytes.
 const ERROR_TEXT: u64 = 2_000;
 /// Interval at which a waiting caller checks for cancellation.
-const LOOK: Duration = Duration::from_millis(50);
+const CANCELLATION_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum delay before a retry that an endpoint can request.
-const MOST_WAIT: Duration = Duration::from_secs(30);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
 
 /// Message from the connection's thread.
-enum Sent {
+enum ConnectionMessage {
     Event(String),
     /// A line without data, such as a comment that keeps the connection open.
     Nothing,
@@ -40,22 +40,22 @@ pub(super) fn exchange(
     let mut attempt = 0;
     loop {
         let mut arrived = false;
-        let outcome = once(request, settings, cancelled, &mut |data| {
+        let outcome = attempt_once(request, settings, cancelled, &mut |data| {
             arrived = true;
             event(data)
         });
         let Err(error) = outcome else { return Ok(()) };
-        if arrived || attempt >= settings.retries || !error.is_passing() {
+        if arrived || attempt >= settings.retries || !error.is_transient() {
             return Err(error);
         }
-        let pause = error.retry_after().unwrap_or(wait).min(MOST_WAIT);
+        let pause = error.retry_after().unwrap_or(wait).min(MAX_RETRY_DELAY);
         retrying(&error, pause);
         let until = Instant::now() + pause;
         while Instant::now() < until {
             if cancelled() {
                 return Err(EndpointError::Cancelled);
             }
-            std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+            std::thread::sleep(CANCELLATION_INTERVAL.min(until.saturating_duration_since(Instant::now())));
         }
         attempt += 1;
         wait *= 2;
@@ -63,28 +63,28 @@ pub(super) fn exchange(
 }
 
 /// Makes one attempt.
-fn once(
+fn attempt_once(
     request: &Request,
     settings: &Settings,
     cancelled: &dyn Fn() -> bool,
     event: &mut dyn FnMut(&str) -> Result<(), EndpointError>,
 ) -> Result<(), EndpointError> {
-    let (sender, receiver): (SyncSender<Sent>, Receiver<Sent>) = sync_channel(64);
+    let (sender, receiver): (SyncSender<ConnectionMessage>, Receiver<ConnectionMessage>) = sync_channel(64);
     let (request, settings) = (request.clone(), settings.clone());
     let begin = std::thread::Builder::new().name("endpoint".to_owned()).spawn(move || {
         let end = read(&request, &settings, &sender);
         // The receiver is gone after a cancellation.
-        let _ = sender.send(Sent::End(end));
+        let _ = sender.send(ConnectionMessage::End(end));
     });
     begin.map_err(|error| EndpointError::Connection(error.to_string()))?;
     loop {
         if cancelled() {
             return Err(EndpointError::Cancelled);
         }
-        match receiver.recv_timeout(LOOK) {
-            Ok(Sent::Event(data)) => event(&data)?,
-            Ok(Sent::End(end)) => return end,
-            Ok(Sent::Nothing) | Err(RecvTimeoutError::Timeout) => {}
+        match receiver.recv_timeout(CANCELLATION_INTERVAL) {
+            Ok(ConnectionMessage::Event(data)) => event(&data)?,
+            Ok(ConnectionMessage::End(end)) => return end,
+            Ok(ConnectionMessage::Nothing) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(EndpointError::Connection("the connection's thread ended".to_owned()));
             }
@@ -93,30 +93,34 @@ fn once(
 }
 
 /// Sends the request and reads the response until its end.
-fn read(request: &Request, settings: &Settings, sender: &SyncSender<Sent>) -> Result<(), EndpointError> {
+fn read(request: &Request, settings: &Settings, sender: &SyncSender<ConnectionMessage>) -> Result<(), EndpointError> {
     let (head, body) = curl::send(request, settings)?;
     receive(&head, body, sender)
 }
 
 /// Reads the body of a response and sends its events.
-fn receive(head: &Head, body: impl std::io::Read, sender: &SyncSender<Sent>) -> Result<(), EndpointError> {
+fn receive(head: &Head, body: impl std::io::Read, sender: &SyncSender<ConnectionMessage>) -> Result<(), EndpointError> {
     if head.status != 200 {
         let mut text = String::new();
         let read = body.take(ERROR_TEXT).read_to_string(&mut text);
         let text = if read.is_ok() { text } else { String::new() };
         return Err(EndpointError::Status { code: head.status, text, after: head.after });
     }
-    let body = body.take(MOST_BYTES + 1);
+    let body = body.take(MAX_BYTES + 1);
     // A failed send means that the caller was canceled, so reading stops.
-    let mut send = |data: Option<String>| sender.send(data.map_or(Sent::Nothing, Sent::Event)).is_ok();
-    if head.streams { events(body, &mut send) } else { whole(body, &mut |text| send(Some(text))) }
+    let mut send =
+        |data: Option<String>| sender.send(data.map_or(ConnectionMessage::Nothing, ConnectionMessage::Event)).is_ok();
+    if head.streams { events(body, &mut send) } else { read_document(body, &mut |text| send(Some(text))) }
 }
 
 /// Reads a response that is a single document.
-pub(super) fn whole(mut body: impl std::io::Read, event: &mut dyn FnMut(String) -> bool) -> Result<(), EndpointError> {
+pub(super) fn read_document(
+    mut body: impl std::io::Read,
+    event: &mut dyn FnMut(String) -> bool,
+) -> Result<(), EndpointError> {
     let mut text = String::new();
-    let size = body.read_to_string(&mut text).map_err(|error| EndpointError::reading(&error))?;
-    if size as u64 > MOST_BYTES {
+    let size = body.read_to_string(&mut text).map_err(|error| EndpointError::read_error(&error))?;
+    if size as u64 > MAX_BYTES {
         return Err(EndpointError::TooLarge);
     }
     event(text);
@@ -134,11 +138,14 @@ pub(super) fn events(
     let mut total = 0_u64;
     loop {
         let mut line = Vec::new();
-        let room = u64::try_from(MOST_EVENT).unwrap_or(u64::MAX);
-        let size =
-            reader.by_ref().take(room).read_until(b'\n', &mut line).map_err(|error| EndpointError::reading(&error))?;
+        let room = u64::try_from(MAX_EVENT_BYTES).unwrap_or(u64::MAX);
+        let size = reader
+            .by_ref()
+            .take(room)
+            .read_until(b'\n', &mut line)
+            .map_err(|error| EndpointError::read_error(&error))?;
         total += size as u64;
-        if size >= MOST_EVENT || data.len() > MOST_EVENT || total > MOST_BYTES {
+        if size >= MAX_EVENT_BYTES || data.len() > MAX_EVENT_BYTES || total > MAX_BYTES {
             return Err(EndpointError::TooLarge);
         }
         let line = String::from_utf8_lossy(&line);

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// Numbers of an answer by origin, as written in the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Marks {
+pub struct NumberOrigins {
     /// Numbers computed by a tool.
     pub tools: Vec<String>,
     /// Numbers that occur in the question or the scenario.
@@ -14,7 +14,7 @@ pub struct Marks {
     pub unverified: Vec<String>,
 }
 
-impl Marks {
+impl NumberOrigins {
     /// Describes the numbers, a line for each origin.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
@@ -41,10 +41,10 @@ struct Number {
 /// Classifies the numbers of an answer. A number originates from a text that contains the same number, rounded to the
 /// digits of the answer, and possibly scaled by a power of a thousand or as a percentage.
 #[must_use]
-pub fn mark(answer: &str, tools: &[&str], given: &[&str]) -> Marks {
+pub fn classify_numbers(answer: &str, tools: &[&str], given: &[&str]) -> NumberOrigins {
     let all = |texts: &[&str]| -> Vec<f64> { texts.iter().flat_map(|text| values(text)).collect() };
     let (computed, stated) = (all(tools), all(given));
-    let mut marks = Marks::default();
+    let mut marks = NumberOrigins::default();
     for number in numbers(answer) {
         let from = |values: &[f64]| values.iter().any(|value| same(&number, *value));
         let kind = if from(&computed) {
@@ -168,7 +168,7 @@ mod tests {
         ];
         let answer = "On llama3.1-70b-serve with 8 h100 TPOT is 19.9 ms and the throughput 6,379 tok/s (6.38 ktok/s).\n\
                       1. It would be 12.3 ms with magic, or 42.";
-        let marks = mark(answer, &tools, &["serve on 8 h100"]);
+        let marks = classify_numbers(answer, &tools, &["serve on 8 h100"]);
         assert_eq!(marks.tools, ["19.9", "6,379", "6.38"]);
         assert_eq!(marks.given, ["8"]);
         assert_eq!(marks.unverified, ["12.3", "42"]);
@@ -177,9 +177,9 @@ mod tests {
 
     #[test]
     fn a_figure_that_is_nearly_a_tools_is_not_the_tools() {
-        let marks = mark("It is 19.7 ms, 54 % and 55 %.", &[r#"{"tpot": 19.87, "share": 0.547}"#], &[]);
+        let marks = classify_numbers("It is 19.7 ms, 54 % and 55 %.", &[r#"{"tpot": 19.87, "share": 0.547}"#], &[]);
         assert_eq!((marks.tools.len(), marks.unverified.len()), (0, 3), "{marks:?}");
-        let marks = mark("54.7 %", &[r#"{"share": 0.547}"#], &[]);
+        let marks = classify_numbers("54.7 %", &[r#"{"share": 0.547}"#], &[]);
         assert_eq!(marks.tools, ["54.7"]);
     }
 }

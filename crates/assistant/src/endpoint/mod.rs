@@ -20,7 +20,7 @@ mod tools;
 use std::time::Duration;
 
 pub use conversation::Conversation;
-pub use marks::{Marks, mark};
+pub use marks::{NumberOrigins, classify_numbers};
 pub use message::{Call, Message, Request, Tool};
 pub use settings::{Protocol, Secret, Settings, SettingsError};
 pub use tools::{Toolbox, tools};
@@ -28,12 +28,12 @@ pub use tools::{Toolbox, tools};
 use message::Piece;
 
 /// Maximum rounds of tool calls per question.
-pub const MOST_ROUNDS: usize = 8;
+pub const MAX_ROUNDS: usize = 8;
 /// Maximum tool calls per round.
-const MOST_CALLS: usize = 16;
+const MAX_CALLS: usize = 16;
 /// Maximum size of an answer with its calls over all rounds, bytes: about 16,000 tokens. The whole text is laid out
 /// again on every frame.
-const MOST_ANSWER: usize = 64 << 10;
+const MAX_ANSWER_BYTES: usize = 64 << 10;
 
 /// Error while getting an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -79,7 +79,7 @@ pub enum EndpointError {
 
 impl EndpointError {
     /// Whether a retry may succeed.
-    fn is_passing(&self) -> bool {
+    fn is_transient(&self) -> bool {
         match self {
             EndpointError::Connection(_) | EndpointError::Timeout(_) => true,
             EndpointError::Status { code, .. } => matches!(code, 408 | 429 | 500 | 502 | 503 | 504 | 529),
@@ -94,7 +94,7 @@ impl EndpointError {
         }
     }
 
-    fn reading(error: &std::io::Error) -> EndpointError {
+    fn read_error(error: &std::io::Error) -> EndpointError {
         match error.kind() {
             std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock => EndpointError::Timeout(error.to_string()),
             std::io::ErrorKind::PermissionDenied => EndpointError::Untrusted(error.to_string()),
@@ -134,12 +134,12 @@ pub fn ask(
     toolbox: &Toolbox<'_>,
     cancelled: &dyn Fn() -> bool,
     sink: &mut dyn FnMut(Event<'_>),
-) -> Result<Marks, EndpointError> {
+) -> Result<NumberOrigins, EndpointError> {
     let from = conversation.messages.len().saturating_sub(1);
     let mut taken = 0;
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let request = request(settings, conversation);
-        let mut turn = Turn { taken, ..Turn::default() };
+        let mut turn = PartialAnswer { taken, ..PartialAnswer::default() };
         let outcome = turn.exchange(&request, settings, cancelled, sink);
         let (text, calls) = (turn.text, turn.calls);
         taken = turn.taken;
@@ -151,7 +151,7 @@ pub fn ask(
             if text.trim().is_empty() {
                 return Err(EndpointError::Malformed("it is empty".to_owned()));
             }
-            return Ok(conversation.marks(from, &text));
+            return Ok(conversation.number_origins(from, &text));
         }
         conversation.messages.push(Message::Assistant { text, calls: calls.clone() });
         for call in calls {
@@ -163,7 +163,7 @@ pub fn ask(
             conversation.messages.push(Message::Tool { call, result });
         }
     }
-    Err(EndpointError::Rounds(MOST_ROUNDS))
+    Err(EndpointError::Rounds(MAX_ROUNDS))
 }
 
 /// Decodes a recorded response, as a stream or as one document, and returns its text and calls.
@@ -171,14 +171,15 @@ pub fn ask(
 /// # Errors
 /// The same as [`ask`] for a malformed response.
 pub fn replay(protocol: Protocol, stream: bool, body: &[u8]) -> Result<(String, Vec<Call>), EndpointError> {
-    let (mut turn, mut outcome) = (Turn::default(), Ok(()));
+    let (mut turn, mut outcome) = (PartialAnswer::default(), Ok(()));
     let mut event = |data: Option<String>| {
         if let Some(data) = data {
             outcome = turn.read(protocol, &data, &mut |_| ());
         }
         outcome.is_ok()
     };
-    let read = if stream { http::events(body, &mut event) } else { http::whole(body, &mut |text| event(Some(text))) };
+    let read =
+        if stream { http::events(body, &mut event) } else { http::read_document(body, &mut |text| event(Some(text))) };
     read.and(outcome)?;
     turn.end()?;
     Ok((turn.text, turn.calls))
@@ -186,7 +187,7 @@ pub fn replay(protocol: Protocol, stream: bool, body: &[u8]) -> Result<(String, 
 
 /// One answer, while it arrives.
 #[derive(Debug, Default)]
-struct Turn {
+struct PartialAnswer {
     text: String,
     calls: Vec<Call>,
     done: bool,
@@ -194,7 +195,7 @@ struct Turn {
     taken: usize,
 }
 
-impl Turn {
+impl PartialAnswer {
     fn exchange(
         &mut self,
         request: &Request,
@@ -240,7 +241,7 @@ impl Turn {
             Piece::Call { name, arguments, .. } => name.as_ref().map_or(0, String::len) + arguments.len(),
             Piece::Done => 0,
         };
-        if self.taken > MOST_ANSWER {
+        if self.taken > MAX_ANSWER_BYTES {
             return Err(EndpointError::TooLarge);
         }
         match piece {
@@ -249,8 +250,8 @@ impl Turn {
                 self.text.push_str(&text);
             }
             Piece::Call { index, id, name, arguments } => {
-                if index >= MOST_CALLS {
-                    return Err(EndpointError::Malformed(format!("more than {MOST_CALLS} tool calls in one response")));
+                if index >= MAX_CALLS {
+                    return Err(EndpointError::Malformed(format!("more than {MAX_CALLS} tool calls in one response")));
                 }
                 while self.calls.len() <= index {
                     let id = format!("call_{}", self.calls.len());

@@ -8,7 +8,7 @@ use super::settings::Settings;
 
 /// Builds the request for a conversation.
 pub(super) fn request(settings: &Settings, messages: &[Message], tools: &[Tool]) -> Request {
-    let mut body = sort::filled::<Map<_, _>, _>([
+    let mut body = sort::collect_unsorted::<Map<_, _>, _>([
         ("model".to_owned(), json!(settings.model)),
         ("messages".to_owned(), messages.iter().map(message).collect()),
         ("stream".to_owned(), json!(true)),

@@ -98,7 +98,7 @@ const BACKOFF: Duration = Duration::from_millis(500);
 
 /// Settings found in one source.
 #[derive(Debug, Default)]
-struct Said {
+struct SourceSettings {
     protocol: Option<String>,
     url: Option<String>,
     model: Option<String>,
@@ -122,7 +122,7 @@ impl Settings {
     /// The same as [`Settings::load`].
     pub fn from(variable: &dyn Fn(&str) -> Option<String>, file: Option<&Path>) -> Result<Settings, SettingsError> {
         let set = |name: &str| variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-        let environment = Said {
+        let environment = SourceSettings {
             protocol: set("ATLAS_ASSISTANT_PROTOCOL"),
             url: set("ATLAS_ASSISTANT_URL"),
             model: set("ATLAS_ASSISTANT_MODEL"),
@@ -131,7 +131,7 @@ impl Settings {
         };
         let written = match file.filter(|file| file.exists()) {
             Some(file) => read(file)?,
-            None => Said::default(),
+            None => SourceSettings::default(),
         };
         // A key is only sent to the endpoint that is named in the same source.
         let key = if environment.url.is_some() { environment.key } else { environment.key.or(written.key) };
@@ -179,7 +179,7 @@ pub(super) fn is_local(url: &str) -> bool {
 }
 
 /// Reads the file; fails if it is readable by others.
-fn read(file: &Path) -> Result<Said, SettingsError> {
+fn read(file: &Path) -> Result<SourceSettings, SettingsError> {
     let wrong = |message: String| SettingsError::Wrong { place: file.display().to_string(), message };
     #[cfg(unix)]
     {
@@ -197,7 +197,7 @@ fn read(file: &Path) -> Result<Said, SettingsError> {
     }
     let entries = document.as_ref().and_then(Node::entries);
     let Some(entries) = entries else { return Err(wrong("expected url, model and key".to_owned())) };
-    let mut said = Said::default();
+    let mut said = SourceSettings::default();
     for entry in entries {
         let (name, node): (&str, &Node) = (&entry.key, &entry.value);
         let place = match name {

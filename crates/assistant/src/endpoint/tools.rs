@@ -6,7 +6,7 @@ use atlas_plan::advice::{self, Objective};
 use atlas_plan::estimate::{METRICS, Metric, MetricId};
 use atlas_plan::explain;
 use atlas_plan::knob::{self, KnobValues as _, Overrides};
-use atlas_plan::search::optimize::MOST;
+use atlas_plan::search::optimize::MAX_CANDIDATES;
 use atlas_plan::search::{Condition, Gauge, figure};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,9 +15,9 @@ use super::message::{Call, Tool};
 use crate::offline::{Case, Context, best, where_flags};
 
 /// Maximum size of a result, bytes.
-const LONGEST: usize = 24_000;
+const MAX_RESULT_BYTES: usize = 24_000;
 /// Maximum names or rows of a list.
-const ROWS: usize = 60;
+const MAX_ROWS: usize = 60;
 /// Maximum targets compared in one call.
 const TARGETS: usize = 12;
 /// Levels of a derivation.
@@ -127,10 +127,11 @@ impl Toolbox<'_> {
         };
         let value = answer.unwrap_or_else(|trouble| json!({"error": trouble}));
         let text = value.to_string();
-        if text.len() <= LONGEST {
+        if text.len() <= MAX_RESULT_BYTES {
             return text;
         }
-        json!({"error": format!("the result has {} bytes, maximum {LONGEST}; request less", text.len())}).to_string()
+        json!({"error": format!("the result has {} bytes, maximum {MAX_RESULT_BYTES}; request less", text.len())})
+            .to_string()
     }
 
     fn run(&self, name: &str, arguments: &Arguments) -> Result<Value, String> {
@@ -210,7 +211,8 @@ impl Toolbox<'_> {
         let conditions =
             arguments.conditions.iter().map(|text| Condition::parse(text).map_err(|error| error.to_string()));
         let conditions: Vec<Condition> = conditions.collect::<Result<_, _>>()?;
-        let found = best(&case, objective, &conditions, MOST, self.gauge).map_err(|refusal| refusal.to_string())?;
+        let found =
+            best(&case, objective, &conditions, MAX_CANDIDATES, self.gauge).map_err(|refusal| refusal.to_string())?;
         let flags = where_flags(&case, objective, &conditions, &case.overrides);
         let Some(chosen) = &found.case else {
             return Ok(json!({"found": false, "command": command("optimize", flags)}));
@@ -275,7 +277,7 @@ impl Toolbox<'_> {
         let words: Vec<String> = arguments.words.iter().map(|word| word.to_lowercase()).collect();
         let holds = |name: &&String| words.iter().all(|word| name.to_lowercase().contains(word));
         let all: Vec<&String> = names.iter().filter(holds).collect();
-        let shown: Vec<&&String> = all.iter().take(ROWS).collect();
+        let shown: Vec<&&String> = all.iter().take(MAX_ROWS).collect();
         Ok(json!({"count": all.len(), "names": shown}))
     }
 }

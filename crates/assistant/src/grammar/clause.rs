@@ -1,9 +1,9 @@
 //! Parser of the clauses.
 
-use super::super::question::usual_relation;
+use super::super::question::default_relation;
 use super::super::{Hardware, Known, Objective, Question};
 use super::spoken;
-use super::trouble::Trouble;
+use super::trouble::ParseError;
 use super::words::Piece;
 use atlas_config::Mode;
 use atlas_plan::estimate::{Metric, MetricId};
@@ -33,11 +33,11 @@ impl<'k> Reader<'k> {
         Reader { pieces: pieces.into_iter().peekable(), known, question: Question::default(), listing: false }
     }
 
-    pub(super) fn read(mut self) -> Result<Question, Trouble> {
+    pub(super) fn read(mut self) -> Result<Question, ParseError> {
         while let Some(piece) = self.pieces.next() {
             match piece {
                 Piece::Comma => {}
-                Piece::Sign(sign) => self.bare(sign)?,
+                Piece::Sign(sign) => self.sign_without_metric(sign)?,
                 Piece::Word(word) => self.word(&word)?,
             }
         }
@@ -73,17 +73,17 @@ impl<'k> Reader<'k> {
     }
 
     /// Parses a sign without a metric before it: a bound, or an objective as in `max throughput`.
-    fn bare(&mut self, sign: &'static str) -> Result<(), Trouble> {
-        let Some(bound) = self.take() else { return Err(Trouble::NoBound { sign }) };
+    fn sign_without_metric(&mut self, sign: &'static str) -> Result<(), ParseError> {
+        let Some(bound) = self.take() else { return Err(ParseError::NoBound { sign }) };
         match Objective::named(&bound.to_lowercase()) {
             Some(objective) => self.question.objective = Some(objective),
-            None => self.bound(sign, bound)?,
+            None => self.bound_without_metric(sign, bound)?,
         }
         Ok(())
     }
 
     /// Parses a bound without a metric before it: the metric is named after it or implied by the bound.
-    fn bound(&mut self, sign: &'static str, bound: String) -> Result<(), Trouble> {
+    fn bound_without_metric(&mut self, sign: &'static str, bound: String) -> Result<(), ParseError> {
         let letters = bound.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
         let training = self.question.mode == Some(Mode::Training);
         // `under 50 ms tpot`: the metric follows its bound.
@@ -102,7 +102,7 @@ impl<'k> Reader<'k> {
             "s" => MetricId::TtftMs,
             "kw" | "kW" | "w" | "W" => MetricId::PowerW,
             _ if bound.ends_with('%') => MetricId::Headroom,
-            _ => return Err(Trouble::Unclear { bound, sign }),
+            _ => return Err(ParseError::Unclear { bound, sign }),
         };
         let condition = Condition::on(id.metric(), &format!("{sign}{bound}"))?;
         self.constrain(condition);
@@ -113,8 +113,12 @@ impl<'k> Reader<'k> {
     fn constrain(&mut self, condition: Condition) {
         let same = |known: &Condition| match (known, &condition) {
             (Condition::Fits, Condition::Fits) => true,
-            (Condition::Figure(a, left, _), Condition::Figure(b, right, _)) => a == b && side(*left) == side(*right),
-            (Condition::Knob(a, left, _), Condition::Knob(b, right, _)) => a == b && side(*left) == side(*right),
+            (Condition::Figure(a, left, _), Condition::Figure(b, right, _)) => {
+                a == b && bounded_side(*left) == bounded_side(*right)
+            }
+            (Condition::Knob(a, left, _), Condition::Knob(b, right, _)) => {
+                a == b && bounded_side(*left) == bounded_side(*right)
+            }
             _ => false,
         };
         self.question.constraints.retain(|known| !same(known));
@@ -126,13 +130,13 @@ impl<'k> Reader<'k> {
         self.question.settings.push((knob, setting));
     }
 
-    fn word(&mut self, word: &str) -> Result<(), Trouble> {
+    fn word(&mut self, word: &str) -> Result<(), ParseError> {
         let lower = self.number(word.to_lowercase());
         let bounded = metric_of(&lower).is_some() || Knob::find(&lower).is_some();
         if let Some(Piece::Sign(_)) = self.pieces.peek()
             && bounded
         {
-            return self.related(word);
+            return self.name_with_relation(word);
         }
         if lower == "on" {
             self.listing = true;
@@ -147,11 +151,11 @@ impl<'k> Reader<'k> {
         if self.quantity(&lower) {
             return Ok(());
         }
-        if let Some((knob, setting)) = spoken::joined(&lower) {
+        if let Some((knob, setting)) = spoken::knob_with_value(&lower) {
             self.set(knob, setting);
             return Ok(());
         }
-        if self.valued(&lower)? {
+        if self.name_with_value(&lower)? {
             return Ok(());
         }
         let (target, workload) = (self.known.names_target(&lower), self.known.names_workload(&lower));
@@ -162,31 +166,31 @@ impl<'k> Reader<'k> {
                 self.listing = true;
             }
             _ if FILLERS.contains(&lower.as_str()) || spoken::is_any_accelerator(&lower) => {}
-            _ => return self.unnamed(word, lower),
+            _ => return self.unresolved_word(word, lower),
         }
         Ok(())
     }
 
     /// Parses a word that names no metric, knob, target or workload.
-    fn unnamed(&mut self, word: &str, lower: String) -> Result<(), Trouble> {
-        if let Some((knob, setting)) = spoken::alone(&lower) {
+    fn unresolved_word(&mut self, word: &str, lower: String) -> Result<(), ParseError> {
+        if let Some((knob, setting)) = spoken::implied_setting(&lower) {
             self.set(knob, setting);
             return Ok(());
         }
         if lower == "batch" {
-            return Err(Trouble::Batch);
+            return Err(ParseError::Batch);
         }
         if spoken::is_size(&lower) {
             self.question.model.push(lower);
-            return Err(Trouble::no_workload(&self.question.model, self.question.mode, self.known));
+            return Err(ParseError::no_workload(&self.question.model, self.question.mode, self.known));
         }
-        Err(Trouble::unknown(word))
+        Err(ParseError::unknown(word))
     }
 
     /// Converts a number before a counted noun to digits: `one h100`, `8x h100`.
     fn number(&mut self, lower: String) -> String {
         let Some(next) = self.peek().map(str::to_lowercase) else { return lower };
-        let counted = self.known.names_target(&next) || spoken::counted(&next).is_some();
+        let counted = self.known.names_target(&next) || spoken::knob_of_noun(&next).is_some();
         let times = || lower.strip_suffix(['x', '×']).filter(|count| count.parse::<u32>().is_ok());
         match spoken::digits(&lower).or_else(times).filter(|_| counted || spoken::is_any_accelerator(&next)) {
             Some(digits) => digits.to_owned(),
@@ -259,12 +263,12 @@ impl<'k> Reader<'k> {
             return true;
         }
         let number = lower.starts_with(|c: char| c.is_ascii_digit());
-        number && (self.hardware(lower) || self.counted(lower))
+        number && (self.hardware(lower) || self.count_with_noun(lower))
     }
 
     /// `1000 users`, `8k context`.
-    fn counted(&mut self, lower: &str) -> bool {
-        let noun = |reader: &mut Reader<'_>| spoken::counted(&reader.peek()?.to_lowercase());
+    fn count_with_noun(&mut self, lower: &str) -> bool {
+        let noun = |reader: &mut Reader<'_>| spoken::knob_of_noun(&reader.peek()?.to_lowercase());
         let Some(knob) = noun(self) else { return false };
         let Ok(setting) = knob.parse(lower, &[]) else { return false };
         self.set(knob, setting);
@@ -276,10 +280,10 @@ impl<'k> Reader<'k> {
     }
 
     /// Parses a metric or a knob followed by its value without a sign.
-    fn valued(&mut self, lower: &str) -> Result<bool, Trouble> {
+    fn name_with_value(&mut self, lower: &str) -> Result<bool, ParseError> {
         let Some(value) = self.peek().map(str::to_owned) else { return Ok(false) };
         if let Some(metric) = metric_of(lower) {
-            let sign = match usual_relation(metric) {
+            let sign = match default_relation(metric) {
                 Relation::AtLeast => ">=",
                 _ => "<=",
             };
@@ -289,7 +293,7 @@ impl<'k> Reader<'k> {
                 return Ok(true);
             }
         }
-        let Some(knob) = Knob::find(lower).or_else(|| spoken::counted(lower)) else { return Ok(false) };
+        let Some(knob) = Knob::find(lower).or_else(|| spoken::knob_of_noun(lower)) else { return Ok(false) };
         // A word that also names a model or hardware is taken as a knob only if a valid value follows.
         match knob.parse(&value, &[]) {
             Ok(setting) => {
@@ -300,20 +304,20 @@ impl<'k> Reader<'k> {
             Err(_) if self.known.names_target(lower) || self.known.names_workload(lower) => Ok(false),
             // `price of h100`
             Err(_) if FILLERS.contains(&value.to_lowercase().as_str()) => {
-                Err(Trouble::Alone { word: lower.to_owned() })
+                Err(ParseError::Alone { word: lower.to_owned() })
             }
             Err(error) => Err(error.into()),
         }
     }
 
     /// Parses a metric or a knob, a sign, and a bound or value.
-    fn related(&mut self, word: &str) -> Result<(), Trouble> {
-        let Some(sign) = self.sign() else { return Err(Trouble::unknown(word)) };
-        let Some(value) = self.take() else { return Err(Trouble::NoBound { sign }) };
+    fn name_with_relation(&mut self, word: &str) -> Result<(), ParseError> {
+        let Some(sign) = self.sign() else { return Err(ParseError::unknown(word)) };
+        let Some(value) = self.take() else { return Err(ParseError::NoBound { sign }) };
         self.listing = false;
         if let Some(metric) = metric_of(&word.to_lowercase()) {
             // `=` with a metric is taken as a bound: computed values are almost never exactly equal to a number.
-            let sign = match (sign, usual_relation(metric)) {
+            let sign = match (sign, default_relation(metric)) {
                 ("=", Relation::AtLeast) => ">=",
                 ("=", _) => "<=",
                 _ => sign,
@@ -323,13 +327,13 @@ impl<'k> Reader<'k> {
                 // `throughput under 20ms`: the bound belongs to another metric.
                 (Err(_), Some(objective)) => {
                     self.question.objective = Some(objective);
-                    self.bound(sign, value)?;
+                    self.bound_without_metric(sign, value)?;
                 }
                 (Err(error), None) => return Err(error.into()),
             }
             return Ok(());
         }
-        let Some(knob) = Knob::find(word) else { return Err(Trouble::unknown(word)) };
+        let Some(knob) = Knob::find(word) else { return Err(ParseError::unknown(word)) };
         if matches!(sign, "=" | "==") {
             let setting = knob.parse(&value, &[])?;
             self.set(knob, setting);
@@ -341,7 +345,7 @@ impl<'k> Reader<'k> {
 }
 
 /// Side that a relation bounds.
-fn side(relation: Relation) -> u8 {
+fn bounded_side(relation: Relation) -> u8 {
     match relation {
         Relation::AtMost | Relation::Below => 0,
         Relation::AtLeast | Relation::Above => 1,

@@ -17,20 +17,20 @@ mod spoken;
 mod trouble;
 mod words;
 
-pub use trouble::Trouble;
+pub use trouble::ParseError;
 
 use super::{Known, Question};
 
 /// Maximum length of a line, bytes.
-const LONGEST: usize = 2_000;
+const MAX_LINE_BYTES: usize = 2_000;
 
 /// Parses a line.
 ///
 /// # Errors
 /// A word is not understood, or a bound or setting is invalid. The error lists the valid ones.
-pub fn parse(line: &str, known: &Known) -> Result<Question, Trouble> {
-    if line.len() > LONGEST {
-        return Err(Trouble::TooLong { longest: LONGEST });
+pub fn parse(line: &str, known: &Known) -> Result<Question, ParseError> {
+    if line.len() > MAX_LINE_BYTES {
+        return Err(ParseError::TooLong { longest: MAX_LINE_BYTES });
     }
     clause::Reader::of(words::split(line), known).read()
 }

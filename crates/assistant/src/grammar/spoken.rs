@@ -7,14 +7,14 @@ use atlas_plan::knob::{KNOBS, Knob, KnobValues as _, Setting, ValueType};
 const LAYOUT: [Knob; 6] = [Knob::Tp, Knob::Pp, Knob::Dp, Knob::Cp, Knob::Ep, Knob::Vpp];
 
 /// Parses a parallelism knob joined with its value: `tp8`, `pp2`.
-pub(super) fn joined(word: &str) -> Option<(Knob, Setting)> {
+pub(super) fn knob_with_value(word: &str) -> Option<(Knob, Setting)> {
     let (name, value) = word.split_at_checked(word.find(|c: char| c.is_ascii_digit())?)?;
     let knob = LAYOUT.into_iter().find(|knob| knob.name() == name)?;
     Some((knob, knob.parse(value, &[]).ok()?))
 }
 
 /// Setting implied by a word alone: a number format, serving software, or a choice that only one knob offers.
-pub(super) fn alone(word: &str) -> Option<(Knob, Setting)> {
+pub(super) fn implied_setting(word: &str) -> Option<(Knob, Setting)> {
     let set = |knob: Knob| Some((knob, knob.parse(word, &[]).ok()?));
     let offers = |choices: &[&str]| choices.iter().any(|choice| choice.eq_ignore_ascii_case(word));
     let only = || {
@@ -27,7 +27,7 @@ pub(super) fn alone(word: &str) -> Option<(Knob, Setting)> {
 }
 
 /// Knob implied by a noun after a number: `1000 users`, `8k context`, `4 nodes`.
-pub(super) fn counted(noun: &str) -> Option<Knob> {
+pub(super) fn knob_of_noun(noun: &str) -> Option<Knob> {
     let name = match noun {
         "context" | "input" => Knob::Prompt.name(),
         "output" => Knob::Generate.name(),

@@ -8,7 +8,7 @@ use atlas_plan::search::{ConditionError, figure};
 
 /// Reason why a line is not understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum ParseError {
     /// A word is unknown.
     #[error(
         "unknown word `{word}`{}. Known: {}, a metric (tpot<50ms), a knob (tp=8), `10% free`, `1T tokens`, targets and workloads by name",
@@ -80,12 +80,12 @@ pub enum Trouble {
 }
 
 /// Maximum names that are listed; the remaining ones are counted.
-const LISTED: usize = 12;
+const MAX_LISTED_NAMES: usize = 12;
 
-fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
+fn join_names<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let all: Vec<&str> = names.collect();
-    let shown = all.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
-    match all.len().saturating_sub(LISTED) {
+    let shown = all.iter().take(MAX_LISTED_NAMES).copied().collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(MAX_LISTED_NAMES) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
@@ -109,25 +109,25 @@ fn suggestion(word: &str) -> String {
     nearest(word, words()).map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"))
 }
 
-impl Trouble {
-    pub(super) fn unknown(word: &str) -> Trouble {
+impl ParseError {
+    pub(super) fn unknown(word: &str) -> ParseError {
         let word = word.to_owned();
         match words().any(|known| known.eq_ignore_ascii_case(&word)) {
-            true => Trouble::Alone { word },
-            false => Trouble::Unknown { word },
+            true => ParseError::Alone { word },
+            false => ParseError::Unknown { word },
         }
     }
 
-    pub(in super::super) fn no_workload(words: &[String], mode: Option<Mode>, known: &Known) -> Trouble {
+    pub(in super::super) fn no_workload(words: &[String], mode: Option<Mode>, known: &Known) -> ParseError {
         let of_mode = known.workloads.iter().filter(|workload| mode.is_none_or(|mode| workload.mode == mode));
-        let known = listed(of_mode.map(|workload| workload.name.as_str()));
-        Trouble::NoWorkload { words: words.join(" "), mode, known }
+        let known = join_names(of_mode.map(|workload| workload.name.as_str()));
+        ParseError::NoWorkload { words: words.join(" "), mode, known }
     }
 
-    pub(in super::super) fn no_target(hardware: &Hardware, known: &Known) -> Trouble {
+    pub(in super::super) fn no_target(hardware: &Hardware, known: &Known) -> ParseError {
         let alike: Vec<&str> = known.targets_of(&hardware.name).map(|target| target.name.as_str()).collect();
         let all = || known.targets.iter().map(|target| target.name.as_str());
-        let known = if alike.is_empty() { listed(all()) } else { listed(alike.into_iter()) };
-        Trouble::NoTarget { hardware: hardware.to_string(), known }
+        let known = if alike.is_empty() { join_names(all()) } else { join_names(alike.into_iter()) };
+        ParseError::NoTarget { hardware: hardware.to_string(), known }
     }
 }

@@ -12,7 +12,7 @@ pub(super) enum Piece {
 }
 
 /// Parses words that stand for a relation; returns its sign and the number of words.
-fn spoken(first: &str, second: Option<&str>) -> Option<(&'static str, usize)> {
+fn relation_in_words(first: &str, second: Option<&str>) -> Option<(&'static str, usize)> {
     Some(match (first, second) {
         ("at", Some("most")) | ("up", Some("to")) => ("<=", 2),
         ("at", Some("least")) => (">=", 2),
@@ -73,11 +73,11 @@ pub(super) fn split(line: &str) -> Vec<Piece> {
     if !sign.is_empty() {
         end_sign(&mut sign, &mut raw);
     }
-    joined(&raw)
+    join_pieces(&raw)
 }
 
 /// Converts relations written as words to signs, and joins numbers with their units.
-fn joined(raw: &[Piece]) -> Vec<Piece> {
+fn join_pieces(raw: &[Piece]) -> Vec<Piece> {
     const UNITS: [&str; 17] =
         ["us", "ms", "s", "min", "h", "d", "days", "hours", "kwh", "mwh", "gwh", "kg", "t", "kw", "w", "gb", "%"];
     let mut pieces = Vec::new();
@@ -92,7 +92,7 @@ fn joined(raw: &[Piece]) -> Vec<Piece> {
             pieces.push(piece.clone());
             continue;
         };
-        if let Some((sign, used)) = spoken(&word.to_lowercase(), next.as_deref()) {
+        if let Some((sign, used)) = relation_in_words(&word.to_lowercase(), next.as_deref()) {
             pieces.push(Piece::Sign(sign));
             at += used - 1;
             continue;

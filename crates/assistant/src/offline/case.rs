@@ -107,7 +107,7 @@ impl<'a> Case<'a> {
     }
 
     /// Value with its unit.
-    pub(crate) fn shown(&self, metric: &Metric) -> String {
+    pub(crate) fn format_metric(&self, metric: &Metric) -> String {
         self.value(metric).map_or_else(|| "no figure".to_owned(), |value| metric.show(value))
     }
 

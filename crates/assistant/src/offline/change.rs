@@ -7,7 +7,7 @@ use super::words::{Words, count};
 
 /// A quantity that is scaled.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Scaled {
+pub(super) struct ScaledQuantity {
     /// What is multiplied.
     pub(super) of: Quantity,
     /// Factor.
@@ -77,7 +77,7 @@ const QUANTITIES: [(&str, Quantity); 40] = [
     ("nodes", Quantity::Knob(Knob::NumNodes)),
 ];
 
-const DOWN: [&str; 20] = [
+const DECREASE_WORDS: [&str; 20] = [
     "fall",
     "falls",
     "fell",
@@ -99,7 +99,7 @@ const DOWN: [&str; 20] = [
     "reduced",
     "shorter",
 ];
-const UP: [&str; 22] = [
+const INCREASE_WORDS: [&str; 22] = [
     "rise",
     "rises",
     "rose",
@@ -146,7 +146,9 @@ const TIMES: [(&str, f64); 17] = [
 /// Words that this module recognizes.
 pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
     let quantities = QUANTITIES.iter().flat_map(|(phrase, _)| phrase.split(' '));
-    quantities.chain(DOWN.into_iter().chain(UP).flat_map(|phrase| phrase.split(' '))).chain(TIMES.map(|(word, _)| word))
+    quantities
+        .chain(DECREASE_WORDS.into_iter().chain(INCREASE_WORDS).flat_map(|phrase| phrase.split(' ')))
+        .chain(TIMES.map(|(word, _)| word))
 }
 
 /// Takes a factor such as `halve` or `double`, by which a metric is to change.
@@ -158,18 +160,18 @@ pub(super) fn times(words: &mut Words) -> Option<f64> {
 }
 
 /// Takes `QUANTITY VERB [by] SHARE` from a question.
-pub(super) fn take(words: &mut Words) -> Option<Scaled> {
+pub(super) fn take(words: &mut Words) -> Option<ScaledQuantity> {
     let mut rest = words.clone();
     let of = QUANTITIES.iter().find(|(phrase, _)| rest.take(phrase)).map(|(_, quantity)| *quantity)?;
-    let down = DOWN.iter().any(|verb| rest.take(verb));
-    let up = !down && UP.iter().any(|verb| rest.take(verb));
+    let down = DECREASE_WORDS.iter().any(|verb| rest.take(verb));
+    let up = !down && INCREASE_WORDS.iter().any(|verb| rest.take(verb));
     let factor = if down || up {
         let by = share(&mut rest)?;
         match (by, down) {
-            (By::Share(share), true) => 1.0 - share,
-            (By::Share(share), false) => 1.0 + share,
-            (By::Times(times), true) => 1.0 / times,
-            (By::Times(times), false) => times,
+            (ChangeAmount::Share(share), true) => 1.0 - share,
+            (ChangeAmount::Share(share), false) => 1.0 + share,
+            (ChangeAmount::Times(times), true) => 1.0 / times,
+            (ChangeAmount::Times(times), false) => times,
         }
     } else {
         match TIMES.iter().find(|(word, _)| rest.take(word)) {
@@ -181,18 +183,18 @@ pub(super) fn take(words: &mut Words) -> Option<Scaled> {
         rest.take(word);
     }
     *words = rest;
-    (factor > 0.0 && factor.is_finite()).then_some(Scaled { of, factor })
+    (factor > 0.0 && factor.is_finite()).then_some(ScaledQuantity { of, factor })
 }
 
 /// Amount of the change.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum By {
+enum ChangeAmount {
     Share(f64),
     Times(f64),
 }
 
 /// Takes an amount: `a third`, `20%`, `30 percent`, `a factor of 3`, `3x`.
-fn share(words: &mut Words) -> Option<By> {
+fn share(words: &mut Words) -> Option<ChangeAmount> {
     const SHARES: [(&str, f64); 12] = [
         ("two thirds", 2.0 / 3.0),
         ("three quarters", 0.75),
@@ -208,21 +210,21 @@ fn share(words: &mut Words) -> Option<By> {
         ("quarter", 0.25),
     ];
     if let Some((_, share)) = SHARES.iter().find(|(phrase, _)| words.take(phrase)) {
-        return Some(By::Share(*share));
+        return Some(ChangeAmount::Share(*share));
     }
     let factor = words.take("a factor of") || words.take("factor of");
     let (word, by) = words.all().iter().find_map(|word| {
         if let Some(percent) = word.strip_suffix('%').and_then(count) {
-            return Some((word.clone(), By::Share(percent / 100.0)));
+            return Some((word.clone(), ChangeAmount::Share(percent / 100.0)));
         }
         if let Some(times) = word.strip_suffix('x').and_then(count) {
-            return Some((word.clone(), By::Times(times)));
+            return Some((word.clone(), ChangeAmount::Times(times)));
         }
         let number = count(word)?;
-        Some((word.clone(), if factor { By::Times(number) } else { By::Share(number / 100.0) }))
+        Some((word.clone(), if factor { ChangeAmount::Times(number) } else { ChangeAmount::Share(number / 100.0) }))
     })?;
     let percent = ["percent", "per"].iter().any(|unit| words.has(&format!("{word} {unit}")));
-    let plain = matches!(by, By::Share(_)) && !word.ends_with('%');
+    let plain = matches!(by, ChangeAmount::Share(_)) && !word.ends_with('%');
     // A number without a unit would be ambiguous, such as dollars.
     if plain && !percent {
         return None;

@@ -10,7 +10,7 @@ use atlas_plan::simulation::plan::{Plan, Work};
 use atlas_plan::simulation::words::Span;
 
 use super::case::Context;
-use super::mtbf::Failing;
+use super::mtbf::FailureScope;
 use super::reply::ReplyKind;
 use super::subject::ParsedQuestion;
 use super::{Block, Refusal, Reply};
@@ -34,9 +34,9 @@ pub(super) fn failures(question: &ParsedQuestion, context: &Context<'_>) -> Resu
     let per_node = f64::from(case.scenario.accelerators_per_node).max(1.0);
     let nodes = f64::from(case.scenario.num_nodes).max(1.0);
     let mtbf = question.failures.map(|failures| match failures.of {
-        Failing::Any => failures.every * nodes * per_node,
-        Failing::EachNode => failures.every * per_node,
-        Failing::EachAccelerator => failures.every,
+        FailureScope::Any => failures.every * nodes * per_node,
+        FailureScope::EachNode => failures.every * per_node,
+        FailureScope::EachAccelerator => failures.every,
     });
     let options = Options { mtbf: mtbf.map(Span), replications: Some(REPLICATIONS), ..Options::default() };
     let plan = Plan::of(case.about().line(), &event.scenario, &options, None).map_err(refused)?;
@@ -47,7 +47,7 @@ pub(super) fn failures(question: &ParsedQuestion, context: &Context<'_>) -> Resu
     let found = study(work, rate, &options, &Gauge::default()).map_err(refused)?;
     let input = &found.input;
     let time = |seconds: f64| units::duration_ms(1e3 * seconds);
-    reply.say(format!(
+    reply.push_text(format!(
         "If one of the {} nodes fails every {}, {} of the time is useful work: throughput drops from {} to {}.",
         input.nodes,
         time(input.mtbf()),
@@ -60,11 +60,11 @@ pub(super) fn failures(question: &ParsedQuestion, context: &Context<'_>) -> Resu
         ["share of the time", ""],
         shares.map(|(name, share)| vec![(*name).to_owned(), units::percent(share.mean)]).collect(),
     );
-    reply.say(format!(
+    reply.push_text(format!(
         "A checkpoint takes {}. The optimal checkpoint interval is {} (Young) or {} (Daly).",
         time(input.checkpoint),
-        time(input.young()),
-        time(input.daly())
+        time(input.young_interval()),
+        time(input.daly_interval())
     ));
     case.figure(&mut reply, atlas_plan::estimate::MetricId::TokensPerSec.metric());
     let lines: Vec<String> = found.notes.iter().map(|note| format!("- {note}")).collect();

@@ -103,7 +103,7 @@ pub(super) struct NamedFigure {
 }
 
 impl NamedFigure {
-    pub(super) fn one(metric: &'static Metric) -> NamedFigure {
+    pub(super) fn from_metric(metric: &'static Metric) -> NamedFigure {
         NamedFigure { training: metric, serving: metric }
     }
 
@@ -116,18 +116,20 @@ impl NamedFigure {
 
     /// Mode to which the metric is limited, if it applies in one only.
     pub(super) fn mode(self) -> Option<Mode> {
-        use atlas_plan::estimate::Applies;
+        use atlas_plan::estimate::Applicability;
         if self.training != self.serving {
             return None;
         }
         match self.training.applies {
-            Applies::Training | Applies::AnalyticalTraining | Applies::SimulatedTraining | Applies::Published => {
-                Some(Mode::Training)
-            }
-            Applies::Inference | Applies::Queueing | Applies::AnalyticalServing | Applies::SimulatedServing => {
-                Some(Mode::Inference)
-            }
-            Applies::Always | Applies::Analytical | Applies::Owned => None,
+            Applicability::Training
+            | Applicability::AnalyticalTraining
+            | Applicability::SimulatedTraining
+            | Applicability::Published => Some(Mode::Training),
+            Applicability::Inference
+            | Applicability::Queueing
+            | Applicability::AnalyticalServing
+            | Applicability::SimulatedServing => Some(Mode::Inference),
+            Applicability::Always | Applicability::Analytical | Applicability::Owned => None,
         }
     }
 }
@@ -135,13 +137,13 @@ impl NamedFigure {
 /// Takes the first named metric from a question. A metric followed by a bound is a constraint and is not taken.
 pub(super) fn take(words: &mut Words) -> Option<NamedFigure> {
     for (phrase, training, serving) in PHRASES {
-        if words.has(phrase) && !bounded(words, phrase) && words.take(phrase) {
+        if words.has(phrase) && !has_bound(words, phrase) && words.take(phrase) {
             return Some(NamedFigure { training: training.metric(), serving: serving.metric() });
         }
     }
     let found = words.all().iter().find_map(|word| Some((word.clone(), of_word(word)?)));
     let (word, metric) = found?;
-    (!bounded(words, &word) && words.take(&word)).then_some(NamedFigure::one(metric))
+    (!has_bound(words, &word) && words.take(&word)).then_some(NamedFigure::from_metric(metric))
 }
 
 /// Metric of a single word: its name, or its label in the TUI.
@@ -151,7 +153,7 @@ pub(super) fn of_word(word: &str) -> Option<&'static Metric> {
 }
 
 /// Whether a relation or a quantity follows a phrase.
-fn bounded(words: &Words, phrase: &str) -> bool {
+fn has_bound(words: &Words, phrase: &str) -> bool {
     const RELATIONS: [&str; 16] = [
         "under", "below", "over", "above", "within", "<", "<=", ">", ">=", "=", "==", "at", "max", "min", "less",
         "more",

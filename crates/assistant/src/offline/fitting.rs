@@ -1,32 +1,32 @@
 //! Whether a scenario can run, which changes make it run, and how many accelerators are needed.
 
-use atlas_core::units::MEMORY_GB;
+use atlas_core::units::BYTES_PER_GB;
 use atlas_plan::advice::fit;
-use atlas_plan::engine::at_once;
+use atlas_plan::engine::analytical_scenario;
 use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::search::condition::Relation;
-use atlas_plan::search::optimize::MOST;
+use atlas_plan::search::optimize::MAX_CANDIDATES;
 use atlas_plan::search::{Condition, Gauge};
 
 use super::case::{Case, Context};
-use super::rank::{Best, best, where_flags};
+use super::rank::{BestCandidate, best, where_flags};
 use super::reply::ReplyKind;
-use super::subject::{ParsedQuestion, part_of_a_node};
+use super::subject::{ParsedQuestion, partial_node};
 use super::why::suggest;
 use super::{Refusal, Reply};
 
 /// Maximum fixes listed.
-const FIXES: usize = 6;
+const MAX_FIXES: usize = 6;
 /// Maximum nodes tried.
-const MOST_NODES: f64 = 4096.0;
+const MAX_NODES: f64 = 4096.0;
 
 /// Answers whether the scenario can run, and if not, which smallest changes make it run.
 pub(super) fn fit(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
-    if let Some((hardware, most)) = part_of_a_node(&question.subject, &question.known) {
+    if let Some((hardware, most)) = partial_node(&question.subject, &question.known) {
         let mut question = question.clone();
         question.subject.hardware = vec![hardware];
-        return part(&question, most, context, gauge);
+        return fits_on_part_of_node(&question, most, context, gauge);
     }
     let mut reply = Reply::new(ReplyKind::Fit);
     let case = question.case(context, &mut reply)?;
@@ -38,21 +38,21 @@ pub(super) fn fit(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gaug
         )));
     };
     let memory = detail.memory;
-    let (needs, has) = (memory.upper / MEMORY_GB, memory.capacity / MEMORY_GB);
+    let (needs, has) = (memory.upper / BYTES_PER_GB, memory.capacity / BYTES_PER_GB);
     case.figure(&mut reply, MetricId::MemoryFill.metric());
     reply.command(&["advise"], case.command_flags());
     let Some(found) = fit::fit(&case.scenario, &case.parts, &case.estimate) else {
-        reply.say(format!(
+        reply.push_text(format!(
             "It fits: the fullest device needs at most {needs:.1} GB of {has:.1} GB ({:.0} % free). No change is needed.",
             100.0 * (1.0 - memory.upper / memory.capacity)
         ));
-        room(&mut reply, &case);
+        state_kv_capacity(&mut reply, &case);
         return Ok(reply);
     };
-    reply.say(format!("It does not run: {}.", found.verdict.describe()));
+    reply.push_text(format!("It does not run: {}.", found.verdict.describe()));
     if found.fixes.is_empty() {
-        reply.say("No change of one or two knobs makes it run. Smallest number of nodes over all layouts:");
-        let enough = count(question, context, gauge)?;
+        reply.push_text("No change of one or two knobs makes it run. Smallest number of nodes over all layouts:");
+        let enough = smallest_node_count(question, context, gauge)?;
         reply.answer.extend(enough.answer);
         reply.figures.extend(enough.figures);
         reply.commands.extend(enough.commands);
@@ -61,22 +61,22 @@ pub(super) fn fit(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gaug
     }
     let throughput = MetricId::TokensPerSec.metric();
     let mut rows = Vec::new();
-    for fix in found.fixes.iter().take(FIXES) {
+    for fix in found.fixes.iter().take(MAX_FIXES) {
         let changed = case.with(&fix.changes)?;
         changed.figure(&mut reply, throughput);
-        rows.push(vec![fix.text.clone(), changed.shown(throughput)]);
+        rows.push(vec![fix.text.clone(), changed.format_metric(throughput)]);
         if reply.suggestion.is_none() {
             suggest(&mut reply, &changed, &fix.text);
             reply.command(&["explain", throughput.name], changed.command_flags());
         }
     }
-    reply.say("The smallest changes that make it run, highest throughput per accelerator first:");
+    reply.push_text("The smallest changes that make it run, highest throughput per accelerator first:");
     reply.table(["change", "tokens/s"], rows);
     Ok(reply)
 }
 
 /// States how many sequences fit in the memory of a replica, and whether requests have to wait for memory.
-fn room(reply: &mut Reply, case: &Case<'_>) {
+fn state_kv_capacity(reply: &mut Reply, case: &Case<'_>) {
     let metric = MetricId::MaxConcurrency.metric();
     let (Some(room), Setting::Number(requested), Setting::Number(replicas)) =
         (case.value(metric), case.scenario.get(Knob::Concurrency), case.scenario.get(Knob::Dp))
@@ -85,9 +85,9 @@ fn room(reply: &mut Reply, case: &Case<'_>) {
     };
     let each = requested / replicas.max(1.0);
     let waits = if each > room { "the others wait for memory" } else { "none of them waits for memory" };
-    reply.say(format!(
+    reply.push_text(format!(
         "The KV cache of a replica holds up to {}. Each replica receives {each:.0} concurrent requests; {waits}.",
-        case.shown(metric)
+        case.format_metric(metric)
     ));
     case.figure(reply, metric);
 }
@@ -98,24 +98,29 @@ fn one_replica() -> [(Knob, Setting); 1] {
 }
 
 /// Answers whether any layout fits on `most` of a node's accelerators.
-fn part(question: &ParsedQuestion, most: u32, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
+fn fits_on_part_of_node(
+    question: &ParsedQuestion,
+    most: u32,
+    context: &Context<'_>,
+    gauge: &Gauge,
+) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Fit);
     let case = question.case(context, &mut reply)?.with(&one_replica())?;
     reply.answer.retain(|block| !is_warning(block));
     let bound = Condition::at_most(MetricId::Accelerators.metric(), f64::from(most));
     let conditions = vec![bound];
-    let found = best(&case, MetricId::Accelerators.metric(), &conditions, MOST, gauge)?;
+    let found = best(&case, MetricId::Accelerators.metric(), &conditions, MAX_CANDIDATES, gauge)?;
     let name = &case.parts.target.name;
     match &found.case {
         Some(fits) => {
             let used = fits.value(MetricId::Accelerators.metric()).unwrap_or_default();
-            reply.say(format!("It fits on {used:.0} of the accelerators of {name}: {}.", found.layout));
+            reply.push_text(format!("It fits on {used:.0} of the accelerators of {name}: {}.", found.layout));
             fits.figure(&mut reply, MetricId::Accelerators.metric());
-            found.caveat(&mut reply);
+            found.state_limitations(&mut reply);
             headline(&mut reply, fits);
             suggest(&mut reply, fits, &found.layout);
         }
-        None => reply.say(format!("No layout fits on {most} of the accelerators of {name}.")),
+        None => reply.push_text(format!("No layout fits on {most} of the accelerators of {name}.")),
     }
     let flags = where_flags(&case, MetricId::Accelerators.metric(), &conditions, &case.overrides);
     reply.command(&["optimize"], flags);
@@ -123,7 +128,11 @@ fn part(question: &ParsedQuestion, most: u32, context: &Context<'_>, gauge: &Gau
 }
 
 /// Answers with the smallest number of nodes on which a layout meets all constraints.
-pub(super) fn count(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gauge) -> Result<Reply, Refusal> {
+pub(super) fn smallest_node_count(
+    question: &ParsedQuestion,
+    context: &Context<'_>,
+    gauge: &Gauge,
+) -> Result<Reply, Refusal> {
     let mut reply = Reply::new(ReplyKind::Count);
     let mut question = question.clone();
     // A given number of accelerators is ignored, since the number is what is asked for.
@@ -132,28 +141,28 @@ pub(super) fn count(question: &ParsedQuestion, context: &Context<'_>, gauge: &Ga
     }
     let case = question.case(context, &mut reply)?;
     reply.answer.retain(|block| !is_warning(block));
-    if !at_once(&case.scenario).engine.reasons() {
+    if !analytical_scenario(&case.scenario).engine.models_hardware() {
         return Err(Refusal::Nothing(format!(
             "the {} engine does not report what fits in memory",
             case.scenario.engine.name()
         )));
     }
     let conditions = question.subject.constraints.clone();
-    let on = |nodes: f64| -> Result<(Case<'_>, Best<'_>), Refusal> {
+    let on = |nodes: f64| -> Result<(Case<'_>, BestCandidate<'_>), Refusal> {
         let case = case.with(&[(Knob::NumNodes, Setting::Number(nodes))])?;
-        let found = best(&case, MetricId::Accelerators.metric(), &conditions, MOST, gauge)?;
+        let found = best(&case, MetricId::Accelerators.metric(), &conditions, MAX_CANDIDATES, gauge)?;
         Ok((case, found))
     };
     let (mut fails, mut nodes) = (0.0, 1.0);
     let mut found = on(nodes)?;
-    while !found.1.meets_all() && nodes < MOST_NODES && !gauge.cancelled() {
+    while !found.1.meets_all() && nodes < MAX_NODES && !gauge.cancelled() {
         (fails, nodes) = (nodes, 2.0 * nodes);
         found = on(nodes)?;
     }
     if !found.1.meets_all() {
         let bounds: Vec<String> = conditions.iter().map(ToString::to_string).collect();
         let bounds = if bounds.is_empty() { "fits".to_owned() } else { format!("meets {}", bounds.join(", ")) };
-        reply.say(format!("No layout {bounds} on up to {nodes:.0} nodes of {}.", case.parts.target.name));
+        reply.push_text(format!("No layout {bounds} on up to {nodes:.0} nodes of {}.", case.parts.target.name));
         reply.command(
             &["optimize"],
             where_flags(&found.0, MetricId::Accelerators.metric(), &conditions, &found.0.overrides),
@@ -174,32 +183,32 @@ pub(super) fn count(question: &ParsedQuestion, context: &Context<'_>, gauge: &Ga
     let used = fits.value(MetricId::Accelerators.metric()).unwrap_or_default();
     let plural = if nodes == 1.0 { "node" } else { "nodes" };
     let name = &fits.parts.target.name;
-    reply.say(format!(
+    reply.push_text(format!(
         "{used:.0} accelerators: {nodes:.0} {plural} of {name} with {:.0} each, layout {}.",
         fits.scenario.accelerators_per_node, found.layout
     ));
     if fails > 0.0 {
         let plural = if fails == 1.0 { "node" } else { "nodes" };
         let why = if conditions.is_empty() { "fits" } else { "meets the constraints" };
-        reply.say(format!("On {fails:.0} {plural} no layout {why}."));
+        reply.push_text(format!("On {fails:.0} {plural} no layout {why}."));
     }
     fits.figure(&mut reply, MetricId::Accelerators.metric());
     if nodes == 1.0
         && let Ok(single) = basis.with(&one_replica())
     {
-        let smallest = best(&single, MetricId::Accelerators.metric(), &conditions, MOST, gauge)?;
+        let smallest = best(&single, MetricId::Accelerators.metric(), &conditions, MAX_CANDIDATES, gauge)?;
         let fewer = smallest.case.as_ref().filter(|_| smallest.meets_all());
         if let Some(case) =
             fewer.filter(|case| case.value(MetricId::Accelerators.metric()).is_some_and(|few| few < used))
         {
             let few = case.value(MetricId::Accelerators.metric()).unwrap_or_default();
-            reply.say(format!("A single replica needs {few:.0} accelerators, layout {}.", smallest.layout));
+            reply.push_text(format!("A single replica needs {few:.0} accelerators, layout {}.", smallest.layout));
             case.figure(&mut reply, MetricId::Accelerators.metric());
             let flags = where_flags(&single, MetricId::Accelerators.metric(), &conditions, &single.overrides);
             reply.command(&["optimize"], flags);
         }
     }
-    found.caveat(&mut reply);
+    found.state_limitations(&mut reply);
     bounds(&mut reply, fits, &conditions);
     headline(&mut reply, fits);
     reply.about = Some(fits.about());
@@ -233,7 +242,11 @@ pub(super) fn headline(reply: &mut Reply, case: &Case<'_>) {
     for metric in metrics {
         if case.value(metric).is_some() {
             case.figure(reply, metric);
-            rows.push(vec![metric.label.to_owned(), case.shown(metric), case.interval(metric).unwrap_or_default()]);
+            rows.push(vec![
+                metric.label.to_owned(),
+                case.format_metric(metric),
+                case.interval(metric).unwrap_or_default(),
+            ]);
         }
     }
     reply.table(["", "value", "90 % interval"], rows);

@@ -45,7 +45,7 @@ const NAMES: [(&str, Knob); 37] = [
     ("overlap scheduling", Knob::OverlapScheduling),
 ];
 /// Values that switch a feature off and on.
-const SWITCHED: [(Knob, &str, &str); 8] = [
+const FEATURE_SWITCHES: [(Knob, &str, &str); 8] = [
     (Knob::Recompute, "none", "full"),
     (Knob::CudaGraphs, "off", "on"),
     (Knob::ChunkedPrefill, "off", "on"),
@@ -126,7 +126,7 @@ pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
 }
 
 /// Rewrites jargon to the words of the other rules.
-pub(super) fn rewritten(words: &mut Words) {
+pub(super) fn rewrite_jargon(words: &mut Words) {
     let some = |words: &Words, list: &[&str]| list.iter().any(|phrase| words.has(phrase));
     let asks_meaning = |words: &Words| words.begins("what is a") || words.begins("what does") && words.has("mean");
     for (one, other, question) in SAME {
@@ -139,7 +139,7 @@ pub(super) fn rewritten(words: &mut Words) {
         // "How does speculative decoding work" is a question for the guide.
         while !words.begins("how do") && !words.begins("what is") && words.replace(name, &[knob.name()]) {}
     }
-    for (knob, off, on) in SWITCHED {
+    for (knob, off, on) in FEATURE_SWITCHES {
         for (verbs, value) in [(&OFF[..], off), (&ON[..], on)] {
             for verb in verbs {
                 words.replace(&format!("{verb} {}", knob.name()), &[&format!("{}={value}", knob.name())]);
@@ -154,7 +154,7 @@ pub(super) fn rewritten(words: &mut Words) {
             words.replace(knob.name(), &[&format!("{}={on}", knob.name())]);
         }
     }
-    worth(words);
+    rewrite_worth_it(words);
     alternatives(words);
     if words.begins("set") && (words.has("to") || words.has("=")) {
         words.take("set");
@@ -183,7 +183,7 @@ pub(super) fn rewritten(words: &mut Words) {
     words.replace("how many replicas", &["how", "many", "gpus"]);
     for adjective in ["best", "fastest", "optimal"] {
         for layout in LAYOUTS {
-            words.replace(&format!("{adjective} {layout}"), &["fastest", HERE]);
+            words.replace(&format!("{adjective} {layout}"), &["fastest", CURRENT_HARDWARE]);
         }
     }
     deadline(words);
@@ -191,10 +191,10 @@ pub(super) fn rewritten(words: &mut Words) {
 }
 
 /// Placeholder for the current hardware in a question for the best layout.
-pub(super) const HERE: &str = "layout-here";
+pub(super) const CURRENT_HARDWARE: &str = "layout-here";
 
 /// "Is fp8 worth it": compares the metrics with and without it.
-fn worth(words: &mut Words) {
+fn rewrite_worth_it(words: &mut Words) {
     if words.has("worth it") && ["is", "are", "would"].iter().any(|first| words.begins(first)) {
         words.take("worth it");
         let _ = words.take("is") || words.take("are") || words.take("would");
@@ -282,7 +282,7 @@ mod tests {
         ];
         for (line, words) in expected {
             let mut got = Words::of(line);
-            rewritten(&mut got);
+            rewrite_jargon(&mut got);
             assert_eq!(got.line(), words, "{line}");
         }
     }

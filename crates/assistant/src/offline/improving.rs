@@ -1,34 +1,34 @@
 //! What to change: rules of the playbook, changes that bring a metric to a value, and sensitivities.
 
 use atlas_core::units;
-use atlas_plan::engine::at_once;
+use atlas_plan::engine::analytical_scenario;
 use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::search::sensitivity::Lever;
 use atlas_plan::search::{self, Condition, goal_seek};
 
 use super::case::{Case, Context};
-use super::reply::{ReplyKind, shown};
+use super::reply::{ReplyKind, format_setting};
 use super::subject::ParsedQuestion;
 use super::why::{improvements, suggest};
 use super::{Refusal, Reply};
 
 /// Maximum rows listed.
-const ROWS: usize = 8;
+const MAX_ROWS: usize = 8;
 
 /// Lists what improves a metric, or with a bound, the single changes that reach it.
 pub(super) fn improve(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
     if let [Condition::Figure(metric, _, wanted)] = question.subject.constraints.as_slice() {
         let mut question = question.clone();
-        question.figure = question.figure.or(Some(super::figures::NamedFigure::one(metric)));
-        return reach(&question, metric, *wanted, context);
+        question.figure = question.figure.or(Some(super::figures::NamedFigure::from_metric(metric)));
+        return changes_that_reach(&question, metric, *wanted, context);
     }
     let mut reply = Reply::new(ReplyKind::Improve);
     let case = question.case(context, &mut reply)?;
     let metric = question.metric(&case, MetricId::TokensPerSec)?;
     if let Some((times, now)) = question.times.zip(case.value(metric)) {
-        return reach(question, metric, times * now, context);
+        return changes_that_reach(question, metric, times * now, context);
     }
-    reply.say(format!("{} is {} now.", metric.label, case.shown(metric)));
+    reply.push_text(format!("{} is {} now.", metric.label, case.format_metric(metric)));
     case.figure(&mut reply, metric);
     improvements(&mut reply, &case, metric);
     reply.command(&["explain", metric.name], case.command_flags());
@@ -36,7 +36,7 @@ pub(super) fn improve(question: &ParsedQuestion, context: &Context<'_>) -> Resul
 }
 
 /// Lists single changes that each bring a metric to `wanted`.
-fn reach(
+fn changes_that_reach(
     question: &ParsedQuestion,
     metric: &'static Metric,
     wanted: f64,
@@ -48,16 +48,20 @@ fn reach(
         return Err(Refusal::Nothing(format!("{} does not apply to {}", metric.label, case.mode().name())));
     }
     case.figure(&mut reply, metric);
-    let goal = goal_seek(&at_once(&case.scenario), &case.parts, metric, wanted);
+    let goal = goal_seek(&analytical_scenario(&case.scenario), &case.parts, metric, wanted);
     let lead = format!("{} is {}; the goal is {}", metric.label, metric.show(goal.now), metric.show(wanted));
     let mut rows = Vec::new();
     let mut reached: Vec<(Case<'_>, String)> = Vec::new();
-    for way in goal.ways.iter().chain(&goal.nearest) {
+    for way in goal.solutions.iter().chain(&goal.closest) {
         match (way.lever, &way.setting) {
             (Lever::Knob(knob), Some(setting)) => {
                 let changed = case.with(&[(knob, setting.clone())])?;
-                let text =
-                    format!("{} {} → {}", knob.name(), shown(knob, &case.scenario.get(knob)), shown(knob, setting));
+                let text = format!(
+                    "{} {} → {}",
+                    knob.name(),
+                    format_setting(knob, &case.scenario.get(knob)),
+                    format_setting(knob, setting)
+                );
                 rows.push(vec![text.clone(), metric.show(way.value)]);
                 changed.figure(&mut reply, metric);
                 reached.push((changed, text));
@@ -68,12 +72,12 @@ fn reach(
             }
         }
     }
-    reply.say(match (goal.ways.is_empty(), goal.nearest.is_some()) {
+    reply.push_text(match (goal.solutions.is_empty(), goal.closest.is_some()) {
         (false, _) => format!("{lead}. Each of these changes alone reaches the goal:"),
         (true, true) => format!("{lead}. No single change reaches the goal; this one comes closest:"),
         (true, false) => format!("{lead}. No single change comes closer to the goal."),
     });
-    rows.truncate(2 * ROWS);
+    rows.truncate(2 * MAX_ROWS);
     reply.table(["change", metric.label], rows);
     reply.command(&["explain", metric.name], case.command_flags());
     if let Some((changed, text)) = reached.first() {
@@ -89,26 +93,26 @@ pub(super) fn sensitivity(question: &ParsedQuestion, context: &Context<'_>) -> R
     let case = question.case(context, &mut reply)?;
     let metric = question.metric(&case, MetricId::TokensPerSec)?;
     case.figure(&mut reply, metric);
-    let tornado = search::sensitivity(&at_once(&case.scenario), &case.parts, metric);
-    reply.say(format!(
+    let tornado = search::sensitivity(&analytical_scenario(&case.scenario), &case.parts, metric);
+    reply.push_text(format!(
         "{} is {}. Effect of changing each knob by one step and each hardware parameter by 10 %, largest first:",
         metric.label,
         metric.show(tornado.value)
     ));
     let outcome = |outcome: &Option<search::sensitivity::Outcome>| match outcome {
-        Some(outcome) if outcome.trouble.is_some() => format!("{}: cannot run", outcome.to),
+        Some(outcome) if outcome.failure.is_some() => format!("{}: cannot run", outcome.to),
         Some(outcome) => format!("{}: {}", outcome.to, metric.show(outcome.value)),
         None => String::new(),
     };
     let row = |swing: &search::sensitivity::Swing| {
-        vec![swing.lever.name().to_owned(), outcome(&swing.down), outcome(&swing.up), units::percent(swing.reach)]
+        vec![swing.lever.name().to_owned(), outcome(&swing.down), outcome(&swing.up), units::percent(swing.max_change)]
     };
     // All hardware levers are listed, since questions about better hardware are as frequent as those about settings.
     let hardware = |swing: &search::sensitivity::Swing| !matches!(swing.lever, Lever::Knob(_));
-    let listed = tornado.swings.iter().enumerate().filter(|(place, swing)| *place < ROWS || hardware(swing));
+    let listed = tornado.swings.iter().enumerate().filter(|(place, swing)| *place < MAX_ROWS || hardware(swing));
     reply.table(["", "down", "up", "reach"], listed.map(|(_, swing)| row(swing)).collect());
     for note in &tornado.notes {
-        reply.say(*note);
+        reply.push_text(*note);
     }
     reply.command(&["sensitivity", "--metric", metric.name], case.command_flags());
     Ok(reply)

@@ -51,7 +51,7 @@ pub(super) fn list(question: &ParsedQuestion, context: &Context<'_>) -> Result<R
     let shown: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
     let more = names.len().saturating_sub(NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    reply.say(format!("{} {what}: {}{more}.", names.len(), shown.join(", ")));
+    reply.push_text(format!("{} {what}: {}{more}.", names.len(), shown.join(", ")));
     match command {
         Some(what) => reply.command(&["list", what], context.flags.clone()),
         None => reply.command(&["run", "--help"], Vec::new()),
@@ -109,7 +109,7 @@ pub(super) fn guide(question: &ParsedQuestion) -> Result<Reply, Refusal> {
         return Err(Refusal::Unknown { reason });
     };
     let mut reply = Reply::new(ReplyKind::Guide);
-    reply.say(format!("From the guide, section \"{}\":", section.title));
+    reply.push_text(format!("From the guide, section \"{}\":", section.title));
     let lines: Vec<&str> = section.text.trim().lines().filter(|line| !line.starts_with("```")).take(LINES).collect();
     reply.answer.push(Block::Lines(lines.join("\n")));
     for name in subcommands(&section.text) {

@@ -10,7 +10,7 @@ use super::words::{Words, count};
 use crate::{Known, Question, parse};
 
 /// Words without significance in the remaining text.
-const BESIDES: [&str; 52] = [
+const INSIGNIFICANT_WORDS: [&str; 52] = [
     "not",
     "higher",
     "high",
@@ -67,7 +67,7 @@ const BESIDES: [&str; 52] = [
 
 /// Words that this module recognizes.
 pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
-    BESIDES.into_iter()
+    INSIGNIFICANT_WORDS.into_iter()
 }
 
 /// Parses the remaining words with the query grammar.
@@ -105,7 +105,7 @@ pub(super) fn subject(mut words: Words, known: &Known, topic: Topic) -> Result<Q
     });
     let words = words.without_fillers();
     let mut kept = words;
-    for word in BESIDES {
+    for word in INSIGNIFICANT_WORDS {
         let objective = topic == Topic::Rank && matches!(word, "fits" | "fit");
         if !objective {
             while kept.take(word) {}

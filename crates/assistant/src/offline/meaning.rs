@@ -52,14 +52,17 @@ fn of_term(term: &str, words: &Words, reply: &mut Reply, context: &Context<'_>) 
     let listed = TERMS.iter().find(|(known, _)| *known == term || term.strip_suffix('s') == Some(*known));
     let knob = Knob::named(&term.replace(' ', "_")).ok();
     if let Some((known, means)) = listed {
-        reply.say(format!("{}: {means}.", if known.len() <= 4 { known.to_uppercase() } else { (*known).to_owned() }));
+        reply.push_text(format!(
+            "{}: {means}.",
+            if known.len() <= 4 { known.to_uppercase() } else { (*known).to_owned() }
+        ));
     }
     for metric in &metrics {
         let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
-        reply.say(format!("{} (`{}`){unit}: {}.", metric.label, metric.name, metric.help));
+        reply.push_text(format!("{} (`{}`){unit}: {}.", metric.label, metric.name, metric.help));
     }
     let knob = knob.filter(|knob| metrics.is_empty() || knob.name() == term);
-    let case = here(context)?;
+    let case = current_case(context)?;
     if let Some(knob) = knob {
         let spec = knob.spec();
         let takes = match spec.kind {
@@ -70,10 +73,10 @@ fn of_term(term: &str, words: &Words, reply: &mut Reply, context: &Context<'_>) 
             Takes::Software => "software, such as vllm@0.11".to_owned(),
             Takes::Seed => "a whole number".to_owned(),
         };
-        reply.say(format!("knob `{}`: {}. It takes {takes}.", spec.name, spec.help));
+        reply.push_text(format!("knob `{}`: {}. It takes {takes}.", spec.name, spec.help));
         let now = case.scenario.get(knob);
         if case.scenario.uses(knob) {
-            reply.say(format!("It is {now} in {}.", case.about().line()));
+            reply.push_text(format!("It is {now} in {}.", case.about().line()));
         }
         let mut flags = case.command_flags();
         let set = format!("{}={now}", spec.name);
@@ -84,7 +87,7 @@ fn of_term(term: &str, words: &Words, reply: &mut Reply, context: &Context<'_>) 
     }
     for metric in metrics.iter().filter(|metric| case.value(metric).is_some()) {
         case.figure(reply, metric);
-        reply.say(format!("{} of {}: {}.", metric.label, case.about().line(), case.shown(metric)));
+        reply.push_text(format!("{} of {}: {}.", metric.label, case.about().line(), case.format_metric(metric)));
         reply.command(&["explain", metric.name], case.command_flags());
     }
     if reply.answer.len() == before {
@@ -99,7 +102,7 @@ fn of_term(term: &str, words: &Words, reply: &mut Reply, context: &Context<'_>) 
 }
 
 /// The scenario of the context.
-fn here<'a>(context: &'a Context<'_>) -> Result<Case<'a>, Refusal> {
+fn current_case<'a>(context: &'a Context<'_>) -> Result<Case<'a>, Refusal> {
     Case::of(context, &context.target, &context.workload, context.overrides.clone())
 }
 

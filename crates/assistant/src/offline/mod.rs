@@ -35,7 +35,7 @@ pub use reply::{About, Block, Figure, Reply, ReplyKind, Suggestion};
 
 use atlas_plan::search::Gauge;
 
-use crate::Trouble;
+use crate::ParseError;
 use subject::ParsedQuestion;
 use topic::Topic;
 
@@ -68,16 +68,16 @@ pub const EXAMPLES: [&str; 21] = [
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The question is not understood.
-    #[error("{reason}\n{}", askable())]
+    #[error("{reason}\n{}", answerable_questions())]
     Unknown {
         /// The part that is not understood, and why.
         reason: String,
     },
     /// The subject is not understood.
-    #[error("{trouble}\n{}", askable())]
+    #[error("{trouble}\n{}", answerable_questions())]
     Subject {
         /// Error of the grammar.
-        trouble: Trouble,
+        trouble: ParseError,
     },
     /// Target or workload cannot be found.
     #[error("{0}")]
@@ -90,16 +90,16 @@ pub enum Refusal {
     Nothing(String),
 }
 
-impl From<Trouble> for Refusal {
-    fn from(trouble: Trouble) -> Refusal {
+impl From<ParseError> for Refusal {
+    fn from(trouble: ParseError) -> Refusal {
         match trouble {
-            Trouble::NoWorkload { .. } | Trouble::NoTarget { .. } => Refusal::Nothing(trouble.to_string()),
+            ParseError::NoWorkload { .. } | ParseError::NoTarget { .. } => Refusal::Nothing(trouble.to_string()),
             trouble => Refusal::Subject { trouble },
         }
     }
 }
 
-fn askable() -> String {
+fn answerable_questions() -> String {
     let lines: Vec<String> = EXAMPLES.iter().map(|example| format!("    {example}")).collect();
     format!("  You can ask, for example:\n{}", lines.join("\n"))
 }
@@ -130,7 +130,7 @@ pub fn answer(line: &str, context: &Context<'_>, gauge: &Gauge) -> Result<Reply,
         Topic::Failures => failures::failures(&question, context),
         Topic::WhatIf => what_if::what_if(&question, context),
         Topic::Fit => fitting::fit(&question, context, gauge),
-        Topic::Count => fitting::count(&question, context, gauge),
+        Topic::Count => fitting::smallest_node_count(&question, context, gauge),
         Topic::Users => users::users(&question, context),
         Topic::Longest => users::longest(&question, context),
         Topic::Rank => rank::rank(&question, context, gauge),

@@ -6,14 +6,14 @@ use super::words::{Words, count};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Failures {
     /// What the mean time between failures refers to.
-    pub(super) of: Failing,
+    pub(super) of: FailureScope,
     /// Mean time between failures, seconds.
     pub(super) every: f64,
 }
 
 /// What a mean time between failures refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Failing {
+pub(super) enum FailureScope {
     /// Any node: a failure of the job.
     Any,
     /// Each node.
@@ -23,7 +23,7 @@ pub(super) enum Failing {
 }
 
 /// Words of questions about failures and checkpoints that do not describe the scenario.
-const SAID: [&str; 27] = [
+const FAILURE_WORDS: [&str; 27] = [
     "what",
     "if",
     "happens",
@@ -71,7 +71,7 @@ const CHECKPOINTS: [&str; 14] = [
 
 /// Words that this module recognizes.
 pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
-    SAID.into_iter().chain(CHECKPOINTS)
+    FAILURE_WORDS.into_iter().chain(CHECKPOINTS)
 }
 
 /// A unit of time in seconds.
@@ -88,7 +88,7 @@ fn seconds(unit: &str) -> Option<f64> {
 }
 
 /// Parses a number joined with a unit of time: `50000h`, `3d`.
-fn joined(word: &str) -> Option<f64> {
+fn duration_with_unit(word: &str) -> Option<f64> {
     let at = word.find(|c: char| c.is_ascii_alphabetic())?;
     let (number, unit) = word.split_at(at);
     Some(count(number)? * seconds(unit)?)
@@ -106,19 +106,19 @@ pub(super) fn take(words: &mut Words) -> Option<Failures> {
         named || words.has("mtbf") && all.iter().any(|word| is(word, list))
     };
     let of = if singly(&ACCELERATORS) {
-        Failing::EachAccelerator
+        FailureScope::EachAccelerator
     } else if singly(&NODES) {
-        Failing::EachNode
+        FailureScope::EachNode
     } else if words.has("mtbf") {
         // `--mtbf` refers to an accelerator, too.
-        Failing::EachAccelerator
+        FailureScope::EachAccelerator
     } else {
-        Failing::Any
+        FailureScope::Any
     };
     let number = |at: usize| at.checked_sub(1).and_then(|at| all.get(at)).and_then(|word| count(word));
     let every = all.iter().enumerate().find_map(|(at, word)| {
         let times = all.get(at + 1).filter(|next| next.as_str() == "times" || next.as_str() == "failures");
-        match (joined(word), seconds(word), times.and_then(|_| count(word))) {
+        match (duration_with_unit(word), seconds(word), times.and_then(|_| count(word))) {
             (Some(time), ..) => Some(time),
             // `3 failures a week`.
             (_, _, Some(times)) => all.get(at + 3).and_then(|unit| seconds(unit)).map(|unit| unit / times.max(1e-9)),
@@ -131,8 +131,8 @@ pub(super) fn take(words: &mut Words) -> Option<Failures> {
         }
     });
     words.rewrite(|word| {
-        let drop = SAID.contains(&word) || CHECKPOINTS.contains(&word) || ACCELERATORS.contains(&word);
-        (drop || seconds(word).is_some() || joined(word).is_some()).then(Vec::new)
+        let drop = FAILURE_WORDS.contains(&word) || CHECKPOINTS.contains(&word) || ACCELERATORS.contains(&word);
+        (drop || seconds(word).is_some() || duration_with_unit(word).is_some()).then(Vec::new)
     });
     if every.is_some() {
         words.rewrite(|word| count(word).is_some().then(Vec::new));
@@ -148,12 +148,12 @@ mod tests {
     fn how_often_what_fails_is_read_from_the_words() {
         const DAY: f64 = 86_400.0;
         let expected = [
-            ("what if a node fails every day", Some((Failing::Any, DAY))),
-            ("what if each node fails every 30 days", Some((Failing::EachNode, 30.0 * DAY))),
-            ("what if every gpu fails once a year", Some((Failing::EachAccelerator, 365.0 * DAY))),
-            ("goodput with an mtbf of 50000h", Some((Failing::EachAccelerator, 50_000.0 * 3600.0))),
-            ("what if there are 3 failures a week", Some((Failing::Any, 7.0 * DAY / 3.0))),
-            ("what if nodes fail twice a week", Some((Failing::Any, 3.5 * DAY))),
+            ("what if a node fails every day", Some((FailureScope::Any, DAY))),
+            ("what if each node fails every 30 days", Some((FailureScope::EachNode, 30.0 * DAY))),
+            ("what if every gpu fails once a year", Some((FailureScope::EachAccelerator, 365.0 * DAY))),
+            ("goodput with an mtbf of 50000h", Some((FailureScope::EachAccelerator, 50_000.0 * 3600.0))),
+            ("what if there are 3 failures a week", Some((FailureScope::Any, 7.0 * DAY / 3.0))),
+            ("what if nodes fail twice a week", Some((FailureScope::Any, 3.5 * DAY))),
             ("how often should i checkpoint", None),
         ];
         for (line, wanted) in expected {

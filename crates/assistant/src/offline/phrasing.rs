@@ -36,7 +36,7 @@ const LENGTHS: [(&str, Knob); 24] = [
     ("batch", Knob::Concurrency),
 ];
 /// Words that may occur between the name of a length and its value.
-const BETWEEN: [&str; 18] = [
+const WORDS_BEFORE_VALUE: [&str; 18] = [
     "is",
     "are",
     "was",
@@ -60,7 +60,8 @@ const BETWEEN: [&str; 18] = [
 const USERS: [&str; 10] =
     ["users", "user", "clients", "client", "people", "sessions", "streams", "requests", "sequences", "chats"];
 /// Words for concurrency.
-const AT_ONCE: [&str; 6] = ["concurrent", "simultaneous", "parallel", "active", "concurrently", "simultaneously"];
+const CONCURRENCY_WORDS: [&str; 6] =
+    ["concurrent", "simultaneous", "parallel", "active", "concurrently", "simultaneously"];
 const ACCELERATORS: [&str; 9] =
     ["gpus", "gpu", "accelerators", "accelerator", "cards", "chips", "devices", "tpus", "dies"];
 /// Units of the answer, which are ignored: the answer has its own.
@@ -102,9 +103,9 @@ fn scaled(word: &str) -> Option<f64> {
 }
 
 /// Rewrites lengths, loads and sizes to settings, and bounds to the order `METRIC RELATION VALUE`.
-pub(super) fn rewritten(words: &mut Words) {
-    rephrased::rewritten(words);
-    idioms::rewritten(words);
+pub(super) fn rewrite_settings(words: &mut Words) {
+    rephrased::rewrite_question(words);
+    idioms::rewrite_jargon(words);
     for (written, scale) in [("million", "m"), ("billion", "b"), ("trillion", "t"), ("thousand", "k")] {
         words.rewrite_pairs(|first, second| {
             (second == written && count(first).is_some()).then(|| vec![format!("{first}{scale}")])
@@ -134,7 +135,7 @@ pub(super) fn rewritten(words: &mut Words) {
     for unit in UNITS {
         words.take(&format!("in {unit}"));
     }
-    for word in AT_ONCE {
+    for word in CONCURRENCY_WORDS {
         for who in USERS {
             while words.replace(&format!("{word} {who}"), &["users"]) {}
             while words.replace(&format!("{who} {word}"), &["users"]) {}
@@ -147,7 +148,7 @@ pub(super) fn rewritten(words: &mut Words) {
         users.then(|| vec![format!("concurrency={value}")])
     });
     for (phrase, knob) in LENGTHS {
-        words.rewrite_value(phrase, &BETWEEN, |value| Some(format!("{}={}", knob.name(), scaled(value)?)));
+        words.rewrite_value(phrase, &WORDS_BEFORE_VALUE, |value| Some(format!("{}={}", knob.name(), scaled(value)?)));
     }
     words.rewrite_pairs(|set, tokens| {
         let spoken = set.contains('=') && matches!(tokens, "tokens" | "token" | "tok");
@@ -188,7 +189,7 @@ pub(super) fn nodes(words: &mut Words, per_node: u32) {
 }
 
 /// Corrects misspelled words, and returns notes about the corrections.
-pub(super) fn corrected(words: &mut Words, known: &Known) -> Vec<String> {
+pub(super) fn correct_spelling(words: &mut Words, known: &Known) -> Vec<String> {
     let vocabulary: Vec<&str> = topic::vocabulary()
         .chain(figures::vocabulary())
         .chain(change::vocabulary())
@@ -198,7 +199,7 @@ pub(super) fn corrected(words: &mut Words, known: &Known) -> Vec<String> {
         .chain(rephrased::vocabulary())
         .chain(mtbf::vocabulary())
         .chain(LENGTHS.iter().flat_map(|(phrase, _)| phrase.split(' ')))
-        .chain(USERS.into_iter().chain(AT_ONCE).chain(ACCELERATORS))
+        .chain(USERS.into_iter().chain(CONCURRENCY_WORDS).chain(ACCELERATORS))
         .chain(["serve", "serving", "train", "training", "inference", "tokens", "second", "million", "nodes"])
         .chain(Objective::ALL.into_iter().map(Objective::word))
         .collect();
@@ -264,7 +265,7 @@ mod tests {
         ];
         for (line, rewritten_to) in expected {
             let mut words = Words::of(line);
-            rewritten(&mut words);
+            rewrite_settings(&mut words);
             assert_eq!(words.line(), rewritten_to, "{line}");
         }
     }
@@ -273,7 +274,7 @@ mod tests {
     fn misspelled_words_are_put_right_and_names_are_left_alone() {
         let known = Known::default();
         let mut words = Words::of("hwo many usres under wibble with the bottelneck of mixtral");
-        let said = corrected(&mut words, &known);
+        let said = correct_spelling(&mut words, &known);
         assert_eq!(words.line(), "how many users under wibble with the bottleneck of mixtral");
         assert_eq!(said.len(), 3, "{said:?}");
     }

@@ -1,9 +1,9 @@
 //! Comparison of targets: each with its best layout under the same constraints, or all with the same settings.
 
 use atlas_core::sort;
-use atlas_plan::engine::at_once;
-use atlas_plan::estimate::standing::{Standing, ranked, standings};
-use atlas_plan::estimate::{Better, Metric, MetricId};
+use atlas_plan::engine::analytical_scenario;
+use atlas_plan::estimate::standing::{Rank, ranks, value_with_interval};
+use atlas_plan::estimate::{Direction, Metric, MetricId};
 use atlas_plan::knob::{Knob, Overrides, Setting};
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::optimize::{Proof, freed};
@@ -17,11 +17,11 @@ use super::{Refusal, Reply};
 use crate::Objective;
 
 /// Maximum rows of a ranking.
-const ROWS: usize = 12;
+const MAX_ROWS: usize = 12;
 
 /// Result of a search.
 #[derive(Debug)]
-pub(crate) struct Best<'a> {
+pub(crate) struct BestCandidate<'a> {
     /// Best scenario with all its settings; `None` if no candidate meets the conditions.
     pub(crate) case: Option<Case<'a>>,
     /// Layout of the best scenario, in words.
@@ -31,26 +31,28 @@ pub(crate) struct Best<'a> {
     proof: Proof,
 }
 
-impl Best<'_> {
+impl BestCandidate<'_> {
     /// Whether a candidate was found that also meets the default conditions.
     pub(crate) fn meets_all(&self) -> bool {
         self.case.is_some() && self.dropped.is_empty()
     }
 
     /// States the limitations of the search result.
-    pub(super) fn caveat(&self, reply: &mut Reply) {
+    pub(super) fn state_limitations(&self, reply: &mut Reply) {
         if !self.dropped.is_empty() {
             let dropped: Vec<String> = self.dropped.iter().map(ToString::to_string).collect();
-            reply.say(format!("No layout meets the default bounds {}, so they are dropped.", dropped.join(", ")));
+            reply.push_text(format!("No layout meets the default bounds {}, so they are dropped.", dropped.join(", ")));
         }
         if self.proof != Proof::Exhaustive {
-            reply.say("The space is too large for an exhaustive search: this is the best result of local searches.");
+            reply.push_text(
+                "The space is too large for an exhaustive search: this is the best result of local searches.",
+            );
         }
     }
 }
 
 /// Maximum candidates for an answer that needs many searches; they take some seconds in total.
-pub(super) const MOST_OF_MANY: u64 = 4_000_000;
+pub(super) const MAX_CANDIDATES_PER_SEARCH: u64 = 4_000_000;
 
 /// Searches like `atlas optimize`, with at most `most` candidates.
 pub(crate) fn best<'a>(
@@ -59,8 +61,8 @@ pub(crate) fn best<'a>(
     conditions: &[Condition],
     most: u64,
     gauge: &Gauge,
-) -> Result<Best<'a>, Refusal> {
-    let requested = at_once(&case.scenario);
+) -> Result<BestCandidate<'a>, Refusal> {
+    let requested = analytical_scenario(&case.scenario);
     let metrics = conditions.iter().filter_map(|condition| match condition {
         Condition::Figure(metric, ..) => Some(*metric),
         _ => None,
@@ -81,11 +83,16 @@ pub(crate) fn best<'a>(
     problem.conditions = conditions.to_vec();
     problem.front.clear();
     problem.runners_up = 0;
-    problem.most = most;
-    let problem = problem.usually(&[]);
+    problem.max_candidates = most;
+    let problem = problem.with_default_conditions(&[]);
     let found = optimize(&problem, gauge);
     let Some(best) = found.best else {
-        return Ok(Best { case: None, layout: String::new(), dropped: found.dropped, proof: found.looked.proof });
+        return Ok(BestCandidate {
+            case: None,
+            layout: String::new(),
+            dropped: found.dropped,
+            proof: found.extent.proof,
+        });
     };
     // The global batch follows from the layout and is fixed here, so that it is not derived again; see
     // `atlas optimize`.
@@ -93,10 +100,16 @@ pub(crate) fn best<'a>(
     let pinned = global.then(|| (Knob::Global, best.scenario.get(Knob::Global)));
     let searched = problem.space.axes().iter().map(|axis| axis.knob).filter(|knob| best.scenario.uses(*knob));
     let searched: Vec<(Knob, Setting)> = searched.map(|knob| (knob, best.scenario.get(knob))).collect();
-    let changes: Overrides = sort::filled(searched.into_iter().chain(best.changes.iter().cloned()).chain(pinned));
+    let changes: Overrides =
+        sort::collect_unsorted(searched.into_iter().chain(best.changes.iter().cloned()).chain(pinned));
     let changes: Vec<(Knob, Setting)> = changes.into_iter().collect();
     let chosen = case.with(&changes)?;
-    Ok(Best { layout: layout(&best.scenario), case: Some(chosen), dropped: found.dropped, proof: found.looked.proof })
+    Ok(BestCandidate {
+        layout: layout(&best.scenario),
+        case: Some(chosen),
+        dropped: found.dropped,
+        proof: found.extent.proof,
+    })
 }
 
 /// Layout in words: `tp=4 pp=2 dp=8`; degrees of one are omitted.
@@ -145,7 +158,7 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
     } else {
         named.into_iter().map(|(target, nodes)| (target.name.clone(), nodes)).collect()
     };
-    let most = MOST_OF_MANY / (lanes.len() as u64).max(1);
+    let most = MAX_CANDIDATES_PER_SEARCH / (lanes.len() as u64).max(1);
     let mut local = false;
     let mut entries: Vec<(Case<'_>, String)> = Vec::new();
     let mut refused: Vec<String> = Vec::new();
@@ -161,12 +174,12 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
         };
         metric = question.subject.objective.unwrap_or(Objective::Cheapest).metric(case.mode());
         // Estimates of different engines are not comparable; only engines that model hardware are ranked.
-        if !at_once(&case.scenario).engine.reasons() {
+        if !analytical_scenario(&case.scenario).engine.models_hardware() {
             refused.push(target);
             continue;
         }
         match best(&case, metric, conditions, most, gauge) {
-            Ok(Best { case: Some(found), layout, dropped, proof }) if dropped.is_empty() => {
+            Ok(BestCandidate { case: Some(found), layout, dropped, proof }) if dropped.is_empty() => {
                 local |= proof != Proof::Exhaustive;
                 // A target without a price would be ranked as free.
                 match found.value(metric) {
@@ -183,7 +196,7 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
             return Err(Refusal::Nothing("the search was stopped".to_owned()));
         }
     }
-    let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
+    let sign = if metric.better == Direction::Higher { -1.0 } else { 1.0 };
     let score = |case: &Case<'_>| case.value(metric).map_or(f64::INFINITY, |value| sign * value);
     sort::by(&mut entries, |a, b| score(&a.0).total_cmp(&score(&b.0)));
     let Some((first, layout)) = entries.first() else {
@@ -191,35 +204,36 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
             "{workload}: no target meets all constraints; relax some, or name other hardware"
         )));
     };
-    let all: Vec<_> = entries.iter().map(|(case, _)| ranked(metric, &case.scenario, &case.estimate)).collect();
-    let ties = standings(&all, metric.better).iter().filter(|standing| **standing == Standing::Tied).count();
-    reply.say(format!(
+    let all: Vec<_> =
+        entries.iter().map(|(case, _)| value_with_interval(metric, &case.scenario, &case.estimate)).collect();
+    let ties = ranks(&all, metric.better).iter().filter(|standing| **standing == Rank::Tied).count();
+    reply.push_text(format!(
         "{} by {}: {} with {} ({layout}).",
         question.subject.objective.unwrap_or(Objective::Cheapest).word(),
         metric.label,
         first.parts.target.name,
-        first.shown(metric),
+        first.format_metric(metric),
     ));
     if local {
-        reply.say(
+        reply.push_text(
             "Not every layout of every target was tried; use `atlas optimize` to search all layouts of one target.",
         );
     }
     if ties > 1 {
-        reply.say(format!("The 90 % intervals of the first {ties} overlap, so they are tied."));
+        reply.push_text(format!("The 90 % intervals of the first {ties} overlap, so they are tied."));
     }
     let mut rows = Vec::new();
-    for (case, layout) in entries.iter().take(ROWS) {
+    for (case, layout) in entries.iter().take(MAX_ROWS) {
         case.figure(&mut reply, metric);
         let interval = case.interval(metric).unwrap_or_default();
-        rows.push(vec![case.parts.target.name.to_string(), case.shown(metric), interval, layout.clone()]);
+        rows.push(vec![case.parts.target.name.to_string(), case.format_metric(metric), interval, layout.clone()]);
     }
     reply.table(["target", metric.label, "90 % interval", "layout"], rows);
-    if entries.len() > ROWS {
-        reply.say(format!("{} more targets meet the constraints.", entries.len() - ROWS));
+    if entries.len() > MAX_ROWS {
+        reply.push_text(format!("{} more targets meet the constraints.", entries.len() - MAX_ROWS));
     }
     if !refused.is_empty() {
-        reply.say(format!(
+        reply.push_text(format!(
             "Not ranked because they cannot run it, miss a bound or have no price: {}.",
             refused.join(", ")
         ));
@@ -229,7 +243,7 @@ pub(super) fn rank(question: &ParsedQuestion, context: &Context<'_>, gauge: &Gau
     let mut flags =
         vec!["--workload".to_owned(), workload, "--methodology".to_owned(), "maximum-performance".to_owned()];
     flags.extend(goal_flags(metric, conditions));
-    let held: Overrides = sort::filled(context.overrides.clone().into_iter().chain(question.settings(None)));
+    let held: Overrides = sort::collect_unsorted(context.overrides.clone().into_iter().chain(question.settings(None)));
     for (knob, setting) in &held {
         flags.extend(["--set".to_owned(), format!("{}={setting}", knob.name())]);
     }
@@ -276,18 +290,20 @@ pub(super) fn compare(question: &ParsedQuestion, context: &Context<'_>) -> Resul
             case.figure(&mut reply, metric);
         }
         rows.push(
-            std::iter::once(metric.label.to_owned()).chain(cases.iter().map(|case| case.shown(metric))).collect(),
+            std::iter::once(metric.label.to_owned())
+                .chain(cases.iter().map(|case| case.format_metric(metric)))
+                .collect(),
         );
     }
     for case in &cases {
         if let Some(trouble) = case.trouble() {
-            reply.say(format!("{} cannot run it with these settings: {trouble}.", case.parts.target.name));
+            reply.push_text(format!("{} cannot run it with these settings: {trouble}.", case.parts.target.name));
         }
     }
     if let Some(metric) = named {
         verdict(&mut reply, metric, &cases);
     }
-    reply.say(format!("{workload}, same settings on all targets:"));
+    reply.push_text(format!("{workload}, same settings on all targets:"));
     reply.answer.push(super::Block::Table { head, rows });
     if targets.iter().all(|(_, nodes)| nodes.is_none()) {
         let names = targets.iter().flat_map(|(target, _)| ["--target".to_owned(), target.clone()]);
@@ -303,24 +319,24 @@ pub(super) fn compare(question: &ParsedQuestion, context: &Context<'_>) -> Resul
 
 /// States which target is best by a metric, as far as the intervals allow.
 fn verdict(reply: &mut Reply, metric: &'static Metric, cases: &[Case<'_>]) {
-    let all: Vec<_> = cases.iter().map(|case| ranked(metric, &case.scenario, &case.estimate)).collect();
-    let standings = standings(&all, metric.better);
-    let named = |wanted: Standing| {
+    let all: Vec<_> = cases.iter().map(|case| value_with_interval(metric, &case.scenario, &case.estimate)).collect();
+    let standings = ranks(&all, metric.better);
+    let named = |wanted: Rank| {
         let all = cases.iter().zip(&standings).filter(|(_, standing)| **standing == wanted);
         let names: Vec<String> = all.map(|(case, _)| case.parts.target.name.to_string()).collect();
         names.join(", ")
     };
-    let (best, tied) = (named(Standing::Best), named(Standing::Tied));
+    let (best, tied) = (named(Rank::Best), named(Rank::Tied));
     if !best.is_empty() {
-        reply.say(format!("{best} is best by {}: its 90 % interval overlaps no other.", metric.label));
+        reply.push_text(format!("{best} is best by {}: its 90 % interval overlaps no other.", metric.label));
     } else if !tied.is_empty() {
         let values = cases.iter().filter_map(|case| Some((case, case.value(metric)?)));
         let favored = match metric.better {
-            Better::Lower => values.min_by(|a, b| a.1.total_cmp(&b.1)),
-            Better::Higher | Better::Neutral => values.max_by(|a, b| a.1.total_cmp(&b.1)),
+            Direction::Lower => values.min_by(|a, b| a.1.total_cmp(&b.1)),
+            Direction::Higher | Direction::Neutral => values.max_by(|a, b| a.1.total_cmp(&b.1)),
         };
         let favored = favored.map_or("", |(case, _)| &*case.parts.target.name);
-        reply.say(format!(
+        reply.push_text(format!(
             "By {} the estimate favors {favored}, but the 90 % intervals of {tied} overlap: which of them is better is \
              not certain.",
             metric.label
@@ -366,12 +382,12 @@ mod tests {
         for (target, workload) in [("l4-8", "llama3.1-8b-serve"), ("h200-sxm-8", "llama3.1-405b-serve")] {
             let context = context(&library, target, workload);
             let case = Case::of(&context, target, workload, Overrides::new()).unwrap();
-            let found = best(&case, metric, &[], MOST_OF_MANY / 4, &Gauge::default()).unwrap();
+            let found = best(&case, metric, &[], MAX_CANDIDATES_PER_SEARCH / 4, &Gauge::default()).unwrap();
             assert_eq!(found.proof, Proof::Exhaustive, "{target}");
             // Exhaustive search of the same space.
-            let requested = at_once(&case.scenario);
+            let requested = analytical_scenario(&case.scenario);
             let start = freed(&requested, &|_| false, &case.parts);
-            let problem = Problem::of(&start, &case.parts, metric).from(&requested).usually(&[]);
+            let problem = Problem::of(&start, &case.parts, metric).from(&requested).with_default_conditions(&[]);
             let all = (0..problem.space.size()).filter_map(|point| {
                 let mut scenario = start.clone();
                 for (knob, value) in problem.space.settings(point) {

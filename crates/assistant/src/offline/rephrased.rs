@@ -56,7 +56,7 @@ pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
 }
 
 /// Rewrites a question.
-pub(super) fn rewritten(words: &mut Words) {
+pub(super) fn rewrite_question(words: &mut Words) {
     for limit in LIMITS {
         for end in ["the bottleneck", "a bottleneck", "the limit", "limiting"] {
             if words.begins("is") && words.has(&format!("{limit} {end}")) {
@@ -195,7 +195,7 @@ mod tests {
         ];
         for (line, wanted) in expected {
             let mut words = Words::of(line);
-            rewritten(&mut words);
+            rewrite_question(&mut words);
             assert_eq!(words.line(), wanted, "{line}");
         }
     }

@@ -155,7 +155,7 @@ impl Serialize for Suggestion {
 }
 
 /// A setting with its unit, rounded for display.
-pub(super) fn shown(knob: Knob, setting: &Setting) -> String {
+pub(super) fn format_setting(knob: Knob, setting: &Setting) -> String {
     match setting {
         Setting::Number(value) => {
             let digits = if value.fract() == 0.0 { value.to_string() } else { units::significant(*value, 4) };
@@ -204,7 +204,7 @@ impl Reply {
         }
     }
 
-    pub(super) fn say(&mut self, text: impl Into<String>) {
+    pub(super) fn push_text(&mut self, text: impl Into<String>) {
         self.answer.push(Block::Text(text.into()));
     }
 

@@ -7,7 +7,7 @@ use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::knob::{Knob, KnobValues as _, Overrides, Setting};
 
 use super::case::{Case, Context};
-use super::change::{self, Scaled};
+use super::change::{self, ScaledQuantity};
 use super::figures::{self, NamedFigure as Figure};
 use super::left_over::subject;
 use super::mtbf::{self, Failures};
@@ -16,7 +16,7 @@ use super::terms::{is_term, terms};
 use super::topic::{self, Topic};
 use super::words::Words;
 use super::{Refusal, Reply, rephrased};
-use crate::{Hardware, Intent, Known, KnownWorkload, Question, Trouble, parse};
+use crate::{Hardware, Intent, Known, KnownWorkload, ParseError, Question, parse};
 
 /// A parsed question.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub(super) struct ParsedQuestion {
     /// Metric named in the question.
     pub(super) figure: Option<Figure>,
     /// Quantity changed by a factor.
-    pub(super) scaled: Option<Scaled>,
+    pub(super) scaled: Option<ScaledQuantity>,
     /// Workload, hardware, settings and constraints.
     pub(super) subject: Question,
     /// Factor by which the metric is to change, if the question gives one.
@@ -49,7 +49,7 @@ impl ParsedQuestion {
             return Err(Refusal::Unknown { reason: "no question".to_owned() });
         }
         let mut corrected = words.clone();
-        let readings = phrasing::corrected(&mut corrected, &known);
+        let readings = phrasing::correct_spelling(&mut corrected, &known);
         if readings.is_empty() {
             return ParsedQuestion::read(line, words, readings, known, context);
         }
@@ -66,11 +66,12 @@ impl ParsedQuestion {
         context: &Context<'_>,
     ) -> Result<ParsedQuestion, Refusal> {
         let written = words.clone();
-        phrasing::rewritten(&mut words);
+        phrasing::rewrite_settings(&mut words);
         let failures = mtbf::take(&mut words.clone());
         let Some(topic) = topic::take(&mut words) else {
             let line = if readings.is_empty() { line.to_owned() } else { written.line() };
-            return ParsedQuestion::plain(&line, words, known).map(|question| ParsedQuestion { readings, ..question });
+            return ParsedQuestion::parse_query_line(&line, words, known)
+                .map(|question| ParsedQuestion { readings, ..question });
         };
         let mut question = ParsedQuestion {
             topic,
@@ -118,7 +119,7 @@ impl ParsedQuestion {
             question.against = Some((knob, one));
             return Ok(question);
         }
-        let layout = words.take(super::idioms::HERE);
+        let layout = words.take(super::idioms::CURRENT_HARDWARE);
         if topic == Topic::Longest {
             for word in ["length", "window", "be", "what is the", "that", "fits", "fit"] {
                 words.take(word);
@@ -126,7 +127,7 @@ impl ParsedQuestion {
         }
         if topic == Topic::WhatIf {
             question.scaled = change::take(&mut words);
-            other_than_now(&mut words, context);
+            drop_current_setting(&mut words, context);
         } else if !matches!(topic, Topic::Rank | Topic::Fit | Topic::Count | Topic::Memory) {
             question.figure = figures::take(&mut words);
             // "How much does training cost": further names of metrics add nothing.
@@ -149,7 +150,7 @@ impl ParsedQuestion {
     }
 
     /// Parses a line of the query grammar, or a metric and a subject.
-    fn plain(line: &str, mut words: Words, known: Known) -> Result<ParsedQuestion, Refusal> {
+    fn parse_query_line(line: &str, mut words: Words, known: Known) -> Result<ParsedQuestion, Refusal> {
         let question = |topic, figure, subject, words| {
             let (times, failures, against, readings, known) = (None, None, None, Vec::new(), known.clone());
             ParsedQuestion { topic, figure, scaled: None, subject, times, failures, against, readings, words, known }
@@ -184,13 +185,19 @@ impl ParsedQuestion {
         let case = Case::of(context, &target, &workload, overrides)?;
         reply.about = Some(case.about());
         if let Some(trouble) = case.trouble() {
-            reply.say(format!("This cannot run: {trouble}. Ask `what is the smallest change that fits?` for a fix."));
+            reply.push_text(format!(
+                "This cannot run: {trouble}. Ask `what is the smallest change that fits?` for a fix."
+            ));
         }
         Ok(case)
     }
 
     /// Scenario without the settings of the question.
-    pub(super) fn bare<'a>(&self, context: &'a Context<'_>, reply: &mut Reply) -> Result<Case<'a>, Refusal> {
+    pub(super) fn case_without_settings<'a>(
+        &self,
+        context: &'a Context<'_>,
+        reply: &mut Reply,
+    ) -> Result<Case<'a>, Refusal> {
         let (workload, target, nodes) = self.place(context, reply)?;
         let mut overrides = context.overrides.clone();
         overrides.extend(nodes.map(number_of_nodes));
@@ -211,7 +218,7 @@ impl ParsedQuestion {
     /// Workload of the question.
     pub(super) fn workload(&self, context: &Context<'_>, reply: &mut Reply) -> Result<String, Refusal> {
         if !self.subject.model.is_empty() {
-            return self.named(context, reply);
+            return self.workload_of_named_model(context, reply);
         }
         let only = self.figure.and_then(Figure::mode);
         let Some(mode) = self.subject.mode.or(only) else { return Ok(context.workload.to_string()) };
@@ -230,7 +237,7 @@ impl ParsedQuestion {
         };
         if self.subject.mode.is_none() {
             let figure = self.figure.map_or("", |figure| figure.metric(mode).label);
-            reply.say(format!(
+            reply.push_text(format!(
                 "{figure} is a metric of {}; the answer is about {}, not {}.",
                 mode.name(),
                 found.name,
@@ -241,7 +248,7 @@ impl ParsedQuestion {
     }
 
     /// Workload of the model named in the question, in the question's mode, else in the context's mode.
-    fn named(&self, context: &Context<'_>, reply: &mut Reply) -> Result<String, Refusal> {
+    fn workload_of_named_model(&self, context: &Context<'_>, reply: &mut Reply) -> Result<String, Refusal> {
         let (words, known) = (&self.subject.model, &self.known);
         let named = self.subject.mode.or(self.figure.and_then(Figure::mode));
         let here = known.workloads.iter().find(|workload| workload.name == *context.workload);
@@ -254,13 +261,13 @@ impl ParsedQuestion {
         let Some(other) = other.filter(|_| named.is_none() && whole.is_none()) else {
             return match other.filter(|_| named.is_none()) {
                 Some(other) => Ok(other.name.clone()),
-                None => Err(Trouble::no_workload(words, named, known).into()),
+                None => Err(ParseError::no_workload(words, named, known).into()),
             };
         };
         // The model only has a workload of another mode. It replaces the model of the context's workload.
         let workload = context.library.workload(&other.name).map_err(|found| Refusal::Files(found.to_string()))?;
         let Some(model) = workload.model.as_deref() else { return Ok(other.name.clone()) };
-        reply.say(format!(
+        reply.push_text(format!(
             "The files have no {} workload of {model}; the answer is about {} with that model.",
             mode.map_or("such", |mode| match mode {
                 Mode::Training => "training",
@@ -276,7 +283,7 @@ impl ParsedQuestion {
     pub(super) fn settings(&self, nodes: Option<u32>) -> Overrides {
         let tokens = self.subject.tokens.map(|tokens| (Knob::TrainTokens, Setting::Number(tokens)));
         let nodes = nodes.map(number_of_nodes);
-        sort::filled(nodes.into_iter().chain(self.subject.settings.iter().cloned()).chain(tokens))
+        sort::collect_unsorted(nodes.into_iter().chain(self.subject.settings.iter().cloned()).chain(tokens))
     }
 
     /// Metric named in the question, or else `otherwise`. It must apply to the scenario.
@@ -296,7 +303,7 @@ impl ParsedQuestion {
 }
 
 /// In a choice between two settings, `fp8 or bf16`, drops the one that is already in effect.
-fn other_than_now(words: &mut Words, context: &Context<'_>) {
+fn drop_current_setting(words: &mut Words, context: &Context<'_>) {
     let Ok(case) = Case::of(context, &context.target, &context.workload, context.overrides.clone()) else { return };
     words.rewrite_pairs(|name, values| {
         let (knob, (one, other)) = (Knob::find(name)?, values.split_once('|')?);
@@ -323,7 +330,7 @@ pub(super) fn number_of_nodes(nodes: u32) -> (Knob, Setting) {
 }
 
 /// If the question names fewer accelerators than a node of any target of that name has: the hardware and the number.
-pub(super) fn part_of_a_node(subject: &Question, known: &Known) -> Option<(Hardware, u32)> {
+pub(super) fn partial_node(subject: &Question, known: &Known) -> Option<(Hardware, u32)> {
     let [hardware] = subject.hardware.as_slice() else { return None };
     let count = hardware.count?;
     let whole = subject.targets(known).is_ok();

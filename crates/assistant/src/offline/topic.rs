@@ -29,17 +29,17 @@ pub(super) enum Topic {
 
 /// Required position of a phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum At {
+enum PhrasePosition {
     /// At the beginning.
     First,
     /// Anywhere.
     Any,
 }
 
-use At::{Any, First};
+use PhrasePosition::{Any, First};
 
 /// Phrases and their topics; the first match decides.
-const RULES: [(Topic, At, &[&str]); 32] = [
+const RULES: [(Topic, PhrasePosition, &[&str]); 32] = [
     (
         Topic::Failures,
         Any,
@@ -318,7 +318,7 @@ const RULES: [(Topic, At, &[&str]); 32] = [
 ];
 
 /// Phrases that are kept after the topic is determined, since they also name a metric or an objective.
-const KEPT: [&str; 26] = [
+const KEPT_PHRASES: [&str; 26] = [
     "faster than",
     "cheaper than",
     "better than",
@@ -354,9 +354,9 @@ pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
 
 /// Determines the topic of a question and takes its phrases from it.
 pub(super) fn take(words: &mut Words) -> Option<Topic> {
-    let found = |at: At, phrase: &str, words: &Words| match at {
-        At::First => words.begins(phrase),
-        At::Any => words.has(phrase),
+    let found = |at: PhrasePosition, phrase: &str, words: &Words| match at {
+        PhrasePosition::First => words.begins(phrase),
+        PhrasePosition::Any => words.has(phrase),
     };
     // "What does sharding do" asks for the definition.
     if words.begins("what does") && words.all().len() > 3 && words.all().last().is_some_and(|last| last == "do") {
@@ -379,7 +379,7 @@ pub(super) fn take(words: &mut Words) -> Option<Topic> {
         phrases.iter().any(|phrase| found(*at, phrase, words)) && (!closed || runs())
     });
     let (topic, at, phrases) = rule?;
-    for phrase in phrases.iter().filter(|phrase| !KEPT.contains(phrase)) {
+    for phrase in phrases.iter().filter(|phrase| !KEPT_PHRASES.contains(phrase)) {
         if found(*at, phrase, words) {
             words.take(phrase);
         }

@@ -12,10 +12,10 @@ use super::{Refusal, Reply};
 use atlas_config::Mode;
 
 /// Maximum concurrent requests tried.
-const MOST: f64 = 65_536.0;
+const MAX_CONCURRENCY: f64 = 65_536.0;
 /// Shortest prompt tried, which is also the resolution of the result, and longest prompt tried.
-const SHORTEST: f64 = 256.0;
-const LONGEST: f64 = 16_777_216.0;
+const MIN_PROMPT: f64 = 256.0;
+const MAX_PROMPT: f64 = 16_777_216.0;
 
 /// Largest number of concurrent requests that meets the bounds, or without bounds, that fits in memory, with the
 /// current layout.
@@ -31,10 +31,10 @@ pub(super) fn users(question: &ParsedQuestion, context: &Context<'_>) -> Result<
     let conditions = &question.subject.constraints;
     let room = MetricId::MaxConcurrency.metric();
     if conditions.is_empty() {
-        reply.say(format!(
+        reply.push_text(format!(
             "The KV cache of each replica holds up to {}; replicas: {}. A latency bound may allow fewer: add one to \
              the question, as in `how many users at 30 ms tpot?`",
-            case.shown(room),
+            case.format_metric(room),
             case.scenario.get(Knob::Dp)
         ));
         case.figure(&mut reply, room);
@@ -48,15 +48,15 @@ pub(super) fn users(question: &ParsedQuestion, context: &Context<'_>) -> Result<
     let bounds: Vec<String> = conditions.iter().map(ToString::to_string).collect();
     let bounds = bounds.join(", ");
     // Latencies only increase with concurrency.
-    let Some((most, found, more)) = largest(&case, Knob::Concurrency, 1.0, MOST, &keeps)? else {
+    let Some((most, found, more)) = largest(&case, Knob::Concurrency, 1.0, MAX_CONCURRENCY, &keeps)? else {
         let one = case.with(&[(Knob::Concurrency, Setting::Number(1.0))])?;
-        reply.say(format!("Even a single request at a time does not meet {bounds} with this layout:"));
+        reply.push_text(format!("Even a single request at a time does not meet {bounds} with this layout:"));
         headline(&mut reply, &one);
         reply.command(&["run"], one.command_flags());
         return Ok(reply);
     };
     let more = if more { " or more" } else { "" };
-    reply.say(format!(
+    reply.push_text(format!(
         "{most:.0}{more} concurrent requests meet {bounds} on {} with the current layout.",
         found.parts.target.name
     ));
@@ -78,13 +78,13 @@ pub(super) fn longest(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     let bounds: Vec<String> = conditions.iter().map(ToString::to_string).collect();
     let bounds = if bounds.is_empty() { String::new() } else { format!(" and meet {}", bounds.join(", ")) };
     let what = if case.mode() == Mode::Inference { "prompts" } else { "sequences" };
-    let Some((most, found, more)) = largest(&case, Knob::Prompt, SHORTEST, LONGEST, &keeps)? else {
-        reply.say(format!("No {what} of {SHORTEST:.0} tokens fit{bounds} with this layout."));
+    let Some((most, found, more)) = largest(&case, Knob::Prompt, MIN_PROMPT, MAX_PROMPT, &keeps)? else {
+        reply.push_text(format!("No {what} of {MIN_PROMPT:.0} tokens fit{bounds} with this layout."));
         reply.command(&["advise"], case.command_flags());
         return Ok(reply);
     };
     let more = if more { " or more" } else { "" };
-    reply.say(format!(
+    reply.push_text(format!(
         "The longest {what} that fit{bounds} on {} with the current layout have {most:.0}{more} tokens; the model \
          itself may support fewer.",
         found.parts.target.name

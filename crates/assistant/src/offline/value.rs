@@ -21,19 +21,23 @@ pub(super) fn value(question: &ParsedQuestion, context: &Context<'_>) -> Result<
     if question.figure.is_some() {
         let metric = question.metric(&case, MetricId::TokensPerSec)?;
         let interval = case.interval(metric).map(|ends| format!(", 90 % interval {ends}")).unwrap_or_default();
-        reply.say(format!("{}: {}{interval} ({}).", metric.label, case.shown(metric), metric.help));
+        reply.push_text(format!("{}: {}{interval} ({}).", metric.label, case.format_metric(metric), metric.help));
         case.figure(&mut reply, metric);
         reply.command(&["explain", metric.name], case.command_flags());
         if metric.id == MetricId::RequestsPerSec
             && let Some(rate) = case.value(metric)
         {
-            reply.say(format!("That is {} per day.", units::si(86_400.0 * rate)));
+            reply.push_text(format!("That is {} per day.", units::si(86_400.0 * rate)));
         }
         if metric.id == MetricId::BreakEvenMonths {
             let (rent, own) = (MetricId::UsdPerHour.metric(), MetricId::UsdPerHourOwned.metric());
             case.figure(&mut reply, rent);
             case.figure(&mut reply, own);
-            reply.say(format!("Per hour, renting costs {} and owning {}.", case.shown(rent), case.shown(own)));
+            reply.push_text(format!(
+                "Per hour, renting costs {} and owning {}.",
+                case.format_metric(rent),
+                case.format_metric(own)
+            ));
             reply.command(&["break-even"], case.command_flags());
         }
     }
@@ -52,26 +56,26 @@ pub(super) fn trust(question: &ParsedQuestion, context: &Context<'_>) -> Result<
     for metric in named.into_iter().chain(headlines.into_iter().filter(|metric| Some(*metric) != named)) {
         let Some(interval) = case.interval(metric) else { continue };
         case.figure(&mut reply, metric);
-        rows.push(vec![metric.label.to_owned(), case.shown(metric), interval]);
+        rows.push(vec![metric.label.to_owned(), case.format_metric(metric), interval]);
     }
     if rows.is_empty() {
-        reply.say("These metrics have no known interval.");
+        reply.push_text("These metrics have no known interval.");
     } else {
-        reply.say("90 % prediction intervals:");
+        reply.push_text("90 % prediction intervals:");
     }
     reply.table(["", "value", "90 % interval"], rows);
     let assumed = atlas_plan::engine::notes::notes(&case.scenario, &case.estimate);
     if !assumed.is_empty() {
         let lines: Vec<String> = assumed.iter().map(|note| format!("- {note}")).collect();
-        reply.say("Assumptions:");
+        reply.push_text("Assumptions:");
         reply.answer.push(super::Block::Lines(lines.join("\n")));
     }
     let supports = support::of(&case.parts, &case.scenario);
     if supports.is_empty() {
-        reply.say(atlas_report::evidence::NONE);
+        reply.push_text(atlas_report::evidence::NONE);
     }
     for found in &supports {
-        reply.say(format!("Evidence for {}: {}.", found.figure.title(), found.line()));
+        reply.push_text(format!("Evidence for {}: {}.", found.figure.title(), found.line()));
     }
     let metric = named.unwrap_or(MetricId::TokensPerSec.metric());
     reply.command(&["explain", metric.name], case.command_flags());
@@ -85,7 +89,7 @@ pub(super) fn origin(question: &ParsedQuestion, context: &Context<'_>) -> Result
     let case = question.case(context, &mut reply)?;
     let metric = question.metric(&case, MetricId::UsdPerHour)?;
     case.figure(&mut reply, metric);
-    reply.say(format!("{} is {}. Its inputs:", metric.label, case.shown(metric)));
+    reply.push_text(format!("{} is {}. Its inputs:", metric.label, case.format_metric(metric)));
     let tree = explain::explain(&case.scenario, &case.parts, &case.estimate, metric);
     let mut rows: Vec<Vec<String>> = Vec::new();
     let leaves = tree.walk().into_iter().filter(|term| term.terms.is_empty());
@@ -100,7 +104,7 @@ pub(super) fn origin(question: &ParsedQuestion, context: &Context<'_>) -> Result
     let lines: Vec<String> = rows.iter().map(|row| row.join("  ·  ")).collect();
     reply.answer.push(super::Block::Lines(lines.join("\n")));
     if more > 0 {
-        reply.say(format!("{more} more inputs; use the command below to see all."));
+        reply.push_text(format!("{more} more inputs; use the command below to see all."));
     }
     reply.command(&["explain", metric.name, "--depth", "64"], case.command_flags());
     Ok(reply)

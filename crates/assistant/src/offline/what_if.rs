@@ -5,7 +5,7 @@ use atlas_plan::estimate::MetricId;
 use atlas_plan::knob::{Knob, KnobValues as _, Setting};
 
 use super::case::{Case, Context};
-use super::reply::{ReplyKind, shown};
+use super::reply::{ReplyKind, format_setting};
 use super::subject::ParsedQuestion;
 use super::why::suggest;
 use super::{Refusal, Reply};
@@ -19,7 +19,7 @@ pub(super) fn what_if(question: &ParsedQuestion, context: &Context<'_>) -> Resul
         let workload = question.workload(context, &mut reply)?;
         Case::of(context, &context.target, &workload, context.overrides.clone())?
     } else {
-        question.bare(context, &mut reply)?
+        question.case_without_settings(context, &mut reply)?
     };
     let before = match &question.against {
         Some(against) => before.with(std::slice::from_ref(against))?,
@@ -28,7 +28,7 @@ pub(super) fn what_if(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     // A slow node requires a simulation, so the baseline is simulated as well.
     let simulated =
         question.subject.settings.iter().any(|(knob, _)| matches!(knob, Knob::SlowNodes | Knob::SlowFactor));
-    let before = if simulated && before.scenario.engine.reasons() {
+    let before = if simulated && before.scenario.engine.models_hardware() {
         let event = Knob::Engine.parse("event", &[]).map_err(|error| Refusal::Scenario(error.to_string()))?;
         before.with(&[(Knob::Engine, event)])?
     } else {
@@ -44,18 +44,18 @@ pub(super) fn what_if(question: &ParsedQuestion, context: &Context<'_>) -> Resul
     changes.extend(question.settings(None));
     let after = if changed_place { question.case(context, &mut reply)? } else { before.with(&changes)? };
     if let Some((knob, _)) = changes.iter().find(|(knob, _)| !after.scenario.uses(*knob)) {
-        return Err(Refusal::Nothing(after.scenario.refuses(*knob)));
+        return Err(Refusal::Nothing(after.scenario.ineffective_message(*knob)));
     }
     if after.about() == before.about() {
         return Err(Refusal::Unknown { reason: "which change? Name a knob, a price, a load or hardware".to_owned() });
     }
     reply.about = Some(before.about());
     let words = change_in_words(&before, &after);
-    reply.say(format!("With {words}:"));
+    reply.push_text(format!("With {words}:"));
     if let Some(trouble) = after.trouble() {
-        reply.say(format!("This cannot run: {trouble}."));
+        reply.push_text(format!("This cannot run: {trouble}."));
     }
-    tell(&mut reply, &before, &after);
+    push_changed_metrics(&mut reply, &before, &after);
     if after.trouble().is_none() {
         suggest(&mut reply, &after, &words);
     }
@@ -105,15 +105,15 @@ fn change_in_words(before: &Case<'_>, after: &Case<'_>) -> String {
         words.push(format!(
             "{} {} → {}",
             knob.name(),
-            shown(*knob, &before.scenario.get(*knob)),
-            shown(*knob, setting)
+            format_setting(*knob, &before.scenario.get(*knob)),
+            format_setting(*knob, setting)
         ));
     }
     words.join(", ")
 }
 
 /// Adds a table of the metrics that change.
-fn tell(reply: &mut Reply, before: &Case<'_>, after: &Case<'_>) {
+fn push_changed_metrics(reply: &mut Reply, before: &Case<'_>, after: &Case<'_>) {
     let others =
         [MetricId::UsdPerHour, MetricId::UsdPerHourOwned, MetricId::PowerW, MetricId::P99Ms, MetricId::JoulesPerToken];
     let others = others.into_iter().map(MetricId::metric);
@@ -131,14 +131,14 @@ fn tell(reply: &mut Reply, before: &Case<'_>, after: &Case<'_>) {
             (Some(old), Some(new)) => units::relative(old, new),
             _ => String::new(),
         };
-        rows.push(vec![metric.label.to_owned(), before.shown(metric), after.shown(metric), change]);
+        rows.push(vec![metric.label.to_owned(), before.format_metric(metric), after.format_metric(metric), change]);
     }
     if rows.is_empty() {
-        reply.say("No metric changes: the scenario already has this value, or no metric shown depends on it.");
+        reply.push_text("No metric changes: the scenario already has this value, or no metric shown depends on it.");
         before.headlines().for_each(|metric| before.figure(reply, metric));
     }
     reply.table(["", "now", "then", "change"], rows);
     if !same.is_empty() {
-        reply.say(format!("Unchanged: {}.", same.join(", ")));
+        reply.push_text(format!("Unchanged: {}.", same.join(", ")));
     }
 }

@@ -3,9 +3,9 @@
 use atlas_config::Mode;
 use atlas_core::sort;
 use atlas_core::units;
-use atlas_core::units::MEMORY_GB;
+use atlas_core::units::BYTES_PER_GB;
 use atlas_plan::advice::{self, Objective};
-use atlas_plan::estimate::{Better, Breakdown, Metric, MetricId, Section};
+use atlas_plan::estimate::{Breakdown, Direction, Metric, MetricId, Section};
 use atlas_plan::explain;
 use atlas_plan::knob::{Knob, Setting};
 
@@ -20,7 +20,7 @@ const PARTS: usize = 8;
 /// Maximum changes listed.
 const CHANGES: usize = 5;
 /// Minimum relative improvement listed.
-const LEAST: f64 = 0.005;
+const MIN_IMPROVEMENT: f64 = 0.005;
 
 /// Answers why a metric has its value.
 pub(super) fn why(question: &ParsedQuestion, context: &Context<'_>) -> Result<Reply, Refusal> {
@@ -28,11 +28,11 @@ pub(super) fn why(question: &ParsedQuestion, context: &Context<'_>) -> Result<Re
     let case = question.case(context, &mut reply)?;
     let metric = question.metric(&case, MetricId::TokensPerSec)?;
     let interval = case.interval(metric).map(|ends| format!(" (90 % interval {ends})")).unwrap_or_default();
-    reply.say(format!("{} is {}{interval}: {}.", metric.label, case.shown(metric), metric.help));
+    reply.push_text(format!("{} is {}{interval}: {}.", metric.label, case.format_metric(metric), metric.help));
     case.figure(&mut reply, metric);
     let tree = explain::explain(&case.scenario, &case.parts, &case.estimate, metric);
     if let (Some(symbols), Some(numbers)) = (tree.in_symbols(), tree.in_numbers()) {
-        reply.say(format!("{symbols} = {numbers}"));
+        reply.push_text(format!("{symbols} = {numbers}"));
     }
     let detail = case.estimate.detail;
     match (detail, metric.id) {
@@ -49,11 +49,11 @@ pub(super) fn why(question: &ParsedQuestion, context: &Context<'_>) -> Result<Re
     if metric.section == Section::Cost {
         for metric in [MetricId::UsdPerHour, MetricId::TokensPerSec].map(MetricId::metric) {
             case.figure(&mut reply, metric);
-            reply.say(format!("{}: {}.", metric.label, case.shown(metric)));
+            reply.push_text(format!("{}: {}.", metric.label, case.format_metric(metric)));
         }
     }
     if let Some(detail) = &detail {
-        reply.say(format!("The speed is {}.", detail.limits.describe()));
+        reply.push_text(format!("The speed is {}.", detail.limits.describe()));
     }
     improvements(&mut reply, &case, metric);
     reply.command(&["explain", metric.name], case.command_flags());
@@ -73,8 +73,8 @@ pub(super) fn limits(question: &ParsedQuestion, context: &Context<'_>) -> Result
         )));
     };
     let first = detail.limits.first().name();
-    reply.say(format!("{} is {}; it is {}.", metric.label, case.shown(metric), detail.limits.describe()));
-    reply.say(format!(
+    reply.push_text(format!("{} is {}; it is {}.", metric.label, case.format_metric(metric), detail.limits.describe()));
+    reply.push_text(format!(
         "The share of {first} would have to shrink by {} before another limit takes over.",
         units::percent(detail.limits.margin())
     ));
@@ -96,17 +96,17 @@ pub(super) fn breakdown(question: &ParsedQuestion, context: &Context<'_>) -> Res
     };
     let id = if question.topic == Topic::Memory {
         let memory = detail.memory;
-        reply.say(format!(
+        reply.push_text(format!(
             "The fullest device holds {:.1} GB of {:.1} GB (upper bound {:.1} GB, which determines whether it fits).",
-            memory.total() / MEMORY_GB,
-            memory.capacity / MEMORY_GB,
-            memory.upper / MEMORY_GB
+            memory.total() / BYTES_PER_GB,
+            memory.capacity / BYTES_PER_GB,
+            memory.upper / BYTES_PER_GB
         ));
         memory_table(&mut reply, &memory.parts);
         MetricId::PeakMemGb
     } else {
         time_table(&mut reply, case.mode(), &detail.time);
-        reply.say(format!("The speed is {}.", detail.limits.describe()));
+        reply.push_text(format!("The speed is {}.", detail.limits.describe()));
         if case.mode() == Mode::Training { MetricId::StepTimeMs } else { MetricId::TpotMs }
     };
     let metric = id.metric();
@@ -150,13 +150,13 @@ pub(super) fn objective(metric: &Metric) -> Objective {
         Section::Latency => Objective::Latency,
         Section::Cost => Objective::Cost,
         Section::Power => Objective::Energy,
-        Section::Throughput if metric.better == Better::Lower => Objective::Latency,
+        Section::Throughput if metric.better == Direction::Lower => Objective::Latency,
         Section::Throughput | Section::Utilization => Objective::Throughput,
     }
 }
 
 /// Estimated change of a rule.
-struct Tried<'a> {
+struct EstimatedChange<'a> {
     /// Relative improvement of the metric.
     gain: f64,
     text: String,
@@ -168,22 +168,22 @@ struct Tried<'a> {
 pub(super) fn improvements(reply: &mut Reply, case: &Case<'_>, metric: &'static Metric) -> bool {
     let Some(now) = case.value(metric).filter(|value| value.is_finite()) else { return false };
     let lower = match metric.better {
-        Better::Lower => true,
-        Better::Higher => false,
+        Direction::Lower => true,
+        Direction::Higher => false,
         // Questions about memory use aim at less of it.
-        Better::Neutral if metric.id == MetricId::PeakMemGb => true,
-        Better::Neutral => return false,
+        Direction::Neutral if metric.id == MetricId::PeakMemGb => true,
+        Direction::Neutral => return false,
     };
-    let mut tried: Vec<Tried<'_>> = Vec::new();
+    let mut tried: Vec<EstimatedChange<'_>> = Vec::new();
     for objective in [objective(metric), Objective::Throughput] {
         for advice in advice::advise(&case.scenario, &case.parts, &case.estimate, objective) {
             let Ok(changed) = case.with(&advice.changes) else { continue };
             let known = tried.iter().any(|known| known.changes == advice.changes);
             let Some(value) = changed.value(metric).filter(|_| changed.trouble().is_none() && !known) else { continue };
             let gain = if lower { 1.0 - value / now } else { value / now - 1.0 };
-            if gain >= LEAST {
+            if gain >= MIN_IMPROVEMENT {
                 let text = format!("{}: {}", advice.rule.name, advice.text);
-                tried.push(Tried { gain, text, changes: advice.changes, case: changed });
+                tried.push(EstimatedChange { gain, text, changes: advice.changes, case: changed });
             }
         }
     }
@@ -198,10 +198,10 @@ pub(super) fn improvements(reply: &mut Reply, case: &Case<'_>, metric: &'static 
     });
     tried.truncate(CHANGES);
     if tried.is_empty() {
-        reply.say(format!("No rule of the playbook improves {} here.", metric.label));
+        reply.push_text(format!("No rule of the playbook improves {} here.", metric.label));
         return false;
     }
-    let row = |tried: &Tried<'_>| {
+    let row = |tried: &EstimatedChange<'_>| {
         let value = tried.case.value(metric).unwrap_or(f64::NAN);
         vec![tried.text.clone(), metric.show(value), units::relative(now, value)]
     };

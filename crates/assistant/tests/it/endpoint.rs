@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use atlas_assistant::endpoint::{
-    Conversation, EndpointError, Event, Marks, Message, Protocol, Secret, Settings, SettingsError, Toolbox, ask,
-    request,
+    Conversation, EndpointError, Event, Message, NumberOrigins, Protocol, Secret, Settings, SettingsError, Toolbox,
+    ask, request,
 };
 use atlas_assistant::offline::Context;
 use atlas_config::library::Library;
@@ -106,7 +106,7 @@ fn settings(url: &str, protocol: Protocol) -> Settings {
 
 /// Everything that resulted from a question.
 struct Came {
-    outcome: Result<Marks, EndpointError>,
+    outcome: Result<NumberOrigins, EndpointError>,
     conversation: Conversation,
     text: String,
     tools: Vec<String>,

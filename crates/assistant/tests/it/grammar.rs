@@ -1,6 +1,6 @@
 //! Typical questions, and properties of all questions.
 
-use atlas_assistant::{Hardware, Intent, Known, KnownTarget, KnownWorkload, Objective, Question, Trouble, parse};
+use atlas_assistant::{Hardware, Intent, Known, KnownTarget, KnownWorkload, Objective, ParseError, Question, parse};
 use atlas_config::Mode;
 use atlas_plan::estimate::METRICS;
 use atlas_plan::knob::{Knob, Setting};
@@ -103,8 +103,8 @@ fn what_is_not_understood_is_named_with_what_is_known() {
     assert!(said("cheapest wibble").contains("unknown word `wibble`"), "{}", said("cheapest wibble"));
     assert!(said("cheapest wibble").contains("cheapest, fastest"), "{}", said("cheapest wibble"));
     assert!(said("cheepest").contains("did you mean `cheapest`"), "{}", said("cheepest"));
-    assert!(matches!(parse("under 50", &known()), Err(Trouble::Unclear { .. })));
-    assert!(matches!(parse("tpot<", &known()), Err(Trouble::NoBound { .. })));
+    assert!(matches!(parse("under 50", &known()), Err(ParseError::Unclear { .. })));
+    assert!(matches!(parse("tpot<", &known()), Err(ParseError::NoBound { .. })));
     assert!(said("tp=elephant").starts_with("tp: found \"elephant\""), "{}", said("tp=elephant"));
     let known = known();
     let missing = read("llama v3").workload(&known).unwrap_err().to_string();

@@ -89,7 +89,7 @@ fn whole(encoder: Transformer, merge: Count, sizes: Sizes, projector: Projector)
 fn count(fields: &mut Fields<'_>, key: &'static str) -> Option<Count> {
     let first = fields.node(key).and_then(Node::items).and_then(|items| items.first()).and_then(Node::number);
     match first {
-        Some(value) => Count::exact(value).filter(|count| WIDTH.allow(f64::from(*count))),
+        Some(value) => Count::from_exact(value).filter(|count| WIDTH.contains(f64::from(*count))),
         None => fields.count(key, WIDTH),
     }
 }

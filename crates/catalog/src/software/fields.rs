@@ -110,7 +110,7 @@ impl Value for Option<Count> {
         if node.text() == Some("any") {
             return Ok(None);
         }
-        let count = amount(node).and_then(Count::exact).and_then(Count::nonzero);
+        let count = amount(node).and_then(Count::from_exact).and_then(Count::nonzero);
         count.map(Some).ok_or_else(|| "a whole number from 1, or any".to_owned())
     }
 

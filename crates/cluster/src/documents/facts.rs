@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use atlas_catalog::Model;
 use serde_json::{Map, Value};
 
-use super::{Gap, Given};
+use super::{MissingInput, UserInput};
 use crate::import::{Import, Origin};
 use crate::launch::{one_line, slug, yaml_text};
 
@@ -19,7 +19,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Selects the only configuration of the import, or the one that the user chose.
-    pub(super) fn of(import: &Import, given: &Given) -> Result<Facts, Vec<Gap>> {
+    pub(super) fn of(import: &Import, given: &UserInput) -> Result<Facts, Vec<MissingInput>> {
         let (mut fields, mut origin) = (import.fields.clone(), import.origin.clone());
         let count = import.variants.len();
         let chosen = match (given.variant, count) {
@@ -27,14 +27,14 @@ impl Facts {
             (Some(index), count) => {
                 let reason =
                     format!("{index} is out of range: the files contain {count} configurations, numbered from 0");
-                return Err(vec![Gap::new("variant", reason)]);
+                return Err(vec![MissingInput::new("variant", reason)]);
             }
             (None, 0) => None,
             (None, 1) => Some(0),
             (None, count) => {
                 let reason =
                     format!("the files contain {count} configurations; choose one with --variant 0 to {}", count - 1);
-                return Err(vec![Gap::new("variant", reason)]);
+                return Err(vec![MissingInput::new("variant", reason)]);
             }
         };
         if let Some(variant) = chosen.and_then(|index| import.variants.get(index)) {
@@ -48,7 +48,10 @@ impl Facts {
             origin.extend(own);
         }
         if fields.is_empty() && import.roles.is_empty() {
-            return Err(vec![Gap::new("files", "found no launch command or configuration of a supported tool")]);
+            return Err(vec![MissingInput::new(
+                "files",
+                "found no launch command or configuration of a supported tool",
+            )]);
         }
         Ok(Facts { fields, origin, roles: import.roles.clone() })
     }
@@ -98,13 +101,13 @@ impl Facts {
 
 /// Lines of YAML, with comments that state the origin of the values.
 #[derive(Default)]
-pub(super) struct Lines {
+pub(super) struct YamlLines {
     text: String,
     /// The comment of each value, keyed by the path of the value.
     read_from: Vec<(String, String)>,
 }
 
-impl Lines {
+impl YamlLines {
     /// Appends a line, followed by a comment that states where the value comes from.
     fn push(&mut self, section: Option<&str>, key: &str, value: &str, comment: Option<&str>) {
         let pad = " ".repeat(if section.is_some() { 4 } else { 2 });
@@ -117,12 +120,12 @@ impl Lines {
     }
 
     /// Appends a string at the top level of the entry.
-    pub(super) fn word(&mut self, key: &str, value: &str, comment: Option<&str>) {
+    pub(super) fn push_string(&mut self, key: &str, value: &str, comment: Option<&str>) {
         self.push(None, key, &yaml_text(value), comment);
     }
 
     /// Appends a number or boolean at the top level of the entry.
-    pub(super) fn plain(&mut self, key: &str, value: impl ToString, comment: Option<&str>) {
+    pub(super) fn push_scalar(&mut self, key: &str, value: impl ToString, comment: Option<&str>) {
         self.push(None, key, &value.to_string(), comment);
     }
 
@@ -165,11 +168,11 @@ pub(super) struct Line {
 }
 
 /// A line with the value that the files state in the field `from`.
-pub(super) fn stated(facts: &Facts, key: &'static str, from: &str, value: impl ToString) -> Line {
+pub(super) fn line_from_field(facts: &Facts, key: &'static str, from: &str, value: impl ToString) -> Line {
     Line { key, value: value.to_string(), comment: facts.place(from) }
 }
 
 /// A line with a value from another source, which `comment` describes.
-pub(super) fn other(key: &'static str, value: impl ToString, comment: &str) -> Line {
+pub(super) fn line_with_comment(key: &'static str, value: impl ToString, comment: &str) -> Line {
     Line { key, value: value.to_string(), comment: (!comment.is_empty()).then(|| comment.to_owned()) }
 }

@@ -21,7 +21,7 @@ use facts::Facts;
 
 /// What the user adds to the files of a job.
 #[derive(Debug, Clone, Default)]
-pub struct Given {
+pub struct UserInput {
     /// Name of a target in the library, which supplies accelerator, links and prices.
     pub target: Option<String>,
     /// Name of a model in the catalog.
@@ -32,7 +32,7 @@ pub struct Given {
     pub overrides: Overrides,
 }
 
-impl Given {
+impl UserInput {
     /// Value of a knob that was given as a number.
     fn number(&self, knob: Knob) -> Option<f64> {
         match self.overrides.get(&knob) {
@@ -45,16 +45,16 @@ impl Given {
 /// Something that is missing or contradictory in a job, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {reason}")]
-pub struct Gap {
+pub struct MissingInput {
     /// Name of the field or knob.
     pub what: String,
     /// What was found, and how to fix it.
     pub reason: String,
 }
 
-impl Gap {
-    fn new(what: &str, reason: impl Into<String>) -> Gap {
-        Gap { what: what.to_owned(), reason: reason.into() }
+impl MissingInput {
+    fn new(what: &str, reason: impl Into<String>) -> MissingInput {
+        MissingInput { what: what.to_owned(), reason: reason.into() }
     }
 }
 
@@ -89,9 +89,10 @@ pub enum DocumentError {
 ///
 /// # Errors
 /// Everything that is missing or contradictory.
-pub fn documents(import: &Import, library: &Library, given: &Given) -> Result<Documents, Vec<Gap>> {
+pub fn documents(import: &Import, library: &Library, given: &UserInput) -> Result<Documents, Vec<MissingInput>> {
     let facts = Facts::of(import, given)?;
-    let mut gaps: Vec<Gap> = import.conflicts.iter().map(|note| Gap::new("conflict", note.text.clone())).collect();
+    let mut gaps: Vec<MissingInput> =
+        import.conflicts.iter().map(|note| MissingInput::new("conflict", note.text.clone())).collect();
     let mut notes = Vec::new();
     let model = model::find(&facts, library.catalog(), given, &mut notes).map_err(|gap| gaps.push(gap)).ok();
     let target = target::write(&facts, library, given, &mut notes).map_err(|gap| gaps.push(gap)).ok();

@@ -6,20 +6,20 @@ use atlas_catalog::{Catalog, Model, Transformer};
 use atlas_core::sort;
 
 use super::facts::Facts;
-use super::{Gap, Given};
+use super::{MissingInput, UserInput};
 use crate::launch::model_of_tool;
 
 /// Finds the model. The error states what is known about it.
 pub(super) fn find(
     facts: &Facts,
     catalog: &Catalog,
-    given: &Given,
+    given: &UserInput,
     notes: &mut Vec<String>,
-) -> Result<Arc<Model>, Gap> {
+) -> Result<Arc<Model>, MissingInput> {
     if let Some(name) = &given.model {
         return catalog.model(name).map_err(|problems| {
             let all: Vec<String> = problems.iter().map(|problem| problem.message.clone()).collect();
-            Gap::new("model", all.join("; "))
+            MissingInput::new("model", all.join("; "))
         });
     }
     let stated: Vec<&str> = ["hf_model", "model"].iter().filter_map(|key| facts.text(key)).collect();
@@ -41,7 +41,7 @@ pub(super) fn find(
         notes.push(format!("the layer counts and sizes in the files match model {}{also}", model.id));
         return Ok(Arc::clone(model));
     }
-    Err(Gap::new(
+    Err(MissingInput::new(
         "model",
         match stated.first() {
             Some(name) => format!("{name} is not in the catalog; name a model or a config.json with --model"),
@@ -51,7 +51,7 @@ pub(super) fn find(
 }
 
 /// Suffixes that do not change the architecture.
-const ENDINGS: [&str; 16] = [
+const IGNORED_SUFFIXES: [&str; 16] = [
     "-instruct",
     "-chat",
     "-base",
@@ -92,7 +92,7 @@ fn by_name(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
         }
     }
     for _ in 0..4 {
-        let shorter = ENDINGS.iter().find_map(|ending| low.strip_suffix(ending)).map(str::to_owned);
+        let shorter = IGNORED_SUFFIXES.iter().find_map(|ending| low.strip_suffix(ending)).map(str::to_owned);
         let Some(shorter) = shorter else { break };
         if let Some(model) = found(&shorter) {
             return Some(model);
@@ -105,11 +105,11 @@ fn by_name(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
         .or_else(|| found(plain.rsplit_once("-v").map(|(head, _)| head)?))
         .or_else(|| found(plain.rsplit_once('-').filter(|(_, tail)| tail.len() == 4 && tail.parse::<u32>().is_ok())?.0))
         // File names spell the dot of a version in different ways: `llama3-1-70b`, `llama31_70b`.
-        .or_else(|| by_letters(catalog, plain))
+        .or_else(|| by_alphanumerics(catalog, plain))
 }
 
 /// The model whose name has the same letters and digits, ignoring all other characters.
-fn by_letters(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
+fn by_alphanumerics(catalog: &Catalog, name: &str) -> Option<Arc<Model>> {
     let letters = |text: &str| -> String {
         text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
     };

@@ -8,71 +8,71 @@ use atlas_catalog::Accelerator;
 use atlas_config::Target;
 use atlas_config::library::Library;
 
-use super::facts::{Facts, Line, Lines, other};
-use super::{Gap, Given};
+use super::facts::{Facts, Line, YamlLines, line_with_comment};
+use super::{MissingInput, UserInput};
 
 /// Writes the entry without its name, and the origins of its values.
 pub(super) fn write(
     facts: &Facts,
     library: &Library,
-    given: &Given,
+    given: &UserInput,
     notes: &mut Vec<String>,
-) -> Result<(String, String), Gap> {
+) -> Result<(String, String), MissingInput> {
     let catalog = library.catalog();
     let (base, named) = match &given.target {
         Some(name) => {
-            let target = library.target(name).map_err(|problem| Gap::new("target", problem.message))?;
+            let target = library.target(name).map_err(|problem| MissingInput::new("target", problem.message))?;
             (Arc::clone(target), true)
         }
         None => {
             let Some(label) = facts.text("accelerator") else {
-                return Err(Gap::new("accelerator", "not stated in the files; name a target with --target"));
+                return Err(MissingInput::new("accelerator", "not stated in the files; name a target with --target"));
             };
             let (name, memory) = split(label);
             let Some(sheet) = catalog.accelerator_meant(name, memory) else {
                 let reason = format!("{label} is not in the catalog; name a target with --target");
-                return Err(Gap::new("accelerator", reason));
+                return Err(MissingInput::new("accelerator", reason));
             };
-            (like(facts, library, &sheet)?, false)
+            (most_similar_target(facts, library, &sheet)?, false)
         }
     };
     let (per_node, nodes, at) = size(facts, &base);
     let scale = per_node as f64 / base.accelerators_per_node.max(Count::ONE);
     let from = format!("from target {}", base.name);
-    let mut lines = Lines::default();
-    lines.word("vendor", &base.vendor, Some(&from));
+    let mut lines = YamlLines::default();
+    lines.push_string("vendor", &base.vendor, Some(&from));
     if let Some(accelerator) = &base.accelerator {
         let place = facts.place("accelerator").filter(|_| !named);
-        lines.word("accelerator", accelerator, Some(place.as_deref().unwrap_or(&from)));
+        lines.push_string("accelerator", accelerator, Some(place.as_deref().unwrap_or(&from)));
     }
-    lines.plain("accelerators_per_node", per_node, at.0.as_deref());
-    lines.plain("num_nodes", nodes, at.1.as_deref());
-    lines.plain("memory_gb_per_accel", base.memory_gb_per_accel, Some(&from));
+    lines.push_scalar("accelerators_per_node", per_node, at.0.as_deref());
+    lines.push_scalar("num_nodes", nodes, at.1.as_deref());
+    lines.push_scalar("memory_gb_per_accel", base.memory_gb_per_accel, Some(&from));
     if let Some(link) = &base.interconnect {
-        let mut section = vec![other("type", crate::launch::yaml_text(&link.kind), &from)];
-        section.extend(link.bw_gbytes_per_sec.map(|rate| other("bw_GBps", rate, "")));
-        section.extend(link.domain_size.map(|size| other("domain_size", size, "")));
+        let mut section = vec![line_with_comment("type", crate::launch::yaml_text(&link.kind), &from)];
+        section.extend(link.bw_gbytes_per_sec.map(|rate| line_with_comment("bw_GBps", rate, "")));
+        section.extend(link.domain_size.map(|size| line_with_comment("domain_size", size, "")));
         lines.section("interconnect", section);
     }
     if let Some(network) = &base.network {
         let word = |key, value: &Option<String>| {
-            value.as_ref().map(|value| other(key, crate::launch::yaml_text(value), &from))
+            value.as_ref().map(|value| line_with_comment(key, crate::launch::yaml_text(value), &from))
         };
         let mut section: Vec<Line> = word("type", &network.kind).into_iter().collect();
-        section.extend(network.gbits_per_accel.map(|rate| other("Gbps_per_accel", rate, "")));
-        section.extend(network.topology.map(|topology| other("topology", topology.name(), "")));
-        section.extend(network.oversubscription.map(|ratio| other("oversubscription", ratio, "")));
+        section.extend(network.gbits_per_accel.map(|rate| line_with_comment("Gbps_per_accel", rate, "")));
+        section.extend(network.topology.map(|topology| line_with_comment("topology", topology.name(), "")));
+        section.extend(network.oversubscription.map(|ratio| line_with_comment("oversubscription", ratio, "")));
         lines.section("network", section);
     }
     let share = if scale == 1.0 { from.clone() } else { format!("{from}, scaled by {scale}") };
     let cost = &base.cost;
     let mut section = vec![
-        other("hourly_usd", cost.hourly_usd * scale, &share),
-        other("energy_watts_node", cost.energy_watts_node * scale, &share),
-        other("pue", cost.pue, &from),
+        line_with_comment("hourly_usd", cost.hourly_usd * scale, &share),
+        line_with_comment("energy_watts_node", cost.energy_watts_node * scale, &share),
+        line_with_comment("pue", cost.pue, &from),
     ];
-    section.extend(cost.usd_per_kwh.map(|price| other("usd_per_kwh", price, &from)));
-    section.extend(cost.capex_usd_node.map(|price| other("capex_usd_node", price * scale, &share)));
+    section.extend(cost.usd_per_kwh.map(|price| line_with_comment("usd_per_kwh", price, &from)));
+    section.extend(cost.capex_usd_node.map(|price| line_with_comment("capex_usd_node", price * scale, &share)));
     lines.section("cost", section);
     notes.push(format!("links, price and power are taken from target {}", base.name));
     Ok(lines.finish())
@@ -85,7 +85,7 @@ fn split(label: &str) -> (&str, Option<f64>) {
 }
 
 /// The target of the library with this accelerator that is most similar: first in node size, then in number of nodes.
-fn like(facts: &Facts, library: &Library, sheet: &Accelerator) -> Result<Arc<Target>, Gap> {
+fn most_similar_target(facts: &Facts, library: &Library, sheet: &Accelerator) -> Result<Arc<Target>, MissingInput> {
     let catalog = library.catalog();
     let same = |target: &&Arc<Target>| {
         let own = target.accelerator.as_deref().and_then(|name| catalog.accelerator(name).ok());
@@ -100,7 +100,7 @@ fn like(facts: &Facts, library: &Library, sheet: &Accelerator) -> Result<Arc<Tar
     let found = library.targets().iter().filter(same).min_by(|a, b| distance(a).total_cmp(&distance(b)));
     found.cloned().ok_or_else(|| {
         let reason = format!("no target has {}; define one, and name it with --target", sheet.id);
-        Gap::new("target", reason)
+        MissingInput::new("target", reason)
     })
 }
 
@@ -120,10 +120,10 @@ fn size(facts: &Facts, base: &Target) -> (u64, u64, Places) {
             (per_node, nodes, (place("accelerators_per_node"), place("nodes")))
         }
         // Members of a job array are separate jobs, which may share nodes.
-        (_, _, Some(all)) if servers > 1 => spread(all * servers, usual, place("num_accelerators")),
-        (_, _, Some(all)) => spread(all, per_node.unwrap_or(usual).max(1), place("num_accelerators")),
+        (_, _, Some(all)) if servers > 1 => split_into_nodes(all * servers, usual, place("num_accelerators")),
+        (_, _, Some(all)) => split_into_nodes(all, per_node.unwrap_or(usual).max(1), place("num_accelerators")),
         (Some(per_node), None, None) => (per_node, 1, (place("accelerators_per_node"), None)),
-        (None, Some(nodes), None) => (crate::launch::host(usual), nodes, (None, place("nodes"))),
+        (None, Some(nodes), None) => (crate::launch::devices_per_host(usual), nodes, (None, place("nodes"))),
         (Some(per_node), Some(nodes), None) => {
             (per_node, nodes * servers, (place("accelerators_per_node"), place("nodes")))
         }
@@ -132,7 +132,7 @@ fn size(facts: &Facts, base: &Target) -> (u64, u64, Places) {
 }
 
 /// Accelerators per node, and number of nodes that hold all accelerators.
-fn spread(all: u64, node: u64, place: Option<String>) -> (u64, u64, Places) {
+fn split_into_nodes(all: u64, node: u64, place: Option<String>) -> (u64, u64, Places) {
     let per_node = all.min(node);
     (per_node, all.div_ceil(per_node), (place.clone(), place))
 }

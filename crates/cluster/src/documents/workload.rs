@@ -6,24 +6,24 @@ use atlas_core::plan::{Format, Optimizer, Recompute, Sharding};
 use atlas_plan::knob::Knob;
 use serde_json::Value;
 
-use super::facts::{Facts, Line, Lines, other, stated};
-use super::{Gap, Given};
+use super::facts::{Facts, Line, YamlLines, line_from_field, line_with_comment};
+use super::{MissingInput, UserInput};
 
 /// Writes the entry without its name, and the origins of its values.
 pub(super) fn write(
     facts: &Facts,
     model: Option<&Model>,
-    given: &Given,
+    given: &UserInput,
     notes: &mut Vec<String>,
-) -> Result<(String, String), Vec<Gap>> {
-    let mut lines = Lines::default();
+) -> Result<(String, String), Vec<MissingInput>> {
+    let mut lines = YamlLines::default();
     let serves = facts.serves();
-    lines.word("mode", if serves { "inference" } else { "training" }, facts.place("kind").as_deref());
+    lines.push_string("mode", if serves { "inference" } else { "training" }, facts.place("kind").as_deref());
     if let Some(model) = model {
-        lines.word("model", &model.id, facts.place("model").as_deref());
+        lines.push_string("model", &model.id, facts.place("model").as_deref());
     }
     if let Some(software) = software(facts) {
-        lines.word("software", &software, facts.place("framework").as_deref());
+        lines.push_string("software", &software, facts.place("framework").as_deref());
     } else if let Some(framework) = facts.text("framework") {
         notes.push(format!(
             "{framework} is not in the software catalog; the default software of the workload's mode is assumed"
@@ -49,16 +49,20 @@ fn software(facts: &Facts) -> Option<String> {
     Some(id.to_owned())
 }
 
-fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut Lines) -> Vec<Gap> {
+fn training(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, lines: &mut YamlLines) -> Vec<MissingInput> {
     let mut gaps = Vec::new();
     match (facts.count("seq_len"), given.number(Knob::Prompt)) {
-        (Some(length), _) => {
-            lines.section("sequence", vec![stated(facts, "prompt", "seq_len", length), other("generate", 0, "")])
+        (Some(length), _) => lines.section(
+            "sequence",
+            vec![line_from_field(facts, "prompt", "seq_len", length), line_with_comment("generate", 0, "")],
+        ),
+        (None, Some(length)) => lines.section(
+            "sequence",
+            vec![line_with_comment("prompt", length, "given"), line_with_comment("generate", 0, "")],
+        ),
+        (None, None) => {
+            gaps.push(MissingInput::new("seq_len", "not stated in the files; set it with --set prompt=TOKENS"))
         }
-        (None, Some(length)) => {
-            lines.section("sequence", vec![other("prompt", length, "given"), other("generate", 0, "")])
-        }
-        (None, None) => gaps.push(Gap::new("seq_len", "not stated in the files; set it with --set prompt=TOKENS")),
     }
     let mut batch = counts(facts, &[("micro", "micro_batch"), ("global", "global_batch")]);
     // MaxText states the batch per device. If several devices share a replica, this is a fraction of the replica's
@@ -66,7 +70,7 @@ fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut L
     if let Some(micro) = facts.number("micro_batch").filter(|_| facts.text("framework") == Some("maxtext")) {
         let shared: u64 = ["tp", "cp", "pp"].iter().filter_map(|key| facts.count(key)).product();
         batch.retain(|line| line.key != "micro");
-        batch.push(stated(facts, "micro", "micro_batch", (micro * shared as f64).max(1.0)));
+        batch.push(line_from_field(facts, "micro", "micro_batch", (micro * shared as f64).max(1.0)));
     }
     // Its global batch is the batch per device times all devices and accumulation steps.
     if let (Some(micro), Some(all), "maxtext", None) = (
@@ -76,7 +80,7 @@ fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut L
         facts.count("global_batch"),
     ) {
         let global = micro * all as f64 * facts.count("grad_accum").unwrap_or(1) as f64;
-        batch.push(stated(facts, "global", "micro_batch", global.max(1.0)));
+        batch.push(line_from_field(facts, "global", "micro_batch", global.max(1.0)));
     }
     if !batch.iter().any(|line| line.key == "global") {
         notes.push("the files state no global batch: one micro-batch per replica is assumed".to_owned());
@@ -87,11 +91,11 @@ fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut L
         &[("tp", "tp"), ("pp", "pp"), ("vpp", "vpp"), ("dp", "dp"), ("cp", "cp"), ("ep", "ep"), ("etp", "etp")],
     );
     if let Some(ranks) = facts.count("ulysses_sp").filter(|ranks| *ranks > 1 && facts.count("cp").is_none()) {
-        parallelism.push(stated(facts, "cp", "ulysses_sp", ranks));
+        parallelism.push(line_from_field(facts, "cp", "ulysses_sp", ranks));
         notes.push("Ulysses sequence parallelism is planned as context parallelism".to_owned());
     }
     if let Some(on) = facts.flag("sequence_parallel") {
-        parallelism.push(stated(facts, "sp", "sequence_parallel", on));
+        parallelism.push(line_from_field(facts, "sp", "sequence_parallel", on));
     }
     lines.section("parallelism", parallelism);
     // Without sharding flags, these tools shard nothing. NeMo's plain optimizers are not sharded either.
@@ -102,41 +106,41 @@ fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut L
         _ => false,
     };
     if facts.text("sharding").is_none() && silent {
-        lines.word("sharding", "none", Some("no sharding requested"));
+        lines.push_string("sharding", "none", Some("no sharding requested"));
     }
     if let Some(word) = facts.text("sharding") {
         let known = if word == "hsdp" { Some(Sharding::Zero3) } else { Sharding::named(word) };
         if let Some(sharding) = known {
-            lines.word("sharding", sharding.name(), facts.place("sharding").as_deref());
+            lines.push_string("sharding", sharding.name(), facts.place("sharding").as_deref());
         }
         let group = facts.count("dp_shard").or_else(|| facts.count("ici.fsdp")).filter(|_| word == "hsdp");
         match group {
-            Some(group) => lines.plain("shard", group, facts.place("sharding").as_deref()),
+            Some(group) => lines.push_scalar("shard", group, facts.place("sharding").as_deref()),
             None if word == "hsdp" => {
                 let node = facts.count("accelerators_per_node");
                 if let Some(node) = node {
-                    lines.plain("shard", node, Some("accelerators of one node"));
+                    lines.push_scalar("shard", node, Some("accelerators of one node"));
                 }
             }
             None => {}
         }
     }
     if let Some(recompute) = facts.text("recompute").and_then(Recompute::named) {
-        lines.word("recompute", recompute.name(), facts.place("recompute").as_deref());
+        lines.push_string("recompute", recompute.name(), facts.place("recompute").as_deref());
     }
     if let Some(optimizer) = facts.text("optimizer").and_then(optimizer) {
-        lines.word("optimizer", optimizer.name(), facts.place("optimizer").as_deref());
+        lines.push_string("optimizer", optimizer.name(), facts.place("optimizer").as_deref());
     }
     let offload = |key: &str| {
         facts.flag(key) == Some(true) || facts.text(key).is_some_and(|device| !matches!(device, "none" | "false"))
     };
     if offload("offload_params") {
-        lines.word("cpu_offload", "parameters", facts.place("offload_params").as_deref());
+        lines.push_string("cpu_offload", "parameters", facts.place("offload_params").as_deref());
     } else if offload("offload_optimizer") {
-        lines.word("cpu_offload", "optimizer", facts.place("offload_optimizer").as_deref());
+        lines.push_string("cpu_offload", "optimizer", facts.place("offload_optimizer").as_deref());
     }
     if let Some(adapter) = facts.text("adapter") {
-        lines.word("trained", "lora", facts.place("adapter").as_deref());
+        lines.push_string("trained", "lora", facts.place("adapter").as_deref());
         if adapter == "qlora" {
             let note = "QLoRA: the frozen weights are planned in the precision of the matrix multiplications, not in \
                         their quantized format";
@@ -144,7 +148,7 @@ fn training(facts: &Facts, given: &Given, notes: &mut Vec<String>, lines: &mut L
         }
     }
     if let Some(format) = training_format(facts) {
-        lines.section("precision", vec![stated(facts, "weights", "precision", format.name())]);
+        lines.section("precision", vec![line_from_field(facts, "weights", "precision", format.name())]);
     }
     gaps
 }
@@ -176,7 +180,7 @@ fn optimizer(name: &str) -> Option<Optimizer> {
 }
 
 fn counts(facts: &Facts, pairs: &[(&'static str, &str)]) -> Vec<Line> {
-    pairs.iter().filter_map(|(key, from)| Some(stated(facts, key, from, facts.count(from)?))).collect()
+    pairs.iter().filter_map(|(key, from)| Some(line_from_field(facts, key, from, facts.count(from)?))).collect()
 }
 
 /// Number of members of a Slurm job array such as `0-7`, `1-8%2` or `0,2,4`.
@@ -195,18 +199,18 @@ pub(super) fn array(facts: &Facts) -> Option<u64> {
 fn serving(
     facts: &Facts,
     model: Option<&Model>,
-    given: &Given,
+    given: &UserInput,
     notes: &mut Vec<String>,
-    lines: &mut Lines,
-) -> Vec<Gap> {
+    lines: &mut YamlLines,
+) -> Vec<MissingInput> {
     let mut gaps = Vec::new();
     let whole = |key: &str| facts.value(key).and_then(Value::as_u64);
     let mut sequence = Vec::new();
     for (key, from, knob) in [("prompt", "benchmark.isl", Knob::Prompt), ("generate", "benchmark.osl", Knob::Generate)]
     {
         match (whole(from), given.number(knob)) {
-            (_, Some(tokens)) => sequence.push(other(key, tokens, "given")),
-            (Some(tokens), None) => sequence.push(stated(facts, key, from, tokens)),
+            (_, Some(tokens)) => sequence.push(line_with_comment(key, tokens, "given")),
+            (Some(tokens), None) => sequence.push(line_from_field(facts, key, from, tokens)),
             (None, None) => {
                 let limit = facts
                     .count("max_model_len")
@@ -214,7 +218,7 @@ fn serving(
                 let reason = format!(
                     "the files of a server do not state request lengths{limit}; set it with --set {key}=TOKENS"
                 );
-                gaps.push(Gap::new(key, reason));
+                gaps.push(MissingInput::new(key, reason));
             }
         }
     }
@@ -233,16 +237,16 @@ fn serving(
         section.extend(counts(facts, &[("max_num_batched_tokens", "chunked_prefill_size")]));
     }
     if let Some(share) = facts.number("gpu_memory_share") {
-        section.push(stated(facts, "gpu_memory_utilization", "gpu_memory_share", share));
+        section.push(line_from_field(facts, "gpu_memory_utilization", "gpu_memory_share", share));
     }
     for (key, from) in [("chunked_prefill", "chunked_prefill"), ("overlap_scheduling", "async_scheduling")] {
-        section.extend(facts.flag(from).map(|on| stated(facts, key, from, on)));
+        section.extend(facts.flag(from).map(|on| line_from_field(facts, key, from, on)));
     }
     load(facts, given, notes, &mut section);
     lines.section("serving", section);
     pools(facts, model, lines);
     if facts.flag("enforce_eager") == Some(true) {
-        lines.section("runtime_tuning", vec![stated(facts, "cuda_graphs", "enforce_eager", false)]);
+        lines.section("runtime_tuning", vec![line_from_field(facts, "cuda_graphs", "enforce_eager", false)]);
     }
     gaps
 }
@@ -260,12 +264,12 @@ fn layout(facts: &Facts, model: Option<&Model>, notes: &mut Vec<String>) -> Vec<
         _ => 1,
     };
     let inside = if engine == "vllm" { tp } else { (tp / groups).max(1) };
-    let mut out = vec![stated(facts, "tp", "tp", inside), stated(facts, "pp", "pp", pp)];
+    let mut out = vec![line_from_field(facts, "tp", "tp", inside), line_from_field(facts, "pp", "pp", pp)];
     if groups > 1 {
-        out.push(stated(facts, "attention_dp", if engine == "tensorrt-llm" { "tp" } else { "dp" }, groups));
+        out.push(line_from_field(facts, "attention_dp", if engine == "tensorrt-llm" { "tp" } else { "dp" }, groups));
     }
     if let Some(ep) = facts.count("ep").filter(|ep| *ep > 1) {
-        out.push(stated(facts, "ep", "ep", ep));
+        out.push(line_from_field(facts, "ep", "ep", ep));
     }
     let devices = inside * pp * groups;
     let servers = array(facts).unwrap_or(1);
@@ -275,7 +279,7 @@ fn layout(facts: &Facts, model: Option<&Model>, notes: &mut Vec<String>) -> Vec<
         Some(count) => count * servers,
         None => by_flags * servers,
     };
-    out.push(other("dp", replicas, "replicas"));
+    out.push(line_with_comment("dp", replicas, "replicas"));
     if facts.count("tp").is_none() && facts.roles.is_empty() {
         notes.push("the files state no tensor parallelism: tp = 1 is assumed".to_owned());
     }
@@ -283,27 +287,27 @@ fn layout(facts: &Facts, model: Option<&Model>, notes: &mut Vec<String>) -> Vec<
 }
 
 /// Formats of the weights and of the KV cache.
-fn formats(facts: &Facts, model: Option<&Model>, lines: &mut Lines) {
+fn formats(facts: &Facts, model: Option<&Model>, lines: &mut YamlLines) {
     let native = model.and_then(|model| model.native_format).unwrap_or(Format::Bf16);
     let mut section = Vec::new();
     for key in ["weights_precision", "precision"] {
         let Some(format) = facts.text(key).and_then(Format::named) else { continue };
         // The engine's compute precision does not determine the format of weights that are stored in a narrower one.
         if key == "weights_precision" || (section.is_empty() && native == Format::Bf16) {
-            section.push(stated(facts, "weights", key, format.name()));
+            section.push(line_from_field(facts, "weights", key, format.name()));
             break;
         }
     }
     if let Some(format) = facts.text("kv_precision").and_then(Format::named) {
-        section.push(stated(facts, "kv", "kv_precision", format.name()));
+        section.push(line_from_field(facts, "kv", "kv_precision", format.name()));
     }
     lines.section("precision", section);
 }
 
 /// The load that a client generates.
-fn load(facts: &Facts, given: &Given, notes: &mut Vec<String>, section: &mut Vec<Line>) {
+fn load(facts: &Facts, given: &UserInput, notes: &mut Vec<String>, section: &mut Vec<Line>) {
     if let Some(rate) = facts.number("benchmark.request_rate").filter(|rate| *rate > 0.0) {
-        section.push(stated(facts, "request_rate", "benchmark.request_rate", rate));
+        section.push(line_from_field(facts, "request_rate", "benchmark.request_rate", rate));
         return;
     }
     let listed: Vec<u64> = match facts.value("benchmark.concurrency") {
@@ -318,16 +322,16 @@ fn load(facts: &Facts, given: &Given, notes: &mut Vec<String>, section: &mut Vec
         [] => {
             notes.push("the files state no load; set one with --set concurrency=N or --set request_rate=R".to_owned());
         }
-        [one] => section.push(stated(facts, "concurrency", "benchmark.concurrency", one)),
+        [one] => section.push(line_from_field(facts, "concurrency", "benchmark.concurrency", one)),
         [first, ..] => {
-            section.push(stated(facts, "concurrency", "benchmark.concurrency", first));
+            section.push(line_from_field(facts, "concurrency", "benchmark.concurrency", first));
             notes.push(format!("the client runs {} load levels; only the first is planned", listed.len()));
         }
     }
 }
 
 /// Pools of prefill and decode workers.
-fn pools(facts: &Facts, model: Option<&Model>, lines: &mut Lines) {
+fn pools(facts: &Facts, model: Option<&Model>, lines: &mut YamlLines) {
     let engine = facts.text("framework").unwrap_or_default();
     let experts = model.and_then(Model::transformer).is_some_and(|t| t.experts.is_some());
     let mut text = String::new();

@@ -18,11 +18,11 @@ pub const LOGS: &str = "logs";
 /// The entry, all its ancestors and all its descendants, oldest first.
 #[must_use]
 pub fn chain<'a>(entries: &'a [Entry], of: &'a Entry) -> Vec<&'a Entry> {
-    let mut known: BTreeSet<&str> = sort::filled([of.id.as_str()]);
+    let mut known: BTreeSet<&str> = sort::collect_unsorted([of.id.as_str()]);
     // Ancestors: the entries that an entry refers to, transitively.
     let mut open = vec![of];
     while let Some(entry) = open.pop() {
-        for other in entries.iter().filter(|other| comes_from(entry, other)) {
+        for other in entries.iter().filter(|other| is_derived_from(entry, other)) {
             if known.insert(&other.id) {
                 open.push(other);
             }
@@ -31,7 +31,7 @@ pub fn chain<'a>(entries: &'a [Entry], of: &'a Entry) -> Vec<&'a Entry> {
     // Descendants: the entries that refer to it, transitively.
     let mut open = vec![of];
     while let Some(entry) = open.pop() {
-        for other in entries.iter().filter(|other| comes_from(other, entry)) {
+        for other in entries.iter().filter(|other| is_derived_from(other, entry)) {
             if known.insert(&other.id) {
                 open.push(other);
             }
@@ -46,7 +46,7 @@ pub fn chain<'a>(entries: &'a [Entry], of: &'a Entry) -> Vec<&'a Entry> {
 }
 
 /// Whether `later` was derived from `earlier`.
-fn comes_from(later: &Entry, earlier: &Entry) -> bool {
+fn is_derived_from(later: &Entry, earlier: &Entry) -> bool {
     if later.sources.contains(&earlier.id) {
         return true;
     }

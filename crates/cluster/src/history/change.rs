@@ -48,7 +48,8 @@ pub fn compare(first: &Entry, second: &Entry) -> Difference {
     ] {
         differ(name, get(first), get(second));
     }
-    let names: std::collections::BTreeSet<&String> = sort::filled(first.inputs.keys().chain(second.inputs.keys()));
+    let names: std::collections::BTreeSet<&String> =
+        sort::collect_unsorted(first.inputs.keys().chain(second.inputs.keys()));
     for name in names.into_iter().filter(|name| name.as_str() != "software") {
         differ(name, first.inputs.get(name).map(shown), second.inputs.get(name).map(shown));
     }

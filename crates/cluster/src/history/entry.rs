@@ -173,9 +173,9 @@ impl Entry {
     pub fn new(kind: EntryKind, draft: Draft) -> Entry {
         let at = draft.at.unwrap_or_else(Timestamp::now);
         let masked = |text: Option<String>| text.map(|text| mask(&text));
-        let inputs = sort::filled(draft.inputs);
+        let inputs = sort::collect_unsorted(draft.inputs);
         let inputs = match mask_document(&Value::Object(inputs)) {
-            Value::Object(map) => sort::filled(map),
+            Value::Object(map) => sort::collect_unsorted(map),
             _ => BTreeMap::new(),
         };
         Entry {
@@ -187,7 +187,7 @@ impl Entry {
             workload: masked(draft.workload),
             software: masked(draft.software),
             engine: masked(draft.engine),
-            figures: sort::filled(draft.figures.into_iter().filter(|(_, value)| value.is_finite())),
+            figures: sort::collect_unsorted(draft.figures.into_iter().filter(|(_, value)| value.is_finite())),
             inputs,
             sources: draft.sources,
             origin: Origin { command: mask_words(draft.origin.command), ..draft.origin },

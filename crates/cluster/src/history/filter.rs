@@ -28,7 +28,7 @@ pub struct Filter {
 impl Filter {
     /// Whether the filter matches an entry.
     #[must_use]
-    pub fn keeps(&self, entry: &Entry) -> bool {
+    pub fn matches(&self, entry: &Entry) -> bool {
         let part = |wanted: &Option<String>, has: &Option<String>| {
             let low = |text: &str| text.to_lowercase();
             wanted.as_ref().is_none_or(|part| has.as_ref().is_some_and(|has| low(has).contains(&low(part))))
@@ -43,7 +43,7 @@ impl Filter {
 
     /// Whether the filter may match the entry in a file of this name. Names begin with time and kind, so that most
     /// files need not be opened.
-    pub(super) fn may_hold(&self, name: &str) -> bool {
+    pub(super) fn may_match_name(&self, name: &str) -> bool {
         let mut parts = name.split('-');
         let (moment, kind) = (parts.next().unwrap_or_default(), parts.next().and_then(EntryKind::named));
         let before = |limit: Timestamp| *moment < *limit.strftime("%Y%m%dT%H%M%S").to_string();
@@ -104,8 +104,8 @@ mod tests {
             since: Some(entry.at),
             ..Filter::default()
         };
-        assert!(filter.keeps(&entry) && filter.may_hold(&entry.id));
-        assert!(!Filter { kinds: vec![EntryKind::Sweep], ..filter.clone() }.may_hold(&entry.id));
-        assert!(!Filter { until: Some(entry.at), ..filter }.keeps(&entry));
+        assert!(filter.matches(&entry) && filter.may_match_name(&entry.id));
+        assert!(!Filter { kinds: vec![EntryKind::Sweep], ..filter.clone() }.may_match_name(&entry.id));
+        assert!(!Filter { until: Some(entry.at), ..filter }.matches(&entry));
     }
 }

@@ -17,5 +17,5 @@ pub use chain::{CORRECTIONS, JOBS, LOGS, chain, readings_of, submission_of_job, 
 pub use change::{Change, Difference, compare};
 pub use entry::{Draft, Entry, EntryKind, Origin};
 pub use filter::{Filter, moment};
-pub use store::{HistoryError, Problem, Store, Written};
-pub use trend::{Better, Group, Release, Slowdown, better, groups, slowdowns};
+pub use store::{HistoryError, Problem, Store, WrittenEntry};
+pub use trend::{Direction, Group, Release, Slowdown, direction, groups, slowdowns};

@@ -10,9 +10,9 @@ use super::entry::{Entry, FORMAT};
 use super::filter::Filter;
 
 /// Size of the largest file that is read as an entry, in bytes.
-const LARGEST: u64 = 64 << 20;
+const MAX_ENTRY_BYTES: u64 = 64 << 20;
 /// Number of names that are tried for one entry.
-const TRIES: u32 = 16;
+const MAX_NAME_ATTEMPTS: u32 = 16;
 
 /// The directory that contains the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Store {
 
 /// An entry that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenEntry {
     /// Id of the entry.
     pub id: String,
     /// Path of its file.
@@ -86,19 +86,19 @@ impl Store {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn write(&self, entry: &Entry) -> Result<Written, HistoryError> {
+    pub fn write(&self, entry: &Entry) -> Result<WrittenEntry, HistoryError> {
         let month = self.directory.join(entry.at.strftime("%Y-%m").to_string());
         let mut entry = entry.clone();
-        for attempt in 0..TRIES {
+        for attempt in 0..MAX_NAME_ATTEMPTS {
             let mut text = serde_json::to_vec_pretty(&entry)?;
             text.push(b'\n');
             let path = month.join(format!("{}.json", entry.id));
             match files::write_new(&path, &text) {
-                Ok(()) => return Ok(Written { id: entry.id, path }),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && attempt + 1 < TRIES => {
+                Ok(()) => return Ok(WrittenEntry { id: entry.id, path }),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && attempt + 1 < MAX_NAME_ATTEMPTS => {
                     // An import keeps its time and id, so importing the same entry again must not create a second one.
-                    if read_bytes(&path, LARGEST).is_ok_and(|there| there == text) {
-                        return Ok(Written { id: entry.id, path });
+                    if read_bytes(&path, MAX_ENTRY_BYTES).is_ok_and(|there| there == text) {
+                        return Ok(WrittenEntry { id: entry.id, path });
                     }
                     entry.id = format!("{}{attempt:x}", entry.id);
                 }
@@ -119,11 +119,11 @@ impl Store {
                 break;
             }
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            if !filter.may_hold(&name) {
+            if !filter.may_match_name(&name) {
                 continue;
             }
             match read(&path) {
-                Ok(entry) if filter.keeps(&entry) => entries.push(entry),
+                Ok(entry) if filter.matches(&entry) => entries.push(entry),
                 Ok(_) => {}
                 Err(problem) => problems.push(problem),
             }
@@ -194,7 +194,7 @@ impl Store {
 
 fn read(path: &Path) -> Result<Entry, Problem> {
     let problem = |reason: String| Problem { path: path.to_owned(), reason };
-    let text = read_bytes(path, LARGEST).map_err(problem)?;
+    let text = read_bytes(path, MAX_ENTRY_BYTES).map_err(problem)?;
     let entry: Entry = serde_json::from_slice(&text).map_err(|error| problem(format!("not an entry: {error}")))?;
     if entry.history > FORMAT {
         return Err(problem(format!("written by a newer version: format {}, expected {FORMAT}", entry.history)));

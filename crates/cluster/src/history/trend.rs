@@ -8,7 +8,7 @@ use super::entry::{Entry, EntryKind};
 
 /// Whether higher or lower values of a metric are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Better {
+pub enum Direction {
     /// Higher values are better.
     Higher,
     /// Lower values are better.
@@ -17,12 +17,12 @@ pub enum Better {
 
 /// Determines by the name of a metric which values are better: lower for times, costs, power and memory.
 #[must_use]
-pub fn better(figure: &str) -> Better {
+pub fn direction(figure: &str) -> Direction {
     let ends = ["_s", "_ms", "_w", "_wh", "_gb", "_kg", "_hours", "_minutes", "time", "latency", "retries", "failures"];
     let holds = ["usd", "dollar", "cost", "ttft", "tpot", "itl", "e2e", "latency", "step_time", "energy"];
     let rate = figure.contains("_per_s") || figure.contains("per_usd") || figure.contains("per_dollar");
     let lower = ends.iter().any(|end| figure.ends_with(end)) || holds.iter().any(|part| figure.contains(part));
-    if lower && !rate { Better::Lower } else { Better::Higher }
+    if lower && !rate { Direction::Lower } else { Direction::Higher }
 }
 
 /// Entries that can be compared, since they have the same target, workload, kind and engine. Oldest first.
@@ -120,11 +120,11 @@ pub struct Slowdown<'a> {
 
 /// The groups whose latest entry is worse than the best earlier one by more than `tolerance`, largest loss first.
 #[must_use]
-pub fn slowdowns<'a>(groups: &[Group<'a>], better: Better, tolerance: f64) -> Vec<Slowdown<'a>> {
+pub fn slowdowns<'a>(groups: &[Group<'a>], better: Direction, tolerance: f64) -> Vec<Slowdown<'a>> {
     // Relative loss from `before` to `now`.
     let loss = |before: f64, now: f64| match better {
-        Better::Higher => (before - now) / before.abs().max(f64::MIN_POSITIVE),
-        Better::Lower => (now - before) / before.abs().max(f64::MIN_POSITIVE),
+        Direction::Higher => (before - now) / before.abs().max(f64::MIN_POSITIVE),
+        Direction::Lower => (now - before) / before.abs().max(f64::MIN_POSITIVE),
     };
     let mut out = Vec::new();
     for group in groups {
@@ -184,10 +184,10 @@ mod tests {
         for name in
             ["step_time_ms", "usd_per_hour", "ttft_p99_ms", "node_power_w", "peak_mem_gb", "dollar_per_1k_tokens"]
         {
-            assert_eq!(better(name), Better::Lower, "{name}");
+            assert_eq!(direction(name), Direction::Lower, "{name}");
         }
         for name in ["tokens_per_sec", "mfu", "requests_per_sec", "tokens_per_usd", "flop_utilization"] {
-            assert_eq!(better(name), Better::Higher, "{name}");
+            assert_eq!(direction(name), Direction::Higher, "{name}");
         }
     }
 
@@ -200,7 +200,7 @@ mod tests {
             entry(3, "vllm@0.11", "8", 900.0),
         ];
         let groups = groups(&entries, "tokens_per_sec");
-        let found = slowdowns(&groups, Better::Higher, 0.02);
+        let found = slowdowns(&groups, Direction::Higher, 0.02);
         let [slow] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!((slow.best.1, slow.latest.1), (1000.0, 905.0));
         assert!((slow.worse - 0.095).abs() < 1e-12);
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!((before.at.as_second(), after.at.as_second()), (2, 3));
         let names: Vec<&str> = slow.step_changed.iter().map(|change| &*change.name).collect();
         assert_eq!(names, ["software"]);
-        assert_eq!(slowdowns(&groups, Better::Higher, 0.2), []);
+        assert_eq!(slowdowns(&groups, Direction::Higher, 0.2), []);
         let releases = groups[0].releases();
         assert_eq!(releases.iter().map(|r| (r.count, r.median)).collect::<Vec<_>>(), [(2, 995.0), (2, 902.5)]);
     }
@@ -220,6 +220,6 @@ mod tests {
         let entries = [entry(2, "a", "1", 1.0), other];
         let groups = groups(&entries, "tokens_per_sec");
         assert_eq!(groups.len(), 2);
-        assert_eq!(slowdowns(&groups, Better::Higher, 0.0), []);
+        assert_eq!(slowdowns(&groups, Direction::Higher, 0.0), []);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::argv::{self, Args, Launcher};
 use super::documents;
-use super::fields::Out;
+use super::fields::ReadFields;
 use super::program::{self, Program, ProgramKind};
 use super::shell::{Command, Text};
 use super::tools::serving::Engine;
@@ -22,10 +22,10 @@ pub(crate) struct Collector {
     /// The experiment file of Primus, if a variable states it.
     pub(crate) experiment: Option<Text>,
     /// `ollama serve`, which is configured by variables.
-    pub(crate) ollama: Option<Out>,
-    pub(crate) trainings: Vec<Out>,
-    pub(crate) servers: Vec<(Engine, Out)>,
-    pub(crate) clients: Vec<(&'static str, Out)>,
+    pub(crate) ollama: Option<ReadFields>,
+    pub(crate) trainings: Vec<ReadFields>,
+    pub(crate) servers: Vec<(Engine, ReadFields)>,
+    pub(crate) clients: Vec<(&'static str, ReadFields)>,
 }
 
 /// Looks up a file by the path in a command.
@@ -42,7 +42,7 @@ impl Collector {
         let before = cmd.words.get(..p.at).unwrap_or(&[]);
         let args = argv::parse(cmd.words.get(p.args..).unwrap_or(&[]));
         let launcher = argv::launcher(before);
-        let mut out = Out::default();
+        let mut out = ReadFields::default();
         match p.kind {
             ProgramKind::Serve(engine) => {
                 engine.command(&args, &mut out);
@@ -61,7 +61,7 @@ impl Collector {
                         out.fields.put(e);
                     }
                 }
-                referenced(&mut out, files, |n, o| engine.keys(n, o));
+                read_referenced_files(&mut out, files, |n, o| engine.keys(n, o));
                 config_file(engine, &args, files, &mut out);
                 serving_launcher(&p, &launcher, engine, cmd.line, &mut out);
                 visible_devices(cmd, &mut out);
@@ -84,7 +84,7 @@ impl Collector {
             }
             ProgramKind::TrtllmBench => self.trtllm_bench(&args, cmd.line, files),
             ProgramKind::Dataset => {
-                let mut c = Out::default();
+                let mut c = ReadFields::default();
                 for f in &args.flags {
                     match names::snake(&f.name).as_str() {
                         "input_mean" => c.int("isl", &f.node),
@@ -116,7 +116,7 @@ impl Collector {
         l: &Launcher,
         cmd: &Command,
         files: Lookup<'_>,
-        out: &mut Out,
+        out: &mut ReadFields,
     ) -> bool {
         match p.kind {
             ProgramKind::Megatron => {
@@ -136,7 +136,7 @@ impl Collector {
             }
             ProgramKind::Litgpt => litgpt::command(args, out),
             ProgramKind::Neuron => neuron::command(args, out),
-            ProgramKind::Configured(framework) => configured(framework, args, out),
+            ProgramKind::Configured(framework) => read_configured_tool(framework, args, out),
             ProgramKind::Trainer if self.neuron && l.name.is_some() && !args.flags.is_empty() => {
                 neuron::command(args, out)
             }
@@ -174,17 +174,17 @@ impl Collector {
         let counted = ["nodes", "num_accelerators"].iter().any(|k| out.fields.has(k) || out.fields.is_open(k));
         if !counted {
             // The visible devices of a single command are those of one node.
-            let mut chosen = Out::default();
+            let mut chosen = ReadFields::default();
             cmd.env.iter().for_each(|(name, value)| count_visible(name, value, &mut chosen));
             if let Some(e) = chosen.fields.remove("num_accelerators") {
-                out.fields.imply("num_accelerators", e.value, e.at);
+                out.fields.set_implied("num_accelerators", e.value, e.at);
             }
         }
-        referenced(out, files, |n, o| {
+        read_referenced_files(out, files, |n, o| {
             let read = documents::document(n, "");
             let framework = o.fields.entry("framework").cloned();
             if let Some(r) = read {
-                o.fields.fill(&r.fields);
+                o.fields.copy_missing(&r.fields);
             }
             if let Some(f) = framework {
                 o.fields.put(f);
@@ -194,7 +194,7 @@ impl Collector {
     }
 }
 
-fn megatron_flags(args: &Args, out: &mut Out) {
+fn megatron_flags(args: &Args, out: &mut ReadFields) {
     for f in &args.flags {
         // Single-dash flags such as `-p` are not Megatron's.
         if f.name.starts_with("--") && !megatron::flag(&names::snake(&f.name), &f.node, out) {
@@ -203,18 +203,18 @@ fn megatron_flags(args: &Args, out: &mut Out) {
     }
     if args.has(&["deepspeed_activation_checkpointing"]) {
         let at = args.flag(&["deepspeed_activation_checkpointing"]).map_or(0, |n| n.line);
-        out.fields.imply("recompute", "full", at);
+        out.fields.set_implied("recompute", "full", at);
     }
 }
 
 /// Reads a tool that is configured by a file, and possibly by overrides.
-fn configured(framework: &str, args: &Args, out: &mut Out) {
+fn read_configured_tool(framework: &str, args: &Args, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", framework, 0);
     for w in &args.positional {
         let s = super::unknown::shown(w.as_str());
         if s.ends_with(".yaml") || s.ends_with(".yml") || s.ends_with(".json") {
-            out.fields.imply("config_file", s.as_str(), w.line());
+            out.fields.set_implied("config_file", s.as_str(), w.line());
             out.references.push((s, w.line()));
         }
     }
@@ -223,9 +223,9 @@ fn configured(framework: &str, args: &Args, out: &mut Out) {
         if matches!(key.as_str(), "config_file" | "config" | "conf_file" | "factory") {
             if let Some(t) = f.node.shown() {
                 if key == "factory" {
-                    factory(&t, f.node.line, out);
+                    read_recipe_call(&t, f.node.line, out);
                 } else {
-                    out.fields.imply("config_file", t.as_str(), f.node.line);
+                    out.fields.set_implied("config_file", t.as_str(), f.node.line);
                     out.references.push((t, f.node.line));
                 }
             }
@@ -259,7 +259,7 @@ fn configured(framework: &str, args: &Args, out: &mut Out) {
 }
 
 /// Reads a recipe with arguments, such as `llama3_8b(num_nodes=2)`.
-fn factory(text: &str, line: u32, out: &mut Out) {
+fn read_recipe_call(text: &str, line: u32, out: &mut ReadFields) {
     let (name, args) = text.split_once('(').unwrap_or((text, ""));
     super::tools::model(out, &Node::str(name.trim(), line));
     for (key, value) in args.trim_end_matches(')').split(',').filter_map(|a| a.split_once('=')) {
@@ -273,7 +273,7 @@ fn factory(text: &str, line: u32, out: &mut Out) {
 
 /// Reads a training script that is identified only by its flags and launcher. Returns false if it does not appear to
 /// train.
-fn trainer(p: &Program, script: &str, args: &Args, l: &Launcher, out: &mut Out) -> bool {
+fn trainer(p: &Program, script: &str, args: &Args, l: &Launcher, out: &mut ReadFields) -> bool {
     if args.has(&["job.config_file"]) {
         torchtitan::command(args, out);
         return true;
@@ -327,12 +327,12 @@ fn trainer(p: &Program, script: &str, args: &Args, l: &Launcher, out: &mut Out) 
     };
     out.fields.set("framework", framework, 0);
     if framework == "optimum-habana" {
-        out.fields.imply("accelerator", "Gaudi", 0);
+        out.fields.set_implied("accelerator", "Gaudi", 0);
     }
     for f in &args.flags {
         let named = f.node.shown().filter(|t| [".yaml", ".yml", ".json", ".toml"].iter().any(|e| t.ends_with(e)));
         if let Some(t) = named.filter(|_| names::snake(&f.name).contains("config")) {
-            out.fields.imply("config_file", t.as_str(), f.node.line);
+            out.fields.set_implied("config_file", t.as_str(), f.node.line);
             out.references.push((t, f.node.line));
         }
     }
@@ -344,9 +344,9 @@ fn trainer(p: &Program, script: &str, args: &Args, l: &Launcher, out: &mut Out) 
 }
 
 /// Reads the settings of the launcher: numbers of nodes and processes.
-fn launch(l: &Launcher, cmd: &Command, out: &mut Out) {
+fn launch(l: &Launcher, cmd: &Command, out: &mut ReadFields) {
     if let Some(name) = l.name.filter(|n| !matches!(*n, "mpirun" | "accelerate")) {
-        out.fields.imply("launcher", name, cmd.line);
+        out.fields.set_implied("launcher", name, cmd.line);
     }
     // `torchrun` accepts a range of nodes; its upper end is used.
     let single =
@@ -357,7 +357,7 @@ fn launch(l: &Launcher, cmd: &Command, out: &mut Out) {
                 out.int("nodes", &n);
             }
             _ => {
-                out.unset(n);
+                out.record_unset_variables(n);
             }
         }
     }
@@ -385,12 +385,12 @@ fn launch(l: &Launcher, cmd: &Command, out: &mut Out) {
         && let Some(n) = out.fields.int("accelerators_per_node")
     {
         let at = out.fields.at("accelerators_per_node");
-        out.fields.imply("num_accelerators", n, at);
+        out.fields.set_implied("num_accelerators", n, at);
     }
 }
 
 /// Reads nodes and slots from the host file, if its contents are known. Its lines have the form `NAME slots=8`.
-fn host_file(l: &Launcher, files: Lookup<'_>, out: &mut Out) {
+fn host_file(l: &Launcher, files: Lookup<'_>, out: &mut ReadFields) {
     let Some(flag) = l.flags.iter().find(|f| names::snake(&f.name) == "hostfile") else { return };
     let Some(node) = flag.node.shown().and_then(|path| files(&path)) else { return };
     let slots: Vec<i64> = node
@@ -409,7 +409,11 @@ fn host_file(l: &Launcher, files: Lookup<'_>, out: &mut Out) {
 }
 
 /// Reads the files that the settings refer to, if their contents are known.
-pub(super) fn referenced(out: &mut Out, files: Lookup<'_>, mut read: impl FnMut(&Node, &mut Out)) {
+pub(super) fn read_referenced_files(
+    out: &mut ReadFields,
+    files: Lookup<'_>,
+    mut read: impl FnMut(&Node, &mut ReadFields),
+) {
     for (path, line) in std::mem::take(&mut out.references) {
         if let Some(node) = files(&path) {
             read(&node, out);
@@ -420,18 +424,18 @@ pub(super) fn referenced(out: &mut Out, files: Lookup<'_>, mut read: impl FnMut(
 }
 
 /// Reads the `--config` file of vLLM and SGLang. Flags on the command line take precedence.
-pub(super) fn config_file(engine: Engine, args: &Args, files: Lookup<'_>, out: &mut Out) {
+pub(super) fn config_file(engine: Engine, args: &Args, files: Lookup<'_>, out: &mut ReadFields) {
     if engine == Engine::Trtllm {
         return;
     }
     let Some(node) = args.flag(&["config"]).and_then(Node::shown).and_then(|p| files(&p)) else { return };
-    let mut inner = Out::default();
+    let mut inner = ReadFields::default();
     engine.keys(&node, &mut inner);
-    out.fields.fill(&inner.fields);
+    out.fields.copy_missing(&inner.fields);
     out.strange.append(&mut inner.strange);
 }
 
-fn serving_launcher(p: &Program, l: &Launcher, engine: Engine, line: u32, out: &mut Out) {
+fn serving_launcher(p: &Program, l: &Launcher, engine: Engine, line: u32, out: &mut ReadFields) {
     let word = match (engine, p.name.as_str()) {
         (Engine::Sglang, _) => "sglang.launch_server".to_owned(),
         (Engine::Trtllm, name) => match l.name {
@@ -447,5 +451,5 @@ fn serving_launcher(p: &Program, l: &Launcher, engine: Engine, line: u32, out: &
         (Engine::Lmdeploy, _) => "lmdeploy".to_owned(),
         (Engine::Nim, _) => "docker".to_owned(),
     };
-    out.fields.imply("launcher", word, line);
+    out.fields.set_implied("launcher", word, line);
 }

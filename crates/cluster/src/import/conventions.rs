@@ -1,12 +1,12 @@
 //! Values from conventional names of variables and jobs, for what no command states.
 
-use super::fields::{Out, place};
+use super::fields::{ReadFields, encode_place};
 use super::shell::Script;
 use super::value::Node;
 use super::{names, slurm, unknown};
 
 /// Reads values that are only set in conventional variables.
-pub(super) fn variables(script: &Script, plain: &str, index: usize, out: &mut Out) {
+pub(super) fn variables(script: &Script, plain: &str, index: usize, out: &mut ReadFields) {
     let get = |names: &[&str]| {
         names.iter().find_map(|n| script.vars.get(*n).filter(|t| !t.is_empty() && !unknown::is_in(t.as_str())))
     };
@@ -45,11 +45,11 @@ pub(super) fn variables(script: &Script, plain: &str, index: usize, out: &mut Ou
     let neuron = out.fields.str("framework").is_some_and(|f| f.starts_with("neuronx"));
     if neuron {
         if let (Some(v), Some(size)) = (get(&["LLAMA_VERSION"]), get(&["MODEL_SIZE"])) {
-            out.fields.imply("model", format!("Llama {} {}", v.as_str(), size.as_str()), size.line());
+            out.fields.set_implied("model", format!("Llama {} {}", v.as_str(), size.as_str()), size.line());
         }
         for n in ["XLA_DOWNCAST_BF16", "XLA_USE_BF16"] {
             if let Some(t) = get(&[n]).filter(|t| t.as_str() == "1") {
-                out.fields.imply("precision", "bf16", t.line());
+                out.fields.set_implied("precision", "bf16", t.line());
             }
         }
     }
@@ -73,7 +73,7 @@ pub(super) fn variables(script: &Script, plain: &str, index: usize, out: &mut Ou
     if out.fields.str("kind").is_some_and(|k| k.starts_with("serving")) && out.variants.is_empty() {
         for n in ["CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"] {
             if let Some(t) = get(&[n]).filter(|_| out.roles.is_empty()) {
-                let mut o = Out::default();
+                let mut o = ReadFields::default();
                 super::variables::count_visible(n, t, &mut o);
                 if !out.fields.has("slurm.nodes") {
                     for e in o.fields.iter() {
@@ -86,7 +86,7 @@ pub(super) fn variables(script: &Script, plain: &str, index: usize, out: &mut Ou
 }
 
 /// Reads precision and optimizer from the comment after the recipe's name.
-fn recipe_comment(plain: &str, index: usize, out: &mut Out) {
+fn recipe_comment(plain: &str, index: usize, out: &mut ReadFields) {
     let line = plain.lines().zip(1..).find(|(l, _)| {
         let t = l.trim_start().trim_start_matches("export ");
         t.split_once('=')
@@ -96,17 +96,17 @@ fn recipe_comment(plain: &str, index: usize, out: &mut Out) {
     let Some((_, comment)) = line.split_once(" #") else { return };
     for w in comment.split(|c: char| !c.is_ascii_alphanumeric()) {
         if let Some(p) = names::precision(w).filter(|_| w.len() > 2) {
-            out.fields.imply("precision", p, place(index, n));
+            out.fields.set_implied("precision", p, encode_place(index, n));
         }
         let low = w.to_ascii_lowercase();
         if matches!(low.as_str(), "adam" | "adamw" | "muon" | "sgd" | "lion") {
-            out.fields.imply("optimizer", low, place(index, n));
+            out.fields.set_implied("optimizer", low, encode_place(index, n));
         }
     }
 }
 
 /// Derives the model from the job's name.
-pub(super) fn job_model(d: &slurm::Directives, file: &str, plain: &str, out: &Out) -> Option<(String, u32)> {
+pub(super) fn job_model(d: &slurm::Directives, file: &str, plain: &str, out: &ReadFields) -> Option<(String, u32)> {
     if out.fields.has("model") || out.fields.str("kind") != Some("training") {
         return None;
     }

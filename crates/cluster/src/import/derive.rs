@@ -1,10 +1,10 @@
 //! Derives values from the stated ones (counts, data parallelism, batches), and detects configurations that cannot run.
 
-use super::fields::{Fields, Out};
+use super::fields::{Fields, ReadFields};
 use super::names;
 
 /// Completes and validates a training job.
-pub(crate) fn training(out: &mut Out) {
+pub(crate) fn training(out: &mut ReadFields) {
     counts(&mut out.fields);
     sharded_world(&mut out.fields);
     replicated_shards(&mut out.fields);
@@ -21,16 +21,16 @@ pub(crate) fn counts(f: &mut Fields) {
         (Some(n), Some(p), None) => {
             if let Some(all) = n.checked_mul(p) {
                 let at = f.at("nodes");
-                f.imply("num_accelerators", all, at);
+                f.set_implied("num_accelerators", all, at);
             }
         }
         (Some(n), None, Some(all)) if n > 0 && all % n == 0 => {
             let at = f.at("num_accelerators");
-            f.imply("accelerators_per_node", all / n, at);
+            f.set_implied("accelerators_per_node", all / n, at);
         }
         (None, Some(p), Some(all)) if p > 0 && all % p == 0 => {
             let at = f.at("num_accelerators");
-            f.imply("nodes", all / p, at);
+            f.set_implied("nodes", all / p, at);
         }
         _ => {}
     }
@@ -49,8 +49,8 @@ fn sharded_world(f: &mut Fields) {
     let at = f.at("dp_shard");
     // A sharding degree of 1 indicates a test configuration, not a device count.
     if shard > 1 {
-        f.imply("num_accelerators", world, at);
-        f.imply("dp", dp, at);
+        f.set_implied("num_accelerators", world, at);
+        f.set_implied("dp", dp, at);
     }
 }
 
@@ -71,7 +71,7 @@ fn virtual_stages(f: &mut Fields) {
     };
     let Some(stage) = per.checked_mul(pp).filter(|n| *n > 0 && layers % *n == 0) else { return };
     let at = f.at("layers_per_virtual_stage");
-    f.imply("vpp", layers / stage, at);
+    f.set_implied("vpp", layers / stage, at);
 }
 
 /// Whether the framework uses only data parallelism unless told otherwise.
@@ -95,7 +95,7 @@ fn plain_data_parallel(f: &Fields) -> bool {
     )
 }
 
-fn data_parallel(out: &mut Out) {
+fn data_parallel(out: &mut ReadFields) {
     let f = &out.fields;
     let Some(all) = f.int("num_accelerators").filter(|n| *n > 0) else { return };
     let framework = f.str("framework").unwrap_or("");
@@ -147,10 +147,10 @@ fn data_parallel(out: &mut Out) {
             return;
         }
     }
-    out.fields.imply("dp", dp, at);
+    out.fields.set_implied("dp", dp, at);
 }
 
-fn batches(out: &mut Out) {
+fn batches(out: &mut ReadFields) {
     super::tools::mlperf::global_batch(out);
     let f = &out.fields;
     let pos = |k: &str| f.int(k).filter(|n| *n > 0);
@@ -160,12 +160,12 @@ fn batches(out: &mut Out) {
         (Some(m), None, Some(a), Some(d)) => {
             if let Some(g) = m.checked_mul(a).and_then(|n| n.checked_mul(d)) {
                 let at = f.at("micro_batch");
-                out.fields.imply("global_batch", g, at);
+                out.fields.set_implied("global_batch", g, at);
             }
         }
         (Some(m), None, None, Some(d)) if f.str("framework") == Some("pytorch-fsdp") => {
             let at = f.at("micro_batch");
-            out.fields.imply("global_batch", m.saturating_mul(d), at);
+            out.fields.set_implied("global_batch", m.saturating_mul(d), at);
         }
         (Some(m), Some(g), None, Some(d)) => {
             let per_pass = m.saturating_mul(d);
@@ -178,7 +178,7 @@ fn batches(out: &mut Out) {
                 && (!f.has("framework") || (plain_data_parallel(f) && f.str("framework") != Some("llm-foundry")))
             {
                 let at = f.at("global_batch");
-                out.fields.imply("grad_accum", g / per_pass, at);
+                out.fields.set_implied("grad_accum", g / per_pass, at);
             }
         }
         (Some(m), Some(g), Some(a), None)
@@ -186,18 +186,18 @@ fn batches(out: &mut Out) {
                 && g % m.saturating_mul(a) == 0 =>
         {
             let at = f.at("global_batch");
-            out.fields.imply("dp", g / m.saturating_mul(a), at);
+            out.fields.set_implied("dp", g / m.saturating_mul(a), at);
         }
         _ => {}
     }
 }
 
 /// Completes and validates a server.
-pub(crate) fn serving(out: &mut Out) {
+pub(crate) fn serving(out: &mut ReadFields) {
     let f = &mut out.fields;
     if let Some(word) = f.str("model").and_then(names::weights) {
         let at = f.at("model");
-        f.imply("weights_precision", word, at);
+        f.set_implied("weights_precision", word, at);
     }
     // A server on several nodes, each with part of the data-parallel ranks.
     if let (Some(all), Some(local)) = (f.int("dp"), f.int("dp_local"))
@@ -208,14 +208,14 @@ pub(crate) fn serving(out: &mut Out) {
         && !f.is_open("nodes")
     {
         let at = f.at("dp_local");
-        f.imply("nodes", all / local, at);
+        f.set_implied("nodes", all / local, at);
     }
     let replicas = f.int("replicas");
     if let (Some(n), Some(r)) = (f.int("accelerators_per_replica"), replicas)
         && let Some(all) = n.checked_mul(r).filter(|n| *n > 0)
     {
         let at = f.at("accelerators_per_replica");
-        f.imply("num_accelerators", all, at);
+        f.set_implied("num_accelerators", all, at);
     }
     if f.has("slurm.nodes") || f.has("nodes") {
         // The number of accelerators that the scheduler allocates takes precedence over a count that is only derived

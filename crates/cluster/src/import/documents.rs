@@ -1,6 +1,6 @@
 //! Determines the tool to which a YAML, JSON or TOML document belongs.
 
-use super::fields::Out;
+use super::fields::ReadFields;
 use super::names::snake;
 use super::tools::serving::Engine;
 use super::tools::{
@@ -10,8 +10,8 @@ use super::tools::{
 use super::value::{Node, Value};
 
 /// Reads a document that is not a Kubernetes manifest. Returns `None` if no tool is recognized.
-pub(crate) fn document(doc: &Node, name: &str) -> Option<Out> {
-    let mut out = Out::default();
+pub(crate) fn document(doc: &Node, name: &str) -> Option<ReadFields> {
+    let mut out = ReadFields::default();
     if !doc.list().is_empty() {
         return list(doc, out);
     }
@@ -42,7 +42,7 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<Out> {
     } else if (has("applications") || has("llm_configs")) && ray::looks_like(doc) {
         ray::document(doc, &mut out);
     } else if has("models") && doc.at("models").is_some_and(|m| m.map().iter().any(|(_, v)| v.has("cmd"))) {
-        swap(doc, &mut out);
+        llama_swap(doc, &mut out);
     } else if has("distributed_strategy") {
         neuron::document(doc, &mut out);
     } else if has("parallelism") && (has("tokens") || has("data_stages")) {
@@ -105,10 +105,10 @@ pub(crate) fn document(doc: &Node, name: &str) -> Option<Out> {
 }
 
 /// Reads overrides of Megatron-Bridge in YAML form.
-fn bridge_sections(doc: &Node, out: &mut Out) {
+fn bridge_sections(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "megatron-bridge", 0);
-    doc.leaves(&mut |path, leaf| {
+    doc.for_each_leaf(&mut |path, leaf| {
         let key = path.rsplit('.').next().unwrap_or(path);
         if leaf.value != Value::Null && !path.starts_with("checkpoint") && !path.starts_with("logger") {
             super::tools::bridge::setting(&snake(key), leaf, out);
@@ -117,10 +117,10 @@ fn bridge_sections(doc: &Node, out: &mut Out) {
 }
 
 /// Reads FlagScale's training files, which have Megatron's keys in sections.
-fn flagscale_train(doc: &Node, out: &mut Out) {
+fn flagscale_train(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "flagscale", 0);
-    doc.leaves(&mut |path, leaf| {
+    doc.for_each_leaf(&mut |path, leaf| {
         let key = path.rsplit('.').next().unwrap_or(path);
         if leaf.value != Value::Null && !path.starts_with("experiment") {
             super::tools::megatron::flag(&snake(key), leaf, out);
@@ -129,7 +129,7 @@ fn flagscale_train(doc: &Node, out: &mut Out) {
 }
 
 /// Reads a file with the flags of one engine.
-fn engine_file(engine: Engine, doc: &Node, out: &mut Out) {
+fn engine_file(engine: Engine, doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "serving", 0);
     out.fields.set("framework", engine.framework(), 0);
     engine.keys(doc, out);
@@ -150,7 +150,7 @@ fn engine_file(engine: Engine, doc: &Node, out: &mut Out) {
 }
 
 /// Reads FlagScale's list of servers, or a list of benchmark tests.
-fn list(doc: &Node, mut out: Out) -> Option<Out> {
+fn list(doc: &Node, mut out: ReadFields) -> Option<ReadFields> {
     let first = doc.list().first()?;
     if first.has("server_parameters") || first.has("test_name") || first.has("parameters") {
         let wrapped = Node::new(Value::Map(vec![("tests".to_owned(), doc.clone())]), doc.line);
@@ -181,7 +181,7 @@ fn list(doc: &Node, mut out: Out) -> Option<Out> {
 }
 
 /// Reads llama-swap's configuration, which has one command per model.
-fn swap(doc: &Node, out: &mut Out) {
+fn llama_swap(doc: &Node, out: &mut ReadFields) {
     let mut engines = Vec::new();
     for (name, m) in doc.get("models").map(Node::map).unwrap_or(&[]) {
         let Some(cmd) = m.get("cmd") else { continue };
@@ -192,7 +192,7 @@ fn swap(doc: &Node, out: &mut Out) {
         ));
         let Some(p) = super::program::find(&words) else { continue };
         let Some(engine) = p.engine() else { continue };
-        let mut o = Out::default();
+        let mut o = ReadFields::default();
         engine.command(&super::argv::parse(words.get(p.args..).unwrap_or(&[])), &mut o);
         for e in m.get("env").map(Node::list).unwrap_or(&[]) {
             if let Some((k, v)) = e.raw().and_then(|t| t.split_once('=')) {
@@ -204,7 +204,7 @@ fn swap(doc: &Node, out: &mut Out) {
         o.fields.remove("framework");
         let mut v = super::fields::Fields::default();
         v.set("name", name.as_str(), m.line);
-        v.fill(&o.fields);
+        v.copy_missing(&o.fields);
         out.variants.push(v);
         out.strange.append(&mut o.strange);
         engines.push(engine);
@@ -219,11 +219,11 @@ fn swap(doc: &Node, out: &mut Out) {
 }
 
 /// Reads vLLM's benchmark tests: defaults and a list.
-fn perf_tests(doc: &Node, out: &mut Out) {
+fn perf_tests(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "benchmark", doc.line);
     out.fields.set("framework", "vllm", doc.line);
     let read = |n: &Node| {
-        let mut server = Out::default();
+        let mut server = ReadFields::default();
         for (k, v) in n.first(&["server_parameters", "parameters"]).map(Node::map).unwrap_or(&[]) {
             if matches!(
                 snake(k).as_str(),
@@ -234,7 +234,7 @@ fn perf_tests(doc: &Node, out: &mut Out) {
             Engine::Vllm.flag(k, &empty_is_flag(v), &mut server);
         }
         Engine::Vllm.finish(&mut server);
-        let mut client = Out::default();
+        let mut client = ReadFields::default();
         for (k, v) in n.first(&["client_parameters", "parameters"]).map(Node::map).unwrap_or(&[]) {
             bench::flag(&snake(k), v, &mut client);
         }
@@ -246,7 +246,7 @@ fn perf_tests(doc: &Node, out: &mut Out) {
     if let Some(d) = doc.get("defaults") {
         let (server, client) = read(d);
         base_model = server.fields.str("model").map(str::to_owned);
-        out.fields.fill(&server.fields);
+        out.fields.copy_missing(&server.fields);
         for e in client.fields.iter() {
             out.fields.set(&format!("benchmark.{}", e.key), e.value.clone(), e.at);
         }
@@ -258,14 +258,14 @@ fn perf_tests(doc: &Node, out: &mut Out) {
         if let Some(n) = t.get("test_name").or(t.get("name")) {
             v.set("name", n.text().unwrap_or_default(), n.line);
         }
-        v.fill(&server.fields);
+        v.copy_missing(&server.fields);
         if v.str("model").map(str::to_owned) == base_model {
             v.remove("model");
         }
         if let Some(e) = out.fields.entry("tp") {
-            v.imply("tp", e.value.clone(), e.at);
+            v.set_implied("tp", e.value.clone(), e.at);
         }
-        v.fill(&client.fields);
+        v.copy_missing(&client.fields);
         if doc.get("defaults").is_none() {
             sweep(t, "", &mut v);
         }
@@ -297,7 +297,7 @@ fn empty_is_flag(n: &Node) -> Node {
 }
 
 /// Derives the role of a server from the file name.
-pub(crate) fn role_in_name(name: &str, out: &mut Out) {
+pub(crate) fn role_in_name(name: &str, out: &mut ReadFields) {
     if out.fields.has("role") || !out.roles.is_empty() || out.fields.str("kind") != Some("serving") {
         return;
     }
@@ -310,6 +310,6 @@ pub(crate) fn role_in_name(name: &str, out: &mut Out) {
         w => roles::role(w).filter(|_| matches!(w, "prefill" | "decode")),
     });
     if let Some(r) = word {
-        out.fields.imply("role", r, 0);
+        out.fields.set_implied("role", r, 0);
     }
 }

@@ -9,7 +9,7 @@ use super::value::Node;
 const LINE_BITS: u32 = 24;
 
 /// Encodes file index and line in one number.
-pub(crate) fn place(file: usize, line: u32) -> u32 {
+pub(crate) fn encode_place(file: usize, line: u32) -> u32 {
     (u32::try_from(file.min(255)).unwrap_or(255) << LINE_BITS) | (line & ((1 << LINE_BITS) - 1))
 }
 
@@ -75,7 +75,7 @@ impl Fields {
     }
 
     /// Records that the value is stated, but not known.
-    pub(crate) fn leave_open(&mut self, key: &str) {
+    pub(crate) fn mark_unknown(&mut self, key: &str) {
         self.remove(key);
         if !self.is_open(key) {
             self.open.push(key.to_owned());
@@ -92,7 +92,7 @@ impl Fields {
     }
 
     /// Sets a value unless it is already set, and marks it as implied.
-    pub(crate) fn imply(&mut self, key: &str, value: impl Into<Json>, at: u32) {
+    pub(crate) fn set_implied(&mut self, key: &str, value: impl Into<Json>, at: u32) {
         if !self.has(key) {
             self.put(Entry { key: key.to_owned(), value: value.into(), at, implied: true });
         }
@@ -107,12 +107,12 @@ impl Fields {
     }
 
     /// Sets the place of values that have none.
-    pub(crate) fn relocate(&mut self, at: u32) {
+    pub(crate) fn set_missing_places(&mut self, at: u32) {
         self.entries.iter_mut().filter(|e| e.at == 0).for_each(|e| e.at = at);
     }
 
     /// Copies the values of `other` that are not set here.
-    pub(crate) fn fill(&mut self, other: &Fields) {
+    pub(crate) fn copy_missing(&mut self, other: &Fields) {
         for e in &other.entries {
             if !self.has(&e.key) {
                 self.entries.push(e.clone());
@@ -147,7 +147,7 @@ impl Fields {
 
 /// What has been read from one file, command or role.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Out {
+pub(crate) struct ReadFields {
     pub(crate) fields: Fields,
     /// Unset variables that values depend on, with the places of use.
     pub(crate) missing: Vec<(String, u32)>,
@@ -163,9 +163,9 @@ pub(crate) struct Out {
     pub(crate) references: Vec<(String, u32)>,
 }
 
-impl Out {
+impl ReadFields {
     /// Records the unset variables that a value depends on. Returns whether there are any.
-    pub(crate) fn unset(&mut self, node: &Node) -> bool {
+    pub(crate) fn record_unset_variables(&mut self, node: &Node) -> bool {
         let Some(raw) = node.raw() else { return false };
         if !unknown::is_in(raw) {
             return false;
@@ -182,7 +182,7 @@ impl Out {
     pub(crate) fn int(&mut self, key: &str, node: &Node) -> bool {
         if let Some(n) = node.int() {
             self.fields.set(key, n, node.line);
-        } else if self.unset(node) {
+        } else if self.record_unset_variables(node) {
             // Lengths and numbers of requests may be sums of variables that the caller sets. Parallel sizes must be
             // numbers.
             let sum = !matches!(key, "tp" | "pp" | "dp" | "ep" | "cp" | "vpp" | "nodes")
@@ -195,7 +195,7 @@ impl Out {
             match expr.map(str::to_owned) {
                 Some(e) => self.fields.set(key, e, node.line),
                 // A later value that is unset overrides an earlier one.
-                None => self.fields.leave_open(key),
+                None => self.fields.mark_unknown(key),
             }
         }
         true
@@ -210,7 +210,7 @@ impl Out {
             };
             self.fields.set(key, value, node.line);
         } else {
-            self.unset(node);
+            self.record_unset_variables(node);
         }
         true
     }
@@ -219,33 +219,33 @@ impl Out {
         if let Some(s) = node.text() {
             self.fields.set(key, s, node.line);
         } else {
-            self.unset(node);
+            self.record_unset_variables(node);
         }
         true
     }
 
     pub(crate) fn flag(&mut self, key: &str, node: &Node) -> bool {
-        if let Some(b) = node.on() {
+        if let Some(b) = node.switch() {
             self.fields.set(key, b, node.line);
         } else {
-            self.unset(node);
+            self.record_unset_variables(node);
         }
         true
     }
 
     /// Sets the place of everything that has none.
-    pub(crate) fn relocate(&mut self, at: u32) {
-        self.fields.relocate(at);
-        self.roles.iter_mut().for_each(|(_, f)| f.relocate(at));
-        self.variants.iter_mut().for_each(|f| f.relocate(at));
+    pub(crate) fn set_missing_places(&mut self, at: u32) {
+        self.fields.set_missing_places(at);
+        self.roles.iter_mut().for_each(|(_, f)| f.set_missing_places(at));
+        self.variants.iter_mut().for_each(|f| f.set_missing_places(at));
         for list in [&mut self.missing, &mut self.strange, &mut self.conflicts] {
             list.iter_mut().filter(|(_, p)| *p == 0).for_each(|(_, p)| *p = at);
         }
     }
 
     /// Sets the negation of a boolean.
-    pub(crate) fn not(&mut self, key: &str, node: &Node) -> bool {
-        if let Some(b) = node.on() {
+    pub(crate) fn set_negated(&mut self, key: &str, node: &Node) -> bool {
+        if let Some(b) = node.switch() {
             self.fields.set(key, !b, node.line);
         }
         true

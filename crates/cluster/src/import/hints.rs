@@ -1,6 +1,6 @@
 //! Hardware, model and precision from comments and names, for what the settings do not state.
 
-use super::fields::Out;
+use super::fields::ReadFields;
 use super::names;
 
 /// Comments with their line numbers, without the comment sign.
@@ -95,7 +95,7 @@ fn is_alternative(c: &str) -> bool {
 }
 
 /// Derives accelerator and counts from comments, then from the path.
-pub(crate) fn hardware(path: &str, text: &str, place: impl Fn(u32) -> u32, whole: bool, out: &mut Out) {
+pub(crate) fn hardware(path: &str, text: &str, place: impl Fn(u32) -> u32, whole: bool, out: &mut ReadFields) {
     let found: Vec<(Machine, &str)> = comments(text)
         .into_iter()
         .filter(|(_, c)| !is_alternative(c))
@@ -105,32 +105,32 @@ pub(crate) fn hardware(path: &str, text: &str, place: impl Fn(u32) -> u32, whole
     if out.fields.str("kind") == Some("training")
         && let Some((n, line)) = node_count(text)
     {
-        out.fields.imply("nodes", n, place(line));
+        out.fields.set_implied("nodes", n, place(line));
     }
     if let Some((m, comment)) = found.first() {
         let at = place(m.line);
-        out.fields.imply("accelerator", m.name.as_str(), at);
+        out.fields.set_implied("accelerator", m.name.as_str(), at);
         if !m.nodes && whole && !out.fields.has("num_accelerators") && m.count > 0 {
             let nodes_known = out.fields.has("nodes") && out.fields.has("accelerators_per_node");
             if !nodes_known && out.fields.str("accelerator") == Some(m.name.as_str()) {
-                out.fields.imply("num_accelerators", m.count, at);
+                out.fields.set_implied("num_accelerators", m.count, at);
             }
         }
         if out.fields.str("kind") == Some("benchmark") {
             for word in comment.split(|c: char| !c.is_ascii_alphanumeric()) {
                 if matches!(word.to_ascii_lowercase().as_str(), "bf16" | "fp8" | "fp16") {
-                    out.fields.imply("precision", word.to_ascii_lowercase(), at);
+                    out.fields.set_implied("precision", word.to_ascii_lowercase(), at);
                 }
             }
         }
     }
     for (line, comment) in comments(text).into_iter().filter(|(_, c)| !is_alternative(c)) {
         if let Some(name) = tpu_slice(comment) {
-            out.fields.imply("accelerator", name, place(line));
+            out.fields.set_implied("accelerator", name, place(line));
         }
     }
     if let Some(a) = in_name {
-        out.fields.imply("accelerator", a, 0);
+        out.fields.set_implied("accelerator", a, 0);
     }
 }
 
@@ -150,7 +150,7 @@ fn path_accelerator(path: &str) -> Option<&'static str> {
 }
 
 /// Derives the precision from the file name.
-pub(crate) fn name_precision(path: &str, serving: bool, out: &mut Out) {
+pub(crate) fn name_precision(path: &str, serving: bool, out: &mut ReadFields) {
     let base = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     let mut words = base.split(|c: char| !c.is_ascii_alphanumeric());
     if serving {
@@ -159,14 +159,14 @@ pub(crate) fn name_precision(path: &str, serving: bool, out: &mut Out) {
             "nvfp4" | "mxfp4" => Some("fp4"),
             _ => None,
         }) {
-            out.fields.imply("weights_precision", w, 0);
+            out.fields.set_implied("weights_precision", w, 0);
         }
     } else if let Some(w) = words.find_map(|w| match w {
         "bf16" | "fp16" | "fp8" | "mxfp8" | "fp4" => Some(w),
         "nvfp4" => Some("fp4"),
         _ => None,
     }) {
-        out.fields.imply("precision", w, 0);
+        out.fields.set_implied("precision", w, 0);
     }
 }
 

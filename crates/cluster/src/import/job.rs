@@ -75,41 +75,41 @@ pub enum Recompute {
 }
 
 /// Converts a JSON value to the type of the field.
-trait Word: Sized {
+trait FromJson: Sized {
     fn read(v: &Json) -> Option<Self>;
 }
 
-impl Word for String {
+impl FromJson for String {
     fn read(v: &Json) -> Option<Self> {
         v.as_str().map(str::to_owned)
     }
 }
 
-impl Word for u64 {
+impl FromJson for u64 {
     fn read(v: &Json) -> Option<Self> {
         v.as_u64()
     }
 }
 
-impl Word for i64 {
+impl FromJson for i64 {
     fn read(v: &Json) -> Option<Self> {
         v.as_i64()
     }
 }
 
-impl Word for f64 {
+impl FromJson for f64 {
     fn read(v: &Json) -> Option<Self> {
         v.as_f64()
     }
 }
 
-impl Word for bool {
+impl FromJson for bool {
     fn read(v: &Json) -> Option<Self> {
         v.as_bool()
     }
 }
 
-impl Word for JobKind {
+impl FromJson for JobKind {
     fn read(v: &Json) -> Option<Self> {
         Some(match v.as_str()? {
             "training" => JobKind::Training,
@@ -121,7 +121,7 @@ impl Word for JobKind {
     }
 }
 
-impl Word for Precision {
+impl FromJson for Precision {
     fn read(v: &Json) -> Option<Self> {
         Some(match v.as_str()? {
             "fp32" => Precision::Fp32,
@@ -136,7 +136,7 @@ impl Word for Precision {
     }
 }
 
-impl Word for Sharding {
+impl FromJson for Sharding {
     fn read(v: &Json) -> Option<Self> {
         Some(match v.as_str()? {
             "none" => Sharding::None,
@@ -149,7 +149,7 @@ impl Word for Sharding {
     }
 }
 
-impl Word for Recompute {
+impl FromJson for Recompute {
     fn read(v: &Json) -> Option<Self> {
         Some(match v.as_str()? {
             "none" => Recompute::None,
@@ -172,7 +172,7 @@ macro_rules! job {
             pub(crate) fn from_fields(f: &Fields, origin: &dyn Fn(u32) -> Origin) -> Self {
                 Job {
                     $($name: f.entry(stringify!($name)).and_then(|e| {
-                        let value = <$ty as Word>::read(&e.value)?;
+                        let value = <$ty as FromJson>::read(&e.value)?;
                         Some(Stated { value, at: origin(e.at), implied: e.implied })
                     }),)*
                 }

@@ -39,7 +39,7 @@ pub use job::{Job, JobKind, Precision, Recompute, Sharding, Stated};
 pub use origin::Origin;
 pub use report::{Import, Missing, Note};
 
-use fields::{Out, place};
+use fields::{ReadFields, encode_place};
 use shell::Text;
 use value::{Node, Value};
 
@@ -83,19 +83,19 @@ struct Source {
 pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> Import {
     let sources: Vec<Source> =
         files.iter().take(MAX_FILES).enumerate().map(|(index, f)| open(index, f, environment)).collect();
-    let mut total = Out::default();
-    total.strange.extend(
-        sources.iter().filter(|s| s.truncated).map(|s| {
-            (format!("the file is longer than {} MiB; the rest is ignored", MAX_FILE >> 20), place(s.index, 1))
-        }),
-    );
+    let mut total = ReadFields::default();
+    total.strange.extend(sources.iter().filter(|s| s.truncated).map(|s| {
+        (format!("the file is longer than {} MiB; the rest is ignored", MAX_FILE >> 20), encode_place(s.index, 1))
+    }));
     if files.len() > MAX_FILES {
-        total.strange.push((format!("more than {MAX_FILES} files; the rest is ignored"), place(MAX_FILES - 1, 1)));
+        total
+            .strange
+            .push((format!("more than {MAX_FILES} files; the rest is ignored"), encode_place(MAX_FILES - 1, 1)));
     }
     let scripts: Vec<(String, Text)> = sources
         .iter()
         .filter_map(|s| match &s.content {
-            Content::Script(t) => Some((s.name.clone(), placed_text(t, s.index))),
+            Content::Script(t) => Some((s.name.clone(), encode_line_places(t, s.index))),
             _ => None,
         })
         .collect();
@@ -115,7 +115,7 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
             if script::is_called(&s.name, &scripts) != called || (called && total.fields.has("kind")) {
                 continue;
             }
-            let text = placed_text(t, s.index);
+            let text = encode_line_places(t, s.index);
             let mut out = script::read(&script::Reader {
                 name: &s.name,
                 plain: t,
@@ -127,7 +127,7 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
                 submission: None,
                 depth: 0,
             });
-            out.relocate(place(s.index, 0));
+            out.set_missing_places(encode_place(s.index, 0));
             used.push(s.index);
             merge(&mut total, out);
         }
@@ -139,14 +139,14 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
                 .or_else(|| docs.iter().find_map(|d| tools::jobfile::document(d, &s.name, environment)))
                 .unwrap_or_default(),
             Content::Modelfile(t) => {
-                let mut out = Out::default();
-                tools::ollama::read(t, |l| place(s.index, l), &mut out);
+                let mut out = ReadFields::default();
+                tools::ollama::read(t, |l| encode_place(s.index, l), &mut out);
                 out
             }
             Content::Python => {
-                let mut out = Out::default();
+                let mut out = ReadFields::default();
                 let found = python::read(&s.text, s.index, &lookup);
-                script::settle(found, &shell::Script::default(), &s.text, s.index, &mut out);
+                script::combine_commands(found, &shell::Script::default(), &s.text, s.index, &mut out);
                 out
             }
             Content::Script(_) | Content::Empty => continue,
@@ -155,18 +155,18 @@ pub fn import(files: &[SourceFile], environment: &BTreeMap<String, String>) -> I
             used.push(s.index);
             documents::role_in_name(&s.name, &mut out);
         }
-        out.relocate(place(s.index, 0));
+        out.set_missing_places(encode_place(s.index, 0));
         for l in &s.skipped {
-            out.strange.push(("invalid syntax; line ignored".to_owned(), place(s.index, *l)));
+            out.strange.push(("invalid syntax; line ignored".to_owned(), encode_place(s.index, *l)));
         }
         merge(&mut total, out);
     }
     let whole = used.len() == 1;
     for s in sources.iter().filter(|s| used.contains(&s.index)) {
         finish(s, whole, &mut total);
-        total.relocate(place(s.index, 0));
+        total.set_missing_places(encode_place(s.index, 0));
     }
-    complete(&mut total);
+    derive_and_validate(&mut total);
     report::build(total, &sources.iter().map(|s| s.name.clone()).collect::<Vec<_>>())
 }
 
@@ -210,7 +210,7 @@ fn open(index: usize, f: &SourceFile, environment: &BTreeMap<String, String>) ->
             let manifest = docs.iter().any(|d| d.has("apiVersion") && d.has("kind"));
             let docs = docs
                 .into_iter()
-                .map(|d| moved(if manifest { d } else { references::resolve(&d, environment) }, index))
+                .map(|d| with_encoded_places(if manifest { d } else { references::resolve(&d, environment) }, index))
                 .collect();
             Content::Documents(docs)
         }
@@ -256,20 +256,20 @@ fn yaml_or_json(text: &str, sure: bool, skipped: &mut Vec<u32>) -> Option<Vec<No
 }
 
 /// The text with encoded places as its line numbers.
-fn placed_text(text: &str, index: usize) -> Text {
+fn encode_line_places(text: &str, index: usize) -> Text {
     let mut out = Text::default();
     for (l, n) in text.split_inclusive('\n').zip(1..) {
-        out.push(&l.replace('\r', ""), place(index, n));
+        out.push(&l.replace('\r', ""), encode_place(index, n));
     }
     out
 }
 
 /// The node with encoded places as its line numbers.
-fn moved(mut n: Node, index: usize) -> Node {
-    n.line = place(index, n.line);
+fn with_encoded_places(mut n: Node, index: usize) -> Node {
+    n.line = encode_place(index, n.line);
     n.value = match n.value {
-        Value::List(l) => Value::List(l.into_iter().map(|v| moved(v, index)).collect()),
-        Value::Map(m) => Value::Map(m.into_iter().map(|(k, v)| (k, moved(v, index))).collect()),
+        Value::List(l) => Value::List(l.into_iter().map(|v| with_encoded_places(v, index)).collect()),
+        Value::Map(m) => Value::Map(m.into_iter().map(|(k, v)| (k, with_encoded_places(v, index))).collect()),
         v => v,
     };
     n
@@ -285,7 +285,7 @@ fn split_command(text: &Text) -> Vec<Text> {
 }
 
 /// Merges the values of another file; values that are already set take precedence.
-fn merge(total: &mut Out, other: Out) {
+fn merge(total: &mut ReadFields, other: ReadFields) {
     let framework = total.fields.str("framework").map(str::to_owned);
     // The name of a launcher is replaced by the tool to which its configuration belongs.
     if framework.as_deref().is_some_and(|f| matches!(f, "pytorch" | "transformers"))
@@ -293,7 +293,7 @@ fn merge(total: &mut Out, other: Out) {
     {
         total.fields.put(e.clone());
     }
-    total.fields.fill(&other.fields);
+    total.fields.copy_missing(&other.fields);
     total.missing.extend(other.missing);
     total.strange.extend(other.strange);
     total.conflicts.extend(other.conflicts);
@@ -307,7 +307,7 @@ fn merge(total: &mut Out, other: Out) {
 }
 
 /// Adds values from the comments and the name of one file.
-fn finish(s: &Source, whole: bool, out: &mut Out) {
+fn finish(s: &Source, whole: bool, out: &mut ReadFields) {
     let kind = out.fields.str("kind").unwrap_or("").to_owned();
     if kind.is_empty() {
         return;
@@ -315,7 +315,7 @@ fn finish(s: &Source, whole: bool, out: &mut Out) {
     let serving = kind.contains("serving");
     let hashed = !matches!(&s.content, Content::Modelfile(_));
     if hashed {
-        hints::hardware(&s.name, &s.text, |l| place(s.index, l), whole && out.roles.is_empty(), out);
+        hints::hardware(&s.name, &s.text, |l| encode_place(s.index, l), whole && out.roles.is_empty(), out);
     }
     if !out.fields.has("model") && kind == "training" && out.variants.iter().all(|v| !v.has("model")) {
         let launcher = out
@@ -323,11 +323,11 @@ fn finish(s: &Source, whole: bool, out: &mut Out) {
             .str("framework")
             .is_some_and(|f| matches!(f, "accelerate" | "torchtitan" | "deepspeed" | "nanotron"));
         if let Some((m, l)) = hints::comment_model(&s.text) {
-            out.fields.imply("model", m, place(s.index, l));
+            out.fields.set_implied("model", m, encode_place(s.index, l));
         } else if let (Some(m), false) = (names::model_in(&s.name), launcher)
             && matches!(s.content, Content::Script(_))
         {
-            out.fields.imply("model", m, 0);
+            out.fields.set_implied("model", m, 0);
         }
     }
     if serving || kind == "training" {
@@ -339,7 +339,7 @@ fn finish(s: &Source, whole: bool, out: &mut Out) {
 }
 
 /// Computes derived values and validates the job.
-fn complete(out: &mut Out) {
+fn derive_and_validate(out: &mut ReadFields) {
     out.fields.remove("visible_devices");
     out.variants.iter_mut().chain(out.roles.iter_mut().map(|(_, f)| f)).for_each(|f| drop(f.remove("visible_devices")));
     let kind = out.fields.str("kind").unwrap_or("").to_owned();
@@ -350,12 +350,12 @@ fn complete(out: &mut Out) {
         let mut variants = std::mem::take(&mut out.variants);
         for v in &mut variants {
             // Each variant is completed with the values that all variants share.
-            let mut o = Out { fields: v.clone(), ..Out::default() };
-            o.fields.fill(&base);
+            let mut o = ReadFields { fields: v.clone(), ..ReadFields::default() };
+            o.fields.copy_missing(&base);
             o.fields.remove("dp");
             derive::training(&mut o);
             if let Some(dp) = o.fields.entry("dp") {
-                v.imply("dp", dp.value.clone(), dp.at);
+                v.set_implied("dp", dp.value.clone(), dp.at);
             }
         }
         if !variants.is_empty() {

@@ -273,7 +273,7 @@ pub(crate) fn model_in(name: &str) -> Option<String> {
 
 /// Strips the framework and the kind of run from a job name.
 pub(crate) fn without_framework(name: &str) -> &str {
-    const AROUND: &[&str] = &[
+    const FRAMEWORK_WORDS: &[&str] = &[
         "megatron",
         "lm",
         "nemo",
@@ -291,7 +291,7 @@ pub(crate) fn without_framework(name: &str) -> &str {
         "job",
         "slurm",
     ];
-    let is_around = |word: &str| AROUND.iter().any(|w| word.eq_ignore_ascii_case(w));
+    let is_around = |word: &str| FRAMEWORK_WORDS.iter().any(|w| word.eq_ignore_ascii_case(w));
     // Some clusters require job names of the form `account-project:name`.
     let mut rest = name.rsplit(':').next().unwrap_or(name);
     while let Some((_, tail)) = rest.split_once(['-', '_']).filter(|(head, _)| is_around(head)) {

@@ -1,8 +1,8 @@
 //! Benchmarks that run the engine in-process: server and client in one command.
 
 use super::argv::Args;
-use super::collect::{Collector, Lookup, referenced};
-use super::fields::Out;
+use super::collect::{Collector, Lookup, read_referenced_files};
+use super::fields::ReadFields;
 use super::names;
 use super::shell::Command;
 use super::tools::bench;
@@ -12,8 +12,8 @@ use super::variables::visible_devices;
 impl Collector {
     /// Reads an engine's offline benchmark, which needs no server.
     pub(super) fn offline(&mut self, engine: Engine, name: &'static str, args: &Args, cmd: &Command) {
-        let mut out = Out::default();
-        let mut client = Out::default();
+        let mut out = ReadFields::default();
+        let mut client = ReadFields::default();
         for f in &args.flags {
             let key = names::snake(&f.name);
             let sends = match (engine, f.name.as_str(), key.as_str()) {
@@ -42,16 +42,16 @@ impl Collector {
 
     /// Reads `trtllm-bench`, which is server and client in one.
     pub(super) fn trtllm_bench(&mut self, args: &Args, line: u32, files: Lookup<'_>) {
-        let mut out = Out::default();
+        let mut out = ReadFields::default();
         let plain = Args { positional: Vec::new(), ..args.clone() };
         Engine::Trtllm.command(&plain, &mut out);
-        referenced(&mut out, files, |n, o| Engine::Trtllm.keys(n, o));
+        read_referenced_files(&mut out, files, |n, o| Engine::Trtllm.keys(n, o));
         out.fields.set("kind", "benchmark", line);
         out.fields.set("launcher", "trtllm-bench", line);
         if let Some(n) = args.flag(&["backend"]) {
             out.text("backend", n);
         }
-        let mut c = Out::default();
+        let mut c = ReadFields::default();
         for f in &args.flags {
             match names::snake(&f.name).as_str() {
                 "num_requests" => c.int("num_prompts", &f.node),
@@ -64,7 +64,7 @@ impl Collector {
         });
         match self.servers.first_mut() {
             // The commands that build and run the engine form one benchmark.
-            Some((Engine::Trtllm, first)) => first.fields.fill(&out.fields),
+            Some((Engine::Trtllm, first)) => first.fields.copy_missing(&out.fields),
             _ => self.servers.push((Engine::Trtllm, out)),
         }
         if c.fields.is_empty() {
@@ -72,7 +72,7 @@ impl Collector {
         }
         // The options of the data set written before also describe its requests.
         if let Some((_, data)) = self.clients.iter_mut().find(|(name, _)| *name == "prepare_dataset") {
-            data.fields.fill(&c.fields);
+            data.fields.copy_missing(&c.fields);
         } else if self.clients.is_empty() {
             self.clients.push(("trtllm-bench", c));
         }

@@ -56,7 +56,7 @@ impl Program {
 }
 
 /// Commands that never launch a job.
-const OTHERS: &[&str] = &[
+const OTHER_COMMANDS: &[&str] = &[
     "pip",
     "pip3",
     "apt",
@@ -102,7 +102,7 @@ const OTHERS: &[&str] = &[
 /// Finds the program in the words of a command.
 pub(crate) fn find(words: &[Text]) -> Option<Program> {
     let first = words.first().map_or("", |w| base(w.as_str()));
-    if OTHERS.contains(&first) {
+    if OTHER_COMMANDS.contains(&first) {
         return None;
     }
     let mut fallback = None;

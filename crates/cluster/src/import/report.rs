@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use atlas_core::sort;
 use serde_json::{Map, Value as Json, json};
 
-use super::fields::{Fields, Out, file_and_line};
+use super::fields::{Fields, ReadFields, file_and_line};
 use super::job::Job;
 use super::origin::Origin;
 use crate::secrets::mask;
@@ -62,7 +62,9 @@ impl Import {
         let note = |n: &Note| json!({ "text": n.text, "file": n.at.file, "line": n.at.line });
         json!({
             "fields": self.fields,
-            "origin": sort::filled::<Map<_, _>, _>(self.origin.iter().map(|(k, o)| (k.clone(), json!({ "file": o.file, "line": o.line })))),
+            "origin": sort::collect_unsorted::<Map<_, _>, _>(
+                self.origin.iter().map(|(k, o)| (k.clone(), json!({ "file": o.file, "line": o.line }))),
+            ),
             "missing": self.missing.iter().map(|m| json!({ "name": m.name, "file": m.at.file, "line": m.at.line })).collect::<Vec<_>>(),
             "not_understood": self.not_understood.iter().map(note).collect::<Vec<_>>(),
             "conflicts": self.conflicts.iter().map(note).collect::<Vec<_>>(),
@@ -88,7 +90,7 @@ const AMBIENT: &[&str] = &[
     "UID",
 ];
 
-pub(crate) fn build(out: Out, files: &[String]) -> Import {
+pub(crate) fn build(out: ReadFields, files: &[String]) -> Import {
     let origin = |at: u32| {
         let (file, line) = file_and_line(at);
         Origin { file: files.get(file).cloned().unwrap_or_default(), line: (line > 0).then_some(line) }
@@ -121,7 +123,8 @@ pub(crate) fn build(out: Out, files: &[String]) -> Import {
             _ => Map::new(),
         }
     };
-    let roles: Map<String, Json> = sort::filled(out.roles.iter().map(|(r, f)| (r.clone(), Json::Object(as_json(f)))));
+    let roles: Map<String, Json> =
+        sort::collect_unsorted(out.roles.iter().map(|(r, f)| (r.clone(), Json::Object(as_json(f)))));
     let variants: Vec<Map<String, Json>> = out.variants.iter().map(as_json).collect();
     let mut map = fields.json();
     if !roles.is_empty() {

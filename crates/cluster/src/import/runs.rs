@@ -1,13 +1,13 @@
 //! Merges several runs of one script into common values and variants.
 
-use super::fields::{Fields, Out};
+use super::fields::{Fields, ReadFields};
 
 /// Parallel sizes. If one of them differs between runs, every variant states all of them.
 const SHAPE: &[&str] = &["tp", "pp", "ep", "cp", "vpp", "dp", "etp", "sequence_parallel"];
 
 /// Merges several runs into the values that they have in common, and one variant per run for the rest.
-pub(crate) fn merge_runs(runs: Vec<Out>) -> Option<Out> {
-    let mut distinct: Vec<Out> = Vec::new();
+pub(crate) fn merge_runs(runs: Vec<ReadFields>) -> Option<ReadFields> {
+    let mut distinct: Vec<ReadFields> = Vec::new();
     let mut devices: Vec<Vec<String>> = Vec::new();
     for r in runs {
         let same = |a: &Fields, b: &Fields| {
@@ -34,8 +34,8 @@ pub(crate) fn merge_runs(runs: Vec<Out>) -> Option<Out> {
         let count = i64::try_from(own.len()).unwrap_or(1);
         let at = d.fields.at("visible_devices");
         if let Some(n) = d.fields.int("num_accelerators").filter(|_| d.fields.str("kind") == Some("serving")) {
-            d.fields.imply("replicas", count, at);
-            d.fields.imply("accelerators_per_replica", n, at);
+            d.fields.set_implied("replicas", count, at);
+            d.fields.set_implied("accelerators_per_replica", n, at);
             d.fields.set("num_accelerators", n.saturating_mul(count), at);
         }
     }
@@ -49,7 +49,7 @@ pub(crate) fn merge_runs(runs: Vec<Out>) -> Option<Out> {
     }
     let mut all = distinct.into_iter();
     let mut first = all.next()?;
-    let rest: Vec<Out> = all.collect();
+    let rest: Vec<ReadFields> = all.collect();
     if rest.is_empty() {
         return Some(first);
     }

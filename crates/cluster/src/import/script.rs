@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::collect::Collector;
-use super::fields::{Fields, Out, place};
+use super::fields::{Fields, ReadFields, encode_place};
 use super::runs::merge_runs;
 use super::shell::{self, Script, Setup, Submission, Text};
 use super::tools::{self, bench, mlperf, roles, serving};
@@ -54,8 +54,8 @@ pub(crate) struct Reader<'a> {
 }
 
 /// Reads one script. The tasks of a job array become variants if they differ.
-pub(crate) fn read(r: &Reader<'_>) -> Out {
-    let mut directives = slurm::directives(r.plain, |l| place(r.index, l));
+pub(crate) fn read(r: &Reader<'_>) -> ReadFields {
+    let mut directives = slurm::directives(r.plain, |l| encode_place(r.index, l));
     if let Some(s) = r.submission {
         directives.add(&s.options);
     }
@@ -72,19 +72,19 @@ pub(crate) fn read(r: &Reader<'_>) -> Out {
 }
 
 /// Merges several runs into one job with their common values, and variants for the differences.
-fn combined(runs: Vec<Out>) -> Option<Out> {
+fn combined(runs: Vec<ReadFields>) -> Option<ReadFields> {
     let all: Vec<Fields> = runs.iter().map(|run| run.fields.clone()).collect();
     let mut out = runs.into_iter().next()?;
     if out.variants.is_empty() {
-        apart(&mut out, &all);
+        split_into_variants(&mut out, &all);
     }
     Some(out)
 }
 
 /// Keeps the common values of all runs in `out`, and moves the others to variants.
-fn apart(out: &mut Out, runs: &[Fields]) {
+fn split_into_variants(out: &mut ReadFields, runs: &[Fields]) {
     let value = |fields: &Fields, key: &str| fields.entry(key).map(|e| e.value.clone());
-    let keys: BTreeSet<&str> = sort::filled(runs.iter().flat_map(|run| run.iter().map(|e| e.key.as_str())));
+    let keys: BTreeSet<&str> = sort::collect_unsorted(runs.iter().flat_map(|run| run.iter().map(|e| e.key.as_str())));
     let differs = |key: &&str| runs.windows(2).any(|two| matches!(two, [a, b] if value(a, key) != value(b, key)));
     let keys: Vec<&str> = keys.into_iter().filter(differs).collect();
     if keys.is_empty() {
@@ -101,7 +101,7 @@ fn apart(out: &mut Out, runs: &[Fields]) {
 }
 
 /// Reads one script as one job.
-fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String, u32)]) -> Out {
+fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String, u32)]) -> ReadFields {
     let Reader { name, plain, text, index, scripts, env, documents, .. } = *r;
     let weak: Vec<(String, String, u32)> = directives
         .nodes()
@@ -112,7 +112,7 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
     let mut script = shell::read(name, text, &setup);
     let mut found = commands(&script, documents);
     if found.is_empty() && !mlperf::looks_like(&script.vars) {
-        if let Some(out) = passed_on(r, &script) {
+        if let Some(out) = read_submitted_jobs(r, &script) {
             return out;
         }
         // No branch that was taken launches anything, so all branches are read.
@@ -122,12 +122,12 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
         if !more.is_empty() {
             script = again;
             found = more;
-        } else if let Some(out) = passed_on(r, &again) {
+        } else if let Some(out) = read_submitted_jobs(r, &again) {
             return out;
         }
     }
-    let mut out = Out::default();
-    settle(found, &script, plain, index, &mut out);
+    let mut out = ReadFields::default();
+    combine_commands(found, &script, plain, index, &mut out);
     if out.fields.is_empty() && mlperf::looks_like(&script.vars) {
         mlperf::exports(&script.vars, &mut out);
         for (path, line) in &script.sourced {
@@ -136,12 +136,12 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
                 .split(['_', '.', '-'])
                 .find_map(|w| names::precision(w).filter(|_| w.len() > 2 || w.starts_with("fp")))
             {
-                out.fields.imply("precision", p, *line);
+                out.fields.set_implied("precision", p, *line);
             }
         }
     }
     if !directives.is_empty() {
-        let mut d = Out::default();
+        let mut d = ReadFields::default();
         directives.report(&mut d);
         d.fields.set("launcher", "sbatch", directives.list.first().map_or(0, |(.., l)| *l));
         // The scheduler's allocation takes precedence over the command.
@@ -153,8 +153,8 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
         }
     }
     if directives.is_empty() {
-        let mut d = Out::default();
-        if pbs::report(plain, |l| place(index, l), &mut d) && out.fields.has("kind") {
+        let mut d = ReadFields::default();
+        if pbs::report(plain, |l| encode_place(index, l), &mut d) && out.fields.has("kind") {
             d.fields.iter().for_each(|e| out.fields.put(e.clone()));
         }
     }
@@ -168,9 +168,9 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
         return out;
     }
     conventions::variables(&script, plain, index, &mut out);
-    tasks(&mut out);
+    tasks_per_device(&mut out);
     if let Some(n) = conventions::job_model(directives, name, plain, &out) {
-        out.fields.imply("model", n.0, n.1);
+        out.fields.set_implied("model", n.0, n.1);
     }
     requirements(&script, plain, &mut out);
     for (expr, line) in &script.zero_divisions {
@@ -183,7 +183,7 @@ fn one(r: &Reader<'_>, directives: &slurm::Directives, batch: &[(String, String,
 }
 
 fn commands(script: &Script, documents: &dyn Fn(&str) -> Option<Node>) -> Collector {
-    let files = |path: &str| written(script, path).or_else(|| documents(path));
+    let files = |path: &str| written_configuration(script, path).or_else(|| documents(path));
     let neuron = script.vars.keys().any(|k| k.starts_with("NEURON_"));
     let experiment = script.vars.get("EXP").cloned();
     let mut c = Collector { neuron, experiment, ..Collector::default() };
@@ -195,7 +195,7 @@ fn commands(script: &Script, documents: &dyn Fn(&str) -> Option<Node>) -> Collec
 
 /// For a script that does not launch anything itself: reads the jobs, manifests and configurations that it submits or
 /// writes.
-fn passed_on(r: &Reader<'_>, script: &Script) -> Option<Out> {
+fn read_submitted_jobs(r: &Reader<'_>, script: &Script) -> Option<ReadFields> {
     if r.depth >= MAX_SUBMISSIONS {
         return None;
     }
@@ -214,7 +214,7 @@ fn passed_on(r: &Reader<'_>, script: &Script) -> Option<Out> {
 }
 
 /// Reads the configuration in a file that the script writes.
-fn configuration(text: &Text, env: &BTreeMap<String, String>) -> Out {
+fn configuration(text: &Text, env: &BTreeMap<String, String>) -> ReadFields {
     let docs = nodes(text);
     tools::k8s::documents(&docs, env)
         .or_else(|| docs.iter().find_map(|d| super::documents::document(d, "")))
@@ -222,7 +222,7 @@ fn configuration(text: &Text, env: &BTreeMap<String, String>) -> Out {
 }
 
 /// Looks up a configuration that the script itself has written.
-fn written(script: &Script, path: &str) -> Option<Node> {
+fn written_configuration(script: &Script, path: &str) -> Option<Node> {
     let base = path.rsplit('/').next().filter(|b| !b.is_empty())?;
     let (_, text) = script.files.iter().find(|(p, _)| p.rsplit('/').next() == Some(base))?;
     nodes(text).into_iter().next()
@@ -236,22 +236,22 @@ fn nodes(text: &Text) -> Vec<Node> {
         .collect();
     let body = text.as_str();
     let docs = json::parse(body).map_or_else(|| yaml::parse(body).docs, |d| vec![d]);
-    docs.into_iter().map(|d| relined(d, &starts)).collect()
+    docs.into_iter().map(|d| with_script_lines(d, &starts)).collect()
 }
 
 /// Replaces the line numbers of a node with the places of the script.
-fn relined(mut n: Node, starts: &[u32]) -> Node {
+fn with_script_lines(mut n: Node, starts: &[u32]) -> Node {
     n.line = starts.get((n.line as usize).saturating_sub(1)).copied().unwrap_or(n.line);
     n.value = match n.value {
-        Value::List(l) => Value::List(l.into_iter().map(|v| relined(v, starts)).collect()),
-        Value::Map(m) => Value::Map(m.into_iter().map(|(k, v)| (k, relined(v, starts))).collect()),
+        Value::List(l) => Value::List(l.into_iter().map(|v| with_script_lines(v, starts)).collect()),
+        Value::Map(m) => Value::Map(m.into_iter().map(|(k, v)| (k, with_script_lines(v, starts))).collect()),
         v => v,
     };
     n
 }
 
 /// Combines the commands of a script into one job.
-pub(super) fn settle(c: Collector, script: &Script, plain: &str, index: usize, out: &mut Out) {
+pub(super) fn combine_commands(c: Collector, script: &Script, plain: &str, index: usize, out: &mut ReadFields) {
     let Collector { trainings, servers, clients, ollama, .. } = c;
     if let Some(mut o) = ollama {
         for (k, t) in &script.vars {
@@ -297,20 +297,20 @@ pub(super) fn settle(c: Collector, script: &Script, plain: &str, index: usize, o
         commented_server(plain, index, out);
     }
     if !clients.is_empty() {
-        bench::settle(clients.into_iter().map(|(_, o)| o).collect(), !served, out);
+        bench::combine_clients(clients.into_iter().map(|(_, o)| o).collect(), !served, out);
     }
 }
 
 /// Combines the servers of a script: a single server, disaggregated roles, or variants.
-fn server(mut servers: Vec<(serving::Engine, Out)>, out: &mut Out) {
+fn server(mut servers: Vec<(serving::Engine, ReadFields)>, out: &mut ReadFields) {
     // Dynamo workers decode by default, so that a worker without a role, next to a prefill worker, is a decode worker.
     let prefills = servers.iter().any(|(_, o)| o.fields.str("role") == Some("prefill"));
     for (_, o) in &mut servers {
         if o.fields.str("launcher").is_some_and(|name| name.starts_with("dynamo.")) {
             let at = o.fields.at("launcher");
-            o.fields.imply("orchestrator", "dynamo", at);
+            o.fields.set_implied("orchestrator", "dynamo", at);
             if prefills && !o.fields.has("role") {
-                o.fields.imply("role", "decode", at);
+                o.fields.set_implied("role", "decode", at);
             }
         }
     }
@@ -334,36 +334,36 @@ fn server(mut servers: Vec<(serving::Engine, Out)>, out: &mut Out) {
 }
 
 /// Finds the command of the server in a comment of a benchmark script.
-fn commented_server(plain: &str, index: usize, out: &mut Out) {
+fn commented_server(plain: &str, index: usize, out: &mut ReadFields) {
     for (line, c) in super::hints::comments(plain) {
-        let words = super::split_command(&Text::new(c, place(index, line)));
+        let words = super::split_command(&Text::new(c, encode_place(index, line)));
         let Some(engine) = program::find(&words).and_then(|p| p.engine()) else { continue };
         let at = program::find(&words).map_or(0, |p| p.args);
-        let mut o = Out::default();
+        let mut o = ReadFields::default();
         engine.command(&super::argv::parse(words.get(at..).unwrap_or(&[])), &mut o);
         engine.finish(&mut o);
         engine.count(&mut o);
         o.fields.remove("kind");
         o.fields.remove("framework");
-        out.fields.fill(&o.fields);
+        out.fields.copy_missing(&o.fields);
         return;
     }
 }
 
 /// Without a launcher, Slurm starts one task per device.
-fn tasks(out: &mut Out) {
+fn tasks_per_device(out: &mut ReadFields) {
     let megatron = out.fields.str("framework").is_some_and(|f| f.starts_with("megatron"));
     if !megatron || out.fields.has("accelerators_per_node") || out.fields.has("num_accelerators") {
         return;
     }
     if let Some(n) = out.fields.int("slurm.ntasks_per_node").filter(|n| *n > 1) {
         let at = out.fields.at("slurm.ntasks_per_node");
-        out.fields.imply("accelerators_per_node", n, at);
+        out.fields.set_implied("accelerators_per_node", n, at);
     }
 }
 
 /// Records the variables and arguments that the script requires.
-fn requirements(script: &Script, plain: &str, out: &mut Out) {
+fn requirements(script: &Script, plain: &str, out: &mut ReadFields) {
     let needed: Vec<String> = script
         .required
         .iter()

@@ -1,6 +1,6 @@
 //! `#SBATCH` directives, and options of `srun`.
 
-use super::fields::Out;
+use super::fields::ReadFields;
 use super::names;
 use super::value::parse_int;
 
@@ -171,7 +171,7 @@ impl Directives {
     }
 
     /// Sets the fields that the directives state.
-    pub(crate) fn report(&self, out: &mut Out) {
+    pub(crate) fn report(&self, out: &mut ReadFields) {
         for (name, value, line) in &self.list {
             let key = name.replace('-', "_");
             match (key.as_str(), value) {
@@ -216,7 +216,7 @@ impl Directives {
                     v.split(':').filter(|p| p.parse::<u32>().is_err()).collect::<Vec<_>>().join(":").as_str(),
                 )
             {
-                out.fields.imply("accelerator", a, l);
+                out.fields.set_implied("accelerator", a, l);
             }
         }
     }
@@ -238,20 +238,20 @@ fn gres(v: &str) -> Option<i64> {
 }
 
 /// Reads nodes and devices from the options of `srun` before a program.
-pub(crate) fn srun(words: &[super::shell::Text], out: &mut Out) {
+pub(crate) fn srun(words: &[super::shell::Text], out: &mut ReadFields) {
     let Some(at) = words.iter().position(|w| super::argv::base(w.as_str()) == "srun") else { return };
     let args = super::argv::parse(words.get(at + 1..).unwrap_or(&[]));
     let first = |names: &[&str]| args.flag(names).and_then(|n| Some((n.int()?, n.line)));
     let short = args.flags.iter().rev().find(|f| f.name == "-N").and_then(|f| Some((f.node.int()?, f.node.line)));
     // A step on a single node starts a helper, not the job.
     if let Some((n, l)) = first(&["nodes"]).or(short).filter(|(n, _)| *n > 1) {
-        out.fields.imply("nodes", n, l);
+        out.fields.set_implied("nodes", n, l);
     }
     for names in [&["gpus_per_node"][..], &["gres"][..]] {
         let Some(node) = args.flag(names) else { continue };
         let n = node.text().and_then(|t| if names == ["gres"] { gres(&t) } else { count_of(&t) });
         if let Some(n) = n {
-            out.fields.imply("accelerators_per_node", n, node.line);
+            out.fields.set_implied("accelerators_per_node", n, node.line);
         }
     }
 }

@@ -138,7 +138,7 @@ impl Node {
     }
 
     /// Value of a switch. A flag without a value, or with an empty string, is on.
-    pub(crate) fn on(&self) -> Option<bool> {
+    pub(crate) fn switch(&self) -> Option<bool> {
         match self.scalar() {
             Value::Flag => Some(true),
             Value::Bool(b) => Some(*b),
@@ -167,7 +167,7 @@ impl Node {
             Value::Float(f) => Json::from(*f),
             Value::Str(s) => Json::String(super::unknown::shown(s)),
             Value::List(l) => Json::Array(l.iter().map(Node::json).collect()),
-            Value::Map(m) => Json::Object(sort::filled(m.iter().map(|(k, v)| (k.clone(), v.json())))),
+            Value::Map(m) => Json::Object(sort::collect_unsorted(m.iter().map(|(k, v)| (k.clone(), v.json())))),
         }
     }
 
@@ -198,7 +198,7 @@ impl Node {
     }
 
     /// Calls `f` with the dotted path and the node of every leaf. Lists are leaves.
-    pub(crate) fn leaves<'a>(&'a self, f: &mut dyn FnMut(&str, &'a Node)) {
+    pub(crate) fn for_each_leaf<'a>(&'a self, f: &mut dyn FnMut(&str, &'a Node)) {
         fn walk<'a>(n: &'a Node, path: &str, depth: usize, f: &mut dyn FnMut(&str, &'a Node)) {
             match &n.value {
                 Value::Map(m) if depth < 64 => {
@@ -225,13 +225,13 @@ impl Node {
     }
 
     /// Calls `f` with this node if it is a mapping, and with every mapping below it.
-    pub(crate) fn maps<'a>(&'a self, f: &mut dyn FnMut(&'a Node)) {
+    pub(crate) fn for_each_map<'a>(&'a self, f: &mut dyn FnMut(&'a Node)) {
         match &self.value {
             Value::Map(m) => {
                 f(self);
-                m.iter().for_each(|(_, v)| v.maps(f));
+                m.iter().for_each(|(_, v)| v.for_each_map(f));
             }
-            Value::List(l) => l.iter().for_each(|v| v.maps(f)),
+            Value::List(l) => l.iter().for_each(|v| v.for_each_map(f)),
             _ => {}
         }
     }

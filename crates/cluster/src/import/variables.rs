@@ -1,11 +1,11 @@
 //! Numbers of nodes and devices in environment variables.
 
-use super::fields::Out;
+use super::fields::ReadFields;
 use super::shell::{Command, Text};
 use super::value::parse_int;
 
 /// Reads nodes and processes per node, for launchers that read them from variables.
-pub(crate) fn processes(name: &str, value: &Text, out: &mut Out) {
+pub(crate) fn processes(name: &str, value: &Text, out: &mut ReadFields) {
     const READERS: &[&str] = &["llama-factory", "ms-swift", "primus-megatron", "primus-torchtitan", "primus-maxtext"];
     if !out.fields.str("framework").is_some_and(|f| READERS.contains(&f)) {
         return;
@@ -16,12 +16,12 @@ pub(crate) fn processes(name: &str, value: &Text, out: &mut Out) {
         _ => return,
     };
     if let Some(n) = parse_int(value.as_str()).filter(|n| *n > 0) {
-        out.fields.imply(key, n, value.line());
+        out.fields.set_implied(key, n, value.line());
     }
 }
 
 /// Counts the visible devices in variables that are set before the command or passed to its container.
-pub(crate) fn visible_devices(cmd: &Command, out: &mut Out) {
+pub(crate) fn visible_devices(cmd: &Command, out: &mut ReadFields) {
     for (k, v) in &cmd.env {
         count_visible(k, v, out);
     }
@@ -34,7 +34,7 @@ pub(crate) fn visible_devices(cmd: &Command, out: &mut Out) {
 }
 
 /// Counts the devices in a variable with a list of visible devices.
-pub(crate) fn count_visible(name: &str, value: &Text, out: &mut Out) {
+pub(crate) fn count_visible(name: &str, value: &Text, out: &mut ReadFields) {
     if !matches!(name, "CUDA_VISIBLE_DEVICES" | "HIP_VISIBLE_DEVICES" | "ROCR_VISIBLE_DEVICES" | "ZE_AFFINITY_MASK") {
         return;
     }

@@ -27,7 +27,7 @@ pub(crate) fn parse(text: &str) -> Documents {
     let mut skipped = Vec::new();
     let mut indented = false;
     loop {
-        match attempt(&lines.join("\n")) {
+        match try_parse(&lines.join("\n")) {
             Ok(docs) => return Documents { docs, skipped },
             Err((line, docs)) => {
                 if skipped.len() >= MAX_REPAIRS {
@@ -105,20 +105,20 @@ fn tabs(line: &str) -> String {
     if lead.contains('\t') { format!("{}{body}", lead.replace('\t', "  ")) } else { line.to_owned() }
 }
 
-enum Open {
+enum OpenCollection {
     List(Vec<Node>, u32, usize),
     Map(Vec<(String, Node)>, Option<String>, u32, usize),
 }
 
 #[derive(Default)]
 struct Loader {
-    stack: Vec<Open>,
+    stack: Vec<OpenCollection>,
     docs: Vec<Node>,
     anchors: HashMap<usize, (Node, usize)>,
     nodes: usize,
 }
 
-fn attempt(text: &str) -> Result<Vec<Node>, (u32, Vec<Node>)> {
+fn try_parse(text: &str) -> Result<Vec<Node>, (u32, Vec<Node>)> {
     let mut loader = Loader::default();
     let headers: Vec<bool> = text.lines().map(is_block_header).collect();
     for item in Parser::new_from_str(text) {
@@ -167,8 +167,8 @@ impl Loader {
                     if style == ScalarStyle::Plain { plain_scalar(&text) } else { Value::Str(text.into_owned()) };
                 self.done(Node::new(value, line), anchor, size);
             }
-            Event::SequenceStart(anchor, _) => self.stack.push(Open::List(Vec::new(), line, anchor)),
-            Event::MappingStart(anchor, _) => self.stack.push(Open::Map(Vec::new(), None, line, anchor)),
+            Event::SequenceStart(anchor, _) => self.stack.push(OpenCollection::List(Vec::new(), line, anchor)),
+            Event::MappingStart(anchor, _) => self.stack.push(OpenCollection::Map(Vec::new(), None, line, anchor)),
             Event::SequenceEnd | Event::MappingEnd => self.close(),
             Event::Alias(id) => {
                 if let Some((node, size)) = self.anchors.get(&id) {
@@ -189,12 +189,12 @@ impl Loader {
 
     fn close(&mut self) {
         match self.stack.pop() {
-            Some(Open::List(items, line, anchor)) => {
+            Some(OpenCollection::List(items, line, anchor)) => {
                 let node = Node::new(Value::List(items), line);
                 let size = if anchor > 0 { count(&node) } else { 1 };
                 self.done(node, anchor, size);
             }
-            Some(Open::Map(entries, _, line, anchor)) => {
+            Some(OpenCollection::Map(entries, _, line, anchor)) => {
                 let node = Node::new(Value::Map(entries), line);
                 let size = if anchor > 0 { count(&node) } else { 1 };
                 self.done(node, anchor, size);
@@ -220,8 +220,8 @@ impl Loader {
         }
         match self.stack.last_mut() {
             None => self.docs.push(node),
-            Some(Open::List(items, ..)) => items.push(node),
-            Some(Open::Map(entries, key, ..)) => match key.take() {
+            Some(OpenCollection::List(items, ..)) => items.push(node),
+            Some(OpenCollection::Map(entries, key, ..)) => match key.take() {
                 None => *key = Some(node.shown().unwrap_or_default()),
                 Some(k) if k == "<<" => {
                     let base: Vec<(String, Node)> = match &node.value {

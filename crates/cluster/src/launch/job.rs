@@ -124,13 +124,13 @@ impl Serving {
 }
 
 /// Maximum number of devices per host.
-const MOST_IN_A_HOST: u64 = 16;
+const MAX_DEVICES_PER_HOST: u64 = 16;
 /// Devices per host in racks with one fabric: compute trays of NVL72 and TPU hosts have four.
-const HOST_IN_A_RACK: u64 = 4;
+const DEVICES_PER_RACK_HOST: u64 = 4;
 
 /// Number of devices per host, since launchers count hosts. A node of the target may be a whole rack.
-pub(crate) fn host(node: u64) -> u64 {
-    if node > MOST_IN_A_HOST && node.is_multiple_of(HOST_IN_A_RACK) { HOST_IN_A_RACK } else { node }
+pub(crate) fn devices_per_host(node: u64) -> u64 {
+    if node > MAX_DEVICES_PER_HOST && node.is_multiple_of(DEVICES_PER_RACK_HOST) { DEVICES_PER_RACK_HOST } else { node }
 }
 
 /// Rounds to a whole number of at least one.
@@ -178,7 +178,7 @@ impl<'a> Job<'a> {
         }
         let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
         let (racks, rack) = (count(scenario.num_nodes), count(scenario.accelerators_per_node * dies));
-        let have_per_node = host(rack);
+        let have_per_node = devices_per_host(rack);
         let have_nodes = racks * rack / have_per_node;
         let work = match scenario.mode() {
             Mode::Training => Work::Training(training(scenario, estimate, options)),
@@ -262,7 +262,7 @@ impl<'a> Job<'a> {
     }
 
     /// Name of the model in the tool's configurations, or an error if the tool has none for it.
-    pub(crate) fn known_as(&self, tool: &str) -> Result<&'static str, Unsupported> {
+    pub(crate) fn model_name_in(&self, tool: &str) -> Result<&'static str, Unsupported> {
         table::model_name(tool, &self.model.id).ok_or_else(|| {
             let reason = format!("no known configuration of {tool} for {}", self.model.id);
             Unsupported::new("model", reason)

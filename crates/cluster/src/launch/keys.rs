@@ -18,7 +18,7 @@ impl Keys {
     }
 
     /// Adds a value that is not a setting: names, data, paths.
-    pub(crate) fn other(&mut self, key: &str, value: impl Into<Value>) -> &mut Self {
+    pub(crate) fn put_unchecked(&mut self, key: &str, value: impl Into<Value>) -> &mut Self {
         self.entries.push((key.to_owned(), value.into(), false));
         self
     }
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn keys_are_nested_in_all_three_forms() {
         let mut keys = Keys::default();
-        keys.put("a.b", 1).put("a.c.d", "no").other("e", vec!["x", "y: z"]);
+        keys.put("a.b", 1).put("a.c.d", "no").put_unchecked("e", vec!["x", "y: z"]);
         assert_eq!(keys.yaml("# h\n"), "# h\na:\n  b: 1\n  c:\n    d: \"no\"\ne:\n  - x\n  - \"y: z\"\n");
         assert_eq!(keys.tree()["a"]["c"]["d"], "no");
         let mut keys = Keys::default();

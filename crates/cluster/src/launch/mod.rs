@@ -18,7 +18,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 
 use job::{Job, Work};
 
-pub(crate) use job::{count, host};
+pub(crate) use job::{count, devices_per_host};
 pub(crate) use table::model_of_tool;
 pub(crate) use words::{one_line, slug, yaml_text};
 
@@ -140,7 +140,7 @@ pub fn files(parts: &Parts, scenario: &Scenario, options: &Options) -> Result<La
             refused.push(Unsupported::new(knob.name(), reason));
         }
     }
-    refused.extend(draft.objections(job.release.as_deref(), tool));
+    refused.extend(draft.flag_errors(job.release.as_deref(), tool));
     if let Wrap::Kubernetes = options.wrap {
         refused.extend(wrap::kubernetes::refusals(&job, &draft));
     } else if draft.manifest.is_some() {

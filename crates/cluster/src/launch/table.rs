@@ -45,7 +45,7 @@ fn table() -> &'static Table {
 
 /// Reason why a tool would reject a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Objection {
+pub(crate) enum FlagError {
     /// The tool has no such flag.
     Unknown,
     /// The flag does not accept this value. Contains the accepted values.
@@ -55,24 +55,24 @@ pub(crate) enum Objection {
 }
 
 /// Checks whether a release of a tool accepts a flag with a value.
-pub(crate) fn check(tool: &str, flag: &str, value: Option<&str>, release: Option<&str>) -> Result<(), Objection> {
+pub(crate) fn check(tool: &str, flag: &str, value: Option<&str>, release: Option<&str>) -> Result<(), FlagError> {
     // Hugging Face trainers accept the keys of their configuration files as flags.
     let name = if tool == "hf-trainer" { flag.trim_start_matches('-') } else { flag };
     let found = table().iter().find(|((t, f), _)| *t == tool && *f == name).map(|(_, found)| found);
-    let Some(found) = found else { return Err(Objection::Unknown) };
+    let Some(found) = found else { return Err(FlagError::Unknown) };
     // `null` removes a value that a recipe sets.
     if let Some(value) = value.filter(|value| *value != "null")
         && !found.choices.is_empty()
         && !found.choices.contains(&value)
     {
-        return Err(Objection::Value(found.choices.join(", ")));
+        return Err(FlagError::Value(found.choices.join(", ")));
     }
     let older = |since: &str| {
         let order = Version::parse(release?)?.against(Version::parse(since)?)?;
         Some(order == std::cmp::Ordering::Less)
     };
     match found.since {
-        Some(since) if older(since) == Some(true) => Err(Objection::Since(since)),
+        Some(since) if older(since) == Some(true) => Err(FlagError::Since(since)),
         _ => Ok(()),
     }
 }
@@ -123,9 +123,9 @@ mod tests {
     #[test]
     fn flags_are_refused_by_name_value_and_release() {
         assert_eq!(check("vllm", "--tensor-parallel-size", Some("4"), None), Ok(()));
-        assert_eq!(check("vllm", "--tensor-parallel", Some("4"), None), Err(Objection::Unknown));
-        assert!(matches!(check("vllm", "--kv-cache-dtype", Some("fp7"), None), Err(Objection::Value(_))));
-        assert_eq!(check("vllm", "--enable-expert-parallel", None, Some("0.7.3")), Err(Objection::Since("0.8.0")));
+        assert_eq!(check("vllm", "--tensor-parallel", Some("4"), None), Err(FlagError::Unknown));
+        assert!(matches!(check("vllm", "--kv-cache-dtype", Some("fp7"), None), Err(FlagError::Value(_))));
+        assert_eq!(check("vllm", "--enable-expert-parallel", None, Some("0.7.3")), Err(FlagError::Since("0.8.0")));
         assert_eq!(check("vllm", "--enable-expert-parallel", None, Some("0.11.0")), Ok(()));
     }
 

@@ -85,7 +85,7 @@ impl Tool {
 
     /// The default tool for the software of a scenario, if there is one.
     #[must_use]
-    pub fn usual(scenario: &Scenario) -> Option<Tool> {
+    pub fn default_for(scenario: &Scenario) -> Option<Tool> {
         Tool::of(scenario).ok()
     }
 
@@ -100,7 +100,7 @@ impl Tool {
         if scenario.mode() == Mode::Inference && scenario.base.pools().is_some() {
             return Ok(Tool::Dynamo);
         }
-        let family = scenario.in_force.name.split('@').next().unwrap_or_default();
+        let family = scenario.active_software.name.split('@').next().unwrap_or_default();
         Ok(match family {
             "megatron-core" | "megatron-lm-legacy" => Tool::MegatronLm,
             "megatron-bridge" => Tool::MegatronBridge,

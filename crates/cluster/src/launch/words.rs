@@ -71,7 +71,7 @@ impl Arguments {
     }
 
     /// Adds a flag if it has a value.
-    pub(crate) fn maybe(&mut self, flag: &str, value: Option<impl Into<Word>>) -> &mut Self {
+    pub(crate) fn put_optional(&mut self, flag: &str, value: Option<impl Into<Word>>) -> &mut Self {
         if let Some(value) = value {
             self.put(flag, value);
         }
@@ -79,7 +79,7 @@ impl Arguments {
     }
 
     /// Adds a flag without a value if `on`.
-    pub(crate) fn on(&mut self, flag: &str, on: bool) -> &mut Self {
+    pub(crate) fn put_switch(&mut self, flag: &str, on: bool) -> &mut Self {
         if on {
             self.lines.push(Line::Setting(flag.to_owned(), None));
         }
@@ -87,7 +87,7 @@ impl Arguments {
     }
 
     /// Adds words that are not checked against the table of flags.
-    pub(crate) fn other(&mut self, words: impl IntoIterator<Item = Word>) -> &mut Self {
+    pub(crate) fn push_unchecked(&mut self, words: impl IntoIterator<Item = Word>) -> &mut Self {
         self.lines.push(Line::Other(words.into_iter().collect()));
         self
     }

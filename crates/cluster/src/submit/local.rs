@@ -12,13 +12,13 @@ use super::{Plan, Run};
 /// # Errors
 /// The system's error.
 pub fn start(plan: &Plan) -> io::Result<Vec<Run>> {
-    const LOOP: &str = "for run in $(seq \"$2\"); do bash \"$1\" > \"$1.$run.log\" 2>&1; done";
+    const RUN_LOOP: &str = "for run in $(seq \"$2\"); do bash \"$1\" > \"$1.$run.log\" 2>&1; done";
     let bash = atlas_detect::runner::find_program("bash")
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "bash: not on PATH"))?;
     let path = plan.folder.join(&plan.file);
     let errors = OpenOptions::new().create(true).append(true).open(plan.folder.join(format!("{}.err", plan.file)))?;
     let mut process = Command::new(bash);
-    process.args(["-c", LOOP, "runs"]).arg(&path).arg(plan.runs.to_string());
+    process.args(["-c", RUN_LOOP, "runs"]).arg(&path).arg(plan.runs.to_string());
     process.current_dir(&plan.folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
     // A separate process group, so that Ctrl-C in the terminal does not end the runs.
     #[cfg(unix)]

@@ -13,7 +13,7 @@ use atlas_detect::runner::{Command, Runner};
 use serde::{Deserialize, Serialize};
 
 pub use local::start;
-pub use pending::{Found, Pending};
+pub use pending::{LookupResult, Pending};
 pub use record::{Prediction, Run, Submission, now};
 
 use crate::launch::Wrap;
@@ -68,7 +68,7 @@ impl Plan {
             Wrap::Kubernetes => Command::new("kubectl", &["apply", "--filename", path]),
             Wrap::Plain => Command::new("bash", &[path]),
         };
-        Ok(command.within(TIMEOUT))
+        Ok(command.with_timeout(TIMEOUT))
     }
 
     /// The commands as lines for a shell.
@@ -91,7 +91,7 @@ impl Plan {
             let command = self.command(index, before.as_deref())?;
             let (job, problem) = match runner.run(&command) {
                 Err(problem) => (None, Some(problem.to_string())),
-                Ok(output) => match (output.complaint(), job_of(self.wrap, &output.stdout)) {
+                Ok(output) => match (output.unreliability(), job_of(self.wrap, &output.stdout)) {
                     (Some(problem), _) => (None, Some(problem)),
                     (None, None) => (None, Some(format!("no job id in the output: {}", output.stdout.trim()))),
                     (None, Some(job)) => (Some(job), None),

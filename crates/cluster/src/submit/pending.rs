@@ -41,7 +41,7 @@ pub struct Pending {
 
 /// Result of looking up an interrupted submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum LookupResult {
     /// Jobs of the scheduler with the tag.
     Jobs(Vec<Run>),
     /// The scheduler has no such jobs: nothing was submitted, or the jobs ended long ago.
@@ -81,7 +81,7 @@ impl Pending {
 
     /// Whether the submitting process may still be running, so that the submission must not be touched.
     #[must_use]
-    pub fn at_work(&self, host: Option<&str>, now: Timestamp) -> bool {
+    pub fn is_in_progress(&self, host: Option<&str>, now: Timestamp) -> bool {
         let processes = Path::new("/proc/self");
         if self.host.is_some() && self.host.as_deref() == host && processes.exists() {
             return self.process != std::process::id() && Path::new("/proc").join(self.process.to_string()).exists();
@@ -98,7 +98,7 @@ impl Pending {
 
     /// Queries the scheduler for the jobs of the submission.
     #[must_use]
-    pub fn look(&self, runner: &dyn Runner) -> Found {
+    pub fn lookup(&self, runner: &dyn Runner) -> LookupResult {
         match self.plan.wrap {
             Wrap::Slurm => self.jobs_of_slurm(runner),
             Wrap::Kubernetes => {
@@ -106,16 +106,16 @@ impl Pending {
                 let command =
                     Command::new("kubectl", &["get", "--filename", &path, "--ignore-not-found", "--output", "name"]);
                 match answer(runner, command) {
-                    Err(problem) => Found::Unknown(problem),
-                    Ok(text) => found(job_of(Wrap::Kubernetes, &text).map(|job| (1, job)), &self.tag),
+                    Err(problem) => LookupResult::Unknown(problem),
+                    Ok(text) => lookup_result(job_of(Wrap::Kubernetes, &text).map(|job| (1, job)), &self.tag),
                 }
             }
             // The process has no tag; its output is in the directory of the script.
-            Wrap::Plain => Found::Nothing,
+            Wrap::Plain => LookupResult::Nothing,
         }
     }
 
-    fn jobs_of_slurm(&self, runner: &dyn Runner) -> Found {
+    fn jobs_of_slurm(&self, runner: &dyn Runner) -> LookupResult {
         let queue = Command::new("squeue", &["--me", "--noheader", "--states=all", "--format=%i|%k"]);
         let queued = answer(runner, queue);
         // The accounting also lists jobs that are no longer in the queue, and their comments if the cluster stores
@@ -136,14 +136,14 @@ impl Pending {
         sort::ascending(&mut jobs);
         jobs.dedup();
         match (queued, jobs.is_empty()) {
-            (Err(problem), true) => Found::Unknown(problem),
-            _ => found(jobs, &self.tag),
+            (Err(problem), true) => LookupResult::Unknown(problem),
+            _ => lookup_result(jobs, &self.tag),
         }
     }
 
     /// Completes the record and the entry with the submitted runs.
     #[must_use]
-    pub fn complete(self, runs: Vec<Run>) -> (Submission, Option<Entry>) {
+    pub fn into_submission(self, runs: Vec<Run>) -> (Submission, Option<Entry>) {
         let record = Submission { runs, ..self.record };
         let jobs: Vec<&str> = record.runs.iter().filter_map(|run| run.job.as_deref()).collect();
         let entry = self.entry.map(|mut entry| {
@@ -158,17 +158,17 @@ impl Pending {
 }
 
 /// Converts the jobs that were found to runs.
-fn found(jobs: impl IntoIterator<Item = (u32, String)>, tag: &str) -> Found {
+fn lookup_result(jobs: impl IntoIterator<Item = (u32, String)>, tag: &str) -> LookupResult {
     let runs: Vec<Run> = jobs
         .into_iter()
         .map(|(index, job)| Run { index, command: format!("found by tag {tag}"), job: Some(job), problem: None })
         .collect();
-    if runs.is_empty() { Found::Nothing } else { Found::Jobs(runs) }
+    if runs.is_empty() { LookupResult::Nothing } else { LookupResult::Jobs(runs) }
 }
 
 fn answer(runner: &dyn Runner, command: Command) -> Result<String, String> {
-    let output = runner.run(&command.within(TIMEOUT)).map_err(|problem| problem.to_string())?;
-    match output.complaint() {
+    let output = runner.run(&command.with_timeout(TIMEOUT)).map_err(|problem| problem.to_string())?;
+    match output.unreliability() {
         Some(problem) => Err(problem),
         None => Ok(output.stdout),
     }
@@ -218,11 +218,11 @@ mod tests {
     #[test]
     fn jobs_are_found_again_by_their_mark() {
         let queue = Queue(Ok("7|\n12|atlas-1f:2\n11|atlas-1f:1\n13|atlas-1ff:1\n14|other\n"));
-        let Found::Jobs(runs) = pending(Wrap::Slurm).look(&queue) else { panic!("no jobs") };
+        let LookupResult::Jobs(runs) = pending(Wrap::Slurm).lookup(&queue) else { panic!("no jobs") };
         let jobs: Vec<_> = runs.iter().map(|run| (run.index, run.job.clone().unwrap())).collect();
         assert_eq!(jobs, [(1, "11".to_owned()), (2, "12".to_owned())]);
-        assert_eq!(pending(Wrap::Slurm).look(&Queue(Ok("7|\n"))), Found::Nothing);
-        assert!(matches!(pending(Wrap::Slurm).look(&Queue(Err(()))), Found::Unknown(_)));
+        assert_eq!(pending(Wrap::Slurm).lookup(&Queue(Ok("7|\n"))), LookupResult::Nothing);
+        assert!(matches!(pending(Wrap::Slurm).lookup(&Queue(Err(()))), LookupResult::Unknown(_)));
     }
 
     #[test]
@@ -230,10 +230,10 @@ mod tests {
         let now: Timestamp = "2026-11-22T20:05:00Z".parse().unwrap();
         let later: Timestamp = "2026-11-22T21:00:00Z".parse().unwrap();
         let other = pending(Wrap::Slurm);
-        assert!(other.at_work(Some("elsewhere"), now), "another machine may be at work for a while");
-        assert!(!other.at_work(Some("elsewhere"), later));
+        assert!(other.is_in_progress(Some("elsewhere"), now), "another machine may be at work for a while");
+        assert!(!other.is_in_progress(Some("elsewhere"), later));
         let dead = Pending { process: u32::MAX, ..pending(Wrap::Slurm) };
-        assert!(!dead.at_work(Some("login"), now) || !Path::new("/proc/self").exists());
+        assert!(!dead.is_in_progress(Some("login"), now) || !Path::new("/proc/self").exists());
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
         let all = Pending::all(folder.path());
         assert_eq!(all, [(path, pending(Wrap::Slurm))]);
         let runs = vec![Run { index: 1, command: String::new(), job: Some("11".to_owned()), problem: None }];
-        let (record, _) = all[0].1.clone().complete(runs.clone());
+        let (record, _) = all[0].1.clone().into_submission(runs.clone());
         assert_eq!(record.runs, runs);
     }
 }

@@ -25,7 +25,7 @@ impl FromStr for AlarmCommand {
 impl AlarmCommand {
     /// The command with its placeholders replaced. A value remains part of its word, whatever characters it contains.
     #[must_use]
-    pub fn filled(&self, values: &[(&str, &str)]) -> Command {
+    pub fn command(&self, values: &[(&str, &str)]) -> Command {
         let arguments = self.arguments.iter().map(|word| replaced(word, values)).collect();
         Command { arguments, ..Command::new(&self.program, &[]) }
     }
@@ -33,7 +33,7 @@ impl AlarmCommand {
     /// The command as a line for a shell, with the placeholders.
     #[must_use]
     pub fn shown(&self) -> String {
-        self.filled(&[]).shell_line()
+        self.command(&[]).shell_line()
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn values_stay_in_their_word_and_are_never_read_as_names() {
         let command: AlarmCommand = "notify {message} at={step} {other}".parse().unwrap();
-        let filled = command.filled(&[("{message}", "it's {step}; rm -rf /"), ("{step}", "7")]);
+        let filled = command.command(&[("{message}", "it's {step}; rm -rf /"), ("{step}", "7")]);
         assert_eq!(filled.arguments, ["it's {step}; rm -rf /", "at=7", "{other}"]);
         assert_eq!(command.shown(), "notify '{message}' 'at={step}' '{other}'");
     }

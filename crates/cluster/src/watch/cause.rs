@@ -57,7 +57,7 @@ impl Cause {
 
 /// A possible cause with its evidence.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Suspect {
+pub struct PossibleCause {
     /// The cause.
     pub cause: Cause,
     /// Probability, from 0 to 1; the sum over all suspects is 1.
@@ -70,13 +70,13 @@ pub struct Suspect {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Diagnosis {
     /// All causes that were considered.
-    pub suspects: Vec<Suspect>,
+    pub suspects: Vec<PossibleCause>,
 }
 
 impl Diagnosis {
     /// The most likely cause.
     #[must_use]
-    pub fn first(&self) -> Option<&Suspect> {
+    pub fn first(&self) -> Option<&PossibleCause> {
         self.suspects.first()
     }
 
@@ -92,7 +92,7 @@ impl Diagnosis {
 
     /// The causes as a JSON list.
     pub(super) fn json(&self) -> Value {
-        let one = |suspect: &Suspect| json!({"cause": suspect.cause.name(), "weight": suspect.weight, "evidence": suspect.evidence});
+        let one = |cause: &PossibleCause| json!({"cause": cause.cause.name(), "weight": cause.weight, "evidence": cause.evidence});
         self.suspects.iter().map(one).collect()
     }
 }
@@ -119,7 +119,7 @@ impl Scale {
     }
 
     /// Shifts the log-odds of a cause and records the evidence.
-    pub(super) fn because(&mut self, cause: Cause, log_odds: f64, evidence: impl Into<String>) {
+    pub(super) fn add_evidence(&mut self, cause: Cause, log_odds: f64, evidence: impl Into<String>) {
         self.add(cause, log_odds);
         if let Some((.., list)) = self.entries.iter_mut().find(|(known, ..)| *known == cause) {
             list.push(evidence.into());
@@ -127,15 +127,15 @@ impl Scale {
     }
 
     /// Normalizes the weights to a sum of 1.
-    pub(super) fn weigh(self) -> Diagnosis {
+    pub(super) fn normalize(self) -> Diagnosis {
         let most = self.entries.iter().map(|(_, score, _)| *score).fold(f64::NEG_INFINITY, f64::max);
         let total: f64 = self.entries.iter().map(|(_, score, _)| math::exp(score - most)).sum();
-        let suspect = |(cause, score, evidence): (Cause, f64, _)| Suspect {
+        let suspect = |(cause, score, evidence): (Cause, f64, _)| PossibleCause {
             cause,
             weight: math::exp(score - most) / total,
             evidence,
         };
-        let mut suspects: Vec<Suspect> = self.entries.into_iter().map(suspect).collect();
+        let mut suspects: Vec<PossibleCause> = self.entries.into_iter().map(suspect).collect();
         sort::by(&mut suspects, |a, b| b.weight.total_cmp(&a.weight));
         Diagnosis { suspects }
     }

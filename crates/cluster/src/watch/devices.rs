@@ -4,7 +4,7 @@ use atlas_ingest::observation::Device;
 use atlas_ingest::series::quantile;
 
 /// Maximum number of devices.
-const MOST: usize = 1024;
+const MAX_DEVICES: usize = 1024;
 /// Maximum number of samples per device; beyond it, every second sample is removed.
 const SAMPLES: usize = 2048;
 
@@ -28,7 +28,7 @@ pub(super) struct Change {
 impl Devices {
     /// Adds a sample.
     pub fn push(&mut self, mut sample: Device) {
-        if sample.index >= MOST {
+        if sample.index >= MAX_DEVICES {
             return;
         }
         if self.samples.len() <= sample.index {
@@ -65,7 +65,7 @@ impl Devices {
     }
 
     /// Medians of every device before and after the time `age` seconds before the last sample.
-    pub(super) fn around(&self, age: f64) -> Vec<Change> {
+    pub(super) fn changes_at(&self, age: f64) -> Vec<Change> {
         let end = self.samples.iter().filter_map(|list| list.last()?.at).fold(f64::NEG_INFINITY, f64::max);
         let split = |list: &Vec<Device>| {
             let at = list.partition_point(|sample| sample.at.is_some_and(|at| at < end - age));

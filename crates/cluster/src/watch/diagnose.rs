@@ -46,10 +46,10 @@ pub fn training(case: &Case<'_>) -> Diagnosis {
     scale.prior(Cause::Host, 0.25);
     if from_start {
         scale.prior(Cause::Plan, 0.6);
-        scale.because(Cause::Plan, 0.0, "slower than predicted from the first step");
+        scale.add_evidence(Cause::Plan, 0.0, "slower than predicted from the first step");
     }
     let reference = if from_start { None } else { super::track::median(case.before) }.unwrap_or(prediction.seconds);
-    let Some(now) = super::track::median(case.after) else { return scale.weigh() };
+    let Some(now) = super::track::median(case.after) else { return scale.normalize() };
     // The mean also includes single long steps.
     let mean = case.after.iter().map(|point| point.value).sum::<f64>() / case.after.len().max(1) as f64;
     let extra = (now.max(mean) - reference).max(0.0);
@@ -60,15 +60,19 @@ pub fn training(case: &Case<'_>) -> Diagnosis {
     }
     if !from_start && let Some(first) = case.after.first() {
         timers(&mut scale, case.timers, first.step, extra);
-        devices(&mut scale, &case.devices.around(case.age));
+        devices(&mut scale, &case.devices.changes_at(case.age));
     }
     if let Some((rank, share)) = case.slow_rank {
-        scale.because(Cause::Straggler, 3.0, format!("{rank} is {:.0} % slower than the other ranks", 100.0 * share));
+        scale.add_evidence(
+            Cause::Straggler,
+            3.0,
+            format!("{rank} is {:.0} % slower than the other ranks", 100.0 * share),
+        );
     }
     if let Some((rank, row)) = case.timers.slowest.filter(|(_, row)| *row >= 3) {
-        scale.because(Cause::Straggler, 1.5, format!("rank {rank} was the slowest in the last {row} reports"));
+        scale.add_evidence(Cause::Straggler, 1.5, format!("rank {rank} was the slowest in the last {row} reports"));
     }
-    scale.weigh()
+    scale.normalize()
 }
 
 /// Weighs causes by how much their term would have to grow.
@@ -81,9 +85,9 @@ fn growth(scale: &mut Scale, prediction: &Prediction, extra: f64) {
         let text = format!("communication ({term}) would explain it if it took {factor:.1} times as long as predicted");
         // Links that lose lanes or share switches are commonly slower by a factor of two to ten, but not by a hundred.
         let odds = if factor <= 10.0 { 0.0 } else { -math::ln(factor / 10.0) };
-        scale.because(Cause::Network, odds, text);
+        scale.add_evidence(Cause::Network, odds, text);
     } else {
-        scale.because(Cause::Network, -2.0, "the estimate has no exposed communication");
+        scale.add_evidence(Cause::Network, -2.0, "the estimate has no exposed communication");
     }
     if device > 0.0 {
         let share = extra / device;
@@ -99,19 +103,19 @@ fn shapes(scale: &mut Scale, before: Option<Shape>, after: Shape, rise: f64) {
     let bursts = after.mean - 1.0 > rise.max(0.0) && after.spikes > 0.0 && after.spikes < 0.4 && rise < 0.05;
     if bursts {
         let text = format!("{:.0} % of the steps take much longer, the others as long as before", 100.0 * after.spikes);
-        scale.because(Cause::Host, 2.0, text);
+        scale.add_evidence(Cause::Host, 2.0, text);
         scale.add(Cause::Network, 0.5);
         scale.add(Cause::Straggler, -2.0);
         scale.add(Cause::Clocks, -2.0);
     }
     if let Some(period) = after.period {
         let text = format!("a long step every {period} steps, as with checkpoints or evaluation");
-        scale.because(Cause::Host, 1.0, text);
+        scale.add_evidence(Cause::Host, 1.0, text);
     }
     if after.drift > 0.05 && after.drift > 4.0 * after.noise {
         let text = format!("step times drift: {:.0} % longer at the end than at the beginning", 100.0 * after.drift);
-        scale.because(Cause::Clocks, 1.5, text.clone());
-        scale.because(Cause::Host, 0.7, text);
+        scale.add_evidence(Cause::Clocks, 1.5, text.clone());
+        scale.add_evidence(Cause::Host, 0.7, text);
         scale.add(Cause::Straggler, -1.0);
         scale.add(Cause::Network, -0.5);
         return;
@@ -121,21 +125,21 @@ fn shapes(scale: &mut Scale, before: Option<Shape>, after: Shape, rise: f64) {
     }
     if noise >= 2.0 {
         let text = format!("step times vary {noise:.1} times as much as before, as with contention");
-        scale.because(Cause::Network, 0.9 * math::ln(noise).min(2.0), text.clone());
-        scale.because(Cause::Host, 0.5 * math::ln(noise).min(2.0), text);
+        scale.add_evidence(Cause::Network, 0.9 * math::ln(noise).min(2.0), text.clone());
+        scale.add_evidence(Cause::Host, 0.5 * math::ln(noise).min(2.0), text);
         scale.add(Cause::Straggler, -0.5 * math::ln(noise).min(2.0));
         scale.add(Cause::Clocks, -0.7 * math::ln(noise).min(2.0));
     } else if before.is_some() {
         let text = "all steps became slower at once by the same factor";
-        scale.because(Cause::Straggler, 0.9, text);
-        scale.because(Cause::Clocks, 0.5, text);
+        scale.add_evidence(Cause::Straggler, 0.9, text);
+        scale.add_evidence(Cause::Clocks, 0.5, text);
         scale.add(Cause::Network, -0.5);
     }
 }
 
 /// Weighs causes by the tool's own timers.
 fn timers(scale: &mut Scale, timers: &Timers, since: u64, extra: f64) {
-    let said = timers.around(since);
+    let said = timers.changes_at(since);
     if !said.any || extra <= 0.0 {
         return;
     }
@@ -144,7 +148,7 @@ fn timers(scale: &mut Scale, timers: &Timers, since: u64, extra: f64) {
         let share = share(seconds);
         if share > 0.15 {
             let text = format!("{what} grew by {} per step, {:.0} % of the delay", duration(seconds), 100.0 * share);
-            scale.because(cause, 5.0 * share, text);
+            scale.add_evidence(cause, 5.0 * share, text);
         } else {
             scale.add(cause, -1.0);
         }
@@ -163,8 +167,12 @@ fn timers(scale: &mut Scale, timers: &Timers, since: u64, extra: f64) {
         let text = "compute time on the logging rank";
         let grown = share(said.device);
         if grown > 0.15 {
-            scale.because(Cause::Clocks, 3.0 * grown, format!("{text} grew by {} per step", duration(said.device)));
-            scale.because(Cause::Straggler, 3.0 * grown, format!("{text} grew: this rank may be the straggler"));
+            scale.add_evidence(
+                Cause::Clocks,
+                3.0 * grown,
+                format!("{text} grew by {} per step", duration(said.device)),
+            );
+            scale.add_evidence(Cause::Straggler, 3.0 * grown, format!("{text} grew: this rank may be the straggler"));
         }
     }
 }
@@ -187,13 +195,13 @@ fn devices(scale: &mut Scale, changes: &[Change]) {
             let hot = changes.iter().filter_map(|change| change.celsius).map(|[_, now]| now).fold(f64::NAN, f64::max);
             let heat = if hot >= 80.0 { format!(", at up to {hot:.0} °C") } else { String::new() };
             let text = format!("device clocks dropped by {:.0} %{heat}", 100.0 * (1.0 - typical));
-            scale.because(Cause::Clocks, 4.0, text);
+            scale.add_evidence(Cause::Clocks, 4.0, text);
         } else {
-            scale.because(Cause::Clocks, -3.0, "clocks of most devices did not drop");
+            scale.add_evidence(Cause::Clocks, -3.0, "clocks of most devices did not drop");
         }
         if let [first, ..] = slow.as_slice() {
             let text = format!("clocks dropped more on {} than on the other devices", named(*first, slow.len()));
-            scale.because(Cause::Straggler, 4.0, text);
+            scale.add_evidence(Cause::Straggler, 4.0, text);
         }
     }
     let watts = ratios(|change| change.watts);
@@ -201,7 +209,7 @@ fn devices(scale: &mut Scale, changes: &[Change]) {
         if let Some(ratio) = median(&watts).filter(|ratio| *ratio < 0.93) {
             let text = format!("power dropped by {:.0} %: the device is waiting", 100.0 * (1.0 - ratio));
             for cause in [Cause::Network, Cause::Host, Cause::Straggler] {
-                scale.because(cause, 0.7, text.clone());
+                scale.add_evidence(cause, 0.7, text.clone());
             }
         }
         return;
@@ -216,13 +224,13 @@ fn devices(scale: &mut Scale, changes: &[Change]) {
                     100.0 * (1.0 - typical),
                     named(*first, busy.len())
                 );
-                scale.because(Cause::Straggler, 3.5, text);
+                scale.add_evidence(Cause::Straggler, 3.5, text);
             }
             _ => {
                 let dropped = 100.0 * (1.0 - typical);
                 let text = format!("power dropped by {dropped:.0} % on all devices: they are waiting");
-                scale.because(Cause::Network, 1.2, text.clone());
-                scale.because(Cause::Host, 1.2, text);
+                scale.add_evidence(Cause::Network, 1.2, text.clone());
+                scale.add_evidence(Cause::Host, 1.2, text);
             }
         }
     }

@@ -4,13 +4,13 @@
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// There is enough data for a comparison.
-    Compared,
+    Comparable,
     /// The run left the interval, or its most likely cause changed.
-    Left,
+    LeftInterval,
     /// The run is within the interval, but slower than before.
     Slower,
     /// The run returned to the interval.
-    Back,
+    ReturnedToInterval,
     /// There has been no step for a long time.
     Stalled,
     /// Steps continue after a stall.
@@ -28,10 +28,10 @@ impl Event {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Event::Compared => "compared",
-            Event::Left => "left_band",
+            Event::Comparable => "compared",
+            Event::LeftInterval => "left_band",
             Event::Slower => "slower_than_before",
-            Event::Back => "back_in_band",
+            Event::ReturnedToInterval => "back_in_band",
             Event::Stalled => "stalled",
             Event::Resumed => "resumed",
             Event::Restarted => "restarted",

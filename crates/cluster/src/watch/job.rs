@@ -67,10 +67,10 @@ pub fn is_id(text: &str) -> bool {
 /// # Errors
 /// If `scontrol` is not installed, does not answer in time, or does not know the job.
 pub fn query(runner: &dyn Runner, id: &str, timeout: Duration) -> Result<Job, JobError> {
-    let command = Command::new("scontrol", &["show", "job", "-o", id]).within(timeout);
+    let command = Command::new("scontrol", &["show", "job", "-o", id]).with_timeout(timeout);
     let output = runner.run(&command).map_err(|source| JobError::Run { id: id.to_owned(), source })?;
     let unknown = |reason: String| JobError::Unknown { id: id.to_owned(), reason };
-    if let Some(complaint) = output.complaint() {
+    if let Some(complaint) = output.unreliability() {
         return Err(unknown(complaint));
     }
     read(id, &output.stdout).ok_or_else(|| unknown("the output contains no JobState".to_owned()))

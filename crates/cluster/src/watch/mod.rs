@@ -21,11 +21,11 @@ pub mod timers;
 pub mod track;
 
 pub use alarm::AlarmCommand;
-pub use cause::{Cause, Diagnosis, Suspect};
+pub use cause::{Cause, Diagnosis, PossibleCause};
 pub use event::Event;
 pub use job::{Job, JobError, JobState};
 pub use prediction::{Prediction, Quantity};
-pub use standing::Standing;
+pub use standing::Position;
 pub use state::{Progress, Source, WatchState};
-pub use tail::{Polled, Tail};
+pub use tail::{PollResult, Tail};
 pub use track::{Point, Track};

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::cause::Diagnosis;
 use super::diagnose::{duration, durations};
 use super::event::Event;
-use super::standing::Standing;
+use super::standing::Position;
 use super::state::WatchState;
 
 impl Event {
@@ -13,7 +13,7 @@ impl Event {
     #[must_use]
     pub fn is_alarm(&self, state: &WatchState) -> bool {
         match self {
-            Event::Left => matches!(state.standing, Standing::Slower { .. }),
+            Event::LeftInterval => matches!(state.position, Position::Slower { .. }),
             Event::Stalled => true,
             _ => false,
         }
@@ -24,7 +24,7 @@ impl Event {
     pub fn text(&self, state: &WatchState) -> String {
         let at = state.last_step().map_or_else(String::new, |step| format!("{} {step}: ", state.counter()));
         let mut out = at + &self.what(state);
-        if matches!(self, Event::Left | Event::Slower)
+        if matches!(self, Event::LeftInterval | Event::Slower)
             && let Some(diagnosis) = &state.diagnosis
         {
             out += &described(diagnosis);
@@ -39,15 +39,17 @@ impl Event {
 
     /// The verdict, if the event reports nothing else.
     #[must_use]
-    pub fn verdict(&self, state: &WatchState) -> Option<Standing> {
-        matches!(self, Event::Left | Event::Back | Event::Ended).then_some(state.standing)
+    pub fn verdict(&self, state: &WatchState) -> Option<Position> {
+        matches!(self, Event::LeftInterval | Event::ReturnedToInterval | Event::Ended).then_some(state.position)
     }
 
     fn what(&self, state: &WatchState) -> String {
         let measured = measured(state);
         match self {
-            Event::Compared => measured,
-            Event::Left | Event::Back | Event::Ended => format!("{}: {measured}", state.standing.text(state.counter())),
+            Event::Comparable => measured,
+            Event::LeftInterval | Event::ReturnedToInterval | Event::Ended => {
+                format!("{}: {measured}", state.position.text(state.counter()))
+            }
             Event::Slower => {
                 let shift = state.shift.map_or_else(String::new, |shift| {
                     let rise = 100.0 * shift.rise();
@@ -128,13 +130,16 @@ mod tests {
 
     #[test]
     fn only_the_same_verdict_repeats_itself() {
-        let slower = |since, share| Standing::Slower { since, share };
+        let slower = |since, share| Position::Slower { since, share };
         assert!(slower(Some(61), 0.2).is_same(slower(Some(61), 0.3)));
         assert!(!slower(Some(61), 0.2).is_same(slower(Some(80), 0.2)));
-        assert!(Standing::Faster { share: 0.1 }.is_same(Standing::Faster { share: 0.2 }));
+        assert!(Position::Faster { share: 0.1 }.is_same(Position::Faster { share: 0.2 }));
         // The event for a run that is slower than before, but within the interval, reports more than the verdict.
         let mut state = WatchState::default();
-        state.standing = Standing::Within;
-        assert_eq!((Event::Back.verdict(&state), Event::Slower.verdict(&state)), (Some(Standing::Within), None));
+        state.position = Position::Within;
+        assert_eq!(
+            (Event::ReturnedToInterval.verdict(&state), Event::Slower.verdict(&state)),
+            (Some(Position::Within), None)
+        );
     }
 }

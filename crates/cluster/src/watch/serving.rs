@@ -39,11 +39,11 @@ pub fn diagnose(
     }
     if before.is_empty() {
         scale.prior(Cause::Plan, 0.5);
-        scale.because(Cause::Plan, 0.0, "slower than predicted from the first report");
+        scale.add_evidence(Cause::Plan, 0.0, "slower than predicted from the first report");
     }
     // Compared with the values before the deviation, or with the plan.
     let levels = |track: &Track, planned: Option<f64>| {
-        track.around(since).or_else(|| Some([planned?, super::track::median(track.points())?]))
+        track.medians_around(since).or_else(|| Some([planned?, super::track::median(track.points())?]))
     };
     if let Some([was, now]) = levels(&reports.cache, None) {
         let waiting = levels(&reports.waiting, Some(0.0)).map_or([0.0; 2], |pair| pair);
@@ -54,7 +54,7 @@ pub fn diagnose(
                 100.0 * was,
                 waiting[1]
             );
-            scale.because(Cause::KvCache, 4.0, text);
+            scale.add_evidence(Cause::KvCache, 4.0, text);
         } else if now < 0.85 {
             scale.add(Cause::KvCache, -3.0);
         }
@@ -62,27 +62,27 @@ pub fn diagnose(
     if let Some([was, now]) = levels(&reports.running, prediction.batch).filter(|[was, _]| *was > 0.0) {
         if now > 1.15 * was {
             let text = format!("{now:.0} requests are running (before: {was:.0})");
-            scale.because(Cause::Load, 3.0, text);
+            scale.add_evidence(Cause::Load, 3.0, text);
         } else {
-            scale.because(Cause::Load, -1.5, format!("the number of running requests has not grown ({now:.0})"));
+            scale.add_evidence(Cause::Load, -1.5, format!("the number of running requests has not grown ({now:.0})"));
         }
     }
-    if let Some([was, now]) = reports.prompt.around(since).filter(|[was, _]| *was > 0.0)
+    if let Some([was, now]) = reports.prompt.medians_around(since).filter(|[was, _]| *was > 0.0)
         && now > 1.5 * was
     {
         let text = format!("prefill throughput rose to {now:.0} tokens/s (before: {was:.0}) and delays decode");
-        scale.because(Cause::Load, 2.0, text);
+        scale.add_evidence(Cause::Load, 2.0, text);
     }
     if let (Some(was), Some(now)) = (shape(before).filter(|_| before.len() >= 4), shape(after)) {
         let noise = now.noise.max(1e-3) / was.noise.max(1e-3);
         if noise >= 2.0 {
             let text = format!("step times vary {noise:.1} times as much as before");
-            scale.because(Cause::Network, 0.7, text.clone());
-            scale.because(Cause::Host, 0.7, text);
+            scale.add_evidence(Cause::Network, 0.7, text.clone());
+            scale.add_evidence(Cause::Host, 0.7, text);
             scale.add(Cause::Clocks, -0.7);
         } else {
-            scale.because(Cause::Clocks, 0.8, "all reports are slower by the same factor");
+            scale.add_evidence(Cause::Clocks, 0.8, "all reports are slower by the same factor");
         }
     }
-    scale.weigh()
+    scale.normalize()
 }

@@ -6,13 +6,13 @@ use atlas_ingest::series::quantile;
 use super::track::Point;
 
 /// Minimum number of points on each side of a change.
-const LEAST: usize = 4;
+const MIN_POINTS_PER_SIDE: usize = 4;
 /// Number of points on each side of a point that form its neighborhood.
-const HALF: usize = 4;
+const NEIGHBORHOOD_HALF_WIDTH: usize = 4;
 
 /// A change in level.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Shift {
+pub struct LevelShift {
     /// First step of the new level.
     pub since: u64,
     /// Index of the point of that step.
@@ -23,7 +23,7 @@ pub struct Shift {
     pub after: f64,
 }
 
-impl Shift {
+impl LevelShift {
     /// Relative increase of the time.
     #[must_use]
     pub fn rise(&self) -> f64 {
@@ -38,8 +38,8 @@ impl Shift {
 /// improve on a constant by far more than chance (Schwarz 1978, with twice the usual penalty), and the level must
 /// change by more than 2 %.
 #[must_use]
-pub fn find(points: &[Point]) -> Option<Shift> {
-    if points.len() < 2 * LEAST {
+pub fn find(points: &[Point]) -> Option<LevelShift> {
+    if points.len() < 2 * MIN_POINTS_PER_SIDE {
         return None;
     }
     let values = clipped(points);
@@ -50,7 +50,7 @@ pub fn find(points: &[Point]) -> Option<Shift> {
     for (index, value) in values.iter().enumerate() {
         // The split before this value.
         let (left, right) = (index as f64, n - index as f64);
-        if index >= LEAST && values.len() - index >= LEAST {
+        if index >= MIN_POINTS_PER_SIDE && values.len() - index >= MIN_POINTS_PER_SIDE {
             let (low, high) = (sum / left, (mean * n - sum) / right);
             let gain = left * right / n * (high - low) * (high - low);
             if best.is_none_or(|(known, _)| gain > known) {
@@ -66,13 +66,13 @@ pub fn find(points: &[Point]) -> Option<Shift> {
     let evidence = n * math::ln((total + least_noise) / ((total - gain).max(0.0) + least_noise));
     let certain = evidence > 6.0 * math::ln(n) && math::ln(after / before).abs() > 0.02;
     let since = points.get(at)?.step;
-    certain.then_some(Shift { since, at, before, after })
+    certain.then_some(LevelShift { since, at, before, after })
 }
 
 /// Finds all changes in level, in order: the most certain one first, then recursively those on either side of it. The
 /// medians are those of the segments between neighboring changes.
 #[must_use]
-pub fn all(points: &[Point]) -> Vec<Shift> {
+pub fn all(points: &[Point]) -> Vec<LevelShift> {
     fn within(points: &[Point], from: usize, depth: u32, out: &mut Vec<usize>) {
         let Some(shift) = find(points) else { return };
         let Some((before, after)) = points.split_at_checked(shift.at) else { return };
@@ -92,7 +92,7 @@ pub fn all(points: &[Point]) -> Vec<Shift> {
     let shift = |(index, at): (usize, &usize)| {
         let before = super::track::median(points.get(edge(index.checked_sub(1), 0)..*at)?)?;
         let after = super::track::median(points.get(*at..edge(Some(index + 1), points.len()))?)?;
-        Some(Shift { since: points.get(*at)?.step, at: *at, before, after })
+        Some(LevelShift { since: points.get(*at)?.step, at: *at, before, after })
     };
     places.iter().enumerate().filter_map(shift).collect()
 }
@@ -101,8 +101,9 @@ pub fn all(points: &[Point]) -> Vec<Shift> {
 fn clipped(points: &[Point]) -> Vec<f64> {
     let logs: Vec<f64> = points.iter().map(|point| math::ln(point.value.max(1e-12))).collect();
     let center = |index: usize| {
-        let (from, to) = (index.saturating_sub(HALF), (index + HALF + 1).min(logs.len()));
-        let mut window = [0.0; 2 * HALF + 1];
+        let (from, to) =
+            (index.saturating_sub(NEIGHBORHOOD_HALF_WIDTH), (index + NEIGHBORHOOD_HALF_WIDTH + 1).min(logs.len()));
+        let mut window = [0.0; 2 * NEIGHBORHOOD_HALF_WIDTH + 1];
         window.iter_mut().zip(logs.get(from..to).unwrap_or_default()).for_each(|(slot, log)| *slot = *log);
         quantile(window.get_mut(..to - from).unwrap_or_default(), 0.5)
     };

@@ -2,12 +2,12 @@
 
 /// Position of the run relative to the predicted interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub enum Standing {
+pub enum Position {
     /// There is not enough data.
     #[default]
     Waiting,
     /// There is no prediction to compare with.
-    Unplanned,
+    NoPrediction,
     /// Within the interval.
     Within,
     /// Slower than the upper bound of the interval.
@@ -24,24 +24,24 @@ pub enum Standing {
     },
 }
 
-impl Standing {
+impl Position {
     /// Name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Standing::Waiting => "waiting",
-            Standing::Unplanned => "unplanned",
-            Standing::Within => "within",
-            Standing::Slower { .. } => "slower",
-            Standing::Faster { .. } => "faster",
+            Position::Waiting => "waiting",
+            Position::NoPrediction => "unplanned",
+            Position::Within => "within",
+            Position::Slower { .. } => "slower",
+            Position::Faster { .. } => "faster",
         }
     }
 
     /// Whether two verdicts are equal, except for how fast or slow the run is.
     #[must_use]
-    pub fn is_same(self, other: Standing) -> bool {
+    pub fn is_same(self, other: Position) -> bool {
         match (self, other) {
-            (Standing::Slower { since: a, .. }, Standing::Slower { since: b, .. }) => a == b,
+            (Position::Slower { since: a, .. }, Position::Slower { since: b, .. }) => a == b,
             _ => self.name() == other.name(),
         }
     }
@@ -51,14 +51,14 @@ impl Standing {
     #[must_use]
     pub fn text(self, counter: &str) -> String {
         match self {
-            Standing::Waiting => "not enough data to compare".to_owned(),
-            Standing::Unplanned => "no prediction to compare with".to_owned(),
-            Standing::Within => "within the interval".to_owned(),
-            Standing::Slower { since, share } => {
+            Position::Waiting => "not enough data to compare".to_owned(),
+            Position::NoPrediction => "no prediction to compare with".to_owned(),
+            Position::Within => "within the interval".to_owned(),
+            Position::Slower { since, share } => {
                 let since = since.map_or_else(|| "from the start".to_owned(), |step| format!("since {counter} {step}"));
                 format!("{:.0} % slower than predicted {since}", 100.0 * share)
             }
-            Standing::Faster { share } => format!("{:.0} % faster than predicted", 100.0 * share),
+            Position::Faster { share } => format!("{:.0} % faster than predicted", 100.0 * share),
         }
     }
 }

@@ -12,21 +12,21 @@ use super::diagnose::{self, Case};
 use super::event::Event;
 use super::prediction::{Prediction, Quantity};
 use super::serving::{self, Reports};
-use super::shift::{self, Shift};
-use super::standing::Standing;
+use super::shift::{self, LevelShift};
+use super::standing::Position;
 use super::timers::Timers;
 use super::track::{Point, Track, median};
 
 /// Number of points whose median is the current level.
-const RECENT: usize = 5;
+const CURRENT_LEVEL_POINTS: usize = 5;
 /// Number of points that are required for a comparison.
-const LEAST: usize = 3;
+const MIN_COMPARED_POINTS: usize = 3;
 /// Number of recent points in which single long steps are detected.
 const WINDOW: usize = 20;
 /// Number of incomplete steps after which missing ranks are no longer awaited.
-const LATE: usize = 8;
+const MAX_INCOMPLETE_STEPS: usize = 8;
 /// Relative slowdown within the interval that is reported.
-const NOTICE: f64 = 0.05;
+const MIN_REPORTED_SLOWDOWN: f64 = 0.05;
 
 /// A file that is followed.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -62,9 +62,9 @@ pub struct WatchState {
     /// Time per step or token, s.
     pub times: Track,
     /// Result of the comparison.
-    pub standing: Standing,
+    pub position: Position,
     /// The last change in level.
-    pub shift: Option<Shift>,
+    pub shift: Option<LevelShift>,
     /// The likely causes, if the run is slower.
     pub diagnosis: Option<Diagnosis>,
     /// The current level, s.
@@ -94,7 +94,7 @@ pub struct WatchState {
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Reported {
     compared: bool,
-    standing: Standing,
+    position: Position,
     cause: Option<super::cause::Cause>,
     shift: Option<u64>,
     stalled: bool,
@@ -136,7 +136,7 @@ impl WatchState {
 
     /// The points after the warm-up.
     #[must_use]
-    pub fn settled(&self) -> &[Point] {
+    pub fn points_after_warm_up(&self) -> &[Point] {
         self.times.points().get(self.warmup..).unwrap_or_default()
     }
 
@@ -175,16 +175,16 @@ impl WatchState {
             return;
         }
         self.pending.entry(number).or_default().push((source, seconds));
-        self.gather();
+        self.combine_ranks();
     }
 
     /// Combines the times of all ranks for a step, once all ranks have logged it or are late.
-    fn gather(&mut self) {
+    fn combine_ranks(&mut self) {
         let writing = self.sources.iter().filter(|source| source.last_step.is_some()).count();
         while let Some(entry) = self.pending.first_entry() {
             let number = *entry.key();
             let complete = entry.get().len() >= writing.max(2);
-            if !complete && self.pending.len() <= LATE {
+            if !complete && self.pending.len() <= MAX_INCOMPLETE_STEPS {
                 break;
             }
             let Some((_, said)) = self.pending.pop_first() else { break };
@@ -206,7 +206,7 @@ impl WatchState {
         (self.times, self.evaluated) = (Track::default(), 0);
         self.timers = Timers::default();
         self.pending.clear();
-        (self.shift, self.diagnosis, self.standing) = (None, None, Standing::Waiting);
+        (self.shift, self.diagnosis, self.position) = (None, None, Position::Waiting);
     }
 
     fn server(&mut self, at: f64, server: Server) {
@@ -241,39 +241,39 @@ impl WatchState {
             events.push(Event::Restarted);
         }
         self.evaluate();
-        self.silence(at, &mut events);
+        self.check_for_stall(at, &mut events);
         if self.now.is_none() {
             return events;
         }
         if !std::mem::replace(&mut self.described.compared, true) {
-            events.push(Event::Compared);
+            events.push(Event::Comparable);
         }
         self.compare(&mut events);
         events
     }
 
     fn compare(&mut self, events: &mut Vec<Event>) {
-        let outside = |standing| matches!(standing, Standing::Slower { .. } | Standing::Faster { .. });
-        let moved = self.standing.name() != self.described.standing.name();
+        let outside = |standing| matches!(standing, Position::Slower { .. } | Position::Faster { .. });
+        let moved = self.position.name() != self.described.position.name();
         let first = self.diagnosis.as_ref().and_then(Diagnosis::first);
         let cause = first.map(|suspect| suspect.cause);
         let clear = self.diagnosis.as_ref().is_some_and(Diagnosis::is_clear);
-        if outside(self.standing) && (moved || clear && cause != self.described.cause && cause.is_some()) {
+        if outside(self.position) && (moved || clear && cause != self.described.cause && cause.is_some()) {
             self.described.cause = cause;
-            events.push(Event::Left);
-        } else if moved && outside(self.described.standing) && self.standing == Standing::Within {
+            events.push(Event::LeftInterval);
+        } else if moved && outside(self.described.position) && self.position == Position::Within {
             self.described.cause = None;
-            events.push(Event::Back);
+            events.push(Event::ReturnedToInterval);
         }
-        let notable = self.shift.filter(|shift| shift.rise() >= NOTICE).map(|shift| shift.since);
-        if !outside(self.standing) && notable.is_some() && notable != self.described.shift {
+        let notable = self.shift.filter(|shift| shift.rise() >= MIN_REPORTED_SLOWDOWN).map(|shift| shift.since);
+        if !outside(self.position) && notable.is_some() && notable != self.described.shift {
             events.push(Event::Slower);
         }
         self.described.shift = notable.or(self.described.shift);
-        self.described.standing = self.standing;
+        self.described.position = self.position;
     }
 
-    fn silence(&mut self, at: f64, events: &mut Vec<Event>) {
+    fn check_for_stall(&mut self, at: f64, events: &mut Vec<Event>) {
         let Some(last) = self.last_line_at else { return };
         self.silent_s = (at - last).max(0.0);
         let interval = match self.times.points() {
@@ -303,13 +303,13 @@ impl WatchState {
         let usual = median(points.get(2..).unwrap_or_default());
         let cold = |point: &&Point| usual.is_some_and(|usual| point.value > 1.3 * usual);
         self.warmup = if points.len() > 4 { points.iter().take(2).take_while(cold).count() } else { 0 };
-        let points = self.settled().to_vec();
+        let points = self.points_after_warm_up().to_vec();
         let points = points.as_slice();
-        if points.len() < LEAST {
+        if points.len() < MIN_COMPARED_POINTS {
             self.now = None;
             return;
         }
-        let recent = points.get(points.len().saturating_sub(RECENT)..).unwrap_or_default();
+        let recent = points.get(points.len().saturating_sub(CURRENT_LEVEL_POINTS)..).unwrap_or_default();
         let window = points.get(points.len().saturating_sub(WINDOW)..).unwrap_or_default();
         let level = median(recent);
         let mean = window.iter().map(|point| point.value).sum::<f64>() / window.len().max(1) as f64;
@@ -317,7 +317,7 @@ impl WatchState {
         self.now = level;
         self.shift = shifts.last().copied();
         let Some(plan) = &self.prediction else {
-            self.standing = Standing::Unplanned;
+            self.position = Position::NoPrediction;
             self.diagnosis = None;
             return;
         };
@@ -328,27 +328,27 @@ impl WatchState {
         self.now = Some(level);
         let slow = level > high;
         let left = shifts.iter().rev().find(|shift| shift.before <= high && shift.after > high);
-        self.standing = if slow {
+        self.position = if slow {
             // Bursts do not change the level. They began with the first long step.
             let began = bursts.then(|| points.iter().find(|point| point.value > high)).flatten();
             let since = left.map(|shift| shift.since).or(began.map(|point| point.step));
-            Standing::Slower { since, share: level / plan.seconds - 1.0 }
+            Position::Slower { since, share: level / plan.seconds - 1.0 }
         } else if level < low {
-            Standing::Faster { share: 1.0 - level / plan.seconds }
+            Position::Faster { share: 1.0 - level / plan.seconds }
         } else {
-            Standing::Within
+            Position::Within
         };
-        let inside = self.shift.filter(|shift| shift.rise() >= NOTICE).map(|shift| shift.since);
-        self.diagnosis = match self.standing {
-            Standing::Slower { since, .. } => Some(self.explain(since)),
-            Standing::Within => inside.map(|since| self.explain(Some(since))),
+        let inside = self.shift.filter(|shift| shift.rise() >= MIN_REPORTED_SLOWDOWN).map(|shift| shift.since);
+        self.diagnosis = match self.position {
+            Position::Slower { since, .. } => Some(self.explain(since)),
+            Position::Within => inside.map(|since| self.explain(Some(since))),
             _ => None,
         };
     }
 
     fn explain(&self, since: Option<u64>) -> Diagnosis {
         let Some(prediction) = &self.prediction else { return Diagnosis::default() };
-        let points = self.settled();
+        let points = self.points_after_warm_up();
         let at = since.map_or(0, |since| points.partition_point(|point| point.step < since));
         let (before, after) = points.split_at_checked(at).unwrap_or_default();
         if prediction.quantity == Quantity::Token {
@@ -391,9 +391,9 @@ impl WatchState {
     #[must_use]
     pub fn json(&self) -> Value {
         let plan = self.prediction.as_ref();
-        let (since, share) = match self.standing {
-            Standing::Slower { since, share } => (since, Some(share)),
-            Standing::Faster { share } => (None, Some(-share)),
+        let (since, share) = match self.position {
+            Position::Slower { since, share } => (since, Some(share)),
+            Position::Faster { share } => (None, Some(-share)),
             _ => (None, None),
         };
         let progress = self.progress().map(|progress| {
@@ -403,7 +403,7 @@ impl WatchState {
         json!({
             "counter": self.counter(), "at": self.last_step(), "measured_s": self.now,
             "predicted_s": plan.map(|plan| plan.seconds), "band_s": plan.map(|plan| plan.band),
-            "plan": plan.map(|plan| &plan.name), "standing": self.standing.name(), "since": since, "slower_by": share,
+            "plan": plan.map(|plan| &plan.name), "standing": self.position.name(), "since": since, "slower_by": share,
             "suspects": self.diagnosis.as_ref().map(Diagnosis::json), "progress": progress,
             "watts": self.power().map(|(measured, planned)| json!({"measured": measured, "planned": planned})),
             "restarts": self.restarts, "silent_s": self.silent_s,

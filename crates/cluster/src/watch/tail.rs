@@ -14,11 +14,11 @@ use flate2::write::MultiGzDecoder;
 const CHUNK: usize = 1 << 16;
 /// Number of bytes at the beginning that are compared, to detect that a file was replaced by one that is at least as
 /// long.
-const HEAD: usize = 256;
+const COMPARED_BYTES: usize = 256;
 
 /// Result of a poll.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Polled {
+pub struct PollResult {
     /// Number of bytes read.
     pub bytes: u64,
     /// Whether the file was replaced by another file of the same name.
@@ -37,7 +37,7 @@ pub enum Piece<'a> {
     /// The next bytes, decompressed.
     Bytes(&'a [u8]),
     /// The next bytes do not continue the preceding line.
-    Break,
+    Gap,
 }
 
 struct Open {
@@ -73,8 +73,8 @@ impl Tail {
     ///
     /// # Errors
     /// If the file cannot be read. The next poll tries again.
-    pub fn poll(&mut self, most: u64, mut give: impl FnMut(Piece<'_>)) -> io::Result<Polled> {
-        let mut polled = Polled::default();
+    pub fn poll(&mut self, most: u64, mut give: impl FnMut(Piece<'_>)) -> io::Result<PollResult> {
+        let mut polled = PollResult::default();
         // At most two files: the remainder of the old one, and the new one.
         for _ in 0..2 {
             if let Some(open) = &mut self.open {
@@ -103,7 +103,7 @@ impl Tail {
             }
             let id = (meta.dev(), meta.ino());
             let again = match &mut self.open {
-                Some(open) if open.id == id => open.again(meta.len())?,
+                Some(open) if open.id == id => open.must_reread(meta.len())?,
                 Some(_) => {
                     polled.rotated = true;
                     true
@@ -115,7 +115,7 @@ impl Tail {
             }
             if self.open.is_some() {
                 polled.truncated |= !polled.rotated;
-                give(Piece::Break);
+                give(Piece::Gap);
             }
             self.open = Some(Open::at(File::open(&self.path)?)?);
         }
@@ -134,7 +134,7 @@ impl Open {
     }
 
     /// Whether the open file must be read again from the beginning, because it is shorter or begins differently.
-    fn again(&self, length: u64) -> io::Result<bool> {
+    fn must_reread(&self, length: u64) -> io::Result<bool> {
         if length < self.offset {
             return Ok(true);
         }
@@ -153,17 +153,17 @@ impl Open {
         &mut self,
         buffer: &mut [u8],
         most: u64,
-        polled: &mut Polled,
+        polled: &mut PollResult,
         give: &mut impl FnMut(Piece<'_>),
     ) -> io::Result<()> {
         let until = polled.bytes.saturating_add(most);
-        if self.again(self.file.metadata()?.len())? {
+        if self.must_reread(self.file.metadata()?.len())? {
             // The file was truncated, or rewritten in place.
             (self.offset, self.unpack, self.damaged) = (0, None, false);
             self.head.clear();
             self.file.seek(SeekFrom::Start(0))?;
             polled.truncated = true;
-            give(Piece::Break);
+            give(Piece::Gap);
         }
         while polled.bytes < until {
             let got = match self.file.read(buffer) {
@@ -176,7 +176,7 @@ impl Open {
             if self.offset == 0 && bytes.starts_with(&[0x1f, 0x8b]) {
                 self.unpack = Some(MultiGzDecoder::new(Vec::new()));
             }
-            let room = HEAD.saturating_sub(self.head.len());
+            let room = COMPARED_BYTES.saturating_sub(self.head.len());
             self.head.extend(bytes.iter().take(room));
             self.offset += got as u64;
             polled.bytes += got as u64;
@@ -185,7 +185,7 @@ impl Open {
         Ok(())
     }
 
-    fn give(&mut self, bytes: &[u8], polled: &mut Polled, give: &mut impl FnMut(Piece<'_>)) {
+    fn give(&mut self, bytes: &[u8], polled: &mut PollResult, give: &mut impl FnMut(Piece<'_>)) {
         let Some(unpack) = &mut self.unpack else { return give(Piece::Bytes(bytes)) };
         if self.damaged {
             return;
@@ -208,12 +208,12 @@ mod tests {
     use super::*;
     use std::fs::OpenOptions;
 
-    fn poll(tail: &mut Tail) -> (String, Polled) {
+    fn poll(tail: &mut Tail) -> (String, PollResult) {
         let mut text = Vec::new();
         let polled = tail
             .poll(u64::MAX, |piece| match piece {
                 Piece::Bytes(bytes) => text.extend_from_slice(bytes),
-                Piece::Break => text.extend_from_slice(b"|"),
+                Piece::Gap => text.extend_from_slice(b"|"),
             })
             .unwrap();
         (String::from_utf8(text).unwrap(), polled)
@@ -231,7 +231,7 @@ mod tests {
         assert!(poll(&mut tail).1.missing);
         append(&path, b"one\ntw");
         assert_eq!(poll(&mut tail).0, "one\ntw");
-        assert_eq!(poll(&mut tail), (String::new(), Polled::default()));
+        assert_eq!(poll(&mut tail), (String::new(), PollResult::default()));
         append(&path, b"o\n");
         assert_eq!(poll(&mut tail).0, "o\n");
     }

@@ -7,7 +7,7 @@ use atlas_ingest::observation::Timer;
 use super::track::Track;
 
 /// Maximum number of timers.
-const MOST: usize = 64;
+const MAX_TIMERS: usize = 64;
 
 /// What a timer measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct Timers {
 
 /// Changes of the timers, in seconds per step.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Said {
+pub(super) struct TimerChanges {
     /// Increase of collectives on the rank that waits least.
     pub(super) network: f64,
     /// Increase of computation on the fastest rank.
@@ -75,7 +75,7 @@ impl Timers {
             let row = self.slowest.filter(|(known, _)| *known == rank).map_or(1, |(_, row)| row.saturating_add(1));
             self.slowest = Some((rank, row));
         }
-        if self.tracks.len() >= MOST && !self.tracks.contains_key(&timer.name) {
+        if self.tracks.len() >= MAX_TIMERS && !self.tracks.contains_key(&timer.name) {
             return;
         }
         let tracks = self.tracks.entry(timer.name).or_default();
@@ -85,13 +85,13 @@ impl Timers {
     }
 
     /// Changes of the timers at a step.
-    pub(super) fn around(&self, since: u64) -> Said {
-        let mut said = Said::default();
+    pub(super) fn changes_at(&self, since: u64) -> TimerChanges {
+        let mut said = TimerChanges::default();
         for (name, tracks) in &self.tracks {
             let report = name == "straggler-report";
             let Some(kind) = kind(name).or(report.then_some(Kind::Device)) else { continue };
             let (Some([least, least_now]), Some([most, most_now])) =
-                (tracks.least.around(since), tracks.most.around(since))
+                (tracks.least.medians_around(since), tracks.most.medians_around(since))
             else {
                 continue;
             };

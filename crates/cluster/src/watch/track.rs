@@ -3,7 +3,7 @@
 use atlas_ingest::series::quantile;
 
 /// Maximum number of points; beyond it, neighboring points are merged.
-const KEPT: usize = 2048;
+const MAX_POINTS: usize = 2048;
 
 /// One point: a step, or several merged steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,7 +30,7 @@ impl Track {
         if !value.is_finite() {
             return;
         }
-        if self.points.len() >= KEPT {
+        if self.points.len() >= MAX_POINTS {
             let joined = self.points.chunks(2).map(|pair| match pair {
                 [a, b] => {
                     let (n, m) = (f64::from(a.count), f64::from(b.count));
@@ -71,7 +71,7 @@ impl Track {
 
     /// Medians of the points before a step and from it on, if both sides have points.
     #[must_use]
-    pub fn around(&self, step: u64) -> Option<[f64; 2]> {
+    pub fn medians_around(&self, step: u64) -> Option<[f64; 2]> {
         let at = self.points.partition_point(|point| point.step < step);
         let (before, after) = self.points.split_at_checked(at)?;
         Some([median(before)?, median(after)?])
@@ -95,7 +95,7 @@ mod tests {
         for step in 0..100_000_u64 {
             track.push(step, step as f64);
         }
-        assert!(track.points().len() <= KEPT);
+        assert!(track.points().len() <= MAX_POINTS);
         assert!(track.points().windows(2).all(|pair| pair[0].step < pair[1].step));
         let counted: f64 = track.points().iter().map(|point| f64::from(point.count)).sum();
         let sum: f64 = track.points().iter().map(|point| f64::from(point.count) * point.value).sum();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use atlas_cluster::documents::{Given, documents};
+use atlas_cluster::documents::{UserInput, documents};
 use atlas_cluster::import::{SourceFile, import};
 use atlas_cluster::launch::{self, Launch, Options, Tool, Wrap};
 use atlas_config::library::Library;
@@ -71,7 +71,7 @@ fn read_back(library: &Library, launch: &Launch) -> Result<(Parts, Scenario), St
         launch.files.iter().map(|file| SourceFile { name: file.name.clone(), text: file.text.clone() }).collect();
     let environment = BTreeMap::from([("HEAD_NODE".to_owned(), "node1".to_owned())]);
     let job = import(&files, &environment);
-    let found = documents(&job, library, &Given::default())
+    let found = documents(&job, library, &UserInput::default())
         .map_err(|gaps| format!("{gaps:?} of {:#}", job.to_json()["fields"]))?;
     found.scenario(library, &Overrides::new()).map_err(|error| format!("{error}\n{}{}", found.target, found.workload))
 }
@@ -89,7 +89,7 @@ fn round(tool: Tool, wrap: Wrap) -> (usize, BTreeMap<String, BTreeSet<String>>) 
                 continue;
             }
             // As on the command line, another tool implies other software.
-            if let Some(family) = tool.family().filter(|_| Tool::usual(&scenario) != Some(tool)) {
+            if let Some(family) = tool.family().filter(|_| Tool::default_for(&scenario) != Some(tool)) {
                 let software = Overrides::from([(Knob::Software, Setting::Choice(family.into()))]);
                 scenario = Scenario::resolve(&parts, &software).unwrap();
             }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use atlas_cluster::watch::tail::Piece;
-use atlas_cluster::watch::{Cause, Event, Prediction, Quantity, Standing, Tail, WatchState};
+use atlas_cluster::watch::{Cause, Event, Position, Prediction, Quantity, Tail, WatchState};
 use atlas_ingest::{Context, Follow};
 
 /// A run on 64 accelerators with a step time of 4 s, of which 0.8 s are exposed communication.
@@ -83,7 +83,7 @@ impl Watch {
     }
 
     fn described(&self) -> String {
-        Event::Left.text(&self.state)
+        Event::LeftInterval.text(&self.state)
     }
 }
 
@@ -94,7 +94,7 @@ fn a_run_as_predicted_says_so_once_and_then_nothing() {
         watch.feed(0, &megatron(from..from + 7, |step| noisy(step, 4.05, 0.03)));
     }
     assert_eq!(watch.names(), ["compared"]);
-    assert_eq!(watch.state.standing, Standing::Within);
+    assert_eq!(watch.state.position, Position::Within);
     let progress = watch.state.progress().unwrap();
     assert_eq!((progress.step, progress.of), (203, 1000));
     assert!((progress.seconds / (797.0 * 4.05) - 1.0).abs() < 0.02);
@@ -106,8 +106,8 @@ fn a_slow_and_noisy_network_is_reported_from_a_straggler_by_the_scatter() {
     let mut watch = Watch::new(training(), &["train.log"]);
     watch.feed(0, &megatron(1..121, |step| noisy(step, 4.0, 0.02)));
     watch.feed(0, &megatron(121..200, |step| noisy(step, 5.6, 0.35)));
-    let Standing::Slower { since: Some(since), share } = watch.state.standing else {
-        panic!("{:?}", watch.state.standing)
+    let Position::Slower { since: Some(since), share } = watch.state.position else {
+        panic!("{:?}", watch.state.position)
     };
     assert!((120..=123).contains(&since), "{since}");
     assert!((0.25..0.6).contains(&share), "{share}");
@@ -189,7 +189,7 @@ fn long_steps_at_regular_distances_are_the_host() {
     let mut watch = Watch::new(training(), &["train.log"]);
     watch.feed(0, &megatron(1..100, |step| noisy(step, 4.0, 0.02)));
     watch.feed(0, &megatron(100..200, |step| if step % 5 == 0 { 12.0 } else { noisy(step, 4.0, 0.02) }));
-    assert!(matches!(watch.state.standing, Standing::Slower { .. }), "{:?}", watch.state.standing);
+    assert!(matches!(watch.state.position, Position::Slower { .. }), "{:?}", watch.state.position);
     assert_eq!(watch.first(), Cause::Host, "{}", watch.described());
 }
 
@@ -229,7 +229,7 @@ fn a_restart_begins_anew() {
     watch.feed(0, &megatron(1..100, |step| noisy(step, 6.0, 0.02)));
     watch.feed(0, &megatron(51..150, |step| noisy(step, 4.0, 0.02)));
     assert_eq!(watch.names(), ["compared", "left_band", "restarted"]);
-    assert_eq!((watch.state.standing, watch.state.restarts), (Standing::Within, 1));
+    assert_eq!((watch.state.position, watch.state.restarts), (Position::Within, 1));
 }
 
 #[test]
@@ -286,12 +286,12 @@ fn a_full_cache_and_a_higher_load_are_distinguished() {
     ] {
         let mut watch = Watch::new(serving(), &["server.log"]);
         watch.feed(0, &vllm(60, 0.027, 64, 0, 40.0));
-        assert_eq!(watch.state.standing, Standing::Within);
+        assert_eq!(watch.state.position, Position::Within);
         watch.feed(0, &late);
         assert!(
-            matches!(watch.state.standing, Standing::Slower { since: Some(59..=62), .. }),
+            matches!(watch.state.position, Position::Slower { since: Some(59..=62), .. }),
             "{:?}",
-            watch.state.standing
+            watch.state.position
         );
         assert_eq!(watch.first(), cause, "{}", watch.described());
     }
@@ -310,7 +310,7 @@ fn truncated_lines_and_a_rotated_or_packed_log_give_the_same_steps() {
         let (state, follow) = (&mut watch.state, &mut watch.follows[0]);
         tail.poll(u64::MAX, |piece| match piece {
             Piece::Bytes(bytes) => follow.feed(bytes, |seen| state.observe(0, 0.0, seen)),
-            Piece::Break => follow.discard_partial_line(),
+            Piece::Gap => follow.discard_partial_line(),
         })
         .unwrap();
     };

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{Entry, File, Fitted, Kind, Listed};
+use super::{Entry, ExperimentWorkload, File, Kind, Listed};
 use crate::Profile;
 use crate::profile::ProfileKey;
 use atlas_catalog::Catalog;
 use atlas_catalog::shipped::{Document, Part, Text};
 use atlas_core::escape;
-use atlas_document::Broken;
+use atlas_document::BrokenEntries;
 use atlas_document::diagnostic::{Diagnostic, Diagnostics, Severity};
 use atlas_document::node::Node;
 use atlas_legacy::exchange;
@@ -26,7 +26,7 @@ impl File {
             profile_key: ProfileKey { stem: stem.to_lowercase(), ..ProfileKey::default() },
             tailored: Vec::new(),
             methodology: None,
-            broken: Broken::default(),
+            broken: BrokenEntries::default(),
             problems: Diagnostics::new(),
         }
     }
@@ -104,9 +104,9 @@ fn decode_foreign(file: &mut File, root: &Node, catalog: &Catalog) {
     let mut said = Diagnostics::new();
     let fitted = foreign.tailored.into_iter().filter_map(|tailored| {
         let workload = Arc::clone(of(vec![tailored.workload], &mut said).pop()?.get()?);
-        Some(Fitted { methodology: tailored.methodology, target: tailored.target.into(), workload })
+        Some(ExperimentWorkload { methodology: tailored.methodology, target: tailored.target.into(), workload })
     });
-    let fitted: Vec<Fitted> = fitted.collect();
+    let fitted: Vec<ExperimentWorkload> = fitted.collect();
     if problems.has_errors() {
         return;
     }
@@ -131,7 +131,7 @@ fn entries<T: Listed>(
     kind: &str,
     root: &Node,
     problems: &mut Diagnostics,
-    broken: &mut Broken,
+    broken: &mut BrokenEntries,
 ) -> Vec<Arc<Entry<T>>> {
     let root = root.get(kind).unwrap_or(root);
     if let Some(name) = keyed_by_name(root) {
@@ -172,7 +172,7 @@ fn entries<T: Listed>(
             broken.add_entry(label, item, "name");
             continue;
         };
-        if !showable(entry.name()) {
+        if !is_valid_name(entry.name()) {
             let at = item.get("name").map_or(item.at, |node| node.at);
             let message =
                 format!("found {:?}, expected a printable name: not empty, no control characters", entry.name());
@@ -216,6 +216,6 @@ fn keyed_by_name(root: &Node) -> Option<&str> {
 
 /// Whether a name can be used in lists, tables and file names: not blank, no control characters, no direction
 /// characters.
-fn showable(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     !name.trim().is_empty() && !name.contains(escape::is_control_or_bidi)
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::{Mode, Profile, Target, Workload};
 use atlas_catalog::shipped::Part;
-use atlas_document::{Broken, Diagnostic, Diagnostics, Node};
+use atlas_document::{BrokenEntries, Diagnostic, Diagnostics, Node};
 
 /// A kind of entry in the library.
 pub trait Listed: Sized {
@@ -79,17 +79,17 @@ impl<T: Listed> Entry<T> {
 
     /// The decoded entry; `None` for built-in entries.
     #[must_use]
-    pub fn own(&self) -> Option<&Arc<T>> {
-        if self.shipped.is_none() { self.known() } else { None }
+    pub fn user_entry(&self) -> Option<&Arc<T>> {
+        if self.shipped.is_none() { self.decoded_entry() } else { None }
     }
 
     /// The decoded entry, if it is already decoded. Users' entries always are.
-    pub(super) fn known(&self) -> Option<&Arc<T>> {
+    pub(super) fn decoded_entry(&self) -> Option<&Arc<T>> {
         self.decoded.get()?.as_ref()
     }
 
     /// Position of a built-in entry that is not decoded yet.
-    fn unread(&self) -> Option<Part> {
+    fn undecoded_part(&self) -> Option<Part> {
         self.shipped.as_ref().filter(|_| self.decoded.get().is_none()).map(|(_, part)| *part)
     }
 }
@@ -98,9 +98,9 @@ impl Entry<Target> {
     /// Accelerators per node, and number of nodes.
     #[must_use]
     pub fn size(&self) -> Option<(Count, Count)> {
-        let written = self.unread().and_then(|part| {
+        let written = self.undecoded_part().and_then(|part| {
             let [each, nodes] = part.values(["accelerators_per_node", "num_nodes"]);
-            each?.number().and_then(Count::exact).zip(nodes?.number().and_then(Count::exact))
+            each?.number().and_then(Count::from_exact).zip(nodes?.number().and_then(Count::from_exact))
         });
         written.or_else(|| self.get().map(|target| (target.accelerators_per_node, target.num_nodes)))
     }
@@ -110,7 +110,7 @@ impl Entry<Workload> {
     /// Mode of the workload.
     #[must_use]
     pub fn mode(&self) -> Option<Mode> {
-        let written = self.unread().and_then(|part| {
+        let written = self.undecoded_part().and_then(|part| {
             let [mode] = part.values(["mode"]);
             Mode::of(mode.as_ref().and_then(Node::text), &self.name)
         });
@@ -122,14 +122,14 @@ impl Entry<Workload> {
 #[derive(Debug, Clone)]
 pub(super) struct Entries<T> {
     listed: Vec<Arc<Entry<T>>>,
-    broken: Broken,
+    broken: BrokenEntries,
     index: HashMap<Arc<str>, usize>,
     all: OnceLock<Vec<Arc<T>>>,
 }
 
 impl<T> Default for Entries<T> {
     fn default() -> Entries<T> {
-        Entries { listed: Vec::new(), broken: Broken::default(), index: HashMap::new(), all: OnceLock::new() }
+        Entries { listed: Vec::new(), broken: BrokenEntries::default(), index: HashMap::new(), all: OnceLock::new() }
     }
 }
 
@@ -160,16 +160,16 @@ impl<T: Listed> Entries<T> {
     }
 
     /// Records entries that could not be decoded.
-    pub(super) fn lacks(&mut self, broken: &Broken) {
+    pub(super) fn record_broken(&mut self, broken: &BrokenEntries) {
         self.broken.extend(broken);
     }
 
     /// The diagnostic of a user's entry with the same name that could not be decoded.
-    pub(super) fn complaint(&self, kind: &str, entry: &Arc<T>) -> Option<Diagnostic> {
+    pub(super) fn diagnostic(&self, kind: &str, entry: &Arc<T>) -> Option<Diagnostic> {
         if self.broken.is_empty() || !self.find(entry.name()).is_some_and(|known| Arc::ptr_eq(known, entry)) {
             return None;
         }
-        self.broken.complaint(kind, entry.name())
+        self.broken.diagnostic(kind, entry.name())
     }
 
     /// Replaces the entry of the same name, or appends a new one.

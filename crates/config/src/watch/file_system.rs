@@ -5,7 +5,7 @@ use std::path::Path;
 /// Magic numbers of file systems that can be changed by other machines or a server. inotify does not report such
 /// changes.
 #[cfg(target_os = "linux")]
-const SILENT: [u32; 20] = [
+const UNREPORTED_FILE_SYSTEMS: [u32; 20] = [
     0x0000_6969, // NFS
     0x0bd0_0bd0, // Lustre
     0x4750_4653, // GPFS, Spectrum Scale
@@ -32,15 +32,16 @@ const SILENT: [u32; 20] = [
 /// determined.
 #[cfg(target_os = "linux")]
 #[must_use]
-pub fn is_silent(path: &Path) -> bool {
+pub fn needs_polling(path: &Path) -> bool {
     // The type of the field differs between platforms in width and sign; magic numbers have 32 bits.
-    rustix::fs::statfs(path).is_ok_and(|found| SILENT.contains(&((found.f_type as u64 & 0xffff_ffff) as u32)))
+    rustix::fs::statfs(path)
+        .is_ok_and(|found| UNREPORTED_FILE_SYSTEMS.contains(&((found.f_type as u64 & 0xffff_ffff) as u32)))
 }
 
 /// On other platforms, `notify` polls where necessary.
 #[cfg(not(target_os = "linux"))]
 #[must_use]
-pub fn is_silent(_: &Path) -> bool {
+pub fn needs_polling(_: &Path) -> bool {
     false
 }
 
@@ -50,7 +51,7 @@ mod tests {
 
     #[test]
     fn local_file_systems_report_their_changes() {
-        assert!(!is_silent(Path::new("/proc")));
-        assert!(!is_silent(Path::new("/no/such/place")));
+        assert!(!needs_polling(Path::new("/proc")));
+        assert!(!needs_polling(Path::new("/no/such/place")));
     }
 }

@@ -10,22 +10,22 @@ use atlas_core::sort;
 
 /// Maximum number of files of a directory, to limit the cost of watching a large directory such as `/usr/bin` by
 /// mistake.
-const MOST_FILES: usize = 4096;
+const MAX_FILES: usize = 4096;
 
 /// Identifies the state of a file. Times alone are insufficient: a rename keeps the time of the new file, which may be
 /// older, and a copy can preserve it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileIdentity {
     device: u64,
     inode: u64,
     /// Size and modification time of a file; `None` for a subdirectory.
     contents: Option<(u64, i64, i64)>,
 }
 
-impl Stamp {
-    fn of(metadata: &Metadata) -> Stamp {
+impl FileIdentity {
+    fn of(metadata: &Metadata) -> FileIdentity {
         let contents = metadata.is_file().then(|| (metadata.size(), metadata.mtime(), metadata.mtime_nsec()));
-        Stamp { device: metadata.dev(), inode: metadata.ino(), contents }
+        FileIdentity { device: metadata.dev(), inode: metadata.ino(), contents }
     }
 }
 
@@ -35,7 +35,7 @@ pub(super) type DirectoryId = (u64, u64);
 /// Stamps of all watched files, and the directories to watch for changes.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
-    files: BTreeMap<PathBuf, Stamp>,
+    files: BTreeMap<PathBuf, FileIdentity>,
     directories: Vec<(PathBuf, DirectoryId)>,
     /// Targets of symbolic links among the files.
     targets: BTreeSet<PathBuf>,
@@ -44,7 +44,7 @@ pub(super) struct Snapshot {
 impl Snapshot {
     /// Takes the stamps of all paths.
     pub(super) fn take(paths: &[PathBuf]) -> Snapshot {
-        let mut look = Look::default();
+        let mut look = SnapshotBuilder::default();
         for path in paths {
             look.add(path);
         }
@@ -87,14 +87,14 @@ impl Snapshot {
             .filter(|path| is_file(path) && std::path::absolute(path).is_ok_and(|absolute| hinted.contains(&absolute)));
         let changed = self.files.iter().filter(|(path, stamp)| before.files.get(*path) != Some(stamp));
         let gone = before.files.keys().filter(|path| !self.files.contains_key(*path));
-        sort::filled(changed.map(|(path, _)| path).chain(gone).chain(written).cloned())
+        sort::collect_unsorted(changed.map(|(path, _)| path).chain(gone).chain(written).cloned())
     }
 }
 
 /// A snapshot in progress. Most paths share their parents, which are examined only once, since this runs before the
 /// first frame.
 #[derive(Debug, Default)]
-struct Look {
+struct SnapshotBuilder {
     taken: Snapshot,
     /// Paths that were already examined for links, with their parents.
     walked: BTreeSet<OsString>,
@@ -102,7 +102,7 @@ struct Look {
     sought: BTreeSet<OsString>,
 }
 
-impl Look {
+impl SnapshotBuilder {
     fn add(&mut self, path: &Path) {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         self.watch_links_on_the_way(&absolute);
@@ -110,10 +110,10 @@ impl Look {
             Ok(metadata) if metadata.is_dir() => {
                 self.watch(&absolute, &metadata);
                 // So that the directory itself is reported if it is replaced by an empty one.
-                self.taken.files.insert(path.to_owned(), Stamp::of(&metadata));
-                for entry in fs::read_dir(path).into_iter().flatten().flatten().take(MOST_FILES) {
+                self.taken.files.insert(path.to_owned(), FileIdentity::of(&metadata));
+                for entry in fs::read_dir(path).into_iter().flatten().flatten().take(MAX_FILES) {
                     let name = entry.file_name();
-                    if is_of_interest(&name.to_string_lossy()) {
+                    if is_relevant_file(&name.to_string_lossy()) {
                         self.add_entry(path.join(name));
                     }
                 }
@@ -135,7 +135,7 @@ impl Look {
             self.taken.targets.insert(target);
         }
         if let Ok(metadata) = fs::metadata(&path) {
-            self.taken.files.insert(path, Stamp::of(&metadata));
+            self.taken.files.insert(path, FileIdentity::of(&metadata));
         }
     }
 
@@ -177,6 +177,6 @@ impl Look {
 }
 
 /// Whether a file is relevant: neither hidden nor a temporary file of an editor.
-fn is_of_interest(name: &str) -> bool {
+fn is_relevant_file(name: &str) -> bool {
     !(name.starts_with('.') || name.starts_with('#') || name.ends_with('~') || name.ends_with(".swp"))
 }

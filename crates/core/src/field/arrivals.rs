@@ -27,7 +27,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         "coefficient of variation of gamma-distributed arrival gaps: 1 is Poisson, 0 is evenly spaced, above 1 is bursty",
     )
     .slot(number!(simulation.arrival_cv))
-    .usual(1.0)
+    .with_default(1.0)
     .inference()
     .simulated(),
     entry(
@@ -40,7 +40,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         "TTFT objective of a request (SLO); 0: none",
     )
     .slot(positive!(simulation.slo_ttft_ms))
-    .usual(0.0)
+    .with_default(0.0)
     .unit("ms")
     .inference()
     .simulated(),
@@ -54,7 +54,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         "TPOT objective of a request (SLO); 0: none",
     )
     .slot(positive!(simulation.slo_tpot_ms))
-    .usual(0.0)
+    .with_default(0.0)
     .unit("ms")
     .inference()
     .simulated(),
@@ -68,7 +68,7 @@ pub(super) const ARRIVALS: &[Field] = &[
         "end-to-end latency objective of a request (SLO); 0: none",
     )
     .slot(positive!(simulation.slo_e2e_ms))
-    .usual(0.0)
+    .with_default(0.0)
     .unit("ms")
     .inference()
     .simulated(),

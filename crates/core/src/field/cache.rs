@@ -1,6 +1,6 @@
 //! The KV cache: separate prefill pools, conversations that reuse it, and storage tiers.
 
-use super::serving::served;
+use super::serving::serving_field;
 use super::slot::{count, nonzero, number, word};
 use super::{Field, Group, Knob, Step, ValueType, entry, ranks, real, whole};
 use crate::plan::{KvTransfer, Routing};
@@ -16,11 +16,11 @@ pub(super) const CACHE: &[Field] = &[
         "accelerators dedicated to prefill (disaggregated serving); 0: prefill and decode share all accelerators",
     )
     .slot(nonzero!(serving.prefill_accelerators))
-    .usual(0.0)
-    .files(0.0, 1e9)
+    .with_default(0.0)
+    .with_file_bounds(0.0, 1e9)
     .inference()
-    .reasoned(),
-    served(
+    .hardware_modeling(),
+    serving_field(
         Knob::Conversations,
         "conversations",
         whole(0.0, 1e9, Step::Double),
@@ -28,9 +28,9 @@ pub(super) const CACHE: &[Field] = &[
         "concurrent conversations over all replicas, which determine the cache hit rate; 0: use prefix_hit",
     )
     .slot(nonzero!(serving.conversations))
-    .usual(0.0)
-    .files(0.0, 1e9),
-    served(
+    .with_default(0.0)
+    .with_file_bounds(0.0, 1e9),
+    serving_field(
         Knob::Turns,
         "turns",
         real(1.0, 1e4, 1.0),
@@ -38,8 +38,8 @@ pub(super) const CACHE: &[Field] = &[
         "turns per conversation: each prompt repeats the previous turns; prompt is the mean length",
     )
     .slot(number!(serving.turns))
-    .usual(1.0),
-    served(
+    .with_default(1.0),
+    serving_field(
         Knob::SharedPrefix,
         "shared_prefix",
         whole(0.0, 16_777_216.0, Step::Double),
@@ -47,8 +47,8 @@ pub(super) const CACHE: &[Field] = &[
         "tokens at the start of every prompt (system prompt) shared by all conversations",
     )
     .slot(count!(serving.shared_prefix))
-    .usual(0.0),
-    served(
+    .with_default(0.0),
+    serving_field(
         Knob::Routing,
         "routing",
         ValueType::Choice(Routing::NAMES),
@@ -56,8 +56,8 @@ pub(super) const CACHE: &[Field] = &[
         "request routing between replicas; prefix: to the replica that has cached the start of the prompt",
     )
     .slot(word!(Routing, serving.routing))
-    .usual_word(Routing::Least.name()),
-    served(
+    .with_default_word(Routing::Least.name()),
+    serving_field(
         Knob::KvHostGb,
         "kv_host_gb",
         real(0.0, 1e9, 100.0),
@@ -65,7 +65,7 @@ pub(super) const CACHE: &[Field] = &[
         "host memory for offloaded KV cache, GB per accelerator",
     )
     .slot(number!(serving.kv_tiers[0].0)),
-    served(
+    serving_field(
         Knob::KvHostGbps,
         "kv_host_gbps",
         real(0.001, 1e6, 5.0),
@@ -73,8 +73,8 @@ pub(super) const CACHE: &[Field] = &[
         "bandwidth from host memory, GB/s per accelerator",
     )
     .slot(number!(serving.kv_tiers[0].1))
-    .files(0.0, 1e30),
-    served(
+    .with_file_bounds(0.0, 1e30),
+    serving_field(
         Knob::KvSsdGb,
         "kv_ssd_gb",
         real(0.0, 1e9, 100.0),
@@ -82,7 +82,7 @@ pub(super) const CACHE: &[Field] = &[
         "local SSD capacity for offloaded KV cache, GB per accelerator",
     )
     .slot(number!(serving.kv_tiers[1].0)),
-    served(
+    serving_field(
         Knob::KvSsdGbps,
         "kv_ssd_gbps",
         real(0.001, 1e6, 5.0),
@@ -90,8 +90,8 @@ pub(super) const CACHE: &[Field] = &[
         "bandwidth from local SSDs, GB/s per accelerator",
     )
     .slot(number!(serving.kv_tiers[1].1))
-    .files(0.0, 1e30),
-    served(
+    .with_file_bounds(0.0, 1e30),
+    serving_field(
         Knob::KvRemoteGb,
         "kv_remote_gb",
         real(0.0, 1e9, 100.0),
@@ -99,7 +99,7 @@ pub(super) const CACHE: &[Field] = &[
         "remote storage for offloaded KV cache, GB per accelerator",
     )
     .slot(number!(serving.kv_tiers[2].0)),
-    served(
+    serving_field(
         Knob::KvRemoteGbps,
         "kv_remote_gbps",
         real(0.001, 1e6, 5.0),
@@ -107,8 +107,8 @@ pub(super) const CACHE: &[Field] = &[
         "bandwidth from remote storage, GB/s per accelerator",
     )
     .slot(number!(serving.kv_tiers[2].1))
-    .files(0.0, 1e30),
-    served(
+    .with_file_bounds(0.0, 1e30),
+    serving_field(
         Knob::PrefillWorkers,
         "prefill_workers",
         whole(0.0, 1_048_576.0, Step::Add(1.0)),
@@ -116,9 +116,9 @@ pub(super) const CACHE: &[Field] = &[
         "prefill replicas (x of xPyD); tp, pp, ep, attention_dp and dp then describe the decode replicas; 0: use prefill_accelerators",
     )
     .slot(count!(serving.pools.prefill.workers))
-    .usual(0.0)
-    .files(1.0, 1e6),
-    served(
+    .with_default(0.0)
+    .with_file_bounds(1.0, 1e6),
+    serving_field(
         Knob::PrefillTp,
         "prefill_tp",
         ranks(4096.0),
@@ -126,8 +126,8 @@ pub(super) const CACHE: &[Field] = &[
         "tensor-parallel ranks of a prefill replica; default: tp",
     )
     .slot(count!(serving.pools.prefill.tp))
-    .files(1.0, 1e6),
-    served(
+    .with_file_bounds(1.0, 1e6),
+    serving_field(
         Knob::PrefillPp,
         "prefill_pp",
         ranks(4096.0),
@@ -135,8 +135,8 @@ pub(super) const CACHE: &[Field] = &[
         "pipeline stages of a prefill replica; default: pp",
     )
     .slot(count!(serving.pools.prefill.pp))
-    .files(1.0, 1e6),
-    served(
+    .with_file_bounds(1.0, 1e6),
+    serving_field(
         Knob::PrefillEp,
         "prefill_ep",
         ranks(4096.0),
@@ -144,8 +144,8 @@ pub(super) const CACHE: &[Field] = &[
         "expert-parallel ranks of a prefill replica; default: ep",
     )
     .slot(count!(serving.pools.prefill.ep))
-    .files(1.0, 1e6),
-    served(
+    .with_file_bounds(1.0, 1e6),
+    serving_field(
         Knob::PrefillAttentionDp,
         "prefill_attention_dp",
         ranks(4096.0),
@@ -153,8 +153,8 @@ pub(super) const CACHE: &[Field] = &[
         "data-parallel attention groups of a prefill replica; default: attention_dp",
     )
     .slot(count!(serving.pools.prefill.attention_dp))
-    .files(1.0, 1e6),
-    served(
+    .with_file_bounds(1.0, 1e6),
+    serving_field(
         Knob::KvTransfer,
         "kv_transfer",
         ValueType::Choice(KvTransfer::NAMES),
@@ -162,5 +162,5 @@ pub(super) const CACHE: &[Field] = &[
         "link for KV cache transfers from prefill to decode; scale-up requires both pools in one domain",
     )
     .slot(word!(KvTransfer, serving.kv_transfer))
-    .usual_word(KvTransfer::Network.name()),
+    .with_default_word(KvTransfer::Network.name()),
 ];

@@ -14,7 +14,7 @@ pub(super) const LAYOUT: &[Field] = &[
         ranks(4096.0),
         &["parallelism", "tp"],
         "tensor-parallel ranks, which shard every layer; default: as few as fit",
-    ).files(1.0, 1e6),
+    ).with_file_bounds(1.0, 1e6),
     entry(
         Knob::Pp,
         "pp",
@@ -23,7 +23,7 @@ pub(super) const LAYOUT: &[Field] = &[
         ranks(4096.0),
         &["parallelism", "pp"],
         "pipeline stages of consecutive layers; default: as few as fit",
-    ).files(1.0, 1e6),
+    ).with_file_bounds(1.0, 1e6),
     entry(
         Knob::Vpp,
         "vpp",
@@ -34,10 +34,10 @@ pub(super) const LAYOUT: &[Field] = &[
         "model chunks per pipeline stage (interleaved schedule): smaller bubble, more transfers",
     )
     .slot(count!(vpp))
-    .usual(1.0)
-    .files(1.0, 1e6)
+    .with_default(1.0)
+    .with_file_bounds(1.0, 1e6)
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::FirstLayers,
         "first_layers",
@@ -49,7 +49,7 @@ pub(super) const LAYOUT: &[Field] = &[
     )
     .slot(count!(first_layers))
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::LastLayers,
         "last_layers",
@@ -61,7 +61,7 @@ pub(super) const LAYOUT: &[Field] = &[
     )
     .slot(count!(last_layers))
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::MtpLayers,
         "mtp_layers",
@@ -72,10 +72,10 @@ pub(super) const LAYOUT: &[Field] = &[
         "multi-token prediction (MTP) layers after the model, each with its own loss; they are on the last pipeline stage",
     )
     .slot(count!(mtp_layers))
-    .usual(0.0)
-    .files(0.0, 1000.0)
+    .with_default(0.0)
+    .with_file_bounds(0.0, 1000.0)
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Dp,
         "dp",
@@ -95,10 +95,10 @@ pub(super) const LAYOUT: &[Field] = &[
         "context-parallel ranks: every sequence is sharded across them",
     )
     .slot(count!(cp))
-    .usual(1.0)
-    .files(1.0, 1e6)
+    .with_default(1.0)
+    .with_file_bounds(1.0, 1e6)
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::CpCommType,
         "cp_comm_type",
@@ -110,9 +110,9 @@ pub(super) const LAYOUT: &[Field] = &[
          heads and sequence (a2a, Ulysses)",
     )
     .slot(word!(ContextExchange, cp_comm_type))
-    .usual_word(ContextExchange::Ring.name())
+    .with_default_word(ContextExchange::Ring.name())
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Ep,
         "ep",
@@ -123,8 +123,8 @@ pub(super) const LAYOUT: &[Field] = &[
         "expert-parallel ranks: the experts are distributed over them",
     )
     .slot(count!(ep))
-    .files(1.0, 1e6)
-    .reasoned(),
+    .with_file_bounds(1.0, 1e6)
+    .hardware_modeling(),
     entry(
         Knob::Etp,
         "etp",
@@ -135,10 +135,10 @@ pub(super) const LAYOUT: &[Field] = &[
         "tensor-parallel ranks within an expert",
     )
     .slot(count!(etp))
-    .usual(1.0)
-    .files(1.0, 1e6)
+    .with_default(1.0)
+    .with_file_bounds(1.0, 1e6)
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::AttentionDp,
         "attention_dp",
@@ -149,9 +149,9 @@ pub(super) const LAYOUT: &[Field] = &[
         "data-parallel attention groups in a replica; they share its experts. A replica has tp x pp x attention_dp accelerators",
     )
     .slot(count!(attention_dp))
-    .files(1.0, 1e6)
+    .with_file_bounds(1.0, 1e6)
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::ContextRanks,
         "context_ranks",
@@ -162,10 +162,10 @@ pub(super) const LAYOUT: &[Field] = &[
         "ranks that shard the KV cache of a sequence in decode (decode context parallelism)",
     )
     .slot(count!(serving.context_ranks))
-    .usual(1.0)
-    .files(1.0, 1e6)
+    .with_default(1.0)
+    .with_file_bounds(1.0, 1e6)
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::RedundantExperts,
         "redundant_experts",
@@ -176,10 +176,10 @@ pub(super) const LAYOUT: &[Field] = &[
         "extra copies of busy experts per layer (EPLB): less imbalance, more memory",
     )
     .slot(count!(serving.redundant_experts))
-    .usual(0.0)
-    .files(0.0, 1e6)
+    .with_default(0.0)
+    .with_file_bounds(0.0, 1e6)
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::SharedExperts,
         "shared_experts",
@@ -190,9 +190,9 @@ pub(super) const LAYOUT: &[Field] = &[
         "how shared experts run: in separate kernels, or fused as an additional routed expert",
     )
     .slot(word!(SharedExperts, serving.shared_experts))
-    .usual_word(SharedExperts::Separate.name())
+    .with_default_word(SharedExperts::Separate.name())
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::TwoBatchOverlap,
         "two_batch_overlap",
@@ -203,9 +203,9 @@ pub(super) const LAYOUT: &[Field] = &[
         "two-batch overlap: one half of the batch computes while tokens of the other half are exchanged between experts",
     )
     .slot(flag!(serving.two_batch_overlap))
-    .usual_flag(false)
+    .with_default_flag(false)
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Sp,
         "sp",
@@ -217,7 +217,7 @@ pub(super) const LAYOUT: &[Field] = &[
     )
     .slot(flag!(sp))
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Sharding,
         "sharding",
@@ -229,7 +229,7 @@ pub(super) const LAYOUT: &[Field] = &[
     )
     .slot(word!(Sharding, sharding))
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Shard,
         "shard",
@@ -240,10 +240,10 @@ pub(super) const LAYOUT: &[Field] = &[
         "HSDP shard group size; 0: all replicas",
     )
     .slot(nonzero!(shard))
-    .usual(0.0)
-    .files(1.0, 1e6)
+    .with_default(0.0)
+    .with_file_bounds(1.0, 1e6)
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::PipelineSchedule,
         "pp_schedule",
@@ -254,9 +254,9 @@ pub(super) const LAYOUT: &[Field] = &[
         "pipeline schedule",
     )
     .slot(word!(PipelineSchedule, schedule))
-    .usual_word(PipelineSchedule::OneForwardOneBackward.name())
+    .with_default_word(PipelineSchedule::OneForwardOneBackward.name())
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Prompt,
         "prompt",
@@ -265,7 +265,7 @@ pub(super) const LAYOUT: &[Field] = &[
         whole(0.0, 16_777_216.0, Step::Double),
         &["sequence", "prompt"],
         "input tokens (ISL); the sequence length in training",
-    ).files_any(0.0, 1e9)
+    ).with_fractional_file_bounds(0.0, 1e9)
     .unit("tok"),
     entry(
         Knob::Generate,
@@ -275,7 +275,7 @@ pub(super) const LAYOUT: &[Field] = &[
         whole(0.0, 16_777_216.0, Step::Double),
         &["sequence", "generate"],
         "output tokens (OSL); 0 in training",
-    ).files_any(0.0, 1e9)
+    ).with_fractional_file_bounds(0.0, 1e9)
     .unit("tok"),
     entry(
         Knob::Images,
@@ -287,8 +287,8 @@ pub(super) const LAYOUT: &[Field] = &[
         "images per request, whose tokens are added to the prompt; in training per sequence, included in its length",
     )
     .slot(number!(images))
-    .usual(0.0)
-    .reasoned(),
+    .with_default(0.0)
+    .hardware_modeling(),
     entry(
         Knob::ImageSize,
         "image_size",
@@ -299,10 +299,10 @@ pub(super) const LAYOUT: &[Field] = &[
         "image width and height; 0: the native resolution of the vision encoder",
     )
     .slot(nonzero!(image_size))
-    .usual(0.0)
-    .files(1.0, 16_384.0)
+    .with_default(0.0)
+    .with_file_bounds(1.0, 16_384.0)
     .unit("px")
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::FreezeVision,
         "freeze_vision",
@@ -313,9 +313,9 @@ pub(super) const LAYOUT: &[Field] = &[
         "freeze the vision encoder during training",
     )
     .slot(flag!(freeze_vision))
-    .usual_flag(false)
+    .with_default_flag(false)
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::TrainTokens,
         "train_tokens",
@@ -326,10 +326,10 @@ pub(super) const LAYOUT: &[Field] = &[
         "tokens of the whole training run, for its time, cost and energy",
     )
     .slot(number!(train_tokens))
-    .usual(1e12)
+    .with_default(1e12)
     .unit("tok")
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::PromptCv,
         "prompt_cv",
@@ -340,7 +340,7 @@ pub(super) const LAYOUT: &[Field] = &[
         "coefficient of variation of input lengths (log-normal); 0: all equal",
     )
     .slot(number!(simulation.prompt_cv))
-    .usual(0.0)
+    .with_default(0.0)
     .inference()
     .simulated(),
     entry(
@@ -353,7 +353,7 @@ pub(super) const LAYOUT: &[Field] = &[
         "coefficient of variation of output lengths (log-normal); 0: all equal",
     )
     .slot(number!(simulation.generate_cv))
-    .usual(0.0)
+    .with_default(0.0)
     .inference()
     .simulated(),
     entry(
@@ -366,11 +366,11 @@ pub(super) const LAYOUT: &[Field] = &[
         "maximum output length; 0: no limit",
     )
     .slot(nonzero!(serving.generate_max))
-    .usual(0.0)
-    .files(1.0, 1e9)
+    .with_default(0.0)
+    .with_file_bounds(1.0, 1e9)
     .unit("tok")
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::GenerateSpread,
         "generate_spread",
@@ -381,7 +381,7 @@ pub(super) const LAYOUT: &[Field] = &[
         "ratio of the longest typical output to the mean; 1: all equal",
     )
     .slot(number!(serving.generate_spread))
-    .usual(1.0)
+    .with_default(1.0)
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
 ];

@@ -1,7 +1,7 @@
 //! Execution on a device: engine, formats, recomputation, overlap.
 
 use super::slot::{count, flag, nonzero, number, word};
-use super::{Field, Group, Knob, REASONING, Step, ValueType, entry, ranks, real, whole};
+use super::{Field, Group, HARDWARE_MODELING, Knob, Step, ValueType, entry, ranks, real, whole};
 use crate::mode::Mode;
 use crate::plan::{
     AttentionKernel, CpuOffload, Engine, Format, GraphCapture, LoraTargets, MoeCapacity, MoeDispatcher, Optimizer,
@@ -28,7 +28,7 @@ pub(super) const RUNTIME: &[Field] = &[
         &["software"],
         "framework or engine with release, such as vllm@0.11; default: the newest known",
     )
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Microbatch,
         "microbatch",
@@ -38,9 +38,9 @@ pub(super) const RUNTIME: &[Field] = &[
         &["runtime_tuning", "microbatch"],
         "micro-batch: sequences per device and step; in serving, requests",
     )
-    .files(1.0, 1e6)
+    .with_file_bounds(1.0, 1e6)
     .unit("seq")
-    .except(Mode::Inference, REASONING),
+    .except(Mode::Inference, HARDWARE_MODELING),
     entry(
         Knob::Global,
         "global",
@@ -51,10 +51,10 @@ pub(super) const RUNTIME: &[Field] = &[
         "global batch: sequences per optimizer step, over all replicas",
     )
     .slot(count!(global))
-    .files(1.0, 1e9)
+    .with_file_bounds(1.0, 1e9)
     .unit("seq")
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Precision,
         "precision",
@@ -65,7 +65,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "weight format; also that of matrix products if supported",
     )
     .slot(word!(Format, format))
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Compute,
         "compute",
@@ -76,7 +76,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "format of matrix products if not the weights' (W8A16, W4A8)",
     )
     .slot(word!(Format, compute))
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::WeightBits,
         "weight_bits",
@@ -87,10 +87,10 @@ pub(super) const RUNTIME: &[Field] = &[
         "bits per weight with scales, for formats defined by size (GGUF, EXL2)",
     )
     .slot(number!(weight_bits))
-    .given()
+    .model_property()
     .unit("bit")
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::ExpertPrecision,
         "expert_precision",
@@ -102,7 +102,7 @@ pub(super) const RUNTIME: &[Field] = &[
     )
     .slot(word!(Format, experts))
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::KvPrecision,
         "kv_precision",
@@ -114,7 +114,7 @@ pub(super) const RUNTIME: &[Field] = &[
     )
     .slot(word!(Format, kv))
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::GradientFormat,
         "gradient_format",
@@ -126,7 +126,7 @@ pub(super) const RUNTIME: &[Field] = &[
     )
     .slot(word!(Format, gradient_format))
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Optimizer,
         "optimizer",
@@ -137,9 +137,9 @@ pub(super) const RUNTIME: &[Field] = &[
         "optimizer, which determines the states per weight",
     )
     .slot(word!(Optimizer, optimizer))
-    .usual_word(Optimizer::Adam.name())
+    .with_default_word(Optimizer::Adam.name())
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Trained,
         "trained",
@@ -150,9 +150,9 @@ pub(super) const RUNTIME: &[Field] = &[
         "trained weights: all, or adapters of a frozen model (LoRA)",
     )
     .slot(word!(Trained, trained))
-    .usual_word(Trained::All.name())
+    .with_default_word(Trained::All.name())
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::LoraTargets,
         "lora_targets",
@@ -163,9 +163,9 @@ pub(super) const RUNTIME: &[Field] = &[
         "linear layers with LoRA adapters",
     )
     .slot(word!(LoraTargets, lora_targets))
-    .usual_word(LoraTargets::All.name())
+    .with_default_word(LoraTargets::All.name())
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::CpuOffload,
         "cpu_offload",
@@ -176,9 +176,9 @@ pub(super) const RUNTIME: &[Field] = &[
         "training state offloaded to host memory",
     )
     .slot(word!(CpuOffload, cpu_offload))
-    .usual_word(CpuOffload::None.name())
+    .with_default_word(CpuOffload::None.name())
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Recompute,
         "recompute",
@@ -190,7 +190,7 @@ pub(super) const RUNTIME: &[Field] = &[
     )
     .slot(word!(Recompute, recompute))
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::RecomputeLayers,
         "recompute_layers",
@@ -201,10 +201,10 @@ pub(super) const RUNTIME: &[Field] = &[
         "number of fully recomputed layers; the others follow `recompute`",
     )
     .slot(nonzero!(recompute_layers))
-    .usual(0.0)
-    .files(0.0, 1e6)
+    .with_default(0.0)
+    .with_file_bounds(0.0, 1e6)
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::RecomputeReserve,
         "recompute_reserve",
@@ -215,9 +215,9 @@ pub(super) const RUNTIME: &[Field] = &[
         "share of device memory that recompute=auto and selective keep free (0.05 unless stated)",
     )
     .slot(number!(recompute_reserve))
-    .usual(HEADROOM)
+    .with_default(HEADROOM)
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Overlap,
         "overlap",
@@ -228,9 +228,9 @@ pub(super) const RUNTIME: &[Field] = &[
         "overlap communication with computation where possible",
     )
     .slot(flag!(overlap))
-    .usual_flag(true)
+    .with_default_flag(true)
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::OverlapTensor,
         "overlap_tensor",
@@ -242,7 +242,7 @@ pub(super) const RUNTIME: &[Field] = &[
     )
     .slot(flag!(switches.overlap_tensor))
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::OverlapPipeline,
         "overlap_pipeline",
@@ -254,7 +254,7 @@ pub(super) const RUNTIME: &[Field] = &[
     )
     .slot(flag!(switches.overlap_pipeline))
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::OverlapExperts,
         "overlap_experts",
@@ -266,7 +266,7 @@ pub(super) const RUNTIME: &[Field] = &[
     )
     .slot(flag!(switches.overlap_experts))
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::OverlapData,
         "overlap_data",
@@ -278,7 +278,7 @@ pub(super) const RUNTIME: &[Field] = &[
     )
     .slot(flag!(switches.overlap_data))
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::AttentionKernel,
         "attention_kernel",
@@ -290,7 +290,7 @@ pub(super) const RUNTIME: &[Field] = &[
     )
     .slot(word!(AttentionKernel, switches.attention_kernel))
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::GraphCapture,
         "graph_capture",
@@ -301,9 +301,9 @@ pub(super) const RUNTIME: &[Field] = &[
         "parts of a training step captured as CUDA graphs",
     )
     .slot(word!(GraphCapture, switches.graph_capture))
-    .usual_word(GraphCapture::None.name())
+    .with_default_word(GraphCapture::None.name())
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Compiled,
         "compiled",
@@ -315,7 +315,7 @@ pub(super) const RUNTIME: &[Field] = &[
     )
     .slot(flag!(switches.compiled))
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::MoeDispatcher,
         "moe_dispatcher",
@@ -326,7 +326,7 @@ pub(super) const RUNTIME: &[Field] = &[
         "MoE token dispatch: once per expert, once per scale-up domain, or direct writes (deepep, serving only)",
     )
     .slot(word!(MoeDispatcher, switches.moe_dispatcher))
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::MoeCapacity,
         "moe_capacity",
@@ -337,9 +337,9 @@ pub(super) const RUNTIME: &[Field] = &[
         "tokens above the capacity of an expert: kept, or dropped (static shapes)",
     )
     .slot(word!(MoeCapacity, switches.moe_capacity))
-    .usual_word(MoeCapacity::Dropless.name())
+    .with_default_word(MoeCapacity::Dropless.name())
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::ExpertImbalance,
         "expert_imbalance",
@@ -350,10 +350,10 @@ pub(super) const RUNTIME: &[Field] = &[
         "load of the busiest expert-parallel rank relative to the mean",
     )
     .slot(number!(imbalance))
-    .usual(1.0)
-    .files(1.0, 1000.0)
+    .with_default(1.0)
+    .with_file_bounds(1.0, 1000.0)
     .training()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::CudaGraphs,
         "cuda_graphs",

@@ -5,14 +5,14 @@ use super::{Field, Group, Knob, Step, ValueType, entry, ranks, real, whole};
 use crate::plan::{DraftMethod, LoadKind};
 
 /// A field of serving without aliases and unit.
-pub(super) const fn served(
+pub(super) const fn serving_field(
     knob: Knob,
     name: &'static str,
     kind: ValueType,
     path: &'static [&'static str],
     help: &'static str,
 ) -> Field {
-    entry(knob, name, &[], Group::Serving, kind, path, help).inference().reasoned()
+    entry(knob, name, &[], Group::Serving, kind, path, help).inference().hardware_modeling()
 }
 
 pub(super) const SERVING: &[Field] = &[
@@ -27,7 +27,7 @@ pub(super) const SERVING: &[Field] = &[
     )
     .slot(word!(LoadKind, serving.load))
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Concurrency,
         "concurrency",
@@ -38,10 +38,10 @@ pub(super) const SERVING: &[Field] = &[
         "requests in flight over all replicas; each is replaced when it completes",
     )
     .slot(count!(serving.concurrency))
-    .files(1.0, 1e9)
+    .with_file_bounds(1.0, 1e9)
     .unit("req")
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::RequestRate,
         "request_rate",
@@ -52,11 +52,11 @@ pub(super) const SERVING: &[Field] = &[
         "random arrivals per second, used instead of concurrency; with load=open, concurrency caps the requests in flight; 0: off",
     )
     .slot(positive!(serving.request_rate))
-    .usual(0.0)
-    .files(0.0, 1e30)
+    .with_default(0.0)
+    .with_file_bounds(0.0, 1e30)
     .unit("req/s")
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::RunRequests,
         "run_requests",
@@ -67,11 +67,11 @@ pub(super) const SERVING: &[Field] = &[
         "requests in the whole run, including ramp-up and drain; 0: steady state",
     )
     .slot(nonzero!(serving.run_requests))
-    .usual(0.0)
-    .files(1.0, 1e9)
+    .with_default(0.0)
+    .with_file_bounds(1.0, 1e9)
     .unit("req")
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::MaxNumSeqs,
         "max_num_seqs",
@@ -82,10 +82,10 @@ pub(super) const SERVING: &[Field] = &[
         "maximum sequences per step of a replica",
     )
     .slot(count!(serving.max_num_seqs))
-    .files(1.0, 1e9)
+    .with_file_bounds(1.0, 1e9)
     .unit("seq")
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::MaxNumBatchedTokens,
         "max_num_batched_tokens",
@@ -96,10 +96,10 @@ pub(super) const SERVING: &[Field] = &[
         "maximum tokens per step of a replica (prefill chunk size)",
     )
     .slot(count!(serving.max_num_batched_tokens))
-    .files(1.0, 1e9)
+    .with_file_bounds(1.0, 1e9)
     .unit("tok")
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::GpuMemoryUtilization,
         "gpu_memory_utilization",
@@ -111,7 +111,7 @@ pub(super) const SERVING: &[Field] = &[
     )
     .slot(number!(serving.gpu_memory_utilization))
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::ChunkedPrefill,
         "chunked_prefill",
@@ -123,7 +123,7 @@ pub(super) const SERVING: &[Field] = &[
     )
     .slot(flag!(serving.chunked_prefill))
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::LongPrefillTokenThreshold,
         "long_prefill_token_threshold",
@@ -134,7 +134,7 @@ pub(super) const SERVING: &[Field] = &[
         "maximum prompt tokens of one request per step, so short prompts are not blocked by long ones; 0: no limit",
     )
     .slot(nonzero!(serving.long_prefill_token_threshold))
-    .usual(0.0)
+    .with_default(0.0)
     .unit("tok")
     .inference()
     .simulated(),
@@ -149,7 +149,7 @@ pub(super) const SERVING: &[Field] = &[
     )
     .slot(flag!(serving.overlap_scheduling))
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::RecvInterval,
         "recv_interval",
@@ -160,8 +160,8 @@ pub(super) const SERVING: &[Field] = &[
         "decode steps between polls of the request queue",
     )
     .slot(count!(serving.recv_interval))
-    .usual(1.0)
-    .files(1.0, 1e6)
+    .with_default(1.0)
+    .with_file_bounds(1.0, 1e6)
     .inference()
     .simulated(),
     entry(
@@ -175,7 +175,7 @@ pub(super) const SERVING: &[Field] = &[
     )
     .slot(flag!(serving.reserve_output))
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::PythonExecutor,
         "python_executor",
@@ -187,7 +187,7 @@ pub(super) const SERVING: &[Field] = &[
     )
     .slot(flag!(serving.python_executor))
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::CompiledBatch,
         "compiled_batch",
@@ -198,11 +198,11 @@ pub(super) const SERVING: &[Field] = &[
         "batch size of graphs compiled for a fixed shape; 0: dynamic shapes",
     )
     .slot(count!(serving.compiled_batch))
-    .usual(0.0)
-    .files(1.0, 1e6)
+    .with_default(0.0)
+    .with_file_bounds(1.0, 1e6)
     .unit("seq")
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Beams,
         "beams",
@@ -213,9 +213,9 @@ pub(super) const SERVING: &[Field] = &[
         "beams per request (beam search); 1: sampling or greedy decoding",
     )
     .slot(count!(serving.beams))
-    .usual(1.0)
+    .with_default(1.0)
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::PrefixHit,
         "prefix_hit",
@@ -226,9 +226,9 @@ pub(super) const SERVING: &[Field] = &[
         "prefix cache hit rate: share of prompt tokens that are cached",
     )
     .slot(number!(serving.prefix_hit))
-    .usual(0.0)
+    .with_default(0.0)
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::DraftTokens,
         "draft_tokens",
@@ -239,11 +239,11 @@ pub(super) const SERVING: &[Field] = &[
         "draft tokens per step (speculative decoding, MTP, EAGLE); 0: off",
     )
     .slot(count!(serving.draft_tokens))
-    .usual(0.0)
-    .files(0.0, 1e9)
+    .with_default(0.0)
+    .with_file_bounds(0.0, 1e9)
     .unit("tok")
     .inference()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::DraftAcceptance,
         "draft_acceptance",
@@ -255,8 +255,8 @@ pub(super) const SERVING: &[Field] = &[
     )
     .slot(number!(serving.draft_acceptance))
     .inference()
-    .reasoned(),
-    served(
+    .hardware_modeling(),
+    serving_field(
         Knob::DraftMethod,
         "draft_method",
         ValueType::Choice(DraftMethod::NAMES),
@@ -264,8 +264,8 @@ pub(super) const SERVING: &[Field] = &[
         "draft method: layers of the model (mtp), a trained layer (eagle3), a smaller model, or n-grams",
     )
     .slot(word!(DraftMethod, serving.draft_method))
-    .usual_word(DraftMethod::Mtp.name()),
-    served(
+    .with_default_word(DraftMethod::Mtp.name()),
+    serving_field(
         Knob::DraftDecline,
         "draft_decline",
         real(0.0, 1.0, 0.05),
@@ -273,7 +273,7 @@ pub(super) const SERVING: &[Field] = &[
         "relative loss of acceptance from one draft position to the next",
     )
     .slot(number!(serving.draft_decline)),
-    served(
+    serving_field(
         Knob::DraftParams,
         "draft_params_b",
         real(0.0, 1e4, 0.5),
@@ -281,8 +281,8 @@ pub(super) const SERVING: &[Field] = &[
         "size of the draft model, billions of parameters",
     )
     .slot(number!(serving.draft_params_b))
-    .given(),
-    served(
+    .model_property(),
+    serving_field(
         Knob::DraftMaxBatch,
         "draft_max_batch",
         whole(0.0, 1e6, Step::Double),
@@ -290,5 +290,5 @@ pub(super) const SERVING: &[Field] = &[
         "batch size of a replica above which drafting stops; 0: never",
     )
     .slot(nonzero!(serving.draft_max_batch))
-    .usual(0.0),
+    .with_default(0.0),
 ];

@@ -25,7 +25,7 @@ pub(super) const SIMULATION: &[Field] = &[
         "requests measured per run; 0: as many as the load needs, at least 1,000",
     )
     .slot(nonzero!(simulation.requests))
-    .usual(0.0)
+    .with_default(0.0)
     .unit("req")
     .inference()
     .simulated(),
@@ -51,7 +51,7 @@ pub(super) const SIMULATION: &[Field] = &[
         "coefficient of variation of a rank's compute time; every step waits for its slowest rank",
     )
     .slot(number!(simulation.jitter))
-    .usual(0.0)
+    .with_default(0.0)
     .training()
     .simulated(),
     entry(
@@ -64,7 +64,7 @@ pub(super) const SIMULATION: &[Field] = &[
         "number of permanently slow nodes; the seed selects which",
     )
     .slot(count!(simulation.slow_nodes))
-    .usual(0.0)
+    .with_default(0.0)
     .training()
     .simulated(),
     entry(
@@ -89,7 +89,7 @@ pub(super) const SIMULATION: &[Field] = &[
         "mean time between failures of one node; 0: no failures (Llama 3: 6,300 h, arXiv 2407.21783, table 5)",
     )
     .slot(positive!(simulation.node_mtbf_h))
-    .usual(0.0)
+    .with_default(0.0)
     .unit("h")
     .training()
     .simulated(),
@@ -103,7 +103,7 @@ pub(super) const SIMULATION: &[Field] = &[
         "time between checkpoints; 0: Daly's optimal interval",
     )
     .slot(positive!(simulation.checkpoint_interval_s))
-    .usual(0.0)
+    .with_default(0.0)
     .unit("s")
     .training()
     .simulated(),
@@ -130,7 +130,7 @@ pub(super) const SIMULATION: &[Field] = &[
         "asynchronous checkpoints: training stops only for the copy to host memory",
     )
     .slot(flag!(simulation.checkpoint_async))
-    .usual_flag(false)
+    .with_default_flag(false)
     .training()
     .simulated(),
     entry(

@@ -32,7 +32,7 @@ pub enum Slot {
 
 /// Default value of a field.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Usual {
+pub enum DefaultValue {
     /// Derived from hardware, model, software or other fields.
     Follows,
     /// This number.

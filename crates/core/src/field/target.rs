@@ -23,10 +23,10 @@ pub(super) const TARGET: &[Field] = &[
         &["network", "Gbps_per_accel"],
         "network bandwidth between nodes, per accelerator",
     )
-    .files(0.0, 1e30)
+    .with_file_bounds(0.0, 1e30)
     .unit("Gb/s")
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Oversubscription,
         "oversubscription",
@@ -37,7 +37,7 @@ pub(super) const TARGET: &[Field] = &[
         "oversubscription of the network between nodes (downlinks / uplinks); 1: non-blocking",
     )
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::PriceBasis,
         "price_basis",
@@ -47,7 +47,7 @@ pub(super) const TARGET: &[Field] = &[
         &[],
         "type of price: the target's own, a type of rental (from its cost.prices, else the catalog median), or owned",
     )
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::HourlyUsd,
         "hourly_usd",
@@ -57,7 +57,7 @@ pub(super) const TARGET: &[Field] = &[
         &["cost", "hourly_usd"],
         "rental price of one node",
     )
-    .files(0.0, 1e7)
+    .with_file_bounds(0.0, 1e7)
     .unit("$/h")
     .of_target(),
     entry(
@@ -70,7 +70,7 @@ pub(super) const TARGET: &[Field] = &[
         "whether the price includes energy; rental prices do, unless the target states an energy price",
     )
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::UsdPerKwh,
         "usd_per_kwh",
@@ -93,7 +93,7 @@ pub(super) const TARGET: &[Field] = &[
     )
     .unit("$/kWh")
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::PeakHours,
         "peak_hours",
@@ -105,7 +105,7 @@ pub(super) const TARGET: &[Field] = &[
     )
     .unit("h")
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Pue,
         "pue",
@@ -127,7 +127,7 @@ pub(super) const TARGET: &[Field] = &[
     )
     .unit("kg/kWh")
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::PowerCap,
         "power_cap",
@@ -139,7 +139,7 @@ pub(super) const TARGET: &[Field] = &[
     )
     .unit("W")
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::ClockShare,
         "clock_share",
@@ -150,7 +150,7 @@ pub(super) const TARGET: &[Field] = &[
         "limit of the core clock over its maximum (nvidia-smi -lgc); memory keeps its own clock; 1: no limit",
     )
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::RackKw,
         "rack_kw",
@@ -162,7 +162,7 @@ pub(super) const TARGET: &[Field] = &[
     )
     .unit("kW")
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::NodesPerRack,
         "nodes_per_rack",
@@ -173,7 +173,7 @@ pub(super) const TARGET: &[Field] = &[
         "nodes per rack; 0: as many as its power budget supports without a cap",
     )
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::CapexUsdNode,
         "capex_usd_node",
@@ -185,7 +185,7 @@ pub(super) const TARGET: &[Field] = &[
     )
     .unit("$")
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::NetworkShare,
         "network_share",
@@ -196,7 +196,7 @@ pub(super) const TARGET: &[Field] = &[
         "network and storage bought with a node, relative to its price",
     )
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::SparesShare,
         "spares_share",
@@ -207,7 +207,7 @@ pub(super) const TARGET: &[Field] = &[
         "spare nodes and parts, relative to the price of the nodes",
     )
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::StaffUsdNodeYear,
         "staff_usd_node_year",
@@ -219,7 +219,7 @@ pub(super) const TARGET: &[Field] = &[
     )
     .unit("$/year")
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::UsdPerKwMonth,
         "usd_per_kw_month",
@@ -231,7 +231,7 @@ pub(super) const TARGET: &[Field] = &[
     )
     .unit("$/month")
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::CapitalCost,
         "capital_cost",
@@ -242,7 +242,7 @@ pub(super) const TARGET: &[Field] = &[
         "annual interest rate of a purchase",
     )
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::AmortizationYears,
         "amortization_years",
@@ -253,7 +253,7 @@ pub(super) const TARGET: &[Field] = &[
         "depreciation period of a purchase",
     )
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Utilization,
         "utilization",
@@ -264,7 +264,7 @@ pub(super) const TARGET: &[Field] = &[
         "share of the time that owned or reserved hardware is in use; it is paid for all the time",
     )
     .of_target()
-    .reasoned(),
+    .hardware_modeling(),
     entry(
         Knob::Seed,
         "seed",
@@ -274,7 +274,7 @@ pub(super) const TARGET: &[Field] = &[
         &[],
         "random seed; phase i of a schedule uses seed + i",
     )
-    .drawn(),
+    .randomized(),
     entry(
         Knob::Noise,
         "noise",

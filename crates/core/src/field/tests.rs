@@ -19,7 +19,8 @@ fn the_table_is_in_the_order_of_the_enum_and_names_are_unique() {
 
 #[test]
 fn no_two_fields_are_written_at_one_place() {
-    let mut homes: Vec<Home> = KNOBS.iter().map(|field| field.home).filter(|home| *home != Home::Nowhere).collect();
+    let mut homes: Vec<FileLocation> =
+        KNOBS.iter().map(|field| field.location).filter(|home| *home != FileLocation::Nowhere).collect();
     let count = homes.len();
     homes.sort_by_key(|home| format!("{home:?}"));
     homes.dedup();
@@ -34,7 +35,7 @@ fn plans_keep_every_number_that_a_field_takes() {
             let mut plan = PlanSpec::default();
             put(&mut plan, Some(value));
             // If a plan does not state the number, it has the default; for limits, 0 means no limit.
-            let absent = (field.usual == Usual::Number(0.0)).then_some(0.0);
+            let absent = (field.default == DefaultValue::Number(0.0)).then_some(0.0);
             assert_eq!(get(&plan).or(absent), Some(value), "{}", field.name);
         }
     }

@@ -1,11 +1,11 @@
 //! Links between the accelerators of this machine, and its NICs.
 
 use super::ports;
-use super::tools::Found;
+use super::tools::FoundDevice;
 use crate::model::{IntraLink, Machine, Undetermined};
 use crate::network;
 use crate::options::Options;
-use crate::probe::{Probe, some};
+use crate::probe::{Probe, non_empty};
 use crate::read::nvidia_smi::NvLinks;
 use crate::read::nvidia_topo::{self, Topology};
 use crate::read::{nvidia_smi, pci, rocm_smi};
@@ -14,12 +14,12 @@ use crate::read::{nvidia_smi, pci, rocm_smi};
 const LIMIT: usize = 1 << 20;
 
 /// Sets the link and the network of a machine.
-pub(super) fn measure(probe: &mut Probe<'_>, options: &Options, devices: &[&Found], machine: &mut Machine) {
+pub(super) fn measure(probe: &mut Probe<'_>, options: &Options, devices: &[&FoundDevice], machine: &mut Machine) {
     let Some(first) = devices.first() else { return };
     let mut topology = None;
     if first.source == "nvidia-smi" {
         topology = probe.try_read("nvidia-smi", &["topo", "-m"], LIMIT, nvidia_topo::parse);
-        let links = probe.try_read("nvidia-smi", &["nvlink", "-s"], LIMIT, |text| some(nvidia_smi::nvlink(text)));
+        let links = probe.try_read("nvidia-smi", &["nvlink", "-s"], LIMIT, |text| non_empty(nvidia_smi::nvlink(text)));
         nvidia(devices, topology.as_ref(), &links.unwrap_or_default(), machine);
     } else if first.vendor == pci::AMD && devices.len() > 1 {
         amd(probe, devices, machine);
@@ -31,7 +31,7 @@ pub(super) fn measure(probe: &mut Probe<'_>, options: &Options, devices: &[&Foun
     machine.undetermined.extend(open);
 }
 
-fn nvidia(devices: &[&Found], topology: Option<&Topology>, links: &[NvLinks], machine: &mut Machine) {
+fn nvidia(devices: &[&FoundDevice], topology: Option<&Topology>, links: &[NvLinks], machine: &mut Machine) {
     let own: Vec<&NvLinks> =
         links.iter().filter(|gpu| devices.iter().any(|device| device.device.index == gpu.index)).collect();
     let domain = topology.and_then(Topology::nvlink_domain);
@@ -84,7 +84,7 @@ fn pcie_rate((generation, lanes): (u32, u32)) -> Option<f64> {
     (lanes > 0 && lanes <= 32).then(|| both.round())
 }
 
-fn amd(probe: &mut Probe<'_>, devices: &[&Found], machine: &mut Machine) {
+fn amd(probe: &mut Probe<'_>, devices: &[&FoundDevice], machine: &mut Machine) {
     let domain = probe
         .try_read("amd-smi", &["topology", "--json"], LIMIT, rocm_smi::xgmi_domain_of_amd_smi)
         .or_else(|| probe.try_read("rocm-smi", &["--showtopotype"], LIMIT, rocm_smi::xgmi_domain));

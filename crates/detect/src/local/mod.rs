@@ -15,10 +15,10 @@ use crate::probe::Probe;
 use crate::read::pci::read_line;
 use crate::read::{Device, infiniband, neuron_ls};
 use crate::text::{clean, gib};
-use tools::Found;
+use tools::FoundDevice;
 
 /// Detects the accelerators, their links and the NICs.
-pub(crate) fn look(probe: &mut Probe<'_>, options: &Options, catalog: &[CatalogEntry]) -> Detected {
+pub(crate) fn detect(probe: &mut Probe<'_>, options: &Options, catalog: &[CatalogEntry]) -> Detected {
     let instance = instance_type(&options.sysfs);
     let found = tools::devices(probe, &options.sysfs, instance.as_deref());
     let mut detected = Detected::default();
@@ -45,11 +45,11 @@ pub(crate) fn look(probe: &mut Probe<'_>, options: &Options, catalog: &[CatalogE
 }
 
 /// Groups devices of equal name, memory and MIG profiles.
-fn group(found: &[Found]) -> Vec<Vec<&Found>> {
-    let mut groups: Vec<Vec<&Found>> = Vec::new();
+fn group(found: &[FoundDevice]) -> Vec<Vec<&FoundDevice>> {
+    let mut groups: Vec<Vec<&FoundDevice>> = Vec::new();
     let size = |device: &Device| device.memory_gib.map(|gib| (gib / 2.0).round());
     for device in found {
-        let same = |other: &&Found| {
+        let same = |other: &&FoundDevice| {
             other.device.name == device.device.name
                 && size(&other.device) == size(&device.device)
                 && other.profiles == device.profiles
@@ -62,7 +62,7 @@ fn group(found: &[Found]) -> Vec<Vec<&Found>> {
     groups
 }
 
-fn machine(devices: &[&Found], host: &Host, catalog: &[CatalogEntry]) -> Machine {
+fn machine(devices: &[&FoundDevice], host: &Host, catalog: &[CatalogEntry]) -> Machine {
     let mut machine = Machine {
         origin: Origin::Local,
         host: host.clone(),
@@ -71,7 +71,7 @@ fn machine(devices: &[&Found], host: &Host, catalog: &[CatalogEntry]) -> Machine
     };
     let Some(first) = devices.first() else { return machine };
     let device = &first.device;
-    let lookup = if device.name == neuron_ls::UNNAMED {
+    let lookup = if device.name == neuron_ls::UNNAMED_DEVICE {
         either_neuron(catalog)
     } else {
         look_up(
@@ -166,6 +166,7 @@ pub(crate) fn ports(probe: &mut Probe<'_>, sysfs: &Path) -> (Vec<infiniband::Por
     if !ports.is_empty() {
         return (ports, "/sys/class/infiniband".to_owned());
     }
-    let listed = probe.try_read("ibstat", &[], 1 << 20, |text| crate::probe::some(crate::read::ibstat::ports(text)));
+    let listed =
+        probe.try_read("ibstat", &[], 1 << 20, |text| crate::probe::non_empty(crate::read::ibstat::ports(text)));
     (listed.unwrap_or_default(), "ibstat".to_owned())
 }

@@ -6,14 +6,19 @@ use super::name::{Form, Name, Spelling, memory, words};
 use crate::catalog::CatalogEntry;
 
 /// Maximum number of hints that are read; further features of a node are ignored.
-const MOST_HINTS: usize = 64;
+const MAX_HINTS: usize = 64;
 
 /// The candidates that match the hints, and the hints used; `None` if the hints do not narrow the candidates.
-pub(super) fn decide(hints: &[String], name: &Name, candidates: Vec<&CatalogEntry>) -> Option<(Vec<String>, String)> {
+pub(super) fn narrow_by_hints(
+    hints: &[String],
+    name: &Name,
+    candidates: Vec<&CatalogEntry>,
+) -> Option<(Vec<String>, String)> {
     let mut kept = candidates;
     let mut used = Vec::new();
-    for hint in hints.iter().take(MOST_HINTS) {
-        let narrower: Vec<&CatalogEntry> = kept.iter().copied().filter(|entry| agrees(hint, name, entry)).collect();
+    for hint in hints.iter().take(MAX_HINTS) {
+        let narrower: Vec<&CatalogEntry> =
+            kept.iter().copied().filter(|entry| is_compatible(hint, name, entry)).collect();
         if !narrower.is_empty() && narrower.len() < kept.len() {
             kept = narrower;
             used.push(hint.as_str());
@@ -23,7 +28,7 @@ pub(super) fn decide(hints: &[String], name: &Name, candidates: Vec<&CatalogEntr
 }
 
 /// Whether a hint is compatible with an entry. A hint about something else is compatible with every entry.
-fn agrees(hint: &str, name: &Name, entry: &CatalogEntry) -> bool {
+fn is_compatible(hint: &str, name: &Name, entry: &CatalogEntry) -> bool {
     if let Some(device) = instance_accelerator(hint) {
         let device = Name::parse(device);
         return Spelling::all(entry).iter().any(|spelling| spelling.is(&device)) && variant_agrees(&device, entry);
@@ -57,7 +62,7 @@ impl Index<'_> {
     #[must_use]
     pub fn model_in_features(&self, features: &[String]) -> Option<String> {
         let mut found: Option<(String, String)> = None;
-        for feature in features.iter().take(MOST_HINTS) {
+        for feature in features.iter().take(MAX_HINTS) {
             let value =
                 instance_accelerator(feature).unwrap_or_else(|| feature.rsplit([':', '=']).next().unwrap_or(feature));
             let name = Name::parse(value);

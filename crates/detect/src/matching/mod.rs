@@ -163,7 +163,7 @@ impl Index<'_> {
             .entries(|spelling| {
                 (!exact.is_empty() && spelling.is(name))
                     || (generic && spelling.begins_with(name))
-                    || (open && spelling.continues(name))
+                    || (open && spelling.extends_by_one_character(name))
             })
             .into_iter()
             .map(|entry| Candidate { entry, form: Form::of(entry) })
@@ -224,7 +224,8 @@ fn narrow(
     });
     let mut by_hint = None;
     if (candidates.len() > 1 || only_longer)
-        && let Some((kept, hint)) = hints::decide(&query.hints, name, candidates.iter().map(|c| c.entry).collect())
+        && let Some((kept, hint)) =
+            hints::narrow_by_hints(&query.hints, name, candidates.iter().map(|c| c.entry).collect())
     {
         candidates.retain(|candidate| kept.contains(&candidate.entry.key));
         by_hint = Some(hint);
@@ -233,7 +234,10 @@ fn narrow(
         [only] if (!only_longer || by_hint.is_some()) && (!stated_misses || is_superchip(only.entry)) => {
             Matched::One { key: only.entry.key.clone(), by_hint }
         }
-        _ => Matched::Several { keys: keys(&candidates), reason: open_points(&candidates, only_longer, stated_misses) },
+        _ => Matched::Several {
+            keys: keys(&candidates),
+            reason: undetermined_properties(&candidates, only_longer, stated_misses),
+        },
     }
 }
 
@@ -259,7 +263,7 @@ fn fits_memory(entry: &CatalogEntry, measured_gib: f64) -> bool {
     on_chip || entry.memory_gb.is_none_or(|nominal| (0.90..=1.02).contains(&(measured_gib / nominal)))
 }
 
-fn open_points(candidates: &[Candidate<'_>], only_longer: bool, stated_misses: bool) -> String {
+fn undetermined_properties(candidates: &[Candidate<'_>], only_longer: bool, stated_misses: bool) -> String {
     let mut open = Vec::new();
     if only_longer {
         open.push("exact model");
@@ -287,7 +291,7 @@ fn open_points(candidates: &[Candidate<'_>], only_longer: bool, stated_misses: b
 fn unknown(name: &Name, spelled: &[Spelled<'_>], reason: &str) -> Matched {
     let closest: Vec<String> = spelled
         .iter()
-        .filter(|(_, spellings)| spellings.iter().any(|spelling| spelling.resembles(name)))
+        .filter(|(_, spellings)| spellings.iter().any(|spelling| spelling.is_similar(name)))
         .map(|(entry, _)| entry.key.clone())
         .take(6)
         .collect();

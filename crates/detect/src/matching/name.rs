@@ -48,7 +48,7 @@ impl Form {
 }
 
 /// Words that do not identify the model.
-const NOISE: [&str; 55] = [
+const IGNORED_WORDS: [&str; 55] = [
     "nvidia",
     "amd",
     "ati",
@@ -171,7 +171,7 @@ impl Name {
                     self.cores = Some(number);
                 }
             }
-        } else if NOISE.contains(&word) || word == "mig" || is_rack(word) {
+        } else if IGNORED_WORDS.contains(&word) || word == "mig" || is_rack(word) {
             // Not part of the model.
         } else if let Some((model, form)) = split_form(word) {
             self.form = Some(form);
@@ -306,13 +306,13 @@ impl Spelling {
     }
 
     /// Whether the spelling is the name plus one character: `gaudi` may be a `gaudi3`, `mi300` an `mi300x`.
-    pub(super) fn continues(&self, name: &Name) -> bool {
+    pub(super) fn extends_by_one_character(&self, name: &Name) -> bool {
         let own = bare(&name.words);
         own.len() >= 4 && self.model.strip_prefix(own.as_str()).is_some_and(|rest| rest.chars().count() == 1)
     }
 
     /// Whether the spelling is similar enough to be suggested if nothing matches.
-    pub(super) fn resembles(&self, name: &Name) -> bool {
+    pub(super) fn is_similar(&self, name: &Name) -> bool {
         let own = bare(&name.words);
         let shared = self.model.chars().zip(own.chars()).take_while(|(a, b)| a == b).count();
         shared >= 4 && (shared == self.model.len() || shared == own.len())

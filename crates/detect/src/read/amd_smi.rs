@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 
-use super::{Device, MOST_DEVICES, json, member, pci, scalar};
+use super::{Device, MAX_DEVICES, json, member, pci, scalar};
 use crate::text::{MIB, clean, gib, leading_number};
 
 /// Devices of `amd-smi static --asic --vram --limit`, with or without `--json`.
 #[must_use]
 pub fn devices(text: &str) -> Vec<Device> {
     match json(text) {
-        Some(Value::Array(list)) => list.iter().take(MOST_DEVICES).filter_map(device).collect(),
+        Some(Value::Array(list)) => list.iter().take(MAX_DEVICES).filter_map(device).collect(),
         Some(Value::Object(map)) => match map.get("gpu_data").and_then(Value::as_array) {
-            Some(list) => list.iter().take(MOST_DEVICES).filter_map(device).collect(),
+            Some(list) => list.iter().take(MAX_DEVICES).filter_map(device).collect(),
             None => Vec::new(),
         },
-        _ => indented(text),
+        _ => parse_indented(text),
     }
 }
 
@@ -60,11 +60,11 @@ fn build(fields: Fields) -> Option<Device> {
 }
 
 /// Parses blocks that begin with `GPU: 0` and contain lines `FIELD: value`.
-fn indented(text: &str) -> Vec<Device> {
+fn parse_indented(text: &str) -> Vec<Device> {
     let mut devices = Vec::new();
     let mut fields = Fields::default();
     let mut group = String::new();
-    for line in text.lines().take(MOST_DEVICES * 128) {
+    for line in text.lines().take(MAX_DEVICES * 128) {
         let Some((field, value)) = line.split_once(':') else { continue };
         let (field, value) = (field.trim().to_ascii_lowercase(), value.trim());
         if value.is_empty() {
@@ -83,7 +83,7 @@ fn indented(text: &str) -> Vec<Device> {
             (_, "max_power" | "max_power_limit") => fields.power = value,
             _ => {}
         }
-        if devices.len() >= MOST_DEVICES {
+        if devices.len() >= MAX_DEVICES {
             return devices;
         }
     }

@@ -1,13 +1,13 @@
 //! `hl-smi`: Gaudi devices as a query table or the default screen.
 
 use super::table::Table;
-use super::{Device, MOST_DEVICES};
+use super::{Device, MAX_DEVICES};
 use crate::text::{clean, gib};
 
 /// Devices of `hl-smi -Q index,name,memory.total,power.max -f csv`, or of `hl-smi` without options.
 #[must_use]
 pub fn devices(text: &str) -> Vec<Device> {
-    let Some(table) = Table::read(text, "name") else { return screen(text) };
+    let Some(table) = Table::read(text, "name") else { return parse_table(text) };
     table
         .rows()
         .filter_map(|row| {
@@ -24,13 +24,13 @@ pub fn devices(text: &str) -> Vec<Device> {
 
 /// Parses rows such as `|   0  HL-225  N/A  | 0000:19:00.0  N/A | … |`, each followed by one with `… 768MiB /
 /// 98304MiB`.
-fn screen(text: &str) -> Vec<Device> {
+fn parse_table(text: &str) -> Vec<Device> {
     let mut devices: Vec<Device> = Vec::new();
-    for line in text.lines().take(MOST_DEVICES * 16) {
+    for line in text.lines().take(MAX_DEVICES * 16) {
         let mut words = line.trim_start_matches('|').split_whitespace();
         if let (Some(Ok(index)), Some(name)) = (words.next().map(str::parse), words.next())
             && name.starts_with("HL-")
-            && devices.len() < MOST_DEVICES
+            && devices.len() < MAX_DEVICES
         {
             devices.push(Device { index, name: clean(name), ..Device::default() });
         } else if let Some(device) = devices.last_mut().filter(|device| device.memory_gib.is_none()) {

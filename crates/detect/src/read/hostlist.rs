@@ -1,13 +1,13 @@
 //! Slurm host lists, such as `gpu[01-04,07],login1`.
 
 /// Maximum length of a host name in bytes (RFC 1035). Longer names are invalid and left out.
-const LONGEST: usize = 255;
+const MAX_HOST_NAME_BYTES: usize = 255;
 
 /// Expands a host list to at most `most` names.
 #[must_use]
 pub fn expand(list: &str, most: usize) -> Vec<String> {
     let mut names = Vec::new();
-    for part in split_outside(list, '[', ']') {
+    for part in split_outside_brackets(list, '[', ']') {
         if names.len() >= most {
             break;
         }
@@ -37,14 +37,14 @@ fn expand_part(part: &str, most: usize) -> Vec<String> {
     }
     names.retain_mut(|name| {
         name.insert_str(0, rest);
-        !name.is_empty() && name.len() <= LONGEST
+        !name.is_empty() && name.len() <= MAX_HOST_NAME_BYTES
     });
     names
 }
 
 /// Prepends every number of `ranges`, followed by `between`, to every name.
 fn prefixed(ranges: &str, between: &str, names: &[String], most: usize) -> Vec<String> {
-    let tails: Vec<&String> = names.iter().filter(|name| between.len() + name.len() < LONGEST).collect();
+    let tails: Vec<&String> = names.iter().filter(|name| between.len() + name.len() < MAX_HOST_NAME_BYTES).collect();
     let numbers = ranges.split(',').filter_map(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         Some((first.parse::<u64>().ok()?..=last.parse::<u64>().ok()?, first.len().min(20)))
@@ -61,7 +61,7 @@ fn prefixed(ranges: &str, between: &str, names: &[String], most: usize) -> Vec<S
 }
 
 /// Splits at commas that are not inside brackets.
-pub(super) fn split_outside(text: &str, open: char, close: char) -> impl Iterator<Item = &str> {
+pub(super) fn split_outside_brackets(text: &str, open: char, close: char) -> impl Iterator<Item = &str> {
     let mut depth = 0_u32;
     text.split(move |c: char| {
         if c == open {

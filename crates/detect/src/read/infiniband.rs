@@ -8,7 +8,7 @@ use crate::model::NetworkKind;
 use crate::text::{clean, leading_number};
 
 /// Maximum number of devices and of ports that are read.
-const MOST_ENTRIES: usize = 512;
+const MAX_ENTRIES: usize = 512;
 
 /// A port of a NIC.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,12 +30,12 @@ pub struct Port {
 pub fn scan(root: &Path) -> Vec<Port> {
     let Ok(folder) = fs::read_dir(root.join("class/infiniband")) else { return Vec::new() };
     let mut ports = Vec::new();
-    for device in folder.take(MOST_ENTRIES).flatten() {
+    for device in folder.take(MAX_ENTRIES).flatten() {
         let path = device.path();
         let name = clean(&device.file_name().to_string_lossy());
         let vendor = read_line(&path.join("device/vendor")).as_deref().and_then(pci::hexadecimal);
         let Ok(numbers) = fs::read_dir(path.join("ports")) else { continue };
-        for number in numbers.take(MOST_ENTRIES).flatten() {
+        for number in numbers.take(MAX_ENTRIES).flatten() {
             let line = |file: &str| read_line(&number.path().join(file));
             let Ok(port) = number.file_name().to_string_lossy().parse() else { continue };
             let Some(gbits) = line("rate").as_deref().and_then(rate) else { continue };
@@ -49,12 +49,12 @@ pub fn scan(root: &Path) -> Vec<Port> {
             });
         }
     }
-    ports.sort_by(|a, b| by_number(&a.device).cmp(&by_number(&b.device)).then(a.port.cmp(&b.port)));
+    ports.sort_by(|a, b| natural_sort_key(&a.device).cmp(&natural_sort_key(&b.device)).then(a.port.cmp(&b.port)));
     ports
 }
 
 /// Sort key that orders `mlx5_10` after `mlx5_9`.
-fn by_number(device: &str) -> (String, u32) {
+fn natural_sort_key(device: &str) -> (String, u32) {
     let stem = device.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = device.strip_prefix(stem).and_then(|number| number.parse().ok());
     (stem.to_owned(), number.unwrap_or(0))

@@ -25,7 +25,7 @@ pub mod xpu_smi;
 use serde_json::Value;
 
 /// Maximum number of devices of one machine that are read.
-pub const MOST_DEVICES: usize = 1024;
+pub const MAX_DEVICES: usize = 1024;
 
 /// One accelerator as a tool reports it.
 #[derive(Debug, Clone, Default, PartialEq)]

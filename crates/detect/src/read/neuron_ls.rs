@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Device, MOST_DEVICES, json, member, scalar};
+use super::{Device, MAX_DEVICES, json, member, scalar};
 use crate::text::gib;
 
 /// Parses the devices. The tool does not state names, so the name is derived from memory, cores and the instance type.
@@ -12,7 +12,7 @@ pub fn devices(text: &str, instance_type: Option<&str>) -> Vec<Device> {
     let list = document.as_array().or_else(|| member(&document, "neuron_devices").and_then(Value::as_array));
     list.into_iter()
         .flatten()
-        .take(MOST_DEVICES)
+        .take(MAX_DEVICES)
         .filter_map(|value| {
             let cores = member(value, "nc_count").and_then(scalar)?.parse().ok()?;
             let memory_gib = member(value, "memory_size").and_then(scalar).and_then(|bytes| gib(&bytes, 1.0));
@@ -37,13 +37,13 @@ fn name(cores: u32, memory_gib: Option<f64>, instance_type: Option<&str>) -> Str
         (Some(size), _) if size > 60.0 => "trn2",
         (Some(size), 4) if size < 12.0 => "inf1",
         (None, 8) => "trn2",
-        _ => UNNAMED,
+        _ => UNNAMED_DEVICE,
     }
     .to_owned()
 }
 
 /// Name of a device that may be a Trainium or an Inferentia2.
-pub const UNNAMED: &str = "Neuron device";
+pub const UNNAMED_DEVICE: &str = "Neuron device";
 
 /// The instance type in the text output of `neuron-ls`.
 #[must_use]

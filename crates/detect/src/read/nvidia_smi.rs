@@ -1,14 +1,14 @@
 //! `nvidia-smi`: the query table, the device list with MIG devices, and the state of NVLink.
 
 use super::table::Table;
-use super::{Device, MOST_DEVICES};
+use super::{Device, MAX_DEVICES};
 use crate::text::{clean, leading_number};
 
 /// Fields of [`query`]. Drivers support them since 2020.
 pub const FIELDS: &str = "index,name,memory.total,power.limit,pcie.link.gen.max,pcie.link.width.max,mig.mode.current";
 
 /// Fields that all drivers support, for drivers that reject [`FIELDS`].
-pub const FEW_FIELDS: &str = "index,name,memory.total";
+pub const BASIC_FIELDS: &str = "index,name,memory.total";
 
 /// Devices of `nvidia-smi --query-gpu=… --format=csv`.
 #[must_use]
@@ -45,7 +45,7 @@ pub struct Listed {
 #[must_use]
 pub fn list(text: &str) -> Vec<Listed> {
     let mut gpus: Vec<Listed> = Vec::new();
-    for line in text.lines().take(MOST_DEVICES * 8) {
+    for line in text.lines().take(MAX_DEVICES * 8) {
         let line = line.trim();
         if let Some(rest) = line.strip_prefix("GPU ") {
             let Some((index, rest)) = rest.split_once(':') else { continue };
@@ -80,7 +80,7 @@ pub struct NvLinks {
 #[must_use]
 pub fn nvlink(text: &str) -> Vec<NvLinks> {
     let mut gpus: Vec<NvLinks> = Vec::new();
-    for line in text.lines().take(MOST_DEVICES * 32) {
+    for line in text.lines().take(MAX_DEVICES * 32) {
         let line = line.trim();
         if let Some(rest) = line.strip_prefix("GPU ") {
             let Some(index) = rest.split(':').next().and_then(|index| index.trim().parse().ok()) else { continue };

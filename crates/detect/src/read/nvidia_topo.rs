@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::text::{clean, strip_sequences};
 
 /// Maximum number of columns that are read.
-const MOST_COLUMNS: usize = 256;
+const MAX_COLUMNS: usize = 256;
 
 /// Connection between two devices, closest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,7 +56,7 @@ pub fn parse(text: &str) -> Option<Topology> {
     let mut lines = text.lines();
     let header: Vec<&str> = lines
         .by_ref()
-        .map(|line| line.split_whitespace().take(MOST_COLUMNS).take_while(|word| *word != "CPU").collect::<Vec<_>>())
+        .map(|line| line.split_whitespace().take(MAX_COLUMNS).take_while(|word| *word != "CPU").collect::<Vec<_>>())
         .find(|words| words.first() == Some(&"GPU0"))?;
     let gpus = header.iter().filter(|word| is_gpu(word)).count();
     let mut topology = Topology::default();

@@ -19,7 +19,7 @@ pub const GOOGLE: u32 = 0x1ae0;
 pub const TENSTORRENT: u32 = 0x1e52;
 
 /// Maximum number of directory entries that are read.
-const MOST_ENTRIES: usize = 8192;
+const MAX_ENTRIES: usize = 8192;
 
 /// Names by device id. Sources: pci-ids.ucw.cz, and the drivers of Habana, AWS Neuron and Cloud TPU.
 const NAMES: [(u32, u32, &str); 60] = [
@@ -135,7 +135,7 @@ impl PciDevice {
 pub fn scan(root: &Path) -> Vec<PciDevice> {
     let Ok(folder) = fs::read_dir(root.join("bus/pci/devices")) else { return Vec::new() };
     let mut found: Vec<PciDevice> = folder
-        .take(MOST_ENTRIES)
+        .take(MAX_ENTRIES)
         .filter_map(|entry| {
             let entry = entry.ok()?;
             let path = entry.path();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Device, MOST_DEVICES, json, member, pci, scalar};
+use super::{Device, MAX_DEVICES, json, member, pci, scalar};
 use crate::text::{clean, gib, leading_number};
 
 /// Parses the output of `rocm-smi --showproductname --showmeminfo vram --showmaxpower --json`.
@@ -12,7 +12,7 @@ use crate::text::{clean, gib, leading_number};
 pub fn devices(text: &str) -> Vec<Device> {
     let mut cards: BTreeMap<u32, BTreeMap<String, String>> = BTreeMap::new();
     if let Some(Value::Object(map)) = json(text) {
-        for (key, value) in map.iter().take(MOST_DEVICES) {
+        for (key, value) in map.iter().take(MAX_DEVICES) {
             let Some(index) = key.strip_prefix("card").and_then(|index| index.parse().ok()) else { continue };
             let Value::Object(fields) = value else { continue };
             let card = cards.entry(index).or_default();
@@ -30,11 +30,11 @@ pub fn devices(text: &str) -> Vec<Device> {
 
 /// Parses lines such as `GPU[0]  : Card Series:  AMD Instinct MI300X OAM`.
 fn lines(text: &str, cards: &mut BTreeMap<u32, BTreeMap<String, String>>) {
-    for line in text.lines().take(MOST_DEVICES * 32) {
+    for line in text.lines().take(MAX_DEVICES * 32) {
         let Some(rest) = line.trim().strip_prefix("GPU[") else { continue };
         let Some((index, rest)) = rest.split_once(']') else { continue };
         let Ok(index) = index.parse() else { continue };
-        if cards.len() >= MOST_DEVICES && !cards.contains_key(&index) {
+        if cards.len() >= MAX_DEVICES && !cards.contains_key(&index) {
             continue;
         }
         let Some((field, value)) = rest.trim_start().trim_start_matches(':').split_once(':') else { continue };
@@ -71,13 +71,13 @@ pub fn xgmi_domain(text: &str) -> Option<u32> {
     let mut rows = text.lines().skip_while(|line| !line.to_ascii_lowercase().contains("link type between"));
     rows.next()?;
     let mut smallest = None;
-    for line in rows.take(MOST_DEVICES) {
+    for line in rows.take(MAX_DEVICES) {
         let mut words = line.split_whitespace();
         let Some(first) = words.next() else { continue };
         if first.starts_with('=') {
             break;
         }
-        let values: Vec<&str> = words.take(MOST_DEVICES).collect();
+        let values: Vec<&str> = words.take(MAX_DEVICES).collect();
         if !first.starts_with("GPU") || values.iter().all(|value| value.starts_with("GPU")) {
             continue;
         }
@@ -92,7 +92,7 @@ pub fn xgmi_domain(text: &str) -> Option<u32> {
 pub fn xgmi_domain_of_amd_smi(text: &str) -> Option<u32> {
     let document = json(text)?;
     let gpus = document.as_array()?;
-    let joined = gpus.iter().take(MOST_DEVICES).filter_map(|gpu| {
+    let joined = gpus.iter().take(MAX_DEVICES).filter_map(|gpu| {
         let links = member(gpu, "links")?.as_array()?;
         let is_xgmi = |link: &&Value| {
             member(link, "link_type").and_then(Value::as_str).is_some_and(|kind| kind.eq_ignore_ascii_case("XGMI"))

@@ -1,6 +1,6 @@
 //! Generic resources of Slurm: `gpu:h100:8(S:0-1),nvme:1`, and their form in `CfgTRES`.
 
-use super::hostlist::split_outside;
+use super::hostlist::split_outside_brackets;
 use crate::text::{clean, present};
 
 /// One generic resource of a node.
@@ -26,10 +26,10 @@ impl Gres {
 #[must_use]
 pub fn parse(text: &str) -> Vec<Gres> {
     let Some(text) = present(text) else { return Vec::new() };
-    split_outside(text, '(', ')').take(64).filter_map(one).collect()
+    split_outside_brackets(text, '(', ')').take(64).filter_map(parse_part).collect()
 }
 
-fn one(part: &str) -> Option<Gres> {
+fn parse_part(part: &str) -> Option<Gres> {
     // `(S:0-1)` lists sockets, `(IDX:0-3)` devices.
     let part = part.split('(').next()?.trim();
     let part = part.strip_prefix("gres:").or_else(|| part.strip_prefix("gres/")).unwrap_or(part);

@@ -9,17 +9,17 @@ use crate::model::Limit;
 use crate::text::clean;
 
 /// Maximum number of rows that are read.
-const MOST_ROWS: usize = 200_000;
+const MAX_ROWS: usize = 200_000;
 
 /// Parses the output of `sinfo --json` into the rows that [`super::slurm_sinfo::parse`] returns.
 #[must_use]
 pub fn rows(text: &str) -> Vec<Row> {
     let Some(document) = json(text) else { return Vec::new() };
     if let Some(list) = member(&document, "sinfo").and_then(Value::as_array) {
-        return list.iter().take(MOST_ROWS).filter_map(group).collect();
+        return list.iter().take(MAX_ROWS).filter_map(group).collect();
     }
     let nodes = member(&document, "nodes").and_then(Value::as_array);
-    nodes.into_iter().flatten().flat_map(node).take(MOST_ROWS).collect()
+    nodes.into_iter().flatten().flat_map(node).take(MAX_ROWS).collect()
 }
 
 fn path<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a Value> {
@@ -29,18 +29,18 @@ fn path<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a Value> {
 /// Parses a number, or an object `{"set": true, "infinite": false, "number": 16}`.
 fn limit(value: &Value) -> Option<Limit> {
     if let Some(number) = value.as_u64() {
-        return Some(Limit::Most(number));
+        return Some(Limit::Max(number));
     }
     if member(value, "infinite").and_then(Value::as_bool) == Some(true) {
         return Some(Limit::Unlimited);
     }
     let set = member(value, "set").and_then(Value::as_bool) != Some(false);
-    set.then(|| member(value, "number").and_then(Value::as_u64)).flatten().map(Limit::Most)
+    set.then(|| member(value, "number").and_then(Value::as_u64)).flatten().map(Limit::Max)
 }
 
 fn number(value: &Value) -> Option<u32> {
     match limit(value)? {
-        Limit::Most(number) => u32::try_from(number).ok(),
+        Limit::Max(number) => u32::try_from(number).ok(),
         Limit::Unlimited => None,
     }
 }
@@ -93,7 +93,7 @@ fn group(value: &Value) -> Option<Row> {
     let at = |keys: &[&str]| path(value, keys);
     // The time limit is in minutes.
     let max_time = at(&["partition", "maximums", "time"]).and_then(limit).map(|time| match time {
-        Limit::Most(minutes) => Limit::Most(minutes.saturating_mul(60)),
+        Limit::Max(minutes) => Limit::Max(minutes.saturating_mul(60)),
         Limit::Unlimited => Limit::Unlimited,
     });
     Some(Row {

@@ -9,7 +9,7 @@ use crate::model::{Limit, Limits};
 use crate::text::{clean, present};
 
 /// Maximum number of records that are read.
-const MOST_RECORDS: usize = 200_000;
+const MAX_RECORDS: usize = 200_000;
 
 type Fields<'a> = BTreeMap<&'a str, String>;
 
@@ -24,7 +24,7 @@ fn records<'a>(text: &'a str, first: &str) -> Vec<Fields<'a>> {
             let pair = word.split_once('=').filter(|(name, _)| is_key(name));
             if let Some((name, value)) = pair {
                 if name == first {
-                    if records.len() >= MOST_RECORDS {
+                    if records.len() >= MAX_RECORDS {
                         return records;
                     }
                     records.push(Fields::new());
@@ -115,7 +115,7 @@ pub fn rows(nodes: &[Node]) -> Vec<slurm_sinfo::Row> {
             list: node.name.clone(),
         })
     });
-    rows.take(MOST_RECORDS).collect()
+    rows.take(MAX_RECORDS).collect()
 }
 
 /// A partition.
@@ -141,7 +141,7 @@ pub fn partitions(text: &str) -> Vec<Partition> {
         .filter_map(|record| {
             let field = |key: &str| record.get(key).map(String::as_str).and_then(present);
             let default_seconds = match field("DefaultTime").and_then(slurm_time::limit) {
-                Some(Limit::Most(seconds)) => Some(seconds),
+                Some(Limit::Max(seconds)) => Some(seconds),
                 _ => None,
             };
             let allowed = ["AllowAccounts", "AllowGroups", "AllowQos", "DenyAccounts", "DenyQos"]

@@ -9,7 +9,7 @@ use crate::text::{clean, present};
 pub const FORMAT: &str = "%R|%a|%D|%T|%c|%m|%G|%f|%l|%s|%N";
 
 /// Maximum number of lines that are read.
-const MOST_LINES: usize = 200_000;
+const MAX_LINES: usize = 200_000;
 
 /// Availability of a node for jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,7 +97,7 @@ pub struct Row {
 pub fn parse(text: &str) -> (Vec<Row>, usize) {
     let mut rows = Vec::new();
     let mut skipped: usize = 0;
-    for line in text.lines().take(MOST_LINES).filter(|line| !line.trim().is_empty()) {
+    for line in text.lines().take(MAX_LINES).filter(|line| !line.trim().is_empty()) {
         match row(line) {
             Some(row) => rows.push(row),
             None => skipped = skipped.saturating_add(1),

@@ -24,7 +24,7 @@ pub fn limit(text: &str) -> Option<Limit> {
         }
         _ => return None,
     };
-    days.checked_mul(86400)?.checked_add(seconds).map(Limit::Most)
+    days.checked_mul(86400)?.checked_add(seconds).map(Limit::Max)
 }
 
 /// Parses a count such as `16` or `UNLIMITED`.
@@ -34,12 +34,12 @@ pub fn count(text: &str) -> Option<Limit> {
     if text.eq_ignore_ascii_case("infinite") || text.eq_ignore_ascii_case("unlimited") {
         return Some(Limit::Unlimited);
     }
-    text.parse().ok().map(Limit::Most)
+    text.parse().ok().map(Limit::Max)
 }
 
 /// Formats a duration in seconds: `2 d`, `12 h`, `1 d 6 h`, `30 min`.
 #[must_use]
-pub fn words(seconds: u64) -> String {
+pub fn format_duration(seconds: u64) -> String {
     let parts =
         [(seconds / 86400, "d"), (seconds % 86400 / 3600, "h"), (seconds % 3600 / 60, "min"), (seconds % 60, "s")];
     let written: Vec<String> =
@@ -61,7 +61,7 @@ mod tests {
             ("30:00", 1800),
             ("60", 3600),
         ] {
-            assert_eq!(limit(text), Some(Limit::Most(seconds)), "{text}");
+            assert_eq!(limit(text), Some(Limit::Max(seconds)), "{text}");
         }
         assert_eq!(limit("infinite"), Some(Limit::Unlimited));
         for text in ["", "n/a", "NONE", "1-", "1:2:3:4", "99999999999999999999-0"] {
@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn seconds_are_written_in_words() {
-        assert_eq!(words(86400), "1 d");
-        assert_eq!(words(91800), "1 d 1 h 30 min");
-        assert_eq!(words(0), "0 s");
+        assert_eq!(format_duration(86400), "1 d");
+        assert_eq!(format_duration(91800), "1 d 1 h 30 min");
+        assert_eq!(format_duration(0), "0 s");
     }
 }

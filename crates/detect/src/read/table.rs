@@ -12,7 +12,7 @@ impl<'a> Table<'a> {
         let mut lines = text.lines();
         let header = lines.by_ref().map(split_header).find(|header| header.iter().any(|(name, _)| name == column))?;
         let rows = lines
-            .take(super::MOST_DEVICES)
+            .take(super::MAX_DEVICES)
             .map(|line| line.split(',').map(str::trim).collect::<Vec<&str>>())
             .filter(|row| row.len() == header.len())
             .collect();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Device, MOST_DEVICES, json, member, scalar};
+use super::{Device, MAX_DEVICES, json, member, scalar};
 use crate::text::{clean, gib};
 
 /// Parses the output of `xpu-smi discovery`, with or without `-j`, and of `xpu-smi discovery -d N -j` for one device.
@@ -10,7 +10,7 @@ use crate::text::{clean, gib};
 pub fn devices(text: &str) -> Vec<Device> {
     match json(text) {
         Some(document) => match member(&document, "device_list").and_then(Value::as_array) {
-            Some(list) => list.iter().take(MOST_DEVICES).filter_map(device).collect(),
+            Some(list) => list.iter().take(MAX_DEVICES).filter_map(device).collect(),
             None => device(&document).into_iter().collect(),
         },
         None => table(text),
@@ -34,13 +34,13 @@ fn device(value: &Value) -> Option<Device> {
 fn table(text: &str) -> Vec<Device> {
     let mut devices: Vec<Device> = Vec::new();
     let mut index = None;
-    for line in text.lines().take(MOST_DEVICES * 16) {
+    for line in text.lines().take(MAX_DEVICES * 16) {
         for cell in line.split('|').map(str::trim) {
             if let Ok(number) = cell.parse::<u32>() {
                 index = Some(number);
             } else if let Some(name) = cell.strip_prefix("Device Name:")
                 && let Some(index) = index.take()
-                && devices.len() < MOST_DEVICES
+                && devices.len() < MAX_DEVICES
             {
                 devices.push(Device { index, name: clean(name), ..Device::default() });
             } else if let Some(size) = cell.strip_prefix("Memory Physical Size:")

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::NodeCost;
-use super::yaml::{comment, number, sane, text};
+use super::yaml::{comment, number, plausible, text};
 use crate::catalog::CatalogEntry;
 use crate::matching::Matched;
 use crate::model::{Accelerator, Limit, Machine, Origin};
@@ -42,7 +42,7 @@ pub(super) fn render(machine: &Machine, catalog: &[CatalogEntry], cost: Option<&
     memory(&mut out, machine, catalog);
     links(&mut out, machine);
     costs(&mut out, machine, cost);
-    rest(&mut out, machine);
+    remaining_fields(&mut out, machine);
     out
 }
 
@@ -153,7 +153,7 @@ fn nodes(out: &mut String, machine: &Machine) {
         );
     }
     let most = match machine.limits.max_nodes {
-        Some(Limit::Most(most)) => u32::try_from(most).unwrap_or(u32::MAX),
+        Some(Limit::Max(most)) => u32::try_from(most).unwrap_or(u32::MAX),
         _ => total,
     };
     if most > 0 && most < total {
@@ -178,7 +178,7 @@ fn memory(out: &mut String, machine: &Machine, catalog: &[CatalogEntry]) {
         _ => None,
     };
     let measured = found.memory_gib.filter(|_| fitting.is_empty()).map(|gib| gib.round().max(1.0));
-    match sane(nominal.or(measured)).filter(|gb| *gb <= 1e6) {
+    match plausible(nominal.or(measured)).filter(|gb| *gb <= 1e6) {
         Some(gb) => line(out, &format!("memory_gb_per_accel: {}", number(gb))),
         None if fitting.is_empty() => {
             comment(out, FIELDS, "memory_gb_per_accel: not determined; memory of one accelerator, GB");
@@ -191,7 +191,7 @@ fn links(out: &mut String, machine: &Machine) {
     match &machine.link {
         Some(link) => {
             let domain = link.domain_size.map(|size| format!(", domain_size: {size}")).unwrap_or_default();
-            match sane(link.gbytes_per_sec) {
+            match plausible(link.gbytes_per_sec) {
                 Some(rate) => {
                     comment(out, FIELDS, &format!("measured: {}", link.source));
                     line(
@@ -225,11 +225,11 @@ fn network(out: &mut String, machine: &Machine) {
     let per = machine.accelerators_per_node.filter(|count| *count > 0);
     let open = machine.undetermined.iter().find(|open| open.what == "network");
     let link = machine.network.as_ref();
-    let rate = link.and_then(|link| sane(link.gbits_per_nic));
+    let rate = link.and_then(|link| plausible(link.gbits_per_nic));
     if let (Some(link), Some(rate), Some(accelerators)) = (link, rate, per)
         && let Some(nics) = link.nics_per_node
     {
-        let each = sane(Some(rate * f64::from(nics) / f64::from(accelerators)));
+        let each = plausible(Some(rate * f64::from(nics) / f64::from(accelerators)));
         if let Some(each) = each {
             comment(out, FIELDS, &format!("{nics} × {} Gbit/s per node ({})", number(rate), link.source));
             line(out, &format!("network: {{ type: {}, Gbps_per_accel: {} }}", text(link.kind.label()), number(each)));
@@ -259,12 +259,13 @@ fn costs(out: &mut String, machine: &Machine, cost: Option<&NodeCost>) {
     if !known.source.is_empty() {
         comment(out, depth, &format!("assumed: {}", known.source));
     }
-    let mut value = |key: &str, value: Option<f64>, help: &str| match sane(value) {
+    let mut value = |key: &str, value: Option<f64>, help: &str| match plausible(value) {
         Some(value) => line(out, &format!("  {key}: {}", number(value))),
         None => comment(out, depth, &format!("{key}: not determined; {help}")),
     };
     value("hourly_usd", known.hourly_usd, "price of one node, USD per hour; 0 if it is free of charge");
-    let power = machine.accelerator.as_ref().and_then(|found| sane(found.power_w)).zip(machine.accelerators_per_node);
+    let power =
+        machine.accelerator.as_ref().and_then(|found| plausible(found.power_w)).zip(machine.accelerators_per_node);
     let alone = power.map(|(watts, count)| {
         format!("; the power limits of its accelerators add up to {} W", number(watts * f64::from(count)))
     });
@@ -273,7 +274,7 @@ fn costs(out: &mut String, machine: &Machine, cost: Option<&NodeCost>) {
     value("pue", known.pue, "facility power over IT power, 1.1 to 1.6 for most sites");
 }
 
-fn rest(out: &mut String, machine: &Machine) {
+fn remaining_fields(out: &mut String, machine: &Machine) {
     if let Some(instance) = &machine.host.instance_type {
         line(out, &format!("instance_type: {}", text(instance)));
     }
@@ -304,17 +305,17 @@ fn rest(out: &mut String, machine: &Machine) {
 fn limits(machine: &Machine) -> String {
     let own = &machine.limits;
     let mut parts = Vec::new();
-    if let Some(Limit::Most(seconds)) = own.max_time {
-        parts.push(format!("maximum job time {}", slurm_time::words(seconds)));
+    if let Some(Limit::Max(seconds)) = own.max_time {
+        parts.push(format!("maximum job time {}", slurm_time::format_duration(seconds)));
     }
     if let Some(seconds) = own.default_seconds {
-        parts.push(format!("default job time {}", slurm_time::words(seconds)));
+        parts.push(format!("default job time {}", slurm_time::format_duration(seconds)));
     }
-    if let Some(Limit::Most(nodes)) = own.max_nodes {
-        parts.push(format!("at most {}", nodes_a_job(nodes)));
+    if let Some(Limit::Max(nodes)) = own.max_nodes {
+        parts.push(format!("at most {}", nodes_per_job(nodes)));
     }
     if let Some(nodes) = own.min_nodes {
-        parts.push(format!("at least {}", nodes_a_job(nodes)));
+        parts.push(format!("at least {}", nodes_per_job(nodes)));
     }
     if let Some(state) = own.state.as_ref().filter(|state| !state.eq_ignore_ascii_case("up")) {
         parts.push(format!("the partition is {state}"));
@@ -323,6 +324,6 @@ fn limits(machine: &Machine) -> String {
     parts.join("; ")
 }
 
-fn nodes_a_job(count: u64) -> String {
+fn nodes_per_job(count: u64) -> String {
     if count == 1 { "1 node per job".to_owned() } else { format!("{count} nodes per job") }
 }

@@ -37,7 +37,7 @@ fn is_plain(value: &str) -> bool {
 
 /// Returns the value if a target can hold it; `None` if it is not plausible as a size, rate or price.
 #[must_use]
-pub(super) fn sane(value: Option<f64>) -> Option<f64> {
+pub(super) fn plausible(value: Option<f64>) -> Option<f64> {
     value.filter(|value| (0.0..=1e9).contains(value))
 }
 

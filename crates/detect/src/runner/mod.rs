@@ -41,13 +41,13 @@ impl Command {
 
     /// Sets the timeout.
     #[must_use]
-    pub fn within(self, timeout: Duration) -> Command {
+    pub fn with_timeout(self, timeout: Duration) -> Command {
         Command { timeout, ..self }
     }
 
     /// Sets the output limit, in bytes.
     #[must_use]
-    pub fn at_most(self, limit: usize) -> Command {
+    pub fn with_output_limit(self, limit: usize) -> Command {
         Command { limit, ..self }
     }
 
@@ -92,7 +92,7 @@ impl Output {
 
     /// Why the output is not reliable, in one line; `None` if it is.
     #[must_use]
-    pub fn complaint(&self) -> Option<String> {
+    pub fn unreliability(&self) -> Option<String> {
         if self.truncated {
             return Some("its output exceeds the size limit".to_owned());
         }

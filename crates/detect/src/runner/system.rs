@@ -15,7 +15,7 @@ use super::{Command, Output, RunError, Runner};
 const STDERR_LIMIT: usize = 16 << 10;
 
 /// Directories searched after `PATH`, since vendor tools are often installed there.
-const MORE_FOLDERS: [&str; 6] =
+const TOOL_DIRECTORIES: [&str; 6] =
     ["/usr/sbin", "/sbin", "/opt/rocm/bin", "/opt/aws/neuron/bin", "/usr/lib/wsl/lib", "/opt/slurm/bin"];
 
 /// Variables that change what `sinfo`, `squeue` and `scontrol` list or how they print it.
@@ -58,7 +58,7 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
-        .chain(MORE_FOLDERS.iter().map(PathBuf::from))
+        .chain(TOOL_DIRECTORIES.iter().map(PathBuf::from))
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(name))
         .find(|file| is_executable(file))
@@ -96,12 +96,12 @@ fn run_file(program: &Path, command: &Command) -> Result<Output, RunError> {
     let stderr = child.stderr.take().and_then(|pipe| collect(pipe, STDERR_LIMIT));
     let timed_out = |mut child: Child| {
         kill_group(&mut child);
-        reap(child);
+        wait_in_background(child);
         RunError::TimedOut { program: command.program.clone(), after: command.timeout }
     };
     let (Some(stdout), Some(stderr)) = (stdout, stderr) else {
         kill_group(&mut child);
-        reap(child);
+        wait_in_background(child);
         return Err(RunError::Failed {
             program: command.program.clone(),
             reason: "cannot start a thread that reads its output".to_owned(),
@@ -163,7 +163,7 @@ fn kill_group(child: &mut Child) {
 
 /// Waits for a killed command on a separate thread, since a process that hangs in a driver does not exit before the
 /// driver returns.
-fn reap(mut child: Child) {
+fn wait_in_background(mut child: Child) {
     // If no thread can be started, the child remains a zombie until this program exits.
     let _ = thread::Builder::new().spawn(move || child.wait());
 }
@@ -188,13 +188,13 @@ mod tests {
     fn output_status_and_message_come_back() {
         let output = System.run(&shell("echo out; echo problem >&2; exit 3")).unwrap();
         assert_eq!((output.stdout.as_str(), output.stderr.as_str(), output.status), ("out\n", "problem\n", Some(3)));
-        assert_eq!(output.complaint().unwrap(), "exit status 3: problem");
+        assert_eq!(output.unreliability().unwrap(), "exit status 3: problem");
     }
 
     #[test]
     fn a_command_and_what_it_started_are_killed_at_the_timeout() {
         let begun = Instant::now();
-        let error = System.run(&shell("sleep 30 & sleep 30").within(Duration::from_millis(200))).unwrap_err();
+        let error = System.run(&shell("sleep 30 & sleep 30").with_timeout(Duration::from_millis(200))).unwrap_err();
         assert!(matches!(error, RunError::TimedOut { .. }), "{error}");
         assert!(begun.elapsed() < Duration::from_secs(5));
     }
@@ -202,17 +202,17 @@ mod tests {
     #[test]
     fn an_orphaned_process_with_an_open_pipe_does_not_block() {
         let begun = Instant::now();
-        let command = shell("setsid sleep 3 & echo done").within(Duration::from_millis(300));
+        let command = shell("setsid sleep 3 & echo done").with_timeout(Duration::from_millis(300));
         assert!(matches!(System.run(&command), Err(RunError::TimedOut { .. })));
         assert!(begun.elapsed() < Duration::from_millis(2500));
     }
 
     #[test]
     fn output_beyond_the_limit_is_cut_and_the_command_ends() {
-        let output = System.run(&shell("yes").at_most(1000)).unwrap();
+        let output = System.run(&shell("yes").with_output_limit(1000)).unwrap();
         assert!(output.truncated);
         assert_eq!(output.stdout.len(), 1000);
-        assert!(output.complaint().unwrap().contains("limit"));
+        assert!(output.unreliability().unwrap().contains("limit"));
     }
 
     #[test]

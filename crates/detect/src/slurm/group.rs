@@ -12,11 +12,11 @@ use crate::read::slurm_sinfo::{Row, State};
 use crate::text::shell_word;
 
 /// Maximum number of machines that are reported. More partitions than this cannot be reviewed by hand.
-const MOST_MACHINES: usize = 1000;
+const MAX_MACHINES: usize = 1000;
 
 /// Properties that nodes must share to be grouped into one machine.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Kind {
+struct NodeProperties {
     partition: String,
     /// Name and type of the generic resource; `None` if only a feature names the accelerator.
     gres: Option<(String, Option<String>)>,
@@ -43,18 +43,18 @@ pub(super) fn machines(
 ) {
     let index = Index::new(catalog);
     let mut cache = HashMap::new();
-    let mut order: Vec<Kind> = Vec::new();
-    let mut groups: BTreeMap<Kind, Group<'_>> = BTreeMap::new();
+    let mut order: Vec<NodeProperties> = Vec::new();
+    let mut groups: BTreeMap<NodeProperties, Group<'_>> = BTreeMap::new();
     let mut bare: Vec<&str> = Vec::new();
     for row in rows {
-        let kinds = kinds(row, &index, &mut cache);
-        if kinds.is_empty() && !bare.contains(&row.partition.as_str()) && bare.len() < MOST_MACHINES {
+        let kinds = node_properties(row, &index, &mut cache);
+        if kinds.is_empty() && !bare.contains(&row.partition.as_str()) && bare.len() < MAX_MACHINES {
             bare.push(&row.partition);
         }
         for (kind, lookup, source) in kinds {
             if let Some(group) = groups.get_mut(&kind) {
                 group.rows.push(row);
-            } else if groups.len() < MOST_MACHINES {
+            } else if groups.len() < MAX_MACHINES {
                 order.push(kind.clone());
                 groups.insert(kind, Group { rows: vec![row], lookup, source });
             }
@@ -96,7 +96,7 @@ fn listed(names: &[&str]) -> String {
 type Cache = HashMap<(String, Vec<String>), Lookup>;
 
 /// The accelerators of a row's nodes: one kind per generic resource, or one named by a feature.
-fn kinds(row: &Row, index: &Index<'_>, cache: &mut Cache) -> Vec<(Kind, Lookup, String)> {
+fn node_properties(row: &Row, index: &Index<'_>, cache: &mut Cache) -> Vec<(NodeProperties, Lookup, String)> {
     let mut find = |text: &str| {
         let key = (text.to_owned(), row.features.clone());
         cache
@@ -111,7 +111,7 @@ fn kinds(row: &Row, index: &Index<'_>, cache: &mut Cache) -> Vec<(Kind, Lookup, 
     let gres: Vec<&Gres> = row.gres.iter().filter(|gres| gres.is_accelerator() && gres.count > 0).collect();
     let by_feature = || index.model_in_features(&row.features);
     let mut add = |gres: Option<&Gres>, text: String, source: String, lookup: Lookup| {
-        let kind = Kind {
+        let kind = NodeProperties {
             partition: row.partition.clone(),
             gres: gres.map(|gres| (gres.name.clone(), gres.kind.clone())),
             count: gres.map(|gres| gres.count),
@@ -144,7 +144,7 @@ fn kinds(row: &Row, index: &Index<'_>, cache: &mut Cache) -> Vec<(Kind, Lookup, 
     kinds
 }
 
-fn machine(kind: &Kind, group: &Group<'_>, partition: Option<&Partition>, cluster: Option<&str>) -> Machine {
+fn machine(kind: &NodeProperties, group: &Group<'_>, partition: Option<&Partition>, cluster: Option<&str>) -> Machine {
     let first = group.rows.first();
     let gres = kind.gres.as_ref().map(|(name, own)| {
         let count = kind.count.unwrap_or(1);

@@ -102,7 +102,7 @@ fn a_matrix_that_is_cut_gives_none() {
 fn long_lists_are_bounded() {
     let rows: String = (0..5000).map(|i| format!("{i}, NVIDIA L4, 23034 MiB\n")).collect();
     let found = nvidia_smi::query(&format!("index, name, memory.total [MiB]\n{rows}"));
-    assert_eq!(found.len(), atlas_detect::read::MOST_DEVICES);
+    assert_eq!(found.len(), atlas_detect::read::MAX_DEVICES);
 }
 
 proptest! {

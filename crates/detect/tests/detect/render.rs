@@ -149,7 +149,12 @@ prop_compose! {
             }),
             accelerators_per_node: count,
             nodes: Nodes { total, ..Nodes::default() },
-            limits: Limits { max_nodes: Some(Limit::Most(most)), state: Some(raw.clone()), allowed: vec![source], ..Limits::default() },
+            limits: Limits {
+                max_nodes: Some(Limit::Max(most)),
+                state: Some(raw.clone()),
+                allowed: vec![source],
+                ..Limits::default()
+            },
             features,
             remarks,
             undetermined: vec![Undetermined::new("network", raw.clone(), raw)],
@@ -185,5 +190,5 @@ proptest! {
 
 #[test]
 fn times_are_written_in_words() {
-    assert_eq!(read::slurm_time::words(2 * 86400), "2 d");
+    assert_eq!(read::slurm_time::format_duration(2 * 86400), "2 d");
 }

@@ -51,9 +51,9 @@ fn a_partition_has_its_accelerators_nodes_and_limits() {
         unavailable: Some(1),
     };
     assert_eq!(machine.nodes, nodes);
-    assert_eq!(machine.limits.max_time, Some(Limit::Most(2 * 86400)));
+    assert_eq!(machine.limits.max_time, Some(Limit::Max(2 * 86400)));
     assert_eq!(machine.limits.default_seconds, Some(3600));
-    assert_eq!(machine.limits.max_nodes, Some(Limit::Most(16)));
+    assert_eq!(machine.limits.max_nodes, Some(Limit::Max(16)));
     assert_eq!(machine.limits.allowed, ["AllowAccounts=ml,physics"]);
     assert_eq!(machine.host.cpus, Some(224));
     let network = machine.network.as_ref().unwrap();
@@ -158,7 +158,7 @@ fn json_of_old_and_new_releases_stands_in_for_the_format() {
         );
     }
     let runner = Recorded::new().with_failure(SINFO, 1, "").with("sinfo --json", recorded!("sinfo_24.json"));
-    assert_eq!(named(&look(&runner), "normal").limits.max_time, Some(Limit::Most(86400)));
+    assert_eq!(named(&look(&runner), "normal").limits.max_time, Some(Limit::Max(86400)));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn idle_nodes_and_waiting_jobs_are_counted_by_partition() {
              mig|gpu:a100:2(S:0),gpu:a100_1g.10gb:14(S:1)|mixed|2\nmig|gpu:h200:8|mixed|5\ncpu|(null)|idle|9\nbroken line\n",
         )
         .with("squeue -h -t PD -o %P|%D", "h100|4\nh100,debug|2\ncpu|1\n?|x\n");
-    let load = idle::look(&runner, Duration::from_secs(1)).unwrap();
+    let load = idle::query(&runner, Duration::from_secs(1)).unwrap();
     let nodes = load.nodes(named(&detected, "alpha-h100")).unwrap();
     assert_eq!((nodes.idle, nodes.allocated, nodes.unavailable, nodes.total), (Some(7), Some(12), Some(1), Some(20)));
     let waiting = load.waiting(named(&detected, "alpha-h100")).unwrap();
@@ -230,14 +230,14 @@ fn idle_nodes_and_waiting_jobs_are_counted_by_partition() {
 
 #[test]
 fn an_unavailable_load_is_an_error() {
-    let none = idle::look(&Recorded::new(), Duration::from_secs(1)).unwrap_err();
+    let none = idle::query(&Recorded::new(), Duration::from_secs(1)).unwrap_err();
     assert_eq!(none.to_string(), "sinfo: not on PATH");
     let cut = Output { stdout: "x".to_owned(), stderr: String::new(), status: None, truncated: true };
     let runner = Recorded::new().with_output("sinfo -h -o %R|%G|%T|%D", cut);
-    assert!(idle::look(&runner, Duration::from_secs(1)).is_err());
+    assert!(idle::query(&runner, Duration::from_secs(1)).is_err());
     // If `squeue` fails, only the pending jobs are missing.
     let runner = Recorded::new().with("sinfo -h -o %R|%G|%T|%D", "h100|gpu:h100:8|idle|1\n");
-    let load = idle::look(&runner, Duration::from_secs(1)).unwrap();
+    let load = idle::query(&runner, Duration::from_secs(1)).unwrap();
     let detected = look(&cluster());
     assert_eq!(load.waiting(named(&detected, "alpha-h100")), None);
     assert_eq!(load.nodes(named(&detected, "alpha-h100")).unwrap().idle, Some(1));

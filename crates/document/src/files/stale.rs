@@ -8,17 +8,17 @@ use std::time::Duration;
 /// Prefix of the names of temporary files; six letters and digits follow.
 pub(super) const PREFIX: &str = ".atlas-";
 /// Age from which a temporary file counts as abandoned. No write takes this long.
-const ABANDONED: Duration = Duration::from_secs(600);
+const ABANDONED_AGE: Duration = Duration::from_secs(600);
 
 /// Directories that this process has cleaned already.
-static SEEN: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
+static CLEANED_DIRECTORIES: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
 
 /// Removes abandoned temporary files of a directory, once per process. Errors are ignored.
 pub(super) fn remove(dir: &Path) {
-    let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut seen = CLEANED_DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner);
     if seen.get_or_insert_default().insert(dir.to_owned()) {
         drop(seen);
-        remove_older_than(dir, ABANDONED);
+        remove_older_than(dir, ABANDONED_AGE);
     }
 }
 

@@ -142,7 +142,7 @@ fn a_file_written_in_pieces_appears_when_it_is_whole() {
         let path = dir.path().join("f");
         std::fs::write(&path, OLD).unwrap();
         let disk = Faulty::new(at, 5, false);
-        let result = Draft::begin_on(&disk, &path).and_then(|draft| {
+        let result = AtomicFile::create_on(&disk, &path).and_then(|draft| {
             draft.file().write_all(&NEW.as_bytes()[..5])?;
             assert_eq!(std::fs::read_to_string(&path)?, OLD);
             draft.file().write_all(&NEW.as_bytes()[5..])?;
@@ -156,7 +156,7 @@ fn a_file_written_in_pieces_appears_when_it_is_whole() {
         }
     }
     let dir = tempdir().unwrap();
-    drop(Draft::begin(&dir.path().join("made/f")).unwrap());
+    drop(AtomicFile::begin(&dir.path().join("made/f")).unwrap());
     assert!(
         std::fs::read_dir(dir.path().join("made")).unwrap().next().is_none(),
         "nothing is left of what was dropped"

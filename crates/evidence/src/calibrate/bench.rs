@@ -11,7 +11,7 @@ use atlas_plan::scenario::Scenario;
 
 /// Context for comparing measured rows with the engines.
 #[derive(Debug, Clone)]
-pub struct Bench<'a> {
+pub struct RowPredictor<'a> {
     /// All documents.
     pub library: &'a Library,
     /// Target on which the rows were measured.
@@ -19,24 +19,31 @@ pub struct Bench<'a> {
     /// Workload for settings that rows do not contain.
     pub workload: Option<&'a Arc<Workload>>,
     /// Whether rows that are complete are predicted without the workload.
-    pub own_first: bool,
+    pub complete_rows_first: bool,
     /// Scenario of the calibrated model before the settings of a row are applied.
     pub(super) template: OnceCell<Option<Scenario>>,
     /// Identifying parts of the names of accelerators in the catalog.
     pub(super) devices: OnceCell<HashSet<String>>,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> RowPredictor<'a> {
     /// Creates a context in which `workload` supplies the settings that rows do not contain.
     #[must_use]
-    pub fn new(library: &'a Library, target: &'a Arc<Target>, workload: Option<&'a Arc<Workload>>) -> Bench<'a> {
-        Bench { library, target, workload, own_first: false, template: OnceCell::new(), devices: OnceCell::new() }
+    pub fn new(library: &'a Library, target: &'a Arc<Target>, workload: Option<&'a Arc<Workload>>) -> RowPredictor<'a> {
+        RowPredictor {
+            library,
+            target,
+            workload,
+            complete_rows_first: false,
+            template: OnceCell::new(),
+            devices: OnceCell::new(),
+        }
     }
 
     /// Predicts rows that are complete without the workload.
     #[must_use]
-    pub fn own_first(self) -> Bench<'a> {
-        Bench { own_first: true, ..self }
+    pub fn complete_rows_first(self) -> RowPredictor<'a> {
+        RowPredictor { complete_rows_first: true, ..self }
     }
 }
 

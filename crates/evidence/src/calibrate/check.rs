@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::figure::Figure;
-use super::judge::Judged;
+use super::judge::EvaluatedMetric;
 use super::observation::Observation;
 use atlas_config::Profile;
 use atlas_core::plan::Engine;
@@ -46,7 +46,7 @@ impl Check {
 
     /// Measurements that it needs, for display.
     #[must_use]
-    pub fn needs(self) -> &'static str {
+    pub fn required_measurements(self) -> &'static str {
         match self {
             Check::CrossValidation => "throughput or time per output token of any configuration",
             Check::ProductionPercentiles => "p50_ms, p95_ms, p99_ms of served requests",
@@ -57,16 +57,16 @@ impl Check {
 
 /// A check and the measurements it is based on.
 #[derive(Debug, Clone)]
-pub struct Checked {
+pub struct CheckResult {
     /// The check.
     pub check: Check,
     /// Measured metrics that it evaluates.
-    pub rows: Vec<Judged>,
+    pub rows: Vec<EvaluatedMetric>,
 }
 
-impl Checked {
+impl CheckResult {
     /// Measurements that fail the check.
-    pub fn failures(&self) -> impl Iterator<Item = &Judged> {
+    pub fn failures(&self) -> impl Iterator<Item = &EvaluatedMetric> {
         let threshold = self.check.threshold();
         // Written so that NaN fails.
         self.rows.iter().filter(move |row| !matches!(row.error_before().abs(), error if error < threshold))
@@ -81,30 +81,33 @@ impl Checked {
     /// Largest relative error.
     #[must_use]
     pub fn worst(&self) -> Option<f64> {
-        let errors = self.rows.iter().map(Judged::error_before);
+        let errors = self.rows.iter().map(EvaluatedMetric::error_before);
         errors.max_by(|a, b| a.abs().total_cmp(&b.abs()))
     }
 
     /// Mean relative error: a bias if it is far from zero.
     #[must_use]
     pub fn bias(&self) -> Option<f64> {
-        let sum: f64 = self.rows.iter().map(Judged::error_before).sum();
+        let sum: f64 = self.rows.iter().map(EvaluatedMetric::error_before).sum();
         (!self.rows.is_empty()).then(|| sum / self.rows.len() as f64)
     }
 }
 
 /// Returns all checks for the predictions of one engine.
 #[must_use]
-pub fn checks(rows: &[Observation], judged: &[Judged], engine: Engine) -> Vec<Checked> {
-    let own: Vec<&Judged> = judged.iter().filter(|one| one.engine == engine).collect();
-    let rate = |one: &Judged| one.figure == Figure::TokensPerSec;
+pub fn checks(rows: &[Observation], judged: &[EvaluatedMetric], engine: Engine) -> Vec<CheckResult> {
+    let own: Vec<&EvaluatedMetric> = judged.iter().filter(|one| one.engine == engine).collect();
+    let rate = |one: &EvaluatedMetric| one.figure == Figure::TokensPerSec;
     // Runs that differ only in size.
-    const BUT: [&str; 10] =
+    const IGNORED_SETTINGS: [&str; 10] =
         ["num_gpus", "tp", "pp", "dp", "cp", "vpp", "sp", "global_batch", "hardware", "concurrency"];
     let mut sizes: BTreeMap<String, Vec<(u64, &str)>> = BTreeMap::new();
     for row in rows {
         if let Some(n) = row.accelerators() {
-            sizes.entry(format!("{:?} {}", row.mode(), row.alike(&BUT))).or_default().push((n as u64, &row.source));
+            sizes
+                .entry(format!("{:?} {}", row.mode(), row.configuration_key(&IGNORED_SETTINGS)))
+                .or_default()
+                .push((n as u64, &row.source));
         }
     }
     let scaled: Vec<&str> = sizes
@@ -116,14 +119,14 @@ pub fn checks(rows: &[Observation], judged: &[Judged], engine: Engine) -> Vec<Ch
     Check::ALL
         .into_iter()
         .map(|check| {
-            let wanted = |one: &&&Judged| match check {
+            let wanted = |one: &&&EvaluatedMetric| match check {
                 Check::CrossValidation => rate(one) || one.figure == Figure::TpotMs,
                 Check::ProductionPercentiles => {
                     matches!(one.figure, Figure::P50Ms | Figure::P95Ms | Figure::P99Ms)
                 }
                 Check::Scaling => rate(one) && scaled.contains(&one.source.as_str()),
             };
-            Checked { check, rows: own.iter().filter(wanted).map(|one| (*one).clone()).collect() }
+            CheckResult { check, rows: own.iter().filter(wanted).map(|one| (*one).clone()).collect() }
         })
         .collect()
 }
@@ -138,13 +141,13 @@ pub struct Age {
     /// Days since then.
     pub days: Option<i64>,
     /// Action that is due.
-    pub due: Due,
+    pub due: RequiredAction,
 }
 
 /// Action required by the calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Due {
+pub enum RequiredAction {
     /// No action.
     Nothing,
     /// A spot check: older than a month.
@@ -155,15 +158,15 @@ pub enum Due {
     Calibration,
 }
 
-impl Due {
+impl RequiredAction {
     /// Text for display.
     #[must_use]
     pub fn described(self) -> &'static str {
         match self {
-            Due::Nothing => "fresh",
-            Due::SpotCheck => "spot check due (monthly)",
-            Due::Recalibration => "full recalibration due (quarterly)",
-            Due::Calibration => "never calibrated",
+            RequiredAction::Nothing => "fresh",
+            RequiredAction::SpotCheck => "spot check due (monthly)",
+            RequiredAction::Recalibration => "full recalibration due (quarterly)",
+            RequiredAction::Calibration => "never calibrated",
         }
     }
 }
@@ -184,7 +187,7 @@ pub const CALENDAR: [&str; 4] = [
 #[must_use]
 pub fn ages(profile: Option<&Profile>, today: &str) -> Vec<Age> {
     let calibration = profile.and_then(|profile| profile.calibration.as_deref());
-    let never = |path: &str| Age { path: path.to_owned(), date: None, days: None, due: Due::Calibration };
+    let never = |path: &str| Age { path: path.to_owned(), date: None, days: None, due: RequiredAction::Calibration };
     let Some(calibration) = calibration.filter(|calibration| !calibration.parameters.is_empty()) else {
         return vec![never("all")];
     };
@@ -193,10 +196,10 @@ pub fn ages(profile: Option<&Profile>, today: &str) -> Vec<Age> {
         let then: Option<jiff::civil::Date> = date.and_then(|date| date.parse().ok());
         let days = today.zip(then).map(|(today, then)| i64::from(today.since(then).map_or(0, |span| span.get_days())));
         let due = match days {
-            None => Due::Calibration,
-            Some(days) if days > QUARTER => Due::Recalibration,
-            Some(days) if days > MONTH => Due::SpotCheck,
-            Some(_) => Due::Nothing,
+            None => RequiredAction::Calibration,
+            Some(days) if days > QUARTER => RequiredAction::Recalibration,
+            Some(days) if days > MONTH => RequiredAction::SpotCheck,
+            Some(_) => RequiredAction::Nothing,
         };
         Age { path: path.to_owned(), date: date.cloned(), days, due }
     };
@@ -224,13 +227,13 @@ mod tests {
     #[test]
     fn the_calendar_has_entries_by_month_and_by_quarter() {
         for (date, due) in [
-            ("2026-06-20", Due::Nothing),
-            ("2026-05-15", Due::SpotCheck),
-            ("2026-01-01", Due::Recalibration),
-            ("soon", Due::Calibration),
+            ("2026-06-20", RequiredAction::Nothing),
+            ("2026-05-15", RequiredAction::SpotCheck),
+            ("2026-01-01", RequiredAction::Recalibration),
+            ("soon", RequiredAction::Calibration),
         ] {
             assert_eq!(ages(Some(&profile(date)), "2026-07-01")[0].due, due, "{date}");
         }
-        assert_eq!(ages(None, "2026-07-01")[0].due, Due::Calibration);
+        assert_eq!(ages(None, "2026-07-01")[0].due, RequiredAction::Calibration);
     }
 }

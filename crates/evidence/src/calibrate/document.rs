@@ -206,7 +206,7 @@ fn corrections(out: &mut String, found: &Corrections) {
         line(out, 4, "unseen", &format!("{{ {} }}", all.join(", ")));
         let _ = writeln!(out, "    effects:");
         for (factor, value) in &one.effects {
-            let (kind, name) = factor.words();
+            let (kind, name) = factor.kind_and_name();
             let name = name.map_or_else(String::new, |name| format!(", name: {}", quoted(name)));
             let at = match factor {
                 Factor::Near(one) => format!(

@@ -9,16 +9,16 @@ mod power;
 
 use std::sync::Arc;
 
-use super::bench::Bench;
+use super::bench::RowPredictor;
 use super::observation::Observation;
 use super::parameter::{Figures, Parameter};
 use atlas_config::Mode;
 use atlas_config::profile::Coefficients;
 
 /// State of a calibration: rows, current coefficients, results and messages.
-pub(super) struct Guide<'a> {
+pub(super) struct Calibration<'a> {
     /// Context for comparing rows with the engines.
-    pub bench: &'a Bench<'a>,
+    pub bench: &'a RowPredictor<'a>,
     /// All rows.
     pub rows: &'a [Observation],
     /// Current coefficients. Later parameters depend on earlier ones.
@@ -40,7 +40,7 @@ pub struct Missing {
     pub needs: &'static str,
 }
 
-impl<'a> Guide<'a> {
+impl<'a> Calibration<'a> {
     /// Determines all parameters of the guide, in the order of their dependencies.
     pub(super) fn run(&mut self) {
         self.base_throughput();
@@ -56,7 +56,7 @@ impl<'a> Guide<'a> {
     }
 
     fn take(&mut self, parameter: Parameter) {
-        if !Figures::sensible(&parameter) {
+        if !Figures::is_in_range(&parameter) {
             let value = atlas_core::units::significant(parameter.value, 4);
             let text = format!(
                 "{}: {value} is out of range and was discarded; check the rows that it was determined from",
@@ -68,7 +68,7 @@ impl<'a> Guide<'a> {
         self.found.push(parameter);
     }
 
-    fn lacks(&mut self, symbol: &'static str, needs: &'static str) {
+    fn record_missing(&mut self, symbol: &'static str, needs: &'static str) {
         self.missing.push(Missing { symbol, needs });
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::columns::column;
-use super::misstated::misstated;
+use super::misstated::invalid_value;
 use super::observation::Observation;
 use atlas_config::Mode;
 use atlas_core::sort;
@@ -18,7 +18,7 @@ use atlas_ingest::{Context, IngestError, measurement};
 
 /// Content of a file.
 #[derive(Debug, Clone, Default)]
-pub struct Gathered {
+pub struct FileContent {
     /// Rows with measurements.
     pub rows: Vec<Observation>,
     /// Warnings: unknown columns, rows without measurements.
@@ -37,7 +37,7 @@ pub enum GatherError {
 }
 
 /// Maximum size of files other than logs, in bytes.
-const LARGEST: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// Reads a file. `context` contains its name and settings that a log does not contain; `labels` apply to all of its
 /// rows and take precedence over the file.
@@ -48,7 +48,7 @@ pub fn gather(
     mut source: impl Read,
     context: &Context,
     labels: &[(&'static str, Value)],
-) -> Result<Gathered, GatherError> {
+) -> Result<FileContent, GatherError> {
     let name = &context.name;
     let failed = |source: io::Error| GatherError::Ingest(IngestError::Read { file: name.clone(), source });
     let mut head = Vec::new();
@@ -58,7 +58,7 @@ pub fn gather(
     let mut gathered = match kind {
         Kind::Log => logs(head.as_slice().chain(source), context)?,
         Kind::Yaml | Kind::Csv => {
-            source.by_ref().take(LARGEST).read_to_end(&mut head).map_err(failed)?;
+            source.by_ref().take(MAX_FILE_BYTES).read_to_end(&mut head).map_err(failed)?;
             let text = String::from_utf8_lossy(&head);
             if kind == Kind::Yaml { yaml(name, &text)? } else { csv(name, &text)? }
         }
@@ -111,12 +111,12 @@ impl Kind {
     }
 }
 
-fn csv(name: &str, text: &str) -> Result<Gathered, GatherError> {
+fn csv(name: &str, text: &str) -> Result<FileContent, GatherError> {
     let mut reader =
         csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
     let bad = |error: csv::Error| GatherError::Content(format!("{name}: not CSV: {error}"));
     let head = reader.headers().map_err(bad)?.clone();
-    let mut gathered = Gathered::default();
+    let mut gathered = FileContent::default();
     let mut unknown: Vec<String> = Vec::new();
     let mut problems = Vec::new();
     for record in reader.records() {
@@ -129,7 +129,7 @@ fn csv(name: &str, text: &str) -> Result<Gathered, GatherError> {
             .map(|(name, cell)| (name, Value::from(cell)))
             .collect();
         for (at, (column, cell)) in head.iter().zip(record.iter()).enumerate() {
-            if let Some(problem) = misstated(column, &Value::from(cell)) {
+            if let Some(problem) = invalid_value(column, &Value::from(cell)) {
                 let place = usize::try_from(line).ok().and_then(|line| text.lines().nth(line.checked_sub(1)?));
                 problems.push(format!("{name}:{line}:{}: {column}: {problem}", character(place.unwrap_or(""), at)));
             }
@@ -139,7 +139,7 @@ fn csv(name: &str, text: &str) -> Result<Gathered, GatherError> {
         gathered.rows.push(row);
     }
     notes_on_unknown(name, unknown, &mut gathered.notes);
-    refuse(problems)?;
+    check_cells(problems)?;
     Ok(gathered)
 }
 
@@ -160,13 +160,13 @@ fn character(line: &str, index: usize) -> usize {
 }
 
 /// Returns an error that lists the invalid cells, if there are any.
-fn refuse(problems: Vec<String>) -> Result<(), GatherError> {
-    const SHOWN: usize = 12;
-    let more = problems.len().saturating_sub(SHOWN);
+fn check_cells(problems: Vec<String>) -> Result<(), GatherError> {
+    const MAX_LISTED_CELLS: usize = 12;
+    let more = problems.len().saturating_sub(MAX_LISTED_CELLS);
     if problems.is_empty() {
         return Ok(());
     }
-    let mut text = problems.into_iter().take(SHOWN).collect::<Vec<_>>().join("\n");
+    let mut text = problems.into_iter().take(MAX_LISTED_CELLS).collect::<Vec<_>>().join("\n");
     if more > 0 {
         text += &format!("\nand {more} more");
     }
@@ -182,7 +182,7 @@ fn notes_on_unknown(name: &str, mut unknown: Vec<String>, notes: &mut Vec<String
     }
 }
 
-fn yaml(name: &str, text: &str) -> Result<Gathered, GatherError> {
+fn yaml(name: &str, text: &str) -> Result<FileContent, GatherError> {
     let mut problems = Diagnostics::new();
     let file: Arc<str> = name.into();
     let node = parse::parse(&file, text, &mut problems);
@@ -196,13 +196,13 @@ fn yaml(name: &str, text: &str) -> Result<Gathered, GatherError> {
             "{name}: found {found}, expected a list of measurements, or a mapping with `measurements`"
         )));
     };
-    let mut gathered = Gathered::default();
+    let mut gathered = FileContent::default();
     let mut unknown = Vec::new();
     let mut problems = Vec::new();
     for (index, entry) in list.iter().enumerate() {
         let source = format!("{name}:{}", entry.at.line.max(1));
         for field in entry.entries().unwrap_or_default() {
-            if let Some(problem) = misstated(&field.key, &json(&field.value)) {
+            if let Some(problem) = invalid_value(&field.key, &json(&field.value)) {
                 let at = field.value.at;
                 problems.push(format!("{name}:{}:{}: {}: {problem}", at.line, at.column, field.key));
             }
@@ -218,7 +218,7 @@ fn yaml(name: &str, text: &str) -> Result<Gathered, GatherError> {
             gathered.notes.push(format!("{name}: ignored entry {}, which is not a mapping", index + 1));
         }
     }
-    refuse(problems)?;
+    check_cells(problems)?;
     notes_on_unknown(name, unknown, &mut gathered.notes);
     Ok(gathered)
 }
@@ -238,9 +238,9 @@ pub(super) fn json(node: &Node) -> Value {
     }
 }
 
-fn logs(source: impl Read, context: &Context) -> Result<Gathered, GatherError> {
+fn logs(source: impl Read, context: &Context) -> Result<FileContent, GatherError> {
     let ingested = ingest::ingest(source, context)?;
-    let mut gathered = Gathered::default();
+    let mut gathered = FileContent::default();
     let mut entries = measurement::measurements(&ingested, context).into_iter();
     for reading in &ingested.readings {
         let count = reading.runs.len().max(1);

@@ -1,6 +1,6 @@
 //! Measured and predicted metrics before and after a calibration, and the guide's criteria for measurements.
 
-use super::bench::Bench;
+use super::bench::RowPredictor;
 use super::figure::Figure;
 use super::observation::Observation;
 use super::parameter::Figures;
@@ -9,12 +9,12 @@ use super::{Outcome, Start};
 use crate::validate::case::RowScenario;
 use atlas_config::{Corrections, Efficiency, Mode};
 use atlas_core::plan::Engine;
-use atlas_plan::scenario::{Corrected, Parts, Scenario};
+use atlas_plan::scenario::{ActiveCorrections, Parts, Scenario};
 use std::sync::Arc;
 
 /// A measured metric of a row and its predictions.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
+pub struct EvaluatedMetric {
     /// Source of the row.
     pub source: String,
     /// The metric.
@@ -37,7 +37,7 @@ pub struct Judged {
     pub mode: Mode,
 }
 
-impl Judged {
+impl EvaluatedMetric {
     /// Relative error of the prediction with the current parameters.
     #[must_use]
     pub fn error_before(&self) -> f64 {
@@ -54,35 +54,40 @@ impl Judged {
 /// Predicts every metric of every row that an engine supports, with the current and the new parameters.
 #[must_use]
 pub fn judge(
-    bench: &Bench<'_>,
+    bench: &RowPredictor<'_>,
     rows: &[Observation],
     figures: Option<&Figures>,
     outcome: &Outcome,
     start: &Start,
-) -> Vec<Judged> {
+) -> Vec<EvaluatedMetric> {
     let before = Numbers { figures, efficiency: &start.efficiency, corrections: start.corrections.as_ref() };
     let after = Numbers {
         figures: outcome.figures.as_ref(),
         efficiency: &outcome.efficiency,
         corrections: outcome.corrections.as_ref(),
     };
-    both(bench, rows, before, after)
+    evaluate_both(bench, rows, before, after)
 }
 
 /// Predicts only with the current parameters.
 #[must_use]
-pub fn judge_standing(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Vec<Judged> {
+pub fn evaluate_current(bench: &RowPredictor<'_>, rows: &[Observation], start: &Start) -> Vec<EvaluatedMetric> {
     let figures = start.figures();
     let standing =
         Numbers { figures: figures.as_ref(), efficiency: &start.efficiency, corrections: start.corrections.as_ref() };
-    let mut judged = both(bench, rows, standing, standing);
+    let mut judged = evaluate_both(bench, rows, standing, standing);
     judged.iter_mut().for_each(|one| one.after = None);
     judged
 }
 
 /// Returns the scenario with which an engine predicts a row, using the current parameters.
 #[must_use]
-pub fn standing(bench: &Bench<'_>, row: &Observation, engine: Engine, start: &Start) -> Option<Scenario> {
+pub fn current_scenario(
+    bench: &RowPredictor<'_>,
+    row: &Observation,
+    engine: Engine,
+    start: &Start,
+) -> Option<Scenario> {
     if engine == Engine::SemiEmpirical {
         return calibrated(bench, row, &start.figures()?);
     }
@@ -92,7 +97,7 @@ pub fn standing(bench: &Bench<'_>, row: &Observation, engine: Engine, start: &St
 }
 
 /// Scenario of a row for the calibrated model.
-fn calibrated(bench: &Bench<'_>, row: &Observation, figures: &Figures) -> Option<Scenario> {
+fn calibrated(bench: &RowPredictor<'_>, row: &Observation, figures: &Figures) -> Option<Scenario> {
     let mut scenario = bench.semi_empirical(row, &figures.coefficients, &figures.fabrics)?;
     scenario.node_watts = figures.node_watts.unwrap_or(bench.target.cost.energy_watts_node);
     Some(scenario)
@@ -109,11 +114,16 @@ struct Numbers<'a> {
 /// Scenario of a resolved row for the analytical engine, with the given parameters.
 fn with(found: &RowScenario, numbers: Numbers<'_>) -> Scenario {
     let parts = Parts { corrections: numbers.corrections.map(Arc::clone), ..found.parts.clone() };
-    Scenario { efficiency: *numbers.efficiency, corrections: Corrected::of(&parts), ..found.scenario.clone() }
+    Scenario { efficiency: *numbers.efficiency, corrections: ActiveCorrections::of(&parts), ..found.scenario.clone() }
 }
 
-fn both(bench: &Bench<'_>, rows: &[Observation], before: Numbers<'_>, after: Numbers<'_>) -> Vec<Judged> {
-    let own = rows.iter().filter(|row| row.switch("baseline") != Some(true) && bench.foreign(row).is_none());
+fn evaluate_both(
+    bench: &RowPredictor<'_>,
+    rows: &[Observation],
+    before: Numbers<'_>,
+    after: Numbers<'_>,
+) -> Vec<EvaluatedMetric> {
+    let own = rows.iter().filter(|row| row.switch("baseline") != Some(true) && bench.other_accelerator(row).is_none());
     own.flat_map(|row| {
         let mut all = analytical(bench, row, before, after);
         all.extend(semi_empirical(bench, row, before.figures, after.figures));
@@ -128,11 +138,11 @@ fn of_row(
     figures: &[Figure],
     before: impl Fn(Figure) -> Option<(f64, Option<[f64; 2]>)>,
     after: impl Fn(Figure) -> Option<f64>,
-) -> Vec<Judged> {
+) -> Vec<EvaluatedMetric> {
     let judge = |figure: &Figure| {
         let measured = figure.measured(row)?;
         let (predicted, interval) = before(*figure)?;
-        Some(Judged {
+        Some(EvaluatedMetric {
             source: row.source.clone(),
             figure: *figure,
             engine,
@@ -148,7 +158,12 @@ fn of_row(
     figures.iter().filter_map(judge).collect()
 }
 
-fn analytical(bench: &Bench<'_>, row: &Observation, before: Numbers<'_>, after: Numbers<'_>) -> Vec<Judged> {
+fn analytical(
+    bench: &RowPredictor<'_>,
+    row: &Observation,
+    before: Numbers<'_>,
+    after: Numbers<'_>,
+) -> Vec<EvaluatedMetric> {
     let Ok(found) = bench.resolved(row) else { return Vec::new() };
     let (scenario, calibrated) = (with(&found, before), with(&found, after));
     // With a given request rate, throughput equals that rate and is not informative.
@@ -163,11 +178,11 @@ fn analytical(bench: &Bench<'_>, row: &Observation, before: Numbers<'_>, after: 
 }
 
 fn semi_empirical(
-    bench: &Bench<'_>,
+    bench: &RowPredictor<'_>,
     row: &Observation,
     before: Option<&Figures>,
     after: Option<&Figures>,
-) -> Vec<Judged> {
+) -> Vec<EvaluatedMetric> {
     let scenario = |figures: &Figures| calibrated(bench, row, figures);
     // Power at a given utilization, and the best batch of a single accelerator, are inputs of the calibration rather
     // than workloads that the model predicts.
@@ -202,7 +217,7 @@ fn semi_empirical(
 
 /// Number of judged metrics, and the median of their absolute errors before and after, in percent.
 #[must_use]
-pub fn median_errors<'a>(judged: impl IntoIterator<Item = &'a Judged>) -> Option<(usize, f64, f64)> {
+pub fn median_errors<'a>(judged: impl IntoIterator<Item = &'a EvaluatedMetric>) -> Option<(usize, f64, f64)> {
     let both: Vec<(f64, f64)> =
         judged.into_iter().filter_map(|one| Some((one.error_before().abs(), one.error_after()?.abs()))).collect();
     let median =

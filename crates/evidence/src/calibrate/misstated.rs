@@ -43,7 +43,7 @@ pub fn format(word: &str) -> Option<Format> {
 
 /// Returns why the value of a column is invalid, or `None` if it is valid or the column is unknown.
 #[must_use]
-pub fn misstated(name: &str, value: &Value) -> Option<String> {
+pub fn invalid_value(name: &str, value: &Value) -> Option<String> {
     let column = column(name)?;
     let text = value.as_str().map(str::trim);
     if value.is_null() || text == Some("") {
@@ -92,7 +92,7 @@ mod tests {
             ("ttft_ms", json!("NaN")),
             ("seq_len", json!("inf")),
         ] {
-            assert!(misstated(name, &value).is_some(), "{name}: {value}");
+            assert!(invalid_value(name, &value).is_some(), "{name}: {value}");
         }
         for (name, value) in [
             ("mode", json!("Training")),
@@ -104,7 +104,7 @@ mod tests {
             ("remark", json!("whatever")),
             ("tp", json!("")),
         ] {
-            assert_eq!(misstated(name, &value), None, "{name}: {value}");
+            assert_eq!(invalid_value(name, &value), None, "{name}: {value}");
         }
     }
 }

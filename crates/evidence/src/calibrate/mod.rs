@@ -23,7 +23,7 @@ pub mod statistics;
 use atlas_core::math;
 use std::sync::Arc;
 
-pub use bench::Bench;
+pub use bench::RowPredictor;
 pub use guide::Missing;
 pub use observation::Observation;
 pub use parameter::{Figures, Parameter};
@@ -34,8 +34,8 @@ use atlas_config::corrections::{Factor, Quantity};
 use atlas_config::library::Library;
 use atlas_config::{Corrections, Efficiency, Profile, Target};
 use atlas_core::plan::Engine;
-use guide::Guide;
-use judge::Judged;
+use guide::Calibration;
+use judge::EvaluatedMetric;
 
 /// The starting point of a calibration.
 #[derive(Debug, Clone, Default)]
@@ -81,7 +81,7 @@ pub struct Outcome {
     /// Current efficiency factors, which calibration does not change.
     pub efficiency: Efficiency,
     /// Measurements with predictions before and after the calibration.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<EvaluatedMetric>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
     /// Parameters that the measurements do not determine.
@@ -107,7 +107,7 @@ impl Outcome {
             let mut configurations = 0;
             for (i, ((factor, value), row)) in correction.effects.iter().zip(&correction.covariance).enumerate() {
                 let sd = row.get(i).copied().unwrap_or(0.0).max(0.0).sqrt();
-                let (kind, name) = factor.words();
+                let (kind, name) = factor.kind_and_name();
                 let of = match factor {
                     Factor::Near(_) => {
                         configurations += 1;
@@ -133,7 +133,7 @@ impl Outcome {
 }
 
 /// Removes corrections that would make the predictions of their own runs worse. Also returns messages about those.
-fn sound(found: Corrections, runs: &[Run]) -> (Corrections, Vec<String>) {
+fn remove_harmful(found: Corrections, runs: &[Run]) -> (Corrections, Vec<String>) {
     let mut kept = Corrections::on(Arc::clone(&found.accelerator), found.runs.clone());
     let mut worse = Vec::new();
     for quantity in Quantity::ALL {
@@ -155,11 +155,11 @@ fn sound(found: Corrections, runs: &[Run]) -> (Corrections, Vec<String>) {
 
 /// Calibrates the target of `bench` with `rows`.
 #[must_use]
-pub fn calibrate(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Outcome {
+pub fn calibrate(bench: &RowPredictor<'_>, rows: &[Observation], start: &Start) -> Outcome {
     // Rows of other accelerators do not help.
     let (mut own, mut foreign): (Vec<Observation>, Vec<(String, String)>) = (Vec::new(), Vec::new());
     for row in rows {
-        match bench.foreign(row).filter(|_| row.switch("baseline") != Some(true)) {
+        match bench.other_accelerator(row).filter(|_| row.switch("baseline") != Some(true)) {
             Some(device) => {
                 let reason = format!("it ran on {device}, but {} has other accelerators", bench.target.name);
                 foreign.push((row.source.clone(), reason));
@@ -183,7 +183,7 @@ pub fn calibrate(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Outc
     let before = start.figures();
     if let Some(figures) = before.clone() {
         let (found, missing) = (Vec::new(), Vec::new());
-        let mut guide = Guide { bench, rows, figures, found, warnings: Vec::new(), missing };
+        let mut guide = Calibration { bench, rows, figures, found, warnings: Vec::new(), missing };
         guide.run();
         warnings.extend(guide.warnings);
         outcome.parameters = guide.found;
@@ -193,7 +193,7 @@ pub fn calibrate(bench: &Bench<'_>, rows: &[Observation], start: &Start) -> Outc
     if bench.target.accelerator.is_some() {
         let (runs, refused) = rows::runs(bench, rows, &start.efficiency);
         outcome.refused.extend(refused);
-        let (corrections, worse) = sound(effects::corrections(&runs, Components::of), &runs);
+        let (corrections, worse) = remove_harmful(effects::corrections(&runs, Components::of), &runs);
         warnings.extend(worse);
         outcome.corrections = (!corrections.is_empty()).then(|| Arc::new(corrections));
     }

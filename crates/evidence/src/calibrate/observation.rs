@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::columns::column;
-use crate::validate::columns::{COLUMNS, Place, canonical};
+use crate::validate::columns::{COLUMNS, ColumnTarget, canonical};
 use atlas_config::Mode;
 
 /// A measured metric: value, spread, and number of values behind it.
@@ -27,7 +27,7 @@ pub struct Measured {
 impl Measured {
     /// A value without a spread.
     #[must_use]
-    pub fn bare(value: f64) -> Measured {
+    pub fn without_spread(value: f64) -> Measured {
         Measured { value, std: None, n: None, interval: None, p95_and_mean: None }
     }
 
@@ -98,7 +98,7 @@ impl Observation {
         for (name, value) in fields {
             row.take(name, value, &mut unknown);
         }
-        row.settle();
+        row.derive_missing();
         (row, unknown)
     }
 
@@ -160,12 +160,12 @@ impl Observation {
             _ => return,
         };
         if let Some(value) = number(value) {
-            self.figures.entry(column).or_insert(Measured::bare(value));
+            self.figures.entry(column).or_insert(Measured::without_spread(value));
         }
     }
 
     /// Derives missing values.
-    fn settle(&mut self) {
+    fn derive_missing(&mut self) {
         if self.mode.is_none() {
             self.mode = self.word("mode").and_then(|word| mode(&word));
         }
@@ -245,7 +245,7 @@ impl Observation {
         if column(name).is_some() {
             self.settings.insert(name, value);
         }
-        self.settle();
+        self.derive_missing();
     }
 
     /// Cells that are columns of measurement tables, by column name.
@@ -305,7 +305,7 @@ impl Observation {
 
     /// Settings that identify a configuration, except those named in `but`.
     #[must_use]
-    pub fn alike(&self, but: &[&str]) -> String {
+    pub fn configuration_key(&self, but: &[&str]) -> String {
         let settings = self.settings.iter().filter(|(name, _)| !but.contains(name));
         let settings = settings.map(|(name, value)| format!("{name}={value};"));
         // Of the cells of measurement tables, only those without a corresponding setting.
@@ -332,8 +332,8 @@ pub(super) fn typed(name: &str) -> Option<&'static str> {
 }
 
 /// Destination of the value of a column of measurement tables.
-fn place(name: &str) -> Place {
-    COLUMNS.iter().find(|column| column.name == name).map_or(Place::Record, |column| column.place)
+fn place(name: &str) -> ColumnTarget {
+    COLUMNS.iter().find(|column| column.name == name).map_or(ColumnTarget::Record, |column| column.place)
 }
 
 /// Converts a number, string or boolean to the text of a cell.
@@ -408,5 +408,5 @@ fn measured(value: &Value) -> Option<Measured> {
             p95_and_mean: Some([p95, mean]),
         });
     }
-    number(value).map(Measured::bare)
+    number(value).map(Measured::without_spread)
 }

@@ -136,15 +136,15 @@ pub struct Figures {
 }
 
 /// Valid range of p_node_nominal, W.
-pub const WATTS: [f64; 2] = [1.0, 1e7];
+pub const NODE_WATTS_RANGE: [f64; 2] = [1.0, 1e7];
 
 impl Figures {
     /// Whether a parameter is in its valid range.
     #[must_use]
-    pub fn sensible(parameter: &Parameter) -> bool {
+    pub fn is_in_range(parameter: &Parameter) -> bool {
         let slot = SLOTS.iter().find(|slot| slot.path == parameter.path);
         let [low, high] =
-            slot.map_or(if parameter.path == NODE_WATTS { WATTS } else { [0.05, 100.0] }, |slot| slot.range);
+            slot.map_or(if parameter.path == NODE_WATTS { NODE_WATTS_RANGE } else { [0.05, 100.0] }, |slot| slot.range);
         parameter.value.is_finite() && (low..=high).contains(&parameter.value)
     }
 

@@ -6,8 +6,8 @@
 use atlas_core::math;
 use serde_json::{Value, json};
 
-use super::bench::Bench;
-use super::check::{Due, ages};
+use super::bench::RowPredictor;
+use super::check::{RequiredAction, ages};
 use super::figure::Figure;
 use super::observation::Observation;
 use super::parameter::{NODE_WATTS, SLOTS};
@@ -137,7 +137,7 @@ impl Measurement {
         let served = |concurrency: f64| {
             json!({
                 "num_gpus": 1, "tp": 1, "pp": 1, "dp": 1, "seq_len": 1024, "generate": 256, "concurrency": concurrency,
-                "model": SERVED,
+                "model": SERVING_MODEL,
             })
         };
         let node = target_node.max(1.0);
@@ -172,7 +172,7 @@ impl Measurement {
 }
 
 /// Model of the serving script: it is in the catalog and fits on one accelerator.
-pub const SERVED: &str = "llama-3.1-8b";
+pub const SERVING_MODEL: &str = "llama-3.1-8b";
 
 /// Standard deviation of the logarithm of a coefficient that was never calibrated. Source: the expected ranges of the
 /// guide, interpreted as 95 % intervals; a factor of two in either direction if it gives none.
@@ -259,8 +259,8 @@ impl State {
         for (at, (quantity, _)) in effects().into_iter().enumerate() {
             let Some(found) = found.and_then(|found| found.of(quantity)) else { continue };
             let place = |factor: &Factor| match factor {
-                Factor::Cluster => Some(head + at * EFFECTS),
-                Factor::Class(class) => Some(head + at * EFFECTS + 1 + *class as usize),
+                Factor::Cluster => Some(head + at * EFFECTS_PER_MODE),
+                Factor::Class(class) => Some(head + at * EFFECTS_PER_MODE + 1 + *class as usize),
                 Factor::Accelerator(_) | Factor::Software(_) | Factor::Model(_) | Factor::Near(_) => None,
             };
             for ((one, _), row) in found.effects.iter().zip(&found.covariance) {
@@ -282,7 +282,7 @@ impl State {
 
     /// Updates the covariance after observing the combination `slope` of the parameters with an error of variance
     /// `noise`.
-    fn learn(&mut self, slope: &[f64], noise: f64) {
+    fn update_covariance(&mut self, slope: &[f64], noise: f64) {
         let moved: Vec<f64> =
             self.covariance.iter().map(|row| row.iter().zip(slope).map(|(c, s)| c * s).sum()).collect();
         let total = moved.iter().zip(slope).map(|(m, s)| m * s).sum::<f64>() + noise;
@@ -301,7 +301,7 @@ impl State {
 
     /// Gradient of the logarithm of the throughput of a mode with respect to the effects.
     fn factors(&self, mode: Mode, shares: [f64; 4]) -> Vec<f64> {
-        let head = self.paths.len() - 2 * EFFECTS + if mode == Mode::Training { 0 } else { EFFECTS };
+        let head = self.paths.len() - 2 * EFFECTS_PER_MODE + if mode == Mode::Training { 0 } else { EFFECTS_PER_MODE };
         let [a, b, c, d] = shares;
         let slopes = [1.0, a, b, c, d];
         (0..self.paths.len()).map(|i| i.checked_sub(head).and_then(|k| slopes.get(k).copied()).unwrap_or(0.0)).collect()
@@ -309,7 +309,7 @@ impl State {
 }
 
 /// Number of effects of a mode: that of the cluster, and one for each class of operators.
-const EFFECTS: usize = 5;
+const EFFECTS_PER_MODE: usize = 5;
 
 /// Effects shared by all runs on a machine, by throughput metric, with their variances before any run.
 fn effects() -> [(Quantity, Vec<(&'static str, f64)>); 2] {
@@ -329,7 +329,7 @@ fn classes(scenario: &Scenario) -> Option<[f64; 4]> {
 
 /// Returns the plan. With an `outcome`, it starts from the uncertainty that remains after its measurements.
 #[must_use]
-pub fn plan(bench: &Bench<'_>, start: &Start, outcome: Option<&Outcome>, today: &str) -> Plan {
+pub fn plan(bench: &RowPredictor<'_>, start: &Start, outcome: Option<&Outcome>, today: &str) -> Plan {
     let rows = workload_rows(bench);
     let mut analytical: Vec<(Mode, Scenario)> = Vec::new();
     for row in &rows {
@@ -356,24 +356,24 @@ pub fn plan(bench: &Bench<'_>, start: &Start, outcome: Option<&Outcome>, today: 
     let now = mean(&state);
     let described: Vec<(String, f64)> =
         figures.iter().map(|(name, slope)| (name.clone(), state.variance(slope).max(0.0).sqrt())).collect();
-    let candidates = Measurement::ALL.into_iter().map(|one| (one, shown_by(bench, one, &state)));
+    let candidates = Measurement::ALL.into_iter().map(|one| (one, determined_combinations(bench, one, &state)));
     let mut candidates: Vec<(Measurement, Vec<Reported>)> = candidates.collect();
     let mut steps = Vec::new();
     while !candidates.is_empty() {
         let before = mean(&state);
         let gains = candidates.iter().map(|(_, learns)| {
             let mut next = State { paths: state.paths.clone(), covariance: state.covariance.clone() };
-            learns.iter().for_each(|(slope, noise)| next.learn(slope, *noise));
+            learns.iter().for_each(|(slope, noise)| next.update_covariance(slope, *noise));
             before - mean(&next)
         });
         let best = gains.enumerate().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
         let Some((index, gain)) = best else { break };
         let (measurement, learns) = candidates.remove(index);
-        learns.iter().for_each(|(slope, noise)| state.learn(slope, *noise));
+        learns.iter().for_each(|(slope, noise)| state.update_covariance(slope, *noise));
         let reduction = if now > 0.0 { (gain / now).max(0.0) } else { 0.0 };
         steps.push(Step { measurement, reduction, left: mean(&state).max(0.0).sqrt() });
     }
-    let due = ages(start.profile.as_deref(), today).into_iter().filter(|age| age.due >= Due::SpotCheck);
+    let due = ages(start.profile.as_deref(), today).into_iter().filter(|age| age.due >= RequiredAction::SpotCheck);
     let due = due.map(|age| format!("{}: {}", age.path, age.due.described())).collect();
     Plan { figures: described, now: now.max(0.0).sqrt(), steps, due }
 }
@@ -382,12 +382,12 @@ pub fn plan(bench: &Bench<'_>, start: &Start, outcome: Option<&Outcome>, today: 
 type Reported = (Vec<f64>, f64);
 
 /// Returns the combinations that a measurement would determine.
-fn shown_by(bench: &Bench<'_>, measurement: Measurement, state: &State) -> Vec<Reported> {
+fn determined_combinations(bench: &RowPredictor<'_>, measurement: Measurement, state: &State) -> Vec<Reported> {
     let direct = measurement.direct().iter().filter_map(|(path, error)| Some((state.unit(path)?, error * error)));
     let mut all: Vec<Reported> = direct.collect();
     let (mode, runs) = measurement.runs(f64::from(bench.target.accelerators_per_node));
     // The scripts run their own model, independent of the user's workload.
-    let bench = Bench::new(bench.library, bench.target, None);
+    let bench = RowPredictor::new(bench.library, bench.target, None);
     for run in runs {
         let Some(fields) = run.as_object() else { continue };
         let (mut row, _) = Observation::of("plan", fields.iter().map(|(name, value)| (name.as_str(), value)));
@@ -404,7 +404,7 @@ fn shown_by(bench: &Bench<'_>, measurement: Measurement, state: &State) -> Vec<R
 }
 
 /// Returns the workload as a row: the given one, or otherwise the first of each mode.
-fn workload_rows(bench: &Bench<'_>) -> Vec<Observation> {
+fn workload_rows(bench: &RowPredictor<'_>) -> Vec<Observation> {
     let first = |mode: Mode| bench.library.workloads().iter().find(|workload| workload.shape.mode == mode);
     let workloads = match bench.workload {
         Some(workload) => vec![workload],
@@ -434,7 +434,7 @@ fn workload_rows(bench: &Bench<'_>) -> Vec<Observation> {
 
 /// Returns metrics of the calibrated model with their sensitivities to its coefficients.
 fn calibrated_figures(
-    bench: &Bench<'_>,
+    bench: &RowPredictor<'_>,
     start: &Start,
     outcome: Option<&Outcome>,
     row: &Observation,
@@ -468,7 +468,7 @@ fn calibrated_figures(
     let slope = |figure: Figure| -> Option<Vec<f64>> {
         let mut slopes = Vec::new();
         for (index, path) in state.paths.iter().enumerate() {
-            if index + 2 * EFFECTS >= state.paths.len() {
+            if index + 2 * EFFECTS_PER_MODE >= state.paths.len() {
                 slopes.push(0.0);
                 continue;
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::bench::Bench;
+use super::bench::RowPredictor;
 pub use super::figure::Figure;
 use super::observation::Observation;
 use super::rows;
@@ -17,9 +17,9 @@ use atlas_document::{Diagnostics, parse};
 use atlas_plan::engine;
 use atlas_plan::scenario::{FABRIC, Parts, Scenario};
 
-impl Bench<'_> {
+impl RowPredictor<'_> {
     /// Workload of the scenarios of the calibrated model.
-    fn stand_in(&self) -> Option<Arc<Workload>> {
+    fn substitute_workload(&self) -> Option<Arc<Workload>> {
         match self.workload {
             Some(workload) => Some(Arc::clone(workload)),
             None => workload_of(&json!({
@@ -38,12 +38,12 @@ impl Bench<'_> {
         if engine != Engine::SemiEmpirical {
             return self.resolved(row).ok().map(|found| found.parts);
         }
-        Parts::of(self.library, self.target, &self.stand_in()?).ok()
+        Parts::of(self.library, self.target, &self.substitute_workload()?).ok()
     }
 
     /// Scenario of the calibrated model before the settings of a row are applied.
     fn template(&self) -> Option<Scenario> {
-        let (target, workload) = (Arc::clone(self.target), self.stand_in()?);
+        let (target, workload) = (Arc::clone(self.target), self.substitute_workload()?);
         let mut scenario = Scenario::from_files(&Parts {
             target,
             workload,
@@ -62,7 +62,7 @@ impl Bench<'_> {
 
     /// Accelerator that a row names, if it is in the catalog and not that of the target.
     #[must_use]
-    pub fn foreign(&self, row: &Observation) -> Option<String> {
+    pub fn other_accelerator(&self, row: &Observation) -> Option<String> {
         let own = identifying_part(self.target.accelerator.as_deref()?)?;
         let named = row.word("hardware")?;
         let known = self.devices.get_or_init(|| {
@@ -131,8 +131,8 @@ impl Bench<'_> {
 
     pub(super) fn resolved(&self, row: &Observation) -> Result<RowScenario, String> {
         // Rows that are complete are predicted without the workload, if requested.
-        if self.own_first && self.workload.is_some() {
-            let alone = Bench { workload: None, ..self.clone() };
+        if self.complete_rows_first && self.workload.is_some() {
+            let alone = RowPredictor { workload: None, ..self.clone() };
             if let Ok((_, found)) = rows::resolve(&alone, row) {
                 return Ok(found);
             }

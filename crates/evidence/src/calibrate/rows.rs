@@ -4,7 +4,7 @@
 use atlas_core::math;
 use std::collections::BTreeMap;
 
-use super::bench::{Bench, model_of};
+use super::bench::{RowPredictor, model_of};
 use super::figure::Figure;
 use super::intake::json;
 use super::misstated;
@@ -27,7 +27,7 @@ const fn kind(mode: Mode) -> MeasurementKind {
 
 /// Cells of an observation by the column names of measurement tables. Also returns whether they specify the model.
 fn cells(
-    bench: &Bench<'_>,
+    bench: &RowPredictor<'_>,
     observed: &Observation,
     workload: Option<&Workload>,
 ) -> (BTreeMap<&'static str, String>, bool) {
@@ -96,7 +96,7 @@ fn cells(
 }
 
 /// Number of accelerators of a run: as given, or otherwise the product of its layout, or that of the workload.
-fn accelerators(bench: &Bench<'_>, observed: &Observation, workload: Option<&Workload>) -> f64 {
+fn accelerators(bench: &RowPredictor<'_>, observed: &Observation, workload: Option<&Workload>) -> f64 {
     observed.accelerators().unwrap_or_else(|| match workload {
         Some(_) => bench.target.accelerators(),
         None => bench.accelerators(observed),
@@ -107,13 +107,13 @@ fn accelerators(bench: &Bench<'_>, observed: &Observation, workload: Option<&Wor
 ///
 /// # Errors
 /// Returns which information is missing in the observation and the files.
-pub fn resolve(bench: &Bench<'_>, observed: &Observation) -> Result<(Row, RowScenario), String> {
+pub fn resolve(bench: &RowPredictor<'_>, observed: &Observation) -> Result<(Row, RowScenario), String> {
     if bench.target.accelerator.is_none() {
         return Err(format!("target `{}` has no `accelerator`", bench.target.name));
     }
     let workload = bench.workload.filter(|workload| workload.shape.mode == observed.mode());
     if let (Some(other), None) = (bench.workload, workload)
-        && !bench.own_first
+        && !bench.complete_rows_first
     {
         let (of_row, of_workload) = (observed.mode().name(), other.shape.mode.name());
         return Err(format!("the row is for {of_row}, but workload `{}` is for {of_workload}", other.name));
@@ -133,7 +133,7 @@ pub fn resolve(bench: &Bench<'_>, observed: &Observation) -> Result<(Row, RowSce
     let catalog = bench.library.catalog();
     let documents = Documents::of(&row, kind(observed.mode()), catalog)?;
     let base = workload.map_or_else(|| serde_json::Value::Object(serde_json::Map::new()), |one| json(&one.document));
-    let documents = documents.over(json(&bench.target.document), base, own);
+    let documents = documents.merged_over(json(&bench.target.document), base, own);
     let found = RowScenario::resolve(documents, catalog)?;
     Ok((row, found))
 }
@@ -141,7 +141,7 @@ pub fn resolve(bench: &Bench<'_>, observed: &Observation) -> Result<(Row, RowSce
 /// The metric that measures speed: throughput, or the time per output token if the request rate, and thus the
 /// throughput, is given.
 #[must_use]
-pub fn pace(row: &Observation) -> Option<(Figure, Measured)> {
+pub fn speed_metric(row: &Observation) -> Option<(Figure, Measured)> {
     let offered = row.number("request_rate").is_some();
     let figures = if offered { &[Figure::TpotMs][..] } else { &[Figure::TokensPerSec, Figure::TpotMs] };
     figures.iter().find_map(|figure| Some((*figure, figure.measured(row)?)))
@@ -173,14 +173,14 @@ fn figures(observed: &Observation) -> Vec<(Metric, Measured)> {
 /// specific effects. Also returns rows that the engine cannot predict, with the reason.
 #[must_use]
 pub fn runs(
-    bench: &Bench<'_>,
+    bench: &RowPredictor<'_>,
     rows: &[Observation],
     factors: &atlas_config::Efficiency,
 ) -> (Vec<Run>, Vec<(String, String)>) {
     let mut groups: BTreeMap<(bool, String), Vec<&Observation>> = BTreeMap::new();
     let own = rows.iter().filter(|row| row.switch("baseline") != Some(true) && !figures(row).is_empty());
     for row in own {
-        groups.entry((row.mode() == Mode::Training, row.alike(&["hardware"]))).or_default().push(row);
+        groups.entry((row.mode() == Mode::Training, row.configuration_key(&["hardware"]))).or_default().push(row);
     }
     let (mut runs, mut refused) = (Vec::new(), Vec::new());
     for same in groups.into_values() {
@@ -197,7 +197,7 @@ pub fn runs(
 }
 
 fn of_configuration(
-    bench: &Bench<'_>,
+    bench: &RowPredictor<'_>,
     rows: &[&Observation],
     factors: &atlas_config::Efficiency,
 ) -> Result<Vec<Run>, String> {
@@ -224,7 +224,7 @@ fn of_configuration(
         let noise = same.iter().map(own_variance).sum::<f64>() / (n * n) + between;
         let each = if metric == Metric::TrainingRate { accelerators } else { 1.0 };
         let figure = case::Measured { metric, value: math::exp(center) / each };
-        for run in Run::beside(&row, &found, &[figure])? {
+        for run in Run::of_resolved_row(&row, &found, &[figure])? {
             runs.push(Run { id: first.short().to_owned(), noise, ..run });
         }
     }

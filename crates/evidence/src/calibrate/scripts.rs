@@ -1,6 +1,6 @@
 //! Scripts for the planned measurements: shell scripts, and Slurm batch files that run them on a node.
 
-use super::plan::{Measurement, SERVED, Step};
+use super::plan::{Measurement, SERVING_MODEL, Step};
 use atlas_config::Target;
 use atlas_core::count::Count;
 use atlas_perf::accelerator::Precision;
@@ -23,14 +23,14 @@ const POWER: &str = include_str!("scripts/measure_power.py");
 
 /// Target of the scripts.
 #[derive(Debug, Clone, Copy)]
-pub struct Site<'a> {
+pub struct ScriptTarget<'a> {
     /// The target.
     pub target: &'a Target,
     /// Its accelerator, if it is in the catalog.
     pub machine: Option<&'a Machine>,
 }
 
-impl Site<'_> {
+impl ScriptTarget<'_> {
     /// Accelerators per node.
     fn gpus(&self) -> u64 {
         self.target.accelerators_per_node.max(Count::ONE).get().into()
@@ -48,7 +48,7 @@ impl Site<'_> {
 
 /// Returns all files for the measurements, in their order.
 #[must_use]
-pub fn scripts(site: &Site<'_>, steps: &[Step]) -> Vec<Script> {
+pub fn scripts(site: &ScriptTarget<'_>, steps: &[Step]) -> Vec<Script> {
     let mut files = Vec::new();
     let mut names = Vec::new();
     for (index, step) in steps.iter().enumerate() {
@@ -79,7 +79,7 @@ fn head(measurement: Measurement) -> String {
 }
 
 /// Content of a script; `None` if the target cannot run it.
-fn body(site: &Site<'_>, measurement: Measurement) -> Option<String> {
+fn body(site: &ScriptTarget<'_>, measurement: Measurement) -> Option<String> {
     let (gpus, peak) = (site.gpus(), site.peak());
     let peak = if peak > 0.0 { format!(" --peak-tflops {peak:.1}") } else { String::new() };
     let degrees: Vec<String> = site.degrees().iter().map(u64::to_string).collect();
@@ -154,14 +154,14 @@ fn body(site: &Site<'_>, measurement: Measurement) -> Option<String> {
              --random-output-len 256 \\\n    --num-prompts 500 --max-concurrency $concurrency --percentile-metrics \
              ttft,tpot,itl,e2el --metric-percentiles 95,99 \\\n    --save-result --result-dir results --result-filename \
              serve_c$concurrency.json\ndone\n# Append settings that a file does not contain to its name: \
-             results/serve_c16.json:num_gpus=1,tp=1,model={SERVED}\n"
+             results/serve_c16.json:num_gpus=1,tp=1,model={SERVING_MODEL}\n"
         ),
         Measurement::Power => "$PYTHON measure_power.py --seconds 300 --out results/power.csv\n".to_owned(),
     })
 }
 
 /// Slurm batch file that runs a shell script.
-fn batch(site: &Site<'_>, measurement: Measurement, stem: &str) -> String {
+fn batch(site: &ScriptTarget<'_>, measurement: Measurement, stem: &str) -> String {
     let nodes = if measurement == Measurement::Gpudirect { 2 } else { 1 };
     let gpus = match measurement {
         Measurement::BaseThroughput | Measurement::CudaGraphs | Measurement::Latency | Measurement::Serving => 1,
@@ -182,7 +182,7 @@ fn batch(site: &Site<'_>, measurement: Measurement, stem: &str) -> String {
     )
 }
 
-fn readme(site: &Site<'_>, names: &[(String, Measurement)]) -> String {
+fn readme(site: &ScriptTarget<'_>, names: &[(String, Measurement)]) -> String {
     let target = &site.target.name;
     let mut out = format!(
         "# Measurements for {target}\n\nMost informative first. Run each with `bash NAME.sh` on an idle node, or with \

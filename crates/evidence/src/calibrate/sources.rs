@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::columns::{COLUMNS, column};
 use super::intake;
-use super::misstated::misstated;
+use super::misstated::invalid_value;
 use super::observation::Observation;
 use crate::validate::columns::{COLUMNS as TYPED, canonical};
 use atlas_ingest::{Context, Warmup, files_below};
@@ -35,7 +35,7 @@ pub fn label(text: &str) -> Result<Label, String> {
         ));
     };
     let value = value.trim();
-    if let Some(problem) = misstated(known, &value.into()) {
+    if let Some(problem) = invalid_value(known, &value.into()) {
         return Err(format!("{name}: {problem}"));
     }
     Ok((
@@ -51,7 +51,7 @@ pub fn label(text: &str) -> Result<Label, String> {
 
 /// A file or directory, or `-` for standard input, with settings: `ib.log:fabric=IB,num_gpus=8`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Named {
+pub struct LabeledSource {
     /// The path.
     pub path: PathBuf,
     /// Settings that apply to all rows of the file.
@@ -60,7 +60,7 @@ pub struct Named {
 
 /// Rows and messages from reading files.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct SourceContent {
     /// Rows with measurements.
     pub rows: Vec<Observation>,
     /// Notes for the user.
@@ -69,24 +69,24 @@ pub struct Found {
     pub problems: Vec<String>,
 }
 
-impl Named {
+impl LabeledSource {
     /// Parses a command-line argument.
     ///
     /// # Errors
     /// Returns an error for invalid settings after the path.
-    pub fn parse(argument: &str) -> Result<Named, String> {
+    pub fn parse(argument: &str) -> Result<LabeledSource, String> {
         let whole = Path::new(argument);
         let parts = argument.rsplit_once(':').filter(|(_, rest)| rest.contains('=') && !whole.exists());
-        let Some((path, rest)) = parts else { return Ok(Named { path: whole.to_owned(), labels: Vec::new() }) };
+        let Some((path, rest)) = parts else { return Ok(LabeledSource { path: whole.to_owned(), labels: Vec::new() }) };
         let labels: Result<Vec<Label>, String> = rest.split(',').map(label).collect();
         let labels = labels.map_err(|problem| format!("{argument}: {problem}"))?;
-        Ok(Named { path: PathBuf::from(path), labels })
+        Ok(LabeledSource { path: PathBuf::from(path), labels })
     }
 
     /// Reads the rows of the file, or of all files in the directory, where files without measurements are skipped.
     #[must_use]
-    pub fn read(&self, warmup: Warmup) -> Found {
-        let mut found = Found::default();
+    pub fn read(&self, warmup: Warmup) -> SourceContent {
+        let mut found = SourceContent::default();
         let path = &self.path;
         if path.as_os_str() == "-" {
             let context = Context { name: "stdin".to_owned(), warmup, seed: 1337, ..Context::default() };

@@ -70,7 +70,7 @@ impl Estimate {
 /// Two-sided 95 % quantile of Student's t distribution (Hill 1970, algorithm 396 of the CACM; exact for 1 and 2 degrees
 /// of freedom).
 #[must_use]
-pub fn student(df: usize) -> f64 {
+pub fn student_quantile(df: usize) -> f64 {
     const P: f64 = 0.05;
     let n = df as f64;
     match df {
@@ -156,7 +156,7 @@ impl Fit {
         let value = *self.beta.get(index)?;
         let free = *self.free.get(index)?;
         let sd = self.covariance.get(index)?.get(index)?.max(0.0).sqrt();
-        let half = student(self.df) * sd;
+        let half = student_quantile(self.df) * sd;
         let interval = (self.df > 0 && half.is_finite()).then(|| {
             let (low, high) = (free - half, free + half);
             // For a coefficient held at its bound, the interval extends to the values it could have had.
@@ -189,7 +189,7 @@ impl Fit {
             .zip(&gradient)
             .map(|(row, g)| row.iter().zip(&gradient).map(|(c, other)| c * g * other).sum::<f64>())
             .sum();
-        let half = student(self.df) * variance.max(0.0).sqrt();
+        let half = student_quantile(self.df) * variance.max(0.0).sqrt();
         let interval = (self.df > 0 && half.is_finite()).then_some([value - half, value + half]);
         value.is_finite().then_some(Estimate { value, interval, n: self.n, r2: self.r2 })
     }
@@ -424,7 +424,7 @@ mod tests {
         for (df, expected) in
             [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (5, 2.571), (10, 2.228), (30, 2.042), (120, 1.980)]
         {
-            assert!((student(df) - expected).abs() < 2e-3, "{df}: {}", student(df));
+            assert!((student_quantile(df) - expected).abs() < 2e-3, "{df}: {}", student_quantile(df));
         }
     }
 

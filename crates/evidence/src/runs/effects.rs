@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use atlas_config::corrections::{
-    Class, Configuration, Correction, Corrections, Factor, Features, Quantity, Unseen, uncertainty_scale,
+    Class, Configuration, Correction, Corrections, Factor, Features, Quantity, UnseenDeviation, uncertainty_scale,
 };
 use atlas_core::sort;
 
@@ -13,13 +13,13 @@ use super::components::Components;
 use super::matrix::Cholesky;
 
 /// Degrees of freedom of the likelihood (Student's t), which gives little weight to a run far from all others.
-const TAILS: f64 = 4.0;
+const STUDENT_DEGREES_OF_FREEDOM: f64 = 4.0;
 /// Number of reweighting rounds. There are few runs, and it converges quickly.
 const ROUNDS: usize = 12;
 
 /// Returns the effects of the runs, with the prior variance of each.
 fn factors(runs: &[&Run], c: &Components) -> Vec<(Factor, f64)> {
-    let names = |name: fn(&Run) -> &String| sort::filled::<BTreeSet<_>, _>(runs.iter().map(|run| name(run)));
+    let names = |name: fn(&Run) -> &String| sort::collect_unsorted::<BTreeSet<_>, _>(runs.iter().map(|run| name(run)));
     let mut all = vec![(Factor::Cluster, c.cluster)];
     all.extend(
         names(|run| &run.accelerator).into_iter().map(|n| (Factor::Accelerator(n.as_str().into()), c.accelerator)),
@@ -87,7 +87,8 @@ pub fn correction(runs: &[&Run], c: &Components) -> Option<Correction> {
         let scaled = factored.solve(&values);
         for (((weight, row), value), run) in weights.iter_mut().zip(&common).zip(&values).zip(runs) {
             let left = value - row.iter().zip(&scaled).map(|(a, b)| a * b).sum::<f64>();
-            *weight = (TAILS + 1.0) / (TAILS + left * left / (c.residual + run.noise));
+            *weight = (STUDENT_DEGREES_OF_FREEDOM + 1.0)
+                / (STUDENT_DEGREES_OF_FREEDOM + left * left / (c.residual + run.noise));
         }
         solved = Some((factored, scaled));
     }
@@ -107,8 +108,9 @@ pub fn correction(runs: &[&Run], c: &Components) -> Option<Correction> {
             explained.iter().enumerate().map(cell).collect()
         })
         .collect();
-    let unseen = Unseen { accelerator: c.accelerator.sqrt(), software: c.software.sqrt(), model: c.model.sqrt() };
-    let configurations: BTreeSet<&str> = sort::filled(runs.iter().map(|run| run.id.as_str()));
+    let unseen =
+        UnseenDeviation { accelerator: c.accelerator.sqrt(), software: c.software.sqrt(), model: c.model.sqrt() };
+    let configurations: BTreeSet<&str> = sort::collect_unsorted(runs.iter().map(|run| run.id.as_str()));
     Some(Correction {
         runs: configurations.len(),
         effects,

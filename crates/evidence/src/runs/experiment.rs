@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::components::Components;
 use super::effects::correction;
 pub use super::variance::Cluster;
-use super::variance::{ENOUGH, USUAL, estimate, shuffle};
+use super::variance::{CALIBRATION_RUNS, MIN_CLUSTER_RUNS, estimate, shuffle};
 use super::{Run, shipped_runs};
 use crate::calibrate::statistics::median;
 use crate::validate::ValidateError;
@@ -22,7 +22,7 @@ const DRAWS: u64 = 10;
 
 /// A run predicted before and after calibration; errors as ln(measured / predicted).
 #[derive(Debug, Clone, Copy)]
-struct Judged {
+struct EvaluatedRun {
     before: f64,
     interval: [f64; 2],
     after: f64,
@@ -70,7 +70,7 @@ pub struct Experiment {
 }
 
 /// Evaluates the rest of a cluster after calibration with `count` of its runs, for every draw.
-fn judge(runs: &[&Run], count: usize, c: &Components) -> Vec<Judged> {
+fn judge(runs: &[&Run], count: usize, c: &Components) -> Vec<EvaluatedRun> {
     let mut all = Vec::new();
     for draw in 1..=DRAWS {
         let mut runs = runs.to_vec();
@@ -80,7 +80,7 @@ fn judge(runs: &[&Run], count: usize, c: &Components) -> Vec<Judged> {
         for run in rest {
             let at = found.as_ref().map(|found| found.at(&run.features()));
             let before = run.log_ratio();
-            all.push(Judged {
+            all.push(EvaluatedRun {
                 before,
                 interval: run.interval,
                 after: before - at.map_or(0.0, |at| math::ln(at.factor)),
@@ -100,14 +100,14 @@ fn without_factor(runs: &[&Run]) -> Vec<f64> {
     logs.iter().enumerate().map(|(at, log)| log - median(&others(at))).collect()
 }
 
-fn outcome(cluster: &str, runs: usize, judged: &[(Judged, f64)], remains: &[f64]) -> Outcome {
+fn outcome(cluster: &str, runs: usize, judged: &[(EvaluatedRun, f64)], remains: &[f64]) -> Outcome {
     let relative = |log: f64| math::exp(-log) - 1.0;
-    let inside = |held: &dyn Fn(&(Judged, f64)) -> bool| {
+    let inside = |held: &dyn Fn(&(EvaluatedRun, f64)) -> bool| {
         judged.iter().filter(|one| held(one)).count() as f64 / judged.len().max(1) as f64
     };
-    let typical = |value: &dyn Fn(&(Judged, f64)) -> f64| median(&judged.iter().map(value).collect::<Vec<f64>>());
+    let typical = |value: &dyn Fn(&(EvaluatedRun, f64)) -> f64| median(&judged.iter().map(value).collect::<Vec<f64>>());
     // The shipped interval still holds where it is narrower.
-    let after = |one: &(Judged, f64)| {
+    let after = |one: &(EvaluatedRun, f64)| {
         let ([low, high], half) = (one.0.interval, one.0.sd * one.1);
         [low.max(-half), high.min(half)]
     };
@@ -126,7 +126,7 @@ fn outcome(cluster: &str, runs: usize, judged: &[(Judged, f64)], remains: &[f64]
 
 /// Returns the weighted 90 % quantile of the standardized errors. A source has the weight of the square root of its
 /// number of runs.
-fn reach<'j>(sources: impl Iterator<Item = &'j Vec<Judged>>) -> f64 {
+fn standardized_error_quantile<'j>(sources: impl Iterator<Item = &'j Vec<EvaluatedRun>>) -> f64 {
     let mut all: Vec<(f64, f64)> = Vec::new();
     for judged in sources {
         let weight = 1.0 / (judged.len().max(1) as f64).sqrt();
@@ -143,7 +143,7 @@ fn reach<'j>(sources: impl Iterator<Item = &'j Vec<Judged>>) -> f64 {
 }
 
 /// Names of sources with at least `least` runs.
-fn judged_sources(runs: &[Run], least: usize) -> Vec<&str> {
+fn sources_with_runs(runs: &[Run], least: usize) -> Vec<&str> {
     let names = Cluster::Source.group(runs, least).into_values();
     names.filter_map(|runs| runs.first().map(|run| run.source.as_str())).collect()
 }
@@ -154,11 +154,12 @@ fn judged_sources(runs: &[Run], least: usize) -> Vec<&str> {
 /// Returns an error if the measurements cannot be read.
 pub fn components(quantity: Quantity) -> Result<Components, ValidateError> {
     let runs = shipped_runs(quantity)?;
-    let sources = Cluster::Source.group(&runs, ENOUGH);
-    let names = judged_sources(&runs, ENOUGH);
+    let sources = Cluster::Source.group(&runs, MIN_CLUSTER_RUNS);
+    let names = sources_with_runs(&runs, MIN_CLUSTER_RUNS);
     let (whole, without) = estimate(quantity, &runs, &names);
-    let judged: Vec<Vec<Judged>> = sources.values().zip(without).map(|(runs, c)| judge(runs, USUAL, &c)).collect();
-    Ok(Components { reach: reach(judged.iter()), ..whole })
+    let judged: Vec<Vec<EvaluatedRun>> =
+        sources.values().zip(without).map(|(runs, c)| judge(runs, CALIBRATION_RUNS, &c)).collect();
+    Ok(Components { reach: standardized_error_quantile(judged.iter()), ..whole })
 }
 
 /// Runs the experiment for each kind of cluster. Every source is evaluated with components that were estimated without
@@ -168,7 +169,7 @@ pub fn components(quantity: Quantity) -> Result<Components, ValidateError> {
 /// Returns an error if the measurements cannot be read.
 pub fn run(quantity: Quantity, kinds: &[Cluster], after_runs: usize) -> Result<Vec<Experiment>, ValidateError> {
     let runs = shipped_runs(quantity)?;
-    let names = judged_sources(&runs, ENOUGH);
+    let names = sources_with_runs(&runs, MIN_CLUSTER_RUNS);
     let (_, without) = estimate(quantity, &runs, &names);
     let without: BTreeMap<&str, Components> = names.into_iter().zip(without).collect();
     let of = |source: &str| without.get(source).copied().unwrap_or(Components::of(quantity));
@@ -185,7 +186,7 @@ pub fn with_table(runs: &[Run], quantity: Quantity, cluster: Cluster, after_runs
 struct JudgedCluster<'a> {
     name: &'a str,
     source: &'a str,
-    judged: Vec<Judged>,
+    judged: Vec<EvaluatedRun>,
     remains: Vec<f64>,
 }
 
@@ -197,7 +198,7 @@ fn judged(
     after_runs: usize,
     components: impl Fn(&str) -> Components,
 ) -> Experiment {
-    let clusters = cluster.group(runs, ENOUGH.max(after_runs + 1));
+    let clusters = cluster.group(runs, MIN_CLUSTER_RUNS.max(after_runs + 1));
     let clusters: Vec<JudgedCluster<'_>> = clusters
         .iter()
         .filter_map(|(name, runs)| {
@@ -207,9 +208,9 @@ fn judged(
         })
         .collect();
     // The reach is also estimated from the other sources.
-    let with_reach = |one: &JudgedCluster<'_>| -> Vec<(Judged, f64)> {
+    let with_reach = |one: &JudgedCluster<'_>| -> Vec<(EvaluatedRun, f64)> {
         let others = clusters.iter().filter(|other| other.source != one.source);
-        let reach = reach(others.map(|other| &other.judged));
+        let reach = standardized_error_quantile(others.map(|other| &other.judged));
         one.judged.iter().map(|judged| (*judged, reach)).collect()
     };
     let (mut all, mut remains, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());

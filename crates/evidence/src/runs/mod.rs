@@ -64,14 +64,14 @@ impl Run {
         }
         let found = RowScenario::of(row, kind, catalog)?;
         let figures = measured(row, kind, &found)?;
-        Run::beside(row, &found, &figures)
+        Run::of_resolved_row(row, &found, &figures)
     }
 
     /// Returns the runs of a resolved row, for the given measured metrics.
     ///
     /// # Errors
     /// Returns why there is no prediction.
-    pub fn beside(row: &Row, found: &RowScenario, figures: &[case::Measured]) -> Result<Vec<Run>, String> {
+    pub fn of_resolved_row(row: &Row, found: &RowScenario, figures: &[case::Measured]) -> Result<Vec<Run>, String> {
         let mut estimate = Estimate::default();
         engine::estimate_into(&found.scenario, &mut estimate);
         estimate.finite()?;
@@ -87,7 +87,7 @@ impl Run {
                 interval: [math::ln(low / predicted), math::ln(high / predicted)],
                 noise: 0.0,
                 accelerator: found.parts.accelerator.as_ref()?.id.to_string(),
-                software: found.scenario.in_force.family().to_owned(),
+                software: found.scenario.active_software.family().to_owned(),
                 model: found.parts.model_name().to_string(),
                 shares: shares(detail),
                 shape: shape(&found.scenario, detail),

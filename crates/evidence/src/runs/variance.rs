@@ -5,7 +5,7 @@ use atlas_core::math;
 use std::collections::BTreeMap;
 
 use atlas_config::corrections::Quantity;
-use atlas_core::cores::on_all_cores;
+use atlas_core::cores::parallel_map;
 use atlas_document::fingerprint::fingerprint;
 
 use super::Run;
@@ -14,19 +14,19 @@ use super::effects::correction;
 use crate::calibrate::statistics::median;
 
 /// Minimum number of runs of a cluster that is evaluated.
-pub const ENOUGH: usize = 10;
+pub const MIN_CLUSTER_RUNS: usize = 10;
 /// Number of runs with which clusters are calibrated.
-pub const USUAL: usize = 3;
+pub const CALIBRATION_RUNS: usize = 3;
 /// Number of draws per cluster, which differ in the runs that are used for calibration.
 const DRAWS: u64 = 8;
 /// Maximum number of predicted runs per draw: a sweep of a thousand rows has little more information than forty.
-const MOST: usize = 40;
+const MAX_PREDICTED_RUNS: usize = 40;
 /// Errors on the logarithm are clipped at this value, so that a single outlying source does not dominate.
-const CLIP: f64 = 1.0;
+const MAX_LOG_ERROR: f64 = 1.0;
 /// Variances of the logarithm below this are treated as zero.
-const LEAST: f64 = 1e-5;
+const MIN_VARIANCE: f64 = 1e-5;
 /// Initial value of the search.
-const START: f64 = 0.005;
+const INITIAL_VARIANCE: f64 = 0.005;
 /// Number of rounds of the search, each over all components.
 const ROUNDS: usize = 20;
 /// Number of rounds of the search without one source, which starts from the components of all sources.
@@ -34,7 +34,7 @@ const ROUNDS_WITHOUT: usize = 8;
 /// Number of components: cluster, accelerator, software, model, four classes, configuration, falloff, growth.
 const COUNT: usize = 11;
 /// Minimum number of runs of one model on one system that contribute to the residual.
-const SEVERAL: usize = 3;
+const MIN_RESIDUAL_RUNS: usize = 3;
 /// Indices of the classes.
 const CLASSES: std::ops::Range<usize> = 4..8;
 
@@ -88,7 +88,7 @@ fn draws(runs: &[Run]) -> Vec<Draw<'_>> {
     let mut all = Vec::new();
     let mut seen = std::collections::HashSet::new();
     for cluster in [Cluster::Source, Cluster::System] {
-        for runs in cluster.group(runs, ENOUGH).into_values() {
+        for runs in cluster.group(runs, MIN_CLUSTER_RUNS).into_values() {
             let Some(first) = runs.first() else { continue };
             // A source with a single system is only one cluster.
             if !seen.insert((first.source.as_str(), first.id.as_str(), runs.len())) {
@@ -97,8 +97,8 @@ fn draws(runs: &[Run]) -> Vec<Draw<'_>> {
             for draw in 1..=DRAWS {
                 let mut runs = runs.clone();
                 shuffle(&mut runs, draw);
-                let (own, rest) = runs.split_at(USUAL.min(runs.len()));
-                let rest = rest.iter().take(MOST).copied().collect();
+                let (own, rest) = runs.split_at(CALIBRATION_RUNS.min(runs.len()));
+                let rest = rest.iter().take(MAX_PREDICTED_RUNS).copied().collect();
                 all.push(Draw { source: &first.source, own: own.to_vec(), rest });
             }
         }
@@ -114,7 +114,7 @@ fn loss(draws: &[&Draw<'_>], c: &Components) -> f64 {
         let found = correction(&draw.own, c);
         let error = |run: &&Run| {
             let corrected = found.as_ref().map_or(0.0, |found| math::ln(found.at(&run.features()).factor));
-            (run.log_ratio() - corrected).abs().min(CLIP)
+            (run.log_ratio() - corrected).abs().min(MAX_LOG_ERROR)
         };
         let weight = (draw.rest.len() as f64).sqrt();
         sum += weight * draw.rest.iter().map(error).sum::<f64>() / draw.rest.len().max(1) as f64;
@@ -125,7 +125,7 @@ fn loss(draws: &[&Draw<'_>], c: &Components) -> f64 {
 
 fn components(logs: &[f64; COUNT], classes: bool, residual: f64) -> Components {
     let [cluster, accelerator, software, model, a, b, c, d, configuration, falloff, growth] =
-        logs.map(|log| if log <= math::ln(LEAST) + 1.0 { 0.0 } else { math::exp(log) });
+        logs.map(|log| if log <= math::ln(MIN_VARIANCE) + 1.0 { 0.0 } else { math::exp(log) });
     let classes = if classes { [a, b, c, d] } else { [0.0; 4] };
     let growth = growth.min(1.0);
     Components {
@@ -160,7 +160,7 @@ fn search(
             for by in [*step, -*step] {
                 let mut next = logs;
                 if let Some(log) = next.get_mut(i) {
-                    *log = (*log + by).clamp(math::ln(LEAST), 3.0);
+                    *log = (*log + by).clamp(math::ln(MIN_VARIANCE), 3.0);
                 }
                 let found = loss(draws, &of(&next));
                 if found < best - 1e-6 {
@@ -184,11 +184,11 @@ fn residual(runs: &[Run], without: Option<&str>) -> f64 {
         systems.entry([&run.source, &run.accelerator, &run.software, &run.model]).or_default().push(run.log_ratio());
     }
     let mut deviations = Vec::new();
-    for logs in systems.values().filter(|logs| logs.len() >= SEVERAL) {
+    for logs in systems.values().filter(|logs| logs.len() >= MIN_RESIDUAL_RUNS) {
         let middle = median(logs);
         deviations.extend(logs.iter().map(|log| (log - middle).abs()));
     }
-    (1.4826 * median(&deviations)).powi(2).max(LEAST)
+    (1.4826 * median(&deviations)).powi(2).max(MIN_VARIANCE)
 }
 
 /// Whether errors of a quantity may depend on the shares of time. For TTFT they may not, because the shares are those
@@ -202,7 +202,7 @@ fn has_classes(quantity: Quantity) -> bool {
 pub fn estimate(quantity: Quantity, runs: &[Run], held_out: &[&str]) -> (Components, Vec<Components>) {
     let draws = draws(runs);
     let classes = has_classes(quantity);
-    let mut start = [math::ln(START); COUNT];
+    let mut start = [math::ln(INITIAL_VARIANCE); COUNT];
     // Similarity halves at a factor of two in one number; effects grow with the square root of the uncertainty.
     let [.., falloff, growth] = &mut start;
     (*falloff, *growth) = (0.0, math::ln(0.5));
@@ -210,7 +210,7 @@ pub fn estimate(quantity: Quantity, runs: &[Run], held_out: &[&str]) -> (Compone
     let noise = residual(runs, None);
     let of_all = |logs: &[f64; COUNT]| components(logs, classes, noise);
     let whole = search(&all, of_all, classes, start, 1.0, ROUNDS);
-    let without = on_all_cores(
+    let without = parallel_map(
         held_out,
         |_| false,
         |out| {

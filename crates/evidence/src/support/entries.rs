@@ -6,7 +6,7 @@ use atlas_plan::search::Gauge;
 use super::key::{FIELDS, FIGURE_DIGITS, Key, Value, rounded};
 use crate::validate::accuracy::Figure;
 use crate::validate::case::{Metric, regime};
-use crate::validate::{Judge, MeasurementKind, Method, ValidateError, shipped, table};
+use crate::validate::{MeasurementKind, Method, RowEvaluator, ValidateError, shipped, table};
 
 /// Returns the index as CSV, with one line per metric of every shipped row that counts. Rows with inferred values and
 /// copies are left out.
@@ -21,13 +21,13 @@ pub fn csv() -> Result<String, ValidateError> {
     writer.write_record(head.into_iter().chain(FIELDS.iter().map(|field| field.name)).chain(figures))?;
     let gauge = Gauge::default();
     for kind in MeasurementKind::ALL {
-        let judge = Judge { kind, catalog: &catalog, method: Method::default(), gauge: &gauge };
+        let judge = RowEvaluator { kind, catalog: &catalog, method: Method::default(), gauge: &gauge };
         let rows = table::read(&shipped(kind)?)?;
-        for (row, copy) in rows.iter().zip(table::copies(&rows)) {
+        for (row, copy) in rows.iter().zip(table::duplicates(&rows)) {
             if copy.is_some() || !row.text("inferred").is_empty() {
                 continue;
             }
-            let Ok((found, verdicts)) = judge.judged(row) else { continue };
+            let Ok((found, verdicts)) = judge.evaluate_row(row) else { continue };
             let Some(mut key) = Key::of(&found.parts, &found.scenario) else { continue };
             if catalog.model(row.text("model")).is_err() {
                 // For a model defined in the row, the name used by its source.

@@ -13,7 +13,7 @@ use crate::validate::family;
 
 /// Contribution of a field to the distance.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Points {
+pub enum DistanceRule {
     /// Points if the texts differ.
     Differs(f64),
     /// Points per factor of two between the numbers.
@@ -26,16 +26,16 @@ pub struct Field {
     /// Name, which is also a column of `workload/measurements/evidence.csv`.
     pub name: &'static str,
     /// Its contribution to the distance.
-    pub points: Points,
+    pub points: DistanceRule,
     /// Description of the field.
     pub help: &'static str,
 }
 
-const fn field(name: &'static str, points: Points, help: &'static str) -> Field {
+const fn field(name: &'static str, points: DistanceRule, help: &'static str) -> Field {
     Field { name, points, help }
 }
 
-use Points::{Differs, Doubling};
+use DistanceRule::{Differs, Doubling};
 
 /// All fields, in the order of [`Key::values`].
 pub const FIELDS: [Field; 15] = [
@@ -85,11 +85,11 @@ impl Value {
 
     /// Returns the points between this value and a cell of the index. `other` is the cell as a number, if it is one.
     #[must_use]
-    pub fn distance(&self, points: Points, cell: &str, other: Option<f64>) -> f64 {
+    pub fn distance(&self, points: DistanceRule, cell: &str, other: Option<f64>) -> f64 {
         match (self, points) {
-            (Value::Word(word), Points::Differs(points)) if word != cell => points,
-            (Value::Number(Some(number)), Points::Doubling(points)) => {
-                let doublings = |other: f64| math::log2(number.max(LEAST) / other.max(LEAST)).abs();
+            (Value::Word(word), DistanceRule::Differs(points)) if word != cell => points,
+            (Value::Number(Some(number)), DistanceRule::Doubling(points)) => {
+                let doublings = |other: f64| math::log2(number.max(MIN_NUMBER) / other.max(MIN_NUMBER)).abs();
                 other
                     .map(doublings)
                     .filter(|doublings| *doublings > ROUNDING)
@@ -101,7 +101,7 @@ impl Value {
 }
 
 /// Numbers below this are treated as equal, such as lengths of zero.
-const LEAST: f64 = 1e-3;
+const MIN_NUMBER: f64 = 1e-3;
 /// Difference in powers of two that rounding in the index can cause.
 const ROUNDING: f64 = 1e-4;
 
@@ -137,11 +137,11 @@ impl Key {
         let input = Input::of_scenario(scenario)?;
         let arch = scenario.model?;
         let phase = &scenario.base;
-        let release = scenario.in_force.name.split_once('@').map_or("", |(_, release)| release);
+        let release = scenario.active_software.name.split_once('@').map_or("", |(_, release)| release);
         let (prompt, generate, load, in_flight) = match input {
             Input::Training(input) => (input.seq, 0.0, "training", Some(input.global)),
             Input::Serving(input) => {
-                let (load, in_flight) = offered(input.load);
+                let (load, in_flight) = load_size(input.load);
                 (input.isl, input.osl, load, in_flight)
             }
         };
@@ -156,7 +156,7 @@ impl Key {
             word(if arch.is_moe() { "yes" } else { "no" }),
             number(arch.params() * 1e-9),
             number(arch.active_params() * 1e-9),
-            word(family(&scenario.in_force.name)),
+            word(family(&scenario.active_software.name)),
             word(release),
             word(scenario.format(phase).name()),
             number(scenario.accelerators()),
@@ -189,7 +189,7 @@ impl Key {
 }
 
 /// Returns the kind of a load and its size: concurrent sequences, or requests per second.
-fn offered(load: Load) -> (&'static str, Option<f64>) {
+fn load_size(load: Load) -> (&'static str, Option<f64>) {
     let finite = |value: f64| Some(value).filter(|value| value.is_finite());
     match load {
         Load::Static { batch } => ("static", finite(batch)),

@@ -18,7 +18,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 use serde::{Serialize, Serializer};
 
 pub use entries::csv;
-pub use key::{COMPARABLE, FIELDS, Field, Key, Points};
+pub use key::{COMPARABLE, DistanceRule, FIELDS, Field, Key};
 
 use crate::validate::accuracy::Figure;
 use crate::validate::case::{Metric, regime};
@@ -158,7 +158,7 @@ impl Nearest {
 /// catalog, or if the engine does not derive its estimates from them.
 #[must_use]
 pub fn of(parts: &Parts, scenario: &Scenario) -> Vec<Support> {
-    if !scenario.engine.reasons() {
+    if !scenario.engine.models_hardware() {
         return Vec::new();
     }
     let (Some(key), Some(index)) = (Key::of(parts, scenario), index()) else { return Vec::new() };
@@ -184,7 +184,7 @@ pub fn figure(metric: MetricId, mode: Mode) -> Figure {
 /// Returns the evidence for throughput only.
 #[must_use]
 pub fn throughput(parts: &Parts, scenario: &Scenario) -> Option<Support> {
-    if !scenario.engine.reasons() {
+    if !scenario.engine.models_hardware() {
         return None;
     }
     let (key, index) = (Key::of(parts, scenario)?, index()?);
@@ -245,7 +245,7 @@ impl<'k> Search<'k> {
 
     /// Returns the first of the nearest rows, with its distance. Iterates over fields in the outer loop, so that the
     /// inner loop has no branches.
-    fn least(&self, rows: &[u16]) -> Option<(usize, f64)> {
+    fn nearest_row(&self, rows: &[u16]) -> Option<(usize, f64)> {
         let mut distances = vec![0.0; rows.len()];
         for (column, points) in &self.points {
             column.add(rows, points, &mut distances);
@@ -291,7 +291,7 @@ impl<'k> Search<'k> {
             format,
             regime,
             all: all.done(words),
-            nearest: self.least(rows).and_then(|(row, distance)| self.nearest(row, distance)),
+            nearest: self.nearest_row(rows).and_then(|(row, distance)| self.nearest(row, distance)),
         })
     }
 

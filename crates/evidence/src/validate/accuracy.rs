@@ -65,7 +65,7 @@ impl Figure {
     }
 
     /// Whether a verdict is about this metric.
-    fn judged_by(self, verdict: &Verdict) -> bool {
+    fn is_metric_of(self, verdict: &Verdict) -> bool {
         Metric::named(verdict.metric).is_some_and(|metric| Figure::of(metric) == self)
     }
 }
@@ -168,7 +168,7 @@ fn ratio(verdict: &Verdict) -> Option<f64> {
 
 /// Verdicts on one metric.
 #[derive(Debug, Clone)]
-pub struct Judged {
+pub struct MetricAccuracy {
     /// The metric.
     pub figure: Figure,
     /// One verdict for every row with this metric, and for every row that cannot be predicted.
@@ -177,7 +177,7 @@ pub struct Judged {
     pub without_release: Vec<Verdict>,
 }
 
-impl Judged {
+impl MetricAccuracy {
     /// Accuracy over all rows, or over those without inferred values.
     #[must_use]
     pub fn total(&self, with_inferred: bool) -> Option<Accuracy> {
@@ -212,7 +212,7 @@ impl Judged {
 ///
 /// # Errors
 /// Returns an error if shipped tables are damaged.
-pub fn judged() -> Result<Vec<Judged>, ValidateError> {
+pub fn shipped_accuracy() -> Result<Vec<MetricAccuracy>, ValidateError> {
     let mut all = Vec::new();
     let mut without_release = Vec::new();
     let withheld = Method { release: Release::Assumed, ..Method::default() };
@@ -222,11 +222,15 @@ pub fn judged() -> Result<Vec<Judged>, ValidateError> {
         without_release.extend(judge_by(kind, &text, withheld, &Gauge::default())?);
     }
     let of = |figure: Figure, verdicts: &[Verdict]| {
-        verdicts.iter().filter(|verdict| figure.judged_by(verdict)).cloned().collect()
+        verdicts.iter().filter(|verdict| figure.is_metric_of(verdict)).cloned().collect()
     };
     Ok(Figure::ALL
         .into_iter()
-        .map(|figure| Judged { figure, verdicts: of(figure, &all), without_release: of(figure, &without_release) })
+        .map(|figure| MetricAccuracy {
+            figure,
+            verdicts: of(figure, &all),
+            without_release: of(figure, &without_release),
+        })
         .collect())
 }
 
@@ -261,7 +265,7 @@ mod tests {
             verdict("t", 50.0, false, false),
             verdict("t", 400.0, true, false),
         ];
-        let judged = Judged { figure: Figure::Tpot, verdicts, without_release: Vec::new() };
+        let judged = MetricAccuracy { figure: Figure::Tpot, verdicts, without_release: Vec::new() };
         let stated = judged.total(false);
         let expected = Accuracy { rows: 2, sources: 2, median: 0.75, p90: 0.95, bias: 1.0, covered: 1.0, width: 4.0 };
         assert!(stated.is_some_and(|stated| (stated.bias - 1.0).abs() < 1e-12 && (stated.p90 - 0.95).abs() < 1e-12));

@@ -118,7 +118,7 @@ impl RowScenario {
     /// Whether the row specifies the release of its software.
     #[must_use]
     pub fn release(&self) -> Release {
-        Release::assumed_if(self.scenario.in_force.release_assumed)
+        Release::assumed_if(self.scenario.active_software.release_assumed)
     }
 
     /// Returns the engine input of a training run.
@@ -318,7 +318,7 @@ impl Case {
             source: row.text("source").to_owned(),
             accelerator: row.text("accelerator").to_owned(),
             model: name.to_owned(),
-            software: found.scenario.in_force.name.to_string(),
+            software: found.scenario.active_software.name.to_string(),
             harness: row.text("harness").to_owned(),
             regime: regime(&input, measured.metric),
             metric: measured.metric,

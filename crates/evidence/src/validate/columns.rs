@@ -2,11 +2,11 @@
 //!
 //! A column that corresponds to a knob takes its help and unit from the registry of knobs.
 
-use atlas_plan::knob::{Home, Knob, Spec, ValueType};
+use atlas_plan::knob::{FileLocation, Knob, Spec, ValueType};
 
 /// Destination of the value of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ColumnTarget {
     /// Identification and bookkeeping; never part of the scenario.
     Record,
     /// A measured metric.
@@ -27,17 +27,17 @@ pub enum Place {
     ArchitectureFlag(&'static [&'static str]),
 }
 
-impl Place {
+impl ColumnTarget {
     /// Whether the value is part of the scenario.
     #[must_use]
     pub const fn is_scenario(self) -> bool {
-        !matches!(self, Place::Record | Place::Figure)
+        !matches!(self, ColumnTarget::Record | ColumnTarget::Figure)
     }
 }
 
 /// Values that a column accepts. A cell may be blank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
+pub enum CellType {
     /// Any text.
     Text,
     /// A whole number of at least one; 0 is treated as blank.
@@ -60,9 +60,9 @@ pub struct Column {
     /// Alternative names.
     pub aliases: &'static [&'static str],
     /// Destination of its values.
-    pub place: Place,
+    pub place: ColumnTarget,
     /// Values that it accepts.
-    pub takes: Takes,
+    pub takes: CellType,
     /// Help text, if not that of a knob.
     help: &'static str,
     /// Unit, if not that of a knob.
@@ -71,29 +71,29 @@ pub struct Column {
     knob: Option<Knob>,
 }
 
-const fn column(name: &'static str, aliases: &'static [&'static str], place: Place, takes: Takes) -> Column {
+const fn column(name: &'static str, aliases: &'static [&'static str], place: ColumnTarget, takes: CellType) -> Column {
     Column { name, aliases, place, takes, help: "", unit: "", knob: None }
 }
 
 /// Creates a column for a knob, with the destination, accepted values, unit and help of the knob.
 const fn field(name: &'static str, aliases: &'static [&'static str], knob: Knob) -> Column {
     let spec = knob.spec();
-    let path = match spec.home {
-        Home::Workload(path) | Home::Target(path) => path,
-        Home::Nowhere => &[],
+    let path = match spec.location {
+        FileLocation::Workload(path) | FileLocation::Target(path) => path,
+        FileLocation::Nowhere => &[],
     };
     let takes = match spec.kind {
-        ValueType::Toggle => Takes::Flag,
-        ValueType::Number { bounds, .. } if bounds.whole => Takes::Count,
-        ValueType::Number { bounds, .. } if bounds.max <= 1.0 => Takes::Share,
-        ValueType::Number { .. } => Takes::Positive,
-        ValueType::Choice(_) | ValueType::Fabric | ValueType::Software | ValueType::Seed => Takes::Text,
+        ValueType::Toggle => CellType::Flag,
+        ValueType::Number { bounds, .. } if bounds.whole => CellType::Count,
+        ValueType::Number { bounds, .. } if bounds.max <= 1.0 => CellType::Share,
+        ValueType::Number { .. } => CellType::Positive,
+        ValueType::Choice(_) | ValueType::Fabric | ValueType::Software | ValueType::Seed => CellType::Text,
     };
-    let place = match (spec.home, takes) {
-        (Home::Target(path), _) => Place::Target(path),
-        (_, Takes::Flag) => Place::Flag(path),
-        (_, Takes::Text) => Place::Word(path),
-        _ => Place::Number(path),
+    let place = match (spec.location, takes) {
+        (FileLocation::Target(path), _) => ColumnTarget::Target(path),
+        (_, CellType::Flag) => ColumnTarget::Flag(path),
+        (_, CellType::Text) => ColumnTarget::Word(path),
+        _ => ColumnTarget::Number(path),
     };
     column(name, aliases, place, takes).same_as(knob)
 }
@@ -107,7 +107,7 @@ impl Column {
         Column { unit, ..self }
     }
 
-    const fn takes(self, takes: Takes) -> Column {
+    const fn takes(self, takes: CellType) -> Column {
         Column { takes, ..self }
     }
 
@@ -137,7 +137,7 @@ impl Column {
     #[must_use]
     pub fn expected(&self, text: &str) -> Option<String> {
         let number = text.parse::<f64>().ok();
-        let figure = self.place == Place::Figure;
+        let figure = self.place == ColumnTarget::Figure;
         // A size of zero, or an infinite request rate, counts as not given.
         let nothing = !figure && self.name != "num_accelerators" && number == Some(0.0);
         let endless = self.name == "request_rate" && number == Some(f64::INFINITY);
@@ -147,34 +147,36 @@ impl Column {
         let number = number.filter(|value| value.is_finite());
         let within = |holds: fn(f64) -> bool| number.is_some_and(holds);
         let fine = match self.takes {
-            Takes::Text => true,
-            Takes::Count => within(|value| value >= 1.0 && value.fract() == 0.0),
-            Takes::Positive => within(|value| value > 0.0),
-            Takes::Share => within(|value| value > 0.0 && value <= 1.0),
-            Takes::Flag => ["true", "false", "yes", "no", "1", "0"].iter().any(|word| text.eq_ignore_ascii_case(word)),
-            Takes::Words(words) => words.iter().any(|word| text.eq_ignore_ascii_case(word)),
+            CellType::Text => true,
+            CellType::Count => within(|value| value >= 1.0 && value.fract() == 0.0),
+            CellType::Positive => within(|value| value > 0.0),
+            CellType::Share => within(|value| value > 0.0 && value <= 1.0),
+            CellType::Flag => {
+                ["true", "false", "yes", "no", "1", "0"].iter().any(|word| text.eq_ignore_ascii_case(word))
+            }
+            CellType::Words(words) => words.iter().any(|word| text.eq_ignore_ascii_case(word)),
         };
         (!fine).then(|| self.takes.describe())
     }
 }
 
-impl Takes {
+impl CellType {
     /// Description for diagnostics: `a whole number of at least 1`.
     #[must_use]
     pub fn describe(self) -> String {
         match self {
-            Takes::Text => "text".to_owned(),
-            Takes::Count => "a whole number of at least 1".to_owned(),
-            Takes::Positive => "a number above 0".to_owned(),
-            Takes::Share => "a number above 0 and at most 1".to_owned(),
-            Takes::Flag => "true or false".to_owned(),
-            Takes::Words(words) => format!("one of {}", words.join(", ")),
+            CellType::Text => "text".to_owned(),
+            CellType::Count => "a whole number of at least 1".to_owned(),
+            CellType::Positive => "a number above 0".to_owned(),
+            CellType::Share => "a number above 0 and at most 1".to_owned(),
+            CellType::Flag => "true or false".to_owned(),
+            CellType::Words(words) => format!("one of {}", words.join(", ")),
         }
     }
 }
 
-use Place::{Architecture, ArchitectureFlag, Figure, Number, Record, Special, Target, Word};
-use Takes::{Count, Positive, Share, Text, Words};
+use CellType::{Count, Positive, Share, Text, Words};
+use ColumnTarget::{Architecture, ArchitectureFlag, Figure, Number, Record, Special, Target, Word};
 
 /// All columns of all kinds of tables.
 pub const COLUMNS: &[Column] = &[
@@ -213,12 +215,12 @@ pub const COLUMNS: &[Column] = &[
     column("head_dim", &[], Architecture(&["heads", "dim"]), Count).help("width of a head"),
     column("ffn_hidden_size", &["intermediate_size"], Architecture(&["mlp", "ffn_hidden_size"]), Count)
         .help("width of the dense MLP"),
-    column("gated_mlp", &[], ArchitectureFlag(&["mlp", "gated"]), Takes::Flag)
+    column("gated_mlp", &[], ArchitectureFlag(&["mlp", "gated"]), CellType::Flag)
         .help("whether the MLP is gated (three matrices)"),
     column("vocab_size", &[], Architecture(&["vocab_size"]), Count).help("vocabulary size"),
-    column("tied_embeddings", &[], ArchitectureFlag(&["tied_embeddings"]), Takes::Flag)
+    column("tied_embeddings", &[], ArchitectureFlag(&["tied_embeddings"]), CellType::Flag)
         .help("whether the output layer shares the weights of the embedding"),
-    column("learned_positions", &[], ArchitectureFlag(&["learned_positions"]), Takes::Flag)
+    column("learned_positions", &[], ArchitectureFlag(&["learned_positions"]), CellType::Flag)
         .help("whether position embeddings are learned"),
     column("n_experts", &[], Architecture(&["moe", "experts"]), Count).help("routed experts of a layer"),
     column("experts_per_token", &[], Architecture(&["moe", "per_token"]), Count)

@@ -16,7 +16,7 @@ use atlas_perf::interval::Factors;
 
 /// Minimum number of sources for an interval of a regime. With fewer, the interval comes from all regimes of the
 /// metric.
-const ENOUGH: usize = 5;
+const MIN_REGIME_SOURCES: usize = 5;
 
 /// Error on a row that the fit has not seen.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +46,7 @@ impl<'a> Residual<'a> {
 pub fn factors(residuals: &[Residual<'_>], regime: &str, figure: &str, without: Option<&str>) -> Factors {
     let others = || residuals.iter().filter(|r| r.figure == figure && without != Some(r.unit));
     let own: BTreeSet<&str> = others().filter(|r| r.regime == regime).map(|r| r.unit).collect();
-    let some: Vec<&Residual<'_>> = others().filter(|r| own.len() < ENOUGH || r.regime == regime).collect();
+    let some: Vec<&Residual<'_>> = others().filter(|r| own.len() < MIN_REGIME_SOURCES || r.regime == regime).collect();
     let mut rows: BTreeMap<&str, f64> = BTreeMap::new();
     for r in &some {
         *rows.entry(r.unit).or_default() += 1.0;

@@ -4,7 +4,7 @@ use atlas_catalog::{Accelerator, Catalog};
 use serde_json::{Map, Value, json};
 
 use super::MeasurementKind;
-use super::columns::{COLUMNS, Place};
+use super::columns::{COLUMNS, ColumnTarget};
 use super::table::Row;
 
 /// Target and workload of a row, as JSON documents like those in files and for `atlas run --batch`.
@@ -37,7 +37,7 @@ impl Documents {
     /// Applies these documents over others: their values take precedence, and missing values come from `target` and
     /// `workload`. `model`: whether these documents define the model themselves, rather than by a placeholder.
     #[must_use]
-    pub fn over(mut self, target: Value, workload: Value, model: bool) -> Documents {
+    pub fn merged_over(mut self, target: Value, workload: Value, model: bool) -> Documents {
         let mut base = workload;
         if let Value::Object(base) = &mut base {
             // A run is a single workload without the phases of a day.
@@ -55,11 +55,11 @@ impl Documents {
             }
         }
         let mut own = target;
-        lay(&mut base, self.workload);
+        merge_over(&mut base, self.workload);
         if let Value::Object(stated) = self.target {
             let size = ["num_nodes", "accelerators_per_node"];
             let size = stated.into_iter().filter(|(key, _)| size.contains(&key.as_str())).collect();
-            lay(&mut own, Value::Object(size));
+            merge_over(&mut own, Value::Object(size));
         }
         Documents { target: own, workload: base, accelerators: self.accelerators }
     }
@@ -81,13 +81,13 @@ impl Documents {
             }
             let number = || number(row, column.name);
             match column.place {
-                Place::Record | Place::Figure | Place::Special => {}
-                Place::Target(path) => set(&mut target, path, number()?),
-                Place::Number(path) => set(&mut workload, path, number()?),
-                Place::Architecture(path) => set(&mut architecture, path, number()?),
-                Place::Word(path) => set(&mut workload, path, json!(text.to_ascii_lowercase())),
-                Place::Flag(path) => set(&mut workload, path, json!(flag(row, column.name)?)),
-                Place::ArchitectureFlag(path) => set(&mut architecture, path, json!(flag(row, column.name)?)),
+                ColumnTarget::Record | ColumnTarget::Figure | ColumnTarget::Special => {}
+                ColumnTarget::Target(path) => set(&mut target, path, number()?),
+                ColumnTarget::Number(path) => set(&mut workload, path, number()?),
+                ColumnTarget::Architecture(path) => set(&mut architecture, path, number()?),
+                ColumnTarget::Word(path) => set(&mut workload, path, json!(text.to_ascii_lowercase())),
+                ColumnTarget::Flag(path) => set(&mut workload, path, json!(flag(row, column.name)?)),
+                ColumnTarget::ArchitectureFlag(path) => set(&mut architecture, path, json!(flag(row, column.name)?)),
             }
         }
         let accelerators = accelerators(row, kind)?;
@@ -100,11 +100,11 @@ impl Documents {
 }
 
 /// Merges a document over another, recursively for mappings.
-fn lay(base: &mut Value, over: Value) {
+fn merge_over(base: &mut Value, over: Value) {
     match (base, over) {
         (Value::Object(base), Value::Object(over)) => {
             for (key, value) in over {
-                lay(base.entry(key).or_insert(Value::Null), value);
+                merge_over(base.entry(key).or_insert(Value::Null), value);
             }
         }
         (base, over) => *base = over,

@@ -2,7 +2,7 @@
 
 /// Whether a source belongs to the exam: one in five, by a hash of its name.
 #[must_use]
-pub fn examined(source: &str) -> bool {
+pub fn is_in_exam(source: &str) -> bool {
     // FNV-1a: the same on every machine and in every release.
     let hash = source
         .bytes()
@@ -16,7 +16,7 @@ mod tests {
 
     #[test]
     fn about_one_source_in_five_is_examined() {
-        let n = (0..1000).filter(|n| examined(&format!("organization-{n}/benchmarks"))).count();
+        let n = (0..1000).filter(|n| is_in_exam(&format!("organization-{n}/benchmarks"))).count();
         assert!((150..250).contains(&n), "{n}");
     }
 }

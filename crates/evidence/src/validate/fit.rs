@@ -1,7 +1,7 @@
 //! Fits the constants of hardware, training and serving together, by robust least squares of logarithmic errors.
 
 use super::case::{Case, Input, Metric};
-use super::least_squares::{self, Loss, Settings, Weighed};
+use super::least_squares::{self, Loss, Settings, WeightedRow};
 use super::unit::unit_name;
 use atlas_core::math;
 use atlas_perf::constants::Constants;
@@ -16,7 +16,7 @@ const TRAINING: Loss = Loss::PseudoHuber { scale: 0.05 };
 /// constant should follow.
 const SERVING: Loss = Loss::Cauchy { scale: 0.15 };
 /// Regularization towards literature values: the loss of moving a constant by a quarter of its range.
-const PULL: f64 = 0.01;
+const REGULARIZATION: f64 = 0.01;
 /// Factor on errors of latencies that are too optimistic. A throughput that is not reached, or a latency that is
 /// exceeded, is worse for a plan than one that is surpassed. In addition, published runs are tuned more often than
 /// those of users.
@@ -100,7 +100,7 @@ const fn weight_of(case: &Case) -> f64 {
 
 /// Weights of all cases. Training has twice the total weight of serving: its rows contain more information, so it
 /// determines the hardware constants.
-fn weighed(cases: &[&Case]) -> Vec<Weighed> {
+fn weighted_cases(cases: &[&Case]) -> Vec<WeightedRow> {
     let training = |case: &Case| case.metric == Metric::TrainingRate;
     let mut rows: BTreeMap<(bool, &str), f64> = BTreeMap::new();
     for case in cases.iter().filter(|case| !judged_only(case)) {
@@ -114,7 +114,7 @@ fn weighed(cases: &[&Case]) -> Vec<Weighed> {
     let totals = (total(true), total(false));
     let weighed = |case: &&Case| {
         let (share, sum, loss) = if training(case) { (2.0, totals.0, TRAINING) } else { (1.0, totals.1, SERVING) };
-        Weighed { weight: share * weight(case) / sum.max(1e-12), loss, group: usize::from(training(case)) }
+        WeightedRow { weight: share * weight(case) / sum.max(1e-12), loss, group: usize::from(training(case)) }
     };
     cases.iter().map(weighed).collect()
 }
@@ -124,7 +124,7 @@ fn weighed(cases: &[&Case]) -> Vec<Weighed> {
 #[must_use]
 pub fn fit(cases: &[&Case]) -> Constants {
     let prior = Constants::literature();
-    let settings = Settings { pull: PULL, gain: 1e-4, rounds: 30 };
+    let settings = Settings { pull: REGULARIZATION, gain: 1e-4, rounds: 30 };
     let error = |row: usize, c: &Constants| cases.get(row).map_or(0.0, |case| judged_error(case, c));
-    least_squares::fit(Constants::FIELDS, &prior, &weighed(cases), &settings, error)
+    least_squares::fit(Constants::FIELDS, &prior, &weighted_cases(cases), &settings, error)
 }

@@ -3,13 +3,13 @@
 use super::case::{Case, Metric};
 use super::fit;
 use super::unit::{Unit, unit};
-use atlas_core::cores::on_all_cores;
+use atlas_core::cores::parallel_map;
 use atlas_perf::constants::Constants;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whether a case may be used to fit the fold without the unit `left_out`: it is neither part of it, nor a measurement
 /// of the same campaign in another table.
-fn trains(case: &Case, left_out: Unit<'_>, campaigns: &BTreeSet<&str>) -> bool {
+fn may_train(case: &Case, left_out: Unit<'_>, campaigns: &BTreeSet<&str>) -> bool {
     if unit(case) == left_out {
         return false;
     }
@@ -39,11 +39,11 @@ pub fn residuals(cases: &[Case]) -> Vec<Errors> {
             .map(|case| case.harness.as_str())
             .filter(|harness| CAMPAIGNS.contains(harness))
             .collect();
-        let train: Vec<&Case> = cases.iter().filter(|case| trains(case, *left_out, &campaigns)).collect();
+        let train: Vec<&Case> = cases.iter().filter(|case| may_train(case, *left_out, &campaigns)).collect();
         fit::fit(&train)
     };
     let fitted: BTreeMap<Unit<'_>, Constants> =
-        units.iter().copied().zip(on_all_cores(&units, |_| false, without)).collect();
+        units.iter().copied().zip(parallel_map(&units, |_| false, without)).collect();
     let fallback = Constants::literature();
     let errors = |case: &Case| {
         let constants = fitted.get(&unit(case)).unwrap_or(&fallback);

@@ -38,7 +38,7 @@ impl Loss {
 
 /// Weight and loss of a row.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Weighed {
+pub(super) struct WeightedRow {
     /// Weight of the row.
     pub(super) weight: f64,
     /// Loss of the row.
@@ -60,7 +60,7 @@ pub(super) struct Settings {
 
 impl Settings {
     /// Weight of a unit of the coordinate in the regularization, such that the range of every constant counts the same.
-    fn stiffness<T>(&self, f: &Field<T>) -> f64 {
+    fn regularization_weight<T>(&self, f: &Field<T>) -> f64 {
         let range = if f.low > 0.0 { math::ln(f.high / f.low) } else { 1.0 };
         self.pull / (0.25 * range).powi(2)
     }
@@ -114,7 +114,7 @@ fn solve(rows: &mut [Vec<f64>]) -> Vec<f64> {
 pub(super) fn fit<T: Copy>(
     all: &[Field<T>],
     prior: &T,
-    rows: &[Weighed],
+    rows: &[WeightedRow],
     how: &Settings,
     error: impl Fn(usize, &T) -> f64,
 ) -> T {
@@ -123,7 +123,7 @@ pub(super) fn fit<T: Copy>(
     let mut x = pulled.clone();
     let errors_at = |x: &[f64], groups: &[bool], known: &[f64]| -> Vec<f64> {
         let c = constants(&fields, prior, x);
-        let of = |(row, weighed): (usize, &Weighed)| match groups.get(weighed.group) {
+        let of = |(row, weighed): (usize, &WeightedRow)| match groups.get(weighed.group) {
             _ if weighed.weight <= 0.0 => 0.0,
             Some(false) => known.get(row).copied().unwrap_or(0.0),
             _ => error(row, &c),
@@ -135,7 +135,8 @@ pub(super) fn fit<T: Copy>(
     let mut changed = vec![vec![true; groups]; fields.len()];
     let loss = |errors: &[f64], x: &[f64]| -> f64 {
         let data: f64 = errors.iter().zip(rows).map(|(e, row)| row.weight * row.loss.of(*e)).sum();
-        let pull = fields.iter().zip(x.iter().zip(&pulled)).map(|(f, (x, p))| how.stiffness(f) * (x - p).powi(2));
+        let pull =
+            fields.iter().zip(x.iter().zip(&pulled)).map(|(f, (x, p))| how.regularization_weight(f) * (x - p).powi(2));
         data + pull.sum::<f64>()
     };
     let every = vec![true; groups];
@@ -173,7 +174,7 @@ pub(super) fn fit<T: Copy>(
                     .iter()
                     .map(|other| column.iter().zip(other).zip(&pulls).map(|((a, b), p)| a * b * p).sum())
                     .collect();
-                let soft = 2.0 * how.stiffness(f);
+                let soft = 2.0 * how.regularization_weight(f);
                 let (here, there) = (x.get(j).copied().unwrap_or(0.0), pulled.get(j).copied().unwrap_or(0.0));
                 let gradient: f64 = column.iter().zip(&now).zip(&pulls).map(|((a, e), p)| a * e * p).sum();
                 if let Some(d) = row.get_mut(j) {

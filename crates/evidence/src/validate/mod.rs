@@ -25,7 +25,7 @@ pub mod unit;
 pub mod verdict;
 
 use atlas_catalog::{Catalog, measurements};
-use atlas_core::cores::on_all_cores;
+use atlas_core::cores::parallel_map;
 use atlas_core::plan::Engine;
 use atlas_perf::interval::Release;
 use atlas_plan::engine;
@@ -172,8 +172,8 @@ pub fn judge_by(
         return Ok(Vec::new());
     }
     let catalog = Catalog::built_in();
-    let judge = Judge { kind, catalog: &catalog, method, gauge };
-    let rows: Vec<(&Row, Option<&Row>)> = rows.iter().zip(table::copies(&rows)).collect();
+    let judge = RowEvaluator { kind, catalog: &catalog, method, gauge };
+    let rows: Vec<(&Row, Option<&Row>)> = rows.iter().zip(table::duplicates(&rows)).collect();
     let counted = |(row, copy_of): &(&Row, Option<&Row>)| {
         let mut verdicts = judge.row(row);
         if gauge.cancelled() {
@@ -187,7 +187,7 @@ pub fn judge_by(
         verdicts
     };
     if method.engine.simulates() {
-        return Ok(on_all_cores(&rows, |_| gauge.cancelled(), counted).into_iter().flatten().collect());
+        return Ok(parallel_map(&rows, |_| gauge.cancelled(), counted).into_iter().flatten().collect());
     }
     Ok(rows.iter().take_while(|_| !gauge.cancelled()).flat_map(counted).collect())
 }
@@ -217,7 +217,7 @@ pub fn scenarios(kind: MeasurementKind, text: &str) -> Result<(Vec<serde_json::V
 
 /// Evaluates the rows of a table.
 #[derive(Clone, Copy)]
-pub(crate) struct Judge<'a> {
+pub(crate) struct RowEvaluator<'a> {
     pub(crate) kind: MeasurementKind,
     pub(crate) catalog: &'a Catalog,
     pub(crate) method: Method,
@@ -225,10 +225,10 @@ pub(crate) struct Judge<'a> {
     pub(crate) gauge: &'a Gauge,
 }
 
-impl Judge<'_> {
+impl RowEvaluator<'_> {
     /// Returns one verdict for every measured metric of a row, or verdicts with the reason why it cannot be predicted.
     fn row(self, row: &Row) -> Vec<Verdict> {
-        self.judged(row).map(|(_, verdicts)| verdicts).unwrap_or_else(|reason| {
+        self.evaluate_row(row).map(|(_, verdicts)| verdicts).unwrap_or_else(|reason| {
             let metrics: &[&'static str] = match self.kind {
                 MeasurementKind::Training => &["tokens_per_sec_per_accel"],
                 MeasurementKind::Inference => &["throughput"],
@@ -239,7 +239,7 @@ impl Judge<'_> {
     }
 
     /// Returns the scenario of a row, and one verdict for every measured metric.
-    pub(crate) fn judged(self, row: &Row) -> Result<(RowScenario, Vec<Verdict>), String> {
+    pub(crate) fn evaluate_row(self, row: &Row) -> Result<(RowScenario, Vec<Verdict>), String> {
         let mut found = usable(row, self.kind, self.catalog)?;
         let figures = measured(row, self.kind, &found)?;
         if self.method.release == Release::Assumed {
@@ -266,7 +266,7 @@ impl Judge<'_> {
                 lower: Some(lower),
                 upper: Some(upper),
                 regime: regime(&input, metric),
-                software: family(&scenario.in_force.name).to_owned(),
+                software: family(&scenario.active_software.name).to_owned(),
                 format: scenario.format(&scenario.base).name(),
                 reason: None,
                 ..Verdict::refused(row, metric.name(), "")

@@ -20,7 +20,7 @@ pub struct Refit {
     /// All constants.
     pub constants: Vec<Constant>,
     /// Errors on rows that the respective fit has not seen.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<ErrorSummary>,
     /// Intervals derived from these errors.
     pub bands: Vec<Band>,
     /// Error of every row.
@@ -42,7 +42,7 @@ pub struct Constant {
 
 /// Errors by group and in total.
 #[derive(Debug, Clone, Serialize)]
-pub struct Judged {
+pub struct ErrorSummary {
     /// Metric, and what was left out.
     pub title: &'static str,
     /// Errors by group.
@@ -103,10 +103,10 @@ fn cases(examined: bool) -> Result<Vec<Case>, ValidateError> {
     let mut all = Vec::new();
     for kind in MeasurementKind::ALL {
         let rows = table::read(&shipped(kind)?)?;
-        let measured_once = rows.iter().zip(table::copies(&rows)).filter(|(_, copy)| copy.is_none());
+        let measured_once = rows.iter().zip(table::duplicates(&rows)).filter(|(_, copy)| copy.is_none());
         let of_kind = measured_once.filter_map(|(row, _)| Case::of(row, kind, &catalog).ok()).flatten();
         // All latencies have one source, which no fit could do without.
-        let counts = |case: &Case| (kind != MeasurementKind::Latency && exam::examined(&case.source)) == examined;
+        let counts = |case: &Case| (kind != MeasurementKind::Latency && exam::is_in_exam(&case.source)) == examined;
         all.extend(of_kind.filter(|case| !case.inferred && counts(case)));
     }
     Ok(all)
@@ -145,12 +145,12 @@ pub fn refit() -> Result<Refit, ValidateError> {
         let some = || cases.iter().zip(&errors).filter(|(case, _)| metrics.contains(&case.metric));
         let relative = |error: &Errors| math::exp(error.as_stated) - 1.0;
         let groups = grouped(some().map(|(case, error)| (unit_name(case), relative(error))));
-        Judged {
+        ErrorSummary {
             title,
             groups,
             all: stats(&some().map(|(_, error)| relative(error)).collect::<Vec<_>>()),
             inside: Release::ALL.map(|release| {
-                let of: Vec<bool> = inside(&cases, &errors, release)
+                let of: Vec<bool> = within_interval(&cases, &errors, release)
                     .into_iter()
                     .filter_map(|(case, inside)| metrics.contains(&case.metric).then_some(inside))
                     .collect();
@@ -185,7 +185,7 @@ fn residuals<'a>(cases: &'a [Case], errors: &[Errors], release: Release) -> Vec<
 }
 
 /// Whether each case is within the interval of its regime, computed from the units other than its own.
-fn inside<'a>(cases: &'a [Case], errors: &[Errors], release: Release) -> Vec<(&'a Case, bool)> {
+fn within_interval<'a>(cases: &'a [Case], errors: &[Errors], release: Release) -> Vec<(&'a Case, bool)> {
     let (cases, residuals): (Vec<&Case>, Vec<Residual<'_>>) = residuals(cases, errors, release).into_iter().unzip();
     let mut known: BTreeMap<(&str, &str, &str), Factors> = BTreeMap::new();
     let of = |(case, r): (&'a Case, &Residual<'a>)| {
@@ -199,7 +199,7 @@ fn inside<'a>(cases: &'a [Case], errors: &[Errors], release: Release) -> Vec<(&'
 
 /// Intervals of every regime of the cases.
 fn bands(cases: &[Case], errors: &[Errors], release: Release) -> Vec<Band> {
-    let held: Vec<(&Case, bool)> = inside(cases, errors, release);
+    let held: Vec<(&Case, bool)> = within_interval(cases, errors, release);
     let residuals: Vec<Residual<'_>> = residuals(cases, errors, release).into_iter().map(|(_, r)| r).collect();
     let regimes: BTreeSet<(&str, &str)> = residuals.iter().map(|r| (r.figure, r.regime)).collect();
     let band = |&(figure, regime): &(&'static str, &'static str)| {

@@ -4,7 +4,7 @@
 use super::case::{Case, Input};
 use super::table::{self, Row};
 use super::verdict::Verdict;
-use super::{Judge, MeasurementKind, Method, ValidateError};
+use super::{MeasurementKind, Method, RowEvaluator, ValidateError};
 use atlas_catalog::Catalog;
 use atlas_core::plan::Engine;
 use atlas_core::units;
@@ -20,7 +20,7 @@ use atlas_plan::search::Gauge;
 
 /// Explanation of a row.
 #[derive(Debug, Clone)]
-pub struct Story {
+pub struct RowExplanation {
     /// Cells that are not blank, by column.
     pub states: Vec<(String, String)>,
     /// Input of the engine, and the steps of its estimate.
@@ -36,10 +36,15 @@ pub struct Story {
 ///
 /// # Errors
 /// Returns an error if the file is not valid CSV.
-pub fn story(kind: MeasurementKind, text: &str, id: &str, engine: Engine) -> Result<Option<Story>, ValidateError> {
+pub fn explain_row(
+    kind: MeasurementKind,
+    text: &str,
+    id: &str,
+    engine: Engine,
+) -> Result<Option<RowExplanation>, ValidateError> {
     let catalog = Catalog::built_in();
     let gauge = Gauge::default();
-    let judge = Judge { kind, catalog: &catalog, method: Method { engine, ..Method::default() }, gauge: &gauge };
+    let judge = RowEvaluator { kind, catalog: &catalog, method: Method { engine, ..Method::default() }, gauge: &gauge };
     let rows = table::read(text)?;
     let Some(row) = rows.iter().find(|row| row.text("id") == id) else { return Ok(None) };
     let verdicts = judge.row(row);
@@ -49,7 +54,7 @@ pub fn story(kind: MeasurementKind, text: &str, id: &str, engine: Engine) -> Res
         Input::Serving(ref input) => served(input, engine),
     });
     let (steps, time) = described.map_or((Vec::new(), None), |(steps, time)| (steps, Some(time)));
-    Ok(Some(Story { states: states(row), steps, time, verdicts }))
+    Ok(Some(RowExplanation { states: states(row), steps, time, verdicts }))
 }
 
 fn states(row: &Row) -> Vec<(String, String)> {
@@ -125,7 +130,7 @@ fn trained(case: &Case, i: &TrainingInput, engine: Engine) -> Reported {
 }
 
 /// Describes inefficiencies that an old stack or the device adds to the usual steps of the runtime.
-fn immature(i: &ServingInput) -> String {
+fn describe_inefficiencies(i: &ServingInput) -> String {
     let said = [
         (!i.tuned_products, "GEMMs with few rows not tuned"),
         (i.experts_in_turn, "one kernel launch per expert"),
@@ -157,7 +162,7 @@ fn served(i: &ServingInput, engine: Engine) -> Reported {
                 i.graphs.name(),
                 i.most_sequences(),
                 i.max_num_batched_tokens,
-                immature(i)
+                describe_inefficiencies(i)
             ),
         ),
         ("load", format!("{:?}; {} prompt tokens, {} output tokens", i.load, units::si(i.isl), units::si(i.osl))),

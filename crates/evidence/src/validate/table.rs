@@ -9,7 +9,7 @@ use atlas_core::sort;
 use atlas_legacy::measurements::{self, ConvertError, Prose};
 
 use super::ValidateError;
-use super::columns::{COLUMNS, Column, Place, canonical};
+use super::columns::{COLUMNS, Column, ColumnTarget, canonical};
 
 /// A row whose cells are accessed by column name.
 #[derive(Debug, Clone)]
@@ -70,8 +70,8 @@ impl Row {
 
     /// Scenario and measurements in a normalized form that is equal for equal rows: numbers are compared as numbers.
     #[must_use]
-    pub fn statement(&self) -> String {
-        let states = |column: &&Column| column.place != Place::Record;
+    pub fn normalized(&self) -> String {
+        let states = |column: &&Column| column.place != ColumnTarget::Record;
         let cell = |column: &Column| match self.number(column.name) {
             Some(number) => format!("{number}"),
             None => self.text(column.name).to_ascii_lowercase(),
@@ -108,7 +108,7 @@ impl Row {
 /// # Errors
 /// Returns an error if the text is not valid CSV, or if the header contains a column twice.
 pub fn read(text: &str) -> Result<Vec<Row>, ValidateError> {
-    typed_rows(&typed(text)?)
+    typed_rows(&with_current_columns(text)?)
 }
 
 /// Returns the text of a table with the current columns: unchanged, or converted from the columns of version 0.1
@@ -116,7 +116,7 @@ pub fn read(text: &str) -> Result<Vec<Row>, ValidateError> {
 ///
 /// # Errors
 /// Returns an error if old columns match no kind of measurements, or if the text is not valid CSV.
-pub fn typed(text: &str) -> Result<Cow<'_, str>, ValidateError> {
+pub fn with_current_columns(text: &str) -> Result<Cow<'_, str>, ValidateError> {
     if !measurements::is_old(text) {
         return Ok(Cow::Borrowed(text));
     }
@@ -155,9 +155,9 @@ fn typed_rows(text: &str) -> Result<Vec<Row>, ValidateError> {
 /// Returns for every row the first earlier row with the same scenario and measurements, if there is one. Excluded rows
 /// are ignored.
 #[must_use]
-pub fn copies(rows: &[Row]) -> Vec<Option<&Row>> {
+pub fn duplicates(rows: &[Row]) -> Vec<Option<&Row>> {
     let mut first: HashMap<String, &Row> = HashMap::new();
-    let copy = |row| match first.entry(Row::statement(row)) {
+    let copy = |row| match first.entry(Row::normalized(row)) {
         _ if !row.text("excluded").is_empty() => None,
         Entry::Occupied(known) => Some(*known.get()),
         Entry::Vacant(place) => {
@@ -203,7 +203,7 @@ mod tests {
         let text = "id,excluded,accelerator,tp,ttft_ms,notes\n\
                     a,yes,h100,8,12.5,\nb,,h100,8,12.5,\nc,,H100,8.0,12.50,other\nd,,h100,4,12.5,\ne,,h100,8,12.6,\n";
         let rows = read(text).unwrap_or_default();
-        let copies: Vec<Option<&str>> = copies(&rows).iter().map(|row| row.map(|row| row.text("id"))).collect();
+        let copies: Vec<Option<&str>> = duplicates(&rows).iter().map(|row| row.map(|row| row.text("id"))).collect();
         assert_eq!(copies, [None, None, Some("b"), None, None]);
     }
 }

@@ -81,7 +81,7 @@ impl Verdict {
 }
 
 /// Rows that count: all except copies of earlier rows.
-fn counted(verdicts: &[Verdict]) -> impl Iterator<Item = &Verdict> {
+fn without_duplicates(verdicts: &[Verdict]) -> impl Iterator<Item = &Verdict> {
     verdicts.iter().filter(|verdict| verdict.copy_of.is_none())
 }
 
@@ -89,24 +89,24 @@ fn counted(verdicts: &[Verdict]) -> impl Iterator<Item = &Verdict> {
 #[must_use]
 pub fn by<'v>(verdicts: &'v [Verdict], key: impl Fn(&'v Verdict) -> &'v str) -> BTreeMap<&'v str, Stats> {
     let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for verdict in counted(verdicts) {
+    for verdict in without_duplicates(verdicts) {
         if let Some(error) = verdict.error() {
             errors.entry(key(verdict)).or_default().push(error);
         }
     }
-    sort::filled(errors.into_iter().map(|(key, errors)| (key, stats(&errors))))
+    sort::collect_unsorted(errors.into_iter().map(|(key, errors)| (key, stats(&errors))))
 }
 
 /// Errors of all rows.
 #[must_use]
 pub fn overall(verdicts: &[Verdict]) -> Stats {
-    stats(&counted(verdicts).filter_map(Verdict::error).collect::<Vec<_>>())
+    stats(&without_duplicates(verdicts).filter_map(Verdict::error).collect::<Vec<_>>())
 }
 
 /// Share of measured values within their interval, and number of rows with an interval.
 #[must_use]
 pub fn coverage(verdicts: &[Verdict]) -> (f64, usize) {
-    let inside: Vec<bool> = counted(verdicts).filter_map(Verdict::covered).collect();
+    let inside: Vec<bool> = without_duplicates(verdicts).filter_map(Verdict::covered).collect();
     let hits = inside.iter().filter(|inside| **inside).count();
     (hits as f64 / inside.len().max(1) as f64, inside.len())
 }

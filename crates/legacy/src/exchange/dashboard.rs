@@ -124,7 +124,7 @@ pub const ENTRY: &str = "atlas";
 pub fn fingerprint(document: &serde_json::Value) -> String {
     let own = document.as_object().map(|fields| {
         let own = fields.iter().filter(|(name, _)| !UNHASHED_KEYS.contains(&name.as_str()));
-        sort::filled::<serde_json::Map<_, _>, _>(own.map(|(name, value)| (name.clone(), value.clone())))
+        sort::collect_unsorted::<serde_json::Map<_, _>, _>(own.map(|(name, value)| (name.clone(), value.clone())))
     });
     let text = serde_json::to_string(&own.unwrap_or_default()).unwrap_or_default();
     format!("{:016x}", atlas_document::fingerprint::fingerprint(text.as_bytes()))

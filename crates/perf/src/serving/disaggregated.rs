@@ -18,7 +18,7 @@ pub fn transfer_link(input: &ServingInput, pools: &Pools, c: &Constants) -> (f64
     if input.near_transfer && together {
         return (acc.reached(acc.link_bw, c), c.link_latency);
     }
-    ((acc.nic_bw * acc.network.far_share() * c.nic_fraction).max(1e6), c.nic_latency)
+    ((acc.nic_bw * acc.network.any_node_share() * c.nic_fraction).max(1e6), c.nic_latency)
 }
 
 /// Maximum number of iterations for the distribution of requests over the two pools, and the relative tolerance.

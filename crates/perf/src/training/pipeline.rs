@@ -123,10 +123,10 @@ pub(super) fn bubble(i: &TrainingInput, pace: &Pace) -> f64 {
             (half - 1.0) * (forward + input - weights).max(0.0) + (half - 2.0).max(0.0) * (input - forward).max(0.0);
         return idle + (m * (unit - pace.slowest - pace.host)).max(0.0) + hops;
     }
-    if i.schedule.splits() && v <= 1.0 {
+    if i.schedule.splits_backward() && v <= 1.0 {
         return zero_bubble(f64::from(p), m, pace) + hops;
     }
-    let (fill, round) = if i.schedule.splits() {
+    let (fill, round) = if i.schedule.splits_backward() {
         // Weight gradients fill part of the bubble (arXiv 2401.10241, table 2), but not of the wait for the next chunk.
         (((p - 1.0) * (unit - 2.0 * pace.path.weights / p)).max(0.0), unit - pace.path.weights / p)
     } else {

@@ -288,7 +288,7 @@ pub(super) fn timed(i: &TrainingInput, c: &Constants, settled: ResolvedPlan, pas
     };
     let bubble = pipeline::bubble(i, &pace);
     // Weights are gathered during the first forward pass. Gradients are reduced during the pass that completes them.
-    let apart = i.pp > 1.0 && i.schedule.own_optimizers();
+    let apart = i.pp > 1.0 && i.schedule.has_independent_optimizers();
     let once = if apart { pace.first.forward + pace.first.weights + host } else { device + host };
     let data = exposed_data(i, c, [once, device + host], comm::data(i, &f, &local));
     let time = TimeBreakdown {

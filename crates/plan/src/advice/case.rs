@@ -77,7 +77,7 @@ impl<'a> Case<'a> {
     }
 
     /// Whether the scenario does not fit in memory.
-    pub(super) fn short_of_memory(&self) -> bool {
+    pub(super) fn exceeds_memory(&self) -> bool {
         self.detail().is_some_and(|detail| matches!(detail.verdict, Verdict::Memory { .. }))
     }
 

@@ -17,7 +17,7 @@ use atlas_core::sort;
 use atlas_perf::accelerator::Precision;
 
 /// Maximum number of estimates per call of [`fit`].
-const MOST_TRIALS: usize = 240;
+const MAX_TRIALS: usize = 240;
 
 /// Why a scenario cannot run, and changes with which it can.
 #[derive(Debug, Clone)]
@@ -41,10 +41,10 @@ pub fn fit(scenario: &Scenario, parts: &Parts, estimate: &Estimate) -> Option<Fi
         return None;
     }
     if scenario.engine.simulates() {
-        let twin = crate::engine::at_once(scenario);
+        let twin = crate::engine::analytical_scenario(scenario);
         return fit(&twin, parts, &crate::engine::estimate(&twin));
     }
-    let mut trial = Trial::new(scenario, parts, estimate, Objective::Throughput, MOST_TRIALS);
+    let mut trial = Trial::new(scenario, parts, estimate, Objective::Throughput, MAX_TRIALS);
     let case = Case::of(scenario, parts, trial.before());
     let mut fixes = search(&mut trial, &case);
     for fix in &mut fixes {
@@ -58,14 +58,14 @@ pub fn fit(scenario: &Scenario, parts: &Parts, estimate: &Estimate) -> Option<Fi
 }
 
 /// Values of one knob, nearest to the current one first.
-struct Ladder {
+struct KnobCandidates {
     knob: Knob,
     rungs: Vec<Setting>,
 }
 
 /// Finds changes with which the scenario can run, highest throughput per accelerator first.
 pub(super) fn search(trial: &mut Trial<'_>, case: &Case<'_>) -> Vec<Advice> {
-    let ladders = ladders(case);
+    let ladders = knob_candidates(case);
     let mut fixes: Vec<Advice> = Vec::new();
     for ladder in &ladders {
         let found = ladder.rungs.iter().find_map(|rung| attempt(trial, case, &[(ladder.knob, rung)]));
@@ -92,7 +92,7 @@ pub(super) fn search(trial: &mut Trial<'_>, case: &Case<'_>) -> Vec<Advice> {
 }
 
 /// Smallest values of two ladders that fit together: starts from the last of both, then minimizes one after the other.
-fn pair(trial: &mut Trial<'_>, case: &Case<'_>, a: &Ladder, b: &Ladder) -> Option<Advice> {
+fn pair(trial: &mut Trial<'_>, case: &Case<'_>, a: &KnobCandidates, b: &KnobCandidates) -> Option<Advice> {
     let (mut x, y) = (a.rungs.last()?, b.rungs.last()?);
     let mut best = attempt(trial, case, &[(a.knob, x), (b.knob, y)])?;
     for rung in &a.rungs {
@@ -170,7 +170,7 @@ fn words(knob: Knob, all: &[&'static str]) -> Vec<Setting> {
 }
 
 /// Ladders of the knobs that affect the problem.
-fn ladders(case: &Case<'_>) -> Vec<Ladder> {
+fn knob_candidates(case: &Case<'_>) -> Vec<KnobCandidates> {
     let Some(detail) = case.detail() else { return Vec::new() };
     let all = match (detail.verdict, case.scenario.mode()) {
         (Verdict::Fits, _) => Vec::new(),
@@ -198,13 +198,13 @@ fn ladders(case: &Case<'_>) -> Vec<Ladder> {
         ) => Vec::new(),
         (Verdict::Overload { offered, capacity }, _) => overload(case, offered, capacity),
     };
-    let ladders = all.into_iter().map(|(knob, rungs)| Ladder { knob, rungs });
+    let ladders = all.into_iter().map(|(knob, rungs)| KnobCandidates { knob, rungs });
     ladders.filter(|ladder| !ladder.rungs.is_empty() && case.scenario.uses(ladder.knob)).collect()
 }
 
-type Rungs = Vec<(Knob, Vec<Setting>)>;
+type CandidateValues = Vec<(Knob, Vec<Setting>)>;
 
-fn training_memory(case: &Case<'_>) -> Rungs {
+fn training_memory(case: &Case<'_>) -> CandidateValues {
     let later = |names: &[&'static str], now: &str| -> Vec<Setting> {
         let at = names.iter().position(|name| *name == now).map_or(0, |at| at + 1);
         words(Knob::Sharding, names.get(at..).unwrap_or_default())
@@ -233,7 +233,7 @@ fn training_memory(case: &Case<'_>) -> Rungs {
 }
 
 /// Narrower weight formats that the device or its kernels support.
-fn narrower(case: &Case<'_>) -> Vec<Setting> {
+fn narrower_formats(case: &Case<'_>) -> Vec<Setting> {
     let mut names: Vec<&'static str> = Vec::new();
     if case.format.name() != "fp8" && case.device.has(Precision::Fp8) {
         names.push("fp8");
@@ -247,20 +247,20 @@ fn narrower(case: &Case<'_>) -> Vec<Setting> {
     if matches!(case.format.name(), "fp4" | "int4") { Vec::new() } else { words(Knob::Precision, &names) }
 }
 
-fn serving_memory(case: &Case<'_>) -> Rungs {
+fn serving_memory(case: &Case<'_>) -> CandidateValues {
     let share = case.number(Knob::GpuMemoryUtilization);
     let more = if share < 0.95 { vec![Setting::Number(0.95)] } else { Vec::new() };
     vec![
         (Knob::GpuMemoryUtilization, more),
         (Knob::Tp, doubled(case.tp, case.domain.min(case.devices))),
-        (Knob::Precision, narrower(case)),
+        (Knob::Precision, narrower_formats(case)),
         (Knob::KvPrecision, words(Knob::KvPrecision, &["fp8"])),
         (Knob::Pp, doubled(case.pp, f64::from(case.arch.layers))),
         (Knob::NumNodes, doubled(f64::from(case.scenario.num_nodes), 64.0 * case.scenario.num_nodes)),
     ]
 }
 
-fn accelerators(case: &Case<'_>, times: f64) -> Rungs {
+fn accelerators(case: &Case<'_>, times: f64) -> CandidateValues {
     let fewer = (case.devices / (case.tp * case.pp * case.cp)).floor();
     let replicas = if fewer >= 1.0 && fewer < case.dp { vec![Setting::Number(fewer)] } else { Vec::new() };
     vec![
@@ -274,7 +274,7 @@ fn accelerators(case: &Case<'_>, times: f64) -> Rungs {
 
 /// Fewer chunks, or, for stated layers of the first or last stage, numbers that leave whole layers for the other
 /// stages.
-fn stages(case: &Case<'_>) -> Rungs {
+fn stages(case: &Case<'_>) -> CandidateValues {
     let (layers, plan) = (case.arch.depth(), &case.scenario.base.plan);
     let end = |knob, stated: Option<Count>, other: Option<Count>| {
         let others = (case.pp - 1.0 - if other.is_some() { 1.0 } else { 0.0 }) * case.vpp;
@@ -295,7 +295,7 @@ fn stages(case: &Case<'_>) -> Rungs {
     ]
 }
 
-fn indivisible(case: &Case<'_>, what: &str) -> Rungs {
+fn indivisible(case: &Case<'_>, what: &str) -> CandidateValues {
     let unit = case.dp * case.micro;
     match what {
         "query heads" => vec![(Knob::Tp, divisors(f64::from(case.arch.heads), case.tp, case.devices))],
@@ -318,7 +318,7 @@ fn indivisible(case: &Case<'_>, what: &str) -> Rungs {
     }
 }
 
-fn overload(case: &Case<'_>, offered: f64, capacity: f64) -> Rungs {
+fn overload(case: &Case<'_>, offered: f64, capacity: f64) -> CandidateValues {
     // Slightly below the capacity: at the capacity, the queue would still grow.
     let served = (0.9 * capacity * 1e3).floor() / 1e3;
     let seqs = case.number(Knob::MaxNumSeqs);
@@ -327,7 +327,7 @@ fn overload(case: &Case<'_>, offered: f64, capacity: f64) -> Rungs {
         (Knob::MaxNumSeqs, doubled(seqs, 4096.0)),
         (Knob::Tp, halved(case.tp).into_iter().chain(doubled(case.tp, case.domain.min(case.devices))).collect()),
         (Knob::KvPrecision, words(Knob::KvPrecision, &["fp8"])),
-        (Knob::Precision, narrower(case)),
+        (Knob::Precision, narrower_formats(case)),
         (Knob::ChunkedPrefill, vec![toggle(Knob::ChunkedPrefill, true).1]),
         (Knob::PrefillAccelerators, vec![Setting::Number(0.0)]),
         (Knob::NumNodes, vec![Setting::Number(enough), Setting::Number(2.0 * enough)]),

@@ -12,7 +12,7 @@ mod trial;
 pub use rules::rules;
 
 use crate::engine;
-use crate::estimate::{Better, Estimate, Metric, MetricId, Verdict};
+use crate::estimate::{Direction, Estimate, Metric, MetricId, Verdict};
 use crate::knob::{Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::Mode;
@@ -25,9 +25,9 @@ use trial::Trial;
 pub type Changes = Vec<(Knob, Setting)>;
 
 /// Maximum number of estimates per call of [`advise`].
-pub const MOST_TRIALS: usize = 90;
+pub const MAX_TRIALS: usize = 90;
 /// Minimum relative gain to report: smaller gains are within the variation between runs of the same job.
-const LEAST_GAIN: f64 = 0.005;
+const MIN_GAIN: f64 = 0.005;
 
 /// Objective of the advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -148,31 +148,31 @@ impl Advice {
 /// Relative improvement of a metric.
 fn gain(metric: &Metric, before: f64, after: f64) -> f64 {
     let change = match metric.better {
-        Better::Lower if before.is_infinite() && after.is_finite() => 1.0,
+        Direction::Lower if before.is_infinite() && after.is_finite() => 1.0,
         // Memory has no better direction, but the objective is less memory.
-        Better::Lower | Better::Neutral => 1.0 - after / before,
-        Better::Higher => after / before - 1.0,
+        Direction::Lower | Direction::Neutral => 1.0 - after / before,
+        Direction::Higher => after / before - 1.0,
     };
     if change.is_finite() { change } else { 0.0 }
 }
 
 /// Tries the rules on a scenario with its estimate and returns the advice, largest gain first. Makes at most
-/// [`MOST_TRIALS`] estimates. The schedule is ignored: gains are those of the workload as a whole. If the scenario
+/// [`MAX_TRIALS`] estimates. The schedule is ignored: gains are those of the workload as a whole. If the scenario
 /// cannot run, returns only changes that make it run, ordered by the remaining value of the metric.
 ///
-/// If the scenario's engine simulates, the closed form of the same physics is used instead: that many simulations take too
-/// long for interactive use, and their random variation would hide small gains.
+/// If the scenario's engine simulates, the closed form of the same physics is used instead: that many simulations take
+/// too long for interactive use, and their random variation would hide small gains.
 #[must_use]
 pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective: Objective) -> Vec<Advice> {
     if scenario.engine.simulates() {
-        let twin = engine::at_once(scenario);
+        let twin = engine::analytical_scenario(scenario);
         return advise(&twin, parts, &engine::estimate(&twin), objective);
     }
-    let mut trial = Trial::new(scenario, parts, estimate, objective, MOST_TRIALS);
+    let mut trial = Trial::new(scenario, parts, estimate, objective, MAX_TRIALS);
     let case = Case::of(scenario, parts, trial.before());
     let mut all: Vec<Advice> = Vec::new();
     let mut proposals: Vec<Changes> = Vec::new();
-    for rule in rules().filter(|rule| rule.speaks_of(scenario)) {
+    for rule in rules().filter(|rule| rule.applies_to(scenario)) {
         proposals.clear();
         (rule.propose)(&case, &mut proposals);
         let mut best: Option<Advice> = None;
@@ -205,7 +205,7 @@ pub fn advise(scenario: &Scenario, parts: &Parts, estimate: &Estimate, objective
 }
 
 /// From advice in order of gain, removes advice that contains all changes of a better one; advice that gains less than
-/// [`LEAST_GAIN`] more than one with a part of its changes; and all but the best of those on the same knobs. Exceptions
+/// [`MIN_GAIN`] more than one with a part of its changes; and all but the best of those on the same knobs. Exceptions
 /// are formats, which differ in more than speed, and ways to make a scenario run: all of these are kept.
 fn drop_dominated(all: &mut Vec<Advice>) {
     let formats = [Knob::Precision, Knob::Compute, Knob::KvPrecision];
@@ -213,7 +213,7 @@ fn drop_dominated(all: &mut Vec<Advice>) {
     let nearly = |advice: &Advice, part: &Advice| {
         part.changes.len() < advice.changes.len()
             && part.changes.iter().all(|change| advice.changes.contains(change))
-            && advice.gain < part.gain + LEAST_GAIN
+            && advice.gain < part.gain + MIN_GAIN
     };
     let spare: Vec<bool> =
         all.iter().map(|advice| !advice.fixes && all.iter().any(|part| nearly(advice, part))).collect();
@@ -234,7 +234,7 @@ fn drop_dominated(all: &mut Vec<Advice>) {
 
 impl Rule {
     /// Whether the rule applies to the mode and engine of the scenario.
-    fn speaks_of(&self, scenario: &Scenario) -> bool {
+    fn applies_to(&self, scenario: &Scenario) -> bool {
         self.mode.is_none_or(|mode| mode == scenario.mode())
             && self.engine.is_none_or(|engine| engine == scenario.engine)
     }

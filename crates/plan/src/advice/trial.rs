@@ -1,6 +1,6 @@
 //! Trials: estimates of a changed scenario.
 
-use super::{Advice, Changes, LEAST_GAIN, Objective, Rule, gain};
+use super::{Advice, Changes, MIN_GAIN, Objective, Rule, gain};
 use crate::engine;
 use crate::estimate::{Estimate, Metric, Serving, Verdict};
 use crate::scenario::{Parts, Scenario};
@@ -48,7 +48,7 @@ impl<'a> Trial<'a> {
 
     /// Scenario with changes, and its estimate; `None` if a knob cannot be set or has no effect, or the maximum number
     /// of estimates is reached.
-    pub(super) fn turn(&mut self, changes: &Changes) -> Option<(Scenario, &Estimate)> {
+    pub(super) fn try_changes(&mut self, changes: &Changes) -> Option<(Scenario, &Estimate)> {
         if self.made >= self.most {
             return None;
         }
@@ -75,7 +75,7 @@ impl<'a> Trial<'a> {
         // Like a search, reject changes that leave too little free memory, unless the scenario leaves as little
         // already.
         let spacious = !fixes && !is_tight(&self.before);
-        let (scenario, estimate) = self.turn(&changes)?;
+        let (scenario, estimate) = self.try_changes(&changes)?;
         let after = (metric.get)(estimate, &scenario);
         let (rate, after_verdict) = (estimate.total.tokens_per_sec, verdict(estimate));
         let gain = gain(metric, before, after);
@@ -84,9 +84,9 @@ impl<'a> Trial<'a> {
         let runs = after_verdict.fits()
             && supported
             && !(spacious && is_tight(estimate))
-            && !crowded(estimate, held, &scenario)
-            && !breaks_a_bound(served, together, estimate, &scenario);
-        let shown = runs && after.is_finite() && (fixes || gain >= worth.max(LEAST_GAIN));
+            && !exceeds_weight_memory(estimate, held, &scenario)
+            && !violates_latency_bound(served, together, estimate, &scenario);
+        let shown = runs && after.is_finite() && (fixes || gain >= worth.max(MIN_GAIN));
         let text = String::new();
         shown.then_some(Advice { rule, text, changes, metric, before, after, gain, fixes, rate, after_verdict })
     }
@@ -115,7 +115,7 @@ fn weights_gb(scenario: &Scenario) -> f64 {
 }
 
 /// Whether a layout puts more weights on a device than fit, for engines without a verdict.
-fn crowded(after: &Estimate, before_gb: f64, scenario: &Scenario) -> bool {
+fn exceeds_weight_memory(after: &Estimate, before_gb: f64, scenario: &Scenario) -> bool {
     let gb = weights_gb(scenario);
     after.detail.is_none() && gb > before_gb && gb > scenario.memory_gb_per_accel
 }
@@ -127,7 +127,7 @@ fn is_tight(estimate: &Estimate) -> bool {
 
 /// Whether changes violate a bound on TTFT or TPOT and make the latency worse. Bounds are the workload's own, and, if a
 /// common pool is split, which trades one latency for the other, also the defaults of a search.
-fn breaks_a_bound(before: Option<Serving>, together: bool, after: &Estimate, scenario: &Scenario) -> bool {
+fn violates_latency_bound(before: Option<Serving>, together: bool, after: &Estimate, scenario: &Scenario) -> bool {
     let (Some(before), Some(after)) = (before, after.detail.and_then(|detail| detail.serving)) else { return false };
     let split = together && scenario.base.pools().is_some();
     let breaks = |stated: Option<f64>, usual: f64, [before, ..]: [f64; 4], [after, ..]: [f64; 4]| {

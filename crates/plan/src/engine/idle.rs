@@ -11,7 +11,7 @@ use atlas_perf::traits::MicroBatchOverlap;
 /// Notes on stated settings that have no effect or that the software does not support.
 pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
     let mut notes: Vec<String> =
-        scenario.idle_settings().iter().map(|(why, names)| changes_nothing(names, why)).collect();
+        scenario.ineffective_settings().iter().map(|(why, names)| changes_nothing(names, why)).collect();
     let other = scenario.settings_of_the_other_mode();
     if !other.is_empty() {
         notes.push(changes_nothing(&other, &format!("this is {}", scenario.mode().name())));
@@ -65,11 +65,11 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if phase.spreads_experts() && model.is_moe() && groups > 1.0 && !scenario.in_force.serving.wide_ep {
+    if phase.spreads_experts() && model.is_moe() && groups > 1.0 && !scenario.active_software.serving.wide_ep {
         notes.push(format!(
             "{} does not support direct expert dispatch, redundant experts or two-batch overlap: the estimate assumes \
              software that does",
-            scenario.in_force.name
+            scenario.active_software.name
         ));
     }
     notes
@@ -77,7 +77,7 @@ pub(super) fn notes(scenario: &Scenario) -> Vec<String> {
 
 /// Note that the software does not support a requested overlap.
 fn overlaps_for_others(scenario: &Scenario) -> Option<String> {
-    let (plan, software) = (&scenario.base.plan, &scenario.in_force);
+    let (plan, software) = (&scenario.base.plan, &scenario.active_software);
     let stated = scenario.mode() == Mode::Training && plan.switches.overlap_experts == Some(true);
     if !stated || !scenario.uses(Knob::OverlapExperts) {
         return None;

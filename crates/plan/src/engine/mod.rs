@@ -2,9 +2,9 @@
 //!
 //! There are two kinds of engines: closed forms, which take microseconds, and [`answer::event`], which runs a
 //! simulation for milliseconds to seconds. [`estimate`] and its variants run the engine that the scenario selects,
-//! however long it takes. Interactive and batch callers check [`Engine::simulates`] first, use [`at_once`] for the same
-//! physics in closed form, and run the simulation on a thread with [`answer::event::run`], which reports progress and
-//! can be canceled.
+//! however long it takes. Interactive and batch callers check [`Engine::simulates`] first, use [`analytical_scenario`]
+//! for the same physics in closed form, and run the simulation on a thread with [`answer::event::run`], which reports
+//! progress and can be canceled.
 //!
 //! * [`atlas_perf`] – closed forms, independent of files and scenarios
 //! * [`semi_empirical`] – the calibrated model of the predecessor system
@@ -68,8 +68,8 @@ pub fn estimate_unscheduled_into(scenario: &Scenario, estimate: &mut Estimate) {
 
 /// Returns the scenario with an engine that answers within microseconds: the closed form if its own engine simulates.
 #[must_use]
-pub fn at_once(scenario: &Scenario) -> Scenario {
-    Scenario { engine: scenario.engine.at_once(), ..scenario.clone() }
+pub fn analytical_scenario(scenario: &Scenario) -> Scenario {
+    Scenario { engine: scenario.engine.analytical(), ..scenario.clone() }
 }
 
 /// Cost of a scenario: rent and energy of all nodes, per hour and per token.

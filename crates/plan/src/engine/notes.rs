@@ -1,6 +1,6 @@
 //! Notes on an estimate: assumptions and limitations that affect the scenario.
 
-use super::answer::power::ACCELERATORS_OF_NODE;
+use super::answer::power::ACCELERATOR_POWER_SHARE;
 use super::answer::{corrected, throttle};
 use super::benchboard;
 use crate::estimate::Estimate;
@@ -17,13 +17,13 @@ pub fn notes(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     match scenario.engine {
         Engine::SemiEmpirical => calibrated(scenario),
         Engine::Analytical => {
-            let mut notes = Vec::from_iter(over_counted(estimate));
+            let mut notes = Vec::from_iter(excess_utilization_note(estimate));
             notes.extend(corrections(scenario, estimate));
             notes.extend(analytical(scenario, estimate));
             notes
         }
         Engine::Event => {
-            let mut notes = Vec::from_iter(over_counted(estimate));
+            let mut notes = Vec::from_iter(excess_utilization_note(estimate));
             notes.extend(simulated(scenario, estimate));
             notes.extend(analytical(scenario, estimate));
             notes
@@ -33,7 +33,7 @@ pub fn notes(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
 }
 
 /// Explains a FLOP utilization above 100 %.
-fn over_counted(estimate: &Estimate) -> Option<String> {
+fn excess_utilization_note(estimate: &Estimate) -> Option<String> {
     let training = estimate.detail.and_then(|detail| detail.training)?;
     (estimate.total.flop_utilization > 1.0).then(|| {
         format!(
@@ -125,7 +125,7 @@ fn simulated(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
 /// Compares values calibrated with measurements of the cluster with the uncalibrated ones.
 fn corrections(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
     let Some(own) = &scenario.corrections else { return Vec::new() };
-    let described = corrected::beside(scenario, estimate).into_iter().map(|one| {
+    let described = corrected::corrected_metrics(scenario, estimate).into_iter().map(|one| {
         let figure = |value: f64| match one.quantity {
             Quantity::Training | Quantity::Serving => with_unit(&si(value), "tok/s"),
             Quantity::Tpot | Quantity::Ttft => duration_ms(value),
@@ -137,7 +137,7 @@ fn corrections(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
             one.quantity.name(),
             figure(one.calibrated),
             one.runs,
-            few(&own.corrections.runs),
+            join_first(&own.corrections.runs),
             figure(one.shipped),
             figure(low),
             figure(high)
@@ -147,7 +147,7 @@ fn corrections(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
 }
 
 /// Joins the first names of a list.
-fn few(names: &[String]) -> String {
+fn join_first(names: &[String]) -> String {
     const SHOWN: usize = 3;
     let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(SHOWN) {
@@ -174,7 +174,7 @@ fn beyond_measured(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
 }
 
 /// Note on the price basis, if it is not that of the target.
-fn paid(scenario: &Scenario) -> Option<String> {
+fn price_basis_note(scenario: &Scenario) -> Option<String> {
     let basis = scenario.terms.basis;
     if let Some(listed) = &scenario.terms.listed {
         let (offers, (old, new)) = (listed.offers, &listed.dates);
@@ -204,9 +204,9 @@ fn tariff(scenario: &Scenario) -> Option<&'static str> {
 }
 
 /// Note that another 16-bit format replaces the requested one.
-fn stands_in(scenario: &Scenario) -> Option<String> {
-    let served = &scenario.base.served;
-    match (scenario.mode(), served.stands_for) {
+fn replaced_format_note(scenario: &Scenario) -> Option<String> {
+    let served = &scenario.base.serving_defaults;
+    match (scenario.mode(), served.substitute_for) {
         (Mode::Inference, Some(requested)) => {
             Some(format!("the accelerator does not support {}: using {}", requested.name(), served.format.name()))
         }
@@ -220,12 +220,15 @@ fn stands_in(scenario: &Scenario) -> Option<String> {
 }
 
 /// Note on the catalog model, and weight format, that a checkpoint name was resolved to.
-fn read_as(scenario: &Scenario) -> Option<String> {
+fn resolved_model_note(scenario: &Scenario) -> Option<String> {
     let (name, id) = scenario.checkpoint.as_ref()?;
     let plan = &scenario.base.plan;
     let published = scenario.mode() == Mode::Inference && plan.format.is_none();
-    let format =
-        if published { format!(" with {} weights", scenario.base.served.format.name()) } else { String::new() };
+    let format = if published {
+        format!(" with {} weights", scenario.base.serving_defaults.format.name())
+    } else {
+        String::new()
+    };
     Some(format!("model {name} is read as {id}{format}"))
 }
 
@@ -240,7 +243,7 @@ fn contradicted_memory(scenario: &Scenario) -> Option<String> {
 }
 
 /// Note that requests are held back because the offered load exceeds the limit on concurrent requests.
-fn held_back(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
+fn queued_requests_note(scenario: &Scenario, estimate: &Estimate) -> Option<String> {
     let requested = &scenario.base.plan.serving;
     let stated = matches!(requested.load, Some(LoadKind::Open | LoadKind::Closed)) && requested.concurrency.is_some();
     let rate = requested.request_rate.filter(|_| stated)?;
@@ -262,18 +265,18 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
         notes.extend(beyond_measured(scenario, estimate));
     }
     notes.extend(throttle::notes(scenario));
-    notes.extend(paid(scenario));
+    notes.extend(price_basis_note(scenario));
     notes.extend(tariff(scenario).map(str::to_owned));
-    notes.extend(read_as(scenario));
-    notes.extend(stands_in(scenario));
+    notes.extend(resolved_model_note(scenario));
+    notes.extend(replaced_format_note(scenario));
     notes.extend(contradicted_memory(scenario));
-    notes.extend(held_back(scenario, estimate));
+    notes.extend(queued_requests_note(scenario, estimate));
     notes.extend(super::idle::notes(scenario));
     if used < devices {
         notes.push(format!("{used} of {devices} accelerators are used; the rest are idle but paid for"));
     }
     if scenario.machine.is_some_and(|machine| machine.device.tdp_w <= 0.0) {
-        let share = 100.0 * ACCELERATORS_OF_NODE;
+        let share = 100.0 * ACCELERATOR_POWER_SHARE;
         notes.push(format!("no published TDP for this accelerator: assuming {share:.0} % of the node power"));
     }
     let mut assume = |silent: bool, what: String| {
@@ -308,8 +311,8 @@ fn analytical(scenario: &Scenario, estimate: &Estimate) -> Vec<String> {
             assume(requested.concurrency.is_none() && closed, format!("{concurrency} requests in flight"));
         }
     }
-    let software = &scenario.in_force;
-    if let Some(vendor) = &software.not_on {
+    let software = &scenario.active_software;
+    if let Some(vendor) = &software.unsupported_on {
         let instead = software.usual.map_or_else(String::new, |name| format!("; set software to {name}, which does"));
         notes.push(format!(
             "{} does not support {vendor} accelerators: the estimate assumes equivalent software{instead}",

@@ -3,14 +3,14 @@
 use serde::{Serialize, Serializer};
 
 /// Maximum number of parts of a [`Breakdown`].
-pub const MOST_PARTS: usize = 16;
+pub const MAX_PARTS: usize = 16;
 
 /// Named parts of a total, in a fixed order. The array has a fixed size to avoid allocation, and the names are static,
 /// because every estimate contains three breakdowns.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Breakdown {
     names: &'static [&'static str],
-    values: [f64; MOST_PARTS],
+    values: [f64; MAX_PARTS],
 }
 
 impl Serialize for Breakdown {
@@ -20,11 +20,11 @@ impl Serialize for Breakdown {
 }
 
 impl Breakdown {
-    /// Creates a breakdown from `N` names and values; `N` is at most [`MOST_PARTS`].
+    /// Creates a breakdown from `N` names and values; `N` is at most [`MAX_PARTS`].
     #[must_use]
     pub fn of<const N: usize>(names: &'static [&'static str; N], values: [f64; N]) -> Breakdown {
-        const { assert!(N <= MOST_PARTS, "a breakdown has no room for so many parts") };
-        let mut all = [0.0; MOST_PARTS];
+        const { assert!(N <= MAX_PARTS, "a breakdown has no room for so many parts") };
+        let mut all = [0.0; MAX_PARTS];
         if let Some(first) = all.first_chunk_mut() {
             *first = values;
         }

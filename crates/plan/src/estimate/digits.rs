@@ -1,14 +1,14 @@
 //! Formatting of metric values and intervals with as many digits as their confidence intervals justify.
 
 use super::Estimate;
-use super::metric::{BRIEF, Metric, Section};
+use super::metric::{BRIEF_DIGITS, Metric, Section};
 use super::scale::ends;
 use crate::scenario::Scenario;
 use atlas_core::math;
 use atlas_core::units::{self, DIGITS};
 
 /// Half-width of an interval, relative to the value, above which a fourth digit is not significant.
-const LIMITED: f64 = 0.05;
+const WIDE_INTERVAL: f64 = 0.05;
 
 /// Formats a metric's value; with three digits instead of four if [`has_wide_interval`].
 #[must_use]
@@ -17,7 +17,7 @@ pub fn shown(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Strin
 }
 
 fn digits(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> i32 {
-    if has_wide_interval(metric, scenario, estimate) { BRIEF } else { DIGITS }
+    if has_wide_interval(metric, scenario, estimate) { BRIEF_DIGITS } else { DIGITS }
 }
 
 /// Whether the interval of `metric` is wider than ±5 %. A latency or throughput without an interval of its own counts
@@ -26,7 +26,7 @@ fn digits(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> i32 {
 pub fn has_wide_interval(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> bool {
     let wide = |metric: &Metric| {
         let value = (metric.get)(estimate, scenario);
-        metric.interval(estimate, scenario).map(|(low, high)| high - low > 2.0 * LIMITED * value.abs())
+        metric.interval(estimate, scenario).map(|(low, high)| high - low > 2.0 * WIDE_INTERVAL * value.abs())
     };
     let follows = matches!(metric.section, Section::Throughput | Section::Latency);
     let key = || follows && Metric::headlines(scenario.mode()).any(|metric| wide(metric) == Some(true));
@@ -70,9 +70,9 @@ pub fn difference(metric: &Metric, scenario: &Scenario, estimate: &Estimate, bef
         ..-6.0 => units::significant(number, 2),
         _ => {
             let first = usize::try_from(-(order as i32)).unwrap_or_default();
-            let most = usize::try_from(BRIEF - 1 - order as i32).unwrap_or_default();
+            let most = usize::try_from(BRIEF_DIGITS - 1 - order as i32).unwrap_or_default();
             match decimals.min(most).max(first) {
-                0 => units::rounded(number, BRIEF),
+                0 => units::rounded(number, BRIEF_DIGITS),
                 decimals => format!("{number:.decimals$}"),
             }
         }
@@ -90,7 +90,7 @@ mod tests {
     fn the_number_written_is_the_value_divided_by_its_scale() {
         let formats = [Format::Si, Format::Percent, Format::Usd, Format::Duration, Format::Hours, Format::Energy];
         for format in formats.into_iter().chain([Format::Mass, Format::Count]) {
-            for digits in [BRIEF, DIGITS] {
+            for digits in [BRIEF_DIGITS, DIGITS] {
                 for value in (-30..60).map(|power| 1.2345 * 10f64.powf(f64::from(power) / 5.0)) {
                     let text = format.show_in(value, digits);
                     let number: f64 = text.trim_start_matches('$').split(' ').next().unwrap().parse().unwrap();

@@ -17,7 +17,7 @@ use atlas_core::units::{self, DIGITS};
 
 /// Whether larger or smaller values of a metric are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Better {
+pub enum Direction {
     /// Larger is better.
     Higher,
     /// Smaller is better.
@@ -57,7 +57,7 @@ impl Format {
     /// Formats a value without its unit in three digits, for values with a wide confidence interval.
     #[must_use]
     pub fn brief(self, value: f64) -> String {
-        self.show_in(value, BRIEF)
+        self.show_in(value, BRIEF_DIGITS)
     }
 
     /// Formats a value without its unit in `digits` significant digits.
@@ -69,7 +69,9 @@ impl Format {
             Format::Duration => units::duration_in(value, digits),
             Format::Hours => units::duration_in(value * 3.6e6, digits),
             Format::Energy => units::with_unit(&units::si_in(value * 1e3, digits), "Wh"),
-            Format::Mass if value.abs() >= TON => units::with_unit(&units::si_in(value * 1e-3, digits), "t"),
+            Format::Mass if value.abs() >= TON_THRESHOLD_KG => {
+                units::with_unit(&units::si_in(value * 1e-3, digits), "t")
+            }
             Format::Mass => units::with_unit(&units::si_in(value, digits), "kg"),
             Format::Count if digits < DIGITS && value.abs() >= 999.5 => units::rounded(value, digits),
             Format::Count => format!("{value:.0}"),
@@ -84,7 +86,7 @@ impl Format {
             Format::Duration => units::time_unit(value, digits).0,
             Format::Hours => units::time_unit(value * 3.6e6, digits).0 / 3.6e6,
             Format::Energy => units::prefix(value * 1e3, digits).0 * 1e-3,
-            Format::Mass if value.abs() >= TON => units::prefix(value * 1e-3, digits).0 * 1e3,
+            Format::Mass if value.abs() >= TON_THRESHOLD_KG => units::prefix(value * 1e-3, digits).0 * 1e3,
             Format::Mass => units::prefix(value, digits).0,
             Format::Count => 1.0,
         }
@@ -92,15 +94,15 @@ impl Format {
 }
 
 /// Significant digits of values with a wide confidence interval.
-pub(super) const BRIEF: i32 = 3;
+pub(super) const BRIEF_DIGITS: i32 = 3;
 /// Kilograms above which a mass is given in tons.
-const TON: f64 = 999.95;
+const TON_THRESHOLD_KG: f64 = 999.95;
 /// Smallest relative change that is shown as a number; smaller ones are negligible.
-pub const LEAST: f64 = 0.000_5;
+pub const MIN_RELATIVE_CHANGE: f64 = 0.000_5;
 
 /// When a metric is applicable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Applies {
+pub enum Applicability {
     /// Always.
     Always,
     /// In training.
@@ -119,15 +121,15 @@ pub enum Applies {
     SimulatedTraining,
     /// In inference, for engines that simulate.
     SimulatedServing,
-    /// Like [`Applies::Analytical`], if a purchase price is known.
+    /// Like [`Applicability::Analytical`], if a purchase price is known.
     Owned,
-    /// Like [`Applies::AnalyticalTraining`], if the number of tokens that the model was trained on is published.
+    /// Like [`Applicability::AnalyticalTraining`], if the number of tokens that the model was trained on is published.
     Published,
 }
 
 /// Which measured error applies to a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trust {
+pub enum ErrorSource {
     /// No error was measured.
     Unknown,
     /// The error of the throughput.
@@ -193,13 +195,13 @@ pub struct Metric {
     /// Section that shows the metric.
     pub section: Section,
     /// Whether larger or smaller values are better.
-    pub better: Better,
+    pub better: Direction,
     /// How values are formatted.
     pub format: Format,
     /// When the metric is applicable.
-    pub applies: Applies,
+    pub applies: Applicability,
     /// Which measured error applies.
-    pub trust: Trust,
+    pub trust: ErrorSource,
     /// One-line help text.
     pub help: &'static str,
     /// Computes the value from an estimate.
@@ -325,25 +327,27 @@ impl Metric {
             return false;
         }
         match self.applies {
-            Applies::Always => true,
-            Applies::Training => !inference || dashboard,
-            Applies::Inference => inference && !dashboard,
-            Applies::Queueing => inference && !dashboard && !scenario.phases.is_empty(),
-            Applies::AnalyticalTraining => !inference && scenario.engine.reasons(),
-            Applies::AnalyticalServing => inference && scenario.engine.reasons(),
-            Applies::Analytical => scenario.engine.reasons(),
-            Applies::SimulatedTraining => !inference && scenario.engine.simulates(),
-            Applies::SimulatedServing => inference && scenario.engine.simulates(),
-            Applies::Owned => scenario.engine.reasons() && scenario.capex_usd_node.is_some(),
-            Applies::Published => !inference && scenario.engine.reasons() && scenario.published_tokens.is_some(),
+            Applicability::Always => true,
+            Applicability::Training => !inference || dashboard,
+            Applicability::Inference => inference && !dashboard,
+            Applicability::Queueing => inference && !dashboard && !scenario.phases.is_empty(),
+            Applicability::AnalyticalTraining => !inference && scenario.engine.models_hardware(),
+            Applicability::AnalyticalServing => inference && scenario.engine.models_hardware(),
+            Applicability::Analytical => scenario.engine.models_hardware(),
+            Applicability::SimulatedTraining => !inference && scenario.engine.simulates(),
+            Applicability::SimulatedServing => inference && scenario.engine.simulates(),
+            Applicability::Owned => scenario.engine.models_hardware() && scenario.capex_usd_node.is_some(),
+            Applicability::Published => {
+                !inference && scenario.engine.models_hardware() && scenario.published_tokens.is_some()
+            }
         }
     }
 
     /// Whether the metric is a cost that cannot be computed, or used to rank targets, because no price is stated.
     #[must_use]
     pub fn lacks_price(&self, scenario: &Scenario) -> bool {
-        let unpriced = scenario.engine.reasons() && scenario.usd_node_hour() <= 0.0;
-        unpriced && self.section == Section::Cost && self.applies != Applies::Owned
+        let unpriced = scenario.engine.models_hardware() && scenario.usd_node_hour() <= 0.0;
+        unpriced && self.section == Section::Cost && self.applies != Applicability::Owned
     }
 
     /// Ends of the interval that contains 90 % of measurements, if known.
@@ -351,11 +355,11 @@ impl Metric {
     pub fn interval(&self, estimate: &Estimate, scenario: &Scenario) -> Option<(f64, f64)> {
         let detail = estimate.detail.as_ref().filter(|_| scenario.engine != Engine::Benchboard)?;
         let factors: Option<Interval> = match self.trust {
-            Trust::Unknown => None,
-            Trust::Throughput => Some(detail.throughput_interval),
-            Trust::Inverse => Some(detail.throughput_interval.inverse()),
-            Trust::Ttft => detail.serving.map(|serving| serving.ttft_interval),
-            Trust::Tpot => detail.serving.map(|serving| serving.tpot_interval),
+            ErrorSource::Unknown => None,
+            ErrorSource::Throughput => Some(detail.throughput_interval),
+            ErrorSource::Inverse => Some(detail.throughput_interval.inverse()),
+            ErrorSource::Ttft => detail.serving.map(|serving| serving.ttft_interval),
+            ErrorSource::Tpot => detail.serving.map(|serving| serving.tpot_interval),
         };
         factors.map(|factors| factors.around((self.get)(estimate, scenario)))
     }
@@ -388,7 +392,7 @@ impl Metric {
     /// Formats a value with its unit in three digits, for values with a wide confidence interval.
     #[must_use]
     pub fn brief(&self, value: f64) -> String {
-        self.show_in(value, BRIEF)
+        self.show_in(value, BRIEF_DIGITS)
     }
 
     pub(super) fn show_in(&self, value: f64, digits: i32) -> String {
@@ -401,7 +405,7 @@ impl Metric {
     #[must_use]
     pub fn is_same(&self, before: f64, after: f64) -> bool {
         let whole = if self.format == Format::Percent { 1.0 } else { before.abs() };
-        (after - before).abs() < LEAST * whole
+        (after - before).abs() < MIN_RELATIVE_CHANGE * whole
     }
 
     /// Formats a change with its sign: in percentage points for percentages (a relative change would be ambiguous), in

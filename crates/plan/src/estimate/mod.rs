@@ -22,7 +22,9 @@ pub use detail::{
     Training,
 };
 pub use limits::{Cause, Limits};
-pub use metric::{Applies, Better, COMPARED, FIGURES, Format, LEAST, METRICS, Metric, MetricId, Section};
+pub use metric::{
+    Applicability, COMPARED, Direction, FIGURES, Format, METRICS, MIN_RELATIVE_CHANGE, Metric, MetricId, Section,
+};
 pub use scale::Scale;
 pub use verdict::Verdict;
 

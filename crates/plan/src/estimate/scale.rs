@@ -1,6 +1,6 @@
 //! Common unit and number of decimals for the values of a table row or column, which makes them easy to compare.
 
-use super::metric::{BRIEF, Format, Metric};
+use super::metric::{BRIEF_DIGITS, Format, Metric};
 use atlas_core::math;
 use atlas_core::{sort, units};
 
@@ -77,7 +77,7 @@ impl Scale {
     pub fn brief(&self, value: f64) -> String {
         let text = self.show(value);
         let digits = text.bytes().filter(u8::is_ascii_digit).count();
-        if digits <= 3 { text } else { units::rounded(value * self.factor, BRIEF) }
+        if digits <= 3 { text } else { units::rounded(value * self.factor, BRIEF_DIGITS) }
     }
 
     /// Formats a value with the unit: `19.5 ms`, `$2.35`.

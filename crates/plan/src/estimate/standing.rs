@@ -1,12 +1,12 @@
 //! Ranking of targets in a metric, as far as their confidence intervals separate them.
 
-use super::{Better, Estimate, Metric, MetricId, Section};
+use super::{Direction, Estimate, Metric, MetricId, Section};
 use crate::scenario::Scenario;
 use atlas_core::plan::Engine;
 
 /// Rank of a target in one metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Standing {
+pub enum Rank {
     /// Not the best, the only one, all equal, without a value, or of a metric without a better direction.
     #[default]
     Unmarked,
@@ -18,7 +18,7 @@ pub enum Standing {
 
 /// Value of a metric with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ranked {
+pub struct ValueWithInterval {
     /// Value.
     pub value: f64,
     /// Lower end of the interval.
@@ -30,13 +30,13 @@ pub struct Ranked {
 /// Whether the results of two engines are comparable: the engines are the same, or both model the hardware.
 #[must_use]
 pub fn comparable(a: Engine, b: Engine) -> bool {
-    a == b || (a.reasons() && b.reasons())
+    a == b || (a.models_hardware() && b.models_hardware())
 }
 
 /// Whether the estimate has this metric. A scenario that cannot run has no throughput, latency or cost per token, only
 /// the cost of the hardware, its break-even time and the memory it would need.
 #[must_use]
-pub fn holds(metric: &Metric, estimate: &Estimate) -> bool {
+pub fn is_available(metric: &Metric, estimate: &Estimate) -> bool {
     estimate.runs()
         || matches!(
             metric.id,
@@ -49,40 +49,40 @@ pub fn holds(metric: &Metric, estimate: &Estimate) -> bool {
 pub fn figure(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<f64> {
     let owned = matches!(metric.id, MetricId::UsdPerHourOwned | MetricId::DollarPer1mTokensOwned);
     let priced = metric.section != Section::Cost || scenario.usd_node_hour() > 0.0 || owned;
-    (metric.applies_to(scenario) && holds(metric, estimate) && priced)
+    (metric.applies_to(scenario) && is_available(metric, estimate) && priced)
         .then(|| (metric.get)(estimate, scenario))
         .filter(|value| !value.is_nan())
 }
 
 /// Value of a metric with its interval; without one, both ends equal the value.
 #[must_use]
-pub fn ranked(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<Ranked> {
+pub fn value_with_interval(metric: &Metric, scenario: &Scenario, estimate: &Estimate) -> Option<ValueWithInterval> {
     let value = figure(metric, scenario, estimate)?;
     let (low, high) = metric.interval(estimate, scenario).unwrap_or((value, value));
-    Some(Ranked { value, low: low.min(value), high: high.max(value) })
+    Some(ValueWithInterval { value, low: low.min(value), high: high.max(value) })
 }
 
-/// Rank of each value. The best one is marked [`Standing::Best`] only if its interval overlaps no other.
+/// Rank of each value. The best one is marked [`Rank::Best`] only if its interval overlaps no other.
 #[must_use]
-pub fn standings(figures: &[Option<Ranked>], better: Better) -> Vec<Standing> {
+pub fn ranks(figures: &[Option<ValueWithInterval>], better: Direction) -> Vec<Rank> {
     let finite = || figures.iter().flatten().filter(|figure| figure.value.is_finite());
     let sign = match better {
-        Better::Higher => 1.0,
-        Better::Lower => -1.0,
-        Better::Neutral => return vec![Standing::Unmarked; figures.len()],
+        Direction::Higher => 1.0,
+        Direction::Lower => -1.0,
+        Direction::Neutral => return vec![Rank::Unmarked; figures.len()],
     };
     let best = finite().max_by(|a, b| (sign * a.value).total_cmp(&(sign * b.value))).copied();
-    let (Some(best), true) = (best, finite().count() > 1) else { return vec![Standing::Unmarked; figures.len()] };
-    let overlaps = |figure: &Ranked| figure.low <= best.high && best.low <= figure.high;
+    let (Some(best), true) = (best, finite().count() > 1) else { return vec![Rank::Unmarked; figures.len()] };
+    let overlaps = |figure: &ValueWithInterval| figure.low <= best.high && best.low <= figure.high;
     let among = finite().filter(|figure| overlaps(figure)).count();
     // All values are equal, so there is no ranking.
     if finite().all(|figure| figure.value == best.value) {
-        return vec![Standing::Unmarked; figures.len()];
+        return vec![Rank::Unmarked; figures.len()];
     }
-    let standing = |figure: &Option<Ranked>| match figure {
-        Some(figure) if figure.value.is_finite() && overlaps(figure) && among > 1 => Standing::Tied,
-        Some(figure) if figure.value == best.value => Standing::Best,
-        _ => Standing::Unmarked,
+    let standing = |figure: &Option<ValueWithInterval>| match figure {
+        Some(figure) if figure.value.is_finite() && overlaps(figure) && among > 1 => Rank::Tied,
+        Some(figure) if figure.value == best.value => Rank::Best,
+        _ => Rank::Unmarked,
     };
     figures.iter().map(standing).collect()
 }
@@ -91,27 +91,27 @@ pub fn standings(figures: &[Option<Ranked>], better: Better) -> Vec<Standing> {
 mod tests {
     use super::*;
 
-    fn at(value: f64, low: f64, high: f64) -> Option<Ranked> {
-        Some(Ranked { value, low, high })
+    fn at(value: f64, low: f64, high: f64) -> Option<ValueWithInterval> {
+        Some(ValueWithInterval { value, low, high })
     }
 
     #[test]
     fn only_a_figure_apart_from_all_others_is_best() {
-        use Standing::{Best, Tied, Unmarked};
+        use Rank::{Best, Tied, Unmarked};
         let apart = [at(10.0, 9.0, 11.0), at(5.0, 4.0, 6.0), None];
-        assert_eq!(standings(&apart, Better::Higher), [Best, Unmarked, Unmarked]);
-        assert_eq!(standings(&apart, Better::Lower), [Unmarked, Best, Unmarked]);
+        assert_eq!(ranks(&apart, Direction::Higher), [Best, Unmarked, Unmarked]);
+        assert_eq!(ranks(&apart, Direction::Lower), [Unmarked, Best, Unmarked]);
         let overlapping = [at(10.0, 7.0, 11.0), at(8.0, 6.0, 9.0), at(5.0, 4.0, 6.0)];
-        assert_eq!(standings(&overlapping, Better::Higher), [Tied, Tied, Unmarked]);
-        assert_eq!(standings(&overlapping, Better::Neutral), [Unmarked; 3]);
+        assert_eq!(ranks(&overlapping, Direction::Higher), [Tied, Tied, Unmarked]);
+        assert_eq!(ranks(&overlapping, Direction::Neutral), [Unmarked; 3]);
     }
 
     #[test]
     fn a_figure_alone_and_figures_all_alike_are_unmarked() {
-        assert_eq!(standings(&[at(1.0, 1.0, 1.0), None], Better::Higher), [Standing::Unmarked; 2]);
-        assert_eq!(standings(&[at(1.0, 0.5, 2.0), at(1.0, 0.9, 1.1)], Better::Higher), [Standing::Unmarked; 2]);
+        assert_eq!(ranks(&[at(1.0, 1.0, 1.0), None], Direction::Higher), [Rank::Unmarked; 2]);
+        assert_eq!(ranks(&[at(1.0, 0.5, 2.0), at(1.0, 0.9, 1.1)], Direction::Higher), [Rank::Unmarked; 2]);
         let endless = [at(f64::INFINITY, f64::INFINITY, f64::INFINITY), at(3.0, 3.0, 3.0)];
-        assert_eq!(standings(&endless, Better::Lower), [Standing::Unmarked; 2]);
+        assert_eq!(ranks(&endless, Direction::Lower), [Rank::Unmarked; 2]);
     }
 
     #[test]

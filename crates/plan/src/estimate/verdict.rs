@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use atlas_core::units::MEMORY_GB;
+use atlas_core::units::BYTES_PER_GB;
 
 /// Whether a scenario can run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -106,7 +106,7 @@ impl Verdict {
     pub fn brief(&self) -> String {
         match *self {
             Verdict::Fits => "fits".to_owned(),
-            Verdict::Memory { needs, has } => format!("{:.1} GB too much", (needs - has) / MEMORY_GB),
+            Verdict::Memory { needs, has } => format!("{:.1} GB too much", (needs - has) / BYTES_PER_GB),
             Verdict::Accelerators { needs, .. } => format!("needs {needs} accelerators"),
             Verdict::Indivisible { what, of, by } => format!("{of} {what} / {by}"),
             Verdict::Stages { layers, chunks, .. } => format!("{layers} layers / {chunks} chunks"),
@@ -125,7 +125,7 @@ impl Verdict {
         match *self {
             Verdict::Fits => "fits".to_owned(),
             Verdict::Memory { needs, has } => {
-                let (needs, has) = (needs / MEMORY_GB, has / MEMORY_GB);
+                let (needs, has) = (needs / BYTES_PER_GB, has / BYTES_PER_GB);
                 let over = needs - has;
                 format!("does not fit: needs {needs:.1} GB of {has:.1} GB per device, {over:.1} GB too much")
             }

@@ -1,14 +1,14 @@
 //! Derivations for the predecessor dashboard's estimator: its own equations, evaluated over terms instead of numbers.
 
 use super::expression::Written;
-use super::{Origin, Term, Whole};
+use super::{Context, Origin, Term};
 use crate::engine::benchboard::input;
 use crate::estimate::MetricId;
 use crate::knob::Knob;
 use atlas_legacy::benchboard::{Input, estimate};
 
 /// Derivation of a metric; `None` for metrics that all engines derive in the same way.
-pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
+pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<Term> {
     let described = Reported { whole, i: input(whole.scenario, &whole.scenario.base) };
     let answer = estimate(&described.input());
     Some(match id {
@@ -33,7 +33,7 @@ pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Ter
 }
 
 struct Reported<'a> {
-    whole: &'a Whole<'a>,
+    whole: &'a Context<'a>,
     i: Input,
 }
 
@@ -53,7 +53,7 @@ impl Reported<'_> {
             hidden: self.of_model("h", "hidden size", "hiddenSize", i.hidden).into(),
             layers: self.of_model("L", "layers", "numLayers", i.layers).into(),
             context: Term::derived("S", "tokens per sequence", "", context).into(),
-            width: Term { value: i.width, word: None, ..self.knob("w", Knob::Precision) }.into(),
+            width: Term { value: i.width, text: None, ..self.knob("w", Knob::Precision) }.into(),
             batch: self.batch().into(),
             micro: Term { value: i.micro, ..self.knob("b", Knob::Microbatch) }.into(),
             dp: self.knob("dp", Knob::Dp).into(),

@@ -2,14 +2,14 @@
 //! on. The simulated events have no equation; the timeline shows them.
 
 use super::expression::sum;
-use super::{Origin, Term, Whole, serving, training};
+use super::{Context, Origin, Term, serving, training};
 use crate::estimate::{MetricId, Serving, Simulated, Training};
 use crate::knob::Knob;
 use atlas_config::Mode;
 
 /// Derivation of a metric. Metrics that the simulation does not affect (memory, power, prices) are derived by the
 /// closed form.
-pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
+pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<Term> {
     let closed = || match whole.scenario.mode() {
         Mode::Training => training::explain(whole, id, value),
         Mode::Inference => serving::explain(whole, id, value),
@@ -27,7 +27,7 @@ pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Ter
 }
 
 struct Reported<'a> {
-    whole: &'a Whole<'a>,
+    whole: &'a Context<'a>,
     simulated: Simulated,
 }
 
@@ -51,7 +51,7 @@ impl Reported<'_> {
             ],
         };
         let bearing = knobs.iter().map(|knob| self.knob(knob.name(), *knob)).collect();
-        Term::input(symbol, name.to_owned(), unit, value).from(Origin::Engine(how)).borne(bearing)
+        Term::input(symbol, name.to_owned(), unit, value).from(Origin::Engine(how)).depending_on(bearing)
     }
 
     /// Step time in seconds: the sum of the stages' integrated times, averaged over stages and steps.
@@ -83,7 +83,7 @@ impl Reported<'_> {
                 "data parallel" => ("integral: time that stages wait for collectives of their group", Vec::new()),
                 _ => ("integral: compute time of the stages, split as in the closed form", Vec::new()),
             };
-            Term::input(symbol, name, "s", seconds).from(Origin::Engine(how)).borne(bearing)
+            Term::input(symbol, name, "s", seconds).from(Origin::Engine(how)).depending_on(bearing)
         });
         let seconds = self.whole.total.step_time_ms / 1000.0;
         Term::stated("T", "optimizer step time, mean over the simulated steps", "s", seconds, sum(parts))
@@ -137,7 +137,7 @@ impl Reported<'_> {
                         .from(Origin::Engine("mean over the counted requests"))
                 });
                 let whole = self.counted("TTFT", "", "ms", value, "mean over the counted requests");
-                Term::stated("TTFT", "", "ms", value, sum(parts)).borne(whole.bearing)
+                Term::stated("TTFT", "", "ms", value, sum(parts)).depending_on(whole.dependencies)
             }
             MetricId::TtftMs | MetricId::TtftP99Ms => spread("TTFT", value),
             MetricId::ItlP99Ms => spread("ITL", value),

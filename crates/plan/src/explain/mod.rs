@@ -44,7 +44,7 @@ pub struct Term {
     /// Numeric value.
     pub value: f64,
     /// Value as text, if the input is a choice or a switch.
-    pub word: Option<Arc<str>>,
+    pub text: Option<Arc<str>>,
     /// Unit; empty for plain numbers.
     pub unit: &'static str,
     /// Equation over [`Term::terms`]; `None` for inputs.
@@ -52,7 +52,7 @@ pub struct Term {
     /// Terms of the equation.
     pub terms: Vec<Term>,
     /// Further dependencies outside the equation: constants and inputs of the engine.
-    pub bearing: Vec<Term>,
+    pub dependencies: Vec<Term>,
     /// Origin of an input.
     pub origin: Option<Origin>,
 }
@@ -69,11 +69,11 @@ impl Term {
             symbol: symbol.into(),
             name: name.into(),
             value,
-            word: None,
+            text: None,
             unit,
             equation: None,
             terms: Vec::new(),
-            bearing: Vec::new(),
+            dependencies: Vec::new(),
             origin: None,
         }
     }
@@ -104,7 +104,9 @@ impl Term {
         if computed == value || (computed - value).abs() <= ROUNDING * value.abs() {
             return Term { value, ..Term::derived(symbol, name, unit, written) };
         }
-        Term::input(symbol, name, unit, value).from(Origin::Engine("computed by the engine")).borne(written.terms)
+        Term::input(symbol, name, unit, value)
+            .from(Origin::Engine("computed by the engine"))
+            .depending_on(written.terms)
     }
 
     /// Sets the origin.
@@ -113,8 +115,8 @@ impl Term {
     }
 
     /// Sets the dependencies outside the equation.
-    pub fn borne(self, bearing: Vec<Term>) -> Term {
-        Term { bearing, ..self }
+    pub fn depending_on(self, bearing: Vec<Term>) -> Term {
+        Term { dependencies: bearing, ..self }
     }
 
     /// Formats the equation with symbols: `X = D / T`.
@@ -133,7 +135,7 @@ impl Term {
     /// Formats the value with its unit, or the word in effect.
     #[must_use]
     pub fn shown(&self) -> String {
-        self.word.as_ref().map_or_else(|| origin::shown(self.value, self.unit), |word| word.to_string())
+        self.text.as_ref().map_or_else(|| origin::shown(self.value, self.unit), |word| word.to_string())
     }
 
     /// Returns this term and, recursively, the terms of its equation, depth first.
@@ -151,7 +153,7 @@ impl Serialize for Term {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("symbol", &self.symbol)?;
         map.serialize_entry("name", &self.name)?;
-        match &self.word {
+        match &self.text {
             Some(word) => map.serialize_entry("value", &**word)?,
             // JSON cannot represent infinity.
             None => map.serialize_entry("value", &self.value.is_finite().then_some(self.value))?,
@@ -167,8 +169,8 @@ impl Serialize for Term {
         if !self.terms.is_empty() {
             map.serialize_entry("terms", &self.terms)?;
         }
-        if !self.bearing.is_empty() {
-            map.serialize_entry("bearing", &self.bearing)?;
+        if !self.dependencies.is_empty() {
+            map.serialize_entry("bearing", &self.dependencies)?;
         }
         map.end()
     }
@@ -230,13 +232,13 @@ pub fn metric(name: &str, scenario: &Scenario) -> Result<&'static Metric, Explai
 #[must_use]
 pub fn explain(scenario: &Scenario, parts: &Parts, estimate: &Estimate, metric: &Metric) -> Term {
     let inputs = Inputs::of(scenario, parts);
-    let whole = Whole { inputs: &inputs, scenario, estimate, total: &estimate.total };
+    let whole = Context { inputs: &inputs, scenario, estimate, total: &estimate.total };
     derive(&whole, metric)
 }
 
 /// Like [`explain`], for existing [`Inputs`].
-fn derive(whole: &Whole<'_>, metric: &Metric) -> Term {
-    let Whole { scenario, estimate, .. } = *whole;
+fn derive(whole: &Context<'_>, metric: &Metric) -> Term {
+    let Context { scenario, estimate, .. } = *whole;
     let value = (metric.get)(estimate, scenario);
     let own = match scenario.engine {
         Engine::Benchboard => benchboard::explain(whole, metric.id, value),
@@ -276,7 +278,7 @@ fn unit(metric: &Metric) -> &'static str {
 }
 
 /// Context of a derivation.
-pub struct Whole<'a> {
+pub struct Context<'a> {
     /// Inputs with their origins.
     pub inputs: &'a Inputs<'a>,
     /// The resolved scenario.
@@ -289,7 +291,7 @@ pub struct Whole<'a> {
 
 /// Metric of a scheduled workload: mean over its phases, weighted by their minutes.
 pub fn mean_over_phases(
-    whole: &Whole<'_>,
+    whole: &Context<'_>,
     value: f64,
     unit: &'static str,
     mut of: impl FnMut(usize, &Figures) -> Option<Term>,
@@ -313,7 +315,7 @@ pub fn mean_over_phases(
 }
 
 /// Metric of a workload whose phases the analytical engine estimates under their own loads.
-fn scheduled(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
+fn scheduled(whole: &Context<'_>, id: MetricId, value: f64) -> Option<Term> {
     let get: fn(&Figures) -> f64 = match id {
         MetricId::TokensPerSec => |f| f.tokens_per_sec,
         MetricId::FlopUtilization => |f| f.flop_utilization,

@@ -1,20 +1,20 @@
 //! Derivations of cost, energy and totals, which are the same for all engines.
 
 use super::expression::Written;
-use super::{Origin, Term, Whole, derive};
+use super::{Context, Origin, Term, derive};
 use crate::estimate::MetricId;
 use crate::knob::Knob;
 use crate::scenario::{HOURS_PER_YEAR, capital_recovery};
 use atlas_core::plan::PriceBasis;
-use atlas_core::units::MEMORY_GB;
+use atlas_core::units::BYTES_PER_GB;
 
 /// Derivation of another metric as a term.
-pub(super) fn of(whole: &Whole<'_>, symbol: &'static str, id: MetricId) -> Term {
+pub(super) fn of(whole: &Context<'_>, symbol: &'static str, id: MetricId) -> Term {
     Term { symbol: symbol.into(), ..derive(whole, id.metric()) }
 }
 
 /// Metrics derived from throughput, power and prices; `None` for all others.
-pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
+pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<Term> {
     let rate = || of(whole, "X", MetricId::TokensPerSec);
     let power = || of(whole, "P_node", MetricId::NodePowerW);
     // A layout that requests more accelerators than exist is estimated as if they existed.
@@ -27,12 +27,12 @@ pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Ter
     };
     Some(match id {
         MetricId::TokensPerSecPerAccel => {
-            let working: Written = if whole.scenario.engine.reasons() {
+            let working: Written = if whole.scenario.engine.models_hardware() {
                 let knobs = [("tp", Knob::Tp), ("pp", Knob::Pp), ("dp", Knob::Dp)];
                 let bearing = knobs.map(|(symbol, knob)| whole.inputs.knob(symbol, knob)).to_vec();
                 Term::input("n_work", "accelerators used by the layout", "", whole.scenario.working_accelerators())
                     .from(Origin::Engine("ranks of the layout / devices per accelerator"))
-                    .borne(bearing)
+                    .depending_on(bearing)
                     .into()
             } else {
                 as_requested(whole, whole.inputs.accelerators())
@@ -74,10 +74,10 @@ pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Ter
             .from(Origin::Engine(
                 "months until the saved rent, minus energy, colocation and staff, has paid for purchase and interest",
             ))
-            .borne(vec![
+            .depending_on(vec![
                 outlay(whole),
                 whole.inputs.knob("C_rent", Knob::HourlyUsd),
-                worked(whole),
+                utilization(whole),
                 whole.inputs.knob("r", Knob::CapitalCost),
                 running(whole),
                 energy_hour(whole),
@@ -105,14 +105,14 @@ pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Ter
 }
 
 /// Ratio of accelerators requested by the layout to available ones, if it requests more.
-fn shortfall(whole: &Whole<'_>) -> Option<Term> {
+fn shortfall(whole: &Context<'_>) -> Option<Term> {
     let short = whole.estimate.shortfall();
     let term = Term::input("short", "accelerators needed by the layout / available accelerators", "", short);
     (short != 1.0).then(|| term.from(Origin::Engine("tp × pp × cp × dp / accelerators of the target")))
 }
 
 /// Scales `term` from the available accelerators to those that the layout requests.
-fn as_requested(whole: &Whole<'_>, term: Term) -> Written {
+fn as_requested(whole: &Context<'_>, term: Term) -> Written {
     match shortfall(whole) {
         Some(short) => term * short,
         None => term.into(),
@@ -120,7 +120,7 @@ fn as_requested(whole: &Whole<'_>, term: Term) -> Written {
 }
 
 /// Tokens of the run: stated by the knob, or published for the model.
-fn budget(whole: &Whole<'_>, id: MetricId) -> Term {
+fn budget(whole: &Context<'_>, id: MetricId) -> Term {
     if matches!(id, MetricId::TimeToPublishedH | MetricId::UsdToPublished) {
         let tokens = whole.scenario.published_tokens.unwrap_or(0.0);
         return whole.inputs.model("D_published", "published number of training tokens", "tok", tokens);
@@ -129,25 +129,25 @@ fn budget(whole: &Whole<'_>, id: MetricId) -> Term {
 }
 
 /// Energy for `tokens` tokens, including PUE.
-fn energy(whole: &Whole<'_>, value: f64, tokens: Written) -> Term {
+fn energy(whole: &Context<'_>, value: f64, tokens: Written) -> Term {
     let per_joule = of(whole, "tokens_per_J", MetricId::TokensPerJoule);
     let written = tokens / per_joule / 3.6e6 * whole.inputs.knob("PUE", Knob::Pue);
     Term::stated("E", "energy including PUE", "kWh", value, written)
 }
 
 /// Purchase price of a node.
-fn purchase(whole: &Whole<'_>) -> Term {
+fn purchase(whole: &Context<'_>) -> Term {
     Term::input("C_node", "purchase price of a node", "USD", whole.scenario.capex_usd_node.unwrap_or(0.0))
         .from(whole.inputs.of_knob(Knob::CapexUsdNode))
 }
 
 /// Share of the time in which owned hardware is in use.
-fn worked(whole: &Whole<'_>) -> Term {
+fn utilization(whole: &Context<'_>) -> Term {
     whole.inputs.knob("worked", Knob::Utilization)
 }
 
 /// Initial cost of buying a node.
-fn outlay(whole: &Whole<'_>) -> Term {
+fn outlay(whole: &Context<'_>) -> Term {
     let inputs = whole.inputs;
     let shares = inputs.knob("s_net", Knob::NetworkShare) + inputs.knob("s_spare", Knob::SparesShare) + 1.0;
     Term::derived(
@@ -159,7 +159,7 @@ fn outlay(whole: &Whole<'_>) -> Term {
 }
 
 /// Annual cost of running an owned node.
-fn running(whole: &Whole<'_>) -> Term {
+fn running(whole: &Context<'_>) -> Term {
     let inputs = whole.inputs;
     let building = inputs.knob("USD_kW", Knob::UsdPerKwMonth) * inputs.node_watts() * (12.0 / 1000.0);
     let all = inputs.knob("C_staff", Knob::StaffUsdNodeYear) + building;
@@ -167,13 +167,13 @@ fn running(whole: &Whole<'_>) -> Term {
 }
 
 /// Energy cost of all nodes per hour.
-fn energy_hour(whole: &Whole<'_>) -> Term {
+fn energy_hour(whole: &Context<'_>) -> Term {
     Term::input("C_energy", "energy cost of all nodes per hour", "USD", whole.estimate.cost.energy_usd_per_hour)
         .from(Origin::Engine("power × PUE × energy price"))
 }
 
 /// Cost of a productive hour of owned nodes, without energy.
-fn owned_hour(whole: &Whole<'_>) -> Written {
+fn owned_hour(whole: &Context<'_>) -> Written {
     let years = whole.inputs.knob("years", Knob::AmortizationYears);
     let interest = whole.inputs.knob("r", Knob::CapitalCost);
     let recovery = capital_recovery(whole.scenario.terms.capital_cost, whole.scenario.amortization_years);
@@ -184,20 +184,20 @@ fn owned_hour(whole: &Whole<'_>) -> Written {
         recovery,
     )
     .from(Origin::Engine("r / (1 - (1 + r / 12)^(-12 years))"))
-    .borne(vec![interest, years]);
+    .depending_on(vec![interest, years]);
     let year =
         Term::derived("C_year", "cost of an owned node per year", "USD", outlay(whole) * recovery + running(whole));
-    let hours = Term::derived("h_worked", "productive hours per year", "h", worked(whole) * HOURS_PER_YEAR);
+    let hours = Term::derived("h_worked", "productive hours per year", "h", utilization(whole) * HOURS_PER_YEAR);
     year * whole.inputs.knob("nodes", Knob::NumNodes) / hours
 }
 
 /// Cost of a productive hour of owned nodes, including energy.
-fn owned(whole: &Whole<'_>, value: f64) -> Term {
+fn owned(whole: &Context<'_>, value: f64) -> Term {
     Term::stated("C_owned", "", "USD", value, owned_hour(whole) + energy_hour(whole))
 }
 
 /// Hourly cost of all nodes at the price basis in effect.
-fn hourly(whole: &Whole<'_>) -> Term {
+fn hourly(whole: &Context<'_>) -> Term {
     let (inputs, scenario) = (whole.inputs, whole.scenario);
     let value = whole.estimate.cost.usd_per_hour;
     if scenario.terms.basis == PriceBasis::Owned {
@@ -210,7 +210,7 @@ fn hourly(whole: &Whole<'_>) -> Term {
     }
     let rent = inputs.knob("C_rent", Knob::HourlyUsd);
     let rent: Written = match scenario.price_basis() {
-        Some(PriceBasis::Reserved) => rent / worked(whole),
+        Some(PriceBasis::Reserved) => rent / utilization(whole),
         _ => rent.into(),
     };
     let nodes = inputs.knob("nodes", Knob::NumNodes);
@@ -227,7 +227,7 @@ fn hourly(whole: &Whole<'_>) -> Term {
             scenario.energy_usd_per_kwh(),
         )
         .from(Origin::Engine("off-peak hours first"))
-        .borne(
+        .depending_on(
             [Knob::UsdPerKwh, Knob::PeakUsdPerKwh, Knob::PeakHours].map(|knob| inputs.knob(knob.name(), knob)).to_vec(),
         )
         .into(),
@@ -239,7 +239,7 @@ fn hourly(whole: &Whole<'_>) -> Term {
 }
 
 /// Power of a node with an engine that models the hardware: accelerators and the rest of the node.
-pub(super) fn node_power(whole: &Whole<'_>, value: f64) -> Term {
+pub(super) fn node_power(whole: &Context<'_>, value: f64) -> Term {
     let (scenario, inputs) = (whole.scenario, whole.inputs);
     let Some(power) = whole.estimate.detail.as_ref().and_then(|detail| detail.power) else {
         return Term::input("P_node", "", "W", value).from(Origin::Engine("nominal power"));
@@ -259,15 +259,15 @@ pub(super) fn node_power(whole: &Whole<'_>, value: f64) -> Term {
     let how = "idle, active, compute and memory power, capped at the TDP";
     let accelerators = Term::input("P_acc", "accelerators of a node", "W", power.accelerators)
         .from(Origin::Engine(how))
-        .borne(bearing);
+        .depending_on(bearing);
     let around = Term::input("P_host", "hosts, NICs and fans of a node", "W", power.around)
         .from(Origin::Engine("share of the nominal node power besides accelerators, depending on their load"))
-        .borne(vec![inputs.node_watts()]);
+        .depending_on(vec![inputs.node_watts()]);
     Term::stated("P_node", "", "W", value, accelerators + around)
 }
 
 /// Point estimate of the memory of the fullest device: the sum of its parts.
-fn held(whole: &Whole<'_>, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
+fn point_memory(whole: &Context<'_>, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
     let memory = &whole.estimate.detail.as_ref()?.memory;
     let parts = memory.parts.parts().map(|(name, bytes)| {
         let term = Term::input(format!("M_{}", name.replace(' ', "_")), name, "bytes", bytes);
@@ -278,7 +278,7 @@ fn held(whole: &Whole<'_>, of_part: impl Fn(&'static str, Term) -> Term) -> Opti
 }
 
 /// Upper bound of the memory of the fullest device, and its capacity.
-fn bounds(whole: &Whole<'_>) -> Option<(Term, Term)> {
+fn bounds(whole: &Context<'_>) -> Option<(Term, Term)> {
     let memory = &whole.estimate.detail.as_ref()?.memory;
     let upper = Term::input("M_upper", "upper bound, which determines whether it fits", "bytes", memory.upper)
         .from(Origin::Engine("plus fragmentation of temporary allocations"));
@@ -289,7 +289,7 @@ fn bounds(whole: &Whole<'_>) -> Option<(Term, Term)> {
 
 /// Power of a node and memory of a device, for training and serving; `None` for all other metrics.
 pub(super) fn hardware(
-    whole: &Whole<'_>,
+    whole: &Context<'_>,
     id: MetricId,
     value: f64,
     of_part: impl Fn(&'static str, Term) -> Term,
@@ -303,23 +303,27 @@ pub(super) fn hardware(
 }
 
 /// Peak memory of an accelerator: the sum of the parts on its fullest device.
-pub(super) fn memory(whole: &Whole<'_>, value: f64, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
-    let total = held(whole, of_part)?;
+pub(super) fn memory(whole: &Context<'_>, value: f64, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
+    let total = point_memory(whole, of_part)?;
     let (upper, has) = bounds(whole)?;
     let dies = whole.scenario.machine.map_or(1.0, |machine| machine.dies);
     let written = if dies == 1.0 {
-        total / MEMORY_GB
+        total / BYTES_PER_GB
     } else {
         let dies = Term::input("dies", "devices per accelerator, as seen by software", "", dies)
             .from(Origin::Engine("from the accelerator generation"));
-        total * dies / MEMORY_GB
+        total * dies / BYTES_PER_GB
     };
-    Some(Term::stated("M_GB", "", "GB", value, written).borne(vec![upper, has]))
+    Some(Term::stated("M_GB", "", "GB", value, written).depending_on(vec![upper, has]))
 }
 
 /// Upper bound of memory relative to the capacity of the fullest device.
-pub(super) fn memory_fill(whole: &Whole<'_>, value: f64, of_part: impl Fn(&'static str, Term) -> Term) -> Option<Term> {
+pub(super) fn memory_fill(
+    whole: &Context<'_>,
+    value: f64,
+    of_part: impl Fn(&'static str, Term) -> Term,
+) -> Option<Term> {
     let (upper, has) = bounds(whole)?;
-    let upper = upper.borne(vec![held(whole, of_part)?]);
+    let upper = upper.depending_on(vec![point_memory(whole, of_part)?]);
     Some(Term::stated("fill", "", "", value, upper / has))
 }

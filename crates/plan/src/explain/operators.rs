@@ -33,7 +33,7 @@ fn shared(share: f64, term: Term) -> Written {
 }
 
 fn passes_of(time: &OperatorTime) -> Term {
-    let word = spoken(&format!("{:?}", time.op.name));
+    let word = split_camel_case(&format!("{:?}", time.op.name));
     let seconds = |symbol: &'static str, name: &'static str, how: &'static str, value: f64| {
         Term::input(symbol, name, "s", value).from(Origin::Engine(how))
     };
@@ -41,21 +41,21 @@ fn passes_of(time: &OperatorTime) -> Term {
         seconds("forward", "forward pass", "maximum of compute and memory time, depending on shape", time.forward);
     let backward = seconds("backward", "gradients of inputs and weights", "like the forward pass", time.backward);
     let gaps = seconds("gaps", "gaps between kernels", "number of kernels × gap", time.gaps);
-    let forward = forward.borne(flops(&time.op).into_iter().collect());
+    let forward = forward.depending_on(flops(&time.op).into_iter().collect());
     let all = [forward, backward, gaps].into_iter().filter(|term| term.value != 0.0);
     Term::derived(format!("t_{}", word.replace(' ', "_")), word, "s", sum(all))
 }
 
 fn recomputed_of(time: &OperatorTime) -> Term {
-    let word = spoken(&format!("{:?}", time.op.name));
+    let word = split_camel_case(&format!("{:?}", time.op.name));
     Term::input(format!("t_{}", word.replace(' ', "_")), format!("{word}, recomputed"), "s", time.recomputed)
         .from(Origin::Engine("recomputed share of its forward pass"))
-        .borne(flops(&time.op).into_iter().collect())
+        .depending_on(flops(&time.op).into_iter().collect())
 }
 
 /// Forward FLOPs of an operator, if it has any.
 fn flops(op: &Op) -> Option<Term> {
-    let symbol = format!("F_{}", spoken(&format!("{:?}", op.name)).replace(' ', "_"));
+    let symbol = format!("F_{}", split_camel_case(&format!("{:?}", op.name)).replace(' ', "_"));
     let name = "FLOPs of the forward pass";
     match op.work {
         Work::Gemm(gemm) => {
@@ -81,7 +81,7 @@ fn flops(op: &Op) -> Option<Term> {
 }
 
 /// Splits a camel-case name into words: `query key value` for `QueryKeyValue`.
-fn spoken(name: &str) -> String {
+fn split_camel_case(name: &str) -> String {
     let mut words = String::new();
     for c in name.chars() {
         if c.is_uppercase() && !words.is_empty() {

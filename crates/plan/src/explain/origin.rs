@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Term;
-use crate::knob::{Home, Knob, Setting};
+use crate::knob::{FileLocation, Knob, Setting};
 use crate::scenario::{Parts, Scenario};
 use atlas_config::{Factors, Mode};
 use atlas_core::sort;
@@ -161,10 +161,10 @@ impl<'a> Inputs<'a> {
         if let Some(place) = knob.of_decode_pool().and_then(|own| self.in_workload(own)) {
             return Some(place);
         }
-        match knob.spec().home {
-            Home::Workload(path) => self.in_workload(path),
-            Home::Target(path) => self.in_target(path),
-            Home::Nowhere => None,
+        match knob.spec().location {
+            FileLocation::Workload(path) => self.in_workload(path),
+            FileLocation::Target(path) => self.in_target(path),
+            FileLocation::Nowhere => None,
         }
     }
 
@@ -212,7 +212,7 @@ impl<'a> Inputs<'a> {
             #[expect(clippy::cast_precision_loss, reason = "a seed is shown, not reckoned with")]
             Setting::Seed(seed) => (*seed as f64, None),
         };
-        Term { word, ..Term::input(symbol, knob.spec().help, knob.spec().unit, value).from(self.of_knob(knob)) }
+        Term { text: word, ..Term::input(symbol, knob.spec().help, knob.spec().unit, value).from(self.of_knob(knob)) }
     }
 
     /// Value of the accelerator's datasheet, unless the target overrides it at `path`.

@@ -2,7 +2,7 @@
 //! evaluated over terms instead of numbers.
 
 use super::expression::{Written, max};
-use super::{Origin, Term, Whole, mean_over_phases, unit};
+use super::{Context, Origin, Term, mean_over_phases, unit};
 use crate::engine::semi_empirical::{quantity, switches};
 use crate::estimate::{Figures, Latency, MetricId, Queue};
 use crate::knob::Knob;
@@ -12,7 +12,7 @@ use atlas_legacy::semi_empirical::coefficients::Coefficient;
 use atlas_legacy::semi_empirical::{Answer, Quantity, Source, answer};
 
 /// Derivation of a metric; `None` for metrics that the model does not have.
-pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
+pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<Term> {
     let scenario = whole.scenario;
     if scenario.phases.is_empty() {
         let described = Reported { whole, phase: &scenario.base, figures: whole.total };
@@ -58,7 +58,7 @@ fn read(id: MetricId, figures: &Figures) -> Option<f64> {
 
 /// A phase, or the whole workload if there is no schedule.
 struct Reported<'a> {
-    whole: &'a Whole<'a>,
+    whole: &'a Context<'a>,
     phase: &'a Phase,
     figures: &'a Figures,
 }
@@ -71,7 +71,7 @@ impl Reported<'_> {
     /// Parameter of the phase: the phase's own override, otherwise the workload's knob.
     fn shape(&self, symbol: &'static str, knob: Knob, value: f64) -> Term {
         let term = self.whole.inputs.knob(symbol, knob);
-        if self.phase.pinned.pins(knob) {
+        if self.phase.pinned.contains(knob) {
             return Term { value, ..term }.from(self.of_schedule("the phase's override"));
         }
         Term { value, ..term }
@@ -150,7 +150,7 @@ impl Reported<'_> {
                     .from(Origin::Engine(
                         "Allen–Cunneen in the predecessor's form, capped relative to the service time",
                     ))
-                    .borne(queueing(&queue));
+                    .depending_on(queueing(&queue));
                 Term::stated("latency", "", "ms", value, service + waited)
             }
         }
@@ -160,7 +160,7 @@ impl Reported<'_> {
         let how = Origin::Engine("Allen–Cunneen in the predecessor's form, capped relative to the service time");
         let queue = self.figures.queue.unwrap_or_default();
         let symbol = if id == MetricId::QueueUtilization { "rho_queue" } else { "w99" };
-        Term::input(symbol, "", unit(id.metric()), value).from(how).borne(queueing(&queue))
+        Term::input(symbol, "", unit(id.metric()), value).from(how).depending_on(queueing(&queue))
     }
 }
 
@@ -177,7 +177,7 @@ impl Source for Reported<'_> {
         let value = quantity(self.whole.scenario, self.phase, of);
         let of_params = |name: &'static str, field: &'static str| {
             let place = inputs.in_workload(&["params", field]);
-            Term::input(name, field, "", value).from(place.map_or(SILENT, Origin::File))
+            Term::input(name, field, "", value).from(place.map_or(NOT_STATED, Origin::File))
         };
         let term = match of {
             Quantity::Accelerators => inputs.accelerators(),
@@ -190,7 +190,7 @@ impl Source for Reported<'_> {
             Quantity::Fabric => Term {
                 value,
                 name: format!("factor of fabric {}", self.whole.scenario.fabric).into(),
-                word: None,
+                text: None,
                 ..inputs.knob("gamma_fabric", Knob::Fabric)
             },
             Quantity::NodeWatts => inputs.node_watts(),
@@ -207,7 +207,7 @@ impl Source for Reported<'_> {
 }
 
 /// Origin of a value that no file states.
-const SILENT: Origin = Origin::Default("not stated in the files");
+const NOT_STATED: Origin = Origin::Default("not stated in the files");
 
 /// Dependencies of a queueing time.
 fn queueing(queue: &Queue) -> Vec<Term> {

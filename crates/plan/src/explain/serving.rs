@@ -7,7 +7,7 @@ mod times;
 
 use super::expression::{Written, product, sum};
 use super::origin::{constants, of_products};
-use super::{Origin, Term, Whole, money};
+use super::{Context, Origin, Term, money};
 use crate::engine::answer::serving;
 use crate::estimate::{Detail, MetricId, Serving};
 use crate::knob::{Knob, Setting};
@@ -16,7 +16,7 @@ use atlas_perf::constants::Constants;
 use atlas_perf::serving::{Admission, Load, ServingEstimate, ServingInput, Stack, StepInputs};
 
 /// Derivation of a metric; `None` for metrics that do not apply to serving.
-pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
+pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<Term> {
     let detail = whole.estimate.detail.as_ref()?;
     let (input, constants, out) = serving::closed(whole.scenario, &whole.scenario.base)?;
     let described = Reported { whole, detail, serving: detail.serving?, input, constants, out };
@@ -45,7 +45,7 @@ pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Ter
             let how = "of steps that include a prompt chunk of another request, if at least one in a hundred does";
             Term::input("ITL_p99", "", "ms", value)
                 .from(Origin::Engine(how))
-                .borne(vec![described.tpot(serving.tpot_ms[0])])
+                .depending_on(vec![described.tpot(serving.tpot_ms[0])])
         }
         MetricId::P50Ms => described.whole_request(1, "median", value),
         MetricId::P95Ms => described.whole_request(2, "p95", value),
@@ -60,14 +60,14 @@ pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Ter
             let names = ["weights", "KV cache", "activations", "compute"];
             let bearing = described.parts().into_iter().filter(|part| names.contains(&&*part.name)).collect();
             let how = "time to stream weights, KV cache and activations / time per token";
-            Term::input("u_hbm", "", "", value).from(Origin::Engine(how)).borne(bearing)
+            Term::input("u_hbm", "", "", value).from(Origin::Engine(how)).depending_on(bearing)
         }
-        _ => return money::hardware(whole, id, value, |part, term| described.held(part, term)),
+        _ => return money::hardware(whole, id, value, |part, term| described.with_memory_dependencies(part, term)),
     })
 }
 
 struct Reported<'a> {
-    whole: &'a Whole<'a>,
+    whole: &'a Context<'a>,
     detail: &'a Detail,
     serving: Serving,
     input: ServingInput,
@@ -88,8 +88,8 @@ impl Reported<'_> {
     }
 
     /// Whether a constant affects this deployment.
-    fn bears(&self, constant: &str) -> bool {
-        let served = &self.whole.scenario.base.served;
+    fn affects(&self, constant: &str) -> bool {
+        let served = &self.whole.scenario.base.serving_defaults;
         let formats = &served.formats;
         let mixture = self.whole.scenario.model.is_some_and(|model| model.is_moe());
         let eager = served.stack == Stack::Eager;
@@ -123,7 +123,7 @@ impl Reported<'_> {
         let how = "from images, image_size and the vision encoder of the model";
         let images = Term::input("n_images", "image tokens per request", "tok", images.tokens)
             .from(Origin::Engine(how))
-            .borne(self.stated(&[Knob::Images, Knob::ImageSize]));
+            .depending_on(self.stated(&[Knob::Images, Knob::ImageSize]));
         let text = Term { symbol: "n_text".into(), ..text };
         Term::derived("ISL", "input tokens, including images", "tok", text + images)
     }
@@ -145,7 +145,7 @@ impl Reported<'_> {
             value,
             sum(self.parts()),
         )
-        .borne(self.drafting().into_iter().collect())
+        .depending_on(self.drafting().into_iter().collect())
     }
 
     fn parts(&self) -> Vec<Term> {
@@ -157,7 +157,7 @@ impl Reported<'_> {
         let machine = self.whole.scenario.machine;
         let device = machine.map(|machine| machine.device).unwrap_or_default();
         let inputs = self.whole.inputs;
-        let formats = self.whole.scenario.base.served.formats;
+        let formats = self.whole.scenario.base.serving_defaults.formats;
         let bandwidth = || inputs.sheet("bw", "memory bandwidth of a device", "B/s", device.mem_bw, &[]);
         let (how, mut bearing, names): (&'static str, Vec<Term>, &[&'static str]) = match name {
             "compute" => (
@@ -246,11 +246,11 @@ impl Reported<'_> {
         };
         bearing.extend(self.stated_of_part(name));
         let best = (name == "compute").then(|| of_products(device.generation));
-        let names = best.into_iter().chain(names.iter().copied().filter(|name| self.bears(name)));
+        let names = best.into_iter().chain(names.iter().copied().filter(|name| self.affects(name)));
         bearing.extend(self.constants(&names.collect::<Vec<_>>()));
         Term::input(format!("t_{}", name.replace(' ', "_")), name, "s", seconds)
             .from(Origin::Engine(how))
-            .borne(bearing)
+            .depending_on(bearing)
     }
 
     /// Number of sequences running on a replica.
@@ -270,7 +270,7 @@ impl Reported<'_> {
         .from(Origin::Engine("KV cache memory / memory per sequence"));
         Term::input("b", "sequences running on a replica", "seq", self.serving.batch)
             .from(Origin::Engine(how))
-            .borne(vec![load, self.knob("max_num_seqs", Knob::MaxNumSeqs), most])
+            .depending_on(vec![load, self.knob("max_num_seqs", Knob::MaxNumSeqs), most])
     }
 
     fn active(&self) -> Term {
@@ -301,7 +301,7 @@ impl Reported<'_> {
     fn arithmetic(&self, value: f64) -> Term {
         let machine = self.whole.scenario.machine;
         let device = machine.map(|machine| machine.device).unwrap_or_default();
-        let peak = device.peak(self.whole.scenario.base.served.formats.dense);
+        let peak = device.peak(self.whole.scenario.base.serving_defaults.formats.dense);
         let peak = self.whole.inputs.sheet("peak", "dense peak rate of a device in this format", "FLOP/s", peak, &[]);
         let rate =
             Term::input("X_all", "input and output tokens per second", "tok/s", self.serving.total_tokens_per_sec)
@@ -311,6 +311,6 @@ impl Reported<'_> {
         let devices = Term::derived("A", "devices in use", "", product(devices));
         Term::input("u_flop", "", "", value)
             .from(Origin::Engine("2 FLOPs per weight and token / peak of the devices in use, at most 1"))
-            .borne(vec![self.active(), rate, devices, peak])
+            .depending_on(vec![self.active(), rate, devices, peak])
     }
 }

@@ -5,7 +5,7 @@ mod memory;
 
 use super::expression::{Written, ceiling, product, sum};
 use super::origin::{constants, of_products};
-use super::{Origin, Term, Whole, money, operators};
+use super::{Context, Origin, Term, money, operators};
 use crate::engine::answer::training;
 use crate::estimate::{MetricId, Training};
 use crate::knob::Knob;
@@ -20,7 +20,7 @@ const COMMUNICATION: [&str; 5] =
     ["tensor parallel", "context parallel", "expert parallel", "pipeline transfer", "data parallel"];
 
 /// Derivation of a metric; `None` for metrics that do not apply to training.
-pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Term> {
+pub(super) fn explain(whole: &Context<'_>, id: MetricId, value: f64) -> Option<Term> {
     let (input, constants, out) = training::closed(whole.scenario, &whole.scenario.base)?;
     let detail = whole.estimate.detail?;
     let described = Reported {
@@ -47,7 +47,7 @@ pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Ter
             let executed = described.out.executed_flops_per_token;
             let flops = Term::input("F_hw", "FLOPs executed by the hardware per token", "FLOP", executed)
                 .from(Origin::Engine("model FLOPs plus recomputed operators"))
-                .borne(vec![described.knob("recompute", Knob::Recompute), described.recomputed()]);
+                .depending_on(vec![described.knob("recompute", Knob::Recompute), described.recomputed()]);
             described.utilization("HFU", value, flops)
         }
         MetricId::CommComputeRatio => {
@@ -59,14 +59,14 @@ pub(super) fn explain(whole: &Whole<'_>, id: MetricId, value: f64) -> Option<Ter
             let names = ["elementwise", "optimizer", "gemm", "attention", "recompute"];
             let bearing = described.parts().into_iter().filter(|part| names.contains(&&*part.name)).collect();
             let how = "memory-bound time and memory traffic of GEMMs / step time";
-            Term::input("u_hbm", "", "", value).from(Origin::Engine(how)).borne(bearing)
+            Term::input("u_hbm", "", "", value).from(Origin::Engine(how)).depending_on(bearing)
         }
-        _ => return money::hardware(whole, id, value, |part, term| described.held(part, term)),
+        _ => return money::hardware(whole, id, value, |part, term| described.with_memory_dependencies(part, term)),
     })
 }
 
 struct Reported<'a> {
-    whole: &'a Whole<'a>,
+    whole: &'a Context<'a>,
     training: Training,
     is_simulated: bool,
     input: TrainingInput,
@@ -127,8 +127,8 @@ impl Reported<'_> {
         let symbol = format!("T_{}", name.replace(' ', "_"));
         let (how, bearing) = self.cause(name);
         match self.composed(name) {
-            Some(written) => Term::stated(symbol, name, "s", seconds, written).borne(bearing),
-            None => Term::input(symbol, name, "s", seconds).from(Origin::Engine(how)).borne(bearing),
+            Some(written) => Term::stated(symbol, name, "s", seconds, written).depending_on(bearing),
+            None => Term::input(symbol, name, "s", seconds).from(Origin::Engine(how)).depending_on(bearing),
         }
     }
 
@@ -364,7 +364,7 @@ impl Reported<'_> {
             self.sequence(),
         ];
         let name = "model FLOPs per token (arXiv 2204.02311, appendix B)";
-        Term::stated("F", name, "FLOP", flops.total(), sum(parts)).borne(bearing)
+        Term::stated("F", name, "FLOP", flops.total(), sum(parts)).depending_on(bearing)
     }
 
     /// FLOPs per second relative to the peak of the devices in use.

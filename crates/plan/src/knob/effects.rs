@@ -127,7 +127,7 @@ fn tried(spec: &Spec, now: &Setting) -> Vec<Setting> {
             let near =
                 [2.0 * value, 0.5 * value, value + 1.0, value - 1.0, 2.0, 4.0, 16.0, 0.05, 0.3, 0.7, 100.0, 4096.0];
             let rounded = near.map(|value| if bounds.whole { value.round() } else { value });
-            rounded.into_iter().filter(|value| bounds.allow(*value)).map(Setting::Number).collect()
+            rounded.into_iter().filter(|value| bounds.contains(*value)).map(Setting::Number).collect()
         }
         _ => Vec::new(),
     }
@@ -161,7 +161,7 @@ fn every_knob_changes_the_answer_in_every_mode_in_which_it_is_offered() {
         for (mode, places) in [("training", &TRAINING[..]), ("serving", &SERVING[..])] {
             let offered = places.first().is_some_and(|(target, workload, _)| {
                 let parts = Parts::find(&library, target, workload).unwrap();
-                spec.matters(Scenario::from_files(&parts).mode(), Engine::Analytical)
+                spec.affects(Scenario::from_files(&parts).mode(), Engine::Analytical)
             });
             if offered && !has_effect(&library, spec, Engine::Analytical, places) {
                 ignored.push(format!("{} in {mode}", spec.name));

@@ -1,7 +1,7 @@
 //! Tests of post-training steps: their parts, and comparison with published fine-tuning throughput.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use super::{Refused, Step, StepOptions, step};
+use super::{Step, StepError, StepOptions, step};
 use crate::engine::estimate;
 use crate::knob::{Knob, Overrides, Setting};
 use crate::scenario::{Parts, Scenario};
@@ -21,7 +21,7 @@ fn library() -> Library {
     Library::load(&Sources::built_in(), None)
 }
 
-fn step_of(library: &Library, target: &str, options: &StepOptions) -> Result<Step, Refused> {
+fn step_of(library: &Library, target: &str, options: &StepOptions) -> Result<Step, StepError> {
     let find = |workload| Parts::find(library, target, workload).unwrap();
     let (train, rollout) = (find("llama3.1-8b-rl-train"), find("llama3.1-8b-rl-rollout"));
     step((&train, &Overrides::new()), (&rollout, &Overrides::new()), options)

@@ -2,30 +2,30 @@
 
 use std::sync::Arc;
 
-use super::{Parts, SoftwareInForce};
+use super::{ActiveSoftware, Parts};
 use atlas_config::Corrections;
 
 /// Corrections in effect, and the model they are looked up by.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Corrected {
+pub struct ActiveCorrections {
     /// The corrections.
     pub corrections: Arc<Corrections>,
     /// Name of the model, as in measurements.
     pub model: Arc<str>,
 }
 
-impl Corrected {
+impl ActiveCorrections {
     /// Corrections for a scenario with these parts; `None` if there are none for its accelerator.
     #[must_use]
-    pub fn of(parts: &Parts) -> Option<Arc<Corrected>> {
+    pub fn of(parts: &Parts) -> Option<Arc<ActiveCorrections>> {
         let corrections = Arc::clone(parts.corrections.as_ref()?);
         let sheet = parts.accelerator.as_ref()?;
         let model = parts.model_name();
-        (*corrections.accelerator == *sheet.id).then(|| Arc::new(Corrected { corrections, model }))
+        (*corrections.accelerator == *sheet.id).then(|| Arc::new(ActiveCorrections { corrections, model }))
     }
 }
 
-impl SoftwareInForce {
+impl ActiveSoftware {
     /// Software family: `vllm` for `vllm@0.11.0`.
     #[must_use]
     pub fn family(&self) -> &str {

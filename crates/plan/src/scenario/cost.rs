@@ -34,7 +34,7 @@ pub const HOURS_PER_MONTH: f64 = HOURS_PER_YEAR / 12.0;
 
 /// Price terms, cost of ownership, and power limits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Terms {
+pub struct PriceTerms {
     /// Requested price basis.
     pub basis: PriceBasis,
     /// Basis of the price in the target, if stated.
@@ -69,11 +69,11 @@ pub struct Terms {
     pub capital_cost: f64,
 }
 
-impl Terms {
+impl PriceTerms {
     /// Terms stated by a target, completed with defaults.
     #[must_use]
-    pub fn of(cost: &Cost) -> Terms {
-        Terms {
+    pub fn of(cost: &Cost) -> PriceTerms {
+        PriceTerms {
             basis: PriceBasis::Stated,
             stated: cost.basis,
             listed: None,
@@ -104,7 +104,7 @@ pub fn capital_recovery(interest: f64, years: f64) -> f64 {
 impl Scenario {
     /// Switches to another price basis. The price is the target's own for that basis, otherwise the catalog's; 0 (no
     /// price) if neither has one.
-    pub(super) fn pay(&mut self, basis: PriceBasis, parts: &Parts) {
+    pub(super) fn set_price_basis(&mut self, basis: PriceBasis, parts: &Parts) {
         let cost = &parts.target.cost;
         self.terms.basis = basis;
         self.terms.listed = None;
@@ -134,7 +134,7 @@ impl Scenario {
     #[must_use]
     pub fn rent_includes_energy(&self) -> bool {
         let owned = self.terms.stated == Some(PriceBasis::Owned);
-        self.terms.energy_included.unwrap_or(self.engine.reasons() && !self.terms.metered && !owned)
+        self.terms.energy_included.unwrap_or(self.engine.models_hardware() && !self.terms.metered && !owned)
     }
 
     /// Whether the hourly price includes energy; that of owned hardware does not.

@@ -99,7 +99,7 @@ impl Scenario {
     }
 
     /// Describes the inputs of the dashboard's estimator that are missing.
-    pub(super) fn lacks_for_dashboard(&self) -> String {
+    pub(super) fn missing_dashboard_inputs(&self) -> String {
         let (known, shape) = (&self.dashboard, &self.base.shape);
         let inputs = [
             (known.tflops > 0.0, "`accelerator:`, or `benchboard: { fp16Tflops }`, in the target"),

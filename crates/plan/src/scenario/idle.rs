@@ -2,10 +2,10 @@
 
 use super::{Phase, Scenario};
 use crate::engine::answer::training::next_token;
-use crate::knob::{Home, Knob};
+use crate::knob::{FileLocation, Knob};
 use atlas_config::Mode;
 use atlas_core::count::Count;
-use atlas_core::field::{Field, Slot, Usual};
+use atlas_core::field::{DefaultValue, Field, Slot};
 use atlas_core::plan::{
     Arrivals, ContextExchange, DraftMethod, Engine, LoadKind, MoeDispatcher, PipelineSchedule, Sharding, SharedExperts,
     Trained,
@@ -15,96 +15,117 @@ use atlas_perf::serving::Stack;
 
 /// Reason why a knob has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Idle {
+pub struct IneffectiveKnob {
     /// Reason, as text.
     pub why: &'static str,
     /// Knob to set first; `None` if no other knob would make this one effective.
-    pub needs: Option<Knob>,
+    pub required_knob: Option<Knob>,
 }
 
-impl Idle {
-    const fn lacking(why: &'static str) -> Idle {
-        Idle { why, needs: None }
+impl IneffectiveKnob {
+    const fn with_reason(why: &'static str) -> IneffectiveKnob {
+        IneffectiveKnob { why, required_knob: None }
     }
 
-    const fn without(needs: Knob, why: &'static str) -> Idle {
-        Idle { why, needs: Some(needs) }
+    const fn requiring(needs: Knob, why: &'static str) -> IneffectiveKnob {
+        IneffectiveKnob { why, required_knob: Some(needs) }
     }
 }
 
-const NO_EXPERTS: Idle = Idle::lacking("the model has no experts");
-const NO_SHARED_EXPERTS: Idle = Idle::lacking("the model has no shared experts");
-const NO_VISION: Idle = Idle::lacking("the model has no vision encoder");
-const NO_IMAGES: Idle = Idle::without(Knob::Images, "no images: set images");
-const ONE_SIZE: Idle = Idle::lacking("the model scales all images to one size");
-const NO_TOKENS: Idle = Idle::lacking("the model has no tokens");
-const NO_ATTENTION: Idle = Idle::lacking("the model has no attention");
-const ALL_AT_ONCE: Idle = Idle::without(Knob::Load, "the load is a single batch: set load to open or closed");
-const NO_OUTPUT: Idle = Idle::lacking("the model generates nothing");
-const NOT_COMPILED: Idle = Idle::without(Knob::Software, "the software has no compiled runtime");
-const SAME_EXPERTS: Idle = Idle::without(Knob::Ep, "experts are not distributed: set ep");
-const NO_GROUPS: Idle = Idle::without(Knob::AttentionDp, "there are no attention groups: set attention_dp");
-const ONE_TENSOR_RANK: Idle = Idle::without(Knob::Tp, "no tensor parallelism: set tp");
-const ONE_STAGE: Idle = Idle::without(Knob::Pp, "no pipeline stages: set pp");
-const WHOLE_SEQUENCES: Idle = Idle::without(Knob::Cp, "no context parallelism: set cp");
-const NO_NEXT_TOKEN: Idle = Idle::lacking("the model does not predict the next token");
-const ONE_REPLICA: Idle = Idle::without(Knob::Dp, "there is only one replica: set dp");
-const ONE_DEVICE: Idle = Idle::without(Knob::Dp, "there is only one accelerator: set dp");
-const ONE_DOMAIN: Idle = Idle::without(Knob::NumNodes, "no traffic leaves the scale-up domain: set num_nodes");
-const NOT_SHARDED: Idle = Idle::without(Knob::Sharding, "model states are not sharded: set sharding");
-const NO_ADAPTERS: Idle = Idle::without(Knob::Trained, "all weights are trained: set trained=lora");
-const SAME_KEYS: Idle =
-    Idle::without(Knob::Tp, "no two ranks hold the same KV heads: set tp above the number of KV heads");
-const NOTHING_DRAFTED: Idle = Idle::without(Knob::DraftTokens, "no speculative decoding: set draft_tokens");
-const NO_DRAFT_MODEL: Idle = Idle::without(Knob::DraftMethod, "no separate draft model: set draft_method=draft-model");
-const NO_CONVERSATIONS: Idle = Idle::without(Knob::Conversations, "no conversations: set conversations");
-const CONVERSATIONS_DECIDE: Idle = Idle::without(Knob::Conversations, "conversations determine the cache hit rate");
-const ALL_ALIKE: Idle =
-    Idle::without(Knob::Conversations, "the closed form treats all requests alike: set conversations or engine=event");
+const NO_EXPERTS: IneffectiveKnob = IneffectiveKnob::with_reason("the model has no experts");
+const NO_SHARED_EXPERTS: IneffectiveKnob = IneffectiveKnob::with_reason("the model has no shared experts");
+const NO_VISION: IneffectiveKnob = IneffectiveKnob::with_reason("the model has no vision encoder");
+const NO_IMAGES: IneffectiveKnob = IneffectiveKnob::requiring(Knob::Images, "no images: set images");
+const ONE_SIZE: IneffectiveKnob = IneffectiveKnob::with_reason("the model scales all images to one size");
+const NO_TOKENS: IneffectiveKnob = IneffectiveKnob::with_reason("the model has no tokens");
+const NO_ATTENTION: IneffectiveKnob = IneffectiveKnob::with_reason("the model has no attention");
+const SINGLE_BATCH: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::Load, "the load is a single batch: set load to open or closed");
+const NO_OUTPUT: IneffectiveKnob = IneffectiveKnob::with_reason("the model generates nothing");
+const NOT_COMPILED: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::Software, "the software has no compiled runtime");
+const SAME_EXPERTS: IneffectiveKnob = IneffectiveKnob::requiring(Knob::Ep, "experts are not distributed: set ep");
+const NO_GROUPS: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::AttentionDp, "there are no attention groups: set attention_dp");
+const ONE_TENSOR_RANK: IneffectiveKnob = IneffectiveKnob::requiring(Knob::Tp, "no tensor parallelism: set tp");
+const ONE_STAGE: IneffectiveKnob = IneffectiveKnob::requiring(Knob::Pp, "no pipeline stages: set pp");
+const WHOLE_SEQUENCES: IneffectiveKnob = IneffectiveKnob::requiring(Knob::Cp, "no context parallelism: set cp");
+const NO_NEXT_TOKEN: IneffectiveKnob = IneffectiveKnob::with_reason("the model does not predict the next token");
+const ONE_REPLICA: IneffectiveKnob = IneffectiveKnob::requiring(Knob::Dp, "there is only one replica: set dp");
+const ONE_DEVICE: IneffectiveKnob = IneffectiveKnob::requiring(Knob::Dp, "there is only one accelerator: set dp");
+const ONE_DOMAIN: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::NumNodes, "no traffic leaves the scale-up domain: set num_nodes");
+const NOT_SHARDED: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::Sharding, "model states are not sharded: set sharding");
+const NO_ADAPTERS: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::Trained, "all weights are trained: set trained=lora");
+const SAME_KEYS: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::Tp, "no two ranks hold the same KV heads: set tp above the number of KV heads");
+const NOTHING_DRAFTED: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::DraftTokens, "no speculative decoding: set draft_tokens");
+const NO_DRAFT_MODEL: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::DraftMethod, "no separate draft model: set draft_method=draft-model");
+const NO_CONVERSATIONS: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::Conversations, "no conversations: set conversations");
+const CONVERSATIONS_DECIDE: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::Conversations, "conversations determine the cache hit rate");
+const ALL_ALIKE: IneffectiveKnob = IneffectiveKnob::requiring(
+    Knob::Conversations,
+    "the closed form treats all requests alike: set conversations or engine=event",
+);
 const KEEPS_NOTHING: &str = "the place keeps nothing: set its size";
-const NO_POOLS: Idle =
-    Idle::without(Knob::PrefillWorkers, "prefill is not disaggregated: set prefill_workers or prefill_accelerators");
-const POOLS: Idle = Idle::without(Knob::PrefillWorkers, "prefill has dedicated accelerators");
-const WORKERS_STATED: Idle = Idle::without(Knob::PrefillWorkers, "prefill_workers determines the prefill pool");
-const NO_PURCHASE: Idle = Idle::without(Knob::CapexUsdNode, "no purchase price known: set capex_usd_node");
-const ENERGY_INCLUDED: Idle =
-    Idle::without(Knob::EnergyIncluded, "the rental price includes energy: set energy_included=off");
-const NO_RACK_LIMIT: Idle = Idle::without(Knob::RackKw, "racks have no power limit: set rack_kw");
-const NO_SLOW_NODES: Idle = Idle::without(Knob::SlowNodes, "there are no slow nodes: set slow_nodes");
-const EVEN_GAPS: Idle = Idle::without(Knob::Arrivals, "only gamma arrivals have this parameter: set arrivals=gamma");
-const NO_FAILURES: Idle = Idle::without(Knob::NodeMtbf, "there are no failures: set node_mtbf_h");
+const NO_POOLS: IneffectiveKnob = IneffectiveKnob::requiring(
+    Knob::PrefillWorkers,
+    "prefill is not disaggregated: set prefill_workers or prefill_accelerators",
+);
+const POOLS: IneffectiveKnob = IneffectiveKnob::requiring(Knob::PrefillWorkers, "prefill has dedicated accelerators");
+const WORKERS_STATED: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::PrefillWorkers, "prefill_workers determines the prefill pool");
+const NO_PURCHASE: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::CapexUsdNode, "no purchase price known: set capex_usd_node");
+const ENERGY_INCLUDED: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::EnergyIncluded, "the rental price includes energy: set energy_included=off");
+const NO_RACK_LIMIT: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::RackKw, "racks have no power limit: set rack_kw");
+const NO_SLOW_NODES: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::SlowNodes, "there are no slow nodes: set slow_nodes");
+const EVEN_GAPS: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::Arrivals, "only gamma arrivals have this parameter: set arrivals=gamma");
+const NO_FAILURES: IneffectiveKnob =
+    IneffectiveKnob::requiring(Knob::NodeMtbf, "there are no failures: set node_mtbf_h");
 
 impl Scenario {
     /// Whether changing the knob alone has an effect in this scenario.
     #[must_use]
     pub fn uses(&self, knob: Knob) -> bool {
-        knob.spec().matters(self.mode(), self.engine) && self.idle(knob).is_none()
+        knob.spec().affects(self.mode(), self.engine) && self.ineffective(knob).is_none()
     }
 
     /// Whether the knob has an effect in this scenario, alone or together with another knob.
     #[must_use]
     pub fn offers(&self, knob: Knob) -> bool {
-        knob.spec().matters(self.mode(), self.engine) && self.idle(knob).is_none_or(|idle| idle.needs.is_some())
+        knob.spec().affects(self.mode(), self.engine)
+            && self.ineffective(knob).is_none_or(|idle| idle.required_knob.is_some())
     }
 
     /// Why a knob that applies to the mode and engine has no effect; `None` if it has one.
     #[must_use]
-    pub fn idle(&self, knob: Knob) -> Option<Idle> {
-        if !self.engine.reasons() {
+    pub fn ineffective(&self, knob: Knob) -> Option<IneffectiveKnob> {
+        if !self.engine.models_hardware() {
             return None;
         }
         match self.mode() {
-            Mode::Training => self.idle_in_training(knob),
-            Mode::Inference => self.idle_in_serving(knob),
+            Mode::Training => self.ineffective_in_training(knob),
+            Mode::Inference => self.ineffective_in_serving(knob),
         }
-        .or_else(|| self.idle_in_any(knob))
+        .or_else(|| self.ineffective_in_any_mode(knob))
     }
 
     /// Message that a knob has no effect in this scenario, and why.
     #[must_use]
-    pub fn refuses(&self, knob: Knob) -> String {
+    pub fn ineffective_message(&self, knob: Knob) -> String {
         let (name, mode, engine) = (knob.name(), self.mode().name(), self.engine.name());
-        match self.idle(knob).filter(|_| knob.spec().matters(self.mode(), self.engine)) {
+        match self.ineffective(knob).filter(|_| knob.spec().affects(self.mode(), self.engine)) {
             Some(idle) => format!("{name} has no effect: {}", idle.why),
             None => format!("{name} has no effect in {mode} with the {engine} engine"),
         }
@@ -112,10 +133,10 @@ impl Scenario {
 
     /// Settings stated by files or knobs that have no effect, grouped by reason.
     #[must_use]
-    pub fn idle_settings(&self) -> Vec<(&'static str, Vec<&'static str>)> {
+    pub fn ineffective_settings(&self) -> Vec<(&'static str, Vec<&'static str>)> {
         let mut all: Vec<(&'static str, Vec<&'static str>)> = Vec::new();
-        for knob in Knob::all().filter(|knob| knob.spec().matters(self.mode(), self.engine)) {
-            let Some(idle) = self.idle(knob).filter(|_| self.states(knob)) else { continue };
+        for knob in Knob::all().filter(|knob| knob.spec().affects(self.mode(), self.engine)) {
+            let Some(idle) = self.ineffective(knob).filter(|_| self.sets_number(knob)) else { continue };
             match all.iter_mut().find(|(why, _)| *why == idle.why) {
                 Some((_, names)) => names.push(knob.name()),
                 None => all.push((idle.why, vec![knob.name()])),
@@ -124,10 +145,10 @@ impl Scenario {
         all
     }
 
-    fn idle_in_training(&self, knob: Knob) -> Option<Idle> {
+    fn ineffective_in_training(&self, knob: Knob) -> Option<IneffectiveKnob> {
         let (Phase { shape, plan, .. }, model) = (&self.base, self.model.as_ref()?);
         let experts = model.is_moe();
-        let when = |idle: bool, why: Idle| idle.then_some(why);
+        let when = |idle: bool, why: IneffectiveKnob| idle.then_some(why);
         let ranks = shape.tp * shape.pp * shape.dp * plan.cp.unwrap_or(Count::ONE);
         match knob {
             Knob::Ep | Knob::Etp | Knob::MoeCapacity => when(!experts, NO_EXPERTS),
@@ -152,10 +173,10 @@ impl Scenario {
         }
     }
 
-    fn idle_in_serving(&self, knob: Knob) -> Option<Idle> {
+    fn ineffective_in_serving(&self, knob: Knob) -> Option<IneffectiveKnob> {
         let (phase, model) = (&self.base, self.model.as_ref()?);
         let (stated, layout, pools) = (&phase.plan.serving, phase.decode_layout(), phase.pools());
-        let when = |idle: bool, why: Idle| idle.then_some(why);
+        let when = |idle: bool, why: IneffectiveKnob| idle.then_some(why);
         let groups = pools.map_or(layout.attention_dp, |p| p.prefill.attention_dp.max(p.decode.attention_dp));
         let drafted = stated.draft_tokens.is_some_and(|tokens| tokens > 0.0);
         let talk = phase.conversations().is_some();
@@ -169,7 +190,7 @@ impl Scenario {
             Knob::Ep | Knob::RedundantExperts | Knob::ExpertPrecision => experts,
             Knob::MoeDispatcher | Knob::TwoBatchOverlap => experts.or(when(groups <= 1.0, NO_GROUPS)),
             Knob::SharedExperts => when(model.shared_ffn <= 0.0, NO_SHARED_EXPERTS),
-            Knob::PythonExecutor => when(phase.served.stack != Stack::Compiled, NOT_COMPILED),
+            Knob::PythonExecutor => when(phase.serving_defaults.stack != Stack::Compiled, NOT_COMPILED),
             Knob::ContextRanks => {
                 let alike = match model.attention {
                     Attention::Latent { .. } => f64::from(layout.tp),
@@ -185,14 +206,14 @@ impl Scenario {
             Knob::Turns | Knob::SharedPrefix | Knob::KvHostGb | Knob::KvSsdGb | Knob::KvRemoteGb => {
                 when(!talk, NO_CONVERSATIONS)
             }
-            Knob::KvHostGbps => self.idle_tier(0, Knob::KvHostGb),
-            Knob::KvSsdGbps => self.idle_tier(1, Knob::KvSsdGb),
-            Knob::KvRemoteGbps => self.idle_tier(2, Knob::KvRemoteGb),
+            Knob::KvHostGbps => self.ineffective_tier(0, Knob::KvHostGb),
+            Knob::KvSsdGbps => self.ineffective_tier(1, Knob::KvSsdGb),
+            Knob::KvRemoteGbps => self.ineffective_tier(2, Knob::KvRemoteGb),
             Knob::PrefixHit => when(talk, CONVERSATIONS_DECIDE),
             Knob::Routing => when(!talk && self.engine == Engine::Analytical, ALL_ALIKE),
             Knob::RequestRate | Knob::RunRequests => {
                 let timed = [LoadKind::Static, LoadKind::DecodeOnly, LoadKind::PrefillOnly];
-                when(stated.load.is_some_and(|load| timed.contains(&load)), ALL_AT_ONCE)
+                when(stated.load.is_some_and(|load| timed.contains(&load)), SINGLE_BATCH)
             }
             Knob::PrefillAccelerators => {
                 when(stated.pools.prefill.workers.is_some_and(|workers| workers > 0.0), WORKERS_STATED)
@@ -204,9 +225,9 @@ impl Scenario {
         }
     }
 
-    fn idle_in_any(&self, knob: Knob) -> Option<Idle> {
+    fn ineffective_in_any_mode(&self, knob: Knob) -> Option<IneffectiveKnob> {
         let (terms, stated) = (&self.terms, &self.base.plan.simulation);
-        let when = |idle: bool, why: Idle| idle.then_some(why);
+        let when = |idle: bool, why: IneffectiveKnob| idle.then_some(why);
         let bought = self.capex_usd_node.is_some();
         match knob {
             Knob::Images => when(self.vision.is_none(), NO_VISION),
@@ -242,17 +263,17 @@ impl Scenario {
     }
 
     /// Why the bandwidth of KV cache tier `place` has no effect, if so. `size` is the knob for the tier's capacity.
-    fn idle_tier(&self, place: usize, size: Knob) -> Option<Idle> {
+    fn ineffective_tier(&self, place: usize, size: Knob) -> Option<IneffectiveKnob> {
         let tiers = self.base.kv_tiers();
         let holds = tiers.get(place).is_some_and(|tier| tier.bytes > 0.0);
         if !holds {
-            return Some(Idle::without(size, KEEPS_NOTHING));
+            return Some(IneffectiveKnob::requiring(size, KEEPS_NOTHING));
         }
         self.base.conversations().is_none().then_some(NO_CONVERSATIONS)
     }
 
     /// Whether a file or a knob states a value other than the default.
-    pub(crate) fn states(&self, knob: Knob) -> bool {
+    pub(crate) fn sets_number(&self, knob: Knob) -> bool {
         let (plan, serving) = (&self.base.plan, &self.base.plan.serving);
         if let Slot::Number { put, .. } = knob.spec().slot {
             let mut silent = self.clone();
@@ -284,13 +305,13 @@ impl Scenario {
         }
     }
 
-    /// Like [`Scenario::states`], but covers flags and words too.
-    fn says(&self, knob: Knob) -> bool {
+    /// Like [`Scenario::sets_number`], but covers flags and words too.
+    fn sets_value(&self, knob: Knob) -> bool {
         let (spec, plan) = (knob.spec(), &self.base.plan);
         match spec.slot {
-            Slot::Flag { get, .. } => get(plan).is_some_and(|on| spec.usual != Usual::Flag(on)),
-            Slot::Word { get, .. } => get(plan).is_some_and(|word| spec.usual != Usual::Word(word)),
-            Slot::Number { .. } | Slot::Outside => self.states(knob),
+            Slot::Flag { get, .. } => get(plan).is_some_and(|on| spec.default != DefaultValue::Flag(on)),
+            Slot::Word { get, .. } => get(plan).is_some_and(|word| spec.default != DefaultValue::Word(word)),
+            Slot::Number { .. } | Slot::Outside => self.sets_number(knob),
         }
     }
 
@@ -304,13 +325,13 @@ impl Scenario {
     #[must_use]
     pub fn settings_of(&self, other: Engine) -> Vec<&'static str> {
         let mode = self.mode();
-        self.settings_without_use(|spec| spec.matters(mode, other) && !spec.matters(mode, self.engine))
+        self.settings_without_use(|spec| spec.affects(mode, other) && !spec.affects(mode, self.engine))
     }
 
     fn settings_without_use(&self, without: impl Fn(&Field) -> bool) -> Vec<&'static str> {
-        let in_workload = |spec: &Field| matches!(spec.home, Home::Workload(_));
+        let in_workload = |spec: &Field| matches!(spec.location, FileLocation::Workload(_));
         Knob::all()
-            .filter(|knob| in_workload(knob.spec()) && without(knob.spec()) && self.says(*knob))
+            .filter(|knob| in_workload(knob.spec()) && without(knob.spec()) && self.sets_value(*knob))
             .map(Knob::name)
             .collect()
     }

@@ -33,7 +33,7 @@ impl Vision {
 
     /// Native side length of the encoder's images, pixels.
     #[must_use]
-    pub fn usual_size(&self) -> f64 {
+    pub fn default_size(&self) -> f64 {
         f64::from(self.reader.usual_size())
     }
 
@@ -65,7 +65,7 @@ impl Scenario {
     pub fn images(&self, phase: &Phase) -> Option<Images> {
         let count = Scenario::images_stated(phase)?;
         let vision = self.vision.as_deref()?;
-        let side = phase.plan.image_size.map_or(vision.usual_size(), f64::from);
+        let side = phase.plan.image_size.map_or(vision.default_size(), f64::from);
         let trained = phase.shape.mode == Mode::Training && !phase.plan.freeze_vision.unwrap_or(false);
         Some(vision.images(count, side, trained))
     }
@@ -80,7 +80,7 @@ impl Scenario {
     }
 
     /// Describes what is missing to process the stated images, if anything.
-    pub(super) fn lacks_of_images(&self) -> Option<String> {
+    pub(super) fn missing_image_support(&self) -> Option<String> {
         let phase = &self.base;
         let count = Scenario::images_stated(phase)?;
         let Some(images) = self.images(phase) else {

@@ -107,7 +107,7 @@ impl Scenario {
     /// defaults.
     #[must_use]
     pub fn has_default_layout(&self, phase: &Phase) -> bool {
-        self.engine.reasons() && self.machine.is_some() && self.model.is_some() && phase.states_no_layout()
+        self.engine.models_hardware() && self.machine.is_some() && self.model.is_some() && phase.states_no_layout()
     }
 
     /// Infers data-parallel attention groups if more expert-parallel ranks than `tp` are stated, and `dp`, but no
@@ -115,14 +115,14 @@ impl Scenario {
     /// the groups of all replicas.
     fn default_groups(&mut self) {
         let mixture = self.model.is_some_and(|model| model.is_moe());
-        let supported = mixture && self.in_force.serving.attention_dp && self.engine.reasons();
+        let supported = mixture && self.active_software.serving.attention_dp && self.engine.models_hardware();
         for phase in self.all_phases().filter(|phase| phase.shape.mode == Mode::Inference) {
             phase.default_groups = Count::ONE;
             let Some(dp) = phase.plan.dp else { continue };
             phase.shape.dp = dp;
             let Some(ep) = phase.plan.ep.filter(|_| supported && phase.plan.attention_dp.is_none()) else { continue };
-            let groups = Count::exact(ep / phase.shape.tp.max(Count::ONE)).filter(|groups| *groups > 1.0);
-            let replicas = groups.and_then(|groups| Count::exact(dp / groups)).and_then(Count::nonzero);
+            let groups = Count::from_exact(ep / phase.shape.tp.max(Count::ONE)).filter(|groups| *groups > 1.0);
+            let replicas = groups.and_then(|groups| Count::from_exact(dp / groups)).and_then(Count::nonzero);
             if let (Some(groups), Some(replicas)) = (groups, replicas) {
                 (phase.default_groups, phase.shape.dp) = (groups, replicas);
             }
@@ -133,12 +133,12 @@ impl Scenario {
     /// global batch.
     fn default_replicas(&mut self) {
         let microbatch = self.microbatch;
-        let accumulates = self.micro_stated || self.in_force.training.accumulation == Accumulation::MicroBatches;
+        let accumulates = self.micro_stated || self.active_software.training.accumulation == Accumulation::MicroBatches;
         let have = self.accelerators() * self.machine.as_ref().map_or(1.0, |machine| machine.dies);
         for phase in self.all_phases().filter(|phase| phase.plan.dp.is_none()) {
             let groups = phase.groups();
             let replica = phase.shape.tp * phase.shape.pp * groups;
-            let most = Count::floor((have - phase.set_apart()) / replica).max(Count::ONE);
+            let most = Count::floor((have - phase.dedicated_accelerators()) / replica).max(Count::ONE);
             let batch = phase.plan.global.filter(|_| accumulates && phase.shape.mode == Mode::Training);
             phase.shape.dp = batch.and_then(|global| dividing(most, global, microbatch)).unwrap_or(most);
         }
@@ -193,7 +193,7 @@ fn fewest_ranks(phase: &Phase, machine: &Machine, model: &Architecture, have: f6
     let divides = |tp: &Count| model.heads <= 0.0 || (model.heads / *tp).fract() == 0.0;
     let suffices = |tp: Count, pp: Count| {
         let layout = Layout { tp, pp, ..Layout::default() };
-        Shape::new(model, &phase.served.formats, &layout).resident_bytes <= room
+        Shape::new(model, &phase.serving_defaults.formats, &layout).resident_bytes <= room
     };
     let tensor = || powers(f64::from(domain)).filter(divides);
     let most = tensor().last().unwrap_or(Count::ONE);
@@ -210,7 +210,7 @@ fn fewest_ranks(phase: &Phase, machine: &Machine, model: &Architecture, have: f6
 /// batch.
 fn dividing(most: Count, global: Count, microbatch: Count) -> Option<Count> {
     let least = Count::floor((f64::from(most) * (1.0 - IDLE_REPLICAS)).ceil()).max(Count::ONE).get();
-    let micro_batches = Count::exact(global / microbatch)?.nonzero()?.get();
+    let micro_batches = Count::from_exact(global / microbatch)?.nonzero()?.get();
     let most = most.max(Count::ONE).get();
     // Iterate over the replicas or over the micro-batches per replica, whichever are fewer: at most the square root of
     // all.

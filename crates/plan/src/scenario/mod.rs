@@ -20,19 +20,19 @@ mod software;
 use atlas_core::count::Count;
 use std::sync::Arc;
 
-pub use corrections::Corrected;
-pub use cost::{HOURS_PER_MONTH, HOURS_PER_YEAR, Terms, capital_recovery};
+pub use corrections::ActiveCorrections;
+pub use cost::{HOURS_PER_MONTH, HOURS_PER_YEAR, PriceTerms, capital_recovery};
 pub use dashboard::Dashboard;
-pub use idle::Idle;
+pub use idle::IneffectiveKnob;
 pub use images::Vision;
 pub use machine::{Machine, architecture};
+use noise::default_draw;
 pub use noise::first_draw;
-use noise::usual_draw;
 pub use parts::Parts;
 pub use phase::{Phase, Pinned};
 pub use set_knob::CONCURRENCY;
 pub use simulation::{SLOW_FACTOR, Simulation};
-pub use software::{Served, SoftwareInForce};
+pub use software::{ActiveSoftware, ServingDefaults};
 
 use crate::engine::datasheet;
 use crate::knob::{KnobError, Overrides};
@@ -74,7 +74,7 @@ pub struct Scenario {
     /// Software stated by files or knobs: `vllm@0.11`.
     pub software: Option<Arc<str>>,
     /// Software in effect and its traits.
-    pub in_force: SoftwareInForce,
+    pub active_software: ActiveSoftware,
     /// Inputs of the predecessor dashboard's estimator.
     pub dashboard: Dashboard,
     /// Whether a profile provides the coefficients below.
@@ -99,7 +99,7 @@ pub struct Scenario {
     /// Carbon intensity of the grid, kg CO2e per kWh.
     pub kg_co2e_per_kwh: f64,
     /// Price terms, cost of ownership, and power limits.
-    pub terms: Terms,
+    pub terms: PriceTerms,
     /// Purchase price of one node, USD.
     pub capex_usd_node: Option<f64>,
     /// Depreciation period of a purchase, years.
@@ -115,7 +115,7 @@ pub struct Scenario {
     /// Efficiency factors of the analytical engine.
     pub efficiency: Efficiency,
     /// Corrections by measurements of the cluster, if a profile has some for the accelerator.
-    pub corrections: Option<Arc<Corrected>>,
+    pub corrections: Option<Arc<ActiveCorrections>>,
     /// Coefficients of the semi-empirical model.
     pub coefficients: Coefficients,
     /// gamma_fabric of the fabric in effect, if the profile has it.
@@ -198,7 +198,7 @@ impl Scenario {
             vision: Vision::of(parts).map(Arc::new),
             max_context: parts.model.as_ref().and_then(|model| model.max_context()),
             software: workload.software.clone(),
-            in_force: SoftwareInForce::default(),
+            active_software: ActiveSoftware::default(),
             dashboard: Dashboard::of(parts),
             calibrated: profile.as_ref().is_some_and(|profile| profile.calibrated),
             accelerators_per_node: target.accelerators_per_node,
@@ -216,7 +216,7 @@ impl Scenario {
             pue: target.cost.pue,
             usd_per_kwh: target.cost.usd_per_kwh.unwrap_or(USD_PER_KWH),
             kg_co2e_per_kwh: target.cost.kg_co2e_per_kwh.unwrap_or(KG_CO2E_PER_KWH),
-            terms: Terms::of(&target.cost),
+            terms: PriceTerms::of(&target.cost),
             capex_usd_node: target.cost.capex_usd_node.filter(|price| *price > 0.0),
             amortization_years: target.cost.amortization_years.unwrap_or(AMORTIZATION_YEARS),
             utilization: target.cost.utilization.unwrap_or(1.0),
@@ -227,7 +227,7 @@ impl Scenario {
                 .efficiency
                 .or_else(|| profile.as_ref().and_then(|profile| profile.efficiency))
                 .unwrap_or_default(),
-            corrections: Corrected::of(parts),
+            corrections: ActiveCorrections::of(parts),
             coefficients: profile.as_ref().map_or(Coefficients::default(), |profile| profile.coefficients),
             fabric_factor: profile.as_ref().and_then(|profile| profile.fabric_factor(&fabric)),
             fabric,
@@ -249,9 +249,9 @@ impl Scenario {
             }
         }
         scenario.resolve_software(parts);
-        scenario.serve(parts);
+        scenario.set_serving_defaults(parts);
         scenario.fill();
-        scenario.reseed(SEED, usual_draw);
+        scenario.reseed(SEED, default_draw);
         scenario
     }
 
@@ -264,18 +264,18 @@ impl Scenario {
         match self.engine {
             Engine::SemiEmpirical => self.check_profile(parts),
             Engine::Analytical | Engine::Event => {
-                let lacks = self.lacks(parts);
+                let lacks = self.missing_inputs(parts);
                 if lacks.is_empty() { Ok(()) } else { Err(ScenarioError::Lacks { engine: self.engine.name(), lacks }) }
             }
             Engine::Benchboard => {
-                let lacks = self.lacks_for_dashboard();
+                let lacks = self.missing_dashboard_inputs();
                 if lacks.is_empty() { Ok(()) } else { Err(ScenarioError::Lacks { engine: self.engine.name(), lacks }) }
             }
         }
     }
 
     /// Describes the inputs of a hardware-modeling engine that are missing in the files.
-    fn lacks(&self, parts: &Parts) -> String {
+    fn missing_inputs(&self, parts: &Parts) -> String {
         let mut lacks = Vec::new();
         if self.machine.is_none() {
             lacks.push(match &parts.accelerator {
@@ -297,7 +297,7 @@ impl Scenario {
                     .to_owned(),
             );
         }
-        lacks.extend(self.lacks_of_images());
+        lacks.extend(self.missing_image_support());
         let fixed = |sheet: &Arc<Sheet>| self.terms.clock_share < 1.0 && !datasheet::clock_can_be_limited(sheet);
         if let Some(sheet) = parts.accelerator.as_ref().filter(|sheet| fixed(sheet)) {
             lacks.push(format!("clock_share 1: no tool of its vendor limits the clock of `{}`", sheet.id));
@@ -330,20 +330,20 @@ impl Scenario {
     fn resolve_software(&mut self, parts: &Parts) {
         let sheet = parts.accelerator.as_deref();
         let dies = self.machine.map_or(1.0, |machine| machine.dies);
-        self.in_force = SoftwareInForce::of(self.software.as_deref(), self.mode(), sheet, dies);
+        self.active_software = ActiveSoftware::of(self.software.as_deref(), self.mode(), sheet, dies);
     }
 
     /// Determines the defaults of the serving software.
-    fn serve(&mut self, parts: &Parts) {
+    fn set_serving_defaults(&mut self, parts: &Parts) {
         let (Some(machine), Some(model)) = (self.machine, self.model) else { return };
         let native = parts.model.as_ref().and_then(|model| model.native_format);
-        let traits = self.in_force.serving;
+        let traits = self.active_software.serving;
         let images = |scenario: &Scenario, phase: &Phase| scenario.image_tokens(phase);
         let of_images: Vec<f64> =
             std::iter::once(&self.base).chain(&self.phases).map(|phase| images(self, phase)).collect();
         for (phase, of_images) in self.all_phases().zip(of_images) {
             let context = phase.shape.prompt + of_images + phase.shape.generate;
-            phase.served = Served::of(&traits, (&phase.plan, context), &machine, &model, native);
+            phase.serving_defaults = ServingDefaults::of(&traits, (&phase.plan, context), &machine, &model, native);
         }
     }
 
@@ -357,7 +357,9 @@ impl Scenario {
     #[must_use]
     pub fn working_accelerators(&self) -> f64 {
         let Phase { shape, plan, .. } = &self.base;
-        let Some(machine) = self.machine.as_ref().filter(|_| self.engine.reasons()) else { return self.accelerators() };
+        let Some(machine) = self.machine.as_ref().filter(|_| self.engine.models_hardware()) else {
+            return self.accelerators();
+        };
         let ranks = match shape.mode {
             Mode::Training => shape.tp * shape.pp * plan.cp.unwrap_or(Count::ONE) * shape.dp,
             Mode::Inference => self.serving_ranks(&self.base),
@@ -369,7 +371,7 @@ impl Scenario {
     pub(crate) fn working_devices(&self) -> f64 {
         // The accelerators of a prefill pool are part of the replicas, or separate from the decode replicas.
         let Phase { shape, .. } = &self.base;
-        shape.tp * shape.pp * self.base.groups() * shape.dp + self.base.set_apart()
+        shape.tp * shape.pp * self.base.groups() * shape.dp + self.base.dedicated_accelerators()
     }
 
     /// Training or inference.

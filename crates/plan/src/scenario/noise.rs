@@ -9,7 +9,7 @@ const PHASES: i128 = 4;
 
 /// [`first_draw`], cached for the default seed: every scenario starts with it, and seeding the generator takes longer
 /// than an estimate.
-pub(super) fn usual_draw(seed: i128) -> f64 {
+pub(super) fn default_draw(seed: i128) -> f64 {
     static DRAWS: LazyLock<Vec<f64>> = LazyLock::new(|| (0..PHASES).map(|phase| first_draw(SEED + phase)).collect());
     let phase = seed.checked_sub(SEED).and_then(|phase| usize::try_from(phase).ok());
     let known = phase.and_then(|phase| DRAWS.get(phase));

@@ -52,9 +52,9 @@ impl Parts {
     ///
     /// As [`Parts::find`].
     pub fn of(library: &Library, target: &Arc<Target>, workload: &Arc<Workload>) -> Result<Parts, Diagnostics> {
-        library.refuse_substitutes(target, workload)?;
+        library.reject_substitutes(target, workload)?;
         let profile = library.profile_for(target).map(Arc::clone);
-        let mut parts = Parts::with(library.catalog(), target, &library.tailored(target, workload), profile)?;
+        let mut parts = Parts::with(library.catalog(), target, &library.workload_for(target, workload), profile)?;
         parts.corrections = parts.corrections.or_else(|| library.corrections_for(target).map(Arc::clone));
         Ok(parts)
     }

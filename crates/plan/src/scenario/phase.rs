@@ -1,6 +1,6 @@
 //! A workload, or one phase of its schedule, as plain numbers.
 
-use super::software::Served;
+use super::software::ServingDefaults;
 use crate::knob::{KNOBS, Knob};
 use atlas_config::workload::{Arrival, PhaseSpec, PlanSpec, Shape, Traffic};
 use atlas_config::{Mode, Workload};
@@ -15,7 +15,7 @@ pub struct Phase {
     /// Batch, sharding, formats, serving.
     pub plan: PlanSpec,
     /// Defaults of the serving software.
-    pub served: Served,
+    pub serving_defaults: ServingDefaults,
     /// Default number of data-parallel attention groups of a serving replica.
     pub default_groups: Count,
     /// Default number of expert-parallel ranks.
@@ -47,7 +47,7 @@ impl Pinned {
     /// Knobs whose field in a workload file is set by the overrides.
     fn by(overrides: &Node) -> Pinned {
         let set = |path: &[&str]| overrides.at_path(path).is_some();
-        let pinned = KNOBS.iter().filter(|spec| spec.home.in_workload().is_some_and(set));
+        let pinned = KNOBS.iter().filter(|spec| spec.location.in_workload().is_some_and(set));
         let mut bits = [0; 2];
         for spec in pinned {
             if let Some(word) = bits.get_mut(spec.knob as usize / 128) {
@@ -59,7 +59,7 @@ impl Pinned {
 
     /// Whether the phase has its own value for the knob.
     #[must_use]
-    pub fn pins(self, knob: Knob) -> bool {
+    pub fn contains(self, knob: Knob) -> bool {
         self.0.get(knob as usize / 128).is_some_and(|word| word & (1u128 << (knob as u32 % 128)) != 0)
     }
 }
@@ -86,7 +86,7 @@ impl Phase {
         Phase {
             shape: workload.shape,
             plan: workload.plan,
-            served: Served::default(),
+            serving_defaults: ServingDefaults::default(),
             default_groups: Count::ONE,
             default_ep: Count::ONE,
             pinned: Pinned::default(),
@@ -107,7 +107,7 @@ impl Phase {
         Phase {
             shape: spec.shape,
             plan: spec.plan,
-            served: Served::default(),
+            serving_defaults: ServingDefaults::default(),
             default_groups: Count::ONE,
             default_ep: Count::ONE,
             pinned: Pinned::by(&spec.overrides),

@@ -24,13 +24,13 @@ impl Phase {
     /// Layout of a replica; of a decode replica if prefill is disaggregated.
     #[must_use]
     pub fn decode_layout(&self) -> Layout {
-        overlaid(self.common_layout(), &self.plan.serving.pools.decode)
+        with_pool_spec(self.common_layout(), &self.plan.serving.pools.decode)
     }
 
     /// Layout of a prefill replica if prefill is disaggregated.
     #[must_use]
     pub fn prefill_layout(&self) -> Layout {
-        overlaid(self.common_layout(), &self.plan.serving.pools.prefill)
+        with_pool_spec(self.common_layout(), &self.plan.serving.pools.prefill)
     }
 
     /// Prefill and decode pools. The size is stated in workers, or in accelerators, rounded down to whole replicas.
@@ -67,7 +67,7 @@ impl Phase {
     }
 
     /// Accelerators of the prefill pool if its workers are stated and decode replicas fill the rest of the target.
-    pub(crate) fn set_apart(&self) -> f64 {
+    pub(crate) fn dedicated_accelerators(&self) -> f64 {
         match self.prefill_workers() {
             Some(_) if self.plan.serving.pools.decode.workers.is_none() => self.prefill_layout().accelerators(),
             _ => 0.0,
@@ -76,7 +76,7 @@ impl Phase {
 }
 
 /// Returns `layout` with the values that a pool states itself.
-fn overlaid(layout: Layout, own: &PoolSpec) -> Layout {
+fn with_pool_spec(layout: Layout, own: &PoolSpec) -> Layout {
     Layout {
         tp: own.tp.unwrap_or(layout.tp),
         pp: own.pp.unwrap_or(layout.pp),

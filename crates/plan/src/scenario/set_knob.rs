@@ -7,7 +7,7 @@ use super::{Parts, Phase, Scenario, drafts, first_draw, reuse};
 use crate::engine::answer::training::stage_layers;
 use crate::knob::{Knob, KnobError, KnobValues as _, Setting};
 use atlas_config::Mode;
-use atlas_core::field::{Field, Slot, Usual};
+use atlas_core::field::{DefaultValue, Field, Slot};
 use atlas_core::plan::{Engine, Format, LoadKind, Preset, PriceBasis, Trained};
 use atlas_core::plan_spec::PlanSpec;
 use atlas_perf::serving::formats::{half_on, stored_bytes};
@@ -18,7 +18,7 @@ impl Scenario {
     /// Value of a knob in effect: set by the user, stated in the files, or derived from other values.
     #[must_use]
     pub fn get(&self, knob: Knob) -> Setting {
-        let Phase { shape, plan, served, .. } = &self.base;
+        let Phase { shape, plan, serving_defaults: served, .. } = &self.base;
         let word = |name: &str| Setting::Choice(name.into());
         let [host, ssd, remote] = reuse::tiers(plan);
         match knob {
@@ -36,7 +36,7 @@ impl Scenario {
             Knob::OverlapData => Setting::Toggle(self.training_software(&self.base).overlap_data),
             Knob::AttentionKernel => word(self.attention_kernel(&self.base).name()),
             Knob::Compiled => {
-                let usual = self.in_force.training.launch != StepLaunch::Eager;
+                let usual = self.active_software.training.launch != StepLaunch::Eager;
                 Setting::Toggle(plan.switches.compiled.unwrap_or(usual))
             }
             Knob::MoeDispatcher => word(self.moe_dispatcher(&self.base).name()),
@@ -166,7 +166,7 @@ impl Scenario {
                 | Knob::Prompt
                 | Knob::Generate
         ) {
-            self.serve(parts);
+            self.set_serving_defaults(parts);
         }
         self.fill();
         Ok(())
@@ -262,7 +262,7 @@ impl Scenario {
         match knob {
             Knob::Virt => self.sriov = &**word == "sriov",
             Knob::PriceBasis => match PriceBasis::named(word) {
-                Some(basis) => self.pay(basis, parts),
+                Some(basis) => self.set_price_basis(basis, parts),
                 None => return false,
             },
             Knob::Fabric => {
@@ -295,7 +295,7 @@ impl Scenario {
 
     /// Changes the base and every phase that does not pin the knob.
     fn each(&mut self, knob: Knob, mut change: impl FnMut(&mut Phase)) {
-        self.all_phases().filter(|phase| !phase.pinned.pins(knob)).for_each(&mut change);
+        self.all_phases().filter(|phase| !phase.pinned.contains(knob)).for_each(&mut change);
     }
 
     /// Sequences per optimizer step. By default, one micro-batch per replica; with pipeline stages, which would then be
@@ -315,8 +315,8 @@ impl Scenario {
 
     /// Whether the default global batch has several micro-batches per replica.
     fn accumulates_by_default(&self, phase: &Phase) -> bool {
-        let accumulates = self.in_force.training.accumulation == Accumulation::MicroBatches;
-        self.engine.reasons() && accumulates && phase.shape.pp > 1.0 && phase.shape.prompt >= 1.0
+        let accumulates = self.active_software.training.accumulation == Accumulation::MicroBatches;
+        self.engine.models_hardware() && accumulates && phase.shape.pp > 1.0 && phase.shape.prompt >= 1.0
     }
 
     /// Describes how the default global batch is determined.
@@ -333,7 +333,7 @@ impl Scenario {
     /// rank at once.
     #[must_use]
     pub fn micro(&self, phase: &Phase) -> f64 {
-        let whole = self.in_force.training.accumulation == Accumulation::WholeBatch;
+        let whole = self.active_software.training.accumulation == Accumulation::WholeBatch;
         match (self.micro_stated, phase.plan.global) {
             (false, Some(global)) if whole => (global / phase.shape.dp.max(Count::ONE)).max(1.0),
             _ => self.microbatch.into(),
@@ -344,7 +344,7 @@ impl Scenario {
     #[must_use]
     pub fn format(&self, phase: &Phase) -> Format {
         match phase.shape.mode {
-            Mode::Inference => phase.served.format,
+            Mode::Inference => phase.serving_defaults.format,
             Mode::Training => {
                 let adapters = phase.plan.trained == Some(Trained::Lora);
                 let multiplied = phase.plan.format.filter(|format| !(adapters && *format == Format::Int4));
@@ -373,8 +373,10 @@ impl Scenario {
     /// Whether steps are replayed as captured CUDA graphs.
     #[must_use]
     pub fn graphs(&self, phase: &Phase) -> bool {
-        match (self.engine.reasons(), phase.shape.mode) {
-            (true, Mode::Inference) => phase.plan.graphs.unwrap_or(phase.served.graphs != ServingGraphs::None),
+        match (self.engine.models_hardware(), phase.shape.mode) {
+            (true, Mode::Inference) => {
+                phase.plan.graphs.unwrap_or(phase.serving_defaults.graphs != ServingGraphs::None)
+            }
             _ => self.cuda_graphs,
         }
     }
@@ -404,18 +406,18 @@ fn load_kind(load: &Load) -> LoadKind {
 
 /// Format of the KV cache in effect.
 fn kv_format(phase: &Phase) -> Format {
-    let by_width = if phase.served.formats.kv_bytes < 2.0 { Format::Fp8 } else { Format::Bf16 };
+    let by_width = if phase.serving_defaults.formats.kv_bytes < 2.0 { Format::Fp8 } else { Format::Bf16 };
     phase.plan.kv.unwrap_or(by_width)
 }
 
 /// Value of a field stated by a plan, or its default.
 fn plain(field: &Field, plan: &PlanSpec) -> Setting {
-    let usual = match field.usual {
-        Usual::Number(value) => Setting::Number(value),
-        Usual::Flag(on) => Setting::Toggle(on),
-        Usual::Word(word) => Setting::Choice(word.into()),
+    let usual = match field.default {
+        DefaultValue::Number(value) => Setting::Number(value),
+        DefaultValue::Flag(on) => Setting::Toggle(on),
+        DefaultValue::Word(word) => Setting::Choice(word.into()),
         // Fields with derived defaults have their own cases in `get`.
-        Usual::Follows => Setting::Number(0.0),
+        DefaultValue::Follows => Setting::Number(0.0),
     };
     let stated = match field.slot {
         Slot::Number { get, .. } => get(plan).map(Setting::Number),

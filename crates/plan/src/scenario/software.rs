@@ -31,7 +31,7 @@ const SERVING_SOFTWARE: [&str; 3] = ["vllm", "sglang", "llama.cpp"];
 
 /// Software in effect and its traits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SoftwareInForce {
+pub struct ActiveSoftware {
     /// Family and release: `vllm@0.11.0`.
     pub name: Arc<str>,
     /// Whether the release is the newest known one because none was stated.
@@ -39,7 +39,7 @@ pub struct SoftwareInForce {
     /// Whether the software family was not stated, or is unknown.
     pub family_assumed: bool,
     /// Vendor of the accelerators, if the software is known not to run on them.
-    pub not_on: Option<Arc<str>>,
+    pub unsupported_on: Option<Arc<str>>,
     /// Default software for these accelerators.
     pub usual: Option<&'static str>,
     /// Traits in training.
@@ -48,13 +48,13 @@ pub struct SoftwareInForce {
     pub serving: ServingTraits,
 }
 
-impl Default for SoftwareInForce {
-    fn default() -> SoftwareInForce {
-        SoftwareInForce {
+impl Default for ActiveSoftware {
+    fn default() -> ActiveSoftware {
+        ActiveSoftware {
             name: "".into(),
             release_assumed: true,
             family_assumed: true,
-            not_on: None,
+            unsupported_on: None,
             usual: None,
             training: TrainingTraits::default(),
             serving: ServingTraits::default(),
@@ -62,14 +62,14 @@ impl Default for SoftwareInForce {
     }
 }
 
-impl SoftwareInForce {
+impl ActiveSoftware {
     /// Resolves the software `stated`, or the default of the mode, on this accelerator.
-    pub(super) fn of(stated: Option<&str>, mode: Mode, sheet: Option<&Sheet>, dies: f64) -> SoftwareInForce {
+    pub(super) fn of(stated: Option<&str>, mode: Mode, sheet: Option<&Sheet>, dies: f64) -> ActiveSoftware {
         let usual: &[&'static str] = match mode {
             Mode::Training => &TRAINING_SOFTWARE,
             Mode::Inference => &SERVING_SOFTWARE,
         };
-        let Some(sheet) = sheet else { return SoftwareInForce::default() };
+        let Some(sheet) = sheet else { return ActiveSoftware::default() };
         let class = AcceleratorClass::of(sheet, dies);
         let resolved = |name: &str| {
             let kind = match mode {
@@ -88,12 +88,12 @@ impl SoftwareInForce {
         let supported = usual.iter().find(runs).copied();
         let known = stated.or(supported).or(usual.first().copied()).and_then(resolved);
         let unknown = known.is_none();
-        let Some((name, found)) = known.or_else(|| resolved(generic)) else { return SoftwareInForce::default() };
-        SoftwareInForce {
+        let Some((name, found)) = known.or_else(|| resolved(generic)) else { return ActiveSoftware::default() };
+        ActiveSoftware {
             name: name.into(),
             release_assumed: found.release_assumed(),
             family_assumed: stated.is_none() || unknown,
-            not_on: found.lacks(&sheet.vendor).then(|| sheet.vendor.as_str().into()),
+            unsupported_on: found.lacks(&sheet.vendor).then(|| sheet.vendor.as_str().into()),
             usual: supported,
             training: found.training.unwrap_or_default().tuned,
             serving: found.serving.unwrap_or_default().tuned,
@@ -103,7 +103,7 @@ impl SoftwareInForce {
 
 /// Runtime, formats and scheduler of a deployment: the defaults of its software, with the stated formats.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Served {
+pub struct ServingDefaults {
     /// Kind of runtime.
     pub stack: Stack,
     /// Whether batching is continuous: requests join and leave between steps.
@@ -119,7 +119,7 @@ pub struct Served {
     /// Whether prefill runs eagerly, kernel by kernel.
     pub eager_prompts: bool,
     /// Whether the experts of a mixture are computed sequentially.
-    pub experts_in_turn: bool,
+    pub sequential_experts: bool,
     /// Whether decode attention reads the KV cache once per group of query heads.
     pub grouped_decode: bool,
     /// Whether GEMMs with few rows use tuned kernels.
@@ -149,7 +149,7 @@ pub struct Served {
     /// Format of the weights in effect.
     pub format: Format,
     /// Requested format, if it was replaced by another of the same width that the device supports.
-    pub stands_for: Option<Format>,
+    pub substitute_for: Option<Format>,
     /// Formats that the device or software does not support, if any.
     pub refused: Option<Refused>,
     /// Bytes and arithmetic of weights and KV cache.
@@ -176,16 +176,16 @@ fn fused_attention(kernel: AttentionKernel) -> FusedAttention {
 /// Maximum sequences per step if only memory limits them.
 const UNLIMITED: Count = Count::new(2048);
 
-impl Default for Served {
-    fn default() -> Served {
-        Served::with(&ServingTraits::default(), Format::Bf16, Formats::default(), 0.0)
+impl Default for ServingDefaults {
+    fn default() -> ServingDefaults {
+        ServingDefaults::with(&ServingTraits::default(), Format::Bf16, Formats::default(), 0.0)
     }
 }
 
-impl Served {
-    fn with(t: &ServingTraits, format: Format, formats: Formats, context: f64) -> Served {
+impl ServingDefaults {
+    fn with(t: &ServingTraits, format: Format, formats: Formats, context: f64) -> ServingDefaults {
         let captured = t.graph_context.is_none_or(|most| context <= most);
-        Served {
+        ServingDefaults {
             stack: t.runtime,
             continuous: t.batching == Batching::Continuous,
             admission: t.admission,
@@ -193,7 +193,7 @@ impl Served {
             graph_batch: t.graph_batch,
             graphs: if captured { t.decode_graphs } else { ServingGraphs::None },
             eager_prompts: t.prompts == PromptLaunch::Eager,
-            experts_in_turn: t.experts == ExpertProducts::Sequential,
+            sequential_experts: t.experts == ExpertProducts::Sequential,
             grouped_decode: t.decode_attention == DecodeAttention::Grouped,
             tuned_products: t.small_products == SmallProducts::Tuned,
             inputs: t.inputs,
@@ -208,7 +208,7 @@ impl Served {
             reserve_output: t.reserve_output,
             whole_windows: t.window_cache == WindowCache::Whole,
             format,
-            stands_for: None,
+            substitute_for: None,
             refused: None,
             formats,
             max_num_seqs: t.max_num_seqs.unwrap_or(UNLIMITED),
@@ -225,7 +225,7 @@ impl Served {
         machine: &Machine,
         model: &Architecture,
         native: Option<Format>,
-    ) -> Served {
+    ) -> ServingDefaults {
         let (plan, context) = phase;
         let device = &machine.device;
         let requested = plan.format.or(native).unwrap_or(Format::Bf16);
@@ -233,10 +233,10 @@ impl Served {
         let compute = plan.compute.map(|compute| half_on(device, compute));
         let experts = plan.experts;
         let stated = Stated { weights: format, experts, bits: plan.weight_bits, compute, kv: plan.kv };
-        Served {
-            stands_for: (format != requested).then_some(requested),
+        ServingDefaults {
+            substitute_for: (format != requested).then_some(requested),
             refused: supported(device, &stated, t).err(),
-            ..Served::with(t, format, formats(device, model, &stated, t), context)
+            ..ServingDefaults::with(t, format, formats(device, model, &stated, t), context)
         }
     }
 }
@@ -245,14 +245,14 @@ impl Scenario {
     /// Name of the software in effect, as shown by its knob.
     #[must_use]
     pub fn software_name(&self) -> Arc<str> {
-        Arc::clone(&self.in_force.name)
+        Arc::clone(&self.active_software.name)
     }
 
     /// Host work that overlaps with accelerator computation in serving.
     #[must_use]
     pub fn host_overlap(&self, phase: &Phase) -> HostOverlap {
         let drafts = phase.plan.serving.draft_tokens.is_some_and(|tokens| tokens > 0.0);
-        let usual = if drafts { phase.served.host_with_drafts } else { phase.served.host };
+        let usual = if drafts { phase.serving_defaults.host_with_drafts } else { phase.serving_defaults.host };
         match phase.plan.serving.overlap_scheduling {
             None => usual,
             Some(true) => HostOverlap::Scheduling,
@@ -265,7 +265,7 @@ impl Scenario {
     /// Sharding of model states in effect.
     #[must_use]
     pub fn sharding(&self, phase: &Phase) -> Sharding {
-        phase.plan.sharding.unwrap_or(self.in_force.training.sharding)
+        phase.plan.sharding.unwrap_or(self.active_software.training.sharding)
     }
 
     /// Whether the software supports the layout of the phase: sharding with a pipeline, pipeline schedule, attention
@@ -275,13 +275,13 @@ impl Scenario {
         let (plan, pipelined) = (&phase.plan, phase.shape.pp > 1.0);
         match phase.shape.mode {
             Mode::Training => {
-                let t = &self.in_force.training;
+                let t = &self.active_software.training;
                 let most = if pipelined { t.most_sharding_with_pipeline } else { t.most_sharding };
-                let splits = plan.schedule.is_some_and(PipelineSchedule::splits);
+                let splits = plan.schedule.is_some_and(PipelineSchedule::splits_backward);
                 self.sharding(phase) <= most && (t.zero_bubble || !pipelined || !splits)
             }
             Mode::Inference => {
-                let t = &self.in_force.serving;
+                let t = &self.active_software.serving;
                 let spread = |layout: &Layout| {
                     let ranks = layout.tp * layout.attention_dp;
                     // Wide expert parallelism requires that the experts are distributed over all ranks of the replica.
@@ -309,7 +309,7 @@ impl Scenario {
     /// fits in memory.
     #[must_use]
     pub fn recompute(&self, phase: &Phase) -> Recompute {
-        let usual = match self.in_force.training.recompute {
+        let usual = match self.active_software.training.recompute {
             Recompute::None => Recompute::Auto,
             stated => stated,
         };
@@ -319,19 +319,19 @@ impl Scenario {
     /// Whether norms and residuals are split over tensor-parallel ranks (sequence parallelism).
     #[must_use]
     pub fn sequence_parallel(&self, phase: &Phase) -> bool {
-        phase.plan.sp.unwrap_or(self.in_force.training.sequence_parallel && phase.shape.tp > 1.0)
+        phase.plan.sp.unwrap_or(self.active_software.training.sequence_parallel && phase.shape.tp > 1.0)
     }
 
     /// Attention kernel in training.
     #[must_use]
     pub fn attention_kernel(&self, phase: &Phase) -> AttentionKernel {
-        phase.plan.switches.attention_kernel.unwrap_or(self.in_force.training.attention)
+        phase.plan.switches.attention_kernel.unwrap_or(self.active_software.training.attention)
     }
 
     /// How tokens are dispatched to experts.
     #[must_use]
     pub fn moe_dispatcher(&self, phase: &Phase) -> MoeDispatcher {
-        let usual = match (phase.shape.mode, self.in_force.training.exchange) {
+        let usual = match (phase.shape.mode, self.active_software.training.exchange) {
             (Mode::Training, ExpertExchange::Deduplicated) => MoeDispatcher::DeepEp,
             _ => MoeDispatcher::AllToAll,
         };
@@ -342,8 +342,11 @@ impl Scenario {
     #[must_use]
     pub fn gradient_format(&self, phase: &Phase) -> Format {
         let computed = Precision::from(self.format(phase));
-        let usual =
-            if self.in_force.training.gradient_format.bytes(computed) > 2.0 { Format::Fp32 } else { Format::Bf16 };
+        let usual = if self.active_software.training.gradient_format.bytes(computed) > 2.0 {
+            Format::Fp32
+        } else {
+            Format::Bf16
+        };
         phase.plan.gradient_format.unwrap_or(usual)
     }
 
@@ -354,10 +357,10 @@ impl Scenario {
             return stated;
         }
         let format = self.format(phase);
-        if phase.shape.mode == Mode::Training || phase.served.formats.expert == Precision::from(format) {
+        if phase.shape.mode == Mode::Training || phase.serving_defaults.formats.expert == Precision::from(format) {
             return format;
         }
-        match phase.served.formats.expert {
+        match phase.serving_defaults.formats.expert {
             Precision::Fp8 => Format::Fp8,
             Precision::Int8 => Format::Int8,
             Precision::Fp4 => Format::Fp4,
@@ -368,7 +371,7 @@ impl Scenario {
     /// Traits of the training software, adjusted by the switches of the workload.
     #[must_use]
     pub fn training_software(&self, phase: &Phase) -> TrainingSoftware {
-        let (t, plan) = (&self.in_force.training, &phase.plan);
+        let (t, plan) = (&self.active_software.training, &phase.plan);
         let switches = &plan.switches;
         let kernel = self.attention_kernel(phase);
         let graphs = switches.graph_capture.unwrap_or(if plan.graphs == Some(true) {

@@ -12,16 +12,16 @@ use atlas_document::decode::Bounds;
 use super::space::{Axis, divisors, stages};
 
 /// Number of doublings and halvings from the current value of a count.
-const OCTAVES: u32 = 6;
+const MAX_DOUBLINGS: u32 = 6;
 /// Maximum number of words of a choice; all knobs have fewer.
-const MOST_WORDS: usize = 64;
+const MAX_CHOICES: usize = 64;
 
 /// Values of a knob around its current one, which is included: all words and switches, ranks of a layout up to the
 /// number of accelerators, counts in powers of two, real numbers in `steps` steps over their range or from a quarter to
 /// four times their value. `None` if there is nothing to vary: the seed, a knob without effect in this scenario, a
 /// single word.
 #[must_use]
-pub fn around(knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)], steps: u32) -> Option<Axis> {
+pub fn axis_around(knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)], steps: u32) -> Option<Axis> {
     if !scenario.uses(knob) {
         return None;
     }
@@ -34,7 +34,7 @@ pub fn around(knob: Knob, scenario: &Scenario, fabrics: &[(Arc<str>, f64)], step
             words.iter().filter(quick).map(|word| Setting::Choice((*word).into())).collect()
         }
         (ValueType::Choice(words), _) => {
-            words.iter().take(MOST_WORDS).map(|word| Setting::Choice((*word).into())).collect()
+            words.iter().take(MAX_CHOICES).map(|word| Setting::Choice((*word).into())).collect()
         }
         (ValueType::Fabric, _) => fabrics.iter().map(|(name, _)| Setting::Choice(name.clone())).collect(),
         (ValueType::Number { bounds, step }, Setting::Number(now)) => {
@@ -63,11 +63,11 @@ fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64
         (Knob::Ep, _) => parts(f64::from(model.experts)),
         (Knob::Cp | Knob::Dp, _) => doublings(1.0, devices),
         (_, Step::Double) => {
-            let reach = math::exp2(f64::from(OCTAVES));
+            let reach = math::exp2(f64::from(MAX_DOUBLINGS));
             let from = if now > 0.0 { math::exp2(math::log2(now / reach).ceil()) } else { 1.0 };
             let from = if bounds.whole { from.max(1.0) } else { from };
             let mut values = doublings(from, (now * reach).max(reach));
-            if bounds.allow(0.0) {
+            if bounds.contains(0.0) {
                 values.insert(0, 0.0);
             }
             values
@@ -88,7 +88,7 @@ fn numbers(knob: Knob, scenario: &Scenario, bounds: Bounds, step: Step, now: f64
         *value = if bounds.whole { value.round() } else { rounded(*value) };
     }
     values.push(now);
-    values.retain(|value| bounds.allow(*value));
+    values.retain(|value| bounds.contains(*value));
     sort::numbers(&mut values);
     values.dedup();
     values
@@ -121,7 +121,7 @@ mod tests {
             let parts = Parts::find(&library, target, workload).unwrap();
             let scenario = Scenario::resolve(&parts, &Overrides::new()).unwrap();
             for knob in Knob::all() {
-                check(&scenario, &parts, knob, around(knob, &scenario, parts.fabrics(), 32));
+                check(&scenario, &parts, knob, axis_around(knob, &scenario, parts.fabrics(), 32));
             }
         }
     }

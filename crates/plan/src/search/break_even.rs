@@ -50,13 +50,13 @@ pub fn curve(start: &Scenario) -> Vec<Point> {
 
 /// Utilization from which owning costs no more than renting; `None` if it never does.
 #[must_use]
-pub fn even(start: &Scenario) -> Option<f64> {
-    const LEAST: f64 = 0.001;
+pub fn break_even_utilization(start: &Scenario) -> Option<f64> {
+    const MIN_UTILIZATION: f64 = 0.001;
     let cheaper = |utilization: f64| at(start, utilization).is_some_and(|point| point.owned <= point.rent);
     if !cheaper(1.0) {
         return None;
     }
-    let (mut low, mut high) = (LEAST, 1.0);
+    let (mut low, mut high) = (MIN_UTILIZATION, 1.0);
     if cheaper(low) {
         return Some(low);
     }

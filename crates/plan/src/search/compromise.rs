@@ -1,6 +1,6 @@
 //! Trade-offs: pairs of metrics, and the knobs that trade one for the other.
 
-use super::optimize::{MOST, Problem, freed};
+use super::optimize::{MAX_CANDIDATES, Problem, freed};
 use super::space::{Axis, Space, divisors, stages};
 use crate::estimate::{Metric, MetricId};
 use crate::knob::{Knob, Setting};
@@ -99,12 +99,12 @@ impl Pair {
             space,
             objective,
             conditions,
-            usual,
+            default_conditions: usual,
             idle: false,
             front,
             runners_up: 0,
-            most: MOST,
-            worth: 0.0,
+            max_candidates: MAX_CANDIDATES,
+            min_gain: 0.0,
         }
     }
 

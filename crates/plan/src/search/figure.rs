@@ -1,7 +1,7 @@
 //! Metrics that can be goals and constraints of searches: all metrics, under full and short names, and those that are
 //! available only to searches.
 
-use crate::estimate::{Better, Estimate, FIGURES, Metric, MetricId};
+use crate::estimate::{Direction, Estimate, FIGURES, Metric, MetricId};
 use crate::scenario::Scenario;
 use atlas_document::decode::nearest;
 
@@ -57,8 +57,8 @@ pub fn score(metric: &Metric, estimate: &Estimate, scenario: &Scenario) -> f64 {
     let value = (metric.get)(estimate, scenario);
     match metric.better {
         _ if !value.is_finite() => f64::INFINITY,
-        Better::Higher => -value,
-        Better::Lower | Better::Neutral => value,
+        Direction::Higher => -value,
+        Direction::Lower | Direction::Neutral => value,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Goal seek: finds single knobs or hardware parameters that bring a metric to a target value.
 
-use super::around;
+use super::around::axis_around;
 use super::condition::fits;
 use super::sensitivity::{Hardware, Lever};
 use crate::engine::estimate_into;
@@ -13,7 +13,7 @@ use atlas_core::units::significant;
 
 /// Single change that reaches the goal.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Way {
+pub struct Solution {
     /// Knob or hardware parameter to change.
     pub lever: Lever,
     /// Required setting of a knob; `None` for a hardware parameter.
@@ -34,15 +34,15 @@ pub struct Goal {
     /// Wanted value of the metric.
     pub wanted: f64,
     /// Single changes that reach the goal: settings first, then properties of the traffic, the target and the hardware.
-    pub ways: Vec<Way>,
+    pub solutions: Vec<Solution>,
     /// Knob that comes closest to the goal, if no knob reaches it.
-    pub nearest: Option<Way>,
+    pub closest: Option<Solution>,
 }
 
 /// Number of values of a knob that are tried over its range.
 const STEPS: u32 = 33;
 /// Range of the factors on a hardware parameter: from the reciprocal of this to this.
-const REACH: f64 = 16.0;
+const MAX_HARDWARE_FACTOR: f64 = 16.0;
 /// Bisection steps between a value that reaches the goal and one that does not.
 const HALVINGS: u32 = 40;
 /// Significant digits of a resulting setting.
@@ -81,7 +81,8 @@ fn is_amount_of_work(knob: Knob) -> bool {
     )
 }
 
-/// Position of a knob's group in the list: what an operator can set comes before what users send and what hardware costs.
+/// Position of a knob's group in the list: what an operator can set comes before what users send and what hardware
+/// costs.
 fn rank(knob: Knob) -> u8 {
     match (knob, knob.spec().group) {
         (Knob::PrefixHit | Knob::Conversations | Knob::Turns | Knob::SharedPrefix, _) | (_, Group::Sequence) => 1,
@@ -96,27 +97,27 @@ pub fn goal_seek(scenario: &Scenario, parts: &Parts, metric: &'static Metric, wa
     let mut seeker = Seeker { scenario, parts, metric, wanted, now: 0.0, estimate: Estimate::default() };
     seeker.now = seeker.value(scenario).unwrap_or(f64::NAN);
     let mut ways = Vec::new();
-    let mut nearest: Option<Way> = None;
-    for knob in Knob::all().filter(|knob| !is_method(*knob) && !knob.spec().given) {
+    let mut nearest: Option<Solution> = None;
+    for knob in Knob::all().filter(|knob| !is_method(*knob) && !knob.spec().is_model_property) {
         let (way, best) = seeker.knob(knob);
         ways.extend(way);
-        let distance = |way: &Way| (way.value - wanted).abs();
+        let distance = |way: &Solution| (way.value - wanted).abs();
         if let Some(best) = best
             && nearest.as_ref().is_none_or(|known| distance(&best) < distance(known))
         {
             nearest = Some(best);
         }
     }
-    sort::by_key(&mut ways, |way: &Way| match way.lever {
+    sort::by_key(&mut ways, |way: &Solution| match way.lever {
         Lever::Knob(knob) => rank(knob),
         Lever::Hardware(_) => u8::MAX,
     });
     // The price is omitted, since it can be changed as a knob.
     let hardware = Hardware::ALL.into_iter().filter(|hardware| *hardware != Hardware::Price);
-    let numbers: Vec<Way> = hardware.filter_map(|hardware| seeker.hardware(hardware)).collect();
+    let numbers: Vec<Solution> = hardware.filter_map(|hardware| seeker.hardware(hardware)).collect();
     let nearest = nearest.filter(|_| ways.is_empty());
     ways.extend(numbers);
-    Goal { metric, now: seeker.now, wanted, ways, nearest }
+    Goal { metric, now: seeker.now, wanted, solutions: ways, closest: nearest }
 }
 
 struct Seeker<'s> {
@@ -151,13 +152,13 @@ impl Seeker<'_> {
     }
 
     /// Setting nearest to the current one that reaches the goal, or otherwise the one that comes closest to it.
-    fn knob(&mut self, knob: Knob) -> (Option<Way>, Option<Way>) {
-        let Some(axis) = around(knob, self.scenario, &[], STEPS) else { return (None, None) };
+    fn knob(&mut self, knob: Knob) -> (Option<Solution>, Option<Solution>) {
+        let Some(axis) = axis_around(knob, self.scenario, &[], STEPS) else { return (None, None) };
         let present = self.scenario.get(knob);
         let here = axis.values.iter().position(|value| *value == present).unwrap_or_default();
         let mut order: Vec<usize> = (0..axis.values.len()).filter(|at| *at != here).collect();
         sort::by_key(&mut order, |at| at.abs_diff(here));
-        let mut best: Option<Way> = None;
+        let mut best: Option<Solution> = None;
         for at in order {
             let Some(setting) = axis.values.get(at).cloned() else { continue };
             if setting == Setting::Number(0.0) && is_amount_of_work(knob) {
@@ -169,12 +170,12 @@ impl Seeker<'_> {
                 let before = if at > here { at.checked_sub(1) } else { Some(at + 1) };
                 let before = before.and_then(|before| axis.values.get(before)).cloned();
                 let (setting, value) = self.refined(knob, before, setting, value);
-                return (Some(Way { lever, setting: Some(setting), factor: None, value }), None);
+                return (Some(Solution { lever, setting: Some(setting), factor: None, value }), None);
             }
             let distance = (value - self.wanted).abs();
             let nearer = best.as_ref().is_none_or(|known| distance < (known.value - self.wanted).abs());
             if nearer && distance < (self.now - self.wanted).abs() {
-                best = Some(Way { lever, setting: Some(setting), factor: None, value });
+                best = Some(Solution { lever, setting: Some(setting), factor: None, value });
             }
         }
         (None, best)
@@ -220,9 +221,9 @@ impl Seeker<'_> {
     }
 
     /// Factor on a hardware parameter with which the goal is reached.
-    fn hardware(&mut self, hardware: Hardware) -> Option<Way> {
+    fn hardware(&mut self, hardware: Hardware) -> Option<Solution> {
         let at = |seeker: &mut Self, factor: f64| seeker.value(&hardware.scaled(self.scenario, factor));
-        let ends = [REACH, 1.0 / REACH];
+        let ends = [MAX_HARDWARE_FACTOR, 1.0 / MAX_HARDWARE_FACTOR];
         let far = ends.into_iter().find(|factor| at(self, *factor).is_some_and(|value| self.reaches(value)))?;
         let (mut short, mut far) = (0.0_f64, math::ln(far));
         for _ in 0..HALVINGS {
@@ -234,7 +235,7 @@ impl Seeker<'_> {
             }
         }
         let value = at(self, math::exp(far))?;
-        Some(Way { lever: Lever::Hardware(hardware), setting: None, factor: Some(math::exp(far)), value })
+        Some(Solution { lever: Lever::Hardware(hardware), setting: None, factor: Some(math::exp(far)), value })
     }
 }
 
@@ -253,7 +254,7 @@ mod tests {
         let parts = Parts::find(&library, "h200-sxm-8", "llama3.1-70b-serve").unwrap();
         let scenario = Scenario::resolve(&parts, &Overrides::default()).unwrap();
         let goal = goal_seek(&scenario, &parts, MetricId::DollarPer1mTokens.metric(), 2.0);
-        let names: Vec<&str> = goal.ways.iter().map(|way| way.lever.name()).collect();
+        let names: Vec<&str> = goal.solutions.iter().map(|way| way.lever.name()).collect();
         let place = |name: &str| names.iter().position(|known| *known == name);
         assert!(place("concurrency").is_some() && place("concurrency") < place("prompt"), "{names:?}");
         assert!(place("prefix_hit") < place("hourly_usd"), "{names:?}");

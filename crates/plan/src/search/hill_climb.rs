@@ -13,11 +13,11 @@ use crate::scenario::{Parts, Scenario, first_draw};
 use atlas_config::Mode;
 
 /// Minimum factor in throughput over the best candidate so far.
-const GAIN: f64 = 1.03;
+const MIN_GAIN_FACTOR: f64 = 1.03;
 
 /// Result of the search.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct HillClimb {
     /// Best scenario.
     pub scenario: Scenario,
     /// Its estimate without the schedule.
@@ -45,7 +45,7 @@ pub struct Trial {
 
 /// Searches from `start`. `sla_p99_ms` is a constraint in inference only.
 #[must_use]
-pub fn hill_climb(start: &Scenario, parts: &Parts, sla_p99_ms: f64) -> Found {
+pub fn hill_climb(start: &Scenario, parts: &Parts, sla_p99_ms: f64) -> HillClimb {
     let mut estimate = Estimate::default();
     estimate_unscheduled_into(start, &mut estimate);
     let baseline = estimate.clone();
@@ -63,7 +63,7 @@ pub fn hill_climb(start: &Scenario, parts: &Parts, sla_p99_ms: f64) -> Found {
         }
         let mut trial = Estimate::default();
         estimate_unscheduled_into(&candidate, &mut trial);
-        let faster = trial.total.tokens_per_sec > GAIN * estimate.total.tokens_per_sec;
+        let faster = trial.total.tokens_per_sec > MIN_GAIN_FACTOR * estimate.total.tokens_per_sec;
         let within = start.mode() == Mode::Training || trial.total.latency.p99 <= sla_p99_ms.max(1.0);
         let kept = faster && within;
         tried.push(Trial {
@@ -80,7 +80,7 @@ pub fn hill_climb(start: &Scenario, parts: &Parts, sla_p99_ms: f64) -> Found {
     }
     // The result has the seed of the request.
     best.reseed(start.seed, first_draw);
-    Found { scenario: best, estimate, start: baseline, tried }
+    HillClimb { scenario: best, estimate, start: baseline, tried }
 }
 
 fn candidates(start: &Scenario) -> [(Knob, Setting); 6] {

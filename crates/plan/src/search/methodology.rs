@@ -31,7 +31,7 @@ pub fn differences(scenarios: &[&Scenario]) -> Vec<(Knob, Vec<Option<Setting>>)>
 pub fn mixed_prices<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Option<String> {
     let priced = scenarios.into_iter().filter(|scenario| scenario.usd_node_hour() > 0.0);
     let kinds: BTreeSet<&str> =
-        sort::filled(priced.map(|scenario| scenario.price_basis().map_or("not stated", PriceBasis::name)));
+        sort::collect_unsorted(priced.map(|scenario| scenario.price_basis().map_or("not stated", PriceBasis::name)));
     (kinds.len() > 1).then(|| {
         let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
         format!("prices of different types: {kinds}; set price_basis to compare the same type")

@@ -30,7 +30,7 @@ pub mod sensitivity;
 pub mod space;
 pub mod sweep;
 
-pub use around::around;
+pub use around::axis_around;
 pub use condition::{Condition, ConditionError};
 pub use gauge::Gauge;
 pub use goal::goal_seek;

@@ -25,13 +25,13 @@ use crate::estimate::{Metric, MetricId};
 use crate::scenario::{Parts, Scenario};
 
 pub use crate::estimate::detail::HEADROOM;
-pub use answer::{Bound, Looked, Optimum, Proof};
+pub use answer::{Bound, Optimum, Proof, SearchExtent};
 pub use candidate::Candidate;
-pub use needed::WORTH;
-pub use usual::{TPOT_MS, TTFT_MS, freed, usual, usual_conditions};
+pub use needed::DEFAULT_MIN_GAIN;
+pub use usual::{TPOT_MS, TTFT_MS, default_conditions, default_space, freed};
 
 /// Maximum number of candidates to estimate: about twenty seconds of work on two cores.
-pub const MOST: u64 = 20_000_000;
+pub const MAX_CANDIDATES: u64 = 20_000_000;
 
 /// Optimization problem.
 #[derive(Debug, Clone)]
@@ -48,8 +48,8 @@ pub struct Problem<'p> {
     pub objective: &'static Metric,
     /// Constraints, in addition to the requirement that the scenario can run.
     pub conditions: Vec<Condition>,
-    /// Those of `conditions` that are defaults rather than stated by the user; see [`usual_conditions`].
-    pub usual: Vec<Condition>,
+    /// Those of `conditions` that are defaults rather than stated by the user; see [`default_conditions`].
+    pub default_conditions: Vec<Condition>,
     /// Whether accelerators may idle; otherwise tp × pp × cp × dp must equal their number.
     pub idle: bool,
     /// Two or three metrics whose Pareto front is requested; none if empty.
@@ -57,10 +57,10 @@ pub struct Problem<'p> {
     /// Number of runners-up to return.
     pub runners_up: usize,
     /// Maximum number of candidates to estimate; larger spaces are searched locally.
-    pub most: u64,
+    pub max_candidates: u64,
     /// Minimum relative gain in the objective of the changes of a candidate. Changes that gain less are reverted; 0
     /// keeps all.
-    pub worth: f64,
+    pub min_gain: f64,
 }
 
 impl<'p> Problem<'p> {
@@ -72,15 +72,15 @@ impl<'p> Problem<'p> {
             requested: start,
             start,
             parts,
-            space: usual(start, objective),
+            space: default_space(start, objective),
             objective,
             conditions: Vec::new(),
-            usual: Vec::new(),
+            default_conditions: Vec::new(),
             idle,
             front: usual::front(start, objective),
             runners_up: 5,
-            most: MOST,
-            worth: WORTH,
+            max_candidates: MAX_CANDIDATES,
+            min_gain: DEFAULT_MIN_GAIN,
         }
     }
 
@@ -94,14 +94,14 @@ impl<'p> Problem<'p> {
 
     /// Adds the default constraints on metrics that have none yet, except those on the metrics `without`.
     #[must_use]
-    pub fn usually(mut self, without: &[MetricId]) -> Problem<'p> {
-        let all = usual_conditions(self.requested, self.objective, &self.conditions);
+    pub fn with_default_conditions(mut self, without: &[MetricId]) -> Problem<'p> {
+        let all = default_conditions(self.requested, self.objective, &self.conditions);
         let wanted = |condition: &Condition| match condition {
             Condition::Figure(metric, ..) => !without.contains(&metric.id),
             _ => true,
         };
-        self.usual = all.into_iter().filter(wanted).collect();
-        self.conditions.extend(self.usual.iter().cloned());
+        self.default_conditions = all.into_iter().filter(wanted).collect();
+        self.conditions.extend(self.default_conditions.iter().cloned());
         self
     }
 }
@@ -114,15 +114,21 @@ pub fn optimize(problem: &Problem<'_>, gauge: &Gauge) -> Optimum {
     let mut requested = problem.clone();
     let mut found = search(&requested, gauge, began);
     for goes in [usual::is_latency as fn(&Condition) -> bool, |_| true] {
-        let (dropped, kept): (Vec<Condition>, Vec<Condition>) = requested.usual.iter().cloned().partition(goes);
+        let (dropped, kept): (Vec<Condition>, Vec<Condition>) =
+            requested.default_conditions.iter().cloned().partition(goes);
         if found.best.is_some() || gauge.cancelled() || dropped.is_empty() {
             continue;
         }
         requested.conditions.retain(|condition| !dropped.contains(condition));
-        requested.usual = kept;
+        requested.default_conditions = kept;
         found = search(&requested, gauge, began);
     }
-    found.dropped = problem.usual.iter().filter(|condition| !requested.usual.contains(condition)).cloned().collect();
+    found.dropped = problem
+        .default_conditions
+        .iter()
+        .filter(|condition| !requested.default_conditions.contains(condition))
+        .cloned()
+        .collect();
     found
 }
 
@@ -131,9 +137,9 @@ fn search(problem: &Problem<'_>, gauge: &Gauge, began: Instant) -> Optimum {
     let problem = &Problem { start: &start, ..problem.clone() };
     let search = walk::Search::of(problem);
     let admissible = search.count(gauge);
-    let exhaustive = admissible <= u128::from(problem.most);
+    let exhaustive = admissible <= u128::from(problem.max_candidates);
     #[expect(clippy::cast_possible_truncation, reason = "smaller than a u64")]
-    gauge.expect(admissible.min(u128::from(problem.most)) as u64);
+    gauge.expect(admissible.min(u128::from(problem.max_candidates)) as u64);
     let mut tally =
         if exhaustive { search.everywhere(workers(), gauge) } else { local::search(&search, workers(), gauge) };
     search.consider_start(&mut tally);
@@ -145,7 +151,14 @@ fn search(problem: &Problem<'_>, gauge: &Gauge, began: Instant) -> Optimum {
     answer::described(
         problem,
         tally,
-        Looked { space: problem.space.size(), worth: problem.worth, admissible, estimated: 0, proof, seconds: 0.0 },
+        SearchExtent {
+            space: problem.space.size(),
+            min_gain: problem.min_gain,
+            admissible,
+            estimated: 0,
+            proof,
+            seconds: 0.0,
+        },
         began,
     )
 }

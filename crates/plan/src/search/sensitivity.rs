@@ -4,7 +4,7 @@
 use super::condition::fits;
 use super::optimize::freed;
 use crate::engine::estimate_into;
-use crate::estimate::{Better, Estimate, Metric, Verdict};
+use crate::estimate::{Direction, Estimate, Metric, Verdict};
 use crate::knob::{Knob, KnobValues as _, Setting, ValueType};
 use crate::scenario::{Machine, Parts, Scenario};
 use atlas_core::plan::Format;
@@ -119,7 +119,7 @@ pub struct Outcome {
     /// Value of the metric.
     pub value: f64,
     /// Why the scenario cannot run with the change; `None` if it can.
-    pub trouble: Option<String>,
+    pub failure: Option<String>,
 }
 
 /// Effect of a lever in both directions. `None` if it is at the end of its range.
@@ -134,7 +134,7 @@ pub struct Swing {
     /// Result one step or ten percent up.
     pub up: Option<Outcome>,
     /// Largest relative change of the metric over the results that can run.
-    pub reach: f64,
+    pub max_change: f64,
 }
 
 /// Result of a sensitivity analysis.
@@ -161,8 +161,8 @@ impl Tornado {
     #[must_use]
     pub fn better(&self, outcome: &Outcome) -> bool {
         match self.metric.better {
-            Better::Higher => outcome.value > self.value,
-            Better::Lower | Better::Neutral => outcome.value < self.value,
+            Direction::Higher => outcome.value > self.value,
+            Direction::Lower | Direction::Neutral => outcome.value < self.value,
         }
     }
 }
@@ -180,7 +180,7 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
         let verdict = estimate.detail.as_ref().map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
         let unsupported = matches!(verdict, Some(Verdict::Format { .. } | Verdict::SoftwareFormat { .. }));
         let trouble = verdict.map(|verdict| verdict.describe());
-        (Outcome { to, value: (metric.get)(&estimate, scenario), trouble }, unsupported)
+        (Outcome { to, value: (metric.get)(&estimate, scenario), failure: trouble }, unsupported)
     };
     let mut swings = Vec::new();
     // Price and network bandwidth are among the hardware parameters.
@@ -211,9 +211,9 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
             Some(judged(&scenario, to.to_string()).0)
         };
         let (down, up) = (moved(-1), moved(1));
-        swings.push(Swing { lever: Lever::Knob(knob), from: from.to_string(), down, up, reach: 0.0 });
+        swings.push(Swing { lever: Lever::Knob(knob), from: from.to_string(), down, up, max_change: 0.0 });
     }
-    let analytical = scenario.machine.is_some() && scenario.engine.reasons();
+    let analytical = scenario.machine.is_some() && scenario.engine.models_hardware();
     for hardware in Hardware::ALL {
         if !analytical && !matches!(hardware, Hardware::Price | Hardware::Power | Hardware::Memory) {
             continue;
@@ -223,21 +223,21 @@ pub fn sensitivity(scenario: &Scenario, parts: &Parts, metric: &'static Metric) 
             Some(judged(&hardware.scaled(scenario, factor), to).0)
         };
         let (down, up) = (moved(1.0 - SHARE), moved(1.0 + SHARE));
-        swings.push(Swing { lever: Lever::Hardware(hardware), from: String::new(), down, up, reach: 0.0 });
+        swings.push(Swing { lever: Lever::Hardware(hardware), from: String::new(), down, up, max_change: 0.0 });
     }
     for swing in &mut swings {
         let ran = [&swing.down, &swing.up].into_iter().flatten();
-        let ran = ran.filter(|outcome| outcome.trouble.is_none() || !stood).map(|outcome| outcome.value);
-        swing.reach = ran.map(|moved| change(value, moved).abs()).fold(0.0, f64::max);
+        let ran = ran.filter(|outcome| outcome.failure.is_none() || !stood).map(|outcome| outcome.value);
+        swing.max_change = ran.map(|moved| change(value, moved).abs()).fold(0.0, f64::max);
     }
     // Effects below the rounding error count as none. Levers whose change leads to a failure are listed.
-    const DUST: f64 = 1e-9;
+    const NEGLIGIBLE: f64 = 1e-9;
     let matters = |swing: &Swing| {
-        let stuck = [&swing.down, &swing.up].into_iter().flatten().any(|outcome| outcome.trouble.is_some() && stood);
-        swing.reach > DUST || stuck
+        let stuck = [&swing.down, &swing.up].into_iter().flatten().any(|outcome| outcome.failure.is_some() && stood);
+        swing.max_change > NEGLIGIBLE || stuck
     };
     let (mut swings, idle): (Vec<Swing>, Vec<Swing>) = swings.into_iter().partition(matters);
-    sort::by(&mut swings, |a, b| b.reach.total_cmp(&a.reach));
+    sort::by(&mut swings, |a, b| b.max_change.total_cmp(&a.max_change));
     let idle: Vec<Lever> = idle.into_iter().map(|swing| swing.lever).collect();
     let limited = scenario.machine.is_some_and(|machine| power_limited(&machine.device));
     let surprises = analytical && limited && idle.contains(&Lever::Hardware(Hardware::PeakFlops));
@@ -360,9 +360,9 @@ mod tests {
         let price = cost.swings.iter().find(|swing| swing.lever == Lever::Hardware(Hardware::Price)).unwrap();
         assert!(cost.better(price.down.as_ref().unwrap()) && !cost.better(price.up.as_ref().unwrap()));
         // Energy is billed separately, so the rent is only a part of the cost.
-        assert!(price.reach > 0.05 && price.reach < SHARE);
+        assert!(price.max_change > 0.05 && price.max_change < SHARE);
         let speed = sensitivity(&scenario, &parts, figure::named("throughput").unwrap());
         assert!(speed.idle.contains(&Lever::Hardware(Hardware::Price)));
-        assert!(speed.swings.is_sorted_by(|a, b| a.reach >= b.reach));
+        assert!(speed.swings.is_sorted_by(|a, b| a.max_change >= b.max_change));
     }
 }

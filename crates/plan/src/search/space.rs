@@ -9,7 +9,7 @@ use atlas_config::Mode;
 use atlas_core::sort;
 
 /// Maximum number of values on one axis.
-pub const MOST_VALUES: usize = 1_000_000;
+pub const MAX_VALUES: usize = 1_000_000;
 
 /// A knob and the values it may take, in order.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,8 +39,8 @@ pub enum SpaceError {
         /// Reason.
         why: &'static str,
     },
-    /// The axis has more than [`MOST_VALUES`] values.
-    #[error("{knob}: more than {MOST_VALUES} values")]
+    /// The axis has more than [`MAX_VALUES`] values.
+    #[error("{knob}: more than {MAX_VALUES} values")]
     TooMany {
         /// Name of the knob.
         knob: &'static str,
@@ -87,9 +87,9 @@ impl Axis {
             } else {
                 axis.extend([knob.parse(item, fabrics)?])?;
             }
-            if axis.values.len() > MOST_VALUES {
+            if axis.values.len() > MAX_VALUES {
                 axis.distinct();
-                if axis.values.len() > MOST_VALUES {
+                if axis.values.len() > MAX_VALUES {
                     return Err(SpaceError::TooMany { knob: knob.name() });
                 }
             }
@@ -126,11 +126,11 @@ impl Axis {
         let mut value = from;
         // Relative tolerance, so that steps of 0.1 reach an end that has no exact binary representation.
         let end = to + 1e-9 * to.abs();
-        for i in 1..=MOST_VALUES + 1 {
+        for i in 1..=MAX_VALUES + 1 {
             if value > end {
                 return Ok(());
             }
-            if !bounds.allow(value) {
+            if !bounds.contains(value) {
                 let expected = bounds.describe();
                 return Err(KnobError::Value { knob: knob.name(), found: value.to_string(), expected }.into());
             }
@@ -143,7 +143,7 @@ impl Axis {
     fn extend(&mut self, values: impl IntoIterator<Item = Setting>) -> Result<(), SpaceError> {
         for value in values {
             if let (ValueType::Number { bounds, .. }, Setting::Number(number)) = (self.knob.spec().kind, &value)
-                && !bounds.allow(*number)
+                && !bounds.contains(*number)
             {
                 let (knob, found, expected) = (self.knob.name(), number.to_string(), bounds.describe());
                 return Err(KnobError::Value { knob, found, expected }.into());

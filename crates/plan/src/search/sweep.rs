@@ -21,7 +21,7 @@ pub const BLOCK: u64 = 4096;
 /// Points per block if they are simulated, which takes up to seconds per point.
 const SIMULATED_BLOCK: u64 = 16;
 /// Blocks that a worker may compute ahead.
-const AHEAD: usize = 4;
+const MAX_BLOCKS_AHEAD: usize = 4;
 
 /// Definition of a sweep.
 #[derive(Debug, Clone)]
@@ -92,7 +92,7 @@ impl Sweep {
         std::thread::scope(|scope| {
             let mut blocks = Vec::with_capacity(workers);
             for worker in 0..workers as u64 {
-                let (sender, receiver) = sync_channel(AHEAD);
+                let (sender, receiver) = sync_channel(MAX_BLOCKS_AHEAD);
                 blocks.push(receiver);
                 let (fill, step) = (&fill, size_of_block * workers as u64);
                 scope.spawn(move || {

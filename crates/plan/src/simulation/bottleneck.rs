@@ -16,7 +16,7 @@ pub const MEMORY: f64 = 0.7;
 /// Share of the time spent waiting for the network above which it is a bottleneck (predecessor document).
 pub const NETWORK: f64 = 0.3;
 /// Share of the time spent waiting for the network above which it is the dominant bottleneck (predecessor document).
-pub const NETWORK_GRAVE: f64 = 0.5;
+pub const NETWORK_SEVERE: f64 = 0.5;
 /// Share of the time lost to causes that the predecessor simulator did not have. Operators typically investigate losses
 /// of a tenth of a cluster (goodput targets of 90 %: arXiv 2407.21783, section 3.3.4).
 pub const OTHER: f64 = 0.1;
@@ -78,7 +78,7 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
     let compute = m.parts.compute / step;
     let memory = m.memory_total() / m.capacity.max(1.0);
     let network = m.parts.communication / step;
-    let network_advice: &[&str] = if network > NETWORK_GRAVE {
+    let network_advice: &[&str] = if network > NETWORK_SEVERE {
         &[
             "The network is the bottleneck: more than half of a step is spent waiting for it",
             "Reduce gradients less often: more micro-batches per step (knob global)",
@@ -114,7 +114,7 @@ fn of_training(m: &training::Measured) -> Vec<Bottleneck> {
                 "Recompute activations (knob recompute)",
                 "Shard model states over replicas (knob sharding), or shard the model further (knobs tp, pp)",
             ],
-            json!({"avg_memory_usage_ratio": memory, "max_memory_usage_ratio": memory, "peak_memory_gb": m.memory_total() / atlas_core::units::MEMORY_GB}),
+            json!({"avg_memory_usage_ratio": memory, "max_memory_usage_ratio": memory, "peak_memory_gb": m.memory_total() / atlas_core::units::BYTES_PER_GB}),
         ),
         judged(
             "network",
@@ -176,7 +176,7 @@ fn of_serving(m: &serving::Measured) -> Vec<Bottleneck> {
         judged(
             "memory",
             // Judge the KV cache by its own capacity, not by device memory: it is meant to fill what the weights leave.
-            if o.preemptions > 0 { o.most_kv } else { o.kv },
+            if o.preemptions > 0 { o.max_kv_share } else { o.kv_share },
             MEMORY,
             &[
                 "Use a narrower KV cache format (knob kv_precision), or a larger share of memory (knob gpu_memory_utilization)",
@@ -185,7 +185,7 @@ fn of_serving(m: &serving::Measured) -> Vec<Bottleneck> {
             ],
             json!({
                 "avg_memory_usage_ratio": memory, "max_memory_usage_ratio": peak,
-                "avg_kv_usage_ratio": o.kv, "max_kv_usage_ratio": o.most_kv, "preemptions": o.preemptions,
+                "avg_kv_usage_ratio": o.kv_share, "max_kv_usage_ratio": o.max_kv_share, "preemptions": o.preemptions,
             }),
         ),
         judged(
@@ -204,7 +204,7 @@ fn of_serving(m: &serving::Measured) -> Vec<Bottleneck> {
                  (knob max_num_seqs)",
                 "Smooth out bursts, or limit admission",
             ],
-            json!({"avg_waiting": o.waiting, "max_waiting": o.most_waiting as f64, "avg_running": o.running}),
+            json!({"avg_waiting": o.waiting, "max_waiting": o.max_waiting as f64, "avg_running": o.running}),
         ),
     ]
 }

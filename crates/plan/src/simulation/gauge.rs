@@ -1,6 +1,6 @@
 //! Progress and cancellation of several runs.
 
-use atlas_core::cores::on_all_cores;
+use atlas_core::cores::parallel_map;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
@@ -69,7 +69,7 @@ impl Gauge {
     pub fn each<T: Send>(&self, count: u32, work: impl Fn(u32, &Progress) -> T + Sync) -> Vec<T> {
         let numbers: Vec<u32> = (0..count).collect();
         let stopped = |at| at > 0 && self.cancelled();
-        on_all_cores(&numbers, stopped, |number| self.run(|progress| work(*number, progress)))
+        parallel_map(&numbers, stopped, |number| self.run(|progress| work(*number, progress)))
     }
 }
 

@@ -57,18 +57,18 @@ pub struct Study {
 pub const SHARES: [&str; 5] = ["goodput", "lost work", "checkpoints", "restarts", "waiting for nodes"];
 
 /// Maximum number of events of a study: about a minute of computing.
-const MOST_EVENTS: f64 = 1e9;
+const MAX_EVENTS: f64 = 1e9;
 /// Simulated runs per seed: one at the interval in effect, and those of [`faults::best_interval`].
-const COURSES: f64 = 18.0;
+const RUNS_PER_SEED: f64 = 18.0;
 
 /// Returns an error if a study would take too many events.
-fn affordable(input: &Input, replications: u32) -> Result<(), Problems> {
-    let events = input.expected_events() * COURSES * f64::from(replications);
-    if events <= MOST_EVENTS {
+fn check_event_limit(input: &Input, replications: u32) -> Result<(), Problems> {
+    let events = input.expected_events() * RUNS_PER_SEED * f64::from(replications);
+    if events <= MAX_EVENTS {
         return Ok(());
     }
     Err(Problems(vec![format!(
-        "--study goodput: about {events:.1e} events, at most {MOST_EVENTS:.0e} are simulated: the job fails every {} s and \
+        "--study goodput: about {events:.1e} events, at most {MAX_EVENTS:.0e} are simulated: the job fails every {} s and \
          is to work for {} s; raise --mtbf, or lower --work or --replications",
         units::si(input.mtbf()),
         units::si(input.work)
@@ -129,26 +129,33 @@ pub fn study(work: &Work, tokens_per_sec: f64, options: &Options, gauge: &Gauge)
         assumed("--repair", format!("{REPAIR_HOURS}h"));
     }
     // Lower bound for checkpoints that take no time.
-    input.interval = options.checkpoint_interval.map_or_else(|| input.young().max(1.0), |span| span.0);
+    input.interval = options.checkpoint_interval.map_or_else(|| input.young_interval().max(1.0), |span| span.0);
     let problems = input.problems();
     if !problems.is_empty() {
         return Err(problems.into());
     }
     let replications = options.replications.unwrap_or(REPLICATIONS).max(2);
-    affordable(&input, replications)?;
+    check_event_limit(&input, replications)?;
     let seed = options.seed();
     let (choices, best) =
         gauge.run(|progress| faults::best_interval(&input, seed, replications, progress)).map_err(Problems::from)?;
     let mut unfinished = false;
     let [g, l, c, r, s, failures] = gauge.run(|progress| {
         let mut done = 0.0;
-        replicate(seed, replications, super::LEVEL, |seed| {
+        replicate(seed, replications, super::CONFIDENCE_LEVEL, |seed| {
             progress.stage(done / f64::from(replications), (done + 1.0) / f64::from(replications));
             done += 1.0;
             let out = faults::simulate(&input, seed, progress).unwrap_or_default();
             unfinished |= out.unfinished;
             let of = |seconds: f64| seconds / out.wall.max(1e-12);
-            [out.goodput, of(out.lost), of(out.checkpoints), of(out.restarts), of(out.starved), out.failures as f64]
+            [
+                out.goodput,
+                of(out.lost),
+                of(out.checkpoints),
+                of(out.restarts),
+                of(out.waiting_for_repair),
+                out.failures as f64,
+            ]
         })
     });
     if unfinished {

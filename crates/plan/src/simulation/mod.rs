@@ -42,7 +42,7 @@ pub use plan::Plan;
 use serde::Serialize;
 
 /// Confidence level of all intervals.
-pub const LEVEL: f64 = 0.95;
+pub const CONFIDENCE_LEVEL: f64 = 0.95;
 
 /// Description of a metric of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -75,7 +75,7 @@ impl Figure {
 fn interval(values: impl Iterator<Item = f64>) -> Interval {
     let mut tally = Tally::default();
     values.for_each(|value| tally.add(value));
-    Interval::of(&tally, LEVEL)
+    Interval::of(&tally, CONFIDENCE_LEVEL)
 }
 
 /// Measurements of one run.

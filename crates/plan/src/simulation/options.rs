@@ -193,8 +193,8 @@ impl Options {
         }
         let command = Options::augment_args(clap::Command::new("simulate").no_binary_name(true));
         let flag = format!("--{}={value}", name.replace('_', "-"));
-        let matches = command.try_get_matches_from([flag]).map_err(|error| complaint(&error))?;
-        Options::from_arg_matches(&matches).map_err(|error| complaint(&error))
+        let matches = command.try_get_matches_from([flag]).map_err(|error| error_message(&error))?;
+        Options::from_arg_matches(&matches).map_err(|error| error_message(&error))
     }
 
     /// Options that follow from a workload and its knobs.
@@ -280,7 +280,7 @@ impl Options {
 }
 
 /// Message of a clap error, without its context.
-fn complaint(error: &clap::Error) -> String {
+fn error_message(error: &clap::Error) -> String {
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
     first.rsplit_once("': ").map_or_else(|| first.to_owned(), |(_, why)| why.to_owned())

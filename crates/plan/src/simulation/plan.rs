@@ -8,7 +8,7 @@ use super::words::{ArrivalsWord, HostsWord, Window};
 use super::{Problems, serving, training};
 use crate::engine::answer;
 use crate::engine::datasheet;
-use crate::engine::{at_once, estimate as estimate_of};
+use crate::engine::{analytical_scenario, estimate as estimate_of};
 use crate::scenario::Scenario;
 use atlas_catalog::Catalog;
 use atlas_config::Mode;
@@ -53,7 +53,7 @@ pub const USUAL_LOAD: f64 = 0.8;
 /// Default number of counted requests.
 const REQUESTS: u32 = 2000;
 /// Default maximum number of requests of a trace.
-const MOST_REQUESTS: u32 = 200_000;
+const MAX_REQUESTS: u32 = 200_000;
 /// Default number of requests of a schedule: enough to cover every phase within seconds of computing.
 const SCHEDULED_REQUESTS: u32 = 20_000;
 
@@ -83,7 +83,8 @@ impl Plan {
             }
         };
         if problems.is_empty() {
-            let usd_per_hour = Some(estimate_of(&at_once(scenario)).cost.usd_per_hour).filter(|usd| *usd > 0.0);
+            let usd_per_hour =
+                Some(estimate_of(&analytical_scenario(scenario)).cost.usd_per_hour).filter(|usd| *usd > 0.0);
             let (seed, replications) = (options.seed(), options.replications());
             Ok(Plan { name, work, seed, replications, notes, usd_per_hour })
         } else {
@@ -177,8 +178,8 @@ impl Plan {
                 self.notes.push(format!(
                     "{} may run out of memory: up to {:.1} GB of {:.1} GB",
                     sheet.id,
-                    there.memory_upper / atlas_core::units::MEMORY_GB,
-                    accelerator.capacity() / atlas_core::units::MEMORY_GB
+                    there.memory_upper / atlas_core::units::BYTES_PER_GB,
+                    accelerator.capacity() / atlas_core::units::BYTES_PER_GB
                 ));
             }
             self.notes.push(format!("the last {count} of {hosts} hosts have {}", sheet.id));
@@ -240,8 +241,8 @@ fn serving_input(
     let limit = |millis: Option<super::words::Millis>| millis.map(|millis| millis.0);
     input.slo = Slo { ttft: limit(options.slo_ttft), tpot: limit(options.slo_tpot), e2e: limit(options.slo_e2e) };
     input.autoscaling = options.autoscale.map(|scale| Autoscaling {
-        least: scale.least,
-        most: scale.most,
+        min_replicas: scale.least,
+        max_replicas: scale.most,
         target: scale.target,
         ..AUTOSCALING
     });
@@ -252,7 +253,7 @@ fn serving_input(
     let alike = input.lengths.isl.cv() <= 0.0 && input.lengths.osl.cv() <= 0.0;
     input.staggered = alike && matches!(input.arrivals, Arrivals::Closed { .. });
     let all = match &input.arrivals {
-        Arrivals::Trace(trace) => Some((trace.len() as u32).min(MOST_REQUESTS)),
+        Arrivals::Trace(trace) => Some((trace.len() as u32).min(MAX_REQUESTS)),
         Arrivals::Phases(phases) => {
             let expected: f64 = phases.iter().map(|phase| phase.rate * phase.seconds).sum();
             let most = f64::from(options.requests.unwrap_or(SCHEDULED_REQUESTS));
@@ -293,8 +294,14 @@ fn serving_input(
 
 /// Default autoscaling. The intervals are those of Kubernetes' horizontal autoscaler (15 s between decisions, 300 s
 /// until scaling down). A replica starts in 120 s, the time in which a node loads the weights of a 70B model.
-const AUTOSCALING: Autoscaling =
-    Autoscaling { least: 1, most: 1, target: 1.0, every: 15.0, start: 120.0, patience: 300.0 };
+const AUTOSCALING: Autoscaling = Autoscaling {
+    min_replicas: 1,
+    max_replicas: 1,
+    target: 1.0,
+    interval: 15.0,
+    start: 120.0,
+    scale_down_delay: 300.0,
+};
 
 /// Sets the arrivals: those of the options, otherwise the workload's schedule, rate or concurrency.
 fn arrive(
@@ -372,8 +379,8 @@ fn overload(input: &event_serving::Input) -> Option<String> {
         _ => return None,
     };
     let most = capacity(&input.system, &input.constants);
-    let scales = input.autoscaling.is_some_and(|scaling| f64::from(scaling.most) > input.system.layout.dp);
-    (rate > most && input.most_in_flight.is_none() && !scales).then(|| {
+    let scales = input.autoscaling.is_some_and(|scaling| f64::from(scaling.max_replicas) > input.system.layout.dp);
+    (rate > most && input.max_in_flight.is_none() && !scales).then(|| {
         let whole = if matches!(input.arrivals, Arrivals::Phases(_)) { " in its busiest phase" } else { "" };
         format!(
             "overload{whole}: {rate:.3} requests/s arrive, but at most {most:.3} can be served, so the queue grows without bound, \
@@ -404,7 +411,7 @@ fn phases(scenario: &Scenario, system: &ServingInput, constants: &Constants) -> 
 }
 
 /// Maximum size of a trace file, bytes.
-const MOST_TRACE_BYTES: u64 = 1 << 30;
+const MAX_TRACE_BYTES: u64 = 1 << 30;
 
 /// Reads a trace in any of the supported formats.
 ///
@@ -413,7 +420,7 @@ const MOST_TRACE_BYTES: u64 = 1 << 30;
 /// If the file cannot be read or is not a trace.
 pub fn read_trace(file: &Path) -> Result<Vec<TraceRequest>, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
-    let bytes = read_bytes(file, MOST_TRACE_BYTES).map_err(|error| named(&error))?;
+    let bytes = read_bytes(file, MAX_TRACE_BYTES).map_err(|error| named(&error))?;
     let text = String::from_utf8(bytes).map_err(|error| named(&error.utf8_error()))?;
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let read = if first.trim_start().starts_with('{') {

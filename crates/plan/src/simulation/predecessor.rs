@@ -187,7 +187,7 @@ const TOPOLOGIES: [(&str, Topology); 4] = [
 ];
 
 /// Maximum number of layers of a model: all are simulated, and no known model has a tenth as many.
-const MOST_LAYERS: f64 = 10_000.0;
+const MAX_LAYERS: f64 = 10_000.0;
 
 impl Predecessor {
     /// Returns one configuration per communication pattern, named after it; `custom` only if it is described.
@@ -257,7 +257,9 @@ impl Predecessor {
             let model = f.text("gpu_model").unwrap_or_else(|| base.hardware.gpu_model.clone());
             // A known accelerator provides its own default values.
             let memory_gb = f.number("memory_gb", positive);
-            let usual = usual(&model).or_else(|| sheet(&model, memory_gb, catalog)).unwrap_or(base.hardware.clone());
+            let usual = usual(&model)
+                .or_else(|| hardware_from_catalog(&model, memory_gb, catalog))
+                .unwrap_or(base.hardware.clone());
             Hardware {
                 compute_tflops: f.number("compute_tflops", positive).unwrap_or(usual.compute_tflops),
                 memory_gb: memory_gb.unwrap_or(usual.memory_gb),
@@ -297,9 +299,7 @@ impl Predecessor {
             let count_unsaid = if layers.is_empty() { usual.num_layers } else { layers.len() as f64 };
             Model {
                 model_type,
-                num_layers: f
-                    .number("num_layers", Bounds { max: MOST_LAYERS, ..Bounds::COUNT })
-                    .unwrap_or(count_unsaid),
+                num_layers: f.number("num_layers", Bounds { max: MAX_LAYERS, ..Bounds::COUNT }).unwrap_or(count_unsaid),
                 hidden_size: f.number("hidden_size", count).unwrap_or(usual.hidden_size),
                 num_attention_heads: f.number("num_attention_heads", count).unwrap_or(usual.num_attention_heads),
                 sequence_length: f.number("sequence_length", Bounds::COUNT).unwrap_or(usual.sequence_length),
@@ -399,7 +399,7 @@ impl Default for Predecessor {
     }
 }
 /// Accelerators of the predecessor simulator: name, catalog key, and TFLOP/s, GB, GB/s (predecessor document).
-const KNOWN: [(&str, &str, [f64; 3]); 4] = [
+const PREDECESSOR_ACCELERATORS: [(&str, &str, [f64; 3]); 4] = [
     ("A100", "nvidia-a100-sxm-80gb", [312.0, 80.0, 100.0]),
     ("H100", "nvidia-h100-sxm-80gb", [989.0, 80.0, 200.0]),
     ("V100", "nvidia-v100-sxm-32gb", [125.0, 32.0, 50.0]),
@@ -435,7 +435,7 @@ fn known(model_type: &str, catalog: &Catalog) -> Result<Option<Arc<atlas_catalog
 }
 
 /// Specifications of the catalog accelerator with this name or a similar one.
-fn sheet(name: &str, memory_gb: Option<f64>, catalog: &Catalog) -> Option<Hardware> {
+fn hardware_from_catalog(name: &str, memory_gb: Option<f64>, catalog: &Catalog) -> Option<Hardware> {
     let sheet = catalog.accelerator_meant(name.trim(), memory_gb)?;
     let device = datasheet::accelerator(&sheet);
     let usual = Predecessor::default().hardware;
@@ -452,7 +452,7 @@ fn sheet(name: &str, memory_gb: Option<f64>, catalog: &Catalog) -> Option<Hardwa
 
 fn usual(model: &str) -> Option<Hardware> {
     let (name, _, [compute_tflops, memory_gb, network_bandwidth_gbps]) =
-        KNOWN.iter().find(|(name, ..)| name.eq_ignore_ascii_case(model.trim()))?;
+        PREDECESSOR_ACCELERATORS.iter().find(|(name, ..)| name.eq_ignore_ascii_case(model.trim()))?;
     Some(Hardware {
         gpu_model: (*name).to_owned(),
         compute_tflops: *compute_tflops,

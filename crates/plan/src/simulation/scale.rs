@@ -16,11 +16,11 @@ use atlas_config::Mode;
 use atlas_core::count::Count;
 use atlas_core::plan::Engine;
 use atlas_core::sort;
-use atlas_sim::scaling::{BROKEN, Run, Scaling, Work, scaling};
+use atlas_sim::scaling::{DEFAULT_EFFICIENCY_LIMIT, Run, Scaling, Work, scaling};
 
 /// Subject of the study.
 #[derive(Debug, Clone)]
-pub enum Base<'a> {
+pub enum StudySubject<'a> {
     /// Configuration of the predecessor simulator.
     Predecessor(&'a Predecessor),
     /// Target and workload.
@@ -67,9 +67,9 @@ pub struct Curve {
     /// Results by size, ascending.
     pub points: Vec<Point>,
     /// Number of nodes at which the efficiency first falls below the limit.
-    pub broken_at: Option<f64>,
+    pub inefficient_at: Option<f64>,
     /// Reason for it.
-    pub why: Option<String>,
+    pub reason: Option<String>,
     /// Largest number of nodes above the limit.
     pub recommended: Option<f64>,
     /// Efficiency limit.
@@ -77,7 +77,7 @@ pub struct Curve {
 }
 
 /// Default efficiency limit.
-pub const LIMIT: f64 = BROKEN;
+pub const LIMIT: f64 = DEFAULT_EFFICIENCY_LIMIT;
 
 /// Computes a scaling curve.
 ///
@@ -85,7 +85,7 @@ pub const LIMIT: f64 = BROKEN;
 ///
 /// Errors that apply to every size, such as options of the other mode.
 pub fn curve(
-    base: &Base<'_>,
+    base: &StudySubject<'_>,
     catalog: &Catalog,
     nodes: &[f64],
     work: Work,
@@ -102,24 +102,24 @@ pub fn curve(
             break;
         }
         let (accelerators, plan) = match base {
-            Base::Predecessor(config) => predecessor(config, catalog, count, work, options, gauge),
-            Base::Scenario(parts, overrides) => scenario(parts, overrides, count, work, options),
+            StudySubject::Predecessor(config) => predecessor(config, catalog, count, work, options, gauge),
+            StudySubject::Scenario(parts, overrides) => scenario(parts, overrides, count, work, options),
         };
         let answer = match plan {
             Ok(plan) => answer(&plan, gauge),
-            Err(Refusal::Here(why)) => Err(why),
-            Err(Refusal::Everywhere(problems)) => return Err(problems),
+            Err(SizeError::ThisSize(why)) => Err(why),
+            Err(SizeError::AllSizes(problems)) => return Err(problems),
         };
         points.push(Point { nodes: count, accelerators, answer });
     }
     Ok(judged(points, work, limit))
 }
 
-enum Refusal {
+enum SizeError {
     /// This size cannot be run.
-    Here(String),
+    ThisSize(String),
     /// No size can be run.
-    Everywhere(Problems),
+    AllSizes(Problems),
 }
 
 fn answer(plan: &Plan, gauge: &Gauge) -> Result<Answer, String> {
@@ -163,7 +163,7 @@ fn predecessor(
     work: Work,
     options: &Options,
     gauge: &Gauge,
-) -> (f64, Result<Plan, Refusal>) {
+) -> (f64, Result<Plan, SizeError>) {
     let mut here = config.clone();
     here.training.num_nodes = nodes;
     let accelerators = here.accelerators();
@@ -172,13 +172,13 @@ fn predecessor(
         let each = all / accelerators;
         if each < 1.0 || each.fract() != 0.0 {
             let why = format!("{all} sequences do not divide evenly over {accelerators} accelerators");
-            return (accelerators, Err(Refusal::Here(why)));
+            return (accelerators, Err(SizeError::ThisSize(why)));
         }
         here.training.batch_size_per_gpu = each;
     }
     // With uniform hosts all iterations are equal, so a few suffice.
     let options = Options { steps: options.steps.or(Some(3)), ..options.clone() };
-    (accelerators, here.plan(catalog, &options, None, gauge).map_err(Refusal::Everywhere))
+    (accelerators, here.plan(catalog, &options, None, gauge).map_err(SizeError::AllSizes))
 }
 
 /// Plan of the scenario on `nodes` nodes, filled with replicas.
@@ -188,8 +188,8 @@ fn scenario(
     nodes: f64,
     work: Work,
     options: &Options,
-) -> (f64, Result<Plan, Refusal>) {
-    let everywhere = |problem: String| Refusal::Everywhere(Problems(vec![problem]));
+) -> (f64, Result<Plan, SizeError>) {
+    let everywhere = |problem: String| SizeError::AllSizes(Problems(vec![problem]));
     let resolved = resolve(parts, overrides).and_then(|files| {
         let mut here = files.clone();
         here.set(Knob::NumNodes, &Setting::Number(nodes), parts).map_err(|error| error.to_string())?;
@@ -208,7 +208,7 @@ fn scenario(
     let replicas = (accelerators * dies / replica).floor();
     if replicas < 1.0 {
         let why = format!("a replica needs {} accelerators, but there are only {accelerators}", replica / dies);
-        return (accelerators, Err(Refusal::Here(why)));
+        return (accelerators, Err(SizeError::ThisSize(why)));
     }
     set(Knob::Dp, replicas);
     let grown = if work == Work::Fixed { 1.0 } else { accelerators / files.accelerators() };
@@ -224,7 +224,7 @@ fn scenario(
                 let why = format!(
                     "{all} sequences per step are too few for {replicas} replicas with micro-batches of {micro}"
                 );
-                return (accelerators, Err(Refusal::Here(why)));
+                return (accelerators, Err(SizeError::ThisSize(why)));
             }
             set(Knob::Global, all);
             options.steps = options.steps.or(Some(3));
@@ -242,10 +242,10 @@ fn scenario(
     let verdict = engine::estimate(&requested).detail.map(|detail| detail.verdict);
     let impossible = |v: &Verdict| !matches!(v, Verdict::Fits | Verdict::Overload { .. });
     if let Some(verdict) = verdict.filter(impossible) {
-        return (accelerators, Err(Refusal::Here(verdict.describe())));
+        return (accelerators, Err(SizeError::ThisSize(verdict.describe())));
     }
     let name = format!("{} × {}", parts.target.name, parts.workload.name);
-    (accelerators, Plan::of(name, &here, &options, None).map_err(Refusal::Everywhere))
+    (accelerators, Plan::of(name, &here, &options, None).map_err(SizeError::AllSizes))
 }
 
 /// Resolves the scenario from files and knobs, with the event engine.
@@ -283,11 +283,11 @@ fn judged(mut points: Vec<Point>, work: Work, limit: f64) -> Curve {
     let nodes = |accelerators: Option<f64>| {
         points.iter().find(|point| Some(point.accelerators) == accelerators).map(|point| point.nodes)
     };
-    let why = simulated.broken_at.and_then(|accelerators| why(&points, accelerators, work));
+    let why = simulated.inefficient_at.and_then(|accelerators| inefficiency_reason(&points, accelerators, work));
     Curve {
-        broken_at: nodes(simulated.broken_at),
+        inefficient_at: nodes(simulated.inefficient_at),
         recommended: nodes(simulated.largest_efficient),
-        why,
+        reason: why,
         work,
         limit,
         points,
@@ -295,7 +295,7 @@ fn judged(mut points: Vec<Point>, work: Work, limit: f64) -> Curve {
 }
 
 /// Describes the part of a step that grew most relative to ideal scaling.
-fn why(points: &[Point], accelerators: f64, work: Work) -> Option<String> {
+fn inefficiency_reason(points: &[Point], accelerators: f64, work: Work) -> Option<String> {
     let answered = || points.iter().filter_map(|point| Some((point.accelerators, point.answer.as_ref().ok()?)));
     let (base_count, base) = answered().next()?;
     let (count, broken) = answered().find(|(count, _)| *count == accelerators)?;

@@ -50,7 +50,7 @@ impl Measured {
     #[must_use]
     pub fn memory_use(&self) -> (f64, f64) {
         let (fixed, keys) = self.memory;
-        (fixed + keys * self.output.kv, fixed + keys * self.output.most_kv)
+        (fixed + keys * self.output.kv_share, fixed + keys * self.output.max_kv_share)
     }
 }
 
@@ -86,12 +86,12 @@ fn figures(o: &Output, slo: &Slo) -> Vec<(FigureSpec, f64)> {
         (spec("waiting", "requests waiting", ""), o.waiting),
         (spec("running", "requests running", ""), o.running),
         (spec("busy", "replicas stepping", ""), o.busy),
-        (spec("kv", "KV blocks in use", ""), o.kv),
+        (spec("kv", "KV blocks in use", ""), o.kv_share),
         (spec("prefix_hit", "prompt tokens cached", ""), o.prefix_hit),
     ];
     if *slo != Slo::default() {
         all.push((spec("goodput", "goodput", "1/s"), o.goodput));
-        all.push((spec("good_share", "requests within limits", ""), o.good_share));
+        all.push((spec("good_share", "requests within limits", ""), o.slo_share));
     }
     all
 }

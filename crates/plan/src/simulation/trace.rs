@@ -22,7 +22,7 @@ pub enum TraceError {
 }
 
 /// Maximum number of malformed lines to describe: further ones are likely to have the same problem.
-const LISTED: usize = 3;
+const MAX_LISTED_LINES: usize = 3;
 
 fn more(count: usize, described: usize) -> String {
     if count > described { format!("; and {} more lines", count - described) } else { String::new() }
@@ -33,24 +33,26 @@ fn bad(line: usize, what: impl std::fmt::Display) -> String {
 }
 
 /// Collects the requests, or the descriptions of malformed lines.
-fn gathered(lines: impl Iterator<Item = Result<TraceRequest, String>>) -> Result<Vec<TraceRequest>, TraceError> {
+fn collect_requests(
+    lines: impl Iterator<Item = Result<TraceRequest, String>>,
+) -> Result<Vec<TraceRequest>, TraceError> {
     let (mut requests, mut first, mut count) = (Vec::new(), Vec::new(), 0);
     for line in lines {
         match line {
             Ok(request) => requests.push(request),
             Err(what) => {
                 count += 1;
-                if first.len() < LISTED {
+                if first.len() < MAX_LISTED_LINES {
                     first.push(what);
                 }
             }
         }
     }
-    if count > 0 { Err(TraceError::Lines { first, count }) } else { Ok(settled(requests)) }
+    if count > 0 { Err(TraceError::Lines { first, count }) } else { Ok(sorted_from_zero(requests)) }
 }
 
 /// Sorts requests by time and shifts them so that the first arrives at zero.
-fn settled(mut requests: Vec<TraceRequest>) -> Vec<TraceRequest> {
+fn sorted_from_zero(mut requests: Vec<TraceRequest>) -> Vec<TraceRequest> {
     requests.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     let begin = requests.first().map_or(0.0, |r| r.seconds);
     requests.iter_mut().for_each(|r| r.seconds -= begin);
@@ -80,7 +82,7 @@ pub fn azure(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
             format!("found {found}, expected one named {}", missing.join(" and one named ")),
         )));
     };
-    gathered(reader.records().zip(2..).map(|(record, line)| {
+    collect_requests(reader.records().zip(2..).map(|(record, line)| {
         let record = record.map_err(|e| bad(line, e))?;
         let field = |at: usize| record.get(at).unwrap_or("");
         let count = |at: usize| {
@@ -124,7 +126,7 @@ struct MooncakeLine {
 /// If lines are malformed.
 pub fn mooncake(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
     let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
-    gathered(lines.map(|(text, line)| {
+    collect_requests(lines.map(|(text, line)| {
         let l: MooncakeLine = serde_json::from_str(text).map_err(|e| bad(line, within(&e)))?;
         let (isl, osl) = (l.input_length, l.output_length);
         Ok(TraceRequest { seconds: 1e-3 * l.timestamp, isl, osl, prefix: l.hash_ids })
@@ -163,7 +165,7 @@ pub fn benchmark(text: &str) -> Result<Vec<TraceRequest>, TraceError> {
     let start = |k: usize| r.start_times.get(k).copied().unwrap_or(rate.map_or(0.0, |rate| k as f64 / rate));
     let both = r.input_lens.iter().zip(&r.output_lens).enumerate();
     let request = |(k, (&isl, &osl))| TraceRequest { seconds: start(k), isl, osl, prefix: vec![] };
-    Ok(settled(both.map(request).collect()))
+    Ok(sorted_from_zero(both.map(request).collect()))
 }
 
 #[cfg(test)]

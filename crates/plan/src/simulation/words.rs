@@ -173,7 +173,7 @@ impl FromStr for Lengths {
             }),
             "upto" => pair(":").and_then(|(mean, most)| {
                 let (mean, most) = (tokens(mean)?, tokens(most)?);
-                (mean <= most).then_some(Distribution::Upto { mean, most })
+                (mean <= most).then_some(Distribution::Bounded { mean, most })
             }),
             "exponential" => tokens(rest).map(|mean| Distribution::Exponential { mean }),
             "gamma" => pair(":").and_then(|(m, c)| Some(Distribution::Gamma { mean: tokens(m)?, cv: cv(c)? })),
@@ -194,7 +194,7 @@ impl fmt::Display for Lengths {
         match self.0 {
             Distribution::Constant(value) => write!(f, "{value}"),
             Distribution::Uniform { low, high } => write!(f, "uniform:{low}..{high}"),
-            Distribution::Upto { mean, most } => write!(f, "upto:{mean}:{most}"),
+            Distribution::Bounded { mean, most } => write!(f, "upto:{mean}:{most}"),
             Distribution::Exponential { mean } => write!(f, "exponential:{mean}"),
             Distribution::Gamma { mean, cv } => write!(f, "gamma:{mean}:{cv}"),
             Distribution::LogNormal { mean, cv } => write!(f, "lognormal:{mean}:{cv}"),

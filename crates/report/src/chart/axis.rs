@@ -30,7 +30,7 @@ impl Scale {
 }
 
 /// Number of decades below which a logarithmic axis also has ticks within the decades.
-const FINE: f64 = 2.5;
+const MINOR_TICK_DECADES: f64 = 2.5;
 
 /// One axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,7 +75,7 @@ impl Axis {
         }
         let step = if self.scale == Scale::Log { ((high - low) / 6.0).ceil().max(1.0) } else { round_step(high - low) };
         // Whole decades would waste most of a narrow range.
-        let (low, high) = if self.scale == Scale::Log && high - low < FINE {
+        let (low, high) = if self.scale == Scale::Log && high - low < MINOR_TICK_DECADES {
             (low - 0.05, high + 0.05)
         } else {
             ((low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step)
@@ -117,7 +117,7 @@ impl Range {
             let value = if value.abs() < 1e-9 * self.step { 0.0 } else { value };
             (value, label(value))
         };
-        if self.scale == Scale::Log && self.high - self.low < FINE + 0.1 {
+        if self.scale == Scale::Log && self.high - self.low < MINOR_TICK_DECADES + 0.1 {
             // The range spans too few decades: ticks at 1, 2 and 5 times each power of ten.
             #[expect(clippy::cast_possible_truncation, reason = "decades are few")]
             let decades = self.low.floor() as i32..=self.high.ceil() as i32;

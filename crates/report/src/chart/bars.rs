@@ -8,7 +8,7 @@ pub struct Bar {
     /// Names and values of the parts, from the left. A plain bar has one part.
     pub parts: Vec<(String, f64)>,
     /// Text written at the end of the bar.
-    pub shown: String,
+    pub label: String,
     /// Low and high end of an interval around the total.
     pub interval: Option<(f64, f64)>,
     /// Limit that the total should not exceed, drawn as a mark.
@@ -35,7 +35,7 @@ impl Bar {
 impl Bars {
     /// Largest total, interval end or limit of all bars; 0 if there is nothing to draw.
     #[must_use]
-    pub fn reach(&self) -> f64 {
+    pub fn max_extent(&self) -> f64 {
         let ends = |bar: &Bar| [Some(bar.total()), bar.interval.map(|(_, high)| high), bar.limit];
         let all = self.bars.iter().flat_map(ends).flatten();
         all.filter(|end| end.is_finite()).fold(0.0, f64::max)

@@ -5,9 +5,9 @@ use super::{Bars, Plot};
 /// Number of distinct colors (Okabe and Ito's color-blind-safe palette). Series beyond it reuse them from the start.
 pub const COLOURS: usize = 8;
 /// Maximum points of a line that get individual markers.
-const MARKED: usize = 40;
+const MAX_MARKED_POINTS: usize = 40;
 /// Height of one legend line.
-const LEGEND: f64 = 22.0;
+const LEGEND_LINE_HEIGHT: f64 = 22.0;
 
 /// Role of an item, which determines its color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl Drawing {
         for (number, name) in legend.into_iter().enumerate() {
             let wide = 26.0 + 7.0 * name.chars().count() as f64;
             if x + wide > self.width && x > 16.0 {
-                (x, y) = (16.0, y + LEGEND);
+                (x, y) = (16.0, y + LEGEND_LINE_HEIGHT);
             }
             self.items.push(Item::Rectangle(Ink::Colour(number), [x, y - 9.0, 10.0, 10.0], String::new()));
             self.text(Ink::Text, Anchor::Start, x + 15.0, y, name);
@@ -130,14 +130,15 @@ pub fn plot(plot: &Plot, width: f64, height: f64) -> Option<Drawing> {
         let ink = Ink::Colour(number);
         let shown = series.points.iter().filter(|(px, py)| plot.across.scale.shows(*px) && plot.up.scale.shows(*py));
         let places: Vec<(f64, f64)> = shown.map(|(px, py)| (x(*px), y(*py))).collect();
-        if !series.joined || places.len() <= MARKED {
+        if !series.joined || places.len() <= MAX_MARKED_POINTS {
             out.items.extend(places.iter().map(|(px, py)| Item::Dot(ink, *px, *py)));
         }
         if series.joined && places.len() > 1 {
             out.items.push(Item::Line(ink, places));
         }
     }
-    if let Some((px, py)) = plot.here.filter(|(px, py)| plot.across.scale.shows(*px) && plot.up.scale.shows(*py)) {
+    if let Some((px, py)) = plot.highlighted.filter(|(px, py)| plot.across.scale.shows(*px) && plot.up.scale.shows(*py))
+    {
         out.items.push(Item::Circle(Ink::Mark, x(px), y(py)));
     }
     if plot.series.len() > 1 {
@@ -150,7 +151,7 @@ pub fn plot(plot: &Plot, width: f64, height: f64) -> Option<Drawing> {
 #[must_use]
 pub fn bars(bars: &Bars, width: f64) -> Option<Drawing> {
     const ROW: f64 = 26.0;
-    let reach = bars.reach();
+    let reach = bars.max_extent();
     if reach <= 0.0 {
         return None;
     }
@@ -188,7 +189,7 @@ pub fn bars(bars: &Bars, width: f64) -> Option<Drawing> {
             out.items.push(Item::Line(Ink::Limit, vec![(x(limit), top - 4.0), (x(limit), top - 4.0 + ROW)]));
         }
         let end = x(bar.total().max(bar.interval.map_or(0.0, |(_, high)| high)).max(bar.limit.unwrap_or(0.0)));
-        out.text(Ink::Text, Anchor::Start, end + 6.0, text, bar.shown.clone());
+        out.text(Ink::Text, Anchor::Start, end + 6.0, text, bar.label.clone());
     }
     if names.len() > 1 {
         out.legend = names.into_iter().map(str::to_owned).collect();

@@ -43,13 +43,13 @@ pub struct Plot {
     /// Series to draw.
     pub series: Vec<Series>,
     /// Highlighted point: the user's scenario.
-    pub here: Option<(f64, f64)>,
+    pub highlighted: Option<(f64, f64)>,
 }
 
 impl Plot {
     /// All points that both axes can show.
     fn points(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
-        let all = self.series.iter().flat_map(|series| series.points.iter().copied()).chain(self.here);
+        let all = self.series.iter().flat_map(|series| series.points.iter().copied()).chain(self.highlighted);
         all.filter(|(x, y)| self.across.scale.shows(*x) && self.up.scale.shows(*y))
     }
 

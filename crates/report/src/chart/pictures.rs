@@ -3,11 +3,11 @@
 use super::drawing::{Anchor, COLOURS, Drawing, Ink, Item};
 
 /// Width of a character of the charts' font, in drawing units.
-const LETTER: f64 = 7.4;
+const CHARACTER_WIDTH: f64 = 7.4;
 /// Height of a bar or lane, in drawing units.
 const ROW: f64 = 22.0;
 /// Maximum characters of column and lane names that are written out.
-const LONGEST: usize = 30;
+const MAX_NAME_CHARACTERS: usize = 30;
 
 /// A heat map.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +22,7 @@ pub struct Heat {
     /// and its text. The share is `None` where there is no value.
     pub cells: Vec<Vec<(Option<f64>, String)>>,
     /// Cell of the user's scenario, as horizontal and vertical index.
-    pub here: Option<(usize, usize)>,
+    pub highlighted: Option<(usize, usize)>,
 }
 
 /// Effect of one lever on a metric: a row of a tornado chart.
@@ -43,7 +43,7 @@ pub struct Task {
     /// Begin and end.
     pub span: (f64, f64),
     /// Tooltip.
-    pub described: String,
+    pub tooltip: String,
 }
 
 fn empty(title: &str, width: f64, height: f64) -> Drawing {
@@ -51,13 +51,13 @@ fn empty(title: &str, width: f64, height: f64) -> Drawing {
 }
 
 fn margin<'n>(names: impl Iterator<Item = &'n str>) -> f64 {
-    let longest = names.map(|name| name.chars().count().min(LONGEST)).max().unwrap_or_default();
-    LETTER * longest as f64 + 14.0
+    let longest = names.map(|name| name.chars().count().min(MAX_NAME_CHARACTERS)).max().unwrap_or_default();
+    CHARACTER_WIDTH * longest as f64 + 14.0
 }
 
-fn short(name: &str) -> String {
-    let cut = name.chars().count() > LONGEST;
-    if cut { name.chars().take(LONGEST - 1).chain(['…']).collect() } else { name.to_owned() }
+fn truncate_name(name: &str) -> String {
+    let cut = name.chars().count() > MAX_NAME_CHARACTERS;
+    if cut { name.chars().take(MAX_NAME_CHARACTERS - 1).chain(['…']).collect() } else { name.to_owned() }
 }
 
 /// Lays out a heat map; `None` if it has no cells.
@@ -76,10 +76,10 @@ pub fn heat(heat: &Heat, width: f64) -> Option<Drawing> {
     out.text(Ink::Dim, Anchor::End, width - right, height - 8.0, format!("{} →", heat.across.0));
     // Cell text is written only if it fits.
     let shown = heat.cells.iter().flatten().map(|(_, shown)| shown.chars().count()).max().unwrap_or_default();
-    let written = LETTER * shown as f64 <= wide;
+    let written = CHARACTER_WIDTH * shown as f64 <= wide;
     for (row, (name, cells)) in heat.up.1.iter().zip(&heat.cells).enumerate() {
         let y = top + HIGH * (rows - 1 - row) as f64;
-        out.text(Ink::Text, Anchor::End, left - 8.0, y + 0.5 * HIGH + 4.0, short(name));
+        out.text(Ink::Text, Anchor::End, left - 8.0, y + 0.5 * HIGH + 4.0, truncate_name(name));
         for (column, (share, shown)) in cells.iter().take(columns).enumerate() {
             let x = left + wide * column as f64;
             let across = heat.across.1.get(column).map_or("", String::as_str);
@@ -91,7 +91,7 @@ pub fn heat(heat: &Heat, width: f64) -> Option<Drawing> {
                 let ink = if share.is_some() { Ink::Text } else { Ink::Dim };
                 out.text(ink, Anchor::Middle, x + 0.5 * wide, y + 0.5 * HIGH + 4.0, shown.clone());
             }
-            if heat.here == Some((column, row)) {
+            if heat.highlighted == Some((column, row)) {
                 let (right, below) = (x + wide - 1.0, y + HIGH - 1.0);
                 let around = vec![(x + 1.0, y + 1.0), (right, y + 1.0), (right, below), (x + 1.0, below)];
                 let closed = around.first().copied();
@@ -101,10 +101,10 @@ pub fn heat(heat: &Heat, width: f64) -> Option<Drawing> {
     }
     // Only as many column names as fit are written.
     let longest = heat.across.1.iter().map(|name| name.chars().count()).max().unwrap_or_default();
-    let every = ((LETTER * (longest + 1) as f64 / wide).ceil() as usize).max(1);
+    let every = ((CHARACTER_WIDTH * (longest + 1) as f64 / wide).ceil() as usize).max(1);
     for (column, name) in heat.across.1.iter().enumerate().step_by(every) {
         let x = left + wide * (column as f64 + 0.5);
-        out.text(Ink::Text, Anchor::Middle, x, top + HIGH * rows as f64 + 16.0, short(name));
+        out.text(Ink::Text, Anchor::Middle, x, top + HIGH * rows as f64 + 16.0, truncate_name(name));
     }
     Some(out)
 }
@@ -132,7 +132,7 @@ pub fn tornado(title: &str, swings: &[Swing], width: f64) -> Option<Drawing> {
     let mut out = empty(title, width, height);
     for (row, swing) in swings.iter().enumerate() {
         let top = ROW * row as f64 + 4.0;
-        out.text(Ink::Text, Anchor::End, left - 8.0, top + 13.0, short(&swing.name));
+        out.text(Ink::Text, Anchor::End, left - 8.0, top + 13.0, truncate_name(&swing.name));
         for (colour, (change, described)) in swing.moves.iter().enumerate() {
             let Some(change) = change.filter(|change| change.is_finite()) else { continue };
             let end = middle + half * (change / reach).clamp(-1.0, 1.0);
@@ -188,11 +188,11 @@ pub fn lanes(
     }
     for (row, (name, tasks)) in lanes.iter().enumerate() {
         let top = ROW * row as f64 + 3.0;
-        out.text(Ink::Text, Anchor::End, left - 8.0, top + 12.0, short(name));
+        out.text(Ink::Text, Anchor::End, left - 8.0, top + 12.0, truncate_name(name));
         for task in tasks {
             let (begin, end) = (x(task.span.0), x(task.span.1));
             let place = [begin, top, (end - begin).max(0.02), ROW - 6.0];
-            out.items.push(Item::Rectangle(Ink::Colour(task.kind % COLOURS), place, task.described.clone()));
+            out.items.push(Item::Rectangle(Ink::Colour(task.kind % COLOURS), place, task.tooltip.clone()));
         }
     }
     out.legend = kinds.to_vec();
@@ -213,7 +213,7 @@ mod tests {
             across: ("tp".to_owned(), vec!["1".to_owned(), "2".to_owned()]),
             up: ("pp".to_owned(), vec!["<1>".to_owned()]),
             cells: vec![vec![cell(Some(1.0), "9"), cell(None, "✗")]],
-            here: Some((0, 0)),
+            highlighted: Some((0, 0)),
         };
         let text = svg::inline(&heat(&chart, 400.0).unwrap());
         assert_eq!(text.matches("<rect").count(), 2);
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn tasks_keep_their_shares_of_the_time() {
-        let task = |kind, from, to| Task { kind, span: (from, to), described: String::new() };
+        let task = |kind, from, to| Task { kind, span: (from, to), tooltip: String::new() };
         let all = vec![("a".to_owned(), vec![task(0, 0.0, 1.0), task(1, 1.0, 4.0)])];
         let drawing = lanes("t", &all, &[(2.0, "2 s".to_owned())], &["f".to_owned()], 500.0).unwrap();
         let widths: Vec<f64> = drawing

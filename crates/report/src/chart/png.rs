@@ -10,9 +10,9 @@ use super::drawing::{Anchor, Drawing, Ink, Item};
 use super::sheet::Sheet;
 
 /// Pixels per drawing unit.
-const FINE: f64 = 2.0;
+const PIXELS_PER_UNIT: f64 = 2.0;
 /// Largest width or height, pixels.
-const MOST: f64 = 8192.0;
+const MAX_PIXELS: f64 = 8192.0;
 /// Okabe and Ito's colors, in the order of the style sheet's classes.
 const COLOURS: [[u8; 3]; super::drawing::COLOURS] = [
     [0x00, 0x72, 0xb2],
@@ -54,7 +54,7 @@ fn write(sheet: &mut Sheet, font: &MonoFont<'_>, (x, y): (f64, f64), anchor: Anc
     let (left, top) = (left.round() as i64, (y - f64::from(font.baseline)).round() as i64);
     let a_row = (font.image.size().width / wide).max(1);
     for (place, letter) in (0i64..).zip(text.chars()) {
-        let glyph = font.glyph_mapping.index(plain(letter)) as u32;
+        let glyph = font.glyph_mapping.index(bitmap_font_character(letter)) as u32;
         let corner = (glyph % a_row * wide, glyph / a_row * high);
         for row in 0..high {
             for column in 0..wide {
@@ -69,7 +69,7 @@ fn write(sheet: &mut Sheet, font: &MonoFont<'_>, (x, y): (f64, f64), anchor: Anc
 }
 
 /// Replaces characters that the bitmap font lacks.
-fn plain(letter: char) -> char {
+fn bitmap_font_character(letter: char) -> char {
     match letter {
         '–' | '—' | '−' => '-',
         '…' => '.',
@@ -85,22 +85,24 @@ fn plain(letter: char) -> char {
 /// Returns the error of the PNG encoder.
 pub fn paint(drawing: Drawing) -> Result<Vec<u8>, png::EncodingError> {
     let drawing = drawing.complete();
-    let side = |units: f64| (units * FINE).round().clamp(1.0, MOST);
+    let side = |units: f64| (units * PIXELS_PER_UNIT).round().clamp(1.0, MAX_PIXELS);
     let (width, height) = (side(drawing.width) as usize, side(drawing.height) as usize);
     let mut sheet = Sheet::white(width, height);
-    let fine = |(x, y): (f64, f64)| (FINE * x, FINE * y);
+    let fine = |(x, y): (f64, f64)| (PIXELS_PER_UNIT * x, PIXELS_PER_UNIT * y);
     for item in &drawing.items {
         match item {
             Item::Line(ink, points) => {
-                let half = if matches!(ink, Ink::Colour(_)) { FINE } else { 0.5 * FINE };
+                let half = if matches!(ink, Ink::Colour(_)) { PIXELS_PER_UNIT } else { 0.5 * PIXELS_PER_UNIT };
                 for pair in points.windows(2) {
                     if let [from, to] = pair {
                         sheet.line(fine(*from), fine(*to), half, colour(*ink));
                     }
                 }
             }
-            Item::Dot(ink, x, y) => sheet.ring(fine((*x, *y)), 3.0 * FINE, 0.0, colour(*ink)),
-            Item::Circle(ink, x, y) => sheet.ring(fine((*x, *y)), 7.0 * FINE, 0.5 * FINE, colour(*ink)),
+            Item::Dot(ink, x, y) => sheet.ring(fine((*x, *y)), 3.0 * PIXELS_PER_UNIT, 0.0, colour(*ink)),
+            Item::Circle(ink, x, y) => {
+                sheet.ring(fine((*x, *y)), 7.0 * PIXELS_PER_UNIT, 0.5 * PIXELS_PER_UNIT, colour(*ink))
+            }
             Item::Rectangle(ink, [x, y, width, height], _) => {
                 let (low, high) = (fine((*x, *y)), fine((x + width, y + height)));
                 sheet.rectangle(low, high, colour(*ink));
@@ -127,7 +129,7 @@ mod tests {
             across: Axis::linear("x"),
             up: Axis::linear("y"),
             series: vec![series("one", 0.0), series("two", 4.0)],
-            here: Some((5.0, 5.0)),
+            highlighted: Some((5.0, 5.0)),
         };
         let bytes = paint(drawing::plot(&chart, 400.0, 300.0).unwrap()).unwrap();
         let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();

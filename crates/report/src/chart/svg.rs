@@ -1,7 +1,7 @@
 //! Charts as SVG, inline in an HTML document or as a file of their own.
 //!
-//! Colors are CSS classes that the document's style sheet defines. [`alone`] embeds a style sheet with light and dark
-//! mode.
+//! Colors are CSS classes that the document's style sheet defines. [`standalone`] embeds a style sheet with light and
+//! dark mode.
 
 use atlas_core::escape::html as escape;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ pub const STYLE: &str = "\
 
 /// A chart as a standalone SVG file, with heading, legend and style sheet.
 #[must_use]
-pub fn alone(drawing: Drawing) -> String {
+pub fn standalone(drawing: Drawing) -> String {
     let text = write(&drawing.complete());
     text.replacen("</title>", &format!("</title><style>{STYLE}</style>"), 1)
 }
@@ -114,12 +114,17 @@ mod tests {
     #[test]
     fn names_cannot_break_out_of_the_document() {
         let series = vec![Series { name: "<b>".to_owned(), points: vec![(1.0, 2.0), (3.0, 4.0)], joined: true }; 2];
-        let chart =
-            Plot { title: "a & b".to_owned(), across: Axis::log("x"), up: Axis::linear("\""), series, here: None };
+        let chart = Plot {
+            title: "a & b".to_owned(),
+            across: Axis::log("x"),
+            up: Axis::linear("\""),
+            series,
+            highlighted: None,
+        };
         let text = plot(&chart, 400.0, 300.0);
         assert!(text.contains("a &amp; b") && text.contains("&lt;b&gt;") && !text.contains("<b>"));
         assert_eq!(text.matches("<circle").count(), 4);
-        let file = alone(drawing::plot(&chart, 400.0, 300.0).unwrap());
+        let file = standalone(drawing::plot(&chart, 400.0, 300.0).unwrap());
         assert!(
             file.contains("<style>") && file.trim_end().ends_with("</svg>") && file.matches("&lt;b&gt;").count() == 2
         );
@@ -130,7 +135,7 @@ mod tests {
         let bar = |parts: &[f64]| Bar {
             name: "x".to_owned(),
             parts: parts.iter().enumerate().map(|(i, v)| (format!("p{i}"), *v)).collect(),
-            shown: "10".to_owned(),
+            label: "10".to_owned(),
             interval: None,
             limit: None,
         };

@@ -107,7 +107,7 @@ pub fn draw(plot: &Plot, width: usize, height: usize, braille: bool) -> String {
         }
     }
     let mut lines: Vec<String> = (0..rows).map(|row| raster.row(row, braille)).collect();
-    if let Some((x, y)) = plot.here.filter(|(x, y)| plot.across.scale.shows(*x) && plot.up.scale.shows(*y)) {
+    if let Some((x, y)) = plot.highlighted.filter(|(x, y)| plot.across.scale.shows(*x) && plot.up.scale.shows(*y)) {
         mark(&mut lines, across.share(x), up.share(y), if braille { '◆' } else { 'X' });
     }
     assemble(
@@ -188,7 +188,7 @@ mod tests {
             across: Axis::linear("x"),
             up: Axis::linear("y"),
             series,
-            here: Some((50.0, 50.0)),
+            highlighted: Some((50.0, 50.0)),
         }
     }
 
@@ -212,7 +212,7 @@ mod tests {
 
     impl Plot {
         fn without_here(self) -> Plot {
-            Plot { here: None, ..self }
+            Plot { highlighted: None, ..self }
         }
     }
 }

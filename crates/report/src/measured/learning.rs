@@ -4,7 +4,7 @@ use super::{Measured, Steps};
 use atlas_core::units::significant;
 
 /// Compares loss and learning rate of the runs with those of the first, and adds notes to the others.
-pub fn alike(runs: &mut [Measured]) {
+pub fn compare_training_curves(runs: &mut [Measured]) {
     let Some((first, others)) = runs.split_first_mut() else { return };
     let peak = |steps: &Steps| steps.learning_rate.iter().copied().fold(0.0, f64::max);
     for run in others {

@@ -52,7 +52,12 @@ impl Plan {
         let mut out = Vec::new();
         for Setting { group, field, value } in &self.settings {
             if let Some(ran) = number(run, group, field).filter(|ran| ran != value) {
-                out.push(format!("the run used {field} {}, but {} states {}", shown(ran), self.file, shown(*value)));
+                out.push(format!(
+                    "the run used {field} {}, but {} states {}",
+                    format_value(ran),
+                    self.file,
+                    format_value(*value)
+                ));
             }
         }
         let ran = run.get("gpu_info").and_then(|info| info.get("precision")).and_then(Value::as_str);
@@ -65,7 +70,7 @@ impl Plan {
     }
 }
 
-fn shown(value: f64) -> String {
+fn format_value(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value:.0}") } else { significant(value, 5) }
 }
 

@@ -104,7 +104,7 @@ impl Prediction {
         let memory = estimate.detail.map(|detail| {
             let dies = scenario.machine.map_or(1.0, |machine| machine.dies);
             // Whether it fits in memory is decided by the upper bound; the prediction itself is the point estimate.
-            let gb = dies / atlas_core::units::MEMORY_GB;
+            let gb = dies / atlas_core::units::BYTES_PER_GB;
             let (used, most) = (detail.memory.total() * gb, detail.memory.upper * gb);
             let figure = Figure::of(used, None, run.memory_gb);
             Figure { high: trusted.then_some(most), ..figure }

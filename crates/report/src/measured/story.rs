@@ -7,7 +7,7 @@ use crate::table::Align;
 use atlas_core::units::significant;
 
 /// Maximum points of a curve; more cannot be distinguished on a page.
-const MOST_POINTS: usize = 400;
+const MAX_POINTS: usize = 400;
 
 /// Builds the blocks of the document.
 #[must_use]
@@ -38,7 +38,7 @@ pub fn blocks(runs: &[Measured], command: &str) -> Vec<Block> {
             across: Axis::linear("step"),
             up: Axis { label: label.to_owned(), ..up },
             series,
-            here: None,
+            highlighted: None,
         };
         plot.ranges().is_some().then_some(Block::Plot(plot))
     };
@@ -76,7 +76,7 @@ fn bars(
         let bar = |name: String, value: f64, what: &str, interval| Bar {
             name,
             parts: vec![(what.to_owned(), value)],
-            shown: significant(value, 4),
+            label: significant(value, 4),
             interval,
             limit,
         };
@@ -91,7 +91,7 @@ fn bars(
 
 /// Points of a curve over the steps, thinned evenly if there are many.
 fn points(values: &[f64]) -> Vec<(f64, f64)> {
-    let every = values.len().div_ceil(MOST_POINTS).max(1);
+    let every = values.len().div_ceil(MAX_POINTS).max(1);
     values.iter().enumerate().step_by(every).map(|(step, value)| ((step + 1) as f64, *value)).collect()
 }
 
@@ -152,7 +152,9 @@ fn figures(runs: &[Measured]) -> Grid {
             None => None,
         };
         let cells = values.iter().map(|value| match value {
-            Some(value) => Cell { best: best == Some(*value), ..Cell::figure(super::table::shown(*value), *value) },
+            Some(value) => {
+                Cell { best: best == Some(*value), ..Cell::figure(super::table::format_value(*value), *value) }
+            }
             None => Cell::text("-"),
         });
         rows.push(std::iter::once(Cell::text(figure.name)).chain(cells).collect());
@@ -181,7 +183,7 @@ pub fn as_markdown(blocks: &[Block], stem: &str) -> (String, Vec<(String, String
         let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
         let file = format!("{stem}-{}.svg", words.join("-"));
         out.push(format!("![{title}]({})\n", file.replace(' ', "%20")));
-        charts.push((file, svg::alone(chart)));
+        charts.push((file, svg::standalone(chart)));
     }
     (out.join("\n"), charts)
 }

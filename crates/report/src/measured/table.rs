@@ -6,13 +6,13 @@ use crate::table::{Align, Table};
 use atlas_core::units::significant;
 
 /// Maximum runs whose names are used as column heads.
-const NAMED: usize = 3;
+const MAX_NAMED_RUNS: usize = 3;
 
 /// Renders the runs as a table, with ratios to the first run from the second run on. If there are many runs, they are
 /// numbered and their names are listed first.
 #[must_use]
 pub fn table(runs: &[Measured]) -> String {
-    let numbered = runs.len() > NAMED;
+    let numbered = runs.len() > MAX_NAMED_RUNS;
     let mut list = String::new();
     let mut head = vec![(String::new(), Align::Left)];
     for (index, run) in runs.iter().enumerate() {
@@ -54,7 +54,7 @@ pub fn table(runs: &[Measured]) -> String {
         let base = runs.first().and_then(value);
         let mut row = vec![name.to_owned()];
         for (index, run) in runs.iter().enumerate() {
-            row.push(value(run).map_or_else(|| "-".to_owned(), shown));
+            row.push(value(run).map_or_else(|| "-".to_owned(), format_value));
             if index > 0 {
                 let more = run.figures.get(line).and_then(|figure| figure.more);
                 let ratio = value(run).zip(base).filter(|(_, base)| *base != 0.0 && more.is_some());
@@ -118,6 +118,6 @@ fn predicted_rows(runs: &[Measured], table: &mut Table, cells: Cells<'_>) {
 }
 
 /// Formats a value with five significant digits; integers with all digits.
-pub(super) fn shown(value: f64) -> String {
+pub(super) fn format_value(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { significant(value, 5) }
 }

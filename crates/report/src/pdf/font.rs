@@ -56,14 +56,14 @@ pub(super) fn encode(text: &str) -> Vec<u8> {
         match (letter, u8::try_from(code)) {
             ('\t' | '\n' | '\u{a0}' | '\u{2009}' | '\u{202f}' | '\u{2007}', _) => out.push(b' '),
             (_, Ok(byte)) if (32..127).contains(&byte) || byte >= 160 => out.push(byte),
-            _ => out.extend_from_slice(spelled(letter)),
+            _ => out.extend_from_slice(encode_beyond_latin1(letter)),
         }
     }
     out
 }
 
 /// Encodes a character beyond Latin-1.
-fn spelled(letter: char) -> &'static [u8] {
+fn encode_beyond_latin1(letter: char) -> &'static [u8] {
     match letter {
         '€' => &[0x80],
         '‚' => &[0x82],

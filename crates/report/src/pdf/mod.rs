@@ -26,15 +26,15 @@ fn fill(sheets: &mut Sheets, blocks: &[Block]) {
         if let Block::Heading(..) = block {
             // A heading must not be at the end of a page without the content it belongs to.
             let light = |block: &&Block| matches!(block, Block::Heading(..) | Block::Text(_));
-            let lead: f32 = after.iter().take_while(light).map(headed).sum();
-            let first = after.iter().find(|block| !light(block)).map_or(0.0, headed);
-            sheets.need((headed(block) + lead + first).min(HEIGHT));
+            let lead: f32 = after.iter().take_while(light).map(min_height).sum();
+            let first = after.iter().find(|block| !light(block)).map_or(0.0, min_height);
+            sheets.ensure_space((min_height(block) + lead + first).min(HEIGHT));
         }
         if let (Block::Text(_), Some(chart @ (Block::Plot(_) | Block::Bars(_) | Block::Picture(_)))) =
             (block, after.first())
         {
             // A caption must be on the same page as its chart.
-            sheets.need((headed(block) + headed(chart)).min(HEIGHT));
+            sheets.ensure_space((min_height(block) + min_height(chart)).min(HEIGHT));
         }
         put(sheets, block);
         rest = after;
@@ -42,7 +42,7 @@ fn fill(sheets: &mut Sheets, blocks: &[Block]) {
 }
 
 /// Minimum height of a block: charts in full, the first lines of other content.
-fn headed(block: &Block) -> f32 {
+fn min_height(block: &Block) -> f32 {
     match block {
         Block::Heading(level, _) => 2.0 * size(*level),
         Block::Plot(plot) => drawing::plot(plot, 760.0, 420.0).map_or(0.0, |drawing| Sheets::height(&drawing)),
@@ -64,34 +64,34 @@ fn put(sheets: &mut Sheets, block: &Block) {
     match block {
         Block::Heading(level, text) => {
             let size = size(*level);
-            sheets.down += if sheets.down > 0.0 { 0.7 * size } else { 0.0 };
+            sheets.used_height += if sheets.used_height > 0.0 { 0.7 * size } else { 0.0 };
             paragraph(sheets, &[Run::plain(Font::Bold, text)], size, 0.0, WIDTH);
-            sheets.down += 3.0;
+            sheets.used_height += 3.0;
         }
         Block::Text(text) => {
             paragraph(sheets, &Run::of(Font::Regular, text), 9.5, 0.0, WIDTH);
-            sheets.down += 5.0;
+            sheets.used_height += 5.0;
         }
         Block::Callout(text) => {
             let runs = Run::of(Font::Bold, text);
             let lines = text::lines(&runs, 10.0, WIDTH - 20.0).len() as f32;
             let height = lines * 13.5 + 10.0;
-            sheets.need(height);
-            sheets.fill(PALE, (0.0, sheets.down), (WIDTH, height));
-            sheets.fill([0.0, 0.45, 0.7], (0.0, sheets.down), (3.0, height));
-            sheets.down += 5.0;
+            sheets.ensure_space(height);
+            sheets.fill(PALE, (0.0, sheets.used_height), (WIDTH, height));
+            sheets.fill([0.0, 0.45, 0.7], (0.0, sheets.used_height), (3.0, height));
+            sheets.used_height += 5.0;
             paragraph(sheets, &runs, 10.0, 10.0, WIDTH - 20.0);
-            sheets.down += 10.0;
+            sheets.used_height += 10.0;
         }
         Block::List(points) => {
             for point in points {
-                sheets.need(13.0);
-                let at = (3.0, sheets.down + 9.5);
+                sheets.ensure_space(13.0);
+                let at = (3.0, sheets.used_height + 9.5);
                 sheets.text(Font::Regular, 9.5, BLACK, at, &font::encode("•"));
                 paragraph(sheets, &Run::of(Font::Regular, point), 9.5, 13.0, WIDTH - 13.0);
-                sheets.down += 2.0;
+                sheets.used_height += 2.0;
             }
-            sheets.down += 4.0;
+            sheets.used_height += 4.0;
         }
         Block::Table(grid) => table::put(sheets, grid, false),
         Block::Heat(grid) => table::put(sheets, grid, true),
@@ -102,13 +102,13 @@ fn put(sheets: &mut Sheets, block: &Block) {
             for line in code.lines() {
                 let lines = text::lines(&[Run::plain(Font::Mono, line)], 8.0, WIDTH - 12.0);
                 for pieces in lines {
-                    sheets.need(11.0);
-                    sheets.fill(PALE, (0.0, sheets.down), (WIDTH, 11.0));
-                    text::put(sheets, &pieces, 8.0, (6.0, sheets.down + 8.0));
-                    sheets.down += 11.0;
+                    sheets.ensure_space(11.0);
+                    sheets.fill(PALE, (0.0, sheets.used_height), (WIDTH, 11.0));
+                    text::put(sheets, &pieces, 8.0, (6.0, sheets.used_height + 8.0));
+                    sheets.used_height += 11.0;
                 }
             }
-            sheets.down += 6.0;
+            sheets.used_height += 6.0;
         }
     }
 }
@@ -146,18 +146,18 @@ mod tests {
             across: Axis::linear("x"),
             up: Axis::linear("y"),
             series: vec![Series { name: "a".to_owned(), points: vec![(1.0, 2.0), (3.0, 4.0)], joined: true }],
-            here: None,
+            highlighted: None,
         });
         for lines in 0..60 {
             let blocks = [Block::List(vec!["x".to_owned(); lines]), Block::Text("caption".to_owned()), plot.clone()];
             let mut sheets = Sheets::new();
             fill(&mut sheets, &blocks[..2]);
-            let (before, chart) = (sheets.down, headed(&plot));
+            let (before, chart) = (sheets.used_height, min_height(&plot));
             let mut sheets = Sheets::new();
             fill(&mut sheets, &blocks);
             // The chart is on the page of its caption.
-            let together = before + chart <= HEIGHT + 1.0 || sheets.down > chart + 10.0;
-            assert!(together, "{lines} lines: the caption ends at {before}, the chart at {}", sheets.down);
+            let together = before + chart <= HEIGHT + 1.0 || sheets.used_height > chart + 10.0;
+            assert!(together, "{lines} lines: the caption ends at {before}, the chart at {}", sheets.used_height);
         }
     }
 
@@ -170,7 +170,7 @@ mod tests {
         let bar = Bar {
             name: "b".to_owned(),
             parts: vec![("part".to_owned(), 3.0)],
-            shown: "3".to_owned(),
+            label: "3".to_owned(),
             interval: Some((2.0, 4.0)),
             limit: Some(5.0),
         };
@@ -186,7 +186,7 @@ mod tests {
                 across: Axis::linear("x"),
                 up: Axis::linear("y"),
                 series,
-                here: Some((2.0, 3.0)),
+                highlighted: Some((2.0, 3.0)),
             }),
             Block::Bars(Bars { title: "bars".to_owned(), bars: vec![bar; 100] }),
         ];

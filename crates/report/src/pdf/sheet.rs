@@ -33,20 +33,20 @@ pub(super) struct Sheets {
     pages: Vec<Content>,
     now: Content,
     /// Height of the current page that is already filled.
-    pub(super) down: f32,
+    pub(super) used_height: f32,
 }
 
 impl Sheets {
     /// Starts with one empty page.
     pub(super) fn new() -> Sheets {
-        Sheets { pages: Vec::new(), now: Content::new(), down: 0.0 }
+        Sheets { pages: Vec::new(), now: Content::new(), used_height: 0.0 }
     }
 
     /// Begins a new page if less than `height` is left on the current one.
-    pub(super) fn need(&mut self, height: f32) {
-        if self.down + height > HEIGHT && self.down > 0.0 {
+    pub(super) fn ensure_space(&mut self, height: f32) {
+        if self.used_height + height > HEIGHT && self.used_height > 0.0 {
             self.pages.push(std::mem::replace(&mut self.now, Content::new()));
-            self.down = 0.0;
+            self.used_height = 0.0;
         }
     }
 
@@ -114,8 +114,8 @@ impl Sheets {
         let drawing = drawing.complete();
         let scale = Sheets::scale(&drawing);
         let height = scale * drawing.height as f32;
-        self.need(height + 12.0);
-        let top = self.down;
+        self.ensure_space(height + 12.0);
+        let top = self.used_height;
         let at = |x: f64, y: f64| (scale * x as f32, top + scale * y as f32);
         for item in &drawing.items {
             match item {
@@ -142,7 +142,7 @@ impl Sheets {
                 }
             }
         }
-        self.down = top + height + 12.0;
+        self.used_height = top + height + 12.0;
     }
 
     /// Finishes the file, with title and page number in the footer of each page.
@@ -162,8 +162,8 @@ impl Sheets {
             pdf.type1_font(id).base_font(font.base()).encoding_predefined(Name(b"WinAnsiEncoding"));
         }
         for (number, ((page, content), written)) in pages.iter().zip(self.pages).enumerate() {
-            let mut written = Sheets { pages: Vec::new(), now: written, down: HEIGHT };
-            written.foot(title, &format!("{} / {count}", number + 1));
+            let mut written = Sheets { pages: Vec::new(), now: written, used_height: HEIGHT };
+            written.footer(title, &format!("{} / {count}", number + 1));
             let mut entry = pdf.page(*page);
             entry.media_box(Rect::new(0.0, 0.0, PAGE.0, PAGE.1)).parent(tree).contents(*content);
             let mut resources = entry.resources();
@@ -175,7 +175,7 @@ impl Sheets {
             resources.finish();
             entry.finish();
             let text = written.now.finish();
-            match packed(&text) {
+            match compress(&text) {
                 Some(packed) => drop(pdf.stream(*content, &packed).filter(Filter::FlateDecode)),
                 None => drop(pdf.stream(*content, &text)),
             }
@@ -183,7 +183,7 @@ impl Sheets {
         pdf.finish()
     }
 
-    fn foot(&mut self, title: &str, number: &str) {
+    fn footer(&mut self, title: &str, number: &str) {
         let (mut title, number) = (encode(title), encode(number));
         while Font::Regular.width(&title, 8.0) > 0.8 * WIDTH {
             title.pop();
@@ -195,7 +195,7 @@ impl Sheets {
     }
 }
 
-fn packed(bytes: &[u8]) -> Option<Vec<u8>> {
+fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes).ok()?;
     encoder.finish().ok()

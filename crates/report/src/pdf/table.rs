@@ -13,7 +13,7 @@ const PAD: f32 = 8.0;
 const SIZES: [f32; 4] = [8.5, 7.5, 6.5, SMALLEST];
 const SMALLEST: f32 = 5.8;
 /// Minimum width of a column with wrapped text.
-const NARROWEST: f32 = 46.0;
+const MIN_WRAPPED_COLUMN: f32 = 46.0;
 
 /// Writes a table; if `shaded`, as a heat map.
 pub(super) fn put(sheets: &mut Sheets, grid: &Grid, shaded: bool) {
@@ -69,7 +69,7 @@ fn widths(grid: &Grid, columns: &[usize], size: f32) -> Option<Vec<f32>> {
             Align::Right => figures.fold(word, f32::max),
             // Row names are easier to recognize if they are not broken.
             _ if *column == 0 => word.min(120.0),
-            _ => word.min(NARROWEST.max(0.3 * longest).min(120.0)),
+            _ => word.min(MIN_WRAPPED_COLUMN.max(0.3 * longest).min(120.0)),
         };
         natural.push(longest + PAD);
         least.push(word.min(longest) + PAD);
@@ -122,26 +122,26 @@ fn part(sheets: &mut Sheets, grid: &Grid, columns: &[usize], widths: &[f32], siz
     };
     let begin = |sheets: &mut Sheets| {
         let tall = tall(&head);
-        write(sheets, &head, &[], sheets.down, tall);
-        sheets.down += tall;
-        sheets.line(BLACK, 0.7, &[(0.0, sheets.down), (total, sheets.down)]);
+        write(sheets, &head, &[], sheets.used_height, tall);
+        sheets.used_height += tall;
+        sheets.line(BLACK, 0.7, &[(0.0, sheets.used_height), (total, sheets.used_height)]);
     };
-    sheets.need(tall(&head) + 2.0 * high);
+    sheets.ensure_space(tall(&head) + 2.0 * high);
     begin(sheets);
     for row in &grid.rows {
         let cells: Vec<&Cell> = columns.iter().filter_map(|column| row.get(*column)).collect();
         let texts = broken(&cells);
         let height = tall(&texts).min(super::sheet::HEIGHT);
-        let before = sheets.down;
-        sheets.need(height);
-        if sheets.down < before {
+        let before = sheets.used_height;
+        sheets.ensure_space(height);
+        if sheets.used_height < before {
             begin(sheets);
         }
-        write(sheets, &texts, &cells, sheets.down, height);
-        sheets.down += height;
-        sheets.line(RULE, 0.3, &[(0.0, sheets.down), (total, sheets.down)]);
+        write(sheets, &texts, &cells, sheets.used_height, height);
+        sheets.used_height += height;
+        sheets.line(RULE, 0.3, &[(0.0, sheets.used_height), (total, sheets.used_height)]);
     }
-    sheets.down += 9.0;
+    sheets.used_height += 9.0;
 }
 
 /// Shade from white to 60 % of the first color, so that black text remains readable.

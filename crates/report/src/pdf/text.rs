@@ -81,9 +81,9 @@ pub(super) fn put(sheets: &mut Sheets, pieces: &Pieces, size: f32, (x, y): (f32,
 pub(super) fn paragraph(sheets: &mut Sheets, runs: &[Run], size: f32, left: f32, width: f32) {
     let high = 1.35 * size;
     for pieces in lines(runs, size, width) {
-        sheets.need(high);
-        put(sheets, &pieces, size, (left, sheets.down + size));
-        sheets.down += high;
+        sheets.ensure_space(high);
+        put(sheets, &pieces, size, (left, sheets.used_height + size));
+        sheets.used_height += high;
     }
 }
 

@@ -36,11 +36,11 @@ pub fn render(study: &Study, width: usize) -> String {
         "a checkpoint of {} GB takes {}; optimal interval: {} (Young), {} (Daly)\n\n",
         units::si(study.checkpoint_bytes * 1e-9),
         hours(i.checkpoint),
-        hours(i.young()),
-        hours(i.daly())
+        hours(i.young_interval()),
+        hours(i.daly_interval())
     );
     let mut table = Table::new([("interval", Align::Right), ("goodput", Align::Right), ("", Align::Left)]);
-    let young = i.young();
+    let young = i.young_interval();
     let nearest = |to: f64| {
         study
             .choices
@@ -49,7 +49,7 @@ pub fn render(study: &Study, width: usize) -> String {
             .min_by(|a, b| math::ln(a / to).abs().total_cmp(&math::ln(b / to).abs()))
             .unwrap_or(0.0)
     };
-    let (at_young, at_daly) = (nearest(young), nearest(i.daly()));
+    let (at_young, at_daly) = (nearest(young), nearest(i.daly_interval()));
     for choice in &study.choices {
         let mut marks = Vec::new();
         if study.best.is_some_and(|best| best.interval == choice.interval) {
@@ -109,13 +109,13 @@ pub fn document(study: &Study) -> Value {
         "flush": i.flush, "detection": i.detection, "restart": i.restart, "spares": i.spares,
         "repair": i.repair.mean(), "work": i.work,
         "interval": i.interval,
-        "young_interval": i.young(),
-        "daly_interval": i.daly(),
+        "young_interval": i.young_interval(),
+        "daly_interval": i.daly_interval(),
         "daly_goodput": i.work / i.daly_wall().max(1e-12),
         "best_interval": study.best.map(|best| best.interval),
         "best_goodput": study.best.map(|best| interval(&best.goodput)),
         "choices": choices.collect::<Vec<_>>(),
-        "shares": sort::filled::<serde_json::Map<_, _>, _>(shares),
+        "shares": sort::collect_unsorted::<serde_json::Map<_, _>, _>(shares),
         "failures": interval(&study.failures),
         "replications": study.replications,
         "tokens_per_sec_without_failures": study.tokens_per_sec,
@@ -138,6 +138,6 @@ pub fn plot(study: &Study) -> Plot {
         across: Axis::log("checkpoint interval, minutes"),
         up: Axis { from_zero: false, ..Axis::linear("goodput") },
         series: vec![series("simulated", simulated), series("Daly's estimate with unlimited spares", theory.collect())],
-        here: study.best.map(|best| (best.interval / 60.0, best.goodput.mean)),
+        highlighted: study.best.map(|best| (best.interval / 60.0, best.goodput.mean)),
     }
 }

@@ -32,7 +32,7 @@ pub fn render(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) -
                 span(r.wait),
                 units::significant(r.contention, 3),
                 units::significant(r.slowdown, 3),
-                if r.cut { "stopped at its time limit".to_owned() } else { String::new() },
+                if r.stopped_at_limit { "stopped at its time limit".to_owned() } else { String::new() },
             ]),
             None => cells.extend(["", "", "", "", "", "did not end"].map(str::to_owned)),
         }
@@ -70,7 +70,7 @@ pub fn csv_of(config: &Config, sizes: &[u32], out: &Output) -> String {
         match record {
             Some(r) => {
                 cells.extend([r.begin, r.end, r.wait, r.contention, r.slowdown].map(|v| v.to_string()));
-                cells.push(r.cut.to_string());
+                cells.push(r.stopped_at_limit.to_string());
             }
             None => cells.extend(std::iter::repeat_n(String::new(), 6)),
         }
@@ -102,7 +102,13 @@ pub fn chart(config: &Config, accelerators: u32, sizes: &[u32], out: &Output) ->
         Series { name: "all".to_owned(), points: vec![(0.0, all), (out.seconds / 3600.0, all)], joined: true },
     ];
     let title = format!("{}: accelerators in use", config.name);
-    Chart::Plot(Plot { title, across: Axis::linear("hours"), up: Axis::linear("accelerators"), series, here: None })
+    Chart::Plot(Plot {
+        title,
+        across: Axis::linear("hours"),
+        up: Axis::linear("accelerators"),
+        series,
+        highlighted: None,
+    })
 }
 
 /// Returns the jobs as a JSON value.
@@ -113,7 +119,8 @@ pub fn document(config: &Config, accelerators: u32, sizes: &[u32], out: &Output)
         json!({
             "name": job.name, "accelerators": size, "submitted": job.submitted.0,
             "begin": record.map(|r| r.begin), "end": record.map(|r| r.end), "wait": record.map(|r| r.wait),
-            "contention": record.map(|r| r.contention), "slowdown": record.map(|r| r.slowdown), "cut": record.map(|r| r.cut),
+            "contention": record.map(|r| r.contention), "slowdown": record.map(|r| r.slowdown),
+            "cut": record.map(|r| r.stopped_at_limit),
         })
     });
     json!({

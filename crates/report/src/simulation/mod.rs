@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use super::csv;
 use atlas_core::sort;
-use atlas_plan::simulation::{Cost, LEVEL, Measured, Outcome, Plan, serving, training};
+use atlas_plan::simulation::{CONFIDENCE_LEVEL, Cost, Measured, Outcome, Plan, serving, training};
 use atlas_sim::kernel::Quantiles;
 
 /// A run as a document: a summary under the predecessor simulator's names, metrics with their intervals, and the
@@ -62,13 +62,13 @@ fn figures(outcome: &Outcome) -> Value {
         let value = json!({
             "mean": interval.mean,
             "half_width": interval.half_width,
-            "level": LEVEL,
+            "level": CONFIDENCE_LEVEL,
             "unit": figure.spec.unit,
             "runs": figure.runs,
         });
         (figure.spec.name.to_owned(), value)
     };
-    Value::Object(sort::filled(outcome.figures.iter().map(one)))
+    Value::Object(sort::collect_unsorted(outcome.figures.iter().map(one)))
 }
 
 fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Option<Value>) {
@@ -92,7 +92,7 @@ fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Opti
         }),
     );
     let parts = m.parts.list().map(|(name, seconds)| (name.replace(' ', "_"), json!(seconds)));
-    set("breakdown", Value::Object(sort::filled(parts)));
+    set("breakdown", Value::Object(sort::collect_unsorted(parts)));
     set(
         "analytical",
         json!({"iteration_time": m.analytical_step, "simulated_over_analytical": o.step.mean / m.analytical_step.max(1e-12)}),
@@ -118,7 +118,7 @@ fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Opti
     let memory: Map<String, Value> = m
         .memory
         .iter()
-        .map(|(name, bytes)| (name.replace(' ', "_"), json!(bytes / atlas_core::units::MEMORY_GB)))
+        .map(|(name, bytes)| (name.replace(' ', "_"), json!(bytes / atlas_core::units::BYTES_PER_GB)))
         .collect();
     let stages = o.stages.iter().enumerate().map(|(stage, load)| {
         json!({
@@ -134,7 +134,7 @@ fn of_training(m: &training::Measured, set: &mut impl FnMut(&str, Value) -> Opti
             "network_utilization": m.network_busy,
             "memory_utilization": m.memory_total() / m.capacity.max(1.0),
             "memory_gb": memory,
-            "memory_capacity_gb": m.capacity / atlas_core::units::MEMORY_GB,
+            "memory_capacity_gb": m.capacity / atlas_core::units::BYTES_PER_GB,
             "stages": stages.collect::<Vec<_>>(),
         }),
     );
@@ -169,7 +169,7 @@ fn of_serving(m: &serving::Measured, set: &mut impl FnMut(&str, Value) -> Option
             "total_tokens_per_sec": o.total_tokens_per_sec,
             "steady_tokens_per_sec": o.steady_output_tokens_per_sec,
             "goodput": o.goodput,
-            "good_share": o.good_share,
+            "good_share": o.slo_share,
             "offered_requests_per_sec": m.offered,
             "preemptions": o.preemptions,
             "prefix_hit": o.prefix_hit,
@@ -189,16 +189,17 @@ fn of_serving(m: &serving::Measured, set: &mut impl FnMut(&str, Value) -> Option
         json!({
             "compute_utilization": o.busy,
             "memory_utilization": memory, "max_memory_utilization": most,
-            "kv_utilization": o.kv, "max_kv_utilization": o.most_kv,
+            "kv_utilization": o.kv_share, "max_kv_utilization": o.max_kv_share,
             "network_utilization": m.communication() * o.busy,
-            "waiting": o.waiting, "max_waiting": o.most_waiting as f64, "running": o.running,
+            "waiting": o.waiting, "max_waiting": o.max_waiting as f64, "running": o.running,
         }),
     );
     let column = |of: fn(&atlas_sim::serving::output::Levels) -> f64| o.timeline.iter().map(of).collect::<Vec<f64>>();
     set(
         "timeline",
         json!({
-            "cell": o.cell, "waiting": column(|l| l.waiting), "running": column(|l| l.running), "kv": column(|l| l.kv),
+            "cell": o.cell, "waiting": column(|l| l.waiting), "running": column(|l| l.running),
+            "kv": column(|l| l.kv_share),
             "replicas": column(|l| l.replicas),
         }),
     );

@@ -51,7 +51,7 @@ pub fn of(measured: &Measured) -> Vec<(&'static str, Chart)> {
 }
 
 fn bar(name: impl Into<String>, parts: Vec<(String, f64)>, shown: String, limit: Option<f64>) -> Bar {
-    Bar { name: name.into(), parts, shown, interval: None, limit }
+    Bar { name: name.into(), parts, label: shown, interval: None, limit }
 }
 
 fn breakdown(m: &training::Measured) -> Bars {
@@ -71,7 +71,7 @@ fn share(name: impl Into<String>, share: f64, limit: Option<f64>) -> Bar {
 }
 
 /// Maximum pipeline stages that are shown individually.
-const MOST_STAGES: usize = 24;
+const MAX_STAGES: usize = 24;
 
 fn stages(m: &training::Measured) -> Bars {
     use atlas_plan::simulation::bottleneck::{COMPUTE, MEMORY, NETWORK};
@@ -83,7 +83,7 @@ fn stages(m: &training::Measured) -> Bars {
         share("network in use", m.network_busy, None),
     ];
     let several = m.output.stages.len() > 1;
-    for (number, stage) in m.output.stages.iter().enumerate().take(if several { MOST_STAGES } else { 0 }) {
+    for (number, stage) in m.output.stages.iter().enumerate().take(if several { MAX_STAGES } else { 0 }) {
         bars.push(share(format!("stage {number} computing"), stage.compute / step, None));
     }
     Bars { title: "Resource utilization, %".to_owned(), bars }
@@ -102,7 +102,7 @@ fn iterations(m: &training::Measured) -> Plot {
             series("uniform hardware", flat(1e3 * m.even_step)),
             series("closed form", flat(1e3 * m.analytical_step)),
         ],
-        here: None,
+        highlighted: None,
     }
 }
 
@@ -124,7 +124,7 @@ fn memory(m: &training::Measured) -> Plot {
             curve("reserved", |at| at.1),
             Series { name: "capacity".to_owned(), points: capacity, joined: true },
         ],
-        here: None,
+        highlighted: None,
     }
 }
 
@@ -154,7 +154,7 @@ fn cdf(m: &serving::Measured) -> Plot {
         across: Axis::log("ms"),
         up: Axis::linear("share of requests"),
         series,
-        here: None,
+        highlighted: None,
     }
 }
 
@@ -174,7 +174,7 @@ fn queue(m: &serving::Measured) -> Plot {
         across: Axis::linear("s"),
         up: Axis::linear("requests"),
         series,
-        here: None,
+        highlighted: None,
     }
 }
 
@@ -187,8 +187,8 @@ fn resources(m: &serving::Measured) -> Bars {
         title: "Resource utilization, %".to_owned(),
         bars: vec![
             share("stepping", o.busy, Some(COMPUTE)),
-            share("KV blocks, mean", o.kv, Some(MEMORY)),
-            share("KV blocks, peak", o.most_kv, None),
+            share("KV blocks, mean", o.kv_share, Some(MEMORY)),
+            share("KV blocks, peak", o.max_kv_share, None),
             share("device memory, mean", memory, None),
             share("device memory, peak", most, None),
             share("communication between ranks", network, Some(NETWORK)),

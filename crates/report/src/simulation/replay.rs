@@ -80,7 +80,7 @@ pub fn document(label: &str, trace: &StepTrace, answers: &Answers) -> Value {
     let targets = answers.iter().filter(|(name, _)| !name.is_empty()).map(|(name, answer)| {
         (name.clone(), json!({"step": answer.target, "exchanges": answer.exchanges, "notes": answer.notes}))
     });
-    let targets: serde_json::Map<String, Value> = sort::filled(targets);
+    let targets: serde_json::Map<String, Value> = sort::collect_unsorted(targets);
     json!({
         "trace": label,
         "format": trace.format,

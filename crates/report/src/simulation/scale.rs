@@ -65,7 +65,7 @@ pub fn render(curves: &[Curve], width: usize) -> String {
                     units::percent(a.analytical_efficiency),
                     units::percent(communication(a).unwrap_or(a.busy)),
                     a.cost.map_or_else(String::new, |cost| units::usd(cost.usd_per_million_tokens)),
-                    if Some(point.nodes) == curve.broken_at { "breaks".to_owned() } else { String::new() },
+                    if Some(point.nodes) == curve.inefficient_at { "breaks".to_owned() } else { String::new() },
                 ],
                 Err(why) => std::iter::repeat_n(String::new(), 6).chain([why.clone()]).collect(),
             };
@@ -81,8 +81,12 @@ pub fn render(curves: &[Curve], width: usize) -> String {
 /// Describes where a curve breaks down, why, and what is recommended.
 #[must_use]
 pub fn verdict(curve: &Curve) -> String {
-    let mut out = judged(curve);
-    let better = curve.points.iter().filter_map(|point| point.answer.as_ref().ok()).any(|a| a.efficiency > BETTER);
+    let mut out = describe_curve(curve);
+    let better = curve
+        .points
+        .iter()
+        .filter_map(|point| point.answer.as_ref().ok())
+        .any(|a| a.efficiency > SUPERLINEAR_EFFICIENCY);
     if better {
         out += ". Efficiencies above 100 % mean that the smallest size lacks a resource: for example, it recomputes \
                 activations to fit in memory";
@@ -91,13 +95,13 @@ pub fn verdict(curve: &Curve) -> String {
 }
 
 /// Efficiency above which an explanation is added.
-const BETTER: f64 = 1.02;
+const SUPERLINEAR_EFFICIENCY: f64 = 1.02;
 
-fn judged(curve: &Curve) -> String {
+fn describe_curve(curve: &Curve) -> String {
     let limit = units::percent(curve.limit);
     let answered = curve.points.iter().filter(|point| point.answer.is_ok()).count();
     let recommended = curve.recommended.map(|nodes| format!("recommended scale: {nodes} nodes"));
-    match (curve.broken_at, &curve.why, recommended) {
+    match (curve.inefficient_at, &curve.reason, recommended) {
         _ if answered == 0 => "no size can run".to_owned(),
         (Some(nodes), Some(why), Some(recommended)) => {
             format!("efficiency falls below {limit} at {nodes} nodes: {why}; {recommended}")
@@ -136,8 +140,8 @@ pub fn document(name_of: &str, curves: &[Curve]) -> Value {
             "mode": name(curve.work),
             "points": points.collect::<Vec<_>>(),
             "threshold": curve.limit,
-            "breakdown_point": curve.broken_at,
-            "reason": curve.why,
+            "breakdown_point": curve.inefficient_at,
+            "reason": curve.reason,
             "recommended_scale": curve.recommended,
         })
     };
@@ -208,6 +212,6 @@ pub fn plot(name_of: &str, curves: &[Curve]) -> Plot {
         across: Axis::log("accelerators"),
         up: Axis::linear("efficiency"),
         series,
-        here: None,
+        highlighted: None,
     }
 }

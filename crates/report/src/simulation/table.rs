@@ -35,7 +35,7 @@ pub fn render(plan: &Plan, outcome: &Outcome, width: usize) -> String {
 
 /// Compares several plans, with differences from the first over runs with the same seeds.
 #[must_use]
-pub fn beside(answers: &[(Plan, Outcome)], width: usize) -> String {
+pub fn comparison(answers: &[(Plan, Outcome)], width: usize) -> String {
     let pairs: Vec<(&Plan, &Outcome)> = answers.iter().map(|(plan, outcome)| (plan, outcome)).collect();
     let mut out = figures(&pairs);
     if let Some(((first, base), others)) = answers.split_first()
@@ -80,7 +80,7 @@ fn figures(answers: &[(&Plan, &Outcome)]) -> String {
     for figure in &first.figures {
         let cells = answers.iter().map(|(_, outcome)| {
             let same = outcome.figures.iter().find(|other| other.spec.name == figure.spec.name);
-            same.map_or_else(String::new, shown)
+            same.map_or_else(String::new, format_figure)
         });
         table.row(std::iter::once(figure.spec.label.to_owned()).chain(cells));
     }
@@ -99,7 +99,7 @@ fn figures(answers: &[(&Plan, &Outcome)]) -> String {
 }
 
 /// Formats a metric with its confidence interval, if there are several runs.
-fn shown(figure: &Figure) -> String {
+fn format_figure(figure: &Figure) -> String {
     let Interval { mean, half_width } = figure.interval();
     let value = described(mean, figure.spec.unit, is_share(figure));
     if half_width.is_finite() {
@@ -159,8 +159,8 @@ fn of_training(m: &training::Measured) -> String {
     );
     out += &format!(
         "memory {} GB of {} on the fullest device{}\n",
-        units::significant(m.memory_total() / units::MEMORY_GB, 3),
-        units::significant(m.capacity / units::MEMORY_GB, 3),
+        units::significant(m.memory_total() / units::BYTES_PER_GB, 3),
+        units::significant(m.capacity / units::BYTES_PER_GB, 3),
         if m.memory_total() > m.capacity { ": does not fit, simulated anyway" } else { "" }
     );
     out += &allocator(m);
@@ -168,7 +168,7 @@ fn of_training(m: &training::Measured) -> String {
 }
 
 /// Shares of a step below this are rounding errors.
-const DUST: f64 = 1e-6;
+const NEGLIGIBLE_SHARE: f64 = 1e-6;
 
 /// Renders the statistics of the memory allocator.
 fn allocator(m: &training::Measured) -> String {
@@ -191,7 +191,7 @@ fn breakdown(m: &training::Measured) -> String {
     ]);
     let step = m.output.step.mean.max(1e-12);
     for ((name, seconds), (_, closed)) in m.parts.list().into_iter().zip(m.closed_parts().list()) {
-        if seconds > DUST * step || closed > DUST * step {
+        if seconds > NEGLIGIBLE_SHARE * step || closed > NEGLIGIBLE_SHARE * step {
             table.row([
                 name.to_owned(),
                 units::duration_ms(1e3 * seconds),
@@ -234,13 +234,9 @@ fn levels(m: &serving::Measured) -> String {
     let o = &m.output;
     let (memory, most) = m.memory_use();
     let mut table = Table::new([("level", Align::Left), ("mean", Align::Right), ("most", Align::Right)]);
-    table.row([
-        "waiting".to_owned(),
-        units::significant(o.waiting, 3),
-        units::significant_short(o.most_waiting as f64),
-    ]);
+    table.row(["waiting".to_owned(), units::significant(o.waiting, 3), units::significant_short(o.max_waiting as f64)]);
     table.row(["running".to_owned(), units::significant(o.running, 3)]);
-    table.row(["KV blocks".to_owned(), units::percent(o.kv), units::percent(o.most_kv)]);
+    table.row(["KV blocks".to_owned(), units::percent(o.kv_share), units::percent(o.max_kv_share)]);
     table.row(["device memory".to_owned(), units::percent(memory), units::percent(most)]);
     table.row(["replicas busy".to_owned(), units::percent(o.busy)]);
     let mut out = table.render();

@@ -58,7 +58,7 @@ fn name(task: &Task) -> String {
         TaskKind::Reduce => "reduce".to_owned(),
         TaskKind::Gather => "gather".to_owned(),
         TaskKind::Optimizer => "optimizer".to_owned(),
-        TaskKind::Inside(action) => action.name().to_owned(),
+        TaskKind::PassTask(action) => action.name().to_owned(),
     }
 }
 
@@ -134,7 +134,7 @@ fn operators(m: &training::Measured, window: &Window) -> impl Iterator<Item = Va
         Some(json!({
             "ph": "X", "name": inner.action.name(), "cat": "operator", "pid": pass.replica + 1, "tid": track(pass),
             "ts": begin, "dur": ((end - begin) * 1e3).round() / 1e3,
-            "args": {"stage": pass.stage, "again": matches!(inner.action, Action::Again(_))},
+            "args": {"stage": pass.stage, "again": matches!(inner.action, Action::Recompute(_))},
         }))
     })
 }
@@ -152,7 +152,7 @@ fn of_serving(m: &serving::Measured, window: &Window) -> Vec<Value> {
             let counter =
                 |name: &str, args: Value| json!({"ph": "C", "name": name, "pid": 1, "ts": us(at), "args": args});
             events.push(counter("requests", json!({"waiting": level.waiting, "running": level.running})));
-            events.push(counter("KV blocks", json!({"share": level.kv})));
+            events.push(counter("KV blocks", json!({"share": level.kv_share})));
         }
     }
     for (id, r) in o.records.iter().enumerate() {

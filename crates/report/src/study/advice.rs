@@ -6,7 +6,7 @@ use atlas_core::units;
 use atlas_plan::advice::{Advice, Objective, advise};
 
 /// Maximum pieces of advice per target in a study of several targets. With a single target, all are shown.
-const MOST: usize = 3;
+const MAX_ADVICE_PER_TARGET: usize = 3;
 
 /// Appends the section with advice, if any rule gains anything on any target.
 pub fn improvements(study: &Study, out: &mut Vec<Block>) {
@@ -17,7 +17,7 @@ pub fn improvements(study: &Study, out: &mut Vec<Block>) {
         advise(&entry.scenario, &entry.parts, &entry.estimate, Objective::default())
     };
     let all: Vec<(&Entry, Vec<Advice>)> = study.entries.iter().map(|entry| (entry, advised(entry))).collect();
-    let most = if study.entries.len() == 1 { usize::MAX } else { MOST };
+    let most = if study.entries.len() == 1 { usize::MAX } else { MAX_ADVICE_PER_TARGET };
     let named: Vec<(&str, &Advice)> = all
         .iter()
         .flat_map(|(entry, advice)| advice.iter().take(most).map(|advice| (entry.name.as_str(), advice)))

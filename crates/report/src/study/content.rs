@@ -7,8 +7,8 @@ use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::units;
 use atlas_plan::engine::notes::notes;
-use atlas_plan::estimate::standing::{Standing, ranked, standings};
-use atlas_plan::estimate::{Better, COMPARED, METRICS, Metric, MetricId, Scale};
+use atlas_plan::estimate::standing::{Rank, ranks, value_with_interval};
+use atlas_plan::estimate::{COMPARED, Direction, METRICS, Metric, MetricId, Scale};
 use atlas_plan::knob::Knob;
 use atlas_plan::search::frontier::frontier;
 use atlas_plan::search::methodology::mixed_prices;
@@ -17,7 +17,7 @@ use atlas_plan::search::methodology::mixed_prices;
 #[must_use]
 pub fn blocks(study: &Study) -> Vec<Block> {
     let mut out = vec![Block::Heading(1, format!("{} on {}", workload(study), targets(study)))];
-    out.push(Block::Text(format!("Atlas Fabric {}, {}.", env!("CARGO_PKG_VERSION"), study.made)));
+    out.push(Block::Text(format!("Atlas Fabric {}, {}.", env!("CARGO_PKG_VERSION"), study.created_at)));
     summary(study, &mut out);
     comparison(study, &mut out);
     charts(study, &mut out);
@@ -42,8 +42,8 @@ fn best<'s>(study: &'s Study, metric: &Metric) -> Option<(&'s Entry, f64)> {
     let fitting = study.entries.iter().filter(|entry| entry.fits());
     let values = fitting.filter_map(|entry| Some((entry, entry.value(metric).filter(|value| value.is_finite())?)));
     match metric.better {
-        Better::Lower => values.min_by(|a, b| a.1.total_cmp(&b.1)),
-        Better::Higher | Better::Neutral => values.max_by(|a, b| a.1.total_cmp(&b.1)),
+        Direction::Lower => values.min_by(|a, b| a.1.total_cmp(&b.1)),
+        Direction::Higher | Direction::Neutral => values.max_by(|a, b| a.1.total_cmp(&b.1)),
     }
 }
 
@@ -186,15 +186,17 @@ fn comparison(study: &Study, out: &mut Vec<Block>) {
     head.extend(study.entries.iter().map(|entry| (entry.name.clone(), Align::Right)));
     let mut rows = Vec::new();
     for metric in METRICS.iter().filter(|metric| study.entries.iter().any(|entry| metric.applies_to(&entry.scenario))) {
-        let rank = |entry: &Entry| entry.fits().then(|| ranked(metric, &entry.scenario, &entry.estimate)).flatten();
-        let figures: Vec<_> = study.entries.iter().map(rank).collect();
-        let cell = |(entry, standing): (&Entry, Standing)| {
-            let Some(value) = entry.value(metric) else { return Cell::text("–") };
-            let tied = if standing == Standing::Tied { " =" } else { "" };
-            let text = format!("{}{tied}", metric.show(value));
-            Cell { best: standing == Standing::Best, ..Cell::figure(text, value) }
+        let rank = |entry: &Entry| {
+            entry.fits().then(|| value_with_interval(metric, &entry.scenario, &entry.estimate)).flatten()
         };
-        let cells = study.entries.iter().zip(standings(&figures, metric.better)).map(cell);
+        let figures: Vec<_> = study.entries.iter().map(rank).collect();
+        let cell = |(entry, standing): (&Entry, Rank)| {
+            let Some(value) = entry.value(metric) else { return Cell::text("–") };
+            let tied = if standing == Rank::Tied { " =" } else { "" };
+            let text = format!("{}{tied}", metric.show(value));
+            Cell { best: standing == Rank::Best, ..Cell::figure(text, value) }
+        };
+        let cells = study.entries.iter().zip(ranks(&figures, metric.better)).map(cell);
         rows.push(std::iter::once(Cell::text(metric.label)).chain(cells).collect());
     }
     out.push(Block::Table(Grid { head, rows }));
@@ -243,7 +245,7 @@ fn bars(study: &Study, out: &mut Vec<Block>) {
             Some(Bar {
                 name: entry.name.clone(),
                 parts: vec![(metric.label.to_owned(), value)],
-                shown: metric.show(value),
+                label: metric.show(value),
                 interval: metric.interval(&entry.estimate, &entry.scenario),
                 limit: None,
             })
@@ -279,7 +281,7 @@ fn heat(study: &Study, out: &mut Vec<Block>) {
 /// Appends the throughput–interactivity frontier of every inference entry whose engine models hardware.
 fn curves(study: &Study, out: &mut Vec<Block>) {
     let curve = |entry: &Entry| {
-        if entry.scenario.mode() != Mode::Inference || !entry.scenario.engine.reasons() {
+        if entry.scenario.mode() != Mode::Inference || !entry.scenario.engine.models_hardware() {
             return None;
         }
         let points = frontier(&entry.scenario, &entry.parts, 65_536.0).ok()?;
@@ -298,7 +300,7 @@ fn curves(study: &Study, out: &mut Vec<Block>) {
             across: Axis::linear("tok/s per user"),
             up: Axis::linear("tok/s per accelerator"),
             series,
-            here: None,
+            highlighted: None,
         }));
     }
 }
@@ -318,7 +320,7 @@ pub fn breakdowns(study: &Study, out: &mut Vec<Block>) {
     let time = detailed().map(|(entry, detail)| Bar {
         name: entry.name.clone(),
         parts: detail.time.parts().map(own).collect(),
-        shown: units::duration_ms(1e3 * detail.time.total()),
+        label: units::duration_ms(1e3 * detail.time.total()),
         interval: None,
         limit: None,
     });
@@ -327,10 +329,10 @@ pub fn breakdowns(study: &Study, out: &mut Vec<Block>) {
     let memory = detailed().map(|(entry, detail)| Bar {
         name: entry.name.clone(),
         parts: detail.memory.parts.parts().map(own).collect(),
-        shown: format!(
+        label: format!(
             "{} of {} GB",
-            units::significant(detail.memory.total() / units::MEMORY_GB, 4),
-            units::significant(detail.memory.capacity / units::MEMORY_GB, 4)
+            units::significant(detail.memory.total() / units::BYTES_PER_GB, 4),
+            units::significant(detail.memory.capacity / units::BYTES_PER_GB, 4)
         ),
         interval: Some((detail.memory.total(), detail.memory.upper)),
         limit: Some(detail.memory.capacity),

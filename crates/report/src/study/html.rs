@@ -12,7 +12,7 @@ const SCRIPT: &str = include_str!("study.js");
 const WIDTH: f64 = 760.0;
 
 /// Number of characters beyond which the text of a cell is wrapped.
-const WRAPPED: usize = 40;
+const WRAP_CHARACTERS: usize = 40;
 
 /// Document title: the names of the workloads.
 #[must_use]
@@ -98,7 +98,7 @@ fn table(grid: &Grid, shaded: bool) -> String {
                 .map_or_else(String::new, |value| format!(" style=\"--share:{:.0}%\"", 100.0 * value.clamp(0.0, 1.0)));
             let tag = if i == 0 { "th scope=\"row\"" } else { "td" };
             let end = if i == 0 { "th" } else { "td" };
-            let long = align != &Align::Right && cell.text.chars().count() > WRAPPED;
+            let long = align != &Align::Right && cell.text.chars().count() > WRAP_CHARACTERS;
             let class = if long { " class=\"w\"" } else { class(*align) };
             let text = prose(&cell.text);
             let text = if cell.best { format!("<b>{text}</b>") } else { text };

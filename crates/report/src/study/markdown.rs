@@ -65,7 +65,7 @@ fn bars_table(bars: &Bars) -> String {
         head.extend(names.iter().map(|name| ((*name).to_owned(), Align::Right)));
     }
     let rows = bars.bars.iter().map(|bar| {
-        let mut cells = vec![Cell::text(bar.name.clone()), Cell::text(bar.shown.clone())];
+        let mut cells = vec![Cell::text(bar.name.clone()), Cell::text(bar.label.clone())];
         let part =
             |name: &&str| bar.parts.iter().filter(|(known, _)| known == name).map(|(_, value)| value).sum::<f64>();
         if !plain {

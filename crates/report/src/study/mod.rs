@@ -27,7 +27,7 @@ use atlas_plan::scenario::{Parts, Scenario};
 #[derive(Debug, Clone)]
 pub struct Study {
     /// Time of creation, RFC 3339.
-    pub made: String,
+    pub created_at: String,
     /// Command that reproduces the study.
     pub command: String,
     /// Entries with an estimate, in the order requested.

@@ -2,13 +2,13 @@
 //! of the search.
 
 use super::{Block, Cell, Grid};
-use crate::optimum::{against, changes, looked};
+use crate::optimum::{changes, describe_extent, differences_from_best};
 use crate::table::Align;
 use atlas_plan::estimate::Metric;
 use atlas_plan::search::optimize::{Candidate, Optimum, Problem};
 
 /// Maximum compromises listed.
-const MOST: usize = 20;
+const MAX_COMPROMISES: usize = 20;
 
 fn value(metric: &Metric, candidate: &Candidate) -> f64 {
     (metric.get)(&candidate.estimate, &candidate.scenario)
@@ -25,7 +25,7 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
         format!("searched knobs (number of values): {}", axes.collect::<Vec<_>>().join(", ")),
     ];
     points.extend(problem.conditions.iter().map(|condition| format!("where {condition}")));
-    points.push(looked(&found.looked));
+    points.push(describe_extent(&found.extent));
     out.push(Block::List(points));
     let left = |name: &str| (name.to_owned(), Align::Left);
     let right = |name: &str| (name.to_owned(), Align::Right);
@@ -43,10 +43,12 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
         first.best = true;
     }
     let runners = found.runners_up.iter().enumerate();
-    rows.extend(runners.map(|(i, candidate)| row((i + 2).to_string(), candidate, against(best, candidate))));
+    rows.extend(
+        runners.map(|(i, candidate)| row((i + 2).to_string(), candidate, differences_from_best(best, candidate))),
+    );
     for (name, candidate) in [("start", &found.start), ("hill-climb", &found.hill_climb)] {
         let stands = if candidate.meets(problem) { "" } else { "; violates a constraint" };
-        rows.push(row(name.to_owned(), candidate, format!("{}{stands}", against(best, candidate))));
+        rows.push(row(name.to_owned(), candidate, format!("{}{stands}", differences_from_best(best, candidate))));
     }
     let head = vec![left(""), right(metric.label), right("vs. best"), left("knobs, compared with the best")];
     out.push(Block::Table(Grid { head, rows }));
@@ -70,7 +72,7 @@ pub fn blocks(problem: &Problem<'_>, found: &Optimum) -> Vec<Block> {
         let mut head: Vec<(String, Align)> = problem.front.iter().map(|metric| right(metric.label)).collect();
         head.push(left("knobs"));
         // Longer fronts are sampled evenly, including both ends.
-        let shown = found.front.len().min(MOST);
+        let shown = found.front.len().min(MAX_COMPROMISES);
         let picked = (0..shown).filter_map(|i| found.front.get(i * (found.front.len() - 1) / (shown - 1).max(1)));
         let rows = picked.map(|candidate| {
             let figures =

@@ -9,15 +9,15 @@ use crate::chart::{Axis, Plot, Series};
 use crate::document::Document;
 use crate::table::Align;
 use atlas_core::sort;
-use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::estimate::{Direction, Metric};
 use atlas_plan::knob::Knob;
 
 /// Maximum points listed.
-const MOST: usize = 12;
+const MAX_LISTED_POINTS: usize = 12;
 /// Maximum lines in one chart.
-const MOST_LINES: usize = 8;
+const MAX_LINES: usize = 8;
 /// Maximum values of one knob that are charted.
-const MOST_VALUES: usize = 4096;
+const MAX_VALUES: usize = 4096;
 
 /// Cells of a point, as written in the file.
 type Point = Vec<String>;
@@ -84,7 +84,7 @@ pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Docu
     let knobs: Vec<usize> =
         head.iter().enumerate().filter(|(_, column)| Knob::find(column).is_some()).map(|(i, _)| i).collect();
     let (target, verdict) = (place(&head, "target"), place(&head, "verdict"));
-    let curves = sort::filled(knobs.iter().map(|knob| (*knob, BTreeMap::new())));
+    let curves = sort::collect_unsorted(knobs.iter().map(|knob| (*knob, BTreeMap::new())));
     let mut sweep = Sweep { head, sought, points: 0, fitting: 0, best: Vec::new(), curves };
     for record in reader.records() {
         let record = record.map_err(described)?;
@@ -93,13 +93,13 @@ pub fn read(text: impl Read, name: &str, objective: Option<&str>) -> Result<Docu
         let value = record.get(sought.0).and_then(|text| text.parse::<f64>().ok()).filter(|value| value.is_finite());
         let Some(value) = value.filter(|_| fits) else { continue };
         sweep.fitting += 1;
-        let rank = if sought.1.better == Better::Higher { -value } else { value };
+        let rank = if sought.1.better == Direction::Higher { -value } else { value };
         sweep.rank(rank, &record);
         let target = target.and_then(|target| record.get(target)).unwrap_or_default();
         for knob in &knobs {
             let Some(x) = record.get(*knob).and_then(|text| text.parse::<f64>().ok()) else { continue };
             let curve = sweep.curves.entry(*knob).or_default().entry(target.to_owned()).or_default();
-            if curve.len() < MOST_VALUES || curve.contains_key(&x.to_bits()) {
+            if curve.len() < MAX_VALUES || curve.contains_key(&x.to_bits()) {
                 let known = curve.entry(x.to_bits()).or_insert((rank, value));
                 if rank < known.0 {
                     *known = (rank, value);
@@ -124,12 +124,12 @@ fn place(head: &[String], name: &str) -> Option<usize> {
 
 impl Sweep {
     fn rank(&mut self, rank: f64, record: &csv::StringRecord) {
-        if self.best.len() == MOST && self.best.last().is_some_and(|(worst, _)| rank >= *worst) {
+        if self.best.len() == MAX_LISTED_POINTS && self.best.last().is_some_and(|(worst, _)| rank >= *worst) {
             return;
         }
         let at = self.best.partition_point(|(known, _)| *known <= rank);
         self.best.insert(at, (rank, record.iter().map(str::to_owned).collect()));
-        self.best.truncate(MOST);
+        self.best.truncate(MAX_LISTED_POINTS);
     }
 
     fn document(self, name: &str) -> Document {
@@ -191,7 +191,7 @@ impl Sweep {
             let Some(name) = self.head.get(*knob).filter(|_| several) else { continue };
             let series: Vec<Series> = lines
                 .iter()
-                .take(MOST_LINES)
+                .take(MAX_LINES)
                 .map(|(target, line)| {
                     let mut points: Vec<(f64, f64)> =
                         line.iter().map(|(x, (_, value))| (f64::from_bits(*x), *value)).collect();
@@ -203,7 +203,7 @@ impl Sweep {
             let (low, high) = (ends().fold(f64::INFINITY, f64::min), ends().fold(0.0, f64::max));
             let across = if low > 0.0 && high / low >= 16.0 { Axis::log(name) } else { Axis::linear(name) };
             blocks.push(Block::Heading(2, format!("{} over {name}", self.sought.1.label)));
-            let more = lines.len().saturating_sub(MOST_LINES);
+            let more = lines.len().saturating_sub(MAX_LINES);
             let some = if more > 0 { format!(" {more} more targets are not shown.") } else { String::new() };
             blocks.push(Block::Text(format!("Each value shows the best feasible point over all other knobs.{some}")));
             blocks.push(Block::Plot(Plot {
@@ -211,7 +211,7 @@ impl Sweep {
                 across,
                 up: Axis::linear(format!("{} ({})", self.sought.1.label, self.sought.1.unit)),
                 series,
-                here: None,
+                highlighted: None,
             }));
         }
         blocks
@@ -244,7 +244,7 @@ b,w,4,2,,,fits
         // With an objective where lower is better.
         let cheap = read(FILE.as_bytes(), "x.csv", Some("dollar_per_1m_tokens")).unwrap();
         assert!(cheap.write(DocumentFormat::Markdown).contains("target = b, workload = w, tp = 4"));
-        assert!(cheap.kinds().contains(&DocumentFormat::Svg));
+        assert!(cheap.formats().contains(&DocumentFormat::Svg));
     }
 
     #[test]

@@ -18,11 +18,11 @@ use crate::network::{NodeKind, Wire};
 const STEPS: u32 = 12;
 /// Maximum number of events, after which the steps so far are used. Reached if step times of jobs differ by orders of
 /// magnitude.
-const MOST_EVENTS: u64 = 2_000_000;
+const MAX_EVENTS: u64 = 2_000_000;
 /// Purpose of the random streams for the initial position of each job in its step.
-const OFFSET: u32 = 41;
+const OFFSET_STREAM: u32 = 41;
 /// Bandwidth of a host, bytes per second. Arbitrary: traffic is given in seconds at this rate.
-const HOST: f64 = 1e9;
+const HOST_BANDWIDTH: f64 = 1e9;
 
 /// Step of a job without contention, s.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -45,7 +45,7 @@ impl Traffic {
 
 /// A job and its location.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Placed<'a> {
+pub(super) struct PlacedJob<'a> {
     /// Its hosts, and the number of its accelerators on each, in order.
     pub(super) places: &'a [(u32, u32)],
     pub(super) traffic: Traffic,
@@ -62,13 +62,13 @@ impl Fabric {
     }
 
     /// Returns the step time of each job when all run concurrently, over its step time without contention.
-    pub(super) fn slowdowns(&self, jobs: &[Placed<'_>], seed: u64) -> Vec<f64> {
+    pub(super) fn slowdowns(&self, jobs: &[PlacedJob<'_>], seed: u64) -> Vec<f64> {
         let mut out = vec![1.0; jobs.len()];
         let sends: Vec<usize> = (0..jobs.len()).filter(|&at| self.sends(&jobs[at])).collect();
         let Some(hosts) = sends.iter().flat_map(|&at| jobs[at].places).map(|place| place.0 + 1).max() else {
             return out;
         };
-        let all: Vec<Placed<'_>> = sends.iter().map(|&at| jobs[at]).collect();
+        let all: Vec<PlacedJob<'_>> = sends.iter().map(|&at| jobs[at]).collect();
         let together = self.steps(&all, hosts, seed);
         for (&at, step) in sends.iter().zip(together) {
             let alone = self.steps(&jobs[at..=at], hosts, seed);
@@ -79,7 +79,7 @@ impl Fabric {
     }
 
     /// Whether a job uses links that others may use: uplinks, or network cards of a host that it shares.
-    fn sends(&self, job: &Placed<'_>) -> bool {
+    fn sends(&self, job: &PlacedJob<'_>) -> bool {
         let crosses = match (job.places.first(), job.places.last()) {
             (Some(first), Some(last)) => self.leaf(first.0) != self.leaf(last.0) && self.oversubscription > 1.0,
             _ => false,
@@ -97,10 +97,10 @@ impl Fabric {
         let first = t.nodes(NodeKind::Switch, leaves);
         let core = t.node(NodeKind::Switch);
         for host in 0..hosts {
-            t.cable(host, first + self.leaf(host), Wire { bandwidth: HOST, latency: 0.0 });
+            t.cable(host, first + self.leaf(host), Wire { bandwidth: HOST_BANDWIDTH, latency: 0.0 });
         }
         for leaf in 0..leaves {
-            t.cable(first + leaf, core, Wire { bandwidth: HOST * self.uplink(), latency: 0.0 });
+            t.cable(first + leaf, core, Wire { bandwidth: HOST_BANDWIDTH * self.uplink(), latency: 0.0 });
         }
         t
     }
@@ -108,24 +108,24 @@ impl Fabric {
     fn route(&self, hosts: u32, from: u32, to: u32) -> Route {
         let (here, there) = (self.leaf(from), self.leaf(to));
         let mut links = smallvec::smallvec![2 * from];
-        let mut bandwidth = HOST;
+        let mut bandwidth = HOST_BANDWIDTH;
         if here != there {
             links.extend([2 * (hosts + here), 2 * (hosts + there) + 1]);
-            bandwidth = bandwidth.min(HOST * self.uplink());
+            bandwidth = bandwidth.min(HOST_BANDWIDTH * self.uplink());
         }
         links.push(2 * to + 1);
         Route { links, latency: Time::ZERO, bandwidth }
     }
 
     /// Returns the mean step time of every job, s.
-    fn steps(&self, jobs: &[Placed<'_>], hosts: u32, seed: u64) -> Vec<f64> {
+    fn steps(&self, jobs: &[PlacedJob<'_>], hosts: u32, seed: u64) -> Vec<f64> {
         let mut queue = EventQueue::with_capacity(256);
         let sides = jobs.iter().zip(0..).map(|(job, number)| {
             let ring: Vec<u32> = job.places.iter().map(|place| place.0).collect();
             let next = ring.iter().cycle().skip(1);
-            let offset = Stream::new(seed, OFFSET, ring.first().copied().unwrap_or(number)).uniform();
+            let offset = Stream::new(seed, OFFSET_STREAM, ring.first().copied().unwrap_or(number)).uniform();
             queue.at(Time::from_seconds(offset * job.traffic.step), Event::Begin(number));
-            Side {
+            RunningJob {
                 routes: ring.iter().zip(next).map(|(&from, &to)| self.route(hosts, from, to)).collect(),
                 traffic: job.traffic.bounded(),
                 pending: 0,
@@ -135,10 +135,10 @@ impl Fabric {
                 last: Time::ZERO,
             }
         });
-        let mut sides: Vec<Side> = sides.collect();
+        let mut sides: Vec<RunningJob> = sides.collect();
         let mut flows = Flows::new(&self.topology(hosts));
         let mut short = sides.len();
-        while short > 0 && queue.handled() < MOST_EVENTS {
+        while short > 0 && queue.handled() < MAX_EVENTS {
             let Some(event) = queue.pop() else { break };
             let number = match event {
                 Event::Begin(number) => {
@@ -148,7 +148,7 @@ impl Fabric {
                 Event::Ready(number) => {
                     let side = &mut sides[number as usize];
                     for route in &side.routes {
-                        flows.send(&mut queue, route, HOST * side.traffic.collectives, number);
+                        flows.send(&mut queue, route, HOST_BANDWIDTH * side.traffic.collectives, number);
                     }
                     continue;
                 }
@@ -161,7 +161,7 @@ impl Fabric {
                         sides[number as usize].pending -= 1;
                         number
                     }
-                    FlowOutcome::Left(_) | FlowOutcome::Nothing => continue,
+                    FlowOutcome::Departed(_) | FlowOutcome::Nothing => continue,
                 },
             };
             let side = &mut sides[number as usize];
@@ -170,7 +170,7 @@ impl Fabric {
                 side.end(number, &mut queue);
             }
         }
-        sides.iter().map(Side::mean).collect()
+        sides.iter().map(RunningJob::mean).collect()
     }
 }
 
@@ -193,7 +193,7 @@ impl From<NetworkEvent> for Event {
 }
 
 /// A running job.
-struct Side {
+struct RunningJob {
     /// Routes from each host to the next in the ring.
     routes: Vec<Route>,
     traffic: Traffic,
@@ -206,7 +206,7 @@ struct Side {
     last: Time,
 }
 
-impl Side {
+impl RunningJob {
     fn begin(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let Traffic { step, collectives, hidden } = self.traffic;
         (self.pending, self.computing) = (self.routes.len(), true);
@@ -249,7 +249,7 @@ mod tests {
     /// Slowdowns of jobs on the given hosts, all with the same traffic.
     fn slowdowns(fabric: Fabric, hosts: &[&[u32]], traffic: Traffic) -> Vec<f64> {
         let places: Vec<Vec<(u32, u32)>> = hosts.iter().map(|hosts| places(hosts)).collect();
-        let jobs: Vec<Placed<'_>> = places.iter().map(|places| Placed { places, traffic }).collect();
+        let jobs: Vec<PlacedJob<'_>> = places.iter().map(|places| PlacedJob { places, traffic }).collect();
         fabric.slowdowns(&jobs, 1)
     }
 
@@ -294,8 +294,8 @@ mod tests {
         // A job without traffic runs without contention.
         let places = [places(&[0, 4]), places(&[1, 5])];
         let jobs = [
-            Placed { places: &places[0], traffic: SENDING },
-            Placed { places: &places[1], traffic: Traffic { collectives: 0.0, ..SENDING } },
+            PlacedJob { places: &places[0], traffic: SENDING },
+            PlacedJob { places: &places[1], traffic: Traffic { collectives: 0.0, ..SENDING } },
         ];
         assert_eq!(fabric(4.0).slowdowns(&jobs, 1), [1.0, 1.0]);
     }
@@ -305,7 +305,8 @@ mod tests {
         // Two jobs of different size over one uplink: together they never exceed its bandwidth.
         let places = [places(&[0, 4]), places(&[1, 5])];
         let long = Traffic { step: 2.0, collectives: 2.0, hidden: 0.0 };
-        let jobs = [Placed { places: &places[0], traffic: SENDING }, Placed { places: &places[1], traffic: long }];
+        let jobs =
+            [PlacedJob { places: &places[0], traffic: SENDING }, PlacedJob { places: &places[1], traffic: long }];
         let found = fabric(4.0).slowdowns(&jobs, 1);
         // Each sends `1 / slowdown` of the uplink's bandwidth.
         let used: f64 = found.iter().map(|slowdown| 1.0 / slowdown).sum();

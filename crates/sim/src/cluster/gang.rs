@@ -3,7 +3,7 @@
 //! in turn, each for a time slice. A job joins the first row in which it fits, or starts a new one. Switching takes no
 //! time. Time limits apply to the run time of a job without contention.
 
-use super::contention::Placed;
+use super::contention::PlacedJob;
 use super::hosts::Hosts;
 use super::{Input, Output, turns};
 use crate::kernel::{EventQueue, Handle, Model, Progress, Time, TimeWeighted, run};
@@ -15,9 +15,9 @@ const ROUNDING: u64 = 1000;
 enum Event {
     Submitted(u32),
     /// The time slice of the running row ends.
-    Turn,
+    SliceEnd,
     /// The first job of the running row completes.
-    Through,
+    JobCompleted,
 }
 
 /// Jobs that run at the same time.
@@ -94,9 +94,9 @@ impl Gang<'_> {
         let (Some(fabric), Some(row)) = (&self.input.fabric, self.rows.get(row)) else { return };
         let placed = |&job: &u32| {
             let traffic = self.input.jobs.get(job as usize).map(|job| job.traffic).unwrap_or_default();
-            Placed { places: self.places.get(job as usize).map_or(&[], Vec::as_slice), traffic }
+            PlacedJob { places: self.places.get(job as usize).map_or(&[], Vec::as_slice), traffic }
         };
-        let placed: Vec<Placed<'_>> = row.jobs.iter().map(placed).collect();
+        let placed: Vec<PlacedJob<'_>> = row.jobs.iter().map(placed).collect();
         for (&job, found) in row.jobs.iter().zip(fabric.slowdowns(&placed, 0)) {
             if let Some(slowdown) = self.slowdown.get_mut(job as usize) {
                 *slowdown = found;
@@ -160,10 +160,10 @@ impl Gang<'_> {
             Some(if *slowdown > 1.0 { Time::from_seconds(rest.seconds() * slowdown) } else { *rest })
         };
         if let Some(rest) = row.jobs.iter().filter_map(takes).min() {
-            self.through = queue.after(rest, Event::Through);
+            self.through = queue.after(rest, Event::JobCompleted);
         }
         if self.rows.len() > 1 && self.turn_ends == Handle::NONE {
-            self.turn_ends = queue.after(self.slice, Event::Turn);
+            self.turn_ends = queue.after(self.slice, Event::SliceEnd);
         }
     }
 }
@@ -176,12 +176,12 @@ impl Model for Gang<'_> {
         self.account(now);
         match event {
             Event::Submitted(number) => self.submit(number),
-            Event::Turn => {
+            Event::SliceEnd => {
                 self.turn_ends = Handle::NONE;
                 self.turn += 1;
                 self.begin_turn();
             }
-            Event::Through => {
+            Event::JobCompleted => {
                 // The end of a time slice that has ended early.
                 let ends = self.turn_ends;
                 self.finish(now);
@@ -272,6 +272,6 @@ mod tests {
         assert!((out.seconds - 2100.0).abs() < 1e-6);
         // A limit stops a job before its work is complete.
         let limited = run_of(1.0, 8, vec![Job { limit: 5.0, ..job(0.0, 8, 10.0) }]);
-        assert_eq!(limited.jobs[0].map(|r| (r.end, r.cut)), Some((5.0, true)));
+        assert_eq!(limited.jobs[0].map(|r| (r.end, r.stopped_at_limit)), Some((5.0, true)));
     }
 }

@@ -1,13 +1,13 @@
 //! First come, first served, with or without backfilling: jobs keep their accelerators until they end.
 
-use super::contention::Placed;
+use super::contention::PlacedJob;
 use super::hosts::Hosts;
 use super::{Input, Job, JobRecord, Output, Scheduler, Traffic};
 use crate::kernel::{EventQueue, Handle, Model, Progress, Time, TimeWeighted, run};
 use std::collections::VecDeque;
 
 /// Remaining work up to which a job counts as complete, s: rounding of the clock.
-const THROUGH: f64 = 1e-6;
+const COMPLETION_TOLERANCE: f64 = 1e-6;
 
 #[derive(Debug, Clone, Copy)]
 enum Event {
@@ -23,7 +23,7 @@ struct Running {
     job: u32,
     accelerators: u32,
     /// When the scheduler expects it to end, and when its limit stops it.
-    promised: Time,
+    expected_end: Time,
     limit: Time,
     /// Accelerators that it runs on.
     places: Vec<(u32, u32)>,
@@ -75,7 +75,7 @@ impl Cluster<'_> {
         self.running.push(Running {
             job: number,
             accelerators: job.accelerators,
-            promised: after(job.promised()),
+            expected_end: after(job.expected_run_time()),
             limit,
             places: self.hosts.as_mut().map(|hosts| hosts.allocate(job.accelerators)).unwrap_or_default(),
             left: job.seconds,
@@ -104,12 +104,12 @@ impl Cluster<'_> {
     fn backfill(&mut self, queue: &mut EventQueue<Event>) {
         let Some(&first) = self.queue.front() else { return };
         let needed = self.job(first).accelerators;
-        self.running.sort_by_key(|r| r.promised);
+        self.running.sort_by_key(|r| r.expected_end);
         let (mut free, mut reserved) = (self.free, Time::MAX);
         for r in &self.running {
             free += r.accelerators;
             if free >= needed {
-                reserved = r.promised;
+                reserved = r.expected_end;
                 break;
             }
         }
@@ -118,7 +118,7 @@ impl Cluster<'_> {
         let mut place = 1;
         while let Some(&number) = self.queue.get(place) {
             let job = self.job(number);
-            let ends = queue.now().plus(Time::from_seconds(job.promised()));
+            let ends = queue.now().plus(Time::from_seconds(job.expected_run_time()));
             let early = ends <= reserved;
             if job.accelerators <= self.free && (early || job.accelerators <= spare) {
                 if !early {
@@ -137,8 +137,8 @@ impl Cluster<'_> {
         let Some(fabric) = &self.input.fabric else { return };
         let now = queue.now();
         let traffic = |r: &Running| self.input.jobs.get(r.job as usize).map(|job| job.traffic).unwrap_or_default();
-        let placed: Vec<Placed<'_>> =
-            self.running.iter().map(|r| Placed { places: &r.places, traffic: traffic(r) }).collect();
+        let placed: Vec<PlacedJob<'_>> =
+            self.running.iter().map(|r| PlacedJob { places: &r.places, traffic: traffic(r) }).collect();
         let slowdowns = fabric.slowdowns(&placed, 0);
         for (r, slowdown) in self.running.iter_mut().zip(slowdowns) {
             if slowdown == r.slowdown {
@@ -179,8 +179,8 @@ pub(super) fn record(job: &Job, begin: f64, end: f64, ran: f64, left: f64) -> Jo
         end,
         wait: begin - job.submitted,
         slowdown: if own > 0.0 { (end - job.submitted) / own } else { 1.0 },
-        contention: if done > THROUGH { (ran / done).max(1.0) } else { 1.0 },
-        cut: left > THROUGH,
+        contention: if done > COMPLETION_TOLERANCE { (ran / done).max(1.0) } else { 1.0 },
+        stopped_at_limit: left > COMPLETION_TOLERANCE,
     }
 }
 

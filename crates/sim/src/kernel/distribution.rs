@@ -38,7 +38,7 @@ pub enum Distribution {
     /// symmetric about the mean. Beyond, it is Beta(1, largest / mean - 1), scaled to the largest value: this equals
     /// the uniform distribution at twice the mean, and approaches the exponential distribution as the largest value
     /// grows.
-    Upto {
+    Bounded {
         /// Mean.
         mean: f64,
         /// Largest value.
@@ -54,7 +54,7 @@ impl Distribution {
             | Distribution::Exponential { mean }
             | Distribution::Gamma { mean, .. }
             | Distribution::LogNormal { mean, .. }
-            | Distribution::Upto { mean, .. } => positive(mean),
+            | Distribution::Bounded { mean, .. } => positive(mean),
             Distribution::Uniform { low, high } => 0.5 * (positive(low) + positive(high)),
         }
     }
@@ -69,7 +69,7 @@ impl Distribution {
                 let (low, high) = (positive(low), positive(high));
                 if low + high > 0.0 { (high - low).abs() / 3f64.sqrt() / (low + high) } else { 0.0 }
             }
-            Distribution::Upto { mean, most } => match spread(mean, most) {
+            Distribution::Bounded { mean, most } => match max_to_mean(mean, most) {
                 spread if spread <= 2.0 => (spread - 1.0) / 3f64.sqrt(),
                 spread => ((spread - 1.0) / (spread + 1.0)).sqrt(),
             },
@@ -92,7 +92,7 @@ impl Distribution {
                 let variance = math::ln_1p(cv * cv);
                 positive(mean) * math::exp(variance.sqrt() * stream.normal() - 0.5 * variance)
             }
-            Distribution::Upto { mean, most } => match spread(mean, most) {
+            Distribution::Bounded { mean, most } => match max_to_mean(mean, most) {
                 spread if spread <= 2.0 => positive(mean) * (1.0 + (spread - 1.0) * (2.0 * stream.uniform() - 1.0)),
                 spread => positive(mean) * spread * (1.0 - math::powf(stream.uniform(), 1.0 / (spread - 1.0))),
             },
@@ -101,7 +101,7 @@ impl Distribution {
 }
 
 /// Ratio of the largest value to the mean.
-fn spread(mean: f64, most: f64) -> f64 {
+fn max_to_mean(mean: f64, most: f64) -> f64 {
     let mean = positive(mean);
     if mean > 0.0 { (positive(most) / mean).max(1.0) } else { 1.0 }
 }
@@ -146,9 +146,9 @@ mod tests {
             Distribution::Gamma { mean: 2.0, cv: 0.5 },
             Distribution::Gamma { mean: 2.0, cv: 2.0 },
             Distribution::LogNormal { mean: 5.0, cv: 0.8 },
-            Distribution::Upto { mean: 2.0, most: 2.5 },
-            Distribution::Upto { mean: 2.0, most: 4.0 },
-            Distribution::Upto { mean: 2.0, most: 6.0 },
+            Distribution::Bounded { mean: 2.0, most: 2.5 },
+            Distribution::Bounded { mean: 2.0, most: 4.0 },
+            Distribution::Bounded { mean: 2.0, most: 6.0 },
         ];
         for (number, law) in all.into_iter().enumerate() {
             let mut stream = Stream::new(11, number as u32, 0);

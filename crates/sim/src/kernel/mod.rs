@@ -30,11 +30,11 @@ pub use queue::{EventQueue, Handle};
 pub use random::Stream;
 pub use replication::Interval;
 pub use statistics::{Quantiles, Tally, TimeWeighted};
-pub use strip::Strip;
+pub use strip::LevelTimeline;
 pub use time::Time;
 
 /// Number of events between two checks for cancellation.
-const LOOK_EVERY: u32 = 1024;
+const CANCELLATION_INTERVAL: u32 = 1024;
 
 /// A simulated process, as a state machine over its own events.
 pub trait Model {
@@ -52,7 +52,7 @@ pub trait Model {
 
 /// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum StopReason {
     /// No events were left.
     Empty,
     /// The next event was beyond the horizon.
@@ -65,15 +65,15 @@ pub enum Ended {
 
 /// Default maximum number of events of a run: one or two minutes of computation, and far more than any run needs that
 /// ends by itself.
-pub const MOST_EVENTS: u64 = 500_000_000;
+pub const MAX_EVENTS: u64 = 500_000_000;
 
-/// Runs `model` until no events are left, the next event is after `until`, `progress` is cancelled, or [`MOST_EVENTS`]
+/// Runs `model` until no events are left, the next event is after `until`, `progress` is cancelled, or [`MAX_EVENTS`]
 /// events have been handled.
-pub fn run<M: Model>(model: &mut M, queue: &mut EventQueue<M::Event>, until: Time, progress: &Progress) -> Ended {
-    run_within(model, queue, until, MOST_EVENTS, progress)
+pub fn run<M: Model>(model: &mut M, queue: &mut EventQueue<M::Event>, until: Time, progress: &Progress) -> StopReason {
+    run_within(model, queue, until, MAX_EVENTS, progress)
 }
 
-/// Like [`run`], with a given maximum number of events (rounded up to a multiple of `LOOK_EVERY`). It ends models that
+/// Like [`run`], with a given maximum number of events (rounded up to a multiple of `CANCELLATION_INTERVAL`). It ends models that
 /// make no progress.
 pub fn run_within<M: Model>(
     model: &mut M,
@@ -81,21 +81,21 @@ pub fn run_within<M: Model>(
     until: Time,
     most_events: u64,
     progress: &Progress,
-) -> Ended {
-    let mut left = LOOK_EVERY;
+) -> StopReason {
+    let mut left = CANCELLATION_INTERVAL;
     loop {
         let Some(event) = queue.next_until(until) else {
-            return if queue.is_empty() { Ended::Empty } else { Ended::Horizon };
+            return if queue.is_empty() { StopReason::Empty } else { StopReason::Horizon };
         };
         model.handle(event, queue);
         left -= 1;
         if left == 0 {
-            left = LOOK_EVERY;
+            left = CANCELLATION_INTERVAL;
             if progress.cancelled() {
-                return Ended::Cancelled;
+                return StopReason::Cancelled;
             }
             if queue.handled() >= most_events {
-                return Ended::Exhausted;
+                return StopReason::Exhausted;
             }
             progress.set(model.share_done());
         }

@@ -22,11 +22,11 @@ const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
 const ARITY: usize = 4;
 /// Sweeping does not pay off below this many cancelled events, nor below this fraction of the heap: it costs about as
 /// much for each pending event as it saves for each cancelled one.
-const LEAST_SWEEP: usize = 16;
-const SWEPT: usize = 4;
+const MIN_SWEEP_EVENTS: usize = 16;
+const MIN_SWEEP_DIVISOR: usize = 4;
 
 /// Number of lines: FIFO lists of events that are scheduled in the order of their times.
-pub const LINES: usize = 2;
+pub const FIFO_LISTS: usize = 2;
 /// Sentinel key of an absent event. Sequence numbers never reach it.
 const NEVER: u128 = u128::MAX;
 
@@ -62,8 +62,8 @@ pub struct EventQueue<E> {
     slots: Vec<Slot<E>>,
     free: Vec<u32>,
     /// Events scheduled in order of time, with their keys, and the first key of each line.
-    lines: [VecDeque<(u128, E)>; LINES],
-    fronts: [u128; LINES],
+    lines: [VecDeque<(u128, E)>; FIFO_LISTS],
+    fronts: [u128; FIFO_LISTS],
     late: VecDeque<E>,
     /// Number of events on the lines and in `late`.
     aside: usize,
@@ -86,8 +86,8 @@ impl<E: Copy> EventQueue<E> {
             heap: Vec::with_capacity(pending),
             slots: Vec::with_capacity(pending),
             free: Vec::with_capacity(pending),
-            lines: [const { VecDeque::new() }; LINES],
-            fronts: [NEVER; LINES],
+            lines: [const { VecDeque::new() }; FIFO_LISTS],
+            fronts: [NEVER; FIFO_LISTS],
             late: VecDeque::new(),
             aside: 0,
             sequence: 0,
@@ -103,7 +103,7 @@ impl<E: Copy> EventQueue<E> {
         self.slots.clear();
         self.free.clear();
         self.lines.iter_mut().for_each(VecDeque::clear);
-        self.fronts = [NEVER; LINES];
+        self.fronts = [NEVER; FIFO_LISTS];
         self.late.clear();
         self.aside = 0;
         self.sequence = 0;
@@ -145,9 +145,9 @@ impl<E: Copy> EventQueue<E> {
     }
 
     /// Like [`EventQueue::at`], for an event that is never cancelled and usually happens after all others scheduled on
-    /// the same line (of [`LINES`]). In this case it does not go through the heap.
+    /// the same line (of [`FIFO_LISTS`]). In this case it does not go through the heap.
     #[inline]
-    pub fn in_turn(&mut self, line: usize, time: Time, event: E) {
+    pub fn push_fifo(&mut self, line: usize, time: Time, event: E) {
         let fits = |line: &&mut VecDeque<(u128, E)>| line.back().is_none_or(|&(last, _)| time_of(last) <= time);
         if self.lines.get_mut(line).filter(fits).is_none() {
             self.push(time, event);
@@ -211,7 +211,7 @@ impl<E: Copy> EventQueue<E> {
         }
         slot.live = false;
         self.cancelled += 1;
-        if self.cancelled > LEAST_SWEEP && SWEPT * self.cancelled > self.heap.len() {
+        if self.cancelled > MIN_SWEEP_EVENTS && MIN_SWEEP_DIVISOR * self.cancelled > self.heap.len() {
             self.sweep();
         }
         true
@@ -237,11 +237,11 @@ impl<E: Copy> EventQueue<E> {
                     if time_of(key) > self.now || key == NEVER {
                         // A cancelled event at the head of the heap does not matter: the events behind it are even
                         // later.
-                        return self.next_late(until);
+                        return self.next_at_end_of_instant(until);
                     }
                 }
                 if in_turn < first {
-                    return self.next_in_turn(usize::from(other < one), time_of(in_turn), until);
+                    return self.next_fifo(usize::from(other < one), time_of(in_turn), until);
                 }
             }
             if first == NEVER {
@@ -273,7 +273,7 @@ impl<E: Copy> EventQueue<E> {
 
     /// Takes the first event of a line, which happens at `time`.
     #[inline]
-    fn next_in_turn(&mut self, line: usize, time: Time, until: Time) -> Option<E> {
+    fn next_fifo(&mut self, line: usize, time: Time, until: Time) -> Option<E> {
         if time > until {
             return None;
         }
@@ -288,7 +288,7 @@ impl<E: Copy> EventQueue<E> {
 
     /// Takes the first event that waits for the end of the instant.
     #[inline]
-    fn next_late(&mut self, until: Time) -> Option<E> {
+    fn next_at_end_of_instant(&mut self, until: Time) -> Option<E> {
         if self.now > until {
             return None;
         }

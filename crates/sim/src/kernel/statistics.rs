@@ -43,12 +43,12 @@ impl Tally {
     }
 
     /// Smallest observation.
-    pub fn least(&self) -> f64 {
+    pub fn min(&self) -> f64 {
         self.least
     }
 
     /// Largest observation.
-    pub fn most(&self) -> f64 {
+    pub fn max(&self) -> f64 {
         self.most
     }
 }
@@ -95,7 +95,7 @@ impl TimeWeighted {
     }
 
     /// Highest level.
-    pub fn most(&self) -> f64 {
+    pub fn max(&self) -> f64 {
         self.most
     }
 
@@ -173,7 +173,7 @@ mod tests {
         level.change(at(4.0), -4.0);
         assert_eq!(level.integral(at(6.0)), 2.0 * 2.0 + 5.0 + 2.0);
         assert_eq!(level.mean(at(6.0)), 11.0 / 5.0);
-        assert_eq!(level.most(), 5.0);
+        assert_eq!(level.max(), 5.0);
         level.restart(at(6.0));
         assert_eq!(level.mean(at(8.0)), 1.0);
         assert_eq!(level.mean(at(6.0)), 1.0);
@@ -187,7 +187,7 @@ mod tests {
         }
         assert_eq!(tally.mean(), 1e9 + 10.0);
         assert_eq!(tally.variance(), 30.0);
-        assert_eq!((tally.least(), tally.most(), tally.count()), (1e9 + 4.0, 1e9 + 16.0, 4));
+        assert_eq!((tally.min(), tally.max(), tally.count()), (1e9 + 4.0, 1e9 + 16.0, 4));
     }
 
     #[test]

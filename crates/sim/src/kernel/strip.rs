@@ -4,23 +4,23 @@
 use super::time::Time;
 
 /// Maximum number of cells of a strip.
-const CELLS: usize = 512;
+const MAX_CELLS: usize = 512;
 
 /// Mean levels of `N` quantities in successive cells of equal length.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Strip<const N: usize> {
+pub struct LevelTimeline<const N: usize> {
     cell: Time,
     integrals: Vec<[f64; N]>,
     levels: [f64; N],
     since: Time,
 }
 
-impl<const N: usize> Strip<N> {
+impl<const N: usize> LevelTimeline<N> {
     /// Creates a strip with all levels zero and an initial cell length of `cell` (at least a picosecond).
     pub fn new(cell: Time) -> Self {
-        Strip {
+        LevelTimeline {
             cell: cell.max(Time::from_ps(1)),
-            integrals: Vec::with_capacity(CELLS),
+            integrals: Vec::with_capacity(MAX_CELLS),
             levels: [0.0; N],
             since: Time::ZERO,
         }
@@ -37,7 +37,7 @@ impl<const N: usize> Strip<N> {
         while self.since < now {
             let cell = self.cell.ps();
             let index = (self.since.ps() / cell) as usize;
-            if index >= CELLS {
+            if index >= MAX_CELLS {
                 self.join();
                 continue;
             }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn joined_cells_keep_the_integral() {
-        let mut strip = Strip::new(Time::from_ps(10));
+        let mut strip = LevelTimeline::new(Time::from_ps(10));
         let mut expected = 0.0;
         for step in 0..40_000u64 {
             let level = (step % 7) as f64;
@@ -101,7 +101,7 @@ mod tests {
         }
         let end = Time::from_ps(3 * 40_000);
         let (cell, cells) = strip.cells(end);
-        assert!(cells.len() <= CELLS && cells.len() > CELLS / 4);
+        assert!(cells.len() <= MAX_CELLS && cells.len() > MAX_CELLS / 4);
         let full = cells.len() as u64 - 1;
         let spans = |index: usize| if index as u64 == full { end.ps() - full * cell.ps() } else { cell.ps() } as f64;
         let sum: f64 = cells.iter().enumerate().map(|(i, [level, _])| level * spans(i)).sum();

@@ -2,7 +2,7 @@
 //! all-gather and reduce-scatter: the gathered vector; all-to-all: everything that one rank sends, including its own
 //! share). Reductions take no time of their own.
 
-use super::transfers::{Builder, MOST, Send, Transfers};
+use super::transfers::{Builder, MAX_MESSAGES, Send, Transfers};
 use super::trees;
 
 /// A communication operation.
@@ -92,10 +92,10 @@ pub fn transfers(operation: Operation, algorithm: Algorithm, ranks: u32, bytes: 
     match (algorithm, operation) {
         (Algorithm::Ring { channels, local, .. }, AllReduce | ReduceScatter | AllGather) => {
             let channels = channels.max(1);
-            (squares <= MOST / 2 / channels as usize).then_some(())?;
+            (squares <= MAX_MESSAGES / 2 / channels as usize).then_some(())?;
             let steps = if operation == AllReduce { 2 * (ranks - 1) } else { ranks - 1 };
             for channel in 0..channels {
-                b.lane();
+                b.start_independent();
                 let order = ring_order(ranks, local, channel);
                 ring(&mut b, &order, steps, bytes / n / f64::from(channels));
             }
@@ -132,8 +132,8 @@ pub fn transfers(operation: Operation, algorithm: Algorithm, ranks: u32, bytes: 
             trees::in_switch(&mut b, ranks, bytes, pieces(chunks, ranks)?, operation == AllReduce);
         }
         (Algorithm::Direct, AllToAll | ReduceScatter | AllGather) => {
-            (squares <= MOST).then_some(())?;
-            b.once_each();
+            (squares <= MAX_MESSAGES).then_some(())?;
+            b.assume_unique_pairs();
             for distance in 1..ranks {
                 for from in 0..ranks {
                     b.message(from, (from + distance) % ranks, bytes / n);
@@ -141,8 +141,8 @@ pub fn transfers(operation: Operation, algorithm: Algorithm, ranks: u32, bytes: 
             }
         }
         (Algorithm::Pairwise, AllToAll) => {
-            (squares <= MOST / 2).then_some(())?;
-            b.once_each();
+            (squares <= MAX_MESSAGES / 2).then_some(())?;
+            b.assume_unique_pairs();
             for distance in 1..ranks {
                 let send = |from| Send { from, to: (from + distance) % ranks, bytes: bytes / n };
                 b.round(&(0..ranks).map(send).collect::<Vec<_>>());
@@ -156,7 +156,7 @@ pub fn transfers(operation: Operation, algorithm: Algorithm, ranks: u32, bytes: 
 /// Number of chunks, at least one; `None` if there would be too many messages.
 fn pieces(chunks: u32, ranks: u32) -> Option<u32> {
     let chunks = chunks.max(1);
-    (chunks as usize * ranks as usize <= MOST / 8).then_some(chunks)
+    (chunks as usize * ranks as usize <= MAX_MESSAGES / 8).then_some(chunks)
 }
 
 /// Ranks in the order of ring number `channel`. Every second domain is traversed backwards, so that a ring enters a

@@ -12,16 +12,16 @@ use super::routing::Route;
 use super::topology::Topology;
 use crate::kernel::{EventQueue, Handle, Time};
 use channels::{Channel, channels};
-use fair::Filling;
+use fair::ChannelState;
 use std::ops::Range;
 
 /// An event of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworkEvent {
     /// All changes of the instant are known: rates are recomputed.
-    Settle,
+    RecomputeRates,
     /// The last byte of a flow has left its sender.
-    Left(u32),
+    Departed(u32),
     /// The last byte of a message has reached its receiver.
     Delivered(u32),
 }
@@ -32,7 +32,7 @@ pub enum FlowOutcome {
     /// No message has left or arrived.
     Nothing,
     /// This message has left its sender.
-    Left(u32),
+    Departed(u32),
     /// This message has reached its receiver.
     Delivered(u32),
 }
@@ -45,9 +45,9 @@ const ARRIVALS: usize = 1;
 const SAME: f64 = 1e-9;
 /// Hops that are stored with every flow. Longer routes are kept separately, so that one collective over hundreds of
 /// links does not spread the hops of all other flows in memory.
-const ROOM: usize = 4;
+const INLINE_HOPS: usize = 4;
 /// Initial capacity of the list of flows of a channel.
-const LISTED: u32 = 2;
+const INITIAL_FLOW_CAPACITY: u32 = 2;
 
 /// State of a flow that determines its rate.
 #[derive(Debug, Clone, Copy, Default)]
@@ -78,13 +78,13 @@ impl Flow {
 
     /// Range of its channels that are considered in this round.
     #[inline]
-    fn looked_at(&self) -> Range<usize> {
+    fn considered_channels(&self) -> Range<usize> {
         self.looked_at as usize..(self.looked_at + self.lookers) as usize
     }
 }
 
 /// Placeholder of `FlowProgress::due` before the end of a flow is scheduled.
-const NOT_YET: Time = Time::MAX;
+const UNSCHEDULED: Time = Time::MAX;
 
 /// Progress of a flow. It nearly fills a cache line, and is aligned to one.
 #[derive(Debug, Clone, Copy, Default)]
@@ -119,7 +119,7 @@ pub struct Flows {
     listed: Vec<(u32, u32)>,
     /// State of each channel while rates are computed. Separate from `channels`, because flows that share no link do
     /// not need it.
-    fillings: Vec<Filling>,
+    fillings: Vec<ChannelState>,
     /// The channel of each link.
     of: Vec<u32>,
     flows: Vec<Flow>,
@@ -157,12 +157,12 @@ impl Flows {
     }
 
     fn over(mut channels: Vec<Channel>, of: Vec<u32>) -> Self {
-        for (channel, first) in channels.iter_mut().zip((0..).step_by(LISTED as usize)) {
-            (channel.first, channel.room) = (first, LISTED);
+        for (channel, first) in channels.iter_mut().zip((0..).step_by(INITIAL_FLOW_CAPACITY as usize)) {
+            (channel.first, channel.room) = (first, INITIAL_FLOW_CAPACITY);
         }
         Flows {
-            listed: vec![(0, 0); channels.len() * LISTED as usize],
-            fillings: vec![Filling::default(); channels.len()],
+            listed: vec![(0, 0); channels.len() * INITIAL_FLOW_CAPACITY as usize],
+            fillings: vec![ChannelState::default(); channels.len()],
             channels,
             of,
             flows: Vec::new(),
@@ -213,10 +213,10 @@ impl Flows {
         let course = &mut self.courses[id as usize];
         (course.bytes, course.remaining) = (bytes, bytes.max(0.0));
         (course.since, course.latency, course.ends) = (now, route.latency, now);
-        (course.due, course.handle, course.message) = (NOT_YET, Handle::NONE, message);
+        (course.due, course.handle, course.message) = (UNSCHEDULED, Handle::NONE, message);
         // An empty message, or one to the sender itself, takes no bandwidth.
         if route.links.is_empty() || bytes <= 0.0 {
-            queue.after(Time::ZERO, NetworkEvent::Left(id).into());
+            queue.after(Time::ZERO, NetworkEvent::Departed(id).into());
             return;
         }
         let (mut alone, mut narrowest, mut least) = (true, u32::MAX, f64::INFINITY);
@@ -238,7 +238,7 @@ impl Flows {
             }
             room[hops] = Hop { channel: number, place: channel.flows };
             if channel.flows == channel.room {
-                channel.make_room(&mut self.listed);
+                channel.grow_flow_list(&mut self.listed);
             }
             self.listed[(channel.first + channel.flows) as usize] = (id, hops as u32);
             channel.flows += 1;
@@ -253,7 +253,7 @@ impl Flows {
             course.ends = now.plus(Time::from_seconds(bytes / route.bandwidth));
             course.due = course.ends;
             // The flow never becomes faster, so the event need not be cancelled and needs no handle.
-            queue.in_turn(DEPARTURES, course.ends, NetworkEvent::Left(id).into());
+            queue.push_fifo(DEPARTURES, course.ends, NetworkEvent::Departed(id).into());
         } else {
             self.fresh.push(id);
             self.expect_settling(queue);
@@ -267,12 +267,12 @@ impl Flows {
         queue: &mut EventQueue<E>,
     ) -> FlowOutcome {
         match event {
-            NetworkEvent::Settle => {
+            NetworkEvent::RecomputeRates => {
                 self.settle(queue);
                 FlowOutcome::Nothing
             }
             NetworkEvent::Delivered(message) => FlowOutcome::Delivered(message),
-            NetworkEvent::Left(id) => {
+            NetworkEvent::Departed(id) => {
                 let course = &mut self.courses[id as usize];
                 if course.ends > queue.now() {
                     course.due = course.ends;
@@ -282,9 +282,9 @@ impl Flows {
                 let (latency, message) = (course.latency, course.message);
                 self.remove(id, queue);
                 if self.tells_arrivals {
-                    queue.in_turn(ARRIVALS, queue.now().plus(latency), NetworkEvent::Delivered(message).into());
+                    queue.push_fifo(ARRIVALS, queue.now().plus(latency), NetworkEvent::Delivered(message).into());
                 }
-                FlowOutcome::Left(message)
+                FlowOutcome::Departed(message)
             }
         }
     }
@@ -292,22 +292,22 @@ impl Flows {
     fn expect_settling<E: Copy + From<NetworkEvent>>(&mut self, queue: &mut EventQueue<E>) {
         if !self.settling {
             self.settling = true;
-            queue.at_end_of_instant(NetworkEvent::Settle.into());
+            queue.at_end_of_instant(NetworkEvent::RecomputeRates.into());
         }
     }
 
     /// Allocates a flow with space for `hops` hops; returns its number and the index of its first hop.
     fn place_flow(&mut self, hops: usize) -> (u32, usize) {
-        let long = hops > ROOM;
+        let long = hops > INLINE_HOPS;
         if let Some(id) = self.free[usize::from(long)].pop() {
             let flow = &mut self.flows[id as usize];
             (flow.rate, flow.fair, flow.met, flow.frozen) = (0.0, 0.0, 0, 0);
             if hops > self.courses[id as usize].room as usize {
-                (flow.first, self.courses[id as usize].room) = more_hops(&mut self.hops, hops);
+                (flow.first, self.courses[id as usize].room) = allocate_hops(&mut self.hops, hops);
             }
             return (id, flow.first as usize);
         }
-        let (first, room) = more_hops(&mut self.hops, hops.max(ROOM));
+        let (first, room) = allocate_hops(&mut self.hops, hops.max(INLINE_HOPS));
         self.flows.push(Flow { first, ..Flow::default() });
         self.courses.push(FlowProgress { room, ..FlowProgress::default() });
         ((self.flows.len() - 1) as u32, first as usize)
@@ -344,7 +344,7 @@ impl Flows {
                 }
             }
         }
-        self.free[usize::from(room as usize > ROOM)].push(id);
+        self.free[usize::from(room as usize > INLINE_HOPS)].push(id);
         if !self.relieved.is_empty() {
             self.expect_settling(queue);
         }
@@ -352,7 +352,7 @@ impl Flows {
 }
 
 /// Allocates space for at least `room` hops; returns the index of the first and the capacity.
-fn more_hops(hops: &mut Vec<Hop>, room: usize) -> (u32, u32) {
+fn allocate_hops(hops: &mut Vec<Hop>, room: usize) -> (u32, u32) {
     let first = hops.len();
     let room = room.next_power_of_two();
     hops.resize(first + room, Hop::default());

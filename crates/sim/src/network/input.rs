@@ -86,11 +86,11 @@ pub enum Problem {
 }
 
 /// Maximum number of accelerators of a network.
-const MOST_ACCELERATORS: f64 = 131_072.0;
+const MAX_ACCELERATORS: f64 = 131_072.0;
 /// Maximum number of cables between switches.
-const MOST_CABLES: f64 = 4e6;
+const MAX_CABLES: f64 = 4e6;
 /// Maximum number of accelerators of a full mesh.
-const MOST_MESHED: f64 = 2048.0;
+const MAX_MESH_ACCELERATORS: f64 = 2048.0;
 
 impl Input {
     /// Returns all problems of the input.
@@ -99,8 +99,8 @@ impl Input {
         let mut range = |what, found, least, most| ranges.check(what, found, least, most);
         let count = self.shape.accelerators().map_or(f64::INFINITY, f64::from);
         match self.shape {
-            Shape::FullMesh { .. } => range("number of accelerators of a full mesh", count, 1.0, MOST_MESHED),
-            _ => range("number of accelerators", count, 1.0, MOST_ACCELERATORS),
+            Shape::FullMesh { .. } => range("number of accelerators of a full mesh", count, 1.0, MAX_MESH_ACCELERATORS),
+            _ => range("number of accelerators", count, 1.0, MAX_ACCELERATORS),
         }
         for wire in wires(&self.shape) {
             range("bandwidth of a link", wire.bandwidth, 1.0, 1e18);
@@ -122,7 +122,7 @@ impl Input {
             range("routers per group", f64::from(routers), 1.0, 1024.0);
             range("accelerators per router", f64::from(per_router), 1.0, 1024.0);
         }
-        range("number of cables", cables(&self.shape), 0.0, MOST_CABLES);
+        range("number of cables", cables(&self.shape), 0.0, MAX_CABLES);
         for &(accelerator, factor) in &self.degraded {
             range("index of a degraded accelerator", f64::from(accelerator), 0.0, count - 1.0);
             range("bandwidth factor of a degraded accelerator", factor, 0.0, 1e6);

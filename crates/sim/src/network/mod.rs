@@ -24,7 +24,7 @@ mod trees;
 #[cfg(test)]
 mod tests;
 
-use super::kernel::{Ended, EventQueue, Model, Progress, Time, run};
+use super::kernel::{EventQueue, Model, Progress, StopReason, Time, run};
 pub use collectives::{Algorithm, Operation};
 use flows::{FlowOutcome, Flows, NetworkEvent};
 pub use input::{Input, Job, Problem};
@@ -133,7 +133,7 @@ impl Model for Network {
             Event::Begin(number) => self.begin(number, queue),
             Event::Network(event) => match self.flows.handle(event, queue) {
                 FlowOutcome::Nothing => {}
-                FlowOutcome::Left(message) => self.follow(message, true, queue),
+                FlowOutcome::Departed(message) => self.follow(message, true, queue),
                 FlowOutcome::Delivered(message) => self.follow(message, false, queue),
             },
         }
@@ -184,7 +184,7 @@ pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output,
         seconds,
         messages: network.flows.started(),
         events: queue.handled(),
-        cancelled: ended == Ended::Cancelled,
+        cancelled: ended == StopReason::Cancelled,
     })
 }
 
@@ -202,7 +202,7 @@ fn prepare(
         ranks.iter().filter_map(|&rank| topology.accelerators().get(rank as usize).copied()).collect();
     let count = nodes.len() as u32;
     let transfers = collectives::transfers(job.operation, job.algorithm, count, job.bytes)
-        .filter(|t| base as usize + t.len() <= transfers::MOST)
+        .filter(|t| base as usize + t.len() <= transfers::MAX_MESSAGES)
         .ok_or(Problem::NotDone { job: number, operation: job.operation, algorithm: job.algorithm, ranks: count })?;
     if job.algorithm.needs_switch() && count > 1 {
         nodes.push(topology.common_switch(&nodes).ok_or(Problem::NoSwitch { job: number })?);

@@ -5,7 +5,7 @@ use crate::kernel::{Stream, Time};
 use smallvec::SmallVec;
 
 /// Purpose of the random streams that model the hashes of the switches.
-const HASH: u32 = 16;
+const HASH_STREAM: u32 = 16;
 
 /// How one of several shortest paths is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,7 +83,7 @@ pub struct Router<'a> {
     /// been expanded.
     reached: Vec<u32>,
     expanded: usize,
-    /// Hops of every node to the destination; [`FAR`] if not reached.
+    /// Hops of every node to the destination; [`UNREACHED`] if not reached.
     hops: Vec<u32>,
     /// Choices of the nodes that a route has passed through; not computed yet if the count is zero.
     choices: Vec<Choices>,
@@ -91,7 +91,7 @@ pub struct Router<'a> {
 }
 
 /// Hops of a node that has not been reached.
-const FAR: u32 = u32::MAX;
+const UNREACHED: u32 = u32::MAX;
 
 impl<'a> Router<'a> {
     /// Creates a router over `topology`.
@@ -108,7 +108,7 @@ impl<'a> Router<'a> {
             destination: u32::MAX,
             reached: Vec::new(),
             expanded: 0,
-            hops: vec![FAR; topology.len()],
+            hops: vec![UNREACHED; topology.len()],
             choices: vec![Choices::default(); topology.len()],
             nearer: Vec::new(),
         }
@@ -118,10 +118,10 @@ impl<'a> Router<'a> {
     /// links.
     pub fn route(&mut self, from: u32, to: u32) -> Option<Route> {
         if to != self.destination {
-            self.turn_to(to);
+            self.set_destination(to);
         }
-        self.reach(from)?;
-        let hash = Stream::new(self.seed, HASH, from);
+        self.search_until(from)?;
+        let hash = Stream::new(self.seed, HASH_STREAM, from);
         let (mut links, mut latency, mut bandwidth) = (SmallVec::new(), Time::ZERO, f64::INFINITY);
         let mut node = from;
         // Every switch on the route has its own number in the stream, which is drawn only if there is a choice.
@@ -155,11 +155,11 @@ impl<'a> Router<'a> {
     }
 
     /// Discards the results for the current destination and starts with a new one.
-    fn turn_to(&mut self, destination: u32) {
+    fn set_destination(&mut self, destination: u32) {
         for &node in &self.reached {
             if let (Some(hops), Some(choices)) = (self.hops.get_mut(node as usize), self.choices.get_mut(node as usize))
             {
-                (*hops, *choices) = (FAR, Choices::default());
+                (*hops, *choices) = (UNREACHED, Choices::default());
             }
         }
         self.reached.clear();
@@ -173,17 +173,17 @@ impl<'a> Router<'a> {
     }
 
     /// Continues the breadth-first search from the destination until `from` is reached; `None` if it is unreachable.
-    fn reach(&mut self, from: u32) -> Option<()> {
+    fn search_until(&mut self, from: u32) -> Option<()> {
         let (hops, arriving) = (self.hops.as_mut_slice(), &self.arriving);
-        while *hops.get(from as usize)? == FAR {
+        while *hops.get(from as usize)? == UNREACHED {
             let node = *self.reached.get(self.expanded)?;
             self.expanded += 1;
-            if node != self.destination && !self.topology.passes_on(node) {
+            if node != self.destination && !self.topology.forwards_traffic(node) {
                 continue;
             }
             let farther = hops.get(node as usize)? + 1;
             for end in arriving.of(node) {
-                if let Some(hops) = hops.get_mut(end.node as usize).filter(|hops| **hops == FAR) {
+                if let Some(hops) = hops.get_mut(end.node as usize).filter(|hops| **hops == UNREACHED) {
                     *hops = farther;
                     self.reached.push(end.node);
                 }
@@ -242,7 +242,7 @@ mod tests {
         let mut there = vec![from];
         let mut count = 0;
         while !there.contains(&to) {
-            let goes_on = |node: &&u32| **node == from || t.passes_on(**node);
+            let goes_on = |node: &&u32| **node == from || t.forwards_traffic(**node);
             let next: Vec<u32> =
                 there.iter().filter(goes_on).flat_map(|&node| t.leaving(node).map(|(_, link)| link.to)).collect();
             there.extend(next);

@@ -145,7 +145,7 @@ impl Topology {
     }
 
     /// Whether a node forwards traffic of others.
-    pub fn passes_on(&self, node: u32) -> bool {
+    pub fn forwards_traffic(&self, node: u32) -> bool {
         self.forwarding || self.kind(node) != Some(NodeKind::Accelerator)
     }
 

@@ -8,7 +8,7 @@ const NONE: u32 = u32::MAX;
 /// Marks a follower that waits only until the message has left, not until it has arrived.
 const ON_LEAVING: u32 = 1 << 31;
 /// Maximum number of messages of a run: some gigabytes of memory.
-pub(super) const MOST: usize = 1 << 26;
+pub(super) const MAX_MESSAGES: usize = 1 << 26;
 
 /// Messages and their order. Ranks are numbered below [`Transfers::ranks`]; a reducing switch, if there is one, has the
 /// next number.
@@ -116,12 +116,12 @@ impl Builder {
     }
 
     /// Declares that no pair of ranks occurs twice, so that pairs need not be looked up.
-    pub(super) fn once_each(&mut self) {
+    pub(super) fn assume_unique_pairs(&mut self) {
         self.by_pair = None;
     }
 
     /// Clears the last messages of each rank: following messages do not depend on earlier ones.
-    pub(super) fn lane(&mut self) {
+    pub(super) fn start_independent(&mut self) {
         self.into.fill(NONE);
         self.out_of.fill(NONE);
     }

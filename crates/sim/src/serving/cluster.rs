@@ -10,12 +10,12 @@ use super::output::{FirstToken, Output, RequestRecord};
 use super::replica::{Outcome, Phase, Replica};
 use super::request::Request;
 use super::workload::Workload;
-use crate::kernel::{EventQueue, Histogram, Model, Stream, Strip, Time, TimeWeighted};
+use crate::kernel::{EventQueue, Histogram, LevelTimeline, Model, Stream, Time, TimeWeighted};
 use atlas_perf::serving::disaggregated;
 use atlas_perf::serving::front_end::FrontEnd;
 use atlas_perf::serving::latency;
 
-use accounts::Mark;
+use accounts::CumulativeSums;
 
 /// Purpose of the random streams for routing.
 const ROUTING: u32 = 9;
@@ -70,10 +70,10 @@ pub(super) struct Cluster<'a> {
     out: Output,
     tokens: u64,
     /// Sums at the first counted arrival, and at the last arrival.
-    from: Mark,
-    upto: Mark,
+    from: CumulativeSums,
+    upto: CumulativeSums,
     /// Sums when one third and two thirds of the counted requests had arrived.
-    between: [Mark; 2],
+    between: [CumulativeSums; 2],
     first_token: FirstToken,
     last_arrival: Time,
     last_token: Time,
@@ -83,7 +83,7 @@ pub(super) struct Cluster<'a> {
     used: TimeWeighted,
     stepping: TimeWeighted,
     paid: TimeWeighted,
-    strip: Strip<4>,
+    strip: LevelTimeline<4>,
     capacity: TimeWeighted,
 }
 
@@ -100,8 +100,8 @@ impl<'a> Cluster<'a> {
         let count = |dp: f64| dp.clamp(1.0, 65_536.0) as usize;
         let mut start = count(f64::from(first.dp));
         if let Some(a) = &input.autoscaling {
-            start = start.clamp(a.least as usize, a.most as usize);
-            queue.at(Time::from_seconds(a.every), Event::Scale);
+            start = start.clamp(a.min_replicas as usize, a.max_replicas as usize);
+            queue.at(Time::from_seconds(a.interval), Event::Scale);
         }
         let mut replicas = vec![Replica::new(&engine, Phase::Ready); start];
         let ready = (0..start as u32).collect();
@@ -137,9 +137,9 @@ impl<'a> Cluster<'a> {
             gaps: Histogram::default(),
             out: Output { records: Vec::with_capacity(workload.total() as usize), ..Output::default() },
             tokens: 0,
-            from: Mark::default(),
-            upto: Mark::default(),
-            between: [Mark::default(); 2],
+            from: CumulativeSums::default(),
+            upto: CumulativeSums::default(),
+            between: [CumulativeSums::default(); 2],
             first_token: FirstToken::default(),
             last_arrival: Time::ZERO,
             last_token: Time::ZERO,
@@ -148,7 +148,7 @@ impl<'a> Cluster<'a> {
             running: TimeWeighted::default(),
             used: TimeWeighted::default(),
             stepping: TimeWeighted::default(),
-            strip: Strip::new(Time::from_seconds(0.1)),
+            strip: LevelTimeline::new(Time::from_seconds(0.1)),
             capacity: TimeWeighted::default(),
             input,
             workload,
@@ -171,7 +171,7 @@ impl<'a> Cluster<'a> {
 
     /// Handles an arrival. The request is held back if the maximum number of requests is in flight.
     fn arrive(&mut self, queue: &mut EventQueue<Event>) {
-        if self.input.most_in_flight.is_some_and(|most| self.in_flight() >= most) {
+        if self.input.max_in_flight.is_some_and(|most| self.in_flight() >= most) {
             self.held += 1;
         } else {
             self.send(queue);
@@ -193,33 +193,34 @@ impl<'a> Cluster<'a> {
         }
         let id = self.requests.len() as u32;
         if id == self.input.warm_up {
-            self.from = self.mark(now);
+            self.from = self.cumulative_sums(now);
         }
         let total = self.workload.total();
         let third = (total - self.input.warm_up) / 3;
         if id == self.input.warm_up + third {
-            self.between[0] = self.mark(now);
+            self.between[0] = self.cumulative_sums(now);
         }
         if id == total - third {
-            self.between[1] = self.mark(now);
+            self.between[1] = self.cumulative_sums(now);
         }
         if id + 1 == total {
-            self.upto = self.mark(now);
+            self.upto = self.cumulative_sums(now);
         }
         self.present.change(now, 1.0);
         self.last_arrival = now;
         let demand = self.workload.demand();
         self.requests.push(Request::new(demand, now));
-        let fits = self.engine.holds(&demand) && self.decoder.is_none_or(|d| d.holds(&demand));
+        let fits =
+            self.engine.fits_empty_replica(&demand) && self.decoder.is_none_or(|d| d.fits_empty_replica(&demand));
         if fits {
             let replica = self.route(id);
             let r = &mut self.replicas[replica as usize];
             r.outstanding += 1;
             self.requests[id as usize].replica = replica;
             // Requests pass the front end one after the other; the rest of the overhead needs no queue.
-            let begins = r.front_free.max(now);
-            r.front_free = begins.plus(self.front_end);
-            queue.at(r.front_free.plus(self.overhead), Event::Accepted(id));
+            let begins = r.front_end_free_at.max(now);
+            r.front_end_free_at = begins.plus(self.front_end);
+            queue.at(r.front_end_free_at.plus(self.overhead), Event::Accepted(id));
         } else {
             self.out.rejected += 1;
             self.leave(queue);
@@ -299,7 +300,7 @@ impl<'a> Cluster<'a> {
         let r = &mut self.replicas[replica as usize];
         let before = (r.waiting.len(), r.running.len(), r.kv.used(), r.stepping);
         let step = r.begin_step(&mut self.requests, &self.workload, engine, now).map(|step| {
-            let intake = self.intake.seconds() * f64::from(std::mem::take(&mut r.taken_in));
+            let intake = self.intake.seconds() * f64::from(std::mem::take(&mut r.received));
             r.work.host += intake;
             step.plus(Time::from_seconds(intake))
         });
@@ -308,7 +309,7 @@ impl<'a> Cluster<'a> {
             queue.after(length, Event::StepEnd(replica));
         }
         let after = (r.waiting.len(), r.running.len(), r.kv.used(), step.is_some());
-        self.note(now, before, after);
+        self.update_levels(now, before, after);
     }
 
     fn end_step(&mut self, replica: u32, queue: &mut EventQueue<Event>) {
@@ -319,7 +320,7 @@ impl<'a> Cluster<'a> {
         let before = (r.waiting.len(), r.running.len(), r.kv.used(), true);
         r.end_step(&mut self.requests, &self.workload, &engine, now, &mut self.gaps, &mut outcome);
         let after = (r.waiting.len(), r.running.len(), r.kv.used(), true);
-        self.note(now, before, after);
+        self.update_levels(now, before, after);
         self.tokens += outcome.tokens;
         outcome.tokens = 0;
         for id in outcome.finished.drain(..) {
@@ -347,7 +348,7 @@ impl<'a> Cluster<'a> {
             let r = &mut self.replicas[replica as usize];
             let before = (0, 0, r.kv.used(), false);
             let request = &mut self.requests[id as usize];
-            if !r.make_room(request, &decoder) {
+            if !r.allocate_transferred(request, &decoder) {
                 break;
             }
             r.incoming.pop_front();
@@ -357,10 +358,10 @@ impl<'a> Cluster<'a> {
             // Transfers of one attention group are serialized; those of different groups run in parallel.
             let busy = length / self.engine.groups as f64;
             let source = &mut self.replicas[request.replica as usize];
-            source.link_free = source.link_free.max(now).plus(Time::from_seconds(busy));
-            let arrives = source.link_free.plus(Time::from_seconds(length - busy));
+            source.link_free_at = source.link_free_at.max(now).plus(Time::from_seconds(busy));
+            let arrives = source.link_free_at.plus(Time::from_seconds(length - busy));
             queue.at(arrives, Event::Transferred { id, replica });
-            self.note(now, before, after);
+            self.update_levels(now, before, after);
         }
     }
 
@@ -370,10 +371,10 @@ impl<'a> Cluster<'a> {
         let source = request.replica;
         let from = &mut self.replicas[source as usize];
         let before = (0, 0, from.kv.used(), false);
-        from.forget(request, &self.workload);
+        from.free_remote_blocks(request, &self.workload);
         from.outstanding -= 1;
         let after = (0, 0, from.kv.used(), false);
-        self.note(now, before, after);
+        self.update_levels(now, before, after);
         let request = &mut self.requests[id as usize];
         request.replica = replica;
         request.queued = now;
@@ -381,7 +382,7 @@ impl<'a> Cluster<'a> {
         let before = (0, to.running.len(), to.kv.used(), false);
         let done = to.join(request, id, &self.workload, now, &mut self.gaps);
         let after = (0, to.running.len(), to.kv.used(), false);
-        self.note(now, before, after);
+        self.update_levels(now, before, after);
         self.tokens += 1;
         if done {
             self.complete(id, queue);
@@ -398,7 +399,7 @@ impl<'a> Cluster<'a> {
         replica.outstanding -= 1;
         if replica.phase == Phase::Draining && replica.outstanding == 0 {
             replica.phase = Phase::Off;
-            self.pay(queue.now(), -1.0);
+            self.change_replicas(queue.now(), -1.0);
         }
         self.last_token = last;
         self.out.preemptions += u64::from(preemptions);
@@ -428,7 +429,7 @@ impl<'a> Cluster<'a> {
                 osl: r.demand.osl,
                 replica: r.replica,
                 preemptions: r.preemptions,
-                whole: r.demand.whole,
+                complete: r.demand.whole,
             });
         }
         self.leave(queue);
@@ -448,8 +449,8 @@ impl Model for Cluster<'_> {
                 request.queued = now;
                 let replica = request.replica;
                 self.replicas[replica as usize].waiting.push_back(id);
-                self.replicas[replica as usize].taken_in += 1;
-                self.note(now, (0, 0, 0, false), (1, 0, 0, false));
+                self.replicas[replica as usize].received += 1;
+                self.update_levels(now, (0, 0, 0, false), (1, 0, 0, false));
                 self.wake(replica, queue);
             }
             Event::Wake(replica) => self.begin_step(replica, queue),

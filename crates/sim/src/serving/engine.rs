@@ -24,9 +24,9 @@ pub(super) struct Engine {
     pub(super) watermark: u64,
     /// Whether a preempted sequence finds its earlier blocks again unless they were overwritten. Engines that schedule
     /// ahead cache prefixes by default.
-    pub(super) remembers: bool,
+    pub(super) caches_prefixes: bool,
     pub(super) block_size: u32,
-    pub(super) piece: u32,
+    pub(super) piece_tokens: u32,
     pub(super) max_num_seqs: usize,
     /// Number of attention groups, and maximum tokens of a step in each.
     pub(super) groups: usize,
@@ -44,7 +44,7 @@ pub(super) struct Engine {
     /// Decode steps between two polls of the queue.
     pub(super) recv_interval: u32,
     /// Tokens that a decoding sequence verifies in a step.
-    pub(super) verified: u32,
+    pub(super) verified_tokens: u32,
     speculation: Speculation,
     draft_cost: f64,
     pub(super) share_found: f64,
@@ -73,23 +73,23 @@ struct Compiled {
 }
 
 /// Keys that a prompt token attends to without a causal mask, relative to one with: the whole prompt, in a single step.
-const UNMASKED: f64 = 2.0;
+const UNMASKED_KEY_FACTOR: f64 = 2.0;
 
 /// Share of the blocks that stays free when an engine without ahead-of-time scheduling admits a request (`watermark` of
 /// `BlockSpaceManager`). Without it, every sequence that grows would preempt the youngest one, whose prompt would be
 /// recomputed again and again. Engines that schedule ahead have no watermark.
 const WATERMARK: f64 = 0.01;
 /// Maximum number of blocks of a replica, so that sums over all replicas do not overflow.
-const MOST_BLOCKS: f64 = 1e12;
+const MAX_BLOCKS: f64 = 1e12;
 /// Maximum number of attention groups of a replica.
-const MOST_GROUPS: Count = Count::new(65_536);
+const MAX_GROUPS: Count = Count::new(65_536);
 
 impl Engine {
     pub(super) fn new(input: &Input, layout: &Layout, prefill_only: bool, piece: u32, seed: u64) -> Self {
         let s = &input.system;
         let machine = Machine::new(s, layout, &input.constants);
         let capacity = kv::capacity(s, layout, &machine.shape, &input.constants);
-        let total_blocks = (capacity.tokens / f64::from(input.block_size)).min(MOST_BLOCKS) as u64;
+        let total_blocks = (capacity.tokens / f64::from(input.block_size)).min(MAX_BLOCKS) as u64;
         Engine {
             machine,
             grouped: machine.with_groups_known(),
@@ -99,12 +99,12 @@ impl Engine {
                 true => 0,
                 false => (WATERMARK * total_blocks as f64) as u64,
             },
-            remembers: s.host != HostOverlap::None,
+            caches_prefixes: s.host != HostOverlap::None,
             block_size: input.block_size,
-            piece,
+            piece_tokens: piece,
             // The limit is per attention group: each is an engine rank with its own scheduler.
             max_num_seqs: (s.most_sequences() * layout.attention_dp.max(Count::ONE)) as usize,
-            groups: layout.attention_dp.clamp(Count::ONE, MOST_GROUPS).get() as usize,
+            groups: layout.attention_dp.clamp(Count::ONE, MAX_GROUPS).get() as usize,
             // The token budget is also per attention group. It applies to each batch in the pipeline stages.
             max_num_batched_tokens: (s.max_num_batched_tokens * machine.stages()) as u32,
             threshold: input.long_prefill_token_threshold.unwrap_or(u32::MAX),
@@ -119,7 +119,7 @@ impl Engine {
             },
             gathering: s.gathering,
             recv_interval: if s.admission == Admission::Polled { s.recv_interval.get() } else { 0 },
-            verified: s.speculation.tokens.get().saturating_add(1),
+            verified_tokens: s.speculation.tokens.get().saturating_add(1),
             speculation: s.speculation,
             draft_cost: speculative::draft_factor(&s.speculation) - 1.0,
             share_found: if let Prefixes::Share(share) = input.prefixes { share } else { 0.0 },
@@ -128,7 +128,7 @@ impl Engine {
             prefill_only,
             prefilled: input.prefilled,
             beams: s.beams.max(Count::ONE).get(),
-            seen: if s.arch.causal { 1.0 } else { UNMASKED },
+            seen: if s.arch.causal { 1.0 } else { UNMASKED_KEY_FACTOR },
             compiled: s.compiled_batch.map(|batch| Compiled {
                 batch: f64::from(batch),
                 context: steady_state::mean_context(s),
@@ -138,16 +138,16 @@ impl Engine {
     }
 
     /// Returns the engine for a batch of `running` sequences: without speculation above its batch limit.
-    pub(super) fn with(&self, running: usize) -> Engine {
-        if self.verified > 1 && self.speculation.most_batch.is_some_and(|most| running as f64 > most) {
-            return Engine { verified: 1, draft_cost: 0.0, ..*self };
+    pub(super) fn for_batch(&self, running: usize) -> Engine {
+        if self.verified_tokens > 1 && self.speculation.most_batch.is_some_and(|most| running as f64 > most) {
+            return Engine { verified_tokens: 1, draft_cost: 0.0, ..*self };
         }
         *self
     }
 
     /// Number of tokens in the KV cache for a request with a prompt of `isl` tokens, when each beam has `length` tokens
     /// including the prompt. Beams share the prompt.
-    pub(super) fn kept(&self, isl: u32, length: u32) -> u32 {
+    pub(super) fn kv_tokens(&self, isl: u32, length: u32) -> u32 {
         length.saturating_add(length.saturating_sub(isl).saturating_mul(self.beams - 1))
     }
 
@@ -162,13 +162,13 @@ impl Engine {
     /// Number of blocks that a request needs to be admitted.
     pub(super) fn needed(&self, demand: &Demand) -> u32 {
         let output = if self.reserve_output { demand.osl } else { 0 };
-        self.blocks(self.kept(demand.isl, demand.isl.saturating_add(output)))
+        self.blocks(self.kv_tokens(demand.isl, demand.isl.saturating_add(output)))
     }
 
     /// Whether the KV cache of a request at full length fits in an empty replica.
-    pub(super) fn holds(&self, demand: &Demand) -> bool {
-        let longest = demand.isl.saturating_add(demand.osl).saturating_add(self.verified);
-        u64::from(self.blocks(self.kept(demand.isl, longest))) <= self.total_blocks
+    pub(super) fn fits_empty_replica(&self, demand: &Demand) -> bool {
+        let longest = demand.isl.saturating_add(demand.osl).saturating_add(self.verified_tokens);
+        u64::from(self.blocks(self.kv_tokens(demand.isl, longest))) <= self.total_blocks
     }
 
     /// Duration of a step by cause, s.

@@ -1,6 +1,6 @@
 //! Input of a serving simulation: plain data.
 
-use crate::kernel::{Distribution, MOST_EVENTS};
+use crate::kernel::{Distribution, MAX_EVENTS};
 use crate::range::{OutOfRange, Ranges};
 use atlas_perf::constants::Constants;
 use atlas_perf::serving::machine::Machine;
@@ -21,7 +21,7 @@ pub struct Input {
     /// Arrival process of requests.
     pub arrivals: Arrivals,
     /// Maximum number of concurrent requests over all replicas; the client holds back the rest. `None`: no limit.
-    pub most_in_flight: Option<u64>,
+    pub max_in_flight: Option<u64>,
     /// Lengths of prompts and outputs. Ignored for traces, which have their own.
     pub lengths: Lengths,
     /// Prefixes that prompts share.
@@ -49,7 +49,7 @@ pub struct Input {
     /// Latency limits for goodput.
     pub slo: Slo,
     /// Maximum number of events of a run.
-    pub most_events: u64,
+    pub max_events: u64,
 }
 
 /// Arrival process of requests.
@@ -160,17 +160,17 @@ pub enum Router {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Autoscaling {
     /// Minimum replicas.
-    pub least: u32,
+    pub min_replicas: u32,
     /// Maximum replicas.
-    pub most: u32,
+    pub max_replicas: u32,
     /// Target number of concurrent requests per replica.
     pub target: f64,
     /// Seconds between two decisions.
-    pub every: f64,
+    pub interval: f64,
     /// Seconds until a new replica serves: provisioning, loading of weights.
     pub start: f64,
     /// Seconds for which fewer replicas must have been enough before one is removed.
-    pub patience: f64,
+    pub scale_down_delay: f64,
 }
 
 /// Latency limits that a request must meet to count as good, seconds. `None`: no limit.
@@ -240,9 +240,9 @@ pub enum Problem {
 }
 
 /// Maximum number of requests of a run: their records must fit in memory.
-const MOST_REQUESTS: f64 = 50e6;
+const MAX_REQUESTS: f64 = 50e6;
 /// Maximum number of replicas of a run.
-const MOST_REPLICAS: f64 = 65_536.0;
+const MAX_REPLICAS: f64 = 65_536.0;
 
 impl Input {
     /// Returns the input that simulates the scenario of the analytical engine for `system`, with its load as arrivals
@@ -263,7 +263,7 @@ impl Input {
             system: *system,
             constants: *constants,
             arrivals,
-            most_in_flight: match system.load {
+            max_in_flight: match system.load {
                 Load::Open { .. } if system.most_in_flight.is_finite() => {
                     Some(system.most_in_flight.round().max(1.0) as u64)
                 }
@@ -285,7 +285,7 @@ impl Input {
             router: Router::default(),
             autoscaling: None,
             slo: Slo::default(),
-            most_events: MOST_EVENTS,
+            max_events: MAX_EVENTS,
         }
     }
 
@@ -295,7 +295,7 @@ impl Input {
         let mut ranges = Ranges::default();
         let r = &mut ranges;
         let s = &self.system;
-        r.check("requests", f64::from(self.requests), 1.0, MOST_REQUESTS);
+        r.check("requests", f64::from(self.requests), 1.0, MAX_REQUESTS);
         r.check("warm_up", f64::from(self.warm_up), 0.0, f64::from(self.requests.saturating_sub(1)));
         r.check("block_size", f64::from(self.block_size), 1.0, 65_536.0);
         if let Some(most) = s.max_num_seqs {
@@ -306,7 +306,7 @@ impl Input {
         r.check("draft tokens", f64::from(s.speculation.tokens), 0.0, 64.0);
         r.check("acceptance rate of draft tokens", s.speculation.acceptance, 0.0, 1.0);
         r.check("decline of the acceptance rate", s.speculation.decline, 0.0, 1.0);
-        r.check("dp", f64::from(s.layout.dp), 1.0, MOST_REPLICAS);
+        r.check("dp", f64::from(s.layout.dp), 1.0, MAX_REPLICAS);
         match &self.arrivals {
             Arrivals::Poisson { rate } => r.positive("rate", *rate),
             Arrivals::Gamma { rate, cv } => {
@@ -344,23 +344,23 @@ impl Input {
             }
         }
         if let Some(a) = &self.autoscaling {
-            r.check("minimum number of replicas", f64::from(a.least), 1.0, f64::from(a.most));
-            r.check("maximum number of replicas", f64::from(a.most), 1.0, MOST_REPLICAS);
+            r.check("minimum number of replicas", f64::from(a.min_replicas), 1.0, f64::from(a.max_replicas));
+            r.check("maximum number of replicas", f64::from(a.max_replicas), 1.0, MAX_REPLICAS);
             r.positive("target number of requests per replica", a.target);
-            r.positive("interval between scaling decisions in seconds", a.every);
+            r.positive("interval between scaling decisions in seconds", a.interval);
             r.check("startup time of a replica in seconds", a.start, 0.0, 1e6);
-            r.check("scale-down delay in seconds", a.patience, 0.0, 1e6);
+            r.check("scale-down delay in seconds", a.scale_down_delay, 0.0, 1e6);
             if s.pools.is_some() {
                 out.push(Problem::Unsupported { what: "autoscaling and separate prefill and decode pools" });
             }
         }
-        self.room(&mut out);
+        self.check_kv_memory(&mut out);
         out.extend(ranges.0.into_iter().map(Problem::from));
         out
     }
 
     /// Checks that the memory of each pool holds at least one block.
-    fn room(&self, out: &mut Vec<Problem>) {
+    fn check_kv_memory(&self, out: &mut Vec<Problem>) {
         let s = &self.system;
         let layouts = s.pools.map_or([Some(s.layout), None], |p| [Some(p.prefill), Some(p.decode)]);
         for layout in layouts.into_iter().flatten() {

@@ -29,7 +29,7 @@ pub mod workload;
 #[cfg(test)]
 mod tests;
 
-use super::kernel::{Ended, EventQueue, Progress, Time, run_within};
+use super::kernel::{EventQueue, Progress, StopReason, Time, run_within};
 pub use input::{Arrivals, Autoscaling, Input, Lengths, Phase, Prefixes, Problem, Router, Slo, TraceRequest};
 pub use output::{Output, RequestRecord};
 
@@ -45,8 +45,8 @@ pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output,
     }
     let mut queue = EventQueue::with_capacity(4096);
     let mut cluster = cluster::Cluster::new(input, seed, &mut queue);
-    let ended = run_within(&mut cluster, &mut queue, Time::MAX, input.most_events, progress);
-    if ended == Ended::Exhausted {
+    let ended = run_within(&mut cluster, &mut queue, Time::MAX, input.max_events, progress);
+    if ended == StopReason::Exhausted {
         let (left, requests) = cluster.left();
         let (events, seconds) = (queue.handled(), queue.now().seconds());
         return Err(vec![Problem::Endless { events, seconds, left, requests }]);

@@ -24,12 +24,12 @@ pub struct RequestRecord {
     /// Number of preemptions.
     pub preemptions: u32,
     /// Whether its whole output was simulated: the first requests of a staggered load start partway.
-    pub whole: bool,
+    pub complete: bool,
 }
 
 impl RequestRecord {
     /// Whether it met every limit of `slo`.
-    pub fn keeps(&self, slo: &Slo) -> bool {
+    pub fn meets(&self, slo: &Slo) -> bool {
         let within = |seconds: f64, limit: Option<f64>| limit.is_none_or(|limit| seconds <= limit);
         within(self.ttft, slo.ttft) && within(self.tpot, slo.tpot) && within(self.e2e, slo.e2e)
     }
@@ -43,7 +43,7 @@ pub struct Levels {
     /// Requests in batches.
     pub running: f64,
     /// Share of KV blocks in use.
-    pub kv: f64,
+    pub kv_share: f64,
     /// Replicas, including those that are starting.
     pub replicas: f64,
 }
@@ -121,17 +121,17 @@ pub struct Output {
     /// Requests per second that met all latency limits.
     pub goodput: f64,
     /// Share of the counted requests that met all latency limits.
-    pub good_share: f64,
+    pub slo_share: f64,
     /// Mean number of requests waiting for a batch.
     pub waiting: f64,
     /// Largest number of waiting requests.
-    pub most_waiting: u64,
+    pub max_waiting: u64,
     /// Mean number of requests in batches.
     pub running: f64,
     /// Mean share of KV blocks in use.
-    pub kv: f64,
+    pub kv_share: f64,
     /// Largest share of KV blocks in use.
-    pub most_kv: f64,
+    pub max_kv_share: f64,
     /// Share of replica time spent in steps.
     pub busy: f64,
     /// Replica-hours.
@@ -174,19 +174,19 @@ impl Output {
             Quantiles::of(&mut sample)
         };
         self.ttft = quantiles(&self.records, |_| true, |r| r.ttft);
-        self.tpot = quantiles(&self.records, |r| r.osl > 1 && r.whole, |r| r.tpot);
-        self.e2e = quantiles(&self.records, |r| r.whole, |r| r.e2e);
+        self.tpot = quantiles(&self.records, |r| r.osl > 1 && r.complete, |r| r.tpot);
+        self.e2e = quantiles(&self.records, |r| r.complete, |r| r.e2e);
         self.requests = self.records.len() as u64;
         self.seconds = window.end.since(window.begin).seconds();
         let per_second = |n: f64| if self.seconds > 0.0 { n / self.seconds } else { 0.0 };
         let output: u64 = self.records.iter().map(|r| u64::from(r.osl)).sum();
         let prompts: u64 = self.records.iter().map(|r| u64::from(r.isl)).sum();
-        let good = self.records.iter().filter(|r| r.keeps(slo)).count() as f64;
+        let good = self.records.iter().filter(|r| r.meets(slo)).count() as f64;
         self.requests_per_sec = per_second(self.requests as f64);
         self.output_tokens_per_sec = per_second(output as f64);
         self.total_tokens_per_sec = per_second((output + prompts) as f64);
         self.goodput = per_second(good);
-        self.good_share = if self.requests > 0 { good / self.requests as f64 } else { 0.0 };
+        self.slo_share = if self.requests > 0 { good / self.requests as f64 } else { 0.0 };
         let steady = window.last_arrival.since(window.begin).seconds();
         self.steady_output_tokens_per_sec =
             if steady > 0.0 { window.tokens_to_last_arrival as f64 / steady } else { 0.0 };

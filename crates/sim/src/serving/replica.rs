@@ -6,7 +6,7 @@
 
 use super::engine::{Engine, accepted};
 use super::kv::KvPool;
-use super::request::{Request, first_names, held, whole_pieces};
+use super::request::{Request, first_names, used_pieces, whole_pieces};
 use super::workload::Workload;
 use crate::kernel::{Histogram, Time};
 use atlas_perf::serving::step::{StepTime, Tokens};
@@ -22,7 +22,7 @@ pub(super) enum Phase {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum StepKind {
     All,
     Prompts,
     Decodes,
@@ -46,10 +46,10 @@ pub(super) struct Replica {
     /// Prompt tokens admitted, and how many of them were in the prefix cache.
     pub(super) prompt_tokens: (u64, u64),
     /// When its front end and its transfer link become free.
-    pub(super) front_free: Time,
-    pub(super) link_free: Time,
+    pub(super) front_end_free_at: Time,
+    pub(super) link_free_at: Time,
     /// Requests received since its last step.
-    pub(super) taken_in: u32,
+    pub(super) received: u32,
     /// Time of its steps by cause.
     pub(super) work: StepTime,
     batch: Vec<u32>,
@@ -101,7 +101,7 @@ impl Replica {
     pub(super) fn new(engine: &Engine, phase: Phase) -> Self {
         Replica {
             phase,
-            kv: KvPool::new(engine.total_blocks, u64::from(engine.piece / engine.block_size)),
+            kv: KvPool::new(engine.total_blocks, u64::from(engine.piece_tokens / engine.block_size)),
             waiting: VecDeque::new(),
             running: Vec::new(),
             incoming: VecDeque::new(),
@@ -111,9 +111,9 @@ impl Replica {
             woken: false,
             step_seconds: 0.0,
             prompt_tokens: (0, 0),
-            front_free: Time::ZERO,
-            link_free: Time::ZERO,
-            taken_in: 0,
+            front_end_free_at: Time::ZERO,
+            link_free_at: Time::ZERO,
+            received: 0,
             work: StepTime::default(),
             batch: Vec::new(),
             began: Time::ZERO,
@@ -137,7 +137,7 @@ impl Replica {
         e: &Engine,
         now: Time,
     ) -> Option<Time> {
-        let e = &e.with(self.running.len());
+        let e = &e.for_batch(self.running.len());
         self.batch.clear();
         self.sum = Sum::default();
         for group in &mut self.groups {
@@ -149,14 +149,14 @@ impl Replica {
             (self.steps_unseen, self.seen_upto) = (0, now);
         }
         if e.chunked_prefill {
-            self.advance(requests, workload, e, Wanted::All);
+            self.advance(requests, workload, e, StepKind::All);
             self.admit(requests, workload, e, now);
         } else {
             // Prompts go first, in separate steps.
-            self.advance(requests, workload, e, Wanted::Prompts);
+            self.advance(requests, workload, e, StepKind::Prompts);
             self.admit(requests, workload, e, now);
             if self.batch.is_empty() {
-                self.advance(requests, workload, e, Wanted::Decodes);
+                self.advance(requests, workload, e, StepKind::Decodes);
             }
         }
         if self.batch.is_empty() {
@@ -176,7 +176,7 @@ impl Replica {
             prefill: sum.prefill as f64,
             prefill_context: per(sum.prefill_keys, sum.prefill as f64),
             prompts: f64::from(sum.prompts),
-            verified: f64::from(e.verified),
+            verified: f64::from(e.verified_tokens),
             prefill_groups: per(sum.prefill as f64, f64::from(busiest)),
         });
         let seconds = work.total();
@@ -188,18 +188,18 @@ impl Replica {
     }
 
     /// Schedules running sequences, oldest first.
-    fn advance(&mut self, requests: &mut [Request], workload: &Workload<'_>, e: &Engine, wanted: Wanted) {
+    fn advance(&mut self, requests: &mut [Request], workload: &Workload<'_>, e: &Engine, wanted: StepKind) {
         let mut place = 0;
         while place < self.running.len() {
             let id = self.running[place];
             let r = &requests[id as usize];
             let prompt = r.computed < r.target;
             let budget = self.groups[r.group as usize].budget;
-            if budget == 0 || (wanted == Wanted::Prompts && !prompt) || (wanted == Wanted::Decodes && prompt) {
+            if budget == 0 || (wanted == StepKind::Prompts && !prompt) || (wanted == StepKind::Decodes && prompt) {
                 place += 1;
                 continue;
             }
-            let tokens = if prompt { (r.target - r.computed).min(e.threshold) } else { e.verified }.min(budget);
+            let tokens = if prompt { (r.target - r.computed).min(e.threshold) } else { e.verified_tokens }.min(budget);
             let length = r.computed + tokens;
             if length > r.covered && !self.grow(&mut requests[id as usize], length, e) {
                 // Memory is full: the youngest sequence is preempted.
@@ -218,16 +218,16 @@ impl Replica {
     fn admit(&mut self, requests: &mut [Request], workload: &Workload<'_>, e: &Engine, now: Time) {
         let (was_full, composed) = (self.full, self.composed);
         (self.full, self.composed) = (false, now);
-        if e.balance_steps > 0 && self.holds_back(requests, e) {
+        if e.balance_steps > 0 && self.delays_prompts(requests, e) {
             return;
         }
-        if self.gathers(e) {
+        if self.waits_for_more_requests(e) {
             self.steps_gathered += 1;
             return;
         }
         self.steps_gathered = 0;
         while let Some(&id) = self.waiting.front() {
-            let group = self.freest();
+            let group = self.least_loaded_group();
             let budget = self.groups[group].budget;
             if budget == 0 {
                 break;
@@ -238,21 +238,21 @@ impl Replica {
             }
             let r = &mut requests[id as usize];
             // An overlapped scheduler composed this step when the last one began.
-            let late = e.overlapped && r.queued > self.before_began() && !self.running.is_empty();
+            let late = e.overlapped && r.queued > self.step_start() && !self.running.is_empty();
             if late || r.queued > self.seen_upto {
                 break;
             }
             self.find_prefix(r, workload, e);
-            let rest = if r.computed < r.target { r.target - r.computed } else { e.verified };
+            let rest = if r.computed < r.target { r.target - r.computed } else { e.verified_tokens };
             let tokens = rest.min(e.threshold).min(budget);
             let cut = tokens < rest && !e.chunked_prefill && budget < e.max_num_batched_tokens;
             // A request is admitted only if its whole prompt fits, even with chunked prefill. Otherwise it would be
             // preempted halfway.
             let length = if e.reserve_output { r.demand.isl + r.demand.osl } else { r.target.max(r.computed + tokens) };
-            let room = self.kv.total() - self.kv.used() + u64::from(r.shared * (e.piece / e.block_size));
-            let short = room < u64::from(e.blocks(e.kept(r.demand.isl, length))) + e.watermark;
+            let room = self.kv.total() - self.kv.used() + u64::from(r.shared * (e.piece_tokens / e.block_size));
+            let short = room < u64::from(e.blocks(e.kv_tokens(r.demand.isl, length))) + e.watermark;
             if cut || (short && !self.running.is_empty()) || !self.grow(r, length, e) {
-                self.kv.release(held(workload, r));
+                self.kv.release(used_pieces(workload, r));
                 (r.shared, r.computed) = (0, 0);
                 self.full = !cut;
                 break;
@@ -271,7 +271,7 @@ impl Replica {
 
     /// Whether prompts wait until every attention group has one, so that groups do not wait for each other. This
     /// applies only while all groups decode, and for a limited number of steps.
-    fn holds_back(&mut self, requests: &[Request], e: &Engine) -> bool {
+    fn delays_prompts(&mut self, requests: &[Request], e: &Engine) -> bool {
         let Some(&first) = self.waiting.front() else {
             self.held = 0;
             return false;
@@ -286,7 +286,7 @@ impl Replica {
     }
 
     /// Whether admission waits until more requests are queued.
-    fn gathers(&self, e: &Engine) -> bool {
+    fn waits_for_more_requests(&self, e: &Engine) -> bool {
         e.gathering.is_some_and(|gathering| {
             let few = (self.waiting.len() as f64) < gathering.ratio * self.running.len() as f64;
             few && self.steps_gathered < gathering.steps.get() && !self.running.is_empty()
@@ -294,7 +294,7 @@ impl Replica {
     }
 
     /// Attention group with the largest remaining budget; of equals, the one with the fewest sequences.
-    fn freest(&self) -> usize {
+    fn least_loaded_group(&self) -> usize {
         let mut best = 0;
         for (at, group) in self.groups.iter().enumerate() {
             let kept = &self.groups[best];
@@ -315,7 +315,7 @@ impl Replica {
     }
 
     /// Start of the step that has just ended.
-    fn before_began(&self) -> Time {
+    fn step_start(&self) -> Time {
         if self.stepping { self.began } else { Time::MAX }
     }
 
@@ -323,7 +323,7 @@ impl Replica {
     fn find_prefix(&mut self, r: &mut Request, workload: &Workload<'_>, e: &Engine) {
         let found = if e.cached {
             r.shared = self.kv.hold(whole_pieces(workload, r));
-            r.shared.saturating_mul(e.piece)
+            r.shared.saturating_mul(e.piece_tokens)
         } else {
             (e.share_found * f64::from(r.demand.isl)) as u32
         };
@@ -337,7 +337,8 @@ impl Replica {
     /// Allocates blocks for `length` tokens of a sequence; `false` if memory is full.
     fn grow(&mut self, r: &mut Request, length: u32, e: &Engine) -> bool {
         let covered = length.div_ceil(e.block_size) * e.block_size;
-        let own = e.blocks(e.kept(r.demand.isl, covered)).saturating_sub(r.shared * (e.piece / e.block_size));
+        let own =
+            e.blocks(e.kv_tokens(r.demand.isl, covered)).saturating_sub(r.shared * (e.piece_tokens / e.block_size));
         let more = own.saturating_sub(r.blocks);
         if !self.kv.allocate(u64::from(more)) {
             return false;
@@ -366,7 +367,7 @@ impl Replica {
 
     fn preempt(&mut self, r: &mut Request, id: u32, workload: &Workload<'_>, e: &Engine) {
         self.free(r, workload);
-        if e.remembers {
+        if e.caches_prefixes {
             r.left = (u64::from(r.computed / e.block_size), self.kv.taken());
         }
         self.groups[r.group as usize].running -= 1;
@@ -378,7 +379,7 @@ impl Replica {
 
     fn free(&mut self, r: &mut Request, workload: &Workload<'_>) {
         self.kv.free(u64::from(r.blocks));
-        self.kv.release(held(workload, r));
+        self.kv.release(used_pieces(workload, r));
         (r.blocks, r.shared, r.covered) = (0, 0, 0);
     }
 
@@ -410,7 +411,7 @@ impl Replica {
                     continue;
                 }
             } else {
-                if e.verified > 1 {
+                if e.verified_tokens > 1 {
                     tokens = (1 + accepted(e, r, id)).min(r.scheduled).min(r.demand.osl - r.emitted);
                 }
                 r.computed += tokens;
@@ -418,7 +419,7 @@ impl Replica {
             r.emit(tokens, now, gaps);
             if r.emitted == tokens {
                 // The front end returns the token after taking in earlier requests.
-                r.handed_out = now.max(self.front_free);
+                r.handed_out = now.max(self.front_end_free_at);
             }
             out.tokens += u64::from(tokens);
             if r.emitted >= r.demand.osl {
@@ -439,7 +440,7 @@ impl Replica {
 
     /// Adds the pieces of a computed prompt to the prefix cache.
     fn keep_prefix(&mut self, r: &mut Request, workload: &Workload<'_>, e: &Engine) {
-        let blocks = e.piece / e.block_size;
+        let blocks = e.piece_tokens / e.block_size;
         let names = whole_pieces(workload, r).get(r.shared as usize..).unwrap_or(&[]);
         let most = (r.blocks / blocks.max(1)) as usize;
         let kept = self.kv.keep(names.get(..most.min(names.len())).unwrap_or(&[]));
@@ -448,13 +449,13 @@ impl Replica {
     }
 
     /// Allocates KV cache for a sequence prefilled by another pool; `false` if the replica is full.
-    pub(super) fn make_room(&mut self, r: &mut Request, e: &Engine) -> bool {
+    pub(super) fn allocate_transferred(&mut self, r: &mut Request, e: &Engine) -> bool {
         if self.running.len() + self.waiting.len() + self.in_transfer >= e.max_num_seqs {
             return false;
         }
         let there = (r.blocks, r.shared, r.covered);
         (r.blocks, r.shared, r.covered) = (0, 0, 0);
-        let length = if e.reserve_output { r.demand.isl + r.demand.osl } else { r.demand.isl + e.verified };
+        let length = if e.reserve_output { r.demand.isl + r.demand.osl } else { r.demand.isl + e.verified_tokens };
         if !self.grow(r, length, e) {
             (r.blocks, r.shared, r.covered) = there;
             return false;
@@ -465,7 +466,7 @@ impl Replica {
     }
 
     /// Frees the blocks of a sequence on the replica from which it was transferred.
-    pub(super) fn forget(&mut self, r: &mut Request, workload: &Workload<'_>) {
+    pub(super) fn free_remote_blocks(&mut self, r: &mut Request, workload: &Workload<'_>) {
         let (blocks, shared) = std::mem::take(&mut r.remote);
         self.kv.free(u64::from(blocks));
         self.kv.release(first_names(workload, r, shared));

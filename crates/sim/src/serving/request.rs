@@ -84,7 +84,7 @@ pub(super) fn whole_pieces<'w>(workload: &'w Workload<'_>, r: &Request) -> &'w [
 }
 
 /// Names of the pieces that the request uses.
-pub(super) fn held<'w>(workload: &'w Workload<'_>, r: &Request) -> &'w [u64] {
+pub(super) fn used_pieces<'w>(workload: &'w Workload<'_>, r: &Request) -> &'w [u64] {
     first_names(workload, r, r.shared)
 }
 

@@ -98,15 +98,15 @@ fn consistent(o: &Output, requests: usize) {
         assert!(r.ttft > 0.0 && r.e2e >= r.ttft, "{r:?}");
         assert!((r.e2e - r.ttft - r.tpot * f64::from(r.osl - 1)).abs() < 1e-6, "{r:?}");
     }
-    assert!(o.good_share <= 1.0 && o.goodput <= o.requests_per_sec + 1e-9);
-    assert!(o.kv <= o.most_kv && o.most_kv <= 1.0 + 1e-9, "{} {}", o.kv, o.most_kv);
+    assert!(o.slo_share <= 1.0 && o.goodput <= o.requests_per_sec + 1e-9);
+    assert!(o.kv_share <= o.max_kv_share && o.max_kv_share <= 1.0 + 1e-9, "{} {}", o.kv_share, o.max_kv_share);
     assert!(o.busy <= 1.0 + 1e-9 && o.busy > 0.0);
     // Little's law: the number of requests in the system, from the records and from the levels.
     let inside: f64 = o.records.iter().map(|r| r.e2e).sum::<f64>() / o.seconds;
     assert!(o.waiting + o.running <= inside * 1.01 + 0.1, "{} {} {inside}", o.waiting, o.running);
     let tokens: u64 = o.records.iter().map(|r| u64::from(r.osl)).sum();
     assert!((o.output_tokens_per_sec * o.seconds / tokens as f64 - 1.0).abs() < 1e-9);
-    assert!(o.timeline.iter().all(|l| l.kv <= 1.0 + 1e-9 && l.waiting >= -1e-9 && l.running >= -1e-9));
+    assert!(o.timeline.iter().all(|l| l.kv_share <= 1.0 + 1e-9 && l.waiting >= -1e-9 && l.running >= -1e-9));
 }
 
 #[test]
@@ -140,8 +140,8 @@ fn lack_of_memory_preempts_and_every_request_finishes() {
     input.system.memory_utilization = 0.235;
     let o = simulated(&input);
     consistent(&o, 600);
-    assert!(o.preemptions > 0, "{}", o.most_kv);
-    assert!(o.most_kv > 0.95);
+    assert!(o.preemptions > 0, "{}", o.max_kv_share);
+    assert!(o.max_kv_share > 0.95);
     input.system.reserve_output = true;
     let reserved = simulated(&input);
     consistent(&reserved, 600);
@@ -165,14 +165,14 @@ fn bursts_wait_longer_than_poisson_and_high_load_longer_than_low() {
     let calm = simulated(&input);
     input.arrivals = Arrivals::Gamma { rate: 12.0, cv: 4.0 };
     let bursty = simulated(&input);
-    assert!(bursty.ttft.p99 > calm.ttft.p99 && bursty.most_waiting > calm.most_waiting);
+    assert!(bursty.ttft.p99 > calm.ttft.p99 && bursty.max_waiting > calm.max_waiting);
     input.arrivals = Arrivals::Poisson { rate: 2.0 };
     let low = simulated(&input);
     assert!(low.ttft.mean < calm.ttft.mean && low.tpot.mean < calm.tpot.mean);
     input.slo = Slo { ttft: Some(calm.ttft.p50), tpot: Some(calm.tpot.p90), e2e: None };
     input.arrivals = Arrivals::Poisson { rate: 12.0 };
     let judged = simulated(&input);
-    assert!(judged.good_share > 0.3 && judged.good_share < 0.55, "{}", judged.good_share);
+    assert!(judged.slo_share > 0.3 && judged.slo_share < 0.55, "{}", judged.slo_share);
 }
 
 #[test]
@@ -258,7 +258,14 @@ fn replicas_follow_the_load() {
         Phase { seconds: 60.0, rate: 30.0, cv: 1.0 },
         Phase { seconds: 120.0, rate: 2.0, cv: 1.0 },
     ]);
-    input.autoscaling = Some(Autoscaling { least: 1, most: 6, target: 16.0, every: 1.0, start: 5.0, patience: 10.0 });
+    input.autoscaling = Some(Autoscaling {
+        min_replicas: 1,
+        max_replicas: 6,
+        target: 16.0,
+        interval: 1.0,
+        start: 5.0,
+        scale_down_delay: 10.0,
+    });
     let o = simulated(&input);
     let most = o.timeline.iter().map(|l| l.replicas).fold(0.0, f64::max);
     let last = o.timeline.last().unwrap().replicas;
@@ -303,7 +310,7 @@ fn all_invalid_settings_are_reported_at_once() {
 #[test]
 fn a_run_that_does_not_end_is_an_error() {
     let mut input = busy_input();
-    input.most_events = 1000;
+    input.max_events = 1000;
     let problems = simulate(&input, 1, &Progress::new()).unwrap_err();
     let [Problem::Endless { events, left, requests, seconds }] = problems[..] else { panic!("{problems:?}") };
     assert!(events >= 1000 && left < requests && requests == 600 && seconds > 0.0);

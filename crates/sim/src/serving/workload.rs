@@ -8,13 +8,13 @@ use atlas_core::math;
 use atlas_perf::serving::latency;
 
 /// Purposes of the random streams.
-const GAPS: u32 = 0;
+const ARRIVAL_STREAM: u32 = 0;
 const LENGTHS: u32 = 1;
 const GROUPS: u32 = 2;
 const GROUP_LENGTHS: u32 = 3;
 
 /// Longest prompt or output that is simulated, tokens.
-const LONGEST: u32 = 1 << 29;
+const MAX_TOKENS: u32 = 1 << 29;
 
 /// Lengths and prefix of an arriving request.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,7 +50,7 @@ impl<'a> Workload<'a> {
         let mut out = Workload {
             input,
             seed,
-            gaps: Stream::new(seed, GAPS, 0),
+            gaps: Stream::new(seed, ARRIVAL_STREAM, 0),
             clock: 0.0,
             next: 0,
             names: Vec::new(),
@@ -117,11 +117,11 @@ impl<'a> Workload<'a> {
         {
             let named = matches!(self.input.prefixes, Prefixes::Trace { .. });
             let prefix = if named { self.add_names(r.prefix.iter().copied()) } else { (0, 0) };
-            return Demand { isl: r.isl.clamp(1, LONGEST), osl: r.osl.clamp(1, LONGEST), prefix, whole: true };
+            return Demand { isl: r.isl.clamp(1, MAX_TOKENS), osl: r.osl.clamp(1, MAX_TOKENS), prefix, whole: true };
         }
         let mut stream = Stream::new(self.seed, LENGTHS, index);
         let lengths = &self.input.lengths;
-        let longest = f64::from(lengths.max_model_len.unwrap_or(LONGEST).clamp(2, LONGEST));
+        let longest = f64::from(lengths.max_model_len.unwrap_or(MAX_TOKENS).clamp(2, MAX_TOKENS));
         let draw = |law: &Distribution, stream: &mut Stream, most: f64| law.draw(stream).round().clamp(1.0, most);
         let isl = draw(&lengths.isl, &mut stream, longest - 1.0);
         let mut osl = draw(&lengths.osl, &mut stream, longest - isl);
@@ -130,7 +130,7 @@ impl<'a> Workload<'a> {
             && index < *concurrency
         {
             whole = false;
-            osl = (osl * self.share_left(index, *concurrency)).ceil().max(1.0);
+            osl = (osl * self.remaining_share(index, *concurrency)).ceil().max(1.0);
         }
         let prefix = self.group_of(index);
         Demand { isl: isl as u32, osl: osl as u32, prefix, whole }
@@ -141,7 +141,7 @@ impl<'a> Workload<'a> {
     /// At a random moment, the remaining share of a length is uniformly distributed (residual life in renewal theory;
     /// Cox, *Renewal Theory*, 1962). But some of the requests that began together are still synchronized: those of one
     /// burst have the same share left, and the shares of the bursts are evenly spaced.
-    fn share_left(&self, index: u32, concurrency: u32) -> f64 {
+    fn remaining_share(&self, index: u32, concurrency: u32) -> f64 {
         let system = &self.input.system;
         let replicas = system.pools.map_or(system.layout.dp, |pools| pools.prefill.dp).max(Count::ONE);
         let each = (f64::from(concurrency) / replicas).max(1.0);

@@ -5,7 +5,7 @@
 //! tensors; recomputed activations; logits; gradients in transit. Not modeled: workspaces of kernels and communication
 //! buffers.
 
-use super::allocator::{Allocator, Held};
+use super::allocator::{Allocator, BlockHandle};
 use super::costs::layers_of;
 use super::schedule::{PassKind, orders};
 use crate::kernel::{Distribution, Stream};
@@ -45,7 +45,7 @@ impl Output {
 
 /// Maximum number of simulated micro-batches of a step. Their activations are identical, so more would not change the
 /// result.
-const MOST_MICROS: f64 = 256.0;
+const MAX_MICRO_BATCHES: f64 = 256.0;
 /// Number of tensors of model states: no checkpointed run has them in one piece.
 const STATES: u32 = 64;
 
@@ -69,14 +69,14 @@ struct Stage {
 }
 
 impl Stage {
-    fn allocate(&mut self, bytes: f64) -> Held {
+    fn allocate(&mut self, bytes: f64) -> BlockHandle {
         let held = self.allocator.allocate(bytes);
         self.most = self.most.max(self.allocator.allocated());
         self.in_pass = self.in_pass.max(self.allocator.allocated());
         held
     }
 
-    fn free(&mut self, held: impl IntoIterator<Item = Held>) {
+    fn free(&mut self, held: impl IntoIterator<Item = BlockHandle>) {
         held.into_iter().for_each(|one| self.allocator.release(one));
     }
 }
@@ -85,7 +85,7 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
     let closed = estimate(s, c);
     let (stages, is_bidirectional) = (s.pp.max(Count::ONE).get(), s.copies() > 1.0);
     let chunks = if is_bidirectional { 2 } else { s.vpp.max(Count::ONE).get() };
-    let micros = s.micro_batches().min(MOST_MICROS) as u32;
+    let micros = s.micro_batches().min(MAX_MICRO_BATCHES) as u32;
     let sizes = layers_of(s);
     let at = |chunk: u32| match (is_bidirectional, chunk) {
         (false, chunk) => chunk * stages + stage,
@@ -112,12 +112,12 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
     }
     let order = orders(s, micros, closed.in_flight).into_iter().nth(stage as usize).unwrap_or_default();
     let slots = (micros * chunks) as usize;
-    let splits = s.schedule.splits();
+    let splits = s.schedule.splits_backward();
     let mut out = Output { stage, states, ..Output::default() };
     for step in 0..steps.max(1) {
         out.curve.clear();
-        let mut held: Vec<Vec<Held>> = vec![Vec::new(); slots];
-        let mut heads: Vec<Option<Held>> = vec![None; slots];
+        let mut held: Vec<Vec<BlockHandle>> = vec![Vec::new(); slots];
+        let mut heads: Vec<Option<BlockHandle>> = vec![None; slots];
         for pass in &order {
             m.in_pass = m.allocator.allocated();
             let slot = (pass.micro * chunks + pass.chunk) as usize;
@@ -128,7 +128,8 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
                     for _ in 0..layers(pass.chunk) as u32 {
                         let gather = (gathered > 0.0).then(|| m.allocate(gathered));
                         // Temporary tensors of the layer are freed at its end.
-                        let passing: Vec<Held> = again.iter().take(2).map(|bytes| m.allocate(by * bytes)).collect();
+                        let passing: Vec<BlockHandle> =
+                            again.iter().take(2).map(|bytes| m.allocate(by * bytes)).collect();
                         list.extend(kept.iter().map(|bytes| m.allocate(by * bytes)));
                         m.free(passing.into_iter().chain(gather));
                     }
@@ -144,9 +145,9 @@ fn on_stage(s: &TrainingInput, c: &Constants, stage: u32, spread: f64, seed: u64
                         let gather = (gathered > 0.0).then(|| m.allocate(gathered));
                         // The first layers of a stage are recomputed.
                         let full = f64::from(layer) + 0.5 < closed.recompute.full_share * all;
-                        let recomputed: Vec<Held> =
+                        let recomputed: Vec<BlockHandle> =
                             if full { again.iter().map(|bytes| m.allocate(by * bytes)).collect() } else { Vec::new() };
-                        let own: Vec<Held> = again.iter().take(2).map(|bytes| m.allocate(by * bytes)).collect();
+                        let own: Vec<BlockHandle> = again.iter().take(2).map(|bytes| m.allocate(by * bytes)).collect();
                         let next = m.allocate(by * gradient);
                         // Separate passes of weight gradients need the kept activations until then.
                         let from = if splits { list.len() } else { list.len().saturating_sub(kept.len()) };

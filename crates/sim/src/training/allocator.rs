@@ -6,21 +6,21 @@ use std::collections::BTreeSet;
 
 const MIB: u64 = 1 << 20;
 /// Granularity of sizes (`kMinBlockSize`).
-const GRAIN: u64 = 512;
+const SIZE_GRANULARITY: u64 = 512;
 /// Largest size of the small pool (`kSmallSize`), and the size of its segments (`kSmallBuffer`).
 const SMALL: u64 = MIB;
 const SMALL_SEGMENT: u64 = 2 * MIB;
 /// Smaller allocations share segments of `LARGE_SEGMENT` (`kMinLargeAlloc`, `kLargeBuffer`); others get their own
 /// segment, rounded up.
-const OWN_SEGMENT: u64 = 10 * MIB;
+const MIN_OWN_SEGMENT: u64 = 10 * MIB;
 const LARGE_SEGMENT: u64 = 20 * MIB;
 const ROUND: u64 = 2 * MIB;
 /// A large block is split only if more than this is left over.
-const LARGE_REST: u64 = MIB;
+const MIN_SPLIT_REMAINDER: u64 = MIB;
 
 /// Handle of a block in use, to free it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held(u32);
+pub struct BlockHandle(u32);
 
 /// A block of a segment, with the indices of its neighbors.
 #[derive(Debug, Clone, Copy)]
@@ -91,8 +91,8 @@ impl Allocator {
     }
 
     /// Allocates a block of at least `bytes` bytes.
-    pub fn allocate(&mut self, bytes: f64) -> Held {
-        let wanted = (bytes.max(1.0) as u64).div_ceil(GRAIN) * GRAIN;
+    pub fn allocate(&mut self, bytes: f64) -> BlockHandle {
+        let wanted = (bytes.max(1.0) as u64).div_ceil(SIZE_GRANULARITY) * SIZE_GRANULARITY;
         let small = wanted <= SMALL;
         let found = self.pool(small).range((wanted, 0)..).next().copied();
         let at = match found {
@@ -101,7 +101,7 @@ impl Allocator {
                 entry.1
             }
             None => {
-                let segment = match (small, wanted < OWN_SEGMENT) {
+                let segment = match (small, wanted < MIN_OWN_SEGMENT) {
                     (true, _) => SMALL_SEGMENT,
                     (false, true) => LARGE_SEGMENT,
                     (false, false) => wanted.div_ceil(ROUND) * ROUND,
@@ -110,9 +110,9 @@ impl Allocator {
                 self.add(Block { bytes: segment, free: true, small, before: NONE, after: NONE })
             }
         };
-        let Some(block) = self.block(at).copied() else { return Held(NONE) };
+        let Some(block) = self.block(at).copied() else { return BlockHandle(NONE) };
         let rest = block.bytes - wanted;
-        let splits = if small { rest >= GRAIN } else { rest > LARGE_REST };
+        let splits = if small { rest >= SIZE_GRANULARITY } else { rest > MIN_SPLIT_REMAINDER };
         if splits {
             let new = self.add(Block { bytes: rest, free: true, small, before: at, after: block.after });
             if let Some(after) = self.block(block.after) {
@@ -129,11 +129,11 @@ impl Allocator {
             self.allocated += bytes;
         }
         self.allocations += 1;
-        Held(at)
+        BlockHandle(at)
     }
 
     /// Frees a block and merges it with free neighbors.
-    pub fn release(&mut self, held: Held) {
+    pub fn release(&mut self, held: BlockHandle) {
         let mut at = held.0;
         let Some(block) = self.block(at).filter(|block| !block.free) else { return };
         block.free = true;
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn freed_blocks_are_joined_and_reused() {
         let mut a = Allocator::default();
-        let held: Vec<Held> = (0..4).map(|_| a.allocate(mib(4.0))).collect();
+        let held: Vec<BlockHandle> = (0..4).map(|_| a.allocate(mib(4.0))).collect();
         assert_eq!(a.reserved(), 20 * MIB);
         // Two adjacent free blocks have space for eight; two separate ones do not.
         a.release(held[0]);

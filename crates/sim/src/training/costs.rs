@@ -5,7 +5,7 @@
 //! is the same; whether it really overlaps depends on the streams.
 
 use super::operators::{self, Block, Operator};
-use super::passes::{self, Around, Chunk, Pass, Traffic};
+use super::passes::{self, Chunk, Pass, SurroundingOperators, Traffic};
 use super::program::{Lane, Port};
 use atlas_core::count::Count;
 use atlas_perf::accelerator::Generation;
@@ -29,9 +29,9 @@ pub struct Costs {
     /// Port of such transfers.
     pub transfer_port: Port,
     /// Seconds of a transfer within a domain, over the scale-up fabric.
-    pub near: f64,
+    pub intra_domain_transfer: f64,
     /// Whether each stage shares its domains with the next one, and the last stage with the first.
-    pub nearby: Vec<bool>,
+    pub shares_domain: Vec<bool>,
     /// Seconds to reduce the gradients of one stage.
     pub reduce: f64,
     /// Seconds to gather the updated weights of one stage.
@@ -59,7 +59,7 @@ pub struct Costs {
 
 /// When a pass must be simulated task by task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Meets {
+pub enum DetailLevel {
     /// Never: a pass always takes as long as without contention.
     Never,
     /// While the stage's data-parallel group reduces or gathers.
@@ -135,7 +135,7 @@ impl Costs {
             .iter()
             .enumerate()
             .map(|(at, &layers)| {
-                let around = Around {
+                let around = SurroundingOperators {
                     front: if at == 0 { front.as_slice() } else { &[] },
                     head: if at + 1 == count { head.as_slice() } else { &[] },
                 };
@@ -156,8 +156,8 @@ impl Costs {
             transfer_port: port(i.tp * i.cp * i.dp * i.pp, i.domain),
             reduce: per_step * reduced,
             gather: per_step * (1.0 - reduced),
-            near: near.time.pipeline_transfer / m / (2.0 * i.vpp.max(Count::ONE)),
-            nearby: (0..stages.get()).map(|stage| nearby(i, stage)).collect(),
+            intra_domain_transfer: near.time.pipeline_transfer / m / (2.0 * i.vpp.max(Count::ONE)),
+            shares_domain: (0..stages.get()).map(|stage| shares_domain(i, stage)).collect(),
             embedding: embedding(i),
             data_port,
             layer_port: traffic.data_port,
@@ -171,8 +171,8 @@ impl Costs {
     /// Returns seconds and port of a transfer from a stage to the next one, or from the last to the first.
     #[must_use]
     pub fn hop(&self, stage: u32) -> (f64, Port) {
-        if self.nearby.get(stage as usize).is_some_and(|near| *near) {
-            (self.near, Port::Link)
+        if self.shares_domain.get(stage as usize).is_some_and(|near| *near) {
+            (self.intra_domain_transfer, Port::Link)
         } else {
             (self.transfer, self.transfer_port)
         }
@@ -180,7 +180,7 @@ impl Costs {
 
     /// When communication inside passes contends with communication alongside them.
     #[must_use]
-    pub fn meets(&self) -> Meets {
+    pub fn detail_level(&self) -> DetailLevel {
         let passes = || self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
         let through =
             |port: Port| passes().any(|pass| pass.program.lane(Lane::Model).iter().any(|item| item.port == port));
@@ -189,13 +189,13 @@ impl Costs {
         // A transfer delays other traffic on the same port by at most its own duration.
         let transfers = self.transfer > NEGLIGIBLE * shortest && through(self.transfer_port);
         if passes().any(beyond) {
-            Meets::Always
+            DetailLevel::Always
         } else if transfers {
-            Meets::Transfers
+            DetailLevel::Transfers
         } else if self.reduce + self.gather > 0.0 && through(self.data_port) {
-            Meets::Collectives
+            DetailLevel::Collectives
         } else {
-            Meets::Never
+            DetailLevel::Never
         }
     }
 
@@ -207,9 +207,9 @@ impl Costs {
     }
 
     /// Removes the ports of layer-wise collectives if no other traffic uses them.
-    pub fn free(&mut self) {
+    pub fn remove_unshared_ports(&mut self) {
         let data = self.layer_port;
-        let hops = || (0..self.nearby.len() as u32).map(|stage| self.hop(stage));
+        let hops = || (0..self.shares_domain.len() as u32).map(|stage| self.hop(stage));
         let beside = hops().any(|(seconds, port)| seconds > 0.0 && port == data)
             || (self.reduce + self.gather > 0.0 && self.data_port == data);
         let passes = || self.chunks.iter().flat_map(|chunk| [&chunk.forward, &chunk.backward, &chunk.input]);
@@ -269,7 +269,7 @@ fn data_port(i: &TrainingInput, reach: f64) -> Port {
 
 /// Whether every rank of a stage is in the same domain as its peer of the next stage (for the last stage: of the
 /// first). Ranks are in order, with pipeline parallelism as the outermost dimension.
-fn nearby(i: &TrainingInput, stage: u32) -> bool {
+fn shares_domain(i: &TrainingInput, stage: u32) -> bool {
     let each = (i.tp * i.cp * i.dp).max(1.0);
     let (from, to) = if stage + 1 < i.pp.get() { (stage, stage + 1) } else { (0, stage) };
     let distance = f64::from(to - from) * each;
@@ -309,10 +309,10 @@ fn traffic(i: &TrainingInput, c: &Constants, full: &TrainingEstimate, per_micro:
         gather: weights * per_layer,
         scatter: (1.0 - 2.0 * weights) * per_layer,
         data_port: data_port(i, sharded(i) * i.tp),
-        ahead: i.software.overlap_data,
-        keeps_last: i.pp <= 1.0 && i.vpp <= 1.0,
+        prefetches_weights: i.software.overlap_data,
+        keeps_last_weights: i.pp <= 1.0 && i.vpp <= 1.0,
         copy: 0.5 * copies / layers.max(1e-9),
-        again: plan.full_share,
+        recomputed_share: plan.full_share,
     }
 }
 

@@ -10,7 +10,7 @@ use atlas_core::math;
 const FAILURES: u32 = 32;
 const REPAIRS: u32 = 33;
 /// Maximum number of events of a run: seconds of computation, and millions of checkpoints and failures.
-const MOST_EVENTS: u64 = 20_000_000;
+const MAX_EVENTS: u64 = 20_000_000;
 
 /// A long run with failures. All times are in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,7 +51,7 @@ pub struct Output {
     /// Time of detection and restarts.
     pub restarts: f64,
     /// Waiting for a repair because no spare node is left.
-    pub starved: f64,
+    pub waiting_for_repair: f64,
     /// Work that was not lost over total time.
     pub goodput: f64,
     /// Number of failures.
@@ -87,12 +87,12 @@ impl Input {
     }
 
     /// Young's interval (CACM 17 (1974)): the square root of twice a checkpoint's cost times the time between failures.
-    pub fn young(&self) -> f64 {
+    pub fn young_interval(&self) -> f64 {
         (2.0 * self.checkpoint * self.mtbf()).sqrt()
     }
 
     /// Daly's interval (Future Generation Computer Systems 22 (2006), equation 37).
-    pub fn daly(&self) -> f64 {
+    pub fn daly_interval(&self) -> f64 {
         let (c, m) = (self.checkpoint, self.mtbf());
         if c >= 2.0 * m {
             return m;
@@ -131,7 +131,7 @@ enum Event {
     /// The current period of work, checkpoint or restart ends.
     Done,
     /// The checkpoint of this amount of work is on storage.
-    Safe {
+    CheckpointWritten {
         work: Time,
     },
     Repaired,
@@ -142,10 +142,10 @@ enum Phase {
     Working,
     Checkpointing,
     Restarting,
-    Starved,
+    WaitingForRepair,
 }
 
-struct Course<'a> {
+struct FaultSimulation<'a> {
     input: &'a Input,
     failures: Stream,
     repairs: Stream,
@@ -162,7 +162,7 @@ struct Course<'a> {
     finished: bool,
 }
 
-impl Course<'_> {
+impl FaultSimulation<'_> {
     fn enter(&mut self, phase: Phase, queue: &mut EventQueue<Event>) {
         self.phase = phase;
         self.since = queue.now();
@@ -176,7 +176,7 @@ impl Course<'_> {
             }
             Phase::Checkpointing => i.checkpoint,
             Phase::Restarting => i.detection + i.restart,
-            Phase::Starved => {
+            Phase::WaitingForRepair => {
                 self.done = Handle::NONE;
                 return;
             }
@@ -191,7 +191,7 @@ impl Course<'_> {
             Phase::Working => self.worked = self.worked.plus(span),
             Phase::Checkpointing => self.out.checkpoints += span.seconds(),
             Phase::Restarting => self.out.restarts += span.seconds(),
-            Phase::Starved => self.out.starved += span.seconds(),
+            Phase::WaitingForRepair => self.out.waiting_for_repair += span.seconds(),
         }
     }
 
@@ -205,9 +205,9 @@ impl Course<'_> {
         self.worked = self.safe;
         let repair = Time::from_seconds(self.input.repair.draw(&mut self.repairs));
         queue.after(repair, Event::Repaired);
-        if self.phase == Phase::Starved || self.spares == 0 {
+        if self.phase == Phase::WaitingForRepair || self.spares == 0 {
             // A node may fail while others are being repaired. Work resumes after one repair.
-            self.enter(Phase::Starved, queue);
+            self.enter(Phase::WaitingForRepair, queue);
         } else {
             self.spares -= 1;
             self.enter(Phase::Restarting, queue);
@@ -220,7 +220,7 @@ impl Course<'_> {
     }
 }
 
-impl Model for Course<'_> {
+impl Model for FaultSimulation<'_> {
     type Event = Event;
 
     fn handle(&mut self, event: Event, queue: &mut EventQueue<Event>) {
@@ -230,14 +230,14 @@ impl Model for Course<'_> {
         match event {
             Event::Failure => self.fail(queue),
             Event::Repaired => {
-                if self.phase == Phase::Starved {
+                if self.phase == Phase::WaitingForRepair {
                     self.leave(queue.now());
                     self.enter(Phase::Restarting, queue);
                 } else {
                     self.spares += 1;
                 }
             }
-            Event::Safe { work } => self.safe = work,
+            Event::CheckpointWritten { work } => self.safe = work,
             Event::Done => {
                 let was = self.phase;
                 self.leave(queue.now());
@@ -251,10 +251,11 @@ impl Model for Course<'_> {
                     Phase::Working => self.enter(Phase::Checkpointing, queue),
                     Phase::Checkpointing => {
                         let work = self.worked;
-                        self.flushing = queue.after(Time::from_seconds(self.input.flush), Event::Safe { work });
+                        self.flushing =
+                            queue.after(Time::from_seconds(self.input.flush), Event::CheckpointWritten { work });
                         self.enter(Phase::Working, queue);
                     }
-                    Phase::Restarting | Phase::Starved => self.enter(Phase::Working, queue),
+                    Phase::Restarting | Phase::WaitingForRepair => self.enter(Phase::Working, queue),
                 }
             }
         }
@@ -276,7 +277,7 @@ pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output,
         return Err(problems);
     }
     let mut queue = EventQueue::with_capacity(16);
-    let mut course = Course {
+    let mut course = FaultSimulation {
         input,
         failures: Stream::new(seed, FAILURES, 0),
         repairs: Stream::new(seed, REPAIRS, 0),
@@ -295,7 +296,7 @@ pub fn simulate(input: &Input, seed: u64, progress: &Progress) -> Result<Output,
     course.enter(Phase::Working, &mut queue);
     // Times beyond the range saturate at the last picosecond, so events there are ignored.
     let last = Time::from_ps(Time::MAX.ps() - 1);
-    run_within(&mut course, &mut queue, last, MOST_EVENTS, progress);
+    run_within(&mut course, &mut queue, last, MAX_EVENTS, progress);
     progress.set(1.0);
     let mut out = course.out;
     if !course.finished {
@@ -333,7 +334,7 @@ pub fn best_interval(
         return Err(problems);
     }
     let mut choices = Vec::new();
-    let young = input.young();
+    let young = input.young_interval();
     if young > 0.0 && young.is_finite() {
         let (mut done, all) = (0.0, 17.0 * f64::from(replications));
         for quarter in -8..=8 {

@@ -105,7 +105,7 @@ pub enum TaskKind {
     /// The optimizer step.
     Optimizer,
     /// A task inside a pass on a stream other than [`StreamKind::Compute`].
-    Inside(Action),
+    PassTask(Action),
 }
 
 /// The stream that runs a task.
@@ -148,7 +148,7 @@ pub struct Task {
 
 /// A kernel of a pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Inner {
+pub struct KernelRecord {
     /// Index of its pass among the tasks.
     pub pass: u32,
     /// Operator or collective.
@@ -238,7 +238,7 @@ pub struct Output {
     /// Tasks of the recorded steps.
     pub tasks: Vec<Task>,
     /// Kernels of the recorded passes of the first replica, by pass and time.
-    pub operators: Vec<Inner>,
+    pub operators: Vec<KernelRecord>,
     /// Critical path of the recorded steps: indices of tasks in order, each of which waited for the previous one.
     pub critical_path: Vec<u32>,
     /// Number of replicas that were simulated.
@@ -256,14 +256,14 @@ fn buckets(system: &TrainingInput) -> u32 {
     let each = if allocated > 0.0 { allocated } else { (1e6 * system.dp).max(40e6) };
     let local = LocalParams::of(system);
     let weights = (local.dense + local.experts) * system.trained / system.vpp.max(Count::ONE);
-    (weights / each).ceil().clamp(1.0, MOST_BUCKETS) as u32
+    (weights / each).ceil().clamp(1.0, MAX_BUCKETS) as u32
 }
 
 /// Maximum number of buckets of a chunk; more would not change the exposed time noticeably.
-const MOST_BUCKETS: f64 = 64.0;
+const MAX_BUCKETS: f64 = 64.0;
 
 /// Maximum number of passes of all simulated stages and steps; each takes two or three events.
-const MOST_PASSES: f64 = 1e8;
+const MAX_PASSES: f64 = 1e8;
 
 /// Irregular stages of a replica: stage, kind of accelerator, bits of the slow factor.
 type Pattern = Vec<(u32, u32, u64)>;
@@ -289,12 +289,12 @@ impl Input {
     }
 
     /// Whether every replica is simulated.
-    fn differs(&self) -> bool {
-        self.draws() || self.every_replica
+    fn simulates_every_replica(&self) -> bool {
+        self.has_random_times() || self.every_replica
     }
 
     /// Whether pass times are random.
-    pub fn draws(&self) -> bool {
+    pub fn has_random_times(&self) -> bool {
         self.jitter > 0.0 || self.lengths > 0.0
     }
 
@@ -302,7 +302,7 @@ impl Input {
     /// state, so one per class is simulated. With random pass times every replica is its own class.
     pub fn classes(&self) -> Vec<Class> {
         let replicas = self.system.dp.get();
-        if self.differs() {
+        if self.simulates_every_replica() {
             return (0..replicas).map(|replica| Class { replica, count: 1 }).collect();
         }
         // Replicas with irregular stages. Their patterns are sorted, so that equal ones compare equal.
@@ -356,11 +356,11 @@ impl Input {
         range("vpp", f64::from(s.vpp), 1.0, 4096.0);
         range("dp", f64::from(s.dp), 1.0, 1e6);
         let touched = self.slow.len() + self.kinds.iter().map(|kind| kind.places.len()).sum::<usize>();
-        let distinct = if self.differs() { f64::from(s.dp) } else { touched as f64 + 1.0 };
+        let distinct = if self.simulates_every_replica() { f64::from(s.dp) } else { touched as f64 + 1.0 };
         let replicas = distinct.min(f64::from(s.dp));
         let passes = 3.0 * s.micro_batches() * s.pp * s.vpp * replicas;
-        range("passes per step", passes, 1.0, MOST_PASSES);
-        range("passes in all steps", passes * f64::from(self.steps), 0.0, MOST_PASSES);
+        range("passes per step", passes, 1.0, MAX_PASSES);
+        range("passes in all steps", passes * f64::from(self.steps), 0.0, MAX_PASSES);
         for slow in &self.slow {
             range("replica index of a slow host", f64::from(slow.replica), 0.0, s.dp - 1.0);
             range("stage index of a slow host", f64::from(slow.stage), 0.0, s.pp - 1.0);

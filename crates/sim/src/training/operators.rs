@@ -24,14 +24,14 @@ pub struct Operator {
     /// Gradient of the weights.
     pub weights: f64,
     /// Recomputation before the gradients.
-    pub again: f64,
+    pub recompute: f64,
 }
 
 impl Operator {
     /// Total over all passes.
     #[must_use]
     pub fn total(&self) -> f64 {
-        self.forward + self.input + self.weights + self.again
+        self.forward + self.input + self.weights + self.recompute
     }
 
     /// Returns the operator with all times multiplied by `by`.
@@ -41,7 +41,7 @@ impl Operator {
             forward: self.forward * by,
             input: self.input * by,
             weights: self.weights * by,
-            again: self.again * by,
+            recompute: self.recompute * by,
             ..*self
         }
     }
@@ -106,7 +106,7 @@ pub fn images(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Operator> {
     }
     let pass = training::images::seconds(i, c, &comm::fabric(i, c), plan);
     let Pass { forward, input, weights } = pass;
-    vec![Operator { action: Action::Images, forward, input, weights, again: 0.0 }]
+    vec![Operator { action: Action::Images, forward, input, weights, recompute: 0.0 }]
 }
 
 /// Returns a convolutional network as two operators, in the proportions of its breakdown. Matrix multiplications: each
@@ -116,11 +116,14 @@ pub fn images(i: &TrainingInput, c: &Constants, plan: Plan) -> Vec<Operator> {
 pub fn convolutions(t: &TimeBreakdown, trained: f64, backward: f64) -> Vec<Operator> {
     let forward = t.gemm / (1.0 + backward * (1.0 + trained));
     let product = backward * forward;
-    let whole = |action| Operator { action, forward: 0.0, input: 0.0, weights: 0.0, again: 0.0 };
+    let whole = |action| Operator { action, forward: 0.0, input: 0.0, weights: 0.0, recompute: 0.0 };
     let matrices = Operator { forward, input: product, weights: trained * product, ..whole(Action::Convolutions) };
     let rest = t.elementwise + t.attention;
     let again = t.recompute;
-    vec![matrices, Operator { forward: 0.375 * rest, input: 0.625 * rest, again, ..whole(Action::Elementwise) }]
+    vec![
+        matrices,
+        Operator { forward: 0.375 * rest, input: 0.625 * rest, recompute: again, ..whole(Action::Elementwise) },
+    ]
 }
 
 /// Returns the pass times of an operator. The analytical engine returns only their sum, so each is computed from a
@@ -147,7 +150,7 @@ fn timed(i: &TrainingInput, c: &Constants, op: &Op, precision: Precision, plan: 
     };
     let both = whole.total() - whole.recompute;
     let action = Action::Operator(op.name);
-    Operator { action, forward, input: (both - forward - weights).max(0.0), weights, again: whole.recompute }
+    Operator { action, forward, input: (both - forward - weights).max(0.0), weights, recompute: whole.recompute }
 }
 
 #[cfg(test)]

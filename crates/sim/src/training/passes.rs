@@ -66,7 +66,7 @@ impl Pass {
     /// Creates the pass of a program.
     #[must_use]
     pub fn of(program: Program) -> Pass {
-        let seconds = program.alone().seconds;
+        let seconds = program.uncontended_timing().seconds;
         Pass { seconds, compute: program.busy(Lane::Compute), head: 0.0, program }
     }
 
@@ -109,18 +109,18 @@ pub struct Traffic {
     /// Port of both.
     pub data_port: Port,
     /// Whether weights are gathered a layer ahead, and gradients are scattered while the next layer computes.
-    pub ahead: bool,
+    pub prefetches_weights: bool,
     /// Whether the weights of the last layer are kept for the backward pass, which follows immediately.
-    pub keeps_last: bool,
+    pub keeps_last_weights: bool,
     /// Copies to the host in the forward pass, or from it in the backward pass.
     pub copy: f64,
     /// Share of the layers that is fully recomputed.
-    pub again: f64,
+    pub recomputed_share: f64,
 }
 
 /// What runs before and after the layers of a chunk: the image encoder and the output layer.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Around<'a> {
+pub struct SurroundingOperators<'a> {
     /// Operators before the layers.
     pub front: &'a [Operator],
     /// Operators after the layers.
@@ -129,7 +129,7 @@ pub struct Around<'a> {
 
 /// Returns the passes of `layers` mean layers and of the operators around them.
 #[must_use]
-pub fn chunk(blocks: &[Block], around: Around<'_>, layers: f64, traffic: &Traffic) -> Chunk {
+pub fn chunk(blocks: &[Block], around: SurroundingOperators<'_>, layers: f64, traffic: &Traffic) -> Chunk {
     let head = around.head;
     let write = || Writer::new(blocks, around, layers, traffic);
     let all = |seconds: fn(&Operator) -> f64| head.iter().map(seconds).sum();
@@ -144,15 +144,15 @@ pub fn chunk(blocks: &[Block], around: Around<'_>, layers: f64, traffic: &Traffi
 
 /// Kind of pass through a layer.
 #[derive(Clone, Copy, PartialEq)]
-enum Way {
+enum LayerPass {
     Forward,
-    Again,
+    Recompute,
     Backward,
 }
 
 struct Writer<'a> {
     blocks: &'a [Block],
-    around: Around<'a>,
+    around: SurroundingOperators<'a>,
     traffic: &'a Traffic,
     layers: u32,
     /// Mean layers per written layer: 1 if the number of layers is whole.
@@ -167,18 +167,18 @@ struct Writer<'a> {
     gathered: u32,
 }
 
-fn attends(op: &Operator) -> bool {
+fn is_attention(op: &Operator) -> bool {
     op.action == Action::Operator(OpName::Attention)
 }
 
-fn routes(block: &Block) -> bool {
+fn is_routed(block: &Block) -> bool {
     block.operators.iter().any(|op| op.action == Action::Operator(OpName::Router))
 }
 
 impl<'a> Writer<'a> {
-    fn new(blocks: &'a [Block], around: Around<'a>, layers: f64, traffic: &'a Traffic) -> Self {
+    fn new(blocks: &'a [Block], around: SurroundingOperators<'a>, layers: f64, traffic: &'a Traffic) -> Self {
         let written = if layers > 0.0 { layers.round().max(1.0) } else { 0.0 };
-        let attends = |block: &&Block| block.operators.iter().any(attends);
+        let attends = |block: &&Block| block.operators.iter().any(is_attention);
         Writer {
             blocks,
             around,
@@ -215,7 +215,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Makes the next kernel wait for all tasks of a stream so far.
-    fn need(&mut self, lane: Lane) {
+    fn wait_for(&mut self, lane: Lane) {
         let count = self.out.count(lane);
         if let Some(own) = self.waits.get_mut(lane as usize) {
             *own = count;
@@ -240,8 +240,8 @@ impl<'a> Writer<'a> {
         }
         self.gather();
         for number in 0..self.layers {
-            self.weights_there(number);
-            self.layer(Way::Forward, 1.0, |op| op.forward);
+            self.wait_for_weights(number);
+            self.layer(LayerPass::Forward, 1.0, |op| op.forward);
             self.send(Lane::Copy, Action::Offload, self.traffic.copy, Port::None, self.done());
         }
         for op in self.around.head {
@@ -255,18 +255,18 @@ impl<'a> Writer<'a> {
         for op in self.around.head.iter().rev() {
             self.out.push(Lane::Compute, op.action, seconds(op), Port::None, self.waits);
         }
-        if !self.traffic.keeps_last {
+        if !self.traffic.keeps_last_weights {
             self.gather();
         }
         self.send(Lane::Copy, Action::Offload, self.traffic.copy, Port::None, 0);
         for number in 0..self.layers {
-            self.need(Lane::Copy);
+            self.wait_for(Lane::Copy);
             if number + 1 < self.layers {
                 self.send(Lane::Copy, Action::Offload, self.traffic.copy, Port::None, self.done());
             }
-            self.weights_there(number);
-            self.layer(Way::Again, self.traffic.again, |op| op.again);
-            self.layer(Way::Backward, 1.0, seconds);
+            self.wait_for_weights(number);
+            self.layer(LayerPass::Recompute, self.traffic.recomputed_share, |op| op.recompute);
+            self.layer(LayerPass::Backward, 1.0, seconds);
             if whole {
                 self.scatter();
             }
@@ -303,31 +303,31 @@ impl<'a> Writer<'a> {
     }
 
     /// Makes a layer wait for its weights. The weights of the next layer are gathered before gradients are scattered.
-    fn weights_there(&mut self, number: u32) {
+    fn wait_for_weights(&mut self, number: u32) {
         if self.traffic.gather <= 0.0 {
             return;
         }
-        if !self.traffic.ahead && number > 0 {
+        if !self.traffic.prefetches_weights && number > 0 {
             self.gather();
         }
         if let Some(own) = self.waits.get_mut(Lane::Data as usize) {
             *own = self.gathered.max(*own);
         }
-        if self.traffic.ahead && number + 1 < self.layers {
+        if self.traffic.prefetches_weights && number + 1 < self.layers {
             self.gather();
         }
     }
 
     fn scatter(&mut self) {
         self.send(Lane::Data, Action::Scatter, self.traffic.scatter, self.traffic.data_port, self.done());
-        if !self.traffic.ahead {
-            self.need(Lane::Data);
+        if !self.traffic.prefetches_weights {
+            self.wait_for(Lane::Data);
         }
     }
 
     /// Writes the blocks of a layer. `traffic` is the share of their collectives that runs.
-    fn layer(&mut self, way: Way, traffic: f64, seconds: impl Fn(&Operator) -> f64) {
-        let backward = way == Way::Backward;
+    fn layer(&mut self, way: LayerPass, traffic: f64, seconds: impl Fn(&Operator) -> f64) {
+        let backward = way == LayerPass::Backward;
         let blocks = self.blocks;
         for at in 0..blocks.len() {
             let Some(block) = blocks.get(if backward { blocks.len() - 1 - at } else { at }) else { continue };
@@ -336,18 +336,18 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn block(&mut self, way: Way, block: &Block, tensor: f64, traffic: f64, seconds: &impl Fn(&Operator) -> f64) {
+    fn block(&mut self, way: LayerPass, block: &Block, tensor: f64, traffic: f64, seconds: &impl Fn(&Operator) -> f64) {
         let t = self.traffic;
         let each = if t.sequence { 0.5 * tensor } else { tensor };
         let (shown, beside) = (each * t.tensor_exposed, each * (1.0 - t.tensor_exposed));
-        let backward = way == Way::Backward;
+        let backward = way == LayerPass::Backward;
         let context = match way {
-            Way::Forward => t.context,
-            Way::Again => traffic * t.context,
-            Way::Backward => t.context_back * t.context,
+            LayerPass::Forward => t.context,
+            LayerPass::Recompute => traffic * t.context,
+            LayerPass::Backward => t.context_back * t.context,
         } * block.share
             / self.attentions;
-        let experts = if routes(block) { traffic * 0.5 * t.expert } else { 0.0 };
+        let experts = if is_routed(block) { traffic * 0.5 * t.expert } else { 0.0 };
         let count = block.operators.len();
         for at in 0..count {
             let Some(op) = block.operators.get(if backward { count - 1 - at } else { at }) else { continue };
@@ -362,16 +362,16 @@ impl<'a> Writer<'a> {
                 self.send(Lane::Model, Action::Tensor, beside, t.tensor_port, self.done());
             }
             let action = match (way, op.action) {
-                (Way::Again, Action::Operator(name)) => Action::Again(name),
+                (LayerPass::Recompute, Action::Operator(name)) => Action::Recompute(name),
                 (_, action) => action,
             };
-            if context > 0.0 && attends(op) {
+            if context > 0.0 && is_attention(op) {
                 // A rank attends to its own keys while those of its neighbor are in transit, and so on around the ring:
                 // all but the last step of attention overlap with the exchange (arXiv 2310.01889, section 3).
                 let last = seconds(op) / t.context_ranks;
                 self.send(Lane::Model, Action::Context, context, t.context_port, self.done());
                 self.kernel(action, seconds(op) - last);
-                self.need(Lane::Model);
+                self.wait_for(Lane::Model);
                 self.kernel(action, last);
             } else {
                 self.kernel(action, seconds(op));
@@ -381,14 +381,14 @@ impl<'a> Writer<'a> {
             }
             if closing {
                 self.send(Lane::Model, Action::Tensor, shown, t.tensor_port, self.done());
-                self.need(Lane::Model);
+                self.wait_for(Lane::Model);
             } else if at == 0 && t.sequence && count > 2 {
                 self.send(Lane::Model, Action::Tensor, shown, t.tensor_port, self.done());
-                self.need(Lane::Model);
+                self.wait_for(Lane::Model);
                 self.send(Lane::Model, Action::Tensor, beside, t.tensor_port, self.done());
             } else if at == 1 && beside > 0.0 && experts <= 0.0 {
                 // The kernel that overlaps with the gather has ended; the next one needs all of its input.
-                self.need(Lane::Model);
+                self.wait_for(Lane::Model);
             }
         }
     }
@@ -398,6 +398,6 @@ impl<'a> Writer<'a> {
     fn exchange(&mut self, action: Action, seconds: f64) {
         let t = self.traffic;
         self.send(Lane::Model, action, seconds * t.expert_exposed, t.expert_port, self.done());
-        self.need(Lane::Model);
+        self.wait_for(Lane::Model);
     }
 }

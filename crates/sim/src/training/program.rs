@@ -41,7 +41,7 @@ pub enum Action {
     /// Forward or gradients of an operator.
     Operator(OpName),
     /// Recomputation of an operator for the backward pass.
-    Again(OpName),
+    Recompute(OpName),
     /// The encoder of images before a language model.
     Images,
     /// Convolutions of a vision network.
@@ -49,7 +49,7 @@ pub enum Action {
     /// Norms, activations and additions of a vision network.
     Elementwise,
     /// Several consecutive operators.
-    Several,
+    CombinedOperators,
     /// Tensor parallelism: all-gather before, reduce-scatter or all-reduce after the GEMMs of a block.
     Tensor,
     /// Exchange of KV between the ranks of a sequence (context parallelism).
@@ -71,11 +71,11 @@ impl Action {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Action::Operator(name) | Action::Again(name) => operator(name),
+            Action::Operator(name) | Action::Recompute(name) => operator(name),
             Action::Images => "images",
             Action::Convolutions => "convolutions",
             Action::Elementwise => "norms and activations",
-            Action::Several => "operators",
+            Action::CombinedOperators => "operators",
             Action::Tensor => "tensor-parallel collective",
             Action::Context => "context exchange",
             Action::Dispatch => "expert dispatch",
@@ -136,7 +136,7 @@ pub struct Program {
 
 /// Timing of a program that runs without contention.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Alone {
+pub struct UncontendedTiming {
     /// Time until the end of the last kernel, s.
     pub seconds: f64,
     /// Start and end of every task, in seconds since the start of the pass.
@@ -171,8 +171,8 @@ impl Program {
 
     /// Runs the program without contention: each task starts when its stream is free and its dependencies are complete.
     #[must_use]
-    pub fn alone(&self) -> Alone {
-        let mut out = Alone::default();
+    pub fn uncontended_timing(&self) -> UncontendedTiming {
+        let mut out = UncontendedTiming::default();
         loop {
             let mut moved = false;
             for (lane, items) in self.lanes.iter().enumerate() {
@@ -213,7 +213,7 @@ impl Program {
             match kernels.last_mut() {
                 Some(last) if !waits && !waited(before) => {
                     last.seconds += item.seconds;
-                    last.action = Action::Several;
+                    last.action = Action::CombinedOperators;
                 }
                 _ => kernels.push(*item),
             }
@@ -232,7 +232,7 @@ impl Program {
     }
 }
 
-impl Alone {
+impl UncontendedTiming {
     /// Start time of the next task of a stream; `None` if there is none, or if it waits for a task that has not ended.
     fn begins(&self, lane: usize, items: &[Item]) -> Option<f64> {
         let own = self.spans.get(lane)?;
@@ -267,19 +267,19 @@ mod tests {
 
     #[test]
     fn overlap_follows_from_dependencies() {
-        let alone = program().alone();
+        let alone = program().uncontended_timing();
         assert_eq!(alone.seconds, 1.5 + 2.0 + 3.0 + 1.0);
         assert_eq!(alone.spans[1], vec![(1.5, 3.5), (3.5, 5.5)]);
         let mut late = program();
         late.lanes[1][1].seconds = 5.0;
-        assert_eq!(late.alone().seconds, 1.5 + 2.0 + 5.0 + 1.0);
+        assert_eq!(late.uncontended_timing().seconds, 1.5 + 2.0 + 5.0 + 1.0);
     }
 
     #[test]
     fn joining_kernels_changes_no_time() {
         let joined = program().joined();
         assert_eq!(joined.count(Lane::Compute), 3);
-        assert_eq!(joined.alone().seconds, program().alone().seconds);
-        assert_eq!(joined.alone().spans[1], program().alone().spans[1]);
+        assert_eq!(joined.uncontended_timing().seconds, program().uncontended_timing().seconds);
+        assert_eq!(joined.uncontended_timing().spans[1], program().uncontended_timing().spans[1]);
     }
 }

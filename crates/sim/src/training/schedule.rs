@@ -32,7 +32,7 @@ pub fn orders(system: &TrainingInput, micros: u32, in_flight: f64) -> Vec<Vec<Pa
     if system.copies() > 1.0 {
         return (0..stages).map(|stage| is_bidirectional(stage, stages, micros)).collect();
     }
-    if system.schedule.splits() && chunks <= 1 {
+    if system.schedule.splits_backward() && chunks <= 1 {
         return (0..stages).map(|stage| zero_bubble(stage, stages, micros, in_flight)).collect();
     }
     (0..stages).map(|stage| order(system.schedule, stage, stages, micros, chunks)).collect()
@@ -80,60 +80,60 @@ fn is_bidirectional(stage: u32, stages: u32, micros: u32) -> Vec<Pass> {
         let chunk = near ^ way as u32;
         Pass { kind, micro: chunk * each + at, chunk }
     };
-    enum Do {
+    enum ScheduledPass {
         Forward(usize),
         Backward(usize),
         /// Input gradient only.
         Input(usize),
         Weights,
     }
-    let mut run = |what: Do| match what {
-        Do::Forward(way) => {
+    let mut run = |what: ScheduledPass| match what {
+        ScheduledPass::Forward(way) => {
             if let Some(at) = ahead.get_mut(way).filter(|at| **at < each) {
                 out.push(pass(PassKind::Forward, way, *at));
                 *at += 1;
             }
         }
-        Do::Backward(way) | Do::Input(way) => {
+        ScheduledPass::Backward(way) | ScheduledPass::Input(way) => {
             let Some(at) = back.get_mut(way).filter(|at| **at < each) else { return };
             out.push(pass(PassKind::Backward, way, *at));
             let weights = pass(PassKind::Weights, way, *at);
             *at += 1;
-            if matches!(what, Do::Input(_)) { put_off.push_back(weights) } else { out.push(weights) }
+            if matches!(what, ScheduledPass::Input(_)) { put_off.push_back(weights) } else { out.push(weights) }
         }
-        Do::Weights => out.extend(put_off.pop_front()),
+        ScheduledPass::Weights => out.extend(put_off.pop_front()),
     };
-    (0..2 * (half - from_near - 1)).for_each(|_| run(Do::Forward(0)));
+    (0..2 * (half - from_near - 1)).for_each(|_| run(ScheduledPass::Forward(0)));
     for _ in 0..=from_near {
-        run(Do::Forward(0));
-        run(Do::Forward(1));
+        run(ScheduledPass::Forward(0));
+        run(ScheduledPass::Forward(1));
     }
     for _ in 0..half - from_near - 1 {
-        run(Do::Input(1));
-        run(Do::Weights);
-        run(Do::Forward(1));
+        run(ScheduledPass::Input(1));
+        run(ScheduledPass::Weights);
+        run(ScheduledPass::Forward(1));
     }
     for _ in 0..(each + from_near + 1).saturating_sub(stages) {
-        run(Do::Forward(0));
-        run(Do::Backward(1));
-        run(Do::Forward(1));
-        run(Do::Backward(0));
+        run(ScheduledPass::Forward(0));
+        run(ScheduledPass::Backward(1));
+        run(ScheduledPass::Forward(1));
+        run(ScheduledPass::Backward(0));
     }
     for _ in 0..half - from_near - 1 {
-        run(Do::Backward(1));
-        run(Do::Forward(1));
-        run(Do::Backward(0));
+        run(ScheduledPass::Backward(1));
+        run(ScheduledPass::Forward(1));
+        run(ScheduledPass::Backward(0));
     }
     for step in 0..=from_near {
         // The second half defers weight gradients.
         let second = 2 * step > from_near;
         for way in [1, 0] {
-            run(if second { Do::Input(way) } else { Do::Backward(way) });
+            run(if second { ScheduledPass::Input(way) } else { ScheduledPass::Backward(way) });
         }
     }
     for _ in 0..half - from_near - 1 {
-        run(Do::Weights);
-        run(Do::Input(0));
+        run(ScheduledPass::Weights);
+        run(ScheduledPass::Input(0));
     }
     while !put_off.is_empty() {
         out.extend(put_off.pop_front());
@@ -166,7 +166,7 @@ pub fn order(schedule: Schedule, stage: u32, stages: u32, micros: u32, chunks: u
         plain.extend([*ahead, *back]);
     }
     plain.extend(backward.iter().skip(total - warm_up));
-    if !schedule.splits() {
+    if !schedule.splits_backward() {
         return plain;
     }
     let weights = |of: &Pass| Pass { kind: PassKind::Weights, ..*of };

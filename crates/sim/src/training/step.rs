@@ -8,12 +8,12 @@ mod rounds;
 mod streams;
 mod wires;
 
-use super::costs::{Costs, Meets};
+use super::costs::{Costs, DetailLevel};
 use super::input::{Class, Input, Output, StageLoad, Task};
 use super::schedule::{Pass, orders};
 use atlas_core::count::Count;
 
-use crate::kernel::{Ended, EventQueue, Model, Quantiles, Time};
+use crate::kernel::{EventQueue, Model, Quantiles, StopReason, Time};
 use crate::network::flows::NetworkEvent;
 use atlas_perf::training::{Sharding, TrainingInput};
 use pass::Jitter;
@@ -22,10 +22,10 @@ use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use streams::Streams;
-use wires::{Message, Wires};
+use wires::{Message, Ports};
 
 /// Maximum number of recorded operators of a run: enough to inspect a step of any size.
-const MOST_INSIDE: usize = 2_000_000;
+const MAX_RECORDED_OPERATORS: usize = 2_000_000;
 /// Placeholder for a missing task.
 const NONE: u32 = u32::MAX;
 
@@ -81,22 +81,22 @@ enum Item {
     Rest(u32),
 }
 
-/// Tasks that have delivered the inputs of passes, [`ABSENT`] if not delivered yet.
+/// Tasks that have delivered the inputs of passes, [`NOT_DELIVERED`] if not delivered yet.
 #[derive(Debug, Clone, Default)]
-struct Brought(Vec<u32>);
+struct DeliveredInputs(Vec<u32>);
 
 /// Not delivered yet; distinct from [`NONE`].
-const ABSENT: u32 = NONE - 1;
+const NOT_DELIVERED: u32 = NONE - 1;
 
-impl Brought {
+impl DeliveredInputs {
     /// Resizes to `slots` slots; keeps what has been delivered.
-    fn make_room(&mut self, slots: usize) {
-        self.0.resize(slots, ABSENT);
+    fn resize(&mut self, slots: usize) {
+        self.0.resize(slots, NOT_DELIVERED);
     }
 
     /// Marks an input as consumed.
-    fn use_up(&mut self, slot: usize) {
-        self.0[slot] = ABSENT;
+    fn consume(&mut self, slot: usize) {
+        self.0[slot] = NOT_DELIVERED;
     }
 
     fn put(&mut self, slot: usize, task: u32) {
@@ -104,7 +104,7 @@ impl Brought {
     }
 
     fn by(&self, slot: usize) -> Option<u32> {
-        Some(self.0[slot]).filter(|&task| task != ABSENT)
+        Some(self.0[slot]).filter(|&task| task != NOT_DELIVERED)
     }
 }
 
@@ -119,8 +119,8 @@ struct Process {
     /// Number of passes until the gradients of each chunk are complete.
     owed: SmallVec<[u32; 2]>,
     /// Inputs that have arrived for each (micro-batch, chunk), and the tasks that delivered them.
-    inputs: Brought,
-    gradients: Brought,
+    inputs: DeliveredInputs,
+    gradients: DeliveredInputs,
     /// Index of its kind of accelerator.
     kind: usize,
     /// State of passes that run task by task. Boxed, because most events do not need it.
@@ -144,7 +144,7 @@ struct Process {
 
 /// Cause of the wait of an idle stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waited {
+enum WaitCause {
     /// Another stage, or a transfer.
     Pipeline,
     /// A collective of its data-parallel group.
@@ -153,7 +153,7 @@ enum Waited {
 
 /// State of a group's collective in progress.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sent {
+struct GroupCollective {
     /// Duration of the current part without contention, s; 0 for a final part, which kernels do not slow again.
     size: f64,
     /// Duration of the whole collective without contention, s.
@@ -187,7 +187,7 @@ struct Group {
     busy: Time,
     /// Start of its current collective, and state of the part in progress.
     began: Time,
-    sent: Sent,
+    sent: GroupCollective,
     /// End of its last collective.
     free_at: Time,
 }
@@ -198,8 +198,8 @@ pub(super) struct Job<'a> {
     /// Costs on every kind of accelerator; the job's own kind is first.
     costs: Vec<Costs>,
     /// When passes run task by task.
-    meets: Meets,
-    wires: Wires,
+    meets: DetailLevel,
+    wires: Ports,
     seed: u64,
     stages: u32,
     /// Number of simulated replicas.
@@ -262,8 +262,8 @@ impl<'a> Job<'a> {
         let mut job = Job {
             orders,
             processes,
-            meets: meets(&costs, f64::from(micros) * if input.draws() { s.dp } else { Count::ONE }),
-            wires: Wires::new(stages * replicas),
+            meets: detail_level(&costs, f64::from(micros) * if input.has_random_times() { s.dp } else { Count::ONE }),
+            wires: Ports::new(stages * replicas),
             groups: vec![Group::default(); stages as usize],
             jitter: Jitter::new(input.jitter, (s.tp * s.cp).max(1.0) as u32),
             rounds: vec![Round::default(); stages as usize],
@@ -317,7 +317,7 @@ impl<'a> Job<'a> {
     }
 
     fn splits(&self) -> bool {
-        self.input.system.schedule.splits()
+        self.input.system.schedule.splits_backward()
     }
 
     /// Whether the current step of a stage is recorded.
@@ -341,7 +341,7 @@ impl<'a> Job<'a> {
     }
 
     /// Largest cost over the kinds of accelerators in use: a group waits for its slowest rank.
-    fn most(&self, cost: impl Fn(&Costs) -> f64) -> f64 {
+    fn max_cost(&self, cost: impl Fn(&Costs) -> f64) -> f64 {
         let there = |kind: &usize| self.processes.iter().any(|process| process.kind == *kind);
         (0..self.costs.len()).filter(there).filter_map(|kind| self.costs.get(kind)).map(cost).fold(0.0, f64::max)
     }
@@ -349,7 +349,7 @@ impl<'a> Job<'a> {
     /// Whether the tasks inside the passes of a process are recorded. Only those of the first replica are, as
     /// representative of all.
     fn detailed(&self, number: u32) -> bool {
-        number < self.stages && self.recording(number) && self.out.operators.len() < MOST_INSIDE
+        number < self.stages && self.recording(number) && self.out.operators.len() < MAX_RECORDED_OPERATORS
     }
 
     /// Handles the end of a message.
@@ -369,7 +369,7 @@ impl<'a> Job<'a> {
     }
 
     /// Returns the results after the run.
-    pub(super) fn finish(mut self, queue: &EventQueue<Event>, ended: Ended) -> Output {
+    pub(super) fn finish(mut self, queue: &EventQueue<Event>, ended: StopReason) -> Output {
         let seconds: f64 = self.out.steps.iter().sum();
         let steps = self.out.steps.len() as f64;
         let stood_for: u32 = self.classes.iter().map(|class| class.count).sum();
@@ -397,7 +397,7 @@ impl<'a> Job<'a> {
         self.out.operators.sort_by(|a, b| (a.pass, a.begin).partial_cmp(&(b.pass, b.begin)).unwrap_or(Ordering::Equal));
         self.out.step = Quantiles::of(&mut self.out.steps.clone());
         self.out.events = queue.handled();
-        self.out.cancelled = ended == Ended::Cancelled;
+        self.out.cancelled = ended == StopReason::Cancelled;
         self.out
     }
 }
@@ -405,13 +405,13 @@ impl<'a> Job<'a> {
 /// Maximum number of tasks of a step for which transfers between stages alone justify running passes task by task.
 /// Above it, contention between passes and transfers on a port is ignored. This would delay a transfer by at most its
 /// own duration.
-const MOST_TASKS: f64 = 5e5;
+const MAX_TASKS: f64 = 5e5;
 
 /// Returns when passes run task by task. `passes`: how often all chunks run in a step.
-fn meets(costs: &[Costs], passes: f64) -> Meets {
-    let found = costs.iter().map(Costs::meets).max().unwrap_or(Meets::Never);
+fn detail_level(costs: &[Costs], passes: f64) -> DetailLevel {
+    let found = costs.iter().map(Costs::detail_level).max().unwrap_or(DetailLevel::Never);
     let tasks = passes * costs.iter().map(Costs::tasks).fold(0.0, f64::max);
-    if found == Meets::Transfers && tasks > MOST_TASKS { Meets::Collectives } else { found }
+    if found == DetailLevel::Transfers && tasks > MAX_TASKS { DetailLevel::Collectives } else { found }
 }
 
 /// Returns the costs on one kind of accelerator, with the settings of the input.
@@ -423,7 +423,7 @@ fn costs_of(system: &TrainingInput, input: &Input, joined: bool) -> Costs {
     if let Some(c) = input.compression.filter(|_| costs.reduce > 0.0) {
         costs.reduce = costs.reduce / c.ratio + c.seconds;
     }
-    costs.free();
+    costs.remove_unshared_ports();
     if joined {
         costs.join();
     }
@@ -435,7 +435,7 @@ impl Model for Job<'_> {
 
     fn handle(&mut self, event: Event, queue: &mut EventQueue<Event>) {
         match event {
-            Event::PassEnd(process) => self.pass_over(process, queue),
+            Event::PassEnd(process) => self.kernels_finished(process, queue),
             Event::KernelEnd(process) => self.end_kernel(process, queue),
             Event::Network(event) => {
                 if let Some(message) = self.wires.handle(event, queue) {

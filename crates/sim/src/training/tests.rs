@@ -367,7 +367,7 @@ fn stages_in_one_domain_transfer_inside_it() {
         let [tp, pp, dp] = [tp, pp, dp].map(Count::new);
         let system = TrainingInput { tp, pp, dp, domain, accelerators: tp * pp * dp, ..pipelined() };
         let costs = Costs::of(&system, &Constants::default());
-        assert!(costs.near < costs.transfer || costs.transfer_port == Port::Link);
+        assert!(costs.intra_domain_transfer < costs.transfer || costs.transfer_port == Port::Link);
         (0..pp.get()).map(|stage| costs.hop(stage).1 == Port::Link).collect::<Vec<bool>>()
     };
     // Two stages per node: every other transfer leaves the node, and so does the one back to the first stage.

@@ -6,20 +6,20 @@
 use crate::demo::Pane;
 use crate::demo::View;
 use crate::tui::app::App;
-pub use crate::tui::app::types::Stale;
+pub use crate::tui::app::types::DirtyRegion;
 use crate::tui::input::keymap::{Action, Mode};
 use crate::tui::message::{Message, Timer};
 
-impl Stale {
+impl DirtyRegion {
     /// The parts of the screen that an action in a mode can change.
     #[must_use]
-    pub fn after(action: Action, mode: Mode) -> Stale {
+    pub fn changed_by_action(action: Action, mode: Mode) -> DirtyRegion {
         if !matches!(action, Action::Move(_) | Action::Page(_) | Action::First | Action::Last) {
-            return Stale::All;
+            return DirtyRegion::All;
         }
         match mode {
-            Mode::Knobs => Stale::Pane(Pane::Knobs),
-            Mode::Results => Stale::Pane(Pane::Results),
+            Mode::Knobs => DirtyRegion::Pane(Pane::Knobs),
+            Mode::Results => DirtyRegion::Pane(Pane::Results),
             Mode::Race
             | Mode::Compare
             | Mode::Advice
@@ -30,24 +30,25 @@ impl Stale {
             | Mode::Schedule
             | Mode::Measurements
             | Mode::Panel(_)
-            | Mode::Breakdown => Stale::View,
+            | Mode::Breakdown => DirtyRegion::View,
             // The cursors of the other modes change the scenario or are in overlays.
-            _ => Stale::All,
+            _ => DirtyRegion::All,
         }
     }
 
-    /// The parts of the screen that a message can change. For key presses, [`Stale::after`] determines them.
+    /// The parts of the screen that a message can change. For key presses, [`DirtyRegion::changed_by_action`]
+    /// determines them.
     #[must_use]
-    pub(in crate::tui) fn by(message: &Message, app: &App) -> Stale {
+    pub(in crate::tui) fn changed_by_message(message: &Message, app: &App) -> DirtyRegion {
         let overview = app.view == View::Main && app.overlay.is_none() && app.tour.is_none();
         match message {
-            Message::Key(_) | Message::Expired(Timer::Outlook(_)) => Stale::Nothing,
-            Message::Worked(serial, Ok(_))
+            Message::Key(_) | Message::Expired(Timer::Outlook(_)) => DirtyRegion::Nothing,
+            Message::WorkFinished(serial, Ok(_))
                 if overview && app.queries.outlook.awaits(*serial) && !app.queries.sweep.awaits(*serial) =>
             {
-                Stale::Outlook
+                DirtyRegion::Outlook
             }
-            _ => Stale::All,
+            _ => DirtyRegion::All,
         }
     }
 }

@@ -2,9 +2,9 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::Stale;
+use super::DirtyRegion;
 use crate::tui::screen::{redraw, view};
-use crate::tui::testing::Hands;
+use crate::tui::testing::TestApp;
 
 /// Keys that lead to different screens. The test below starts from each of them.
 const PLACES: &[&str] = &[
@@ -54,23 +54,23 @@ fn parts_make_up_the_whole() {
     let mut seen = [false; 3];
     for size in [(80, 24), (120, 40), (200, 60), (100, 16)] {
         for place in PLACES {
-            let mut hands = Hands::new();
+            let mut hands = TestApp::new();
             hands.app.size = size;
             hands.keys(place).work();
             let area = Rect::new(0, 0, size.0, size.1);
             let mut picture = Buffer::empty(area);
-            hands.app.stale = Stale::All;
+            hands.app.stale = DirtyRegion::All;
             redraw(&hands.app, &mut picture, true);
-            hands.app.stale = Stale::Nothing;
+            hands.app.stale = DirtyRegion::Nothing;
             for key in ["j", "j", "k", "<C-d>", "G", "g", "jj", "jk", "jjjjjjjj", "<C-u>", "k", "kk"] {
                 hands.keys(key).work();
                 match hands.app.stale {
-                    Stale::View => seen[0] = true,
-                    Stale::Pane(_) => seen[1] = true,
-                    Stale::All | Stale::Outlook | Stale::Nothing => seen[2] = true,
+                    DirtyRegion::View => seen[0] = true,
+                    DirtyRegion::Pane(_) => seen[1] = true,
+                    DirtyRegion::All | DirtyRegion::Outlook | DirtyRegion::Nothing => seen[2] = true,
                 }
                 redraw(&hands.app, &mut picture, false);
-                hands.app.stale = Stale::Nothing;
+                hands.app.stale = DirtyRegion::Nothing;
                 let mut whole = Buffer::empty(area);
                 view(&hands.app, &mut whole);
                 assert_eq!(picture, whole, "{size:?}, {place:?} then {key:?}");
@@ -83,21 +83,21 @@ fn parts_make_up_the_whole() {
 /// On a wide screen, a change of target redraws everything, and the chart that arrives later redraws only itself.
 #[test]
 fn the_outlook_that_arrives_draws_itself_alone() {
-    let mut hands = Hands::new();
+    let mut hands = TestApp::new();
     hands.app.size = (200, 60);
     hands.keys("j").work();
     let area = Rect::new(0, 0, 200, 60);
     let mut picture = Buffer::empty(area);
     redraw(&hands.app, &mut picture, true);
     hands.keys("<Tab>").work();
-    hands.app.stale = Stale::All;
+    hands.app.stale = DirtyRegion::All;
     redraw(&hands.app, &mut picture, false);
-    hands.app.stale = Stale::Nothing;
+    hands.app.stale = DirtyRegion::Nothing;
     hands.keys("j");
     redraw(&hands.app, &mut picture, false);
-    hands.app.stale = Stale::Nothing;
+    hands.app.stale = DirtyRegion::Nothing;
     hands.work();
-    assert_eq!(hands.app.stale, Stale::Outlook);
+    assert_eq!(hands.app.stale, DirtyRegion::Outlook);
     redraw(&hands.app, &mut picture, false);
     let mut whole = Buffer::empty(area);
     view(&hands.app, &mut whole);
@@ -107,11 +107,11 @@ fn the_outlook_that_arrives_draws_itself_alone() {
 #[test]
 fn what_two_leave_stale_is_stale_after_both() {
     use crate::tui::app::Pane;
-    let (knobs, results) = (Stale::Pane(Pane::Knobs), Stale::Pane(Pane::Results));
+    let (knobs, results) = (DirtyRegion::Pane(Pane::Knobs), DirtyRegion::Pane(Pane::Results));
     assert_eq!(knobs.and(knobs), knobs);
-    assert_eq!(knobs.and(results), Stale::All);
-    assert_eq!(knobs.and(Stale::Nothing), knobs);
-    assert_eq!(Stale::Nothing.and(results), results);
-    assert_eq!(Stale::Nothing.and(Stale::Nothing), Stale::Nothing);
-    assert_eq!(Stale::View.and(Stale::All), Stale::All);
+    assert_eq!(knobs.and(results), DirtyRegion::All);
+    assert_eq!(knobs.and(DirtyRegion::Nothing), knobs);
+    assert_eq!(DirtyRegion::Nothing.and(results), results);
+    assert_eq!(DirtyRegion::Nothing.and(DirtyRegion::Nothing), DirtyRegion::Nothing);
+    assert_eq!(DirtyRegion::View.and(DirtyRegion::All), DirtyRegion::All);
 }

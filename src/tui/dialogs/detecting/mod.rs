@@ -3,7 +3,7 @@
 
 pub mod state;
 
-pub use state::{Found, State};
+pub use state::{DetectedTargets, State};
 
 use std::sync::Arc;
 
@@ -30,17 +30,17 @@ pub(in crate::tui) const OFFER: &str =
     "press & to detect the accelerators of this machine and cluster; it asks before running commands";
 
 #[derive(Debug)]
-struct Look {
+struct DetectJob {
     library: Arc<Library>,
 }
 
-impl Job for Look {
+impl Job for DetectJob {
     fn run(&self, _: &Gauge) -> Result<Product, String> {
         let catalog = entries(self.library.catalog());
         let found = detect(&System, &Options::default(), &catalog);
         let open = found.undetermined.iter().map(|open| format!("{}: {}", open.what, open.why)).collect();
         let text = render(&found, &catalog, &|_| None);
-        Ok(Product::Panel(Answer::Detected(Arc::new(Found { text, targets: found.machines.len(), open }))))
+        Ok(Product::Panel(Answer::Detected(Arc::new(DetectedTargets { text, targets: found.machines.len(), open }))))
     }
 }
 
@@ -63,15 +63,20 @@ pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     let state = &mut app.panels.detect;
     if state.found.progress().is_none() {
         state.requests += 1;
-        let look = Look { library: Arc::clone(&app.library) };
+        let look = DetectJob { library: Arc::clone(&app.library) };
         state.found.ask(state.requests, &mut app.queries.serial, effects, |_| Ok(Arc::new(look)));
     }
 }
 
 /// Shows the file with the detected targets for confirmation, or the reason if there are none. Does nothing if the
 /// dialog has been closed.
-pub(in crate::tui) fn arrived(app: &mut App, serial: u64, found: Arc<Found>, effects: &mut Vec<Effect>) {
-    if !app.panels.detect.found.arrived(serial, Arc::clone(&found)) || app.overlay != Some(Overlay::Detect) {
+pub(in crate::tui) fn handle_result(
+    app: &mut App,
+    serial: u64,
+    found: Arc<DetectedTargets>,
+    effects: &mut Vec<Effect>,
+) {
+    if !app.panels.detect.found.store_answer(serial, Arc::clone(&found)) || app.overlay != Some(Overlay::Detect) {
         return;
     }
     app.overlay = None;
@@ -99,7 +104,7 @@ pub(in crate::tui) fn failed(app: &mut App, serial: u64, trouble: &str) {
 
 /// Text of the dialog: which commands Enter runs.
 #[must_use]
-pub fn explained() -> String {
+pub fn dialog_text() -> String {
     format!(
         "Runs those of these commands that are installed, for at most 5 seconds each: {}. They change nothing. The targets found \
          are shown before they are written.",
@@ -112,7 +117,7 @@ fn dialog(app: &App) -> (Vec<String>, Rect) {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(76);
     let running = app.panels.detect.found.progress().is_some();
-    let text = if running { "running, at most 5 seconds per command".to_owned() } else { explained() };
+    let text = if running { "running, at most 5 seconds per command".to_owned() } else { dialog_text() };
     let lines = wrap(&text, usize::from(width.saturating_sub(4)));
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(rows.saturating_sub(2));
     (lines, Rect::new((columns - width) / 2, (rows - height) / 2, width, height))
@@ -138,25 +143,29 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::tui::testing::Hands;
+    use crate::tui::testing::TestApp;
 
-    fn found(targets: usize) -> Arc<Found> {
+    fn found(targets: usize) -> Arc<DetectedTargets> {
         let text = "# Targets as detected.\n\n- name: here\n  accelerator: h100-sxm-80gb\n".to_owned();
-        Arc::new(Found { text, targets, open: vec!["accelerators of this machine: no tool reports one".to_owned()] })
+        Arc::new(DetectedTargets {
+            text,
+            targets,
+            open: vec!["accelerators of this machine: no tool reports one".to_owned()],
+        })
     }
 
     /// The application after Enter in the dialog and this answer.
-    fn answered(answer: Arc<Found>) -> Hands {
-        let mut hands = Hands::new();
+    fn answered(answer: Arc<DetectedTargets>) -> TestApp {
+        let mut hands = TestApp::new();
         hands.keys("&<Enter>");
         let serial = hands.app.queries.serial;
-        arrived(&mut hands.app, serial, answer, &mut Vec::new());
+        handle_result(&mut hands.app, serial, answer, &mut Vec::new());
         hands
     }
 
     #[test]
     fn no_command_runs_before_enter() {
-        let mut hands = Hands::new();
+        let mut hands = TestApp::new();
         hands.keys("&");
         assert!(!hands.effects.iter().any(|effect| matches!(effect, Effect::Work(_))));
         assert!(hands.text().contains("nvidia-smi"), "{}", hands.text());
@@ -186,11 +195,11 @@ mod tests {
 
     #[test]
     fn an_answer_to_a_closed_dialog_opens_nothing() {
-        let mut hands = Hands::new();
+        let mut hands = TestApp::new();
         hands.keys("&<Enter>");
         let serial = hands.app.queries.serial;
         hands.keys("<Esc>");
-        arrived(&mut hands.app, serial, found(1), &mut Vec::new());
+        handle_result(&mut hands.app, serial, found(1), &mut Vec::new());
         assert_eq!(hands.app.overlay, None);
     }
 }

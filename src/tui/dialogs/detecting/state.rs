@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// The state.
 #[derive(Debug, Clone, Default)]
 pub struct State {
-    pub(in crate::tui) found: Query<u64, Arc<Found>>,
+    pub(in crate::tui) found: Query<u64, Arc<DetectedTargets>>,
     pub(in crate::tui) requests: u64,
     /// The first line of the dialog that is shown.
     pub(in crate::tui) scroll: usize,
@@ -14,7 +14,7 @@ pub struct State {
 
 /// What was detected.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct DetectedTargets {
     /// The targets as YAML.
     pub text: String,
     /// Number of targets.

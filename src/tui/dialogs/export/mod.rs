@@ -26,7 +26,7 @@ pub(in crate::tui) fn open(app: &mut App) {
     let Some(document) = document(app, "") else {
         return fail(app, "nothing to export yet");
     };
-    let kinds = document.kinds();
+    let kinds = document.formats();
     let chosen = kinds.iter().position(|kind| *kind == app.export_kind).unwrap_or_default();
     let extension = kinds.get(chosen).copied().unwrap_or_default().extension();
     let setup = &app.now.setup;
@@ -74,7 +74,7 @@ pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Reopens the dialog after the file could not be written or already exists, and shows the reason.
-pub(in crate::tui) fn refused(app: &mut App, mut export: Export, why: String, exists: bool) {
+pub(in crate::tui) fn reopen_with_error(app: &mut App, mut export: Export, why: String, exists: bool) {
     export.error = Some(why);
     export.overwrite = exists;
     app.overlay = Some(Overlay::Export(export));

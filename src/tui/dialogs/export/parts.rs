@@ -2,7 +2,7 @@
 
 use crate::tui::app::{Answer, App, Setup, View};
 use atlas_core::escape;
-use atlas_plan::engine::at_once;
+use atlas_plan::engine::analytical_scenario;
 use atlas_plan::estimate::Metric;
 use atlas_report::chart::{Axis, Plot, drawing};
 use atlas_report::document::Document;
@@ -63,7 +63,7 @@ pub(in crate::tui) fn entry(answer: &Answer, setup: &Setup) -> Option<Entry> {
         name: setup.target.to_string(),
         parts: answer.parts.clone()?,
         overrides: setup.overrides.clone(),
-        scenario: if answer.pending { at_once(scenario) } else { scenario.clone() },
+        scenario: if answer.pending { analytical_scenario(scenario) } else { scenario.clone() },
         estimate: estimate.clone(),
     })
 }
@@ -81,7 +81,7 @@ pub(in crate::tui) fn empty(app: &App, made: &str) -> Study {
     for (knob, setting) in &setup.overrides {
         command += &format!(" --set {}", escape::shell(&format!("{}={setting}", knob.name())));
     }
-    Study { made: made.to_owned(), command, entries: Vec::new(), failed: Vec::new() }
+    Study { created_at: made.to_owned(), command, entries: Vec::new(), failed: Vec::new() }
 }
 
 /// A study as a document; its rows are the metrics of each target.

@@ -2,13 +2,13 @@
 use super::*;
 use crate::tui::input::keymap::Mode;
 use crate::tui::message::Message;
-use crate::tui::testing::Hands;
+use crate::tui::testing::TestApp;
 use crate::tui::update::update;
 use atlas_document::Sources;
 use atlas_plan::knob::{Knob, Setting};
 use atlas_report::document::DocumentFormat;
 
-fn dialog(h: &Hands) -> &Export {
+fn dialog(h: &TestApp) -> &Export {
     match &h.app.overlay {
         Some(Overlay::Export(export)) => export,
         other => panic!("{other:?}"),
@@ -16,7 +16,7 @@ fn dialog(h: &Hands) -> &Export {
 }
 
 /// The last export that was requested.
-fn requested(h: &mut Hands) -> Box<Export> {
+fn requested(h: &mut TestApp) -> Box<Export> {
     let found = h.effects.drain(..).rev().find_map(|effect| match effect {
         Effect::Export(export) => Some(export),
         _ => None,
@@ -26,7 +26,7 @@ fn requested(h: &mut Hands) -> Box<Export> {
 
 #[test]
 fn the_dialog_proposes_a_name_and_its_ending_follows_the_format() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     h.keys("WjjCx");
     assert_eq!(h.app.mode(), Mode::Exporting);
     let name = dialog(&h).line.text().to_owned();
@@ -44,7 +44,7 @@ fn the_dialog_proposes_a_name_and_its_ending_follows_the_format() {
 
 #[test]
 fn a_file_that_is_there_is_written_over_only_when_that_is_said() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     h.keys("x<Enter>");
     let export = requested(&mut h);
     assert!(!export.overwrite);
@@ -84,7 +84,7 @@ fn every_view_has_a_document_in_every_format_it_offers() {
         ("9<Tab>", "efficiency", true),
         ("vm", "No measurements are loaded", false),
     ] {
-        let mut h = Hands::new();
+        let mut h = TestApp::new();
         h.keys(keys);
         h.work();
         let document = document(&h.app, "2030-01-01T00:00:00Z").unwrap_or_else(|| panic!("{keys}"));
@@ -94,8 +94,8 @@ fn every_view_has_a_document_in_every_format_it_offers() {
             document.write(DocumentFormat::Markdown)
         );
         assert!(document.rows.rows.iter().all(|row| row.len() == document.rows.head.len()), "{keys}");
-        assert_eq!(document.kinds().contains(&DocumentFormat::Svg), charted, "{keys}");
-        for kind in document.kinds() {
+        assert_eq!(document.formats().contains(&DocumentFormat::Svg), charted, "{keys}");
+        for kind in document.formats() {
             let text = document.write(kind);
             assert!(!text.trim().is_empty(), "{keys} {kind:?}");
             match kind {
@@ -111,7 +111,7 @@ fn every_view_has_a_document_in_every_format_it_offers() {
 
 #[test]
 fn a_report_says_how_it_is_made_again_and_what_it_is_compared_with() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     h.keys("Wjj/tp<Enter><Right>");
     let text = document(&h.app, "").unwrap().write(DocumentFormat::Markdown);
     assert!(text.contains("atlas report --target 8xH100 --workload") && text.contains("--set tp=16"), "{text}");
@@ -120,7 +120,7 @@ fn a_report_says_how_it_is_made_again_and_what_it_is_compared_with() {
 
 #[test]
 fn a_simulation_that_is_not_there_yet_is_not_waited_for() {
-    let mut h = Hands::of(&Sources::built_in());
+    let mut h = TestApp::of(&Sources::built_in());
     h.app.now.setup.overrides.insert(Knob::Engine, Setting::Choice("event".into()));
     h.app.recompute();
     assert!(h.app.answer.pending);

@@ -100,12 +100,12 @@ pub(super) fn text(app: &App, form: &Form) -> String {
 }
 
 /// The first problem of the entry, in one line.
-pub(super) fn trouble(app: &App, form: &Form) -> Option<String> {
+pub(super) fn first_problem(app: &App, form: &Form) -> Option<String> {
     let name = form.value(Key::Name);
     let library = &app.library;
     let taken = match form.kind {
-        EntryKind::Offer => return offer::trouble(app, form),
-        EntryKind::Profile => return profile::trouble(app, form),
+        EntryKind::Offer => return offer::first_problem(app, form),
+        EntryKind::Profile => return profile::first_problem(app, form),
         EntryKind::Target => library.target(name).is_ok(),
         EntryKind::Workload => library.workload(name).is_ok(),
     };

@@ -105,7 +105,7 @@ pub(in crate::tui) fn open_for(app: &mut App, model: &str, tp: f64) {
 fn begin(app: &mut App, kind: EntryKind, fields: Vec<(Key, String)>) {
     let fields = fields.into_iter();
     let fields = fields.map(|(key, text)| Field { key, line: Line::selected(text) }).collect();
-    let mut form = Form { kind, fields, cursor: 0, matches: Vec::new(), trouble: None };
+    let mut form = Form { kind, fields, cursor: 0, matches: Vec::new(), problem: None };
     check(app, &mut form);
     app.overlay = Some(Overlay::Form(form));
 }
@@ -124,7 +124,7 @@ pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> boo
 /// Updates the matching names and the problem of the entry.
 fn check(app: &App, form: &mut Form) {
     form.matches = form.fields.get(form.cursor).map(|field| matches(app, field)).unwrap_or_default();
-    form.trouble = entry::trouble(app, form);
+    form.problem = entry::first_problem(app, form);
 }
 
 fn matches(app: &App, field: &Field) -> Vec<String> {
@@ -167,7 +167,7 @@ pub(in crate::tui) fn accept(app: &mut App) {
     let Some(Overlay::Form(mut form)) = app.overlay.take() else { return };
     complete(app, &mut form);
     check(app, &mut form);
-    if let Some(trouble) = form.trouble.clone() {
+    if let Some(trouble) = form.problem.clone() {
         app.overlay = Some(Overlay::Form(form));
         return fail(app, trouble);
     }

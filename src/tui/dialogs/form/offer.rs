@@ -51,7 +51,7 @@ fn quoted(date: &str) -> String {
 }
 
 /// The first problem of the offer, in one line.
-pub(super) fn trouble(app: &App, form: &Form) -> Option<String> {
+pub(super) fn first_problem(app: &App, form: &Form) -> Option<String> {
     if form.value(Key::Provider).is_empty() {
         return Some("provider: type a name".to_owned());
     }

@@ -42,7 +42,7 @@ pub(super) fn stem(form: &Form) -> String {
 }
 
 /// The first problem of the profile, in one line.
-pub(super) fn trouble(app: &App, form: &Form) -> Option<String> {
+pub(super) fn first_problem(app: &App, form: &Form) -> Option<String> {
     let target = form.value(Key::Target);
     if let Err(problem) = app.library.target(target) {
         return Some(problem.message);

@@ -91,7 +91,7 @@ pub struct Form {
     /// Names that match the text of that field.
     pub matches: Vec<String>,
     /// The first problem of the entry.
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
 }
 
 impl Form {

@@ -1,10 +1,10 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::tui::app::Overlay;
-use crate::tui::testing::Hands;
+use crate::tui::testing::TestApp;
 use atlas_document::Sources;
 
-fn written(hands: &Hands) -> String {
+fn written(hands: &TestApp) -> String {
     match &hands.app.overlay {
         Some(Overlay::WriteBack { plan, .. }) => plan.files.first().unwrap().after.clone(),
         other => panic!("{other:?}\n{}", hands.text()),
@@ -13,7 +13,7 @@ fn written(hands: &Hands) -> String {
 
 #[test]
 fn a_target_is_made_from_the_selected_one_with_a_name_of_the_catalog() {
-    let mut hands = Hands::of(&Sources::built_in());
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("+");
     assert!(hands.text().contains("New target"), "{}", hands.text());
     hands.keys("<C-u>mine<Tab><C-u>b200");
@@ -27,7 +27,7 @@ fn a_target_is_made_from_the_selected_one_with_a_name_of_the_catalog() {
 
 #[test]
 fn what_is_wrong_is_said_at_every_key_and_nothing_is_written() {
-    let mut hands = Hands::of(&Sources::built_in());
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("+<C-u>h100-sxm-8");
     assert!(hands.text().contains("an entry with this name already exists"), "{}", hands.text());
     hands.keys("<C-u>mine<Tab><Tab><C-u>-8");
@@ -38,7 +38,7 @@ fn what_is_wrong_is_said_at_every_key_and_nothing_is_written() {
 
 #[test]
 fn a_workload_is_made_for_a_model_of_the_catalog() {
-    let mut hands = Hands::of(&Sources::built_in());
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("W+<C-u>mine<Tab><Tab><C-u>3.1-8b<Tab>");
     assert!(hands.text().contains("llama-3.1-8b"), "{}", hands.text());
     hands.keys("<Tab><Tab><Tab><Tab><Enter>");
@@ -48,7 +48,7 @@ fn a_workload_is_made_for_a_model_of_the_catalog() {
 
 #[test]
 fn a_price_needs_a_date_and_goes_to_the_price_book() {
-    let mut hands = Hands::of(&Sources::built_in());
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("$");
     assert!(hands.text().contains("New price") && hands.text().contains("✗"), "{}", hands.text());
     hands.keys("<C-u>My Cloud<Tab><Tab><Tab><C-u>19.5<Tab><C-u>res<Tab><Tab>2026-08-01<Tab><Enter>");
@@ -61,7 +61,7 @@ fn a_price_needs_a_date_and_goes_to_the_price_book() {
 
 #[test]
 fn a_profile_holds_the_efficiency_factors_of_the_target() {
-    let mut hands = Hands::of(&Sources::built_in());
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("%");
     assert!(hands.text().contains("New profile"), "{}", hands.text());
     hands.keys("<Tab><C-u>9");

@@ -53,7 +53,7 @@ pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, form: &Form) {
     let (good, bad) = (canvas.role(Role::Good), canvas.role(Role::Error));
     // An empty field is not shown as an error.
     let blank = form.fields.get(form.cursor).is_some_and(|field| field.line.text().is_empty());
-    let (said, style) = match &form.trouble {
+    let (said, style) = match &form.problem {
         Some(trouble) if blank => (format!("{} {trouble}", canvas.glyphs.cross), dim),
         Some(trouble) => (format!("{} {trouble}", canvas.glyphs.cross), bad),
         None => (format!("{} ready to write", canvas.glyphs.check), good),

@@ -2,30 +2,30 @@
 
 use std::sync::Arc;
 
-use super::state::Flip;
+use super::state::RankChange;
 use crate::tui::app::App;
 use crate::tui::update::applying::resolve;
-use atlas_plan::engine::{at_once, estimate};
-use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::engine::{analytical_scenario, estimate};
+use atlas_plan::estimate::{Direction, Metric};
 use atlas_plan::knob::Knob;
 use atlas_plan::search::condition::fits;
 use atlas_plan::search::goal_seek;
 use atlas_plan::search::sensitivity::Lever;
 
 /// Maximum number of marked targets that are considered.
-const MOST: usize = 8;
+const MAX_MARKED_TARGETS: usize = 8;
 
 /// Finds, for each marked target, the change of this target with which its metric equals that of the marked one at the
 /// same settings: the price if that suffices, else the first knob or hardware parameter that does.
 #[must_use]
-pub(super) fn flips(app: &App, metric: &'static Metric) -> Vec<Flip> {
+pub(super) fn rank_changes(app: &App, metric: &'static Metric) -> Vec<RankChange> {
     let (Some(scenario), Some(parts)) = (&app.answer.scenario, &app.answer.parts) else { return Vec::new() };
-    let own = at_once(scenario);
-    if metric.better == Better::Neutral {
+    let own = analytical_scenario(scenario);
+    if metric.better == Direction::Neutral {
         return Vec::new();
     }
     let setup = &app.now.setup;
-    let rivals = app.now.marks.iter().filter(|name| **name != setup.target).take(MOST);
+    let rivals = app.now.marks.iter().filter(|name| **name != setup.target).take(MAX_MARKED_TARGETS);
     let flip = |rival: &Arc<str>| {
         let (of, other) = resolve(&app.library, rival, setup)?;
         other.check(&of).ok()?;
@@ -35,10 +35,10 @@ pub(super) fn flips(app: &App, metric: &'static Metric) -> Vec<Flip> {
             return None;
         }
         let goal = goal_seek(&own, parts, metric, wanted);
-        let by_price = goal.ways.iter().find(|way| way.lever == Lever::Knob(Knob::HourlyUsd));
-        let way = by_price.or(goal.ways.first())?.clone();
-        let passes = (wanted < goal.now) == (metric.better == Better::Lower);
-        (wanted != goal.now).then(|| Flip { rival: Arc::clone(rival), passes, way })
+        let by_price = goal.solutions.iter().find(|way| way.lever == Lever::Knob(Knob::HourlyUsd));
+        let way = by_price.or(goal.solutions.first())?.clone();
+        let passes = (wanted < goal.now) == (metric.better == Direction::Lower);
+        (wanted != goal.now).then(|| RankChange { rival: Arc::clone(rival), passes, way })
     };
     rivals.filter_map(flip).collect()
 }
@@ -48,20 +48,20 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use crate::tui::app::Overlay;
-    use crate::tui::testing::Hands;
+    use crate::tui::testing::TestApp;
     use atlas_document::Sources;
     use atlas_plan::estimate::MetricId;
 
     /// The goal dialog on the price of a token, with two targets marked.
-    fn sought() -> Hands {
-        let mut hands = Hands::of(&Sources::built_in());
+    fn sought() -> TestApp {
+        let mut hands = TestApp::of(&Sources::built_in());
         hands.keys("f-8<Enter>mmmjjjm").keys("V/$/1M tokens<Enter>=");
         hands
     }
 
-    fn found(hands: &Hands) -> Vec<Flip> {
+    fn found(hands: &TestApp) -> Vec<RankChange> {
         let Some(Overlay::Goal(seek)) = &hands.app.overlay else { panic!("{}", hands.text()) };
-        seek.flips.clone()
+        seek.rank_changes.clone()
     }
 
     #[test]
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn without_marks_no_ranking_flips() {
-        let mut hands = Hands::of(&Sources::built_in());
+        let mut hands = TestApp::of(&Sources::built_in());
         hands.keys("V/$/1M tokens<Enter>=");
         assert_eq!(found(&hands), []);
     }

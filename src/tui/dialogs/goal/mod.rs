@@ -4,7 +4,7 @@ pub mod state;
 
 mod flips;
 
-pub use state::{Flip, GoalSeek};
+pub use state::{GoalSeek, RankChange};
 
 use ratatui::layout::Rect;
 
@@ -15,21 +15,21 @@ use crate::tui::theme::Role;
 use crate::tui::update::status::{fail, note};
 use crate::tui::widgets::draw::{Canvas, wrap};
 use crate::tui::widgets::line::Line;
-use atlas_plan::engine::at_once;
+use atlas_plan::engine::analytical_scenario;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Setting;
-use atlas_plan::search::goal::{Goal, Way};
+use atlas_plan::search::goal::{Goal, Solution};
 use atlas_plan::search::sensitivity::Lever;
 use atlas_plan::search::{Condition, goal_seek};
 
 /// Opens the dialog on the metric under the cursor.
 pub(in crate::tui) fn open(app: &mut App) {
-    let Some(metric) = app.figure_here() else { return };
+    let Some(metric) = app.selected_metric() else { return };
     let Some(value) = app.answer.value(metric) else { return fail(app, "no estimate to start from") };
     let line = Line::selected(metric.show(value));
     let found = Err("type the value you want".to_owned());
-    let flips = flips::flips(app, metric);
-    app.overlay = Some(Overlay::Goal(GoalSeek { metric, line, found, flips, cursor: 0 }));
+    let flips = flips::rank_changes(app, metric);
+    app.overlay = Some(Overlay::Goal(GoalSeek { metric, line, found, rank_changes: flips, cursor: 0 }));
 }
 
 /// Updates the text and the list of changes.
@@ -38,18 +38,18 @@ pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> boo
     let before = seek.line.text().to_owned();
     change(&mut seek.line);
     if seek.line.text() != before {
-        seek.found = sought(app, seek.metric, seek.line.text());
+        seek.found = seek_goal(app, seek.metric, seek.line.text());
         seek.cursor = 0;
     }
     app.overlay = Some(Overlay::Goal(seek));
 }
 
-fn sought(app: &App, metric: &'static Metric, text: &str) -> Result<Goal, String> {
+fn seek_goal(app: &App, metric: &'static Metric, text: &str) -> Result<Goal, String> {
     let (Some(scenario), Some(parts)) = (&app.answer.scenario, &app.answer.parts) else {
         return Err("no scenario".to_owned());
     };
     match Condition::on(metric, &format!("<={text}")) {
-        Ok(Condition::Figure(_, _, wanted)) => Ok(goal_seek(&at_once(scenario), parts, metric, wanted)),
+        Ok(Condition::Figure(_, _, wanted)) => Ok(goal_seek(&analytical_scenario(scenario), parts, metric, wanted)),
         Ok(_) => Err("type a number".to_owned()),
         Err(error) => Err(error.to_string()),
     }
@@ -64,7 +64,7 @@ pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     };
     match (way.lever, &way.setting) {
         (Lever::Knob(knob), Some(setting)) => {
-            app.remember(Change::Single);
+            app.push_undo(Change::Single);
             app.set_knob(knob, setting.clone());
             let text = format!("{} {setting}: {} {}", knob.name(), seek.metric.label, seek.metric.brief(way.value));
             note(app, format!("{text}; u undoes it"), effects);
@@ -80,7 +80,7 @@ pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
 const ROWS: u16 = 14;
 
 /// A row of the list as text: what is changed, from what to what, and the resulting value of the metric.
-struct Shown {
+struct GoalRow {
     name: &'static str,
     change: String,
     figure: String,
@@ -91,17 +91,17 @@ struct Shown {
 pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) {
     let (columns, rows) = app.size;
     let width = columns.saturating_sub(4).min(86);
-    let shown = |(way, flip): (&Way, Option<&Flip>)| {
+    let shown = |(way, flip): (&Solution, Option<&RankChange>)| {
         let after = flip.map_or_else(String::new, |flip| format!("  {}", flip.text()));
-        Shown {
+        GoalRow {
             name: name(way),
             change: change(app, way) + &after,
             figure: seek.metric.brief(way.value),
             hardware: matches!(way.lever, Lever::Hardware(_)),
         }
     };
-    let list: Vec<Shown> = seek.rows().into_iter().map(shown).collect();
-    let longest = |text: fn(&Shown) -> &str| {
+    let list: Vec<GoalRow> = seek.rows().into_iter().map(shown).collect();
+    let longest = |text: fn(&GoalRow) -> &str| {
         u16::try_from(list.iter().map(|row| text(row).width()).max().unwrap_or_default()).unwrap_or(u16::MAX)
     };
     // If a change does not fit beside its name, changes are shown below the names.
@@ -118,7 +118,7 @@ pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) 
     let x = canvas.text(x, inner.y, 2, "=", dim) + 1;
     canvas.typed(x, inner.y, inner.right().saturating_sub(x + 1).min(24), &seek.line, input);
     let (lead, style) = match &seek.found {
-        Ok(goal) => (lead(seek.metric, goal), dim),
+        Ok(goal) => (introduction(seek.metric, goal), dim),
         Err(why) => (why.clone(), canvas.role(Role::Warn)),
     };
     let mut top = inner.y + 1;
@@ -148,9 +148,9 @@ pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>, seek: &GoalSeek) 
 }
 
 /// Introduction to the list of changes.
-fn lead(metric: &Metric, goal: &Goal) -> String {
+fn introduction(metric: &Metric, goal: &Goal) -> String {
     let now = metric.brief(goal.now);
-    match (goal.ways.is_empty(), goal.nearest.is_some()) {
+    match (goal.solutions.is_empty(), goal.closest.is_some()) {
         (false, _) => format!("now {now}; each of these changes reaches the goal:"),
         (true, true) => format!("now {now}; no single change reaches the goal; closest:"),
         (true, false) => format!("now {now}; no single change brings it closer"),
@@ -159,12 +159,12 @@ fn lead(metric: &Metric, goal: &Goal) -> String {
 
 /// A change in words, with the resulting value of the metric.
 #[must_use]
-pub fn described(app: &App, metric: &Metric, (way, flip): (&Way, Option<&Flip>)) -> String {
+pub fn described(app: &App, metric: &Metric, (way, flip): (&Solution, Option<&RankChange>)) -> String {
     let after = flip.map_or_else(String::new, |flip| format!(", {}", flip.text()));
     format!("{} {}: {} {}{after}", name(way), change(app, way), metric.label, metric.brief(way.value))
 }
 
-fn name(way: &Way) -> &'static str {
+fn name(way: &Solution) -> &'static str {
     match way.lever {
         Lever::Knob(knob) => knob.name(),
         Lever::Hardware(hardware) => hardware.name(),
@@ -172,7 +172,7 @@ fn name(way: &Way) -> &'static str {
 }
 
 /// Old and new value.
-fn change(app: &App, way: &Way) -> String {
+fn change(app: &App, way: &Solution) -> String {
     match (way.lever, &way.setting, way.factor) {
         (Lever::Knob(knob), Some(setting), _) => {
             let now = app.answer.scenario.as_ref().map(|scenario| scenario.get(knob).to_string());
@@ -193,12 +193,12 @@ fn change(app: &App, way: &Way) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
-    use crate::tui::testing::Hands;
+    use crate::tui::testing::TestApp;
     use atlas_document::Sources;
     use atlas_plan::estimate::MetricId;
 
-    fn serving() -> Hands {
-        let mut hands = Hands::of(&Sources::built_in());
+    fn serving() -> TestApp {
+        let mut hands = TestApp::of(&Sources::built_in());
         hands.keys(":serve 70b<Enter>V/TPOT<Enter>");
         assert_eq!(hands.app.figure.name, "tpot_ms", "{}", hands.text());
         hands
@@ -211,8 +211,8 @@ mod tests {
             hands.keys("=").keys(wanted);
             let Some(Overlay::Goal(seek)) = hands.app.overlay.clone() else { panic!("{}", hands.text()) };
             let goal = seek.found.clone().unwrap();
-            assert!(goal.ways.len() > 2, "{}", hands.text());
-            for (at, way) in goal.ways.iter().enumerate() {
+            assert!(goal.solutions.len() > 2, "{}", hands.text());
+            for (at, way) in goal.solutions.iter().enumerate() {
                 let reached =
                     |value: f64| if goal.now < goal.wanted { value >= goal.wanted } else { value <= goal.wanted };
                 assert!(reached(way.value), "{wanted}: {way:?}");
@@ -237,7 +237,7 @@ mod tests {
         hands.keys("=200ms");
         let Some(Overlay::Goal(seek)) = &hands.app.overlay else { panic!("{}", hands.text()) };
         assert_eq!(seek.metric.name, "p50_ms");
-        let nothing = |way: &&Way| way.setting == Some(Setting::Number(0.0));
+        let nothing = |way: &&Solution| way.setting == Some(Setting::Number(0.0));
         assert_eq!(seek.rows().into_iter().map(|(way, _)| way).find(nothing), None, "{}", hands.text());
     }
 
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn offers_are_values_that_can_be_had() {
-        let hands = Hands::of(&Sources::built_in());
+        let hands = TestApp::of(&Sources::built_in());
         let mut offers = 0;
         for (target, workload) in PAIRS {
             let setup = crate::demo::Setup { target: target.into(), workload: workload.into(), ..Default::default() };
@@ -268,17 +268,17 @@ mod tests {
                 let now = (metric.get)(&estimate, &scenario);
                 for wanted in [0.75 * now, 1.4 * now] {
                     let goal = goal_seek(&scenario, &parts, metric, wanted);
-                    for way in goal.ways.iter().chain(&goal.nearest) {
+                    for way in goal.solutions.iter().chain(&goal.closest) {
                         let (Lever::Knob(knob), Some(Setting::Number(value))) = (way.lever, &way.setting) else {
                             continue;
                         };
                         let spec = knob.spec();
                         let offer = format!("{workload} on {target}, {} {wanted}: {} {value}", metric.name, spec.name);
-                        assert!(!spec.given, "{offer} is a property of what exists");
+                        assert!(!spec.is_model_property, "{offer} is a property of what exists");
                         let atlas_plan::knob::ValueType::Number { bounds, .. } = spec.kind else { panic!("{offer}") };
                         assert!(!bounds.whole || value.fract() == 0.0, "{offer} is no count");
                         let digits = atlas_core::units::significant(*value, 4).parse::<f64>().unwrap();
-                        let tried = atlas_plan::search::around(knob, &scenario, &[], 33);
+                        let tried = atlas_plan::search::axis_around(knob, &scenario, &[], 33);
                         let tried = tried.is_some_and(|axis| axis.values.contains(&Setting::Number(*value)));
                         assert!(tried || digits == *value, "{offer} has more digits than anybody sets");
                         offers += 1;

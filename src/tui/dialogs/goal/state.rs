@@ -3,7 +3,7 @@
 use crate::tui::widgets::line::Line;
 use atlas_plan::estimate::Metric;
 use atlas_plan::search::goal::Goal;
-use atlas_plan::search::goal::Way;
+use atlas_plan::search::goal::Solution;
 use std::sync::Arc;
 
 /// The dialog.
@@ -16,7 +16,7 @@ pub struct GoalSeek {
     /// The changes that reach it, or why the text is not a value.
     pub found: Result<Goal, String>,
     /// Changes at which this target and a marked one swap ranks.
-    pub flips: Vec<Flip>,
+    pub rank_changes: Vec<RankChange>,
     /// The row under the cursor.
     pub cursor: usize,
 }
@@ -24,24 +24,24 @@ pub struct GoalSeek {
 impl GoalSeek {
     /// The rows of the list: the changes that reach the value, then the ranking flips.
     #[must_use]
-    pub fn rows(&self) -> Vec<(&Way, Option<&Flip>)> {
-        let ways = self.found.iter().flat_map(|goal| goal.ways.iter().chain(&goal.nearest)).map(|way| (way, None));
-        ways.chain(self.flips.iter().map(|flip| (&flip.way, Some(flip)))).collect()
+    pub fn rows(&self) -> Vec<(&Solution, Option<&RankChange>)> {
+        let ways = self.found.iter().flat_map(|goal| goal.solutions.iter().chain(&goal.closest)).map(|way| (way, None));
+        ways.chain(self.rank_changes.iter().map(|flip| (&flip.way, Some(flip)))).collect()
     }
 }
 
 /// The change at which this target and a marked one swap ranks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Flip {
+pub struct RankChange {
     /// The marked target.
     pub rival: Arc<str>,
     /// Whether this target becomes the better one; otherwise it becomes the worse one.
     pub passes: bool,
     /// The change of this target.
-    pub way: Way,
+    pub way: Solution,
 }
 
-impl Flip {
+impl RankChange {
     /// Describes the flip.
     #[must_use]
     pub fn text(&self) -> String {

@@ -2,7 +2,7 @@
 //! and as the commands that share words with it.
 
 use super::state::{Command, CommandAction};
-use atlas_assistant::{Intent, Known, Question, Trouble, parse};
+use atlas_assistant::{Intent, Known, ParseError, Question, parse};
 use atlas_core::sort;
 
 /// Filler words, which carry no meaning.
@@ -13,28 +13,28 @@ const FILLERS: [&str; 52] = [
     "which", "why", "will", "with", "would", "you",
 ];
 /// Verbs that identify a command only together with other words.
-const DOING: [&str; 24] = [
+const GENERIC_VERBS: [&str; 24] = [
     "change", "choose", "compute", "decrease", "disable", "display", "enable", "get", "increase", "list", "make",
     "open", "pick", "put", "see", "select", "set", "show", "switch", "tell", "turn", "use", "using", "view",
 ];
 /// Suffixes that do not change the topic of a word, longest first.
-const ENDINGS: [&str; 18] = [
+const SUFFIXES: [&str; 18] = [
     "ations", "ation", "ating", "ated", "ates", "ings", "ions", "ing", "ion", "ate", "ers", "ors", "er", "or", "ed",
     "es", "e", "s",
 ];
 /// Minimum number of letters that remain of a word without its suffix.
-const LEAST: usize = 4;
+const MIN_STEM_LETTERS: usize = 4;
 /// Maximum number of commands that are listed.
-const MOST: usize = 12;
+const MAX_SUGGESTIONS: usize = 12;
 /// Maximum number of unknown words that are ignored.
-const PASSED: usize = 4;
+const MAX_IGNORED_WORDS: usize = 4;
 
 /// A word without its suffix: `quantized` and `quantization` have the same topic.
 fn stem(word: &str) -> &str {
     // `gpus` is the plural of a short word.
-    let least = |ending: &str| if ending == "s" { LEAST - 1 } else { LEAST };
+    let least = |ending: &str| if ending == "s" { MIN_STEM_LETTERS - 1 } else { MIN_STEM_LETTERS };
     let without = |ending: &&str| word.strip_suffix(ending).filter(|stem| stem.chars().count() >= least(ending));
-    ENDINGS.iter().find_map(without).unwrap_or(word)
+    SUFFIXES.iter().find_map(without).unwrap_or(word)
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -43,11 +43,11 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The words of a line without fillers, and without verbs unless there are no other words.
-fn telling(line: &str) -> Vec<String> {
+fn significant_words(line: &str) -> Vec<String> {
     let lower = line.to_lowercase();
     let all =
         || words(&lower).filter(|word| !FILLERS.contains(word)).map(|word| word.trim_matches(['.', '/']).to_owned());
-    let without: Vec<String> = all().filter(|word| !DOING.contains(&word.as_str())).collect();
+    let without: Vec<String> = all().filter(|word| !GENERIC_VERBS.contains(&word.as_str())).collect();
     if without.is_empty() { all().collect() } else { without }
 }
 
@@ -57,46 +57,48 @@ pub(super) fn bare(line: &str) -> &str {
 }
 
 /// How a line is understood without fillers and unknown words.
-enum Asked {
+enum Interpretation {
     /// A question, and the number of unknown words that were removed.
     Question(Question, usize),
     /// A question with an error that the user has to correct.
-    Flawed,
+    Invalid,
     /// Not a question.
     Nothing,
 }
 
-fn asked(line: &str, known: &Known) -> Asked {
+fn interpret(line: &str, known: &Known) -> Interpretation {
     let leads = ["on", "for", "at", "in"];
-    let spare = |word: &str| (FILLERS.contains(&word) && !leads.contains(&word)) || DOING.contains(&word);
+    let spare = |word: &str| (FILLERS.contains(&word) && !leads.contains(&word)) || GENERIC_VERBS.contains(&word);
     let words = bare(line).split_whitespace().filter(|word| !spare(&word.to_lowercase()));
     let mut left: Vec<&str> = words.collect();
-    for passed in 0..=PASSED {
+    for passed in 0..=MAX_IGNORED_WORDS {
         match parse(&left.join(" "), known) {
-            Ok(question) if question.intent() == Intent::Race && passed > 0 => return Asked::Flawed,
-            Ok(question) if question.intent() == Intent::Nothing => return Asked::Nothing,
-            Ok(question) => return Asked::Question(question, passed),
-            Err(Trouble::Unknown { word, .. } | Trouble::Alone { word }) => {
+            Ok(question) if question.intent() == Intent::Race && passed > 0 => return Interpretation::Invalid,
+            Ok(question) if question.intent() == Intent::Nothing => return Interpretation::Nothing,
+            Ok(question) => return Interpretation::Question(question, passed),
+            Err(ParseError::Unknown { word, .. } | ParseError::Alone { word }) => {
                 let at = left.iter().position(|known| known.trim_matches(',').eq_ignore_ascii_case(&word));
-                let Some(at) = at else { return Asked::Nothing };
+                let Some(at) = at else { return Interpretation::Nothing };
                 left.remove(at);
             }
-            Err(Trouble::Unclear { .. } | Trouble::NoBound { .. } | Trouble::Condition(_)) => return Asked::Flawed,
-            Err(_) => return Asked::Nothing,
+            Err(ParseError::Unclear { .. } | ParseError::NoBound { .. } | ParseError::Condition(_)) => {
+                return Interpretation::Invalid;
+            }
+            Err(_) => return Interpretation::Nothing,
         }
     }
-    Asked::Nothing
+    Interpretation::Nothing
 }
 
 /// The likeliest commands and the question understood, followed by the line as a question for the assistant. Empty if
 /// the line is a question with an error that the user has to correct, or if nothing matches its only meaningful word.
-pub(super) fn meant(line: &str, known: &Known, all: Vec<(Command, String)>) -> Vec<Command> {
-    let asked = match asked(line, known) {
-        Asked::Question(question, passed) => Some((question, passed)),
-        Asked::Nothing => None,
-        Asked::Flawed => return Vec::new(),
+pub(super) fn suggest(line: &str, known: &Known, all: Vec<(Command, String)>) -> Vec<Command> {
+    let asked = match interpret(line, known) {
+        Interpretation::Question(question, passed) => Some((question, passed)),
+        Interpretation::Nothing => None,
+        Interpretation::Invalid => return Vec::new(),
     };
-    let telling = telling(line);
+    let telling = significant_words(line);
     let stems: Vec<&str> = telling.iter().map(|word| stem(word)).collect();
     let score = |(command, also): &(Command, String)| {
         let text = command.text.to_lowercase();
@@ -115,7 +117,7 @@ pub(super) fn meant(line: &str, known: &Known, all: Vec<(Command, String)>) -> V
     sort::by_key(&mut scored, |(score, _)| std::cmp::Reverse(*score));
     let best = scored.first().map_or((0, 0), |(score, _)| *score);
     let alike = scored.into_iter().filter(|(score, _)| *score == best).map(|(_, command)| command);
-    let mut rows: Vec<Command> = alike.take(MOST).collect();
+    let mut rows: Vec<Command> = alike.take(MAX_SUGGESTIONS).collect();
     let exact = asked.as_ref().is_some_and(|(_, passed)| *passed == 0);
     if let Some(row) = asked.and_then(|(question, _)| super::row_of(question)) {
         rows.insert(if exact { 0 } else { rows.len() }, row);

@@ -17,14 +17,14 @@ use crate::tui::tour;
 use crate::tui::update::{asking, showing, status};
 use crate::tui::views::{assistant, edits, race, sweep};
 use crate::tui::widgets::line::Line;
-use atlas_assistant::{Intent, Question, Trouble, offline, parse};
+use atlas_assistant::{Intent, ParseError, Question, offline, parse};
 use atlas_core::sort;
 use atlas_plan::estimate::MetricId;
 use atlas_plan::knob::KNOBS;
 use atlas_plan::search::figure;
 
 /// Synonyms for actions.
-const ALSO: [(Action, &str); 35] = [
+const SYNONYMS: [(Action, &str); 35] = [
     (Action::Help, "help keys manual"),
     (Action::Quit, "quit exit"),
     (Action::Close, "quit close"),
@@ -159,7 +159,7 @@ pub(in crate::tui) fn commands(app: &App) -> Vec<Command> {
         std::iter::once(over).chain(against)
     });
     all.extend(app.points.iter().enumerate().map(|(index, point)| Command {
-        text: format!("point {}: {}", point.name, edits::words(app, &app.now.setup, &point.setup)),
+        text: format!("point {}: {}", point.name, edits::describe_changes(app, &app.now.setup, &point.setup)),
         keys: &[],
         deed: CommandAction::Point(index),
     }));
@@ -170,10 +170,10 @@ pub(in crate::tui) fn commands(app: &App) -> Vec<Command> {
 }
 
 /// Synonyms for a command.
-fn also(command: &Command) -> String {
+fn synonyms(command: &Command) -> String {
     match command.deed {
         CommandAction::Action(action) => {
-            ALSO.iter().find(|(known, _)| *known == action).map_or("", |(_, words)| words).to_owned()
+            SYNONYMS.iter().find(|(known, _)| *known == action).map_or("", |(_, words)| words).to_owned()
         }
         CommandAction::Explain(metric) if matches!(metric.id, MetricId::KgCo2ePer1mTokens | MetricId::KgCo2ePerRun) => {
             format!("{} carbon emissions", metric.name)
@@ -186,10 +186,10 @@ fn also(command: &Command) -> String {
 }
 
 /// Rank of a command for the typed words, smaller is better; `None` if a word does not match.
-fn tier(command: &Command, words: &[String]) -> Option<(u8, usize)> {
+fn match_rank(command: &Command, words: &[String]) -> Option<(u8, usize)> {
     let text = command.text.to_lowercase();
     let (name, help) = text.split_once(": ").unwrap_or((&text, ""));
-    let also = also(command);
+    let also = synonyms(command);
     let all = || name.split([' ', ',', ';', '-']).chain(also.split([' ', '_']));
     let typed = words.join(" ");
     let kind = match command.deed {
@@ -204,14 +204,14 @@ fn tier(command: &Command, words: &[String]) -> Option<(u8, usize)> {
         () if words.iter().all(|word| all().any(|known| known.starts_with(word.as_str()))) => 2,
         () if words.iter().all(|word| name.contains(word.as_str()) || also.contains(word.as_str())) => 3,
         () if words.iter().all(|word| text.contains(word.as_str()) || also.contains(word.as_str())) => 4,
-        () if words.len() == 1 && is_inside(&typed, name.split(' ').next().unwrap_or(name)) => 5,
+        () if words.len() == 1 && is_subsequence(&typed, name.split(' ').next().unwrap_or(name)) => 5,
         () => return None,
     };
     Some((tier, 10 * kind + usize::from(!help.is_empty())))
 }
 
 /// Whether `word` is a subsequence of `text` that starts with the same letter, such as `brk` of `breakdown`.
-fn is_inside(word: &str, text: &str) -> bool {
+fn is_subsequence(word: &str, text: &str) -> bool {
     let mut rest = text.chars();
     word.chars().next() == text.chars().next() && word.chars().all(|c| rest.any(|other| other == c))
 }
@@ -258,7 +258,7 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
         deed: CommandAction::Knob(spec.knob),
     }));
     let mut ranked: Vec<((u8, usize), Command)> =
-        all.iter().filter_map(|command| Some((tier(command, &words)?, command.clone()))).collect();
+        all.iter().filter_map(|command| Some((match_rank(command, &words)?, command.clone()))).collect();
     sort::by_key(&mut ranked, |(tier, _)| *tier);
     let known = race::known(app);
     let parsed = parse(typed, &known);
@@ -279,10 +279,10 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
         matches.clear();
     }
     // For an unknown workload or target, the error with the known names is more helpful than other commands.
-    let misnamed = matches!(parsed, Err(Trouble::NoWorkload { .. } | Trouble::NoTarget { .. }));
+    let misnamed = matches!(parsed, Err(ParseError::NoWorkload { .. } | ParseError::NoTarget { .. }));
     if silent.is_none() && !misnamed && matches.is_empty() {
-        let all = all.into_iter().map(|command| (also(&command), command)).map(|(also, command)| (command, also));
-        matches = meant::meant(typed, &known, all.collect());
+        let all = all.into_iter().map(|command| (synonyms(&command), command)).map(|(also, command)| (command, also));
+        matches = meant::suggest(typed, &known, all.collect());
     }
     let silent = silent.map(|metric| format!("{} does not apply to this scenario: {}", metric.label, metric.help));
     let trouble = silent.or(trouble).filter(|_| matches.is_empty());
@@ -292,11 +292,11 @@ fn matches(app: &App, typed: &str) -> (Vec<Command>, Option<String>) {
 #[cfg(test)]
 mod tests {
     use crate::tui::app::Overlay;
-    use crate::tui::testing::Hands;
+    use crate::tui::testing::TestApp;
 
     /// The rows of the palette after something was typed.
     fn rows(typed: &str) -> Vec<String> {
-        let mut hands = Hands::new();
+        let mut hands = TestApp::new();
         hands.keys(":").keys(typed);
         match &hands.app.overlay {
             Some(Overlay::Palette(palette)) => palette.matches.iter().map(|command| command.text.clone()).collect(),
@@ -377,7 +377,7 @@ mod tests {
         ];
         let mut wrong = Vec::new();
         for (typed, about) in expected {
-            let mut hands = Hands::new();
+            let mut hands = TestApp::new();
             if !["batch", "checkpoint", "activation", "context"].iter().any(|word| typed.contains(word)) {
                 hands.keys("Wjj");
             }
@@ -394,7 +394,7 @@ mod tests {
     /// A question with a misspelled word gets an error that names the word, not other commands.
     #[test]
     fn a_misspelled_question_names_the_word() {
-        let mut hands = Hands::new();
+        let mut hands = TestApp::new();
         hands.keys(":serve 70b cheapest undr 50ms");
         let Some(Overlay::Palette(palette)) = &hands.app.overlay else { unreachable!("the palette closed") };
         assert!(palette.matches.is_empty() && palette.trouble.as_ref().is_some_and(|text| text.contains("undr")));
@@ -402,7 +402,7 @@ mod tests {
 
     #[test]
     fn what_is_neither_command_nor_question_says_what_is_known() {
-        let mut hands = Hands::new();
+        let mut hands = TestApp::new();
         hands.keys(":goodput");
         assert!(hands.text().contains("goodput does not apply to this scenario"), "{}", hands.text());
         hands.keys("<Esc>:zzqx");

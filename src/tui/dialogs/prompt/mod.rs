@@ -37,7 +37,7 @@ pub(in crate::tui) fn accept(app: &mut App) {
         Purpose::PointName => edits::set_name(app, prompt.line.text()),
         // Already applied while typing. An invalid text stays, so that it can be corrected.
         Purpose::Filter | Purpose::Metrics if prompt.error.is_some() => app.prompt = Some(prompt),
-        Purpose::Filter => tables::settle(app),
+        Purpose::Filter => tables::clamp_cursor(app),
         Purpose::Metrics => {}
     }
 }

@@ -31,7 +31,7 @@ pub struct Prompt {
 impl Prompt {
     /// The label before the input.
     #[must_use]
-    pub fn lead(&self) -> &'static str {
+    pub fn label(&self) -> &'static str {
         match self.purpose {
             Purpose::TabName => "name of this tab:",
             Purpose::Filter => "filter:",

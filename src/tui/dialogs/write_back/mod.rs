@@ -13,7 +13,7 @@ use crate::tui::message::Effect;
 use crate::tui::update::status::{fail, note};
 use atlas_document::parse::parse;
 use atlas_document::{Diagnostics, Node, Origin, Value};
-use atlas_plan::knob::{Home, Knob, Setting};
+use atlas_plan::knob::{FileLocation, Knob, Setting};
 
 /// Shows the planned changes, or reports the reason if nothing would change.
 pub(in crate::tui) fn open(app: &mut App, effects: &mut Vec<Effect>) {
@@ -50,10 +50,10 @@ fn plan(app: &App) -> Result<WritePlan, Refusal> {
     };
     let mut plan = WritePlan::default();
     for (knob, setting) in overrides {
-        let (origin, name, path) = match knob.spec().home {
-            Home::Workload(path) => (&workload.origin, &workload.name, place(*knob, path, &workload.document)),
-            Home::Target(path) => (&target.origin, &target.name, path),
-            Home::Nowhere => {
+        let (origin, name, path) = match knob.spec().location {
+            FileLocation::Workload(path) => (&workload.origin, &workload.name, place(*knob, path, &workload.document)),
+            FileLocation::Target(path) => (&target.origin, &target.name, path),
+            FileLocation::Nowhere => {
                 plan.left.push(knob.name());
                 continue;
             }

@@ -3,9 +3,9 @@
 //! crossterm's own reader blocks inside its parser: an incomplete mouse report blocks the whole program until the rest
 //! arrives, a terminal that has disconnected makes it spin, bytes beyond the first kilobyte of a burst are not
 //! delivered until the next key press, and an arrow key that arrives in two packets over a slow link becomes Esc, `[`
-//! and `A`. Therefore [`Waiter`](crate::tui::runtime::wait::Waiter) reads the bytes, waiting for all event sources at once, and this
-//! module only parses them, with a timeout for incomplete sequences. The events have the types and the meaning of
-//! crossterm's.
+//! and `A`. Therefore [`Waiter`](crate::tui::runtime::wait::Waiter) reads the bytes, waiting for all event sources at
+//! once, and this module only parses them, with a timeout for incomplete sequences. The events have the types and the
+//! meaning of crossterm's.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, Mou
 
 const ESC: u8 = 0x1b;
 /// How long to wait for the rest of a sequence after Esc. Delays above about 50 ms are noticeable.
-const ESC_PATIENCE: Duration = Duration::from_millis(25);
+const ESC_TIMEOUT: Duration = Duration::from_millis(25);
 /// How long to wait for the rest of any other incomplete sequence.
-const SEQUENCE_PATIENCE: Duration = Duration::from_millis(250);
+const SEQUENCE_TIMEOUT: Duration = Duration::from_millis(250);
 /// Maximum pause within a paste.
-const PASTE_PATIENCE: Duration = Duration::from_secs(1);
+const PASTE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Longest sequence to wait for; real ones are under thirty bytes.
-const LONGEST_SEQUENCE: usize = 256;
+const MAX_SEQUENCE_BYTES: usize = 256;
 /// Maximum number of bytes kept of a paste, more than any field accepts.
-const LONGEST_PASTE: usize = 64 * 1024;
+const MAX_PASTE_BYTES: usize = 64 * 1024;
 const PASTE_END: &[u8] = b"\x1b[201~";
 /// Ctrl-C: terminals never send it within a paste, so it ends one whose end mark was lost.
 const INTERRUPT: u8 = 0x03;
@@ -37,7 +37,7 @@ pub struct Input {
 }
 
 /// The result of parsing the front of the buffer.
-enum Front {
+enum ParseResult {
     /// Number of bytes, and their event; `None` for sequences that are ignored.
     Bytes(usize, Option<Event>),
     /// The start mark of a bracketed paste, with its length.
@@ -64,14 +64,14 @@ impl Input {
         !self.events.is_empty()
     }
 
-    /// How long to wait for more bytes before [`give_up`](Input::give_up); `None` if no sequence is incomplete.
+    /// How long to wait for more bytes before [`end_incomplete`](Input::give_up); `None` if no sequence is incomplete.
     #[must_use]
-    pub fn patience(&self) -> Option<Duration> {
+    pub fn timeout(&self) -> Option<Duration> {
         match (&self.paste, self.bytes.as_slice()) {
-            (Some(_), _) => Some(PASTE_PATIENCE),
+            (Some(_), _) => Some(PASTE_TIMEOUT),
             (None, []) => None,
-            (None, [ESC]) => Some(ESC_PATIENCE),
-            (None, _) => Some(SEQUENCE_PATIENCE),
+            (None, [ESC]) => Some(ESC_TIMEOUT),
+            (None, _) => Some(SEQUENCE_TIMEOUT),
         }
     }
 
@@ -84,7 +84,7 @@ impl Input {
     /// Ends an incomplete sequence. A lone Esc is the Esc key, Esc and one byte are an Alt combination, and a paste
     /// ends with the text so far. Any other incomplete sequence is dropped, because its bytes would be taken for key
     /// presses.
-    pub fn give_up(&mut self) {
+    pub fn end_incomplete(&mut self) {
         if let Some(text) = self.paste.take() {
             self.events.push_back(pasted(&text));
         } else {
@@ -118,16 +118,16 @@ impl Input {
                 continue;
             }
             match front(rest) {
-                Front::Bytes(count, event) => {
+                ParseResult::Bytes(count, event) => {
                     done += count;
                     self.events.extend(event);
                 }
-                Front::Paste(count) => {
+                ParseResult::Paste(count) => {
                     done += count;
                     self.paste = Some(Vec::new());
                 }
-                Front::Incomplete if rest.len() > LONGEST_SEQUENCE => done += rest.len(),
-                Front::Incomplete => break,
+                ParseResult::Incomplete if rest.len() > MAX_SEQUENCE_BYTES => done += rest.len(),
+                ParseResult::Incomplete => break,
             }
         }
         self.bytes.drain(..done);
@@ -135,7 +135,7 @@ impl Input {
         if let Some(text) = &mut self.paste {
             let keep = self.bytes.len().min(PASTE_END.len() - 1);
             let taken = self.bytes.drain(..self.bytes.len() - keep);
-            text.extend(taken.take(LONGEST_PASTE.saturating_sub(text.len())));
+            text.extend(taken.take(MAX_PASTE_BYTES.saturating_sub(text.len())));
         }
     }
 }
@@ -149,7 +149,7 @@ fn take_paste(text: &mut Vec<u8>, rest: &[u8]) -> Option<usize> {
         (mark, Some(interrupt)) if mark.is_none_or(|mark| interrupt < mark) => (interrupt, interrupt),
         (mark, _) => mark.map(|mark| (mark, mark + PASTE_END.len()))?,
     };
-    text.extend(rest.iter().take(end).take(LONGEST_PASTE.saturating_sub(text.len())));
+    text.extend(rest.iter().take(end).take(MAX_PASTE_BYTES.saturating_sub(text.len())));
     Some(used)
 }
 
@@ -162,23 +162,23 @@ fn key(code: KeyCode, modifiers: KeyModifiers) -> Event {
 }
 
 /// Parses the front of `bytes`, which must not be empty.
-fn front(bytes: &[u8]) -> Front {
+fn front(bytes: &[u8]) -> ParseResult {
     match bytes {
-        [ESC] | [] => Front::Incomplete,
+        [ESC] | [] => ParseResult::Incomplete,
         // Of two in a row, the first is the Esc key; the second may begin a sequence.
-        [ESC, ESC, ..] => Front::Bytes(1, Some(key(KeyCode::Esc, KeyModifiers::NONE))),
+        [ESC, ESC, ..] => ParseResult::Bytes(1, Some(key(KeyCode::Esc, KeyModifiers::NONE))),
         [ESC, b'[', rest @ ..] => csi(rest),
         [ESC, b'O', rest @ ..] => match rest {
-            [] => Front::Incomplete,
-            [code, ..] => Front::Bytes(3, letter_key(*code).map(|code| key(code, KeyModifiers::NONE))),
+            [] => ParseResult::Incomplete,
+            [code, ..] => ParseResult::Bytes(3, letter_key(*code).map(|code| key(code, KeyModifiers::NONE))),
         },
         // Replies to queries of other programs are dropped.
         [ESC, b']', b'0'..=b'9', ..] | [ESC, b'P', b'0'..=b'9' | b'$' | b'>' | b'!' | b'+', ..] => string_end(bytes),
         [ESC, rest @ ..] => match plain(rest) {
-            Front::Bytes(count, Some(Event::Key(KeyEvent { code, modifiers, .. }))) => {
-                Front::Bytes(count + 1, Some(key(code, modifiers | KeyModifiers::ALT)))
+            ParseResult::Bytes(count, Some(Event::Key(KeyEvent { code, modifiers, .. }))) => {
+                ParseResult::Bytes(count + 1, Some(key(code, modifiers | KeyModifiers::ALT)))
             }
-            Front::Bytes(count, event) => Front::Bytes(count + 1, event),
+            ParseResult::Bytes(count, event) => ParseResult::Bytes(count + 1, event),
             other => other,
         },
         _ => plain(bytes),
@@ -186,18 +186,18 @@ fn front(bytes: &[u8]) -> Front {
 }
 
 /// Skips a string sequence, which ends with BEL or ST.
-fn string_end(bytes: &[u8]) -> Front {
+fn string_end(bytes: &[u8]) -> ParseResult {
     let bell = bytes.iter().position(|byte| *byte == 0x07).map(|at| at + 1);
     let terminator = bytes.windows(2).position(|pair| pair == b"\x1b\\").map(|at| at + 2);
     match bell.into_iter().chain(terminator).min() {
-        Some(count) => Front::Bytes(count, None),
-        None => Front::Incomplete,
+        Some(count) => ParseResult::Bytes(count, None),
+        None => ParseResult::Incomplete,
     }
 }
 
 /// A key that needs no escape sequence.
-fn plain(bytes: &[u8]) -> Front {
-    let Some(&first) = bytes.first() else { return Front::Incomplete };
+fn plain(bytes: &[u8]) -> ParseResult {
+    let Some(&first) = bytes.first() else { return ParseResult::Incomplete };
     let control = |c: u8| key(KeyCode::Char(char::from(c)), KeyModifiers::CONTROL);
     let event = match first {
         b'\r' => key(KeyCode::Enter, KeyModifiers::NONE),
@@ -208,10 +208,10 @@ fn plain(bytes: &[u8]) -> Front {
         28..=31 => control(first - 28 + b'4'),
         _ => return character(bytes),
     };
-    Front::Bytes(1, Some(event))
+    ParseResult::Bytes(1, Some(event))
 }
 
-fn character(bytes: &[u8]) -> Front {
+fn character(bytes: &[u8]) -> ParseResult {
     let length = match bytes.first() {
         Some(0xc2..=0xdf) => 2,
         Some(0xe0..=0xef) => 3,
@@ -219,11 +219,11 @@ fn character(bytes: &[u8]) -> Front {
         _ => 1,
     };
     match bytes.get(..length).map(std::str::from_utf8) {
-        Some(Ok(text)) => Front::Bytes(length, text.chars().next().map(character_key)),
+        Some(Ok(text)) => ParseResult::Bytes(length, text.chars().next().map(character_key)),
         // Invalid UTF-8: only the first byte is dropped, because the following ones may be valid.
-        Some(Err(_)) => Front::Bytes(1, None),
-        None if bytes.iter().skip(1).all(|byte| (0x80..=0xbf).contains(byte)) => Front::Incomplete,
-        None => Front::Bytes(1, None),
+        Some(Err(_)) => ParseResult::Bytes(1, None),
+        None if bytes.iter().skip(1).all(|byte| (0x80..=0xbf).contains(byte)) => ParseResult::Incomplete,
+        None => ParseResult::Bytes(1, None),
     }
 }
 
@@ -233,32 +233,36 @@ fn character_key(c: char) -> Event {
 }
 
 /// Parses what follows `ESC [`.
-fn csi(rest: &[u8]) -> Front {
+fn csi(rest: &[u8]) -> ParseResult {
     // The Linux console's F1 to F5.
     if let [b'[', tail @ ..] = rest {
         return match tail {
-            [] => Front::Incomplete,
-            [code @ b'A'..=b'E', ..] => Front::Bytes(4, Some(key(KeyCode::F(code - b'A' + 1), KeyModifiers::NONE))),
-            _ => Front::Bytes(4, None),
+            [] => ParseResult::Incomplete,
+            [code @ b'A'..=b'E', ..] => {
+                ParseResult::Bytes(4, Some(key(KeyCode::F(code - b'A' + 1), KeyModifiers::NONE)))
+            }
+            _ => ParseResult::Bytes(4, None),
         };
     }
-    let Some(length) = rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) else { return Front::Incomplete };
+    let Some(length) = rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) else {
+        return ParseResult::Incomplete;
+    };
     let (parameters, end) = rest.split_at(length);
-    let Some(&code) = end.first() else { return Front::Incomplete };
+    let Some(&code) = end.first() else { return ParseResult::Incomplete };
     let used = 2 + length + 1;
     match code {
         // Another sequence begins before this one ended: drop the first.
-        ESC => Front::Bytes(used - 1, None),
-        b'~' if parameters == b"200" => Front::Paste(used),
+        ESC => ParseResult::Bytes(used - 1, None),
+        b'~' if parameters == b"200" => ParseResult::Paste(used),
         // Mouse reports in the legacy encoding, which this program never enables, carry three more bytes.
         b'M' if parameters.is_empty() => {
             if end.len() < 4 {
-                Front::Incomplete
+                ParseResult::Incomplete
             } else {
-                Front::Bytes(used + 3, None)
+                ParseResult::Bytes(used + 3, None)
             }
         }
-        _ => Front::Bytes(used, control_sequence(parameters, code)),
+        _ => ParseResult::Bytes(used, control_sequence(parameters, code)),
     }
 }
 

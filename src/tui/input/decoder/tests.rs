@@ -94,10 +94,10 @@ fn esc_is_a_key_once_nothing_follows() {
     let mut input = Input::default();
     input.feed(b"\x1b");
     assert_eq!(input.pop(), None);
-    assert_eq!(input.patience(), Some(ESC_PATIENCE));
-    input.give_up();
+    assert_eq!(input.timeout(), Some(ESC_TIMEOUT));
+    input.end_incomplete();
     assert_eq!(input.pop(), Some(key(KeyCode::Esc, KeyModifiers::NONE)));
-    assert_eq!(input.patience(), None);
+    assert_eq!(input.timeout(), None);
     assert_eq!(events(b"\x1b\x1b[A").len(), 2, "Esc, then Up");
 }
 
@@ -105,8 +105,8 @@ fn esc_is_a_key_once_nothing_follows() {
 fn half_a_sequence_is_dropped_and_the_next_key_is_good() {
     let mut input = Input::default();
     input.feed(b"\x1b[<0;1");
-    assert_eq!(input.patience(), Some(SEQUENCE_PATIENCE));
-    input.give_up();
+    assert_eq!(input.timeout(), Some(SEQUENCE_TIMEOUT));
+    input.end_incomplete();
     input.feed(b"\x1b[1\x1b[Bk");
     assert_eq!(input.pop(), Some(key(KeyCode::Down, KeyModifiers::NONE)));
     assert_eq!(input.pop(), Some(key(KeyCode::Char('k'), KeyModifiers::NONE)));
@@ -122,10 +122,10 @@ fn a_paste_is_bounded_and_ends_when_it_stalls() {
     for _ in 0..300 {
         input.feed(&[b'x'; 1024]);
     }
-    assert_eq!(input.patience(), Some(PASTE_PATIENCE));
-    input.give_up();
+    assert_eq!(input.timeout(), Some(PASTE_TIMEOUT));
+    input.end_incomplete();
     let Some(Event::Paste(text)) = input.pop() else { unreachable!() };
-    assert_eq!(text.len(), LONGEST_PASTE);
+    assert_eq!(text.len(), MAX_PASTE_BYTES);
 }
 
 #[test]
@@ -154,9 +154,9 @@ fn no_bytes_can_break_it() {
         let pieces: [&[u8]; 8] = [b"\x1b", b"[", b"<", b";9", b"M", b"\xe7", b"~", &[(state >> 40) as u8]];
         input.feed(pieces.get((state >> 33) as usize % 8).unwrap());
         if state >> 60 == 0 {
-            input.give_up();
+            input.end_incomplete();
         }
-        assert!(input.bytes.len() <= LONGEST_SEQUENCE + 1);
+        assert!(input.bytes.len() <= MAX_SEQUENCE_BYTES + 1);
         while input.pop().is_some() {}
     }
     input.feed(&[b'['; 100_000]);

@@ -4,7 +4,7 @@ use atlas_report::document::Document;
 use atlas_report::study::{self, Block};
 use atlas_report::table::Align;
 
-use super::{Cell, shown, speed};
+use super::{Cell, filtered_rows, speed};
 use crate::tui::app::App;
 
 /// Returns the rows that match the filter, or `None` before the table is computed.
@@ -14,10 +14,10 @@ pub fn document(app: &App) -> Option<Document> {
     let metric = speed(app.answer.mode());
     let mut head = vec![("model".to_owned(), Align::Left), ("parameters".to_owned(), Align::Right)];
     head.extend(grid.targets.iter().map(|name| (name.to_string(), Align::Right)));
-    let rows = shown(app).into_iter().map(|row| {
+    let rows = filtered_rows(app).into_iter().map(|row| {
         let cells = row.cells.iter().map(|cell| match cell {
             Cell::Fits { speed, .. } => study::Cell::figure(metric.brief(*speed), *speed),
-            Cell::Short(bytes) => study::Cell::text(format!("{:.0} GB short", bytes / atlas_core::units::MEMORY_GB)),
+            Cell::Short(bytes) => study::Cell::text(format!("{:.0} GB short", bytes / atlas_core::units::BYTES_PER_GB)),
             Cell::Cannot(why) => study::Cell::text(why.clone()),
         });
         let size = study::Cell::figure(format!("{:.1} B", row.parameters * 1e-9), row.parameters);

@@ -141,10 +141,10 @@ impl Work {
             Err(problems) => return Cell::Cannot(problems.messages()),
         };
         let start = match Scenario::resolve(&parts, overrides) {
-            Ok(start) => engine::at_once(&start),
+            Ok(start) => engine::analytical_scenario(&start),
             Err(error) => return Cell::Cannot(error.to_string()),
         };
-        if !start.engine.reasons() {
+        if !start.engine.models_hardware() {
             return Cell::Cannot(format!("{} engine: not comparable", start.engine.name()));
         }
         let mut short: Option<f64> = None;

@@ -63,16 +63,16 @@ pub fn speed(mode: Mode) -> &'static Metric {
 
 /// Returns the rows whose models match the filter.
 #[must_use]
-pub fn shown(app: &App) -> Vec<&Row> {
+pub fn filtered_rows(app: &App) -> Vec<&Row> {
     let Some(grid) = app.panels.fits.table.answer() else { return Vec::new() };
-    grid.rows.iter().filter(|row| app.asks_for(Table::Fits, &row.model)).collect()
+    grid.rows.iter().filter(|row| app.matches_filter(Table::Fits, &row.model)).collect()
 }
 
 /// Returns the target and the row under the cursor, and their cell.
 #[must_use]
-pub fn here(app: &App) -> Option<(&Arc<str>, &Row, &Cell)> {
+pub fn cell_under_cursor(app: &App) -> Option<(&Arc<str>, &Row, &Cell)> {
     let grid = app.panels.fits.table.answer()?;
-    let row = shown(app).get(app.view_row).copied()?;
+    let row = filtered_rows(app).get(app.view_row).copied()?;
     Some((grid.targets.get(app.panels.fits.column)?, row, row.cells.get(app.panels.fits.column)?))
 }
 
@@ -86,16 +86,16 @@ fn targets(app: &App) -> Vec<Arc<str>> {
 pub(super) fn opened(app: &mut App) {
     let own = targets(app).iter().position(|name| *name == app.now.setup.target);
     app.panels.fits.column = own.unwrap_or_default();
-    settle(app);
+    clamp_cursor(app);
 }
 
 /// Returns the row of the scenario's model.
 fn own(app: &App) -> Option<usize> {
     let model = app.answer.parts.as_ref().map(|parts| parts.model_name());
-    shown(app).iter().position(|row| Some(&row.model) == model.as_ref())
+    filtered_rows(app).iter().position(|row| Some(&row.model) == model.as_ref())
 }
 
-fn settle(app: &mut App) {
+fn clamp_cursor(app: &mut App) {
     app.view_row = own(app).unwrap_or(app.view_row);
     center(app);
 }
@@ -104,7 +104,7 @@ fn settle(app: &mut App) {
 fn center(app: &mut App) {
     let body = layout::areas(app).body;
     let page = layout::inner_rows(body).saturating_sub(usize::from(view::HEADING));
-    let most = shown(app).len().saturating_sub(page);
+    let most = filtered_rows(app).len().saturating_sub(page);
     app.view_scroll = app.view_row.saturating_sub(page / 2).min(most);
 }
 
@@ -124,18 +124,18 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Stores the table. The cursor stays on its model; the first time, it is placed on the scenario's model.
-pub(super) fn arrived(app: &mut App, serial: u64, grid: Arc<Grid>) {
+pub(super) fn store_grid(app: &mut App, serial: u64, grid: Arc<Grid>) {
     let first = app.panels.fits.table.answer().is_none();
-    let at = here(app).map(|(_, row, _)| Arc::clone(&row.model));
-    if !app.panels.fits.table.arrived(serial, grid) {
+    let at = cell_under_cursor(app).map(|(_, row, _)| Arc::clone(&row.model));
+    if !app.panels.fits.table.store_answer(serial, grid) {
         return;
     }
     if first {
-        settle(app);
+        clamp_cursor(app);
     }
     if let Some(at) = at {
         let line = app.view_row.saturating_sub(app.view_scroll);
-        app.view_row = shown(app).iter().position(|row| row.model == at).unwrap_or(app.view_row);
+        app.view_row = filtered_rows(app).iter().position(|row| row.model == at).unwrap_or(app.view_row);
         // On the scenario's own model the cursor has not been moved; on any other it keeps its line on the screen.
         match own(app) == Some(app.view_row) {
             true => center(app),
@@ -153,7 +153,7 @@ pub(super) fn across(app: &mut App, by: i32) {
 
 /// Applies the target and layout under the cursor. For another model, opens a form to create its workload.
 pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
-    let Some((target, row, cell)) = here(app) else { return };
+    let Some((target, row, cell)) = cell_under_cursor(app) else { return };
     let (target, model) = (Arc::clone(target), Arc::clone(&row.model));
     let Cell::Fits { layout: (tp, pp), .. } = *cell else {
         let text = format!("{model} on {target}: {}", view::describe(app, cell));
@@ -167,10 +167,10 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
         }
         setup.overrides.insert(Knob::Tp, Setting::Number(tp));
         setup.overrides.insert(Knob::Pp, Setting::Number(pp));
-        return applying::take(app, setup, effects);
+        return applying::apply_setup(app, setup, effects);
     }
     if setup.target != app.now.setup.target {
-        app.remember(Change::Single);
+        app.push_undo(Change::Single);
         app.now.setup.target = setup.target;
         app.recompute();
     }

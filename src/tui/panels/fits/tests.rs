@@ -1,25 +1,25 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use super::{Cell, here, shown};
+use super::{Cell, cell_under_cursor, filtered_rows};
 use crate::tui::app::{Overlay, View};
 use crate::tui::message::{Effect, Message};
 use crate::tui::panels::Panel;
-use crate::tui::testing::Hands;
+use crate::tui::testing::TestApp;
 use crate::tui::update::update;
 use atlas_document::Sources;
 use atlas_plan::knob::Knob;
 use atlas_plan::search::Gauge;
 
 /// Opens the panel with two targets marked, so that the table is small.
-fn opened() -> Hands {
-    let mut hands = Hands::of(&Sources::built_in());
+fn opened() -> TestApp {
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("mm#").work();
     assert_eq!(hands.app.view, View::Panel(Panel::Fits));
     hands
 }
 
-fn cell(hands: &Hands, model: &str) -> Cell {
-    let rows = shown(&hands.app);
+fn cell(hands: &TestApp, model: &str) -> Cell {
+    let rows = filtered_rows(&hands.app);
     rows.iter().find(|row| &*row.model == model).unwrap().cells.first().unwrap().clone()
 }
 
@@ -32,14 +32,14 @@ fn a_large_model_does_not_fit_where_a_small_one_does() {
         panic!("405B in fp8 fits eight devices")
     };
     assert!(larger.0 > layout.0 && slower < speed);
-    let largest = shown(&hands.app).last().unwrap().cells.first().unwrap().clone();
+    let largest = filtered_rows(&hands.app).last().unwrap().cells.first().unwrap().clone();
     assert!(matches!(largest, Cell::Short(bytes) if bytes > 0.0), "{largest:?}");
 }
 
 /// The rows that are visible first are computed first; the rest follows in batches.
 #[test]
 fn the_model_of_the_scenario_is_in_the_first_answer() {
-    let mut hands = Hands::of(&Sources::built_in());
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("#");
     let order = hands.effects.iter().find_map(|effect| match effect {
         Effect::Work(order) => Some(order.clone()),
@@ -47,10 +47,10 @@ fn the_model_of_the_scenario_is_in_the_first_answer() {
     });
     let order = order.unwrap();
     let product = order.job.run(&Gauge::default());
-    hands.effects = update(&mut hands.app, Message::Worked(order.serial, product));
+    hands.effects = update(&mut hands.app, Message::WorkFinished(order.serial, product));
     let grid = hands.app.panels.fits.table.answer().unwrap();
     assert!(grid.done < grid.of, "{} of {}", grid.done, grid.of);
-    assert_eq!(here(&hands.app).map(|(_, row, _)| &*row.model), Some("llama-3.1-70b"));
+    assert_eq!(cell_under_cursor(&hands.app).map(|(_, row, _)| &*row.model), Some("llama-3.1-70b"));
     assert!(hands.effects.iter().any(|effect| matches!(effect, Effect::Work(_))), "the rest is asked for");
 }
 
@@ -58,7 +58,7 @@ fn the_model_of_the_scenario_is_in_the_first_answer() {
 #[test]
 fn enter_on_the_model_of_the_scenario_applies_its_layout_and_the_figures_agree() {
     let mut hands = opened();
-    let (_, row, found) = here(&hands.app).unwrap();
+    let (_, row, found) = cell_under_cursor(&hands.app).unwrap();
     assert_eq!(&*row.model, "llama-3.1-70b", "the cursor begins on the model of the scenario");
     let Cell::Fits { layout: (tp, _), speed, .. } = *found else { panic!("70B fits") };
     hands.keys("<Enter>");
@@ -87,7 +87,9 @@ fn the_arrows_move_over_the_targets_and_the_filter_over_the_models() {
     hands.keys("lll");
     assert_eq!(hands.app.panels.fits.column, 1, "there are two targets");
     hands.keys("/qwen<Enter>");
-    assert!(!shown(&hands.app).is_empty() && shown(&hands.app).iter().all(|row| row.model.contains("qwen")));
+    assert!(
+        !filtered_rows(&hands.app).is_empty() && filtered_rows(&hands.app).iter().all(|row| row.model.contains("qwen"))
+    );
     let document = super::export::document(&hands.app).unwrap();
-    assert_eq!(document.rows.rows.len(), shown(&hands.app).len());
+    assert_eq!(document.rows.rows.len(), filtered_rows(&hands.app).len());
 }

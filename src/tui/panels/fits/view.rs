@@ -1,12 +1,12 @@
 //! Draws the table of models and targets: the speed, with a color for whether the model fits.
 
-use atlas_core::units::MEMORY_GB;
+use atlas_core::units::BYTES_PER_GB;
 use atlas_plan::estimate::{MetricId, Scale};
 use atlas_plan::search::optimize::HEADROOM;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{Cell, Grid, here, shown, speed};
+use super::{Cell, Grid, cell_under_cursor, filtered_rows, speed};
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::panels::Panel;
@@ -21,7 +21,7 @@ pub const HEADING: u16 = 2;
 /// Minimum and maximum width of a target's column.
 const COLUMN: (u16, u16) = (13, 26);
 /// Minimum width of a bar. With less space, a single glyph replaces it.
-const LEAST_BAR: u16 = 5;
+const MIN_BAR: u16 = 5;
 /// Width of a speed; the rest of a target's column is a bar.
 const SPEED: u16 = 9;
 /// Marks a cell whose memory is nearly full, so that the information is not conveyed by color alone.
@@ -32,7 +32,7 @@ const SIZE: u16 = 8;
 /// Number of rows.
 #[must_use]
 pub fn rows(app: &App) -> usize {
-    shown(app).len()
+    filtered_rows(app).len()
 }
 
 /// Describes a cell in words.
@@ -47,7 +47,9 @@ pub fn describe(app: &App, cell: &Cell) -> String {
             let price = price.map_or_else(String::new, shown);
             format!("fits with tp={tp} pp={pp}, {:.0} % free{speed}{price}", 100.0 * free)
         }
-        Cell::Short(bytes) => format!("does not fit: exceeds the memory of each device by {:.0} GB", bytes / MEMORY_GB),
+        Cell::Short(bytes) => {
+            format!("does not fit: exceeds the memory of each device by {:.0} GB", bytes / BYTES_PER_GB)
+        }
         Cell::Cannot(why) => why.clone(),
     }
 }
@@ -56,15 +58,15 @@ pub fn describe(app: &App, cell: &Cell) -> String {
 #[must_use]
 pub fn info(app: &App) -> String {
     let legend = format!("bar: memory in use; {TIGHT_SIGN} under {:.0} % free", 100.0 * HEADROOM);
-    match here(app) {
+    match cell_under_cursor(app) {
         Some((target, row, cell)) => format!("{} on {target}: {}; {legend}", row.model, describe(app, cell)),
         None => legend,
     }
 }
 
 /// Returns the width of the names of the models with their numbers of parameters.
-fn names(app: &App) -> u16 {
-    let longest = shown(app).iter().map(|row| row.model.width()).max().unwrap_or_default();
+fn name_width(app: &App) -> u16 {
+    let longest = filtered_rows(app).iter().map(|row| row.model.width()).max().unwrap_or_default();
     let inner = layout::inner(layout::areas(app).body).width;
     u16::try_from(longest + 2).unwrap_or(u16::MAX).clamp(16, 30).min(inner / 3) + SIZE
 }
@@ -72,14 +74,14 @@ fn names(app: &App) -> u16 {
 /// Returns the number of targets that fit on the screen.
 fn fit_targets(app: &App, grid: &Grid) -> usize {
     let inner = layout::inner(layout::areas(app).body).width;
-    usize::from(inner.saturating_sub(names(app) + 1) / COLUMN.0).clamp(1, grid.targets.len().max(1))
+    usize::from(inner.saturating_sub(name_width(app) + 1) / COLUMN.0).clamp(1, grid.targets.len().max(1))
 }
 
 /// Returns the width of each target's column. The targets share the available space.
 fn column_width(app: &App, targets: usize) -> u16 {
     let inner = layout::inner(layout::areas(app).body).width;
     let targets = u16::try_from(targets.max(1)).unwrap_or(u16::MAX);
-    (inner.saturating_sub(names(app) + 1) / targets).clamp(COLUMN.0, COLUMN.1)
+    (inner.saturating_sub(name_width(app) + 1) / targets).clamp(COLUMN.0, COLUMN.1)
 }
 
 /// Returns the first visible target, chosen such that the target under the cursor is visible.
@@ -91,7 +93,7 @@ fn first_target(app: &App, grid: &Grid) -> usize {
 /// Draws the view.
 pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let state = &app.panels.fits;
-    let rows = shown(app);
+    let rows = filtered_rows(app);
     let metric = speed(app.answer.mode());
     let label = metric.label;
     let of = state.table.answer().map_or(0, |grid| grid.rows.len());
@@ -110,7 +112,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = canvas.view(area, VIEW, &title, &remark, app.tour.is_none());
     let dim = canvas.role(Role::Dim);
     let Some(grid) = state.table.answer() else {
-        let text = state.table.trouble().unwrap_or("checking which models fit");
+        let text = state.table.problem().unwrap_or("checking which models fit");
         canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, dim);
         return;
     };
@@ -123,7 +125,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.text(inner.x + 1, inner.y, inner.width.saturating_sub(2), text, dim);
         return;
     }
-    let names = names(app);
+    let names = name_width(app);
     let (fits, first) = (fit_targets(app, grid), first_target(app, grid));
     let column_width = column_width(app, fits);
     let slots = || (0u16..).zip(first..(first + fits).min(grid.targets.len()));
@@ -140,14 +142,14 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         // With bars, speeds are at the left of their columns.
         let title = |canvas: &mut Canvas<'_>, y: u16, text: &str, style: Style| {
             let text = fit(text, usize::from(width), canvas.glyphs.ellipsis);
-            match width > SPEED + LEAST_BAR {
+            match width > SPEED + MIN_BAR {
                 true => {
                     canvas.text(x, y, width, &format!("{text:>pad$}", pad = usize::from(SPEED)), style);
                 }
                 false => canvas.right(x, y, width, &text, style),
             }
         };
-        let (above, below) = broken(name, usize::from(width));
+        let (above, below) = split_name(name, usize::from(width));
         title(canvas, inner.y, above, style);
         title(canvas, inner.y + 1, below, style);
     }
@@ -187,7 +189,7 @@ fn draw_cell(canvas: &mut Canvas<'_>, place: Rect, cell: &Cell, scale: &Scale) {
             let text = scale.brief(*speed);
             let sign = if *free < HEADROOM { TIGHT_SIGN } else { " " };
             let bar = place.width.saturating_sub(SPEED + 1);
-            if bar < LEAST_BAR {
+            if bar < MIN_BAR {
                 canvas.right(place.x, place.y, place.width - 2, &text, style);
                 canvas.text(place.right() - 2, place.y, 1, sign, style);
                 let glyph = canvas.glyphs.level(1.0 - free);
@@ -200,8 +202,8 @@ fn draw_cell(canvas: &mut Canvas<'_>, place: Rect, cell: &Cell, scale: &Scale) {
             canvas.segment(track, (0.0, 1.0 - free), style);
         }
         Cell::Short(bytes) => {
-            let text = format!("+{:.0} GB", bytes / MEMORY_GB);
-            let (speed, sign) = if place.width.saturating_sub(SPEED + 1) < LEAST_BAR {
+            let text = format!("+{:.0} GB", bytes / BYTES_PER_GB);
+            let (speed, sign) = if place.width.saturating_sub(SPEED + 1) < MIN_BAR {
                 (place.width - 2, place.right() - 1)
             } else {
                 (SPEED, place.x + SPEED + 1)
@@ -215,7 +217,7 @@ fn draw_cell(canvas: &mut Canvas<'_>, place: Rect, cell: &Cell, scale: &Scale) {
 }
 
 /// Splits a name into two lines after the last `-`, `_` or `.` that fits.
-fn broken(name: &str, width: usize) -> (&str, &str) {
+fn split_name(name: &str, width: usize) -> (&str, &str) {
     if name.width() <= width {
         return (name, "");
     }

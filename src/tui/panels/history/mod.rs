@@ -21,7 +21,7 @@ use crate::tui::update::status::{fail, note};
 use crate::tui::work::job::{Job, Product};
 
 /// Maximum number of entries read, newest first.
-const MOST: usize = 5000;
+const MAX_ENTRIES: usize = 5000;
 
 /// The panel.
 pub(super) static SPEC: Spec = Spec {
@@ -57,7 +57,7 @@ struct Read(Store);
 
 impl Job for Read {
     fn run(&self, _: &Gauge) -> Result<Product, String> {
-        let filter = Filter { limit: Some(MOST), ..Filter::default() };
+        let filter = Filter { limit: Some(MAX_ENTRIES), ..Filter::default() };
         let (mut entries, problems) = self.0.list(&filter).map_err(|error| error.to_string())?;
         // The bodies of thousands of entries would take much memory, and the view shows none of them.
         entries.iter_mut().for_each(|entry| entry.body = serde_json::Value::Null);
@@ -67,9 +67,9 @@ impl Job for Read {
 
 /// Returns the entries that match the filter.
 #[must_use]
-pub fn shown(app: &App) -> Vec<&Entry> {
+pub fn filtered_entries(app: &App) -> Vec<&Entry> {
     let Some(listed) = app.panels.history.listed.answer() else { return Vec::new() };
-    listed.entries.iter().filter(|entry| app.asks_for(Table::History, &text(entry))).collect()
+    listed.entries.iter().filter(|entry| app.matches_filter(Table::History, &text(entry))).collect()
 }
 
 /// Returns the text that the filter is matched against.
@@ -81,9 +81,9 @@ fn text(entry: &Entry) -> String {
 
 /// Returns the entry under the cursor, or that of the page.
 #[must_use]
-pub fn here(app: &App) -> Option<&Entry> {
+pub fn selected_entry(app: &App) -> Option<&Entry> {
     match &app.panels.history.page {
-        Page::List => shown(app).get(app.view_row).copied(),
+        Page::List => filtered_entries(app).get(app.view_row).copied(),
         Page::Entry(id) | Page::Trend(id) | Page::Difference(_, id) => entry(app, id),
     }
 }
@@ -108,7 +108,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     });
 }
 
-fn turn_to(app: &mut App, page: Page) {
+fn open_page(app: &mut App, page: Page) {
     if app.panels.history.page == Page::List {
         app.panels.history.row = app.view_row;
     }
@@ -119,12 +119,12 @@ fn turn_to(app: &mut App, page: Page) {
 /// Opens the entry under the cursor, or its differences from the marked entry. On the page of a submission, watches its
 /// job.
 pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
-    let Some(entry) = here(app).cloned() else { return };
+    let Some(entry) = selected_entry(app).cloned() else { return };
     let marked = app.panels.history.marked.clone().filter(|marked| *marked != entry.id);
     let page = app.panels.history.page.clone();
     match (page, marked) {
-        (Page::List, Some(marked)) => turn_to(app, Page::Difference(marked, entry.id)),
-        (Page::List, None) => turn_to(app, Page::Entry(entry.id)),
+        (Page::List, Some(marked)) => open_page(app, Page::Difference(marked, entry.id)),
+        (Page::List, None) => open_page(app, Page::Entry(entry.id)),
         (Page::Entry(_), _) if entry.kind == EntryKind::Submission => {
             let jobs = entry.inputs.get(atlas_cluster::history::JOBS).and_then(|jobs| jobs.as_str());
             match jobs.and_then(|jobs| jobs.split(' ').find(|job| atlas_cluster::watch::job::is_id(job))) {
@@ -143,22 +143,24 @@ pub(super) fn open(app: &mut App, effects: &mut Vec<Effect>) {
 pub(in crate::tui) fn works(app: &App, action: Action) -> bool {
     match (&app.panels.history.page, action) {
         (Page::List, _) | (Page::Entry(_), Action::Sort) => true,
-        (Page::Entry(_), Action::Accept) => here(app).is_some_and(|entry| entry.kind == EntryKind::Submission),
+        (Page::Entry(_), Action::Accept) => {
+            selected_entry(app).is_some_and(|entry| entry.kind == EntryKind::Submission)
+        }
         _ => false,
     }
 }
 
 /// Marks the entry under the cursor for comparison, or unmarks it.
 pub(super) fn mark(app: &mut App) {
-    let id = here(app).map(|entry| entry.id.clone());
+    let id = selected_entry(app).map(|entry| entry.id.clone());
     let marked = &mut app.panels.history.marked;
     *marked = if *marked == id { None } else { id };
 }
 
 /// Shows the metric of the entry under the cursor over time.
 pub(super) fn trend(app: &mut App) {
-    if let Some(id) = here(app).map(|entry| entry.id.clone()) {
-        turn_to(app, Page::Trend(id));
+    if let Some(id) = selected_entry(app).map(|entry| entry.id.clone()) {
+        open_page(app, Page::Trend(id));
     }
 }
 

@@ -21,7 +21,7 @@ use crate::tui::widgets::draw::wrap;
 pub type Line = (Role, String);
 
 /// Minimum width for wrapping a value to the right of its name; with less, it goes below the name.
-const BESIDE: usize = 24;
+const MIN_SIDE_BY_SIDE_WIDTH: usize = 24;
 
 /// Returns the lines of the page that is shown. The list has none.
 #[must_use]
@@ -94,7 +94,7 @@ fn pairs(pairs: &[(String, String)], width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for (name, value) in pairs {
         let room = width.saturating_sub(lead);
-        if name.width() + 2 > lead || value.width() > room && room < BESIDE {
+        if name.width() + 2 > lead || value.width() > room && room < MIN_SIDE_BY_SIDE_WIDTH {
             lines.extend(wrap(name, width).into_iter().map(|line| (Role::Text, line)));
             lines
                 .extend(wrap(value, width.saturating_sub(2)).into_iter().map(|line| (Role::Text, format!("  {line}"))));

@@ -3,7 +3,7 @@
 use atlas_cluster::history::Entry;
 use ratatui::layout::Rect;
 
-use super::{Page, here, pages, shown};
+use super::{Page, filtered_entries, pages, selected_entry};
 use crate::cli::history::headline;
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth;
@@ -18,7 +18,7 @@ const VIEW: View = View::Panel(Panel::History);
 #[must_use]
 pub fn rows(app: &App) -> usize {
     match app.panels.history.page {
-        Page::List => shown(app).len(),
+        Page::List => filtered_entries(app).len(),
         _ => page(app).len(),
     }
 }
@@ -29,7 +29,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let focused = app.tour.is_none();
     let Some(listed) = state.listed.answer() else {
         let inner = canvas.view(area, VIEW, "History", "", focused);
-        let text = state.listed.trouble().unwrap_or("reading");
+        let text = state.listed.problem().unwrap_or("reading");
         canvas.message(inner, text, canvas.role(Role::Dim));
         return;
     };
@@ -45,7 +45,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.more(area, app.view_scroll > 0, app.view_scroll + usize::from(inner.height) < all.len());
         return;
     }
-    let all = shown(app);
+    let all = filtered_entries(app);
     let damaged = if listed.damaged > 0 { format!(", {} damaged files", listed.damaged) } else { String::new() };
     let remark = app.filter_remark(Table::History, all.len(), listed.entries.len());
     let remark = remark
@@ -127,7 +127,7 @@ const DATE: usize = 1;
 const TARGET: usize = 3;
 const WORKLOAD: usize = 4;
 /// Minimum width of a truncated name.
-const LEAST_NAME: u16 = 8;
+const MIN_NAME_WIDTH: u16 = 8;
 
 impl Columns {
     fn of(inner: Rect, all: &[&Entry]) -> Columns {
@@ -158,7 +158,7 @@ impl Columns {
         let least: u16 = [WORKLOAD, TARGET]
             .into_iter()
             .filter_map(|place| widths.get(place))
-            .map(|width| (*width).min(LEAST_NAME + gap))
+            .map(|width| (*width).min(MIN_NAME_WIDTH + gap))
             .sum();
         if widths.iter().sum::<u16>() > room
             && let Some(date) = widths.get_mut(DATE)
@@ -169,7 +169,7 @@ impl Columns {
         for place in [WORKLOAD, TARGET] {
             let over = widths.iter().sum::<u16>().saturating_sub(room);
             if let Some(width) = widths.get_mut(place) {
-                *width = width.saturating_sub(over).max((LEAST_NAME + gap).min(*width));
+                *width = width.saturating_sub(over).max((MIN_NAME_WIDTH + gap).min(*width));
             }
         }
         let title = if widths.get(5).is_some_and(|width| *width > 0) { TITLE_OF_VALUE.to_owned() } else { title };
@@ -202,7 +202,7 @@ fn page(app: &App) -> Vec<pages::Line> {
 #[must_use]
 pub fn info(app: &App) -> String {
     let marked = app.panels.history.marked.is_some();
-    match (&app.panels.history.page, here(app)) {
+    match (&app.panels.history.page, selected_entry(app)) {
         (Page::List, Some(entry)) if marked => format!("Enter compares with the marked entry; {}", entry.id),
         (Page::List, Some(entry)) => {
             let (label, value) = figure_of(entry);

@@ -19,24 +19,25 @@ use crate::tui::message::{Effect, Timer};
 use crate::tui::work::job::{Job, Product};
 
 /// Milliseconds between two queries to Slurm.
-const ASK_MS: u64 = 30_000;
+const QUERY_INTERVAL_MS: u64 = 30_000;
 /// Timeout of a Slurm command.
-const PATIENCE: Duration = Duration::from_secs(5);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
-struct Ask;
+struct QueryJob;
 
-impl Job for Ask {
+impl Job for QueryJob {
     fn run(&self, _: &Gauge) -> Result<Product, String> {
-        let options = Options { local: false, slurm: true, kubernetes: false, timeout: PATIENCE, ..Options::default() };
+        let options =
+            Options { local: false, slurm: true, kubernetes: false, timeout: QUERY_TIMEOUT, ..Options::default() };
         let found = detect(&System, &options, &[]);
-        let load = idle::look(&System, PATIENCE).map_err(|error| error.to_string())?;
+        let load = idle::query(&System, QUERY_TIMEOUT).map_err(|error| error.to_string())?;
         let nodes = |machine: &Machine| {
             let nodes = load.nodes(machine)?;
             Some((machine.name.clone(), (nodes.idle?, nodes.total?)))
         };
         let of_slurm = found.machines.iter().filter(|machine| matches!(machine.origin, Origin::Slurm { .. }));
-        Ok(Product::Panel(Answer::Idle(Arc::new(sort::filled(of_slurm.filter_map(nodes))))))
+        Ok(Product::Panel(Answer::Idle(Arc::new(sort::collect_unsorted(of_slurm.filter_map(nodes))))))
     }
 }
 
@@ -51,17 +52,17 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
         return;
     }
     let request = app.panels.idle.requests;
-    app.panels.idle.known.ask(request, &mut app.queries.serial, effects, |_| Ok(Arc::new(Ask)));
+    app.panels.idle.known.ask(request, &mut app.queries.serial, effects, |_| Ok(Arc::new(QueryJob)));
 }
 
 pub(super) fn arrived(app: &mut App, serial: u64, idle: Arc<Idle>, effects: &mut Vec<Effect>) {
-    if app.panels.idle.known.arrived(serial, idle) {
-        effects.push(Effect::After { ms: ASK_MS, timer: Timer::Idle(app.panels.idle.requests) });
+    if app.panels.idle.known.store_answer(serial, idle) {
+        effects.push(Effect::After { ms: QUERY_INTERVAL_MS, timer: Timer::Idle(app.panels.idle.requests) });
     }
 }
 
 /// Handles the timer: makes the next query due.
-pub fn due(app: &mut App, request: u64) {
+pub fn query_due(app: &mut App, request: u64) {
     if app.panels.idle.requests == request {
         app.panels.idle.requests += 1;
     }

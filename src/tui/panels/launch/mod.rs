@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use atlas_cluster::launch::{self, Options, Wrap};
-use atlas_plan::engine::at_once;
+use atlas_plan::engine::analytical_scenario;
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::Gauge;
 
@@ -41,7 +41,7 @@ impl Job for Make {
     fn run(&self, _: &Gauge) -> Result<Product, String> {
         let Make(parts, scenario, wrap) = self;
         // A simulation would take seconds, and would run again after every change.
-        let scenario = at_once(scenario);
+        let scenario = analytical_scenario(scenario);
         let made = launch::files(parts, &scenario, &Options { wrap: *wrap, ..Options::default() });
         let files = match made {
             Ok(launch) => {

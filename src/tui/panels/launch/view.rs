@@ -37,7 +37,7 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 fn text(app: &App) -> Vec<(Role, String)> {
     let state = &app.panels.launch;
     let Some(files) = state.files.answer() else {
-        return vec![(Role::Dim, state.files.trouble().unwrap_or("generating").to_owned())];
+        return vec![(Role::Dim, state.files.problem().unwrap_or("generating").to_owned())];
     };
     let mut out = Vec::new();
     if !files.refused.is_empty() {

@@ -64,12 +64,12 @@ pub fn listed(app: &App) -> Option<&Listed> {
 
 /// Returns the release under the cursor.
 #[must_use]
-pub fn here(app: &App) -> Option<&Row> {
+pub fn selected_release(app: &App) -> Option<&Row> {
     listed(app)?.rows.get(app.view_row)
 }
 
 /// Returns the value of a trait that the engine uses: the tuned value if the software's own recipes change it.
-fn in_force(row: &TraitRow) -> &str {
+fn current_value(row: &TraitRow) -> &str {
     row.tuned.as_deref().unwrap_or(&row.value)
 }
 
@@ -77,7 +77,7 @@ fn differences(before: &[TraitRow], after: &[TraitRow], kind: SoftwareKind) -> V
     let own = after.iter().filter(|row| row.kind == kind);
     let pairs = own.filter_map(|row| {
         let other = before.iter().find(|other| other.kind == kind && other.key == row.key)?;
-        let (before, after) = (in_force(other).to_owned(), in_force(row).to_owned());
+        let (before, after) = (current_value(other).to_owned(), current_value(row).to_owned());
         (before != after).then(|| Difference { name: row.key, before, after, source: row.source.clone() })
     });
     pairs.collect()
@@ -150,13 +150,13 @@ pub(super) fn follow(app: &mut App) {
 
 /// Applies the release under the cursor.
 pub(super) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
-    let Some(row) = here(app) else { return fail(app, "this software has no releases to choose from") };
+    let Some(row) = selected_release(app) else { return fail(app, "this software has no releases to choose from") };
     let spec = Arc::clone(&row.spec);
     let before: Setup = app.now.setup.clone();
     if app.answer.scenario.as_ref().is_some_and(|scenario| scenario.software_name() == spec) {
         return note(app, format!("{spec} is the current release"), effects);
     }
-    app.remember(Change::Single);
+    app.push_undo(Change::Single);
     app.set_knob(Knob::Software, Setting::Choice(Arc::clone(&spec)));
     if app.now.setup != before {
         note(app, format!("software {spec}; u undoes it"), effects);

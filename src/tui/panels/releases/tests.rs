@@ -1,14 +1,14 @@
 #![allow(clippy::unwrap_used)]
 
-use super::{here, listed};
+use super::{listed, selected_release};
 use crate::tui::app::View;
 use crate::tui::panels::Panel;
-use crate::tui::testing::Hands;
+use crate::tui::testing::TestApp;
 use atlas_document::Sources;
 use atlas_plan::knob::Knob;
 
-fn opened() -> Hands {
-    let mut hands = Hands::of(&Sources::built_in());
+fn opened() -> TestApp {
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.keys("@");
     assert_eq!(hands.app.view, View::Panel(Panel::Releases));
     hands
@@ -27,14 +27,14 @@ fn every_release_of_the_software_in_force_stands_with_its_figures_newest_first()
     assert_eq!(current.values.first().copied().flatten(), throughput, "the figures of the release in force");
     let speeds: Vec<f64> = all.rows.iter().filter_map(|row| row.values.first().copied().flatten()).collect();
     assert!(speeds.iter().any(|speed| *speed < 0.9 * throughput.unwrap()), "old releases are slower: {speeds:?}");
-    assert_eq!(here(&hands.app).unwrap().spec, current.spec, "the cursor begins on the current release");
+    assert_eq!(selected_release(&hands.app).unwrap().spec, current.spec, "the cursor begins on the current release");
 }
 
 #[test]
 fn the_traits_that_differ_stand_below_with_their_sources() {
     let mut hands = opened();
     hands.keys("G");
-    let row = here(&hands.app).unwrap().clone();
+    let row = selected_release(&hands.app).unwrap().clone();
     let text = hands.text();
     assert!(!row.differs.is_empty());
     let first = row.differs.first().unwrap();
@@ -69,7 +69,7 @@ fn below_the_current_release_stand_the_changes_of_each_with_what_they_did() {
 fn enter_sets_the_release_and_undo_takes_it_back() {
     let mut hands = opened();
     hands.keys("G<Enter>");
-    let spec = here(&hands.app).unwrap().spec.to_string();
+    let spec = selected_release(&hands.app).unwrap().spec.to_string();
     let set = hands.app.now.setup.overrides.get(&Knob::Software).unwrap().to_string();
     assert_eq!(set, spec);
     let all = listed(&hands.app).unwrap();
@@ -80,7 +80,7 @@ fn enter_sets_the_release_and_undo_takes_it_back() {
 
 #[test]
 fn training_software_is_listed_for_training() {
-    let mut hands = Hands::of(&Sources::built_in());
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.keys(":70b train<Enter>@");
     assert_eq!(listed(&hands.app).unwrap().family, atlas_catalog::software::family("megatron-core").unwrap().name);
 }

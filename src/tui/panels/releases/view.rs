@@ -1,10 +1,10 @@
 //! Draws the releases: a row for each with its metrics; below, how the release under the cursor differs from the
 //! current one, and what each release changed.
 
-use atlas_plan::estimate::{Better, LEAST, Metric, Scale};
+use atlas_plan::estimate::{Direction, MIN_RELATIVE_CHANGE, Metric, Scale};
 use ratatui::layout::Rect;
 
-use super::{Difference, Listed, Row, here, listed, metrics};
+use super::{Difference, Listed, Row, listed, metrics, selected_release};
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::panels::Panel;
@@ -23,8 +23,8 @@ const CHANGE: u16 = 10;
 /// Width of the effect of a release.
 const EFFECT: u16 = 8;
 /// Minimum width of the panel for traits next to their release, and minimum width of a trait's source.
-const BESIDE: u16 = 76;
-const LEAST_SOURCE: u16 = 12;
+const MIN_SIDE_BY_SIDE_WIDTH: u16 = 76;
+const MIN_SOURCE_WIDTH: u16 = 12;
 /// Width of a bar, and minimum width of the traits next to it.
 const BAR: u16 = 18;
 const TRAITS: u16 = 24;
@@ -50,7 +50,7 @@ pub fn page(lines: usize) -> usize {
 /// Returns the information line.
 #[must_use]
 pub fn info(app: &App) -> String {
-    let Some(row) = here(app) else { return "this software has no known releases".to_owned() };
+    let Some(row) = selected_release(app) else { return "this software has no known releases".to_owned() };
     let in_force = app.answer.scenario.as_ref().is_some_and(|scenario| scenario.software_name() == row.spec);
     match &row.refused {
         None if in_force => format!("{} is the current release; j goes to earlier ones", row.spec),
@@ -171,7 +171,7 @@ fn cursor(app: &App, canvas: &mut Canvas<'_>, (area, y): (Rect, u16), index: usi
 /// Draws the traits in which the release under the cursor differs from the current one. In the remaining space, draws
 /// what this and earlier releases changed, with the effect on throughput.
 fn traits(app: &App, canvas: &mut Canvas<'_>, area: Rect, all: &Listed) {
-    let Some(row) = here(app) else { return };
+    let Some(row) = selected_release(app) else { return };
     let mut area = area;
     let current = all.current.and_then(|at| all.rows.get(at)).filter(|current| current.spec != row.spec);
     if let Some(current) = current.filter(|_| !row.differs.is_empty()) {
@@ -236,7 +236,7 @@ fn list(canvas: &mut Canvas<'_>, area: Rect, title: &str, shown: &[Line<'_>]) ->
     let columns = |width: usize| u16::try_from(width).unwrap_or(u16::MAX);
     let stepped = shown.iter().any(|line| line.step.is_some());
     // Releases and effects have their own columns if the traits fit next to them; otherwise they have their own lines.
-    let steps = if stepped && area.width >= BESIDE { RELEASE - 3 + EFFECT + 2 } else { 0 };
+    let steps = if stepped && area.width >= MIN_SIDE_BY_SIDE_WIDTH { RELEASE - 3 + EFFECT + 2 } else { 0 };
     let first = area.x + 2 + steps;
     let room = area.right().saturating_sub(first + 1);
     let arrow = if canvas.glyphs.is_ascii() { "->" } else { "→" };
@@ -262,8 +262,8 @@ fn list(canvas: &mut Canvas<'_>, area: Rect, title: &str, shown: &[Line<'_>]) ->
         if let Some((release, effect)) = step {
             canvas.text(x, y, RELEASE - 3, release, canvas.role(Role::Text));
             let (text, style) = match effect {
-                Some(effect) if effect.abs() >= LEAST => {
-                    (format!("{:+.1} %", 100.0 * effect), change_style(canvas, Better::Higher, *effect))
+                Some(effect) if effect.abs() >= MIN_RELATIVE_CHANGE => {
+                    (format!("{:+.1} %", 100.0 * effect), change_style(canvas, Direction::Higher, *effect))
                 }
                 Some(_) => ("0 %".to_owned(), dim),
                 None => ("–".to_owned(), dim),
@@ -276,7 +276,7 @@ fn list(canvas: &mut Canvas<'_>, area: Rect, title: &str, shown: &[Line<'_>]) ->
         canvas.text(x + name, y, change, &format!("{before} {arrow} {after}"), value);
         let x = x + name + change + 2;
         let room = area.right().saturating_sub(x + 1);
-        if room >= LEAST_SOURCE {
+        if room >= MIN_SOURCE_WIDTH {
             canvas.text(x, y, room, source, dim);
         }
     }

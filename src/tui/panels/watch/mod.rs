@@ -6,7 +6,7 @@ pub mod state;
 pub mod view;
 
 use state::Live;
-pub use state::{Change, Seen, State};
+pub use state::{Change, State, WatchReading};
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -21,9 +21,9 @@ use crate::tui::message::{Effect, Timer};
 use crate::tui::work::job::{Job, Product};
 
 /// Milliseconds between two reads of the log.
-const LOOK_MS: u64 = 1000;
+const READ_INTERVAL_MS: u64 = 1000;
 /// Number of bytes read from a file between checks for cancellation. Reading them takes milliseconds.
-const BYTES_AT_ONCE: u64 = 1 << 20;
+const MAX_READ_BYTES: u64 = 1 << 20;
 /// Number of events shown; the latest are kept.
 const EVENTS: usize = 6;
 
@@ -36,14 +36,14 @@ pub(super) static SPEC: Spec = Spec {
     info: view::info,
     opened,
     follow,
-    accept: again,
+    accept: restart,
     ..Spec::DEFAULT
 };
 
 #[derive(Debug)]
-struct Look(Arc<Live>);
+struct ReadJob(Arc<Live>);
 
-impl Job for Look {
+impl Job for ReadJob {
     fn run(&self, gauge: &Gauge) -> Result<Product, String> {
         let live = &self.0;
         let mut guard = live.reading.lock().map_err(|_| "the log could not be read".to_owned())?;
@@ -56,8 +56,8 @@ impl Job for Look {
             let mut more = false;
             for (source, feed) in reading.feeds.iter_mut().enumerate() {
                 let state = &mut reading.state;
-                let (read, said) = feed.poll(BYTES_AT_ONCE, |seen| state.observe(source, at, seen));
-                more |= read >= BYTES_AT_ONCE;
+                let (read, said) = feed.poll(MAX_READ_BYTES, |seen| state.observe(source, at, seen));
+                more |= read >= MAX_READ_BYTES;
                 reading.events.extend(said.iter().map(|event| Change::of(event, &reading.state)));
             }
             if !more || gauge.cancelled() {
@@ -66,12 +66,12 @@ impl Job for Look {
         }
         let changes = reading.state.tick(at);
         reading.events.extend(
-            changes.iter().filter(|event| **event != Event::Compared).map(|event| Change::of(event, &reading.state)),
+            changes.iter().filter(|event| **event != Event::Comparable).map(|event| Change::of(event, &reading.state)),
         );
         let surplus = reading.events.len().saturating_sub(EVENTS);
         reading.events.drain(..surplus);
         let (files, state, events) = (reading.files.clone(), reading.state.clone(), reading.events.clone());
-        Ok(Product::Panel(Answer::Watch(Arc::new(Seen { files, state, events }))))
+        Ok(Product::Panel(Answer::Watch(Arc::new(WatchReading { files, state, events }))))
     }
 }
 
@@ -81,7 +81,7 @@ pub fn of(app: &mut App, logs: Vec<String>) {
 }
 
 /// Restarts the watch.
-pub(super) fn again(app: &mut App, effects: &mut Vec<Effect>) {
+pub(super) fn restart(app: &mut App, effects: &mut Vec<Effect>) {
     app.panels.watch.seen.forget(effects);
     app.panels.watch.live = None;
     app.panels.watch.look += 1;
@@ -104,7 +104,7 @@ pub(super) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     }
     let state = &mut app.panels.watch;
     let Some((_, live)) = &state.live else { return };
-    let job = Arc::new(Look(Arc::clone(live)));
+    let job = Arc::new(ReadJob(Arc::clone(live)));
     state.seen.ask((generation, state.look), &mut app.queries.serial, effects, |_| Ok(job));
 }
 
@@ -117,14 +117,14 @@ fn predicted(app: &App) -> Option<Prediction> {
 }
 
 /// Stores the result, and schedules the next read of the log.
-pub(super) fn arrived(app: &mut App, serial: u64, seen: Arc<Seen>, effects: &mut Vec<Effect>) {
-    if app.panels.watch.seen.arrived(serial, seen) {
-        effects.push(Effect::After { ms: LOOK_MS, timer: Timer::Watch(app.panels.watch.look) });
+pub(super) fn arrived(app: &mut App, serial: u64, seen: Arc<WatchReading>, effects: &mut Vec<Effect>) {
+    if app.panels.watch.seen.store_answer(serial, seen) {
+        effects.push(Effect::After { ms: READ_INTERVAL_MS, timer: Timer::Watch(app.panels.watch.look) });
     }
 }
 
 /// Handles the timer: makes the next read due if the panel is shown.
-pub fn due(app: &mut App, look: u64) {
+pub fn read_due(app: &mut App, look: u64) {
     let state = &mut app.panels.watch;
     if state.look == look && app.view == View::Panel(Panel::Watch) {
         state.look += 1;

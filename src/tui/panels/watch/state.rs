@@ -3,7 +3,7 @@
 use crate::cli::watch::feed::Feed;
 use crate::tui::work::query::Query;
 use atlas_cluster::watch::job;
-use atlas_cluster::watch::{Event, Prediction, Standing, WatchState};
+use atlas_cluster::watch::{Event, Position, Prediction, WatchState};
 use atlas_detect::runner::System;
 use std::fmt;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 /// Timeout of the query to Slurm for the log of a job.
-pub(in crate::tui) const PATIENCE: Duration = Duration::from_secs(10);
+pub(in crate::tui) const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The state of the view.
 #[derive(Debug, Clone, Default)]
@@ -21,14 +21,14 @@ pub struct State {
     /// Log files of one job, or the id of a Slurm job.
     pub logs: Vec<String>,
     /// State of the job, keyed by the generation of the scenario and the number of the read.
-    pub seen: Query<(u64, u64), Arc<Seen>>,
+    pub seen: Query<(u64, u64), Arc<WatchReading>>,
     pub(in crate::tui) look: u64,
     pub(in crate::tui) live: Option<(u64, Arc<Live>)>,
 }
 
 /// State of a job according to its logs.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub struct WatchReading {
     /// Log files.
     pub files: Vec<PathBuf>,
     /// State of the run.
@@ -41,7 +41,7 @@ pub struct Seen {
 #[derive(Debug, Clone)]
 pub struct Change {
     /// Verdict, if the change reports nothing else.
-    pub verdict: Option<Standing>,
+    pub verdict: Option<Position>,
     /// Description of the change.
     pub text: String,
 }
@@ -78,7 +78,7 @@ impl Live {
     pub(in crate::tui) fn begin(&self) -> Result<Reading, String> {
         let files = match self.names.as_slice() {
             [one] if job::is_id(one) && !std::path::Path::new(one).exists() => {
-                job::query(&System, one, PATIENCE).map_err(|error| error.to_string())?.logs
+                job::query(&System, one, QUERY_TIMEOUT).map_err(|error| error.to_string())?.logs
             }
             names => names.iter().map(PathBuf::from).collect(),
         };

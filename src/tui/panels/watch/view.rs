@@ -1,10 +1,10 @@
 //! Draws the watch: a chart of measured steps over the predicted band, then the verdict and its likely cause.
 
-use atlas_cluster::watch::{Point, Standing, WatchState, diagnose::duration, diagnose::durations};
+use atlas_cluster::watch::{Point, Position, WatchState, diagnose::duration, diagnose::durations};
 use atlas_config::Mode;
 use ratatui::layout::Rect;
 
-use super::{Change, Seen};
+use super::{Change, WatchReading};
 use crate::tui::app::{App, View};
 use crate::tui::panels::{Panel, lines};
 use crate::tui::theme::Role;
@@ -14,7 +14,7 @@ const VIEW: View = View::Panel(Panel::Watch);
 /// Width of the scale to the left of the chart.
 const SCALE: u16 = 10;
 /// Minimum height of the chart.
-const LEAST: u16 = 5;
+const MIN_CHART_ROWS: u16 = 5;
 
 /// Text shown when no job is watched.
 const START: &str = "No job is watched. Start with `atlas tui --watch LOG` or `--watch JOBID`, or press vh and then Enter on a \
@@ -31,7 +31,7 @@ pub fn rows(_: &App) -> usize {
 pub fn info(app: &App) -> String {
     match app.panels.watch.seen.answer() {
         None if app.panels.watch.logs.is_empty() => "a running job compared with its prediction".to_owned(),
-        None => app.panels.watch.seen.trouble().unwrap_or("reading the log").to_owned(),
+        None => app.panels.watch.seen.problem().unwrap_or("reading the log").to_owned(),
         Some(seen) => seen.files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" "),
     }
 }
@@ -47,20 +47,20 @@ pub fn draw(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let state = &seen.state;
     let remark = state.prediction.as_ref().map_or("no prediction", |plan| &plan.name);
     let inner = canvas.view(area, VIEW, "Watch", remark, app.tour.is_none());
-    let text = words(seen, app.answer.mode(), inner.width.saturating_sub(2));
+    let text = status_lines(seen, app.answer.mode(), inner.width.saturating_sub(2));
     let wanted = u16::try_from(text.len()).unwrap_or(u16::MAX);
     // Without a chart the text starts at the top.
     let charted = !state.times.points().is_empty();
-    let height = inner.height.saturating_sub(wanted).max(LEAST.min(inner.height / 2)) * u16::from(charted);
+    let height = inner.height.saturating_sub(wanted).max(MIN_CHART_ROWS.min(inner.height / 2)) * u16::from(charted);
     chart(state, canvas, Rect { height, ..inner });
     lines(app, canvas, Rect { y: inner.y + height, height: inner.height - height, ..inner }, &text);
 }
 
 /// Formats the verdict, its likely cause, when the run ends, and the latest changes.
-fn words(seen: &Seen, mode: Mode, width: u16) -> Vec<(Role, String)> {
+fn status_lines(seen: &WatchReading, mode: Mode, width: u16) -> Vec<(Role, String)> {
     let state = &seen.state;
     let mut out = Vec::new();
-    if state.standing == Standing::Waiting && state.times.points().is_empty() {
+    if state.position == Position::Waiting && state.times.points().is_empty() {
         let job = match mode {
             Mode::Training => "training",
             Mode::Inference => "serving",
@@ -73,14 +73,14 @@ fn words(seen: &Seen, mode: Mode, width: u16) -> Vec<(Role, String)> {
         return out;
     }
     let unit = state.quantity().unit();
-    let role = match state.standing {
-        Standing::Slower { .. } => Role::Error,
-        Standing::Faster { .. } => Role::Warn,
-        Standing::Within => Role::Good,
-        Standing::Waiting | Standing::Unplanned => Role::Dim,
+    let role = match state.position {
+        Position::Slower { .. } => Role::Error,
+        Position::Faster { .. } => Role::Warn,
+        Position::Within => Role::Good,
+        Position::Waiting | Position::NoPrediction => Role::Dim,
     };
     let at = state.last_step().map_or_else(String::new, |step| format!("{} {step}: ", state.counter()));
-    out.push((role, format!("{at}{}", state.standing.text(state.counter()))));
+    out.push((role, format!("{at}{}", state.position.text(state.counter()))));
     if let Some(now) = state.now {
         let text = match &state.prediction {
             Some(plan) => {
@@ -111,7 +111,7 @@ fn words(seen: &Seen, mode: Mode, width: u16) -> Vec<(Role, String)> {
         }
     }
     // The current verdict is already shown above.
-    let repeats = |change: &&Change| change.verdict.is_some_and(|verdict| verdict.is_same(state.standing));
+    let repeats = |change: &&Change| change.verdict.is_some_and(|verdict| verdict.is_same(state.position));
     let news = seen.events.iter().filter(|change| !repeats(change)).filter_map(|change| change.text.lines().next());
     out.extend(news.map(|line| (Role::Dim, line.to_owned())));
     let wide = usize::from(width);

@@ -34,7 +34,7 @@ impl Guard {
     /// before this program changed them.
     pub(super) fn start(tty: BorrowedFd<'_>, out: BorrowedFd<'_>, leave: &str, modes: &Termios) -> io::Result<Guard> {
         let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", SCRIPT, "atlas-terminal-guard", leave, &words(modes)]);
+        shell.args(["-c", SCRIPT, "atlas-terminal-guard", leave, &stty_arguments(modes)]);
         shell.stdin(Stdio::piped()).stdout(out.try_clone_to_owned()?).stderr(tty.try_clone_to_owned()?);
         // A separate process group does not receive the signals sent to that of this program.
         shell.process_group(0).current_dir("/");
@@ -42,13 +42,13 @@ impl Guard {
     }
 
     /// Tells the guard whether the terminal is in use. Errors are ignored: the guard may have exited.
-    pub(super) fn taken(&mut self, taken: bool) {
+    pub(super) fn set_in_use(&mut self, taken: bool) {
         let _ = self.0.write_all(if taken { b"yes\n" } else { b"no\n" });
     }
 }
 
 /// Returns the `stty` arguments for the modes that raw mode turns off and that were on.
-fn words(modes: &Termios) -> String {
+fn stty_arguments(modes: &Termios) -> String {
     let input = [
         (InputModes::IGNBRK, "ignbrk"),
         (InputModes::BRKINT, "brkint"),

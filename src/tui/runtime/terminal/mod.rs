@@ -40,9 +40,9 @@ const PASTE_OFF: &[u8] = b"\x1b[?2004l";
 const LEAVE: &str = "\x1b[?2026l\x1b[m\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[999;1H\x1b[?1049l";
 
 /// Maximum size, larger than any screen. A wrong size reported by the line discipline must not exhaust the memory.
-const LARGEST: Size = Size { width: 1000, height: 500 };
+const MAX_SIZE: Size = Size { width: 1000, height: 500 };
 /// The size of a terminal that does not report one.
-const USUAL: Size = Size { width: 80, height: 24 };
+const DEFAULT_SIZE: Size = Size { width: 80, height: 24 };
 
 /// The terminal and its modes to restore.
 static SAVED: Mutex<Option<(OwnedFd, Termios)>> = Mutex::new(None);
@@ -90,8 +90,8 @@ pub fn size() -> Size {
         reported.filter(|n| *n > 0).or_else(|| named(name).filter(|n| *n > 0)).unwrap_or(usual).min(largest)
     };
     Size {
-        width: pick(known.map(|size| size.ws_col), "COLUMNS", USUAL.width, LARGEST.width),
-        height: pick(known.map(|size| size.ws_row), "LINES", USUAL.height, LARGEST.height),
+        width: pick(known.map(|size| size.ws_col), "COLUMNS", DEFAULT_SIZE.width, MAX_SIZE.width),
+        height: pick(known.map(|size| size.ws_row), "LINES", DEFAULT_SIZE.height, MAX_SIZE.height),
     }
 }
 
@@ -113,7 +113,7 @@ pub fn restore() {
         let _ = tcsetattr(tty, OptionalActions::Now, &modes);
     }
     if let Some(guard) = &mut *lock(&GUARD) {
-        guard.taken(false);
+        guard.set_in_use(false);
     }
     *lock(&DRAWING) = None;
 }
@@ -154,7 +154,7 @@ pub struct Screen {
     mouse: bool,
     paste: bool,
     /// Whether the terminal is set up.
-    taken: bool,
+    is_set_up: bool,
     /// Whether the bytes that enter the screen are queued, to be sent in the write of the first frame.
     entering: bool,
 }
@@ -175,15 +175,15 @@ impl Screen {
             images: Images::default(),
             mouse,
             paste: false,
-            taken: false,
+            is_set_up: false,
             entering: false,
         };
-        screen.take()?;
+        screen.set_up()?;
         Ok(screen)
     }
 
     /// Sets up the terminal, for the first time or again.
-    fn take(&mut self) -> io::Result<()> {
+    fn set_up(&mut self) -> io::Result<()> {
         {
             let mut saved = lock(&SAVED);
             if saved.is_none() {
@@ -198,7 +198,7 @@ impl Screen {
                     *guard = Guard::start(tty.as_fd(), io::stdout().as_fd(), &leaving(), modes).ok();
                 }
                 if let Some(guard) = &mut *guard {
-                    guard.taken(true);
+                    guard.set_in_use(true);
                 }
                 let mut raw = modes.clone();
                 raw.make_raw();
@@ -216,7 +216,7 @@ impl Screen {
         if self.paste {
             writer.push_ahead(PASTE_ON);
         }
-        (self.taken, self.entering) = (true, true);
+        (self.is_set_up, self.entering) = (true, true);
         Ok(())
     }
 
@@ -229,7 +229,7 @@ impl Screen {
     ///
     /// If the terminal is gone.
     pub fn draw(&mut self, view: impl FnOnce(&mut Buffer, bool) -> Drawn) -> io::Result<usize> {
-        if !self.taken {
+        if !self.is_set_up {
             return Ok(0);
         }
         let Size { width, height } = size();
@@ -297,7 +297,7 @@ impl Screen {
 
     /// Restores the terminal. [`Screen::resume`] sets it up again.
     pub fn leave(&mut self) {
-        self.taken = false;
+        self.is_set_up = false;
         self.painter.writer_mut().discard();
         self.painter.forget();
         restore();
@@ -310,7 +310,7 @@ impl Screen {
     ///
     /// As [`Screen::enter`].
     pub fn resume(&mut self) -> io::Result<()> {
-        self.take()
+        self.set_up()
     }
 
     /// Handles Ctrl-Z: restores the terminal, stops the whole process group (including a parent such as `cargo run`,
@@ -324,7 +324,7 @@ impl Screen {
         self.leave();
         // This cannot fail: a process may always signal its own group.
         let _ = kill_current_process_group(Signal::TSTP);
-        self.back(signals)
+        self.reenter(signals)
     }
 
     /// Hands the terminal to `run`, such as `$EDITOR`, and sets it up again afterwards. Keys that the other program did
@@ -338,18 +338,18 @@ impl Screen {
         self.leave();
         let result = run();
         signals.forget_interrupts();
-        self.back(signals)?;
+        self.reenter(signals)?;
         if let Some((tty, _)) = &*lock(&SAVED) {
             let _ = tcflush(tty, QueueSelector::IFlush);
         }
         Ok(result)
     }
 
-    fn back(&mut self, signals: &Signals) -> io::Result<()> {
+    fn reenter(&mut self, signals: &Signals) -> io::Result<()> {
         signals.forget_continued();
         // `kill %1` sends SIGTERM, then continues the process in the background, where using the terminal would stop it
         // again before it could end.
-        if signals.terminating().is_some() { Ok(()) } else { self.take() }
+        if signals.terminating().is_some() { Ok(()) } else { self.set_up() }
     }
 }
 

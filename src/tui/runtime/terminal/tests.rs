@@ -51,7 +51,7 @@ fn the_program() {
         };
         screen.draw(frame).unwrap();
         let wakes = waiter.wait(None).unwrap();
-        if wakes.must_end() {
+        if wakes.must_exit() {
             break;
         }
         if waiter.next_event().is_none() {
@@ -264,7 +264,7 @@ fn others_get_the_terminal_as_it_was() {
 #[test]
 fn a_size_is_always_known() {
     let size = size();
-    assert!((1..=LARGEST.width).contains(&size.width) && (1..=LARGEST.height).contains(&size.height));
+    assert!((1..=MAX_SIZE.width).contains(&size.width) && (1..=MAX_SIZE.height).contains(&size.height));
     restore();
     restore();
 }

@@ -29,8 +29,8 @@ use crate::tui::widgets::line::Line;
 
 /// Maximum number of turns that are kept, and (`KEPT_BYTES`) their maximum size, because every frame lays them out. The
 /// last turn is always kept.
-const KEPT: usize = 100;
-const KEPT_BYTES: usize = 128 << 10;
+const MAX_TURNS: usize = 100;
+const MAX_TURN_BYTES: usize = 128 << 10;
 
 /// Opens the pane.
 pub(in crate::tui) fn open(app: &mut App) {
@@ -71,10 +71,10 @@ pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
     let setup = Setup {
         target: suggestion.target.as_str().into(),
         workload: suggestion.workload.as_str().into(),
-        overrides: sort::filled(suggestion.overrides),
+        overrides: sort::collect_unsorted(suggestion.overrides),
     };
     app.overlay = None;
-    applying::take(app, setup, effects);
+    applying::apply_setup(app, setup, effects);
 }
 
 /// Puts the previous or next question into the input line.
@@ -89,7 +89,7 @@ pub(in crate::tui) fn recall(app: &mut App, by: i32) {
 
 /// Scrolls the conversation.
 pub(in crate::tui) fn scroll(app: &mut App, by: i32) {
-    let (rows, lines) = (view::room(app), view::lines(app).len());
+    let (rows, lines) = (view::visible_lines(app), view::lines(app).len());
     let last = lines.saturating_sub(rows);
     app.assistant.scroll =
         app.assistant.scroll.min(last).saturating_add_signed(by as isize * rows.max(1) as isize).min(last);
@@ -134,7 +134,7 @@ pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
         return;
     }
     // Text that a stopped answer still sends goes to the previous buffer, which is no longer shown.
-    app.assistant.live = online::Live::default();
+    app.assistant.live = online::PartialAnswer::default();
     app.assistant.arriving.clear();
     let (library, flags) = (Arc::clone(&app.library), app.assistant.flags.clone());
     let work = job::Work {
@@ -159,11 +159,11 @@ pub(in crate::tui) fn streamed(app: &mut App) {
 }
 
 /// Adds the answer that arrived to the conversation.
-pub(in crate::tui) fn settle(app: &mut App) {
+pub(in crate::tui) fn add_arrived_answer(app: &mut App) {
     let Some(question) = app.assistant.pending.clone() else { return };
     let answer = match (app.queries.assistant.question() == Some(&question), app.queries.assistant.answer()) {
         (true, Some(answer)) => Ok(answer.clone()),
-        _ => match app.queries.assistant.trouble() {
+        _ => match app.queries.assistant.problem() {
             Some(trouble) => Err(trouble.to_owned()),
             None => return,
         },
@@ -181,10 +181,10 @@ fn turn(app: &mut App, turn: Turn) {
     let turns = &mut app.assistant.turns;
     turns.push(turn);
     let mut bytes = 0;
-    let kept = turns.iter().rev().take(KEPT).take_while(|turn| {
+    let kept = turns.iter().rev().take(MAX_TURNS).take_while(|turn| {
         let first = bytes == 0;
         bytes += turn.bytes();
-        first || bytes <= KEPT_BYTES
+        first || bytes <= MAX_TURN_BYTES
     });
     let excess = turns.len() - kept.count();
     turns.drain(..excess);

@@ -8,20 +8,20 @@ use atlas_assistant::offline::Context;
 use atlas_plan::search::Gauge;
 
 /// The conversation with the endpoint.
-pub type Talk = Arc<Conversation>;
+pub type SharedConversation = Arc<Conversation>;
 
 /// An answer of the endpoint, or the preview of a request to it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said {
+pub struct EndpointAnswer {
     /// The answer, or the request.
     pub answer: String,
     /// Calls of tools, and where the numbers come from.
     pub remarks: Vec<String>,
     /// The conversation with this answer; `None` if nothing was sent.
-    pub talk: Option<Talk>,
+    pub talk: Option<SharedConversation>,
 }
 
-impl Said {
+impl EndpointAnswer {
     /// The answer and its remarks as text.
     #[must_use]
     pub fn text(&self) -> String {
@@ -32,15 +32,15 @@ impl Said {
 
 /// The part of an answer that has arrived, shared with the thread that receives it.
 #[derive(Debug, Clone, Default)]
-pub struct Live(Arc<Mutex<String>>);
+pub struct PartialAnswer(Arc<Mutex<String>>);
 
-impl PartialEq for Live {
-    fn eq(&self, other: &Live) -> bool {
+impl PartialEq for PartialAnswer {
+    fn eq(&self, other: &PartialAnswer) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Live {
+impl PartialAnswer {
     /// The text that has arrived.
     #[must_use]
     pub fn text(&self) -> String {
@@ -55,22 +55,26 @@ impl Live {
 /// The endpoint, the conversation so far, and the buffer for the answer.
 #[derive(Debug, Clone)]
 pub(super) struct Endpoint {
-    pub(super) talk: Option<Talk>,
+    pub(super) talk: Option<SharedConversation>,
     pub(super) settings: Option<Settings>,
-    pub(super) live: Live,
+    pub(super) live: PartialAnswer,
 }
 
 impl Endpoint {
     /// Returns the request that would be sent.
-    pub(super) fn preview(&self, question: &str, context: &Context<'_>) -> Result<Said, String> {
+    pub(super) fn preview(&self, question: &str, context: &Context<'_>) -> Result<EndpointAnswer, String> {
         let (settings, mut talk) = self.begin(context)?;
         talk.question(question);
         let answer = request(&settings, &talk).preview();
-        Ok(Said { answer, remarks: vec!["nothing was sent; use ! instead of !! to send it".to_owned()], talk: None })
+        Ok(EndpointAnswer {
+            answer,
+            remarks: vec!["nothing was sent; use ! instead of !! to send it".to_owned()],
+            talk: None,
+        })
     }
 
     /// Sends the question and returns the answer.
-    pub(super) fn ask(&self, question: &str, context: &Context<'_>, gauge: &Gauge) -> Result<Said, String> {
+    pub(super) fn ask(&self, question: &str, context: &Context<'_>, gauge: &Gauge) -> Result<EndpointAnswer, String> {
         let (settings, mut talk) = self.begin(context)?;
         talk.question(question);
         let toolbox = Toolbox { context, gauge };
@@ -92,7 +96,7 @@ impl Endpoint {
             if arrived.trim().is_empty() { error.to_string() } else { format!("{}\n{error}", arrived.trim_end()) }
         })?;
         remarks.extend(marks.lines());
-        Ok(Said { answer: talk.answer().unwrap_or_default().to_owned(), remarks, talk: Some(Arc::new(talk)) })
+        Ok(EndpointAnswer { answer: talk.answer().unwrap_or_default().to_owned(), remarks, talk: Some(Arc::new(talk)) })
     }
 
     fn begin(&self, context: &Context<'_>) -> Result<(Settings, Conversation), String> {

@@ -34,7 +34,7 @@ pub enum Answer {
     /// Computed by the engines.
     Computed(Arc<Reply>),
     /// Given by the endpoint, or the preview of a request to it.
-    Endpoint(Arc<online::Said>),
+    Endpoint(Arc<online::EndpointAnswer>),
 }
 
 impl Answer {
@@ -85,11 +85,11 @@ pub struct Conversation {
     pub(in crate::tui) pending: Option<Question>,
     pub(in crate::tui) serial: u64,
     /// The conversation with the endpoint, so that the next question continues it.
-    pub talk: Option<online::Talk>,
+    pub talk: Option<online::SharedConversation>,
     /// Settings of the endpoint; read from the environment and its file if unset.
     pub settings: Option<Settings>,
     /// The text of the running answer as it arrives.
-    pub(in crate::tui) live: online::Live,
+    pub(in crate::tui) live: online::PartialAnswer,
     /// The part of it that is shown.
     pub arriving: String,
 }

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use crate::tui::app::Overlay;
 use crate::tui::message::Effect;
-use crate::tui::testing::Hands;
+use crate::tui::testing::TestApp;
 use atlas_assistant::endpoint::{Protocol, Settings};
 use atlas_document::Sources;
 
 /// The shipped catalog, serving 70B.
-fn serving() -> Hands {
-    let mut hands = Hands::of(&Sources::built_in());
+fn serving() -> TestApp {
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.keys(":serve 70b<Enter>");
     hands
 }
@@ -163,12 +163,12 @@ fn behind_two_exclamation_marks_nothing_is_sent_and_the_request_is_shown() {
 fn long_answers_of_the_endpoint_are_forgotten_before_frames_take_long_and_the_last_is_kept() {
     let mut hands = serving();
     for size in [40_000, 40_000, 40_000, 40_000, 40_000, 500_000] {
-        let said = super::online::Said { answer: "x ".repeat(size / 2), remarks: Vec::new(), talk: None };
+        let said = super::online::EndpointAnswer { answer: "x ".repeat(size / 2), remarks: Vec::new(), talk: None };
         let answer = Ok(super::Answer::Endpoint(std::sync::Arc::new(said)));
         super::turn(&mut hands.app, super::Turn { question: "!why?".to_owned(), answer });
         let turns = &hands.app.assistant.turns;
         let bytes: usize = turns.iter().map(super::Turn::bytes).sum();
-        assert!(bytes <= super::KEPT_BYTES || turns.len() == 1, "{bytes} bytes in {} turns", turns.len());
+        assert!(bytes <= super::MAX_TURN_BYTES || turns.len() == 1, "{bytes} bytes in {} turns", turns.len());
         assert_eq!(turns.last().map(|turn| turn.bytes() >= size), Some(true));
     }
 }

@@ -17,17 +17,17 @@ pub(super) struct Row {
 }
 
 /// Maximum number of columns.
-const WIDEST: u16 = 110;
+const MAX_WIDTH: u16 = 110;
 
 fn area(app: &App) -> Rect {
     let (columns, rows) = app.size;
-    let width = columns.saturating_sub(2).min(WIDEST);
+    let width = columns.saturating_sub(2).min(MAX_WIDTH);
     let height = rows.saturating_sub(2);
     Rect::new((columns - width) / 2, (rows - height) / 2, width, height)
 }
 
 /// Number of lines of the conversation that fit.
-pub(super) fn room(app: &App) -> usize {
+pub(super) fn visible_lines(app: &App) -> usize {
     usize::from(area(app).height.saturating_sub(4))
 }
 
@@ -47,8 +47,8 @@ fn turn_rows(turn: &Turn, width: usize) -> Vec<Row> {
             }
         }
         Ok(Answer::Endpoint(said)) => {
-            rows.extend(foreign(&said.answer, width, Role::Text));
-            said.remarks.iter().for_each(|remark| rows.extend(foreign(remark, width, Role::Dim)));
+            rows.extend(escaped_rows(&said.answer, width, Role::Text));
+            said.remarks.iter().for_each(|remark| rows.extend(escaped_rows(remark, width, Role::Dim)));
         }
         Err(refusal) => {
             let lines = refusal.lines().flat_map(|line| {
@@ -63,7 +63,7 @@ fn turn_rows(turn: &Turn, width: usize) -> Vec<Row> {
 }
 
 /// Formats text of the endpoint: escapes it before anything else, then wraps it.
-fn foreign(text: &str, width: usize, role: Role) -> Vec<Row> {
+fn escaped_rows(text: &str, width: usize, role: Role) -> Vec<Row> {
     let lines = text.trim_end().lines().flat_map(|line| wrap(&escape::terminal(line), width));
     lines.map(|text| Row { text, role }).collect()
 }
@@ -81,7 +81,7 @@ pub(super) fn lines(app: &App) -> Vec<Row> {
     let mut rows: Vec<Row> = app.assistant.turns.iter().flat_map(|turn| turn_rows(turn, width)).collect();
     if let Some(question) = super::pending(app) {
         rows.push(Row { text: format!("> {question}"), role: Role::Key });
-        rows.extend(foreign(&app.assistant.arriving, width, Role::Text));
+        rows.extend(escaped_rows(&app.assistant.arriving, width, Role::Text));
         if question.starts_with('!') {
             rows.push(Row { text: "waiting for the endpoint; Esc stops".to_owned(), role: Role::Dim });
             return rows;
@@ -105,7 +105,7 @@ pub(in crate::tui) fn draw(app: &App, canvas: &mut Canvas<'_>) {
     canvas.clear(area);
     let inner = canvas.frame(area, "Assistant", "Enter asks or applies, ↑ previous question, Ctrl-Y copies", true);
     let rows = lines(app);
-    let room = room(app);
+    let room = visible_lines(app);
     let skip = app.assistant.scroll.min(rows.len().saturating_sub(room));
     let width = inner.width.saturating_sub(2);
     for (y, row) in (inner.y..).zip(rows.iter().skip(skip).take(room)) {

@@ -7,7 +7,7 @@ use atlas_plan::estimate::{Breakdown, Detail, MemoryUse, MetricId, Scale};
 
 /// The quantity that a block divides. It selects the explanation of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Of {
+pub(super) enum Quantity {
     Step,
     Token,
     FirstToken,
@@ -23,7 +23,7 @@ pub(super) enum Row {
     /// A part.
     Bar(Bar),
     /// Title of a block that has a problem, and the problem.
-    Complaint(&'static str, String),
+    Problem(&'static str, String),
     /// An empty line.
     Blank,
 }
@@ -31,7 +31,7 @@ pub(super) enum Row {
 /// A part of a total.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Bar {
-    pub(super) of: Of,
+    pub(super) of: Quantity,
     pub(super) label: &'static str,
     pub(super) amount: String,
     /// Fraction of the total, or of the capacity.
@@ -59,7 +59,7 @@ pub(super) fn change(before: Option<&Breakdown>, label: &str, now: f64) -> Optio
 }
 
 /// Returns the displayed name of a part.
-pub(super) fn shown(part: &'static str) -> &'static str {
+pub(super) fn display_name(part: &'static str) -> &'static str {
     if part == "burst" { "prefill contention" } else { part }
 }
 
@@ -67,7 +67,7 @@ pub(super) fn shown(part: &'static str) -> &'static str {
 /// the parts in ms.
 pub(super) fn time(
     rows: &mut Vec<Row>,
-    (of, title): (Of, &'static str),
+    (of, title): (Quantity, &'static str),
     parts: &Breakdown,
     before: Option<&Breakdown>,
     ms: f64,
@@ -81,7 +81,7 @@ pub(super) fn time(
         let share = value / total;
         rows.push(Row::Bar(Bar {
             of,
-            label: shown(label),
+            label: display_name(label),
             amount: show(value),
             share,
             span: (from, from + share),
@@ -95,21 +95,21 @@ pub(super) fn time(
 
 /// Adds the memory of a device: parts, total and upper bound, with the capacity as a mark through all rows.
 pub(super) fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Breakdown>) {
-    let gb = |bytes: f64| format!("{:.2} GB", bytes / atlas_core::units::MEMORY_GB);
+    let gb = |bytes: f64| format!("{:.2} GB", bytes / atlas_core::units::BYTES_PER_GB);
     let total = memory.total();
     let full = memory.capacity.max(memory.upper).max(total).max(1.0);
     let mark = Some(memory.capacity / full);
     let of = |bytes: f64| bytes / memory.capacity.max(1.0);
     let excess = memory.excess();
     rows.push(if excess > 0.0 {
-        Row::Complaint("device memory", format!("{} short", gb(excess)))
+        Row::Problem("device memory", format!("{} short", gb(excess)))
     } else {
         Row::Heading("device memory", format!("of {}", gb(memory.capacity)))
     });
     let mut from = 0.0;
     for (nth, (label, value)) in memory.parts.parts().enumerate().filter(|(_, (_, value))| *value > 0.0) {
         rows.push(Row::Bar(Bar {
-            of: Of::Memory,
+            of: Quantity::Memory,
             label,
             amount: gb(value),
             share: of(value),
@@ -122,7 +122,7 @@ pub(super) fn memory(rows: &mut Vec<Row>, memory: &MemoryUse, before: Option<&Br
     }
     let whole = |label, bytes: f64, role| {
         let change = None;
-        let of_block = Of::Memory;
+        let of_block = Quantity::Memory;
         Row::Bar(Bar {
             of: of_block,
             label,
@@ -145,7 +145,7 @@ pub(super) fn limits(rows: &mut Vec<Row>, detail: &Detail) {
     for (cause, share) in detail.limits.ranked().into_iter().filter(|(_, share)| *share > 0.0) {
         let (span, role) = ((0.0, share), if share == detail.limits.ranked()[0].1 { Role::Accent } else { Role::Dim });
         rows.push(Row::Bar(Bar {
-            of: Of::Limits,
+            of: Quantity::Limits,
             label: cause.name(),
             amount: String::new(),
             share,
@@ -164,8 +164,11 @@ pub(super) fn blocks(app: &App) -> Option<[Vec<Row>; 2]> {
     let alike = |before: &&Detail| before.training.is_some() == detail.training.is_some();
     let before = app.baseline.detail().filter(alike);
     let (mut left, mut right) = (Vec::new(), Vec::new());
-    let title =
-        if detail.training.is_some() { (Of::Step, "optimizer step time") } else { (Of::Token, "decode step time") };
+    let title = if detail.training.is_some() {
+        (Quantity::Step, "optimizer step time")
+    } else {
+        (Quantity::Token, "decode step time")
+    };
     time(&mut left, title, &detail.time, before.map(|before| &before.time), 1e3);
     left.push(Row::Blank);
     limits(&mut left, detail);
@@ -173,7 +176,7 @@ pub(super) fn blocks(app: &App) -> Option<[Vec<Row>; 2]> {
     if let Some(serving) = &detail.serving {
         right.push(Row::Blank);
         let before = before.and_then(|before| before.serving.as_ref()).map(|before| &before.first_token);
-        time(&mut right, (Of::FirstToken, "time to first token"), &serving.first_token, before, 1.0);
+        time(&mut right, (Quantity::FirstToken, "time to first token"), &serving.first_token, before, 1.0);
     }
     Some([left, right])
 }
@@ -191,8 +194,8 @@ pub(super) fn column(app: &App) -> Vec<Row> {
 
 /// Formats a fraction. Small fractions are shown as `<0.1 %`.
 pub(super) fn share(share: f64) -> String {
-    const LEAST: f64 = 0.000_5;
-    if share > 0.0 && share < LEAST { "<0.1 %".to_owned() } else { units::percent(share) }
+    const MIN_SHOWN_SHARE: f64 = 0.000_5;
+    if share > 0.0 && share < MIN_SHOWN_SHARE { "<0.1 %".to_owned() } else { units::percent(share) }
 }
 
 /// Number of rows of the pane next to the results.

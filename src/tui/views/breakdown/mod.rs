@@ -4,7 +4,7 @@ pub(in crate::tui) mod blocks;
 
 use ratatui::layout::Rect;
 
-use self::blocks::{Bar, Of, Row, blocks, column, share};
+use self::blocks::{Bar, Quantity, Row, blocks, column, share};
 
 use crate::tui::app::{App, View};
 use crate::tui::theme::Role;
@@ -38,7 +38,7 @@ fn bars(app: &App) -> Vec<(usize, Bar)> {
 /// Formats the blocks as lines: the title of each with its total, then its parts.
 pub(in crate::tui) fn text(app: &App) -> Vec<String> {
     let line = |row: Row| match row {
-        Row::Heading(title, whole) | Row::Complaint(title, whole) => {
+        Row::Heading(title, whole) | Row::Problem(title, whole) => {
             Some(if whole.is_empty() { format!("{title}:") } else { format!("{title}: {whole}") })
         }
         Row::Bar(bar) if bar.amount.is_empty() => Some(format!("{}: {}", bar.label, share(bar.share))),
@@ -69,11 +69,11 @@ pub fn metric_here(app: &App) -> Option<&'static Metric> {
     let all = bars(app);
     let serves = app.answer.detail().is_some_and(|detail| detail.serving.is_some());
     Some(match all.get(app.view_row)?.1.of {
-        Of::Limits if serves => MetricId::TpotMs.metric(),
-        Of::Step | Of::Limits => MetricId::StepTimeMs.metric(),
-        Of::Token => MetricId::TpotMs.metric(),
-        Of::FirstToken => MetricId::TtftMs.metric(),
-        Of::Memory => MetricId::PeakMemGb.metric(),
+        Quantity::Limits if serves => MetricId::TpotMs.metric(),
+        Quantity::Step | Quantity::Limits => MetricId::StepTimeMs.metric(),
+        Quantity::Token => MetricId::TpotMs.metric(),
+        Quantity::FirstToken => MetricId::TtftMs.metric(),
+        Quantity::Memory => MetricId::PeakMemGb.metric(),
     })
 }
 
@@ -83,11 +83,11 @@ pub fn info(app: &App) -> String {
     let all = bars(app);
     let Some((_, bar)) = all.get(app.view_row) else { return String::new() };
     let of = match bar.of {
-        Of::Step => "of the step",
-        Of::Token => "of the decode step",
-        Of::FirstToken => "of the time to first token",
-        Of::Memory => "of device memory; the line marks its capacity",
-        Of::Limits => "of the time has this cause; the largest share is the bottleneck",
+        Quantity::Step => "of the step",
+        Quantity::Token => "of the decode step",
+        Quantity::FirstToken => "of the time to first token",
+        Quantity::Memory => "of device memory; the line marks its capacity",
+        Quantity::Limits => "of the time has this cause; the largest share is the bottleneck",
     };
     let amount = if bar.amount.is_empty() { String::new() } else { format!("{}, ", bar.amount) };
     format!("{}: {amount}{} {of}", bar.label, share(bar.share))
@@ -128,8 +128,8 @@ fn block(canvas: &mut Canvas<'_>, area: Rect, rows: &[Row], scroll: usize, here:
     let mut passed = rows.iter().take(scroll).filter(|row| matches!(row, Row::Bar(_))).count();
     for (y, row) in (area.y..area.bottom()).zip(rows.iter().skip(scroll)) {
         match row {
-            Row::Heading(title, whole) | Row::Complaint(title, whole) => {
-                let complains = matches!(row, Row::Complaint(..));
+            Row::Heading(title, whole) | Row::Problem(title, whole) => {
+                let complains = matches!(row, Row::Problem(..));
                 let heading = canvas.role(Role::Heading);
                 let value = canvas.role(if complains { Role::Error } else { Role::Value });
                 canvas.text(area.x, y, area.width, title, heading);

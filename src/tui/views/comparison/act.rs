@@ -54,7 +54,7 @@ pub(in crate::tui) fn mark(app: &mut App, mode: Mode) {
         _ => app.answer.target.as_ref().map(|target| Arc::clone(&target.name)),
     };
     let Some(name) = name.filter(|_| mode != Mode::Targets || app.target_row().is_some()) else { return };
-    app.remember(Change::Single);
+    app.push_undo(Change::Single);
     if !app.now.marks.remove(&name) {
         app.now.marks.insert(name);
     }
@@ -66,7 +66,7 @@ pub(in crate::tui) fn unmark_all(app: &mut App, effects: &mut Vec<Effect>) {
     if marks == 0 {
         return note(app, "no target is marked", effects);
     }
-    app.remember(Change::Single);
+    app.push_undo(Change::Single);
     app.now.marks.clear();
     app.recompute_columns();
     note(app, format!("unmarked {marks}; u undoes it"), effects);

@@ -18,7 +18,7 @@ use crate::tui::update::status::note;
 use crate::tui::widgets::line::Line;
 use atlas_config::Target;
 use atlas_core::sort;
-use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::estimate::{Direction, Metric};
 use atlas_plan::search::figure;
 
 /// Hides the metric under the cursor.
@@ -87,7 +87,7 @@ impl App {
             let setup = Setup { target: Arc::clone(&target.name), ..self.now.setup.clone() };
             (Arc::clone(&target.name), self.answered(&setup))
         });
-        self.columns = columns.filter(|(name, answer)| self.asks_to_compare(name, answer)).collect();
+        self.columns = columns.filter(|(name, answer)| self.comparison_matches(name, answer)).collect();
         self.sort_columns();
         self.column = self.column.min(self.columns.len().saturating_sub(1));
     }
@@ -99,7 +99,7 @@ impl App {
             return;
         }
         let Some(metric) = self.order else { return };
-        let sign = if metric.better == Better::Higher { -1.0 } else { 1.0 };
+        let sign = if metric.better == Direction::Higher { -1.0 } else { 1.0 };
         let key = |answer: &Answer| answer.value(metric).map_or(f64::INFINITY, |value| sign * value);
         // A scenario that does not fit sorts last, because it cannot reach its estimated value.
         sort::by(&mut self.columns, |(_, a), (_, b)| b.fits().cmp(&a.fits()).then(key(a).total_cmp(&key(b))));

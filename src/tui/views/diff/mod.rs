@@ -94,9 +94,9 @@ pub fn rows_of(app: &App) -> (String, Vec<Row>) {
 
 /// Returns the metric under the cursor.
 #[must_use]
-pub fn figure_here(app: &App) -> Option<&'static Metric> {
+pub fn metric_under_cursor(app: &App) -> Option<&'static Metric> {
     let all = rows_of(app).1;
-    match stops(&all).get(app.view_row).and_then(|at| all.get(*at)) {
+    match selectable_rows(&all).get(app.view_row).and_then(|at| all.get(*at)) {
         Some(Row::Figure(metric, ..)) => Some(metric),
         _ => None,
     }
@@ -122,7 +122,7 @@ fn differing(knob: Knob, other: &Answer, this: &Answer) -> Option<Row> {
 }
 
 /// Returns the indices of rows that can be selected: settings and metrics.
-fn stops(all: &[Row]) -> Vec<usize> {
+fn selectable_rows(all: &[Row]) -> Vec<usize> {
     let stands = |row: &Row| matches!(row, Row::Words(..) | Row::Figure(..));
     all.iter().enumerate().filter(|(_, row)| stands(row)).map(|(at, _)| at).collect()
 }
@@ -131,7 +131,7 @@ fn stops(all: &[Row]) -> Vec<usize> {
 #[must_use]
 pub fn rows(app: &App) -> usize {
     let all = rows_of(app).1;
-    let stops = stops(&all).len();
+    let stops = selectable_rows(&all).len();
     if stops > 0 { stops } else { all.len() }
 }
 
@@ -139,7 +139,7 @@ pub fn rows(app: &App) -> usize {
 #[must_use]
 pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
     let all = rows_of(app).1;
-    let line = stops(&all).get(row).copied().unwrap_or(row);
+    let line = selectable_rows(&all).get(row).copied().unwrap_or(row);
     let headed = line.checked_sub(1).and_then(|above| all.get(above));
     (if matches!(headed, Some(Row::Heading(_))) { line - 1 } else { line }, line + 1)
 }
@@ -162,7 +162,7 @@ const CHANGE: usize = 14;
 const WORD: usize = 12;
 
 /// Formats a value with the precision of the scenario's own value.
-fn shown(app: &App, metric: &Metric, value: Option<f64>) -> String {
+fn format_value(app: &App, metric: &Metric, value: Option<f64>) -> String {
     let Some(value) = value else { return "–".to_owned() };
     let limited = match (&app.answer.scenario, &app.answer.outcome) {
         (Some(scenario), Ok(estimate)) => digits::has_wide_interval(metric, scenario, estimate),
@@ -188,7 +188,7 @@ fn cells(app: &App, canvas: &Canvas<'_>, row: &Row) -> Option<Cells> {
         }
         Row::Figure(metric, before, after) => Some(Cells {
             name: metric.label.to_owned(),
-            sides: [*before, *after].map(|value| shown(app, metric, value)),
+            sides: [*before, *after].map(|value| format_value(app, metric, value)),
             change: before
                 .zip(*after)
                 .map(|(before, after)| crate::tui::views::results::change(canvas, metric, before, after)),
@@ -298,7 +298,7 @@ pub fn diff(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.right(first, inner.y, columns.side.saturating_sub(1), heading(&label, columns.side), dim);
     }
     canvas.right(second, inner.y, columns.side.saturating_sub(1), heading(&here, columns.side), focused);
-    let stop = stops(&all).get(app.view_row).copied();
+    let stop = selectable_rows(&all).get(app.view_row).copied();
     let text_style = canvas.role(Role::Text);
     let height = inner.height.saturating_sub(1);
     for (line, (index, row)) in (0..height).zip(all.iter().enumerate().skip(app.view_scroll)) {

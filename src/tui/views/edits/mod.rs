@@ -6,8 +6,8 @@ pub mod view;
 
 use std::sync::Arc;
 
-pub use state::{Named, Point};
-pub use trail::MOST_NAMED;
+pub use state::{NamedPoint, Point};
+pub use trail::MAX_NAMED_POINTS;
 
 use crate::tui::app::{App, Change, Setup, Snapshot};
 use crate::tui::dialogs::prompt::state::{Prompt, Purpose};
@@ -20,7 +20,7 @@ use atlas_plan::knob::Knob;
 
 /// Sets the baseline to the current scenario or to the column under the cursor.
 pub(in crate::tui) fn baseline(app: &mut App, mode: Mode, effects: &mut Vec<Effect>) {
-    app.remember(Change::Single);
+    app.push_undo(Change::Single);
     let mut setup = app.now.setup.clone();
     if mode == Mode::Compare
         && let Some((name, _)) = app.columns.get(app.column)
@@ -39,7 +39,7 @@ pub(in crate::tui) fn clear_baseline(app: &mut App, effects: &mut Vec<Effect>) {
     if app.now.baseline.is_none() && app.tabs.pinned().is_none() {
         return note(app, "the baseline is already the saved values", effects);
     }
-    app.remember(Change::Single);
+    app.push_undo(Change::Single);
     scenarios::unpin(app);
     app.now.baseline = None;
     app.recompute();
@@ -99,19 +99,19 @@ pub(in crate::tui) fn set_name(app: &mut App, name: &str) {
     let setup = app.now.setup.clone();
     app.points.retain(|point| point.setup != setup && *point.name != *name.trim());
     if !name.trim().is_empty() {
-        app.points.push(Named { name: name.trim().into(), setup });
-        let excess = app.points.len().saturating_sub(MOST_NAMED);
+        app.points.push(NamedPoint { name: name.trim().into(), setup });
+        let excess = app.points.len().saturating_sub(MAX_NAMED_POINTS);
         app.points.drain(..excess);
     }
 }
 
 /// Goes to a named point; undo returns.
 pub(in crate::tui) fn go_to(app: &mut App, index: usize, effects: &mut Vec<Effect>) {
-    let Some(Named { name, setup }) = app.points.get(index).cloned() else { return };
+    let Some(NamedPoint { name, setup }) = app.points.get(index).cloned() else { return };
     if setup == app.now.setup {
         return note(app, format!("{name} is already the current scenario"), effects);
     }
-    app.remember(Change::Single);
+    app.push_undo(Change::Single);
     app.now.setup = setup;
     app.recompute();
     note(app, format!("restored {name}; u undoes it"), effects);
@@ -119,7 +119,7 @@ pub(in crate::tui) fn go_to(app: &mut App, index: usize, effects: &mut Vec<Effec
 
 /// The changes from one scenario to another, in words.
 #[must_use]
-pub fn words(app: &App, before: &Setup, after: &Setup) -> String {
+pub fn describe_changes(app: &App, before: &Setup, after: &Setup) -> String {
     let of = |setup: &Setup| Snapshot { setup: setup.clone(), ..Snapshot::default() };
     difference(app, &of(before), &of(after))
 }
@@ -167,26 +167,26 @@ fn difference(app: &App, before: &Snapshot, after: &Snapshot) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::tui::app::snapshot::MOST_STEPS;
-    use crate::tui::testing::Hands;
+    use crate::tui::app::snapshot::MAX_STEPS;
+    use crate::tui::testing::TestApp;
 
     #[test]
     fn changes_are_forgotten_beyond_a_bound_of_number_and_of_bytes() {
-        let mut h = Hands::new();
+        let mut h = TestApp::new();
         let first = h.app.now.setup.target.clone();
-        for number in 0..3 * MOST_STEPS {
-            h.app.remember(Change::Single);
+        for number in 0..3 * MAX_STEPS {
+            h.app.push_undo(Change::Single);
             h.app.now.setup.target = format!("t{number}").into();
         }
-        assert_eq!(h.app.past.len(), MOST_STEPS);
+        assert_eq!(h.app.past.len(), MAX_STEPS);
         assert!(h.app.past.iter().all(|snapshot| snapshot.setup.target != first));
-        let last: Arc<str> = format!("t{}", 3 * MOST_STEPS - 2).into();
+        let last: Arc<str> = format!("t{}", 3 * MAX_STEPS - 2).into();
         assert_eq!(h.app.past.last().unwrap().setup.target, last);
         for number in 0..100_000 {
             h.app.now.marks.insert(format!("a mark of some length {number}").into());
         }
         for _ in 0..3 {
-            h.app.remember(Change::Single);
+            h.app.push_undo(Change::Single);
         }
         let bytes: usize = h.app.past.iter().map(Snapshot::bytes).sum();
         assert_eq!(h.app.past.len(), 1, "one alone is larger than the bound: {bytes}");

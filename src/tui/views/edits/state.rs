@@ -31,7 +31,7 @@ impl Point {
 
 /// A scenario that the user gave a name.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Named {
+pub struct NamedPoint {
     /// Its name.
     pub name: Arc<str>,
     /// The scenario.

@@ -6,9 +6,9 @@ use crate::tui::app::{App, Setup, Snapshot};
 use atlas_plan::estimate::METRICS;
 
 /// Maximum number of points on either side of the current scenario.
-const MOST: usize = 60;
+const MAX_POINTS: usize = 60;
 /// Maximum number of named points.
-pub const MOST_NAMED: usize = 64;
+pub const MAX_NAMED_POINTS: usize = 64;
 
 impl App {
     /// The points, oldest first: one for each scenario that differs from the one before. Values of unchanged points are
@@ -21,9 +21,9 @@ impl App {
 
 fn points(app: &App, former: &[Point]) -> Vec<Point> {
     let steps = |index: usize| i32::try_from(index + 1).unwrap_or(i32::MAX);
-    let past = app.past.iter().rev().take(MOST).enumerate().map(|(at, snapshot)| (-steps(at), snapshot));
+    let past = app.past.iter().rev().take(MAX_POINTS).enumerate().map(|(at, snapshot)| (-steps(at), snapshot));
     let past: Vec<(i32, &Snapshot)> = past.collect();
-    let future = app.future.iter().rev().take(MOST).enumerate().map(|(at, snapshot)| (steps(at), snapshot));
+    let future = app.future.iter().rev().take(MAX_POINTS).enumerate().map(|(at, snapshot)| (steps(at), snapshot));
     let mut all: Vec<(i32, &Snapshot)> = Vec::new();
     for (step, snapshot) in past.into_iter().rev().chain([(0, &app.now)]).chain(future) {
         match all.last_mut() {

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
-use crate::tui::views::edits::{Point, words};
+use crate::tui::views::edits::{Point, describe_changes};
 use crate::tui::views::results::tiles;
 use crate::tui::widgets::draw::Canvas;
 use crate::tui::widgets::layout;
@@ -26,7 +26,7 @@ fn figures(app: &App, area: Rect) -> Vec<&'static Metric> {
 }
 
 /// Returns the points that fit, including the current scenario, and the first column.
-fn shown(app: &App, area: Rect) -> (&[Point], u16) {
+fn visible_points(app: &App, area: Rect) -> (&[Point], u16) {
     let inner = layout::inner(area);
     let first = inner.x + 1 + LABEL + VALUE + 1;
     let room = usize::from(inner.right().saturating_sub(first + 1));
@@ -45,12 +45,12 @@ pub(in crate::tui) fn history(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let remark = format!("point {} of {}{back}{forward}", here + 1, all.len());
     let focused = false;
     let inner = canvas.frame(area, "History", &remark, focused);
-    let (points, first) = shown(app, area);
+    let (points, first) = visible_points(app, area);
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
     let figures = figures(app, area);
     for (y, metric) in (inner.y..inner.bottom().saturating_sub(1)).zip(&figures) {
         canvas.text(inner.x + 1, y, LABEL, metric.label, text);
-        let now = app.answer.shown(metric).unwrap_or_else(|| "–".to_owned());
+        let now = app.answer.format_metric(metric).unwrap_or_else(|| "–".to_owned());
         canvas.right(inner.x + 1 + LABEL, y, VALUE, &now, value);
         let values = || points.iter().filter_map(|point| point.value(metric)).filter(|value| value.is_finite());
         let (low, high) = values().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
@@ -71,8 +71,10 @@ pub(in crate::tui) fn history(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.tint(Rect::new(first + at, inner.y, 1, height), canvas.role(Role::SelectionDim));
     }
     let named = app.points.iter().find(|named| named.setup == app.now.setup).map(|named| named.name.to_string());
-    let last =
-        here.checked_sub(1).and_then(|before| all.get(before)).map(|before| words(app, &before.setup, &app.now.setup));
+    let last = here
+        .checked_sub(1)
+        .and_then(|before| all.get(before))
+        .map(|before| describe_changes(app, &before.setup, &app.now.setup));
     let said = named.or(last).unwrap_or_else(|| "start; z names a point".to_owned());
     let y = inner.bottom().saturating_sub(1);
     let width = inner.width.saturating_sub(2);
@@ -93,6 +95,6 @@ pub fn step_at(app: &App, column: u16, row: u16) -> Option<i32> {
     if app.view != View::Main || !area.contains((column, row).into()) {
         return None;
     }
-    let (points, first) = shown(app, area);
+    let (points, first) = visible_points(app, area);
     points.get(usize::from(column.checked_sub(first)?)).map(|point| point.step)
 }

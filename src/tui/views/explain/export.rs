@@ -14,7 +14,7 @@ const DERIVATION: (usize, usize) = (12, 110);
 /// The explanation of the selected metric; `None` if it has no estimate.
 pub(in crate::tui) fn document(app: &App, about: &str) -> Option<Document> {
     let answer = &app.answer;
-    let metric = app.figure_here()?;
+    let metric = app.selected_metric()?;
     let (scenario, parts, estimate) =
         (answer.scenario.as_ref()?, answer.parts.as_ref()?, answer.outcome.as_ref().ok()?);
     let tree = explain(scenario, parts, estimate, metric);
@@ -27,7 +27,7 @@ pub(in crate::tui) fn document(app: &App, about: &str) -> Option<Document> {
 }
 
 fn terms(term: &Term, depth: usize, grid: &mut Grid) {
-    let value = match &term.word {
+    let value = match &term.text {
         Some(word) => Cell::text(word.to_string()),
         None => Cell::figure(term.shown(), term.value),
     };
@@ -40,7 +40,7 @@ fn terms(term: &Term, depth: usize, grid: &mut Grid) {
         Cell::text(term.in_symbols().unwrap_or_default()),
         Cell::text(term.origin.as_ref().map(ToString::to_string).unwrap_or_default()),
     ]);
-    for below in term.terms.iter().chain(&term.bearing) {
+    for below in term.terms.iter().chain(&term.dependencies) {
         terms(below, depth + 1, grid);
     }
 }

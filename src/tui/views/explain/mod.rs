@@ -27,7 +27,7 @@ struct Node<'t> {
     /// Whether it is unfolded; `None` without children.
     open: Option<bool>,
     /// Whether it affects its parent other than through the equation.
-    beside: bool,
+    is_dependency: bool,
 }
 
 impl Node<'_> {
@@ -74,7 +74,7 @@ fn tree(app: &App) -> Option<Term> {
     let answer = &app.answer;
     let (scenario, parts, estimate) =
         (answer.scenario.as_ref()?, answer.parts.as_ref()?, answer.outcome.as_ref().ok()?);
-    Some(derive(scenario, parts, estimate, app.figure_here()?))
+    Some(derive(scenario, parts, estimate, app.selected_metric()?))
 }
 
 /// Returns the visible nodes, in order.
@@ -85,13 +85,13 @@ fn nodes<'t>(app: &App, root: &'t Term) -> Vec<Node<'t>> {
 }
 
 fn collect<'t>(app: &App, term: &'t Term, depth: usize, path: String, beside: bool, all: &mut Vec<Node<'t>>) {
-    let inner = !term.terms.is_empty() || !term.bearing.is_empty();
+    let inner = !term.terms.is_empty() || !term.dependencies.is_empty();
     let open = inner.then(|| (depth < FOLDED_FROM) != app.toggled.contains(&path));
     let below = format!("{path}.");
-    all.push(Node { term, depth, path, open, beside });
+    all.push(Node { term, depth, path, open, is_dependency: beside });
     if open == Some(true) {
         let terms = term.terms.iter().map(|term| (term, false));
-        let bearing = term.bearing.iter().map(|term| (term, true));
+        let bearing = term.dependencies.iter().map(|term| (term, true));
         for (place, (child, beside)) in terms.chain(bearing).enumerate() {
             collect(app, child, depth + 1, format!("{below}{place}"), beside, all);
         }
@@ -125,7 +125,7 @@ fn path_to(term: &Term, symbol: &str, path: &str) -> Option<String> {
     if term.symbol == symbol {
         return Some(path.to_owned());
     }
-    let below = term.terms.iter().chain(&term.bearing).enumerate();
+    let below = term.terms.iter().chain(&term.dependencies).enumerate();
     below.into_iter().find_map(|(place, child)| path_to(child, symbol, &format!("{path}.{place}")))
 }
 
@@ -196,11 +196,11 @@ const UNIT: u16 = 9;
 /// Minimum width of the view for origins next to names, and minimum width of an origin. On narrower screens the
 /// information line shows the origin.
 const ORIGIN_FROM: u16 = 100;
-const LEAST_ORIGIN: u16 = 20;
+const MIN_ORIGIN_WIDTH: u16 = 20;
 
 /// Draws the view.
 pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
-    let metric = if app.subject.is_some() { Some(app.figure) } else { app.figure_here() };
+    let metric = if app.subject.is_some() { Some(app.figure) } else { app.selected_metric() };
     let title = metric.map_or_else(|| "Explain".to_owned(), |metric| format!("Explain {}", metric.label));
     let remark = match &app.subject {
         Some(subject) => subject.name.as_str(),
@@ -221,7 +221,7 @@ pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     // Origins get the width they need, at most half of the space.
     let origins =
         all.iter().filter_map(|node| node.term.origin.as_ref()).map(|origin| origin.to_string().width()).max();
-    let origins = u16::try_from(origins.unwrap_or_default() + 1).unwrap_or(u16::MAX).max(LEAST_ORIGIN);
+    let origins = u16::try_from(origins.unwrap_or_default() + 1).unwrap_or(u16::MAX).max(MIN_ORIGIN_WIDTH);
     let named = inner.width.saturating_sub(VALUE + UNIT);
     let shared = named.saturating_sub(origins).max(named / 2).max(30);
     let most = if inner.width >= ORIGIN_FROM && !below { shared } else { named.max(30) };
@@ -239,7 +239,7 @@ pub fn explain(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
             value(canvas, inner.x + left, y, &node.term.shown());
             let behind = inner.x + left + VALUE + UNIT;
             let room = inner.right().saturating_sub(behind + 1);
-            if let Some(origin) = node.term.origin.as_ref().filter(|_| !below && room >= LEAST_ORIGIN) {
+            if let Some(origin) = node.term.origin.as_ref().filter(|_| !below && room >= MIN_ORIGIN_WIDTH) {
                 canvas.text(behind, y, room, &origin.to_string(), dim);
             }
             if row == app.view_row {
@@ -267,11 +267,11 @@ fn head(canvas: &mut Canvas<'_>, area: Rect, node: &Node<'_>) {
     };
     let (accent, text, dim) = (canvas.role(Role::Accent), canvas.role(Role::Text), canvas.role(Role::Dim));
     canvas.text(area.x, area.y, 1, sign, if node.open.is_some() { accent } else { dim });
-    let symbol = canvas.role(if node.beside { Role::Dim } else { Role::Title });
+    let symbol = canvas.role(if node.is_dependency { Role::Dim } else { Role::Title });
     let end = canvas.text(area.x + 2, area.y, area.width.saturating_sub(2), &node.term.symbol, symbol);
     let room = area.right().saturating_sub(end + 2);
     if node.term.name != node.term.symbol {
-        canvas.text(end + 1, area.y, room, &node.term.name, if node.beside { dim } else { text });
+        canvas.text(end + 1, area.y, room, &node.term.name, if node.is_dependency { dim } else { text });
     }
 }
 

@@ -1,6 +1,6 @@
 //! The frontier as a document.
 
-use super::Front;
+use super::FrontierCurves;
 use crate::tui::app::App;
 use crate::tui::dialogs::export::parts::{charted, left, right, scaled, titled};
 use crate::tui::views::race::layout::layout_of;
@@ -23,7 +23,7 @@ pub(in crate::tui) fn document(app: &App, about: &str) -> Option<Document> {
     Some(titled(format!("Pareto frontier, {}: {about}", front.pair.name), blocks, rows))
 }
 
-fn remark(front: &Front) -> String {
+fn remark(front: &FrontierCurves) -> String {
     let none: Vec<&str> = front.curves.iter().filter(|c| c.points.is_empty()).map(|c| &*c.target).collect();
     let points: usize = front.curves.iter().map(|curve| curve.points.len()).sum();
     let mut text =
@@ -69,6 +69,7 @@ pub(in crate::tui) fn compromises<'c>(
         let points = series.points.iter().copied().map(place).collect();
         Series { name: series.name.clone(), points, joined: series.joined }
     });
-    let plot = Plot { title: title.to_owned(), across: across_axis, up: up_axis, series: series.collect(), here };
+    let plot =
+        Plot { title: title.to_owned(), across: across_axis, up: up_axis, series: series.collect(), highlighted: here };
     (plot, Grid { head: vec![left("target"), right(across.name), right(up.name), left("layout"), left("knobs")], rows })
 }

@@ -5,7 +5,7 @@ pub(in crate::tui) mod export;
 pub mod state;
 pub mod view;
 
-pub use state::{Curve, Front, FrontierSettings, Question};
+pub use state::{Curve, FrontierCurves, FrontierSettings, Question};
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ impl Job for Work {
             curves
                 .push(Curve { target: Arc::clone(&parts.target.name), points: front.into_iter().map(point).collect() });
         }
-        Ok(Product::Frontier(Arc::new(Front { pair: self.pair, across, up, curves })))
+        Ok(Product::Frontier(Arc::new(FrontierCurves { pair: self.pair, across, up, curves })))
     }
 }
 
@@ -79,7 +79,7 @@ pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 
 /// Indices of the curve and of the point under the cursor.
 #[must_use]
-pub fn cursor(app: &App, front: &Front) -> (usize, usize) {
+pub fn cursor(app: &App, front: &FrontierCurves) -> (usize, usize) {
     let curve = app.trading.curve.min(front.curves.len().saturating_sub(1));
     let points = front.curves.get(curve).map_or(&[][..], |curve| curve.points.as_slice());
     let nearest = || {
@@ -116,7 +116,7 @@ pub(in crate::tui) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(front) = app.queries.frontier.answer().cloned() else { return };
     let (curve, point) = cursor(app, &front);
     match front.curves.get(curve).and_then(|curve| curve.points.get(point)) {
-        Some((setup, _)) => applying::take(app, setup.clone(), effects),
+        Some((setup, _)) => applying::apply_setup(app, setup.clone(), effects),
         None => note(app, "no point to apply", effects),
     }
     app.trading.curve = 0;

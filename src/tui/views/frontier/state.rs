@@ -39,7 +39,7 @@ pub struct Curve {
 
 /// The answer: a curve for each target.
 #[derive(Debug, Clone)]
-pub struct Front {
+pub struct FrontierCurves {
     /// The pair of metrics.
     pub pair: &'static Pair,
     /// The metric of the horizontal axis.
@@ -50,7 +50,7 @@ pub struct Front {
     pub curves: Vec<Curve>,
 }
 
-impl Front {
+impl FrontierCurves {
     /// Coordinates of a candidate.
     #[must_use]
     pub fn place(&self, candidate: &Candidate) -> (f64, f64) {

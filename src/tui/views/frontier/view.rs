@@ -5,12 +5,12 @@ use ratatui::layout::Rect;
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
-use crate::tui::views::frontier::{Front, cursor};
-use crate::tui::views::sweep::view::{figures, legend, range, remark_or_method, scaled, silence, split};
+use crate::tui::views::frontier::{FrontierCurves, cursor};
+use crate::tui::views::sweep::view::{draw_no_answer, figures, legend, range, remark_or_method, scaled, split};
 use crate::tui::widgets::draw::{Canvas, wrap};
 use crate::tui::widgets::layout;
 use crate::tui::widgets::plot::{self, Limit, Plot, Series, Shape};
-use atlas_plan::estimate::{Better, Metric, MetricId, Scale};
+use atlas_plan::estimate::{Direction, Metric, MetricId, Scale};
 use atlas_plan::search::Condition;
 use atlas_plan::search::condition::Relation;
 use atlas_plan::search::optimize::Candidate;
@@ -25,8 +25,8 @@ pub fn frontier(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let title = front.map_or_else(|| "Frontier".to_owned(), |front| format!("Frontier: {}", front.pair.name));
     let inner = canvas.view(area, View::Frontier, &title, &remark_or_method(app, query), app.tour.is_none());
     let Some(front) = front else {
-        let trouble = query.trouble().unwrap_or("frontiers need the analytical engine");
-        return silence(app, Some(trouble).filter(|_| query.progress().is_none()), canvas, inner);
+        let trouble = query.problem().unwrap_or("frontiers need the analytical engine");
+        return draw_no_answer(app, Some(trouble).filter(|_| query.progress().is_none()), canvas, inner);
     };
     let (picture, reading) = split(inner);
     match plot(app, front) {
@@ -51,7 +51,7 @@ fn spread(label: &str, values: Vec<f64>) -> Option<Range> {
     Some(range)
 }
 
-fn plot(app: &App, front: &Front) -> Option<Plot> {
+fn plot(app: &App, front: &FrontierCurves) -> Option<Plot> {
     let all = || front.curves.iter().flat_map(|curve| &curve.points).map(|(_, candidate)| front.place(candidate));
     let here = app.answer.value(front.across).zip(app.answer.value(front.up)).filter(|_| app.answer.fits());
     let (factor_x, label_x) = scaled(front.across, all().chain(here).map(|(x, _)| x));
@@ -75,10 +75,10 @@ fn plot(app: &App, front: &Front) -> Option<Plot> {
     let (curve, point) = cursor(app, front);
     let under = front.curves.get(curve).and_then(|curve| curve.points.get(point));
     let under = under.map(|(_, candidate)| place(front.place(candidate)));
-    let better = |better: Better| match better {
-        Better::Higher => "higher is better",
-        Better::Lower => "lower is better",
-        Better::Neutral => "",
+    let better = |better: Direction| match better {
+        Direction::Higher => "higher is better",
+        Direction::Lower => "lower is better",
+        Direction::Neutral => "",
     };
     let limits = bounds(app, front).into_iter().filter_map(|bound| {
         let at = if bound.across { across.share(factor_x * bound.value) } else { up.share(factor_y * bound.value) };
@@ -93,7 +93,7 @@ fn plot(app: &App, front: &Front) -> Option<Plot> {
         shaded: Vec::new(),
         trail: trail.map(place).collect(),
         limits: limits.collect(),
-        here: here.map(place),
+        highlighted: here.map(place),
         cursor: under.map(|(x, y)| (x, Some(y))),
     })
 }
@@ -109,7 +109,7 @@ struct Bound {
 
 /// Returns the bounds on the two metrics in the question of the race. A bound on TPOT is also a bound on tokens/s per
 /// user.
-fn bounds(app: &App, front: &Front) -> Vec<Bound> {
+fn bounds(app: &App, front: &FrontierCurves) -> Vec<Bound> {
     let conditions = crate::tui::views::race::question(app).constraints.into_iter();
     let known = conditions.filter_map(|condition| {
         let Condition::Figure(metric, relation, value) = condition else { return None };
@@ -139,12 +139,12 @@ fn bounds(app: &App, front: &Front) -> Vec<Bound> {
 }
 
 /// Returns the best value of each curve that meets the first bound, in one unit. This is the main use of the chart.
-fn within_bound(app: &App, front: &Front) -> Option<(String, Vec<String>)> {
+fn within_bound(app: &App, front: &FrontierCurves) -> Option<(String, Vec<String>)> {
     let all = bounds(app, front);
     let bound = all.first()?;
     let (bounded, free) = if bound.across { (front.across, front.up) } else { (front.up, front.across) };
     let value = |metric: &Metric, candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
-    let sign = if free.better == Better::Higher { 1.0 } else { -1.0 };
+    let sign = if free.better == Direction::Higher { 1.0 } else { -1.0 };
     let best: Vec<Option<f64>> = { front.curves.iter() }
         .map(|curve| {
             let keeps = |candidate: &&Candidate| {
@@ -166,7 +166,7 @@ fn within_bound(app: &App, front: &Front) -> Option<(String, Vec<String>)> {
 }
 
 /// Draws the point under the cursor: its target, its knobs, and its metrics compared with the scenario's.
-fn read(app: &App, front: &Front, canvas: &mut Canvas<'_>, area: Rect) {
+fn read(app: &App, front: &FrontierCurves, canvas: &mut Canvas<'_>, area: Rect) {
     let (curve, point) = cursor(app, front);
     let best = within_bound(app, front);
     // The best values also name all curves. If there is no space for both, they replace the legend.

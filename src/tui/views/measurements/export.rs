@@ -3,10 +3,10 @@
 
 use crate::tui::app::App;
 use crate::tui::dialogs::export::parts::{charted, left, right, titled};
-use crate::tui::views::measurements::{judged, unanswered};
+use crate::tui::views::measurements::{evaluated_rows, rows_without_prediction};
 use atlas_core::plan::Engine;
 use atlas_core::units;
-use atlas_evidence::calibrate::judge::Judged;
+use atlas_evidence::calibrate::judge::EvaluatedMetric;
 use atlas_evidence::calibrate::predict::Figure;
 use atlas_report::calibration::changes;
 use atlas_report::chart::{Axis, Plot, Series};
@@ -19,7 +19,7 @@ pub(in crate::tui) fn document(app: &App) -> Document {
     if !app.measured.problems.is_empty() {
         blocks.push(Block::List(app.measured.problems.clone()));
     }
-    let all = judged(app);
+    let all = evaluated_rows(app);
     let rows = table(all);
     if app.measured.rows.is_empty() {
         blocks.push(Block::Text("No measurements are loaded.".to_owned()));
@@ -49,14 +49,14 @@ pub(in crate::tui) fn document(app: &App) -> Document {
     if !rows.rows.is_empty() {
         blocks.push(Block::Table(rows.clone()));
     }
-    if let Some((n, reason)) = unanswered(app) {
+    if let Some((n, reason)) = rows_without_prediction(app) {
         blocks.push(Block::Text(format!("{n} of {} rows have no prediction; {reason}.", app.measured.rows.len())));
     }
     blocks.retain(|block| !matches!(block, Block::List(points) if points.is_empty()));
     titled(title, blocks, rows)
 }
 
-fn table(all: &[Judged]) -> Grid {
+fn table(all: &[EvaluatedMetric]) -> Grid {
     let figure = |value: f64| Cell::figure(units::significant(value, 4), value);
     let share = |value: f64| Cell::figure(format!("{:+.1} %", 100.0 * value), value);
     let none = || Cell::text("–");
@@ -78,7 +78,7 @@ fn table(all: &[Judged]) -> Grid {
 }
 
 /// Plots the predictions of a metric over the measured values, with the line on which they are equal.
-fn plot(all: &[Judged], figure: Figure) -> Option<Plot> {
+fn plot(all: &[EvaluatedMetric], figure: Figure) -> Option<Plot> {
     // Ratio of the largest to the smallest value above which axes are logarithmic.
     const DECADES: f64 = 10.0;
     let own = || all.iter().filter(|one| one.figure == figure);
@@ -110,6 +110,6 @@ fn plot(all: &[Judged], figure: Figure) -> Option<Plot> {
         across: axis("measured"),
         up: axis("predicted"),
         series,
-        here: None,
+        highlighted: None,
     })
 }

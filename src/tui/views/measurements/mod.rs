@@ -10,46 +10,46 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::tui::app::{App, Subject};
+use crate::tui::app::{App, MeasuredSubject};
 use crate::tui::message::Effect;
 use crate::tui::update::showing::explain;
 use crate::tui::update::status::{fail, note};
 use atlas_config::profile::stem_for;
 use atlas_core::units;
 use atlas_evidence::calibrate;
-use atlas_evidence::calibrate::judge::{Judged, judge_standing, standing};
+use atlas_evidence::calibrate::judge::{EvaluatedMetric, current_scenario, evaluate_current};
 use atlas_evidence::calibrate::predict::Figure;
-use atlas_evidence::calibrate::{Bench, Start};
+use atlas_evidence::calibrate::{RowPredictor, Start};
 use atlas_plan::engine;
 
 /// Maximum number of rows that are evaluated. More would delay the response to a key press too long.
-const MOST: usize = 2_000;
+const MAX_ROWS: usize = 2_000;
 
 /// Measured rows with their predictions. If there is a proposal, they include the predictions of the proposed
 /// calibration.
 #[must_use]
-pub fn judged(app: &App) -> &[Judged] {
+pub fn evaluated_rows(app: &App) -> &[EvaluatedMetric] {
     if let Some(proposal) = &app.measured.proposal {
         return &proposal.outcome.judged;
     }
-    app.measured.judged.get_or_init(|| {
+    app.measured.evaluated.get_or_init(|| {
         let Some(target) = &app.answer.target else { return Vec::new() };
         let workload = app.answer.workload.as_ref();
-        let bench = Bench::new(&app.library, target, workload).own_first();
-        let rows = app.measured.rows.get(..MOST).unwrap_or(&app.measured.rows);
-        judge_standing(&bench, rows, &Start::of(&app.library, target))
+        let bench = RowPredictor::new(&app.library, target, workload).complete_rows_first();
+        let rows = app.measured.rows.get(..MAX_ROWS).unwrap_or(&app.measured.rows);
+        evaluate_current(&bench, rows, &Start::of(&app.library, target))
     })
 }
 
 /// Number of rows without a prediction, and the reason for the first of them.
 #[must_use]
-pub fn unanswered(app: &App) -> Option<(usize, String)> {
+pub fn rows_without_prediction(app: &App) -> Option<(usize, String)> {
     let target = app.answer.target.as_ref()?;
-    let answered: HashSet<&str> = judged(app).iter().map(|one| one.source.as_str()).collect();
+    let answered: HashSet<&str> = evaluated_rows(app).iter().map(|one| one.source.as_str()).collect();
     let left = || app.measured.rows.iter().filter(|row| !answered.contains(row.source.as_str()));
     let first = left().next()?;
-    let bench = Bench::new(&app.library, target, app.answer.workload.as_ref()).own_first();
-    let foreign = bench.foreign(first).map(|device| format!("measured on {device}"));
+    let bench = RowPredictor::new(&app.library, target, app.answer.workload.as_ref()).complete_rows_first();
+    let foreign = bench.other_accelerator(first).map(|device| format!("measured on {device}"));
     let reason = foreign.or_else(|| bench.analytical(first).err());
     let reason = reason.unwrap_or_else(|| "it contains no metric that an engine predicts".to_owned());
     Some((left().count(), format!("{}: {reason}", first.short())))
@@ -64,8 +64,8 @@ pub(in crate::tui) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
     let start = Start::of(&app.library, &target);
     let workload = app.answer.workload.clone();
     let outcome = {
-        let bench = Bench::new(&app.library, &target, workload.as_ref()).own_first();
-        let rows = app.measured.rows.get(..MOST).unwrap_or(&app.measured.rows);
+        let bench = RowPredictor::new(&app.library, &target, workload.as_ref()).complete_rows_first();
+        let rows = app.measured.rows.get(..MAX_ROWS).unwrap_or(&app.measured.rows);
         calibrate::calibrate(&bench, rows, &start)
     };
     if outcome.is_empty() {
@@ -87,7 +87,7 @@ pub(in crate::tui) fn propose(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Explains the prediction in `row`. Without a row, writes the proposal, or calibrates if there is none.
-pub(in crate::tui) fn accept(app: &mut App, row: Option<Judged>, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn accept(app: &mut App, row: Option<EvaluatedMetric>, effects: &mut Vec<Effect>) {
     match (row, app.measured.proposal.clone()) {
         (Some(row), _) => match subject(app, &row) {
             Some(subject) => {
@@ -103,17 +103,17 @@ pub(in crate::tui) fn accept(app: &mut App, row: Option<Judged>, effects: &mut V
 }
 
 /// The prediction for a row as the subject of an explanation, computed with the parameters in effect.
-fn subject(app: &App, judged: &Judged) -> Option<Subject> {
+fn subject(app: &App, judged: &EvaluatedMetric) -> Option<MeasuredSubject> {
     let target = app.answer.target.as_ref()?;
     let row = app.measured.rows.iter().find(|row| row.source == judged.source)?;
-    let bench = Bench::new(&app.library, target, app.answer.workload.as_ref()).own_first();
-    let scenario = standing(&bench, row, judged.engine, &Start::of(&app.library, target))?;
+    let bench = RowPredictor::new(&app.library, target, app.answer.workload.as_ref()).complete_rows_first();
+    let scenario = current_scenario(&bench, row, judged.engine, &Start::of(&app.library, target))?;
     let parts = bench.parts(row, judged.engine)?;
     let measured = units::significant(judged.measured, 4);
     // The explained metric is a mean. The name says so if the measured value is a median.
     let median = if judged.figure == Figure::TpotMs { " (median)" } else { "" };
     let name = format!("{}, measured {measured}{median}", row.short());
-    Some(Subject { name, estimate: engine::estimate(&scenario), scenario, parts })
+    Some(MeasuredSubject { name, estimate: engine::estimate(&scenario), scenario, parts })
 }
 
 /// Discards the proposal. Returns whether there was one.

@@ -3,7 +3,7 @@
 use atlas_evidence::calibrate::Observation;
 use atlas_evidence::calibrate::Outcome;
 use atlas_evidence::calibrate::Start;
-use atlas_evidence::calibrate::judge::Judged;
+use atlas_evidence::calibrate::judge::EvaluatedMetric;
 use std::cell::OnceCell;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Measured {
     /// Errors found while reading.
     pub problems: Vec<String>,
     /// Rows with predictions for the scenario's target, computed when first needed.
-    pub(in crate::tui) judged: OnceCell<Vec<Judged>>,
+    pub(in crate::tui) evaluated: OnceCell<Vec<EvaluatedMetric>>,
     /// A proposed calibration.
     pub proposal: Option<Arc<Proposal>>,
 }
@@ -46,12 +46,12 @@ impl Measured {
     /// Replaces the measurements by newly read ones.
     pub fn read(&mut self, rows: Arc<Vec<Observation>>, problems: Vec<String>) {
         (self.rows, self.problems) = (rows, problems);
-        self.stale();
+        self.drop_derived();
     }
 
     /// Drops derived results after the scenario or the files changed.
-    pub fn stale(&mut self) {
-        self.judged = OnceCell::new();
+    pub fn drop_derived(&mut self) {
+        self.evaluated = OnceCell::new();
         self.proposal = None;
     }
 

@@ -4,12 +4,12 @@ use ratatui::layout::Rect;
 
 use crate::tui::app::{App, View};
 use crate::tui::theme::Role;
-use crate::tui::views::measurements::{Proposal, judged, unanswered};
+use crate::tui::views::measurements::{Proposal, evaluated_rows, rows_without_prediction};
 use crate::tui::widgets::draw::{Canvas, wrap};
 use crate::tui::widgets::layout;
 use atlas_core::units;
 use atlas_evidence::calibrate::Parameter;
-use atlas_evidence::calibrate::judge::Judged;
+use atlas_evidence::calibrate::judge::EvaluatedMetric;
 use atlas_evidence::calibrate::predict::Figure;
 use atlas_report::calibration::changes;
 
@@ -24,9 +24,9 @@ enum Line<'a> {
     /// The second line of a parameter, if one is not enough.
     ParameterMore(Parameter),
     RowHead,
-    Row(&'a Judged),
+    Row(&'a EvaluatedMetric),
     /// The second line of a row, if one is not enough.
-    RowMore(&'a Judged),
+    RowMore(&'a EvaluatedMetric),
 }
 
 /// Returns the width of the lines.
@@ -36,7 +36,7 @@ fn width(app: &App) -> u16 {
 
 /// Whether there are errors after a calibration.
 fn has_after(app: &App) -> bool {
-    judged(app).iter().any(|row| row.after.is_some())
+    evaluated_rows(app).iter().any(|row| row.after.is_some())
 }
 
 fn lines(app: &App) -> Vec<Line<'_>> {
@@ -52,12 +52,12 @@ fn lines(app: &App) -> Vec<Line<'_>> {
         ] {
             lines.push(Line::Text(Role::Dim, text.to_owned()));
         }
-        return broken(app, lines);
+        return wrap_lines(app, lines);
     }
     if let Some(proposal) = &app.measured.proposal {
         proposed(proposal, width(app), &mut lines);
     }
-    let rows = judged(app);
+    let rows = evaluated_rows(app);
     for (name, n, before, after) in changes(rows) {
         let role = if after <= before { Role::Good } else { Role::Warn };
         let text = format!("{name} (n = {n}): median error {before:.1} % → {after:.1} %");
@@ -69,7 +69,8 @@ fn lines(app: &App) -> Vec<Line<'_>> {
     if !rows.is_empty() {
         // The legacy engine uses the coefficients of a profile and no hardware data: its errors are not comparable with
         // the others.
-        let (own, legacy): (Vec<&Judged>, Vec<&Judged>) = rows.iter().partition(|row| row.engine.reasons());
+        let (own, legacy): (Vec<&EvaluatedMetric>, Vec<&EvaluatedMetric>) =
+            rows.iter().partition(|row| row.engine.models_hardware());
         let two_lines = Cells::of(Rect::new(0, 0, width(app), 1), has_after(app)).two_lines;
         let more = |row| two_lines.then_some(Line::RowMore(row));
         let listed = |row| std::iter::once(Line::Row(row)).chain(more(row));
@@ -80,16 +81,16 @@ fn lines(app: &App) -> Vec<Line<'_>> {
             lines.extend(legacy.into_iter().flat_map(listed));
         }
     }
-    if let Some((n, reason)) = unanswered(app) {
+    if let Some((n, reason)) = rows_without_prediction(app) {
         let target = &app.now.setup.target;
         let text = format!("{n} of {} rows have no prediction on {target}; {reason}", app.measured.rows.len());
         lines.push(Line::Text(Role::Warn, text));
     }
-    broken(app, lines)
+    wrap_lines(app, lines)
 }
 
 /// Wraps lines that are longer than the screen is wide.
-fn broken<'a>(app: &App, lines: Vec<Line<'a>>) -> Vec<Line<'a>> {
+fn wrap_lines<'a>(app: &App, lines: Vec<Line<'a>>) -> Vec<Line<'a>> {
     let width = usize::from(width(app)).max(20);
     lines
         .into_iter()
@@ -121,7 +122,7 @@ fn proposed(proposal: &Proposal, width: u16, lines: &mut Vec<Line<'_>>) {
 }
 
 /// Returns the indices of lines that can be selected: those of a proposal, and the predictions.
-fn stops(all: &[Line<'_>]) -> Vec<usize> {
+fn selectable_lines(all: &[Line<'_>]) -> Vec<usize> {
     let stands = |line: &Line<'_>| matches!(line, Line::Proposal(_) | Line::Parameter(_) | Line::Row(_));
     all.iter().enumerate().filter(|(_, line)| stands(line)).map(|(at, _)| at).collect()
 }
@@ -130,28 +131,28 @@ fn stops(all: &[Line<'_>]) -> Vec<usize> {
 #[must_use]
 pub fn rows(app: &App) -> usize {
     let all = lines(app);
-    let stops = stops(&all).len();
+    let stops = selectable_lines(&all).len();
     if stops > 0 { stops } else { all.len() }
 }
 
 /// Returns the first and last line of a row, including the lines above the first row and some below the last.
 #[must_use]
 pub fn lines_of(app: &App, row: usize) -> (usize, usize) {
-    const BELOW: usize = 4;
+    const LINES_BELOW: usize = 4;
     let all = lines(app);
-    let stops = stops(&all);
+    let stops = selectable_lines(&all);
     let Some(line) = stops.get(row).copied() else { return (row, row) };
     let has_more = matches!(all.get(line + 1), Some(Line::RowMore(_) | Line::ParameterMore(_)));
     let own = line + usize::from(has_more);
-    let last = if row + 1 == stops.len() { all.len().saturating_sub(1).min(line + BELOW) } else { own };
+    let last = if row + 1 == stops.len() { all.len().saturating_sub(1).min(line + LINES_BELOW) } else { own };
     (if row == 0 { 0 } else { line }, last)
 }
 
 /// Returns the prediction under the cursor.
 #[must_use]
-pub fn here(app: &App) -> Option<&Judged> {
+pub fn prediction_under_cursor(app: &App) -> Option<&EvaluatedMetric> {
     let all = lines(app);
-    match stops(&all).get(app.view_row).and_then(|at| all.get(*at)) {
+    match selectable_lines(&all).get(app.view_row).and_then(|at| all.get(*at)) {
         Some(Line::Row(one)) => Some(one),
         _ => None,
     }
@@ -216,7 +217,7 @@ pub fn measurements(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let all = lines(app);
     let cells = Cells::of(inner, has_after(app));
-    let here = stops(&all).get(app.view_row).copied().filter(|_| app.tour.is_none());
+    let here = selectable_lines(&all).get(app.view_row).copied().filter(|_| app.tour.is_none());
     for (y, (at, line)) in (inner.y..inner.bottom()).zip(all.iter().enumerate().skip(app.view_scroll)) {
         let row = Rect { y, height: 1, ..inner };
         draw(canvas, row, line, &cells);
@@ -290,7 +291,7 @@ fn draw(canvas: &mut Canvas<'_>, area: Rect, line: &Line<'_>, cells: &Cells) {
         Line::RowMore(one) => {
             let (text, dim) = (canvas.role(Role::Value), canvas.role(Role::Dim));
             let x = canvas.text(area.x + 2, area.y, area.width.saturating_sub(2), &figure(one), dim) + 1;
-            let [measured, predicted] = [one.measured, one.before].map(|value| shown(one, value));
+            let [measured, predicted] = [one.measured, one.before].map(|value| format_value(one, value));
             let room = area.right().saturating_sub(x);
             canvas.text(x, area.y, room, &format!("{measured} → {predicted}"), text);
         }
@@ -357,9 +358,9 @@ const VALUE: u16 = 9;
 const ERROR: u16 = 8;
 /// Width of an engine's name, and minimum width of the row for showing it.
 const ENGINE: u16 = 14;
-const BESIDE: u16 = 100;
+const MIN_SIDE_BY_SIDE_WIDTH: u16 = 100;
 /// Minimum width of a run's name, and minimum and maximum width of a bar.
-const LEAST_NAME: u16 = 8;
+const MIN_NAME_WIDTH: u16 = 8;
 const BARS: (u16, u16) = (16, 48);
 
 impl Cells {
@@ -367,8 +368,8 @@ impl Cells {
         let errors = ERROR + 1 + if after { ERROR + 1 } else { 0 };
         let figures = FIGURE + 1 + 2 * (VALUE + 1);
         let spare = area.width.saturating_sub(errors + figures);
-        let two_lines = spare < LEAST_NAME;
-        let engine = if area.width >= BESIDE { ENGINE } else { 0 };
+        let two_lines = spare < MIN_NAME_WIDTH;
+        let engine = if area.width >= MIN_SIDE_BY_SIDE_WIDTH { ENGINE } else { 0 };
         let most = if engine > 0 { (area.width / 5).min(40) } else { 30 };
         let name = if two_lines { area.width.saturating_sub(errors) } else { spare.min(most) };
         let mut x = area.x;
@@ -389,7 +390,7 @@ impl Cells {
 }
 
 /// Returns the metric of a row with its unit.
-fn figure(one: &Judged) -> String {
+fn figure(one: &EvaluatedMetric) -> String {
     let metric = one.figure.metric();
     match metric.axis_unit(1.0).1 {
         _ if one.figure == Figure::TpotMs => "TPOT median, ms".to_owned(),
@@ -399,18 +400,18 @@ fn figure(one: &Judged) -> String {
 }
 
 /// Formats a value of a row's metric. Fractions are percentages, as in other views.
-fn shown(one: &Judged, value: f64) -> String {
+fn format_value(one: &EvaluatedMetric, value: f64) -> String {
     if one.figure.metric().axis_unit(1.0).1 == "%" { units::percent(value) } else { units::significant(value, 4) }
 }
 
-fn row(canvas: &mut Canvas<'_>, area: Rect, one: &Judged, cells: &Cells) {
+fn row(canvas: &mut Canvas<'_>, area: Rect, one: &EvaluatedMetric, cells: &Cells) {
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
     let name = one.source.rsplit(['/', '\\']).next().unwrap_or_default();
     canvas.text(cells.name.x, area.y, cells.name.width, name, text);
     canvas.text(cells.engine.x, area.y, cells.engine.width, one.engine.name(), dim);
     canvas.right(cells.figure.x, area.y, cells.figure.width, &figure(one), dim);
-    canvas.right(cells.measured.x, area.y, cells.measured.width, &shown(one, one.measured), value);
-    canvas.right(cells.predicted.x, area.y, cells.predicted.width, &shown(one, one.before), text);
+    canvas.right(cells.measured.x, area.y, cells.measured.width, &format_value(one, one.measured), value);
+    canvas.right(cells.predicted.x, area.y, cells.predicted.width, &format_value(one, one.before), text);
     let error = |error: f64| units::relative(1.0, 1.0 + error);
     let judged =
         |canvas: &Canvas<'_>, error: f64| canvas.role(if error.abs() < 0.15 { Role::Good } else { Role::Warn });

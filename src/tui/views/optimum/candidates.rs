@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
-use crate::tui::views::optimum::Found;
+use crate::tui::views::optimum::SearchResult;
 use crate::tui::views::results::change_style;
 use crate::tui::widgets::draw::Canvas;
 use atlas_config::Mode;
@@ -52,7 +52,7 @@ fn heading(knob: Knob) -> &'static str {
 }
 
 /// Returns the metrics next to the objective, most important first.
-fn figures(found: &Found, objective: &Metric) -> Vec<&'static Metric> {
+fn figures(found: &SearchResult, objective: &Metric) -> Vec<&'static Metric> {
     let start = &found.optimum.start.scenario;
     const SERVING: [&Metric; 5] = [
         MetricId::TtftMs.metric(),
@@ -76,7 +76,7 @@ fn figures(found: &Found, objective: &Metric) -> Vec<&'static Metric> {
 }
 
 /// Returns the settings in columns: those of the layout, then others that a candidate changes.
-fn knobs(found: &Found) -> Vec<Knob> {
+fn knobs(found: &SearchResult) -> Vec<Knob> {
     let heeded = LAYOUT.into_iter().filter(|knob| found.optimum.start.scenario.uses(*knob));
     let mut all: Vec<Knob> = heeded.collect();
     let mut changed: Vec<Knob> =
@@ -95,7 +95,7 @@ fn value(metric: &Metric, candidate: &Candidate) -> f64 {
 
 /// Draws the table; returns the line below it. `here` is the candidate under the cursor.
 pub(in crate::tui) fn draw(
-    found: &Found,
+    found: &SearchResult,
     objective: &'static Metric,
     here: Option<usize>,
     canvas: &mut Canvas<'_>,

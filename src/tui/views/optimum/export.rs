@@ -1,6 +1,6 @@
 //! The result of a search as a document.
 
-use super::{problem, shown};
+use super::{current_result, problem};
 use crate::tui::app::App;
 use crate::tui::dialogs::export::parts::{WIDTH, charted, left, right, titled};
 use crate::tui::views::frontier::export::compromises;
@@ -13,7 +13,7 @@ use atlas_report::study::{self, Block, Cell, Grid};
 
 /// The question and the result of the search; `None` before there is a result.
 pub(in crate::tui) fn document(app: &App, about: &str) -> Option<Document> {
-    let found = shown(app)?;
+    let found = current_result(app)?;
     let question = app.queries.optimum.question()?;
     let parts = Parts::find(&app.library, &found.of.target, &found.of.workload).ok()?;
     let problem = problem(&found.optimum.start.scenario, &parts, question);
@@ -32,7 +32,7 @@ pub(in crate::tui) fn document(app: &App, about: &str) -> Option<Document> {
     let bars = all.iter().map(|(name, candidate)| Bar {
         name: name.clone(),
         parts: vec![(metric.label.to_owned(), value(candidate))],
-        shown: metric.show(value(candidate)),
+        label: metric.show(value(candidate)),
         interval: None,
         limit: None,
     });

@@ -6,7 +6,7 @@ pub(in crate::tui) mod export;
 pub mod state;
 pub mod view;
 
-pub use state::{Found, OptimizerForm, Question};
+pub use state::{OptimizerForm, Question, SearchResult};
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::tui::update::status::{fail, note};
 use crate::tui::widgets::line::Line;
 use crate::tui::work::job::{Job, Product};
 use atlas_config::Mode;
-use atlas_plan::engine::at_once;
+use atlas_plan::engine::analytical_scenario;
 use atlas_plan::estimate::{Metric, MetricId};
 use atlas_plan::scenario::{Parts, Scenario};
-use atlas_plan::search::optimize::{Candidate, Problem, freed, usual_conditions};
+use atlas_plan::search::optimize::{Candidate, Problem, default_conditions, freed};
 use atlas_plan::search::{Condition, Gauge, optimize};
 use atlas_report::optimum::defaults;
 
@@ -74,7 +74,13 @@ impl Job for Work {
         let candidates = candidates.enumerate().filter(differs).map(|(_, candidate)| candidate).collect();
         let warnings = optimum.warnings(&problem);
         let defaults = defaults(&problem, &optimum);
-        Ok(Product::Optimum(Arc::new(Found { candidates, warnings, defaults, optimum, of: self.before.clone() })))
+        Ok(Product::Optimum(Arc::new(SearchResult {
+            candidates,
+            warnings,
+            defaults,
+            optimum,
+            of: self.before.clone(),
+        })))
     }
 }
 
@@ -83,7 +89,7 @@ pub(in crate::tui) fn problem<'p>(start: &'p Scenario, parts: &'p Parts, questio
     let mut problem = Problem::of(start, parts, question.objective);
     problem.conditions.clone_from(&question.conditions);
     problem.idle |= question.idle;
-    problem.usually(&question.without)
+    problem.with_default_conditions(&question.without)
 }
 
 /// A row of the form or of the results.
@@ -123,7 +129,7 @@ pub fn rows(app: &App) -> Vec<Row> {
     let known = BOUNDS.into_iter().filter(|(metric, _)| metric.applies_to(scenario));
     let bounds = known.map(|(metric, below)| Row::Bound(metric, below));
     let form = std::iter::once(Row::Objective).chain(bounds).chain([Row::Idle, Row::Search]);
-    form.chain((0..shown(app).map_or(0, |found| found.candidates.len())).map(Row::Candidate)).collect()
+    form.chain((0..current_result(app).map_or(0, |found| found.candidates.len())).map(Row::Candidate)).collect()
 }
 
 /// The bound on a metric: the user's own, else the default.
@@ -135,18 +141,18 @@ pub fn bound(app: &App, metric: &Metric) -> Option<Condition> {
     let (scenario, (_, objective)) = (app.answer.scenario.as_ref()?, objective(app)?);
     let stated: Vec<Condition> = app.seeking.bounds.values().flatten().cloned().collect();
     let bounds = |known: &Condition| matches!(known, Condition::Figure(of, ..) if **of == *metric);
-    usual_conditions(scenario, objective, &stated).into_iter().find(bounds)
+    default_conditions(scenario, objective, &stated).into_iter().find(bounds)
 }
 
 /// The row under the cursor.
 #[must_use]
-pub fn here(app: &App) -> Row {
+pub fn row_under_cursor(app: &App) -> Row {
     rows(app).get(app.view_row).copied().unwrap_or(Row::Objective)
 }
 
 /// The result of the search, if it belongs to the current target and workload.
 #[must_use]
-pub fn shown(app: &App) -> Option<&Found> {
+pub fn current_result(app: &App) -> Option<&SearchResult> {
     let found = app.queries.optimum.answer().map(AsRef::as_ref)?;
     let of = (&found.of.target, &found.of.workload);
     (of == (&app.now.setup.target, &app.now.setup.workload)).then_some(found)
@@ -168,11 +174,11 @@ pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Reports an answer that arrived and moves the cursor to the best candidate.
-pub(in crate::tui) fn settle(app: &mut App, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn report_answer(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(found) = app.queries.optimum.answer().cloned() else { return };
     if app.view == View::Optimum {
         let best = rows(app).iter().position(|row| *row == Row::Candidate(0));
-        if let (Row::Search, Some(best)) = (here(app), best) {
+        if let (Row::Search, Some(best)) = (row_under_cursor(app), best) {
             app.view_row = best;
         }
         return;
@@ -190,7 +196,7 @@ pub(in crate::tui) fn settle(app: &mut App, effects: &mut Vec<Effect>) {
 
 /// Handles Enter on the row under the cursor.
 pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
-    match here(app) {
+    match row_under_cursor(app) {
         Row::Objective => step(app, 1),
         Row::Bound(metric, _) => {
             let bound = bound(app, metric).map_or_else(String::new, |bound| bound.bound_text());
@@ -199,9 +205,9 @@ pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
         Row::Idle => app.seeking.idle = !app.seeking.idle,
         Row::Search => search(app, effects),
         Row::Candidate(at) => {
-            let setup = shown(app).and_then(|found| found.candidates.get(at)).map(|(setup, _)| setup.clone());
+            let setup = current_result(app).and_then(|found| found.candidates.get(at)).map(|(setup, _)| setup.clone());
             if let Some(setup) = setup {
-                applying::take(app, setup, effects);
+                applying::apply_setup(app, setup, effects);
             }
         }
     }
@@ -209,7 +215,7 @@ pub(in crate::tui) fn accept(app: &mut App, effects: &mut Vec<Effect>) {
 
 /// Handles the arrow keys: selects the next or previous objective, or toggles a setting.
 pub(in crate::tui) fn step(app: &mut App, by: i32) {
-    match here(app) {
+    match row_under_cursor(app) {
         Row::Objective => {
             let all = objectives(app);
             let now = all.iter().position(|known| Some(*known) == objective(app)).unwrap_or_default() as i64;
@@ -223,7 +229,7 @@ pub(in crate::tui) fn step(app: &mut App, by: i32) {
 
 /// Removes the bound under the cursor, even a default one.
 pub(in crate::tui) fn clear(app: &mut App) {
-    if let Row::Bound(metric, _) = here(app) {
+    if let Row::Bound(metric, _) = row_under_cursor(app) {
         app.seeking.bounds.insert(metric.id, None);
     }
 }
@@ -238,7 +244,9 @@ pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> boo
 
 /// Accepts the typed bound; an empty text removes it.
 pub(in crate::tui) fn accept_bound(app: &mut App) {
-    let (Some((line, _)), Row::Bound(metric, below)) = (app.seeking.typing.take(), here(app)) else { return };
+    let (Some((line, _)), Row::Bound(metric, below)) = (app.seeking.typing.take(), row_under_cursor(app)) else {
+        return;
+    };
     let text = line.text().trim();
     if text.is_empty() {
         app.seeking.bounds.insert(metric.id, None);
@@ -257,7 +265,7 @@ pub(in crate::tui) fn accept_bound(app: &mut App) {
 
 /// Starts a search with the current bounds if the view is opened without results.
 pub(in crate::tui) fn opened(app: &mut App, effects: &mut Vec<Effect>) {
-    let searched = shown(app).is_some() || app.queries.optimum.progress().is_some();
+    let searched = current_result(app).is_some() || app.queries.optimum.progress().is_some();
     if app.view == View::Optimum && app.answer.outcome.is_ok() && !searched {
         search(app, effects);
         // The cursor stays on the form.
@@ -277,7 +285,7 @@ pub(in crate::tui) fn search(app: &mut App, effects: &mut Vec<Effect>) {
     queries.optimum.forget(effects);
     queries.optimum.ask(question, &mut queries.serial, effects, |question| {
         let (from, parts) = from.zip(parts).ok_or("no scenario to start from")?;
-        Ok(Arc::new(Work { before, from: at_once(&from), parts, question: question.clone() }))
+        Ok(Arc::new(Work { before, from: analytical_scenario(&from), parts, question: question.clone() }))
     });
     // If the same question has been answered already, its answer is shown without a new search.
     let to = if app.queries.optimum.is_fresh() { Row::Candidate(0) } else { Row::Search };
@@ -314,6 +322,7 @@ pub fn size(app: &App) -> Option<u128> {
 #[must_use]
 pub fn unbounded(app: &App) -> bool {
     let serves = app.answer.scenario.as_ref().is_some_and(|scenario| scenario.mode() == Mode::Inference);
-    const WAITS: [&Metric; 3] = [MetricId::TtftMs.metric(), MetricId::TtftP99Ms.metric(), MetricId::P99Ms.metric()];
-    serves && WAITS.into_iter().all(|metric| bound(app, metric).is_none())
+    const LATENCY_METRICS: [&Metric; 3] =
+        [MetricId::TtftMs.metric(), MetricId::TtftP99Ms.metric(), MetricId::P99Ms.metric()];
+    serves && LATENCY_METRICS.into_iter().all(|metric| bound(app, metric).is_none())
 }

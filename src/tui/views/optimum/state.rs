@@ -38,7 +38,7 @@ pub struct Question {
 
 /// The result of a search.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct SearchResult {
     /// The answer of the search.
     pub optimum: Optimum,
     /// The best candidate and its runners-up, each with its setup.

@@ -5,14 +5,14 @@ use ratatui::layout::Rect;
 use crate::tui::app::{App, View};
 use crate::tui::theme::Role;
 use crate::tui::views::optimum::{
-    Found, Row, bound, candidates, here, is_stale, objective, rows, shown, size, unbounded,
+    Row, SearchResult, bound, candidates, current_result, is_stale, objective, row_under_cursor, rows, size, unbounded,
 };
 use crate::tui::views::sweep::view::figures;
 use crate::tui::widgets::draw::{Canvas, wrap};
 use crate::tui::widgets::layout;
 use atlas_core::units;
 use atlas_plan::search::optimize::Candidate;
-use atlas_report::optimum::{changes, looked};
+use atlas_report::optimum::{changes, describe_extent};
 
 /// Width of the form next to the results, and minimum width of the view for placing it there.
 const BESIDE: u16 = 44;
@@ -25,22 +25,22 @@ pub fn optimum(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let query = &app.queries.optimum;
     let remark = match query.progress() {
         Some(_) => "Esc stops the search".to_owned(),
-        None if shown(app).is_some() && is_stale(app) => {
+        None if current_result(app).is_some() && is_stale(app) => {
             "outdated: the scenario has changed; R searches again".to_owned()
         }
-        None => query.trouble().unwrap_or_default().to_owned(),
+        None => query.problem().unwrap_or_default().to_owned(),
     };
     let inner = canvas.view(area, View::Optimum, "Optimize", &remark, app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     if app.answer.scenario.is_none() {
-        return crate::tui::views::sweep::view::silence(app, None, canvas, inner);
+        return crate::tui::views::sweep::view::draw_no_answer(app, None, canvas, inner);
     }
     let (form_area, answer, above) = split(app, inner);
     form(app, canvas, form_area, above);
     if inner.width < BESIDE_FROM {
-        canvas.more(area, above > 0, above == 0 && shown(app).is_some() && answer.height < ANSWER);
+        canvas.more(area, above > 0, above == 0 && current_result(app).is_some() && answer.height < ANSWER);
     }
-    match shown(app) {
+    match current_result(app) {
         Some(found) => described(app, found, canvas, answer),
         None => advice(app, canvas, answer),
     }
@@ -58,7 +58,7 @@ fn split(app: &App, inner: Rect) -> (Rect, Rect, u16) {
         (Rect { width: BESIDE, ..inner }, Rect { x, width: inner.right() - x, ..inner }, 0)
     } else {
         let lacks = (form + ANSWER).saturating_sub(inner.height);
-        let above = if matches!(here(app), Row::Candidate(_)) { lacks.min(form) } else { 0 };
+        let above = if matches!(row_under_cursor(app), Row::Candidate(_)) { lacks.min(form) } else { 0 };
         let height = (form - above).min(inner.height);
         let form_area = Rect { height, ..inner };
         (form_area, Rect { y: inner.y + height, height: inner.height - height, ..inner }, above)
@@ -133,7 +133,7 @@ fn advice(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// Draws the candidates, warnings, active bounds, the extent of the search, and the metrics of the selected candidate.
-fn described(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
+fn described(app: &App, found: &SearchResult, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(question) = app.queries.optimum.question() else { return };
     let metric = question.objective;
     let at = |candidate: &Candidate| (metric.get)(&candidate.estimate, &candidate.scenario);
@@ -155,7 +155,7 @@ fn described(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
     if !found.optimum.dropped.is_empty() {
         lines.push((found.defaults.clone(), Role::Warn));
     }
-    lines.push((looked(&found.optimum.looked), Role::Dim));
+    lines.push((describe_extent(&found.optimum.extent), Role::Dim));
     for (line, role) in lines.iter().filter(|(line, _)| !line.is_empty()) {
         for piece in wrap(line, usize::from(area.width)) {
             if y < area.bottom() {
@@ -165,7 +165,7 @@ fn described(app: &App, found: &Found, canvas: &mut Canvas<'_>, area: Rect) {
             y += 1;
         }
     }
-    let under = match here(app) {
+    let under = match row_under_cursor(app) {
         Row::Candidate(nth) => nth,
         _ => 0,
     };
@@ -186,19 +186,18 @@ pub fn info(app: &App) -> String {
     if let Some((_, Some(error))) = &app.seeking.typing {
         return error.clone();
     }
-    match here(app) {
+    match row_under_cursor(app) {
         Row::Objective => objective(app).map_or_else(String::new, |(_, metric)| metric.help.to_owned()),
         Row::Bound(metric, _) => format!("{}: {}", metric.label, metric.help),
         Row::Idle => "whether the layout may use fewer accelerators than the target has".to_owned(),
         Row::Search => "Enter starts the search in the background; editing the scenario stops it".to_owned(),
-        Row::Candidate(nth) => {
-            shown(app).and_then(|found| found.candidates.get(nth)).map_or_else(String::new, |(_, candidate)| {
-                match candidate.changes.as_slice() {
-                    [] => "no candidate is better than the current scenario".to_owned(),
-                    _ => format!("Enter applies {}", changes(candidate)),
-                }
-            })
-        }
+        Row::Candidate(nth) => current_result(app).and_then(|found| found.candidates.get(nth)).map_or_else(
+            String::new,
+            |(_, candidate)| match candidate.changes.as_slice() {
+                [] => "no candidate is better than the current scenario".to_owned(),
+                _ => format!("Enter applies {}", changes(candidate)),
+            },
+        ),
     }
 }
 

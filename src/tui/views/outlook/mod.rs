@@ -9,7 +9,7 @@ pub(in crate::tui) mod view;
 
 pub use state::Outlook;
 
-use crate::tui::app::stale::Stale;
+use crate::tui::app::stale::DirtyRegion;
 use crate::tui::app::{App, Pane, View};
 use crate::tui::message::{Effect, Timer};
 use crate::tui::views::sweep::{self, Question};
@@ -29,14 +29,14 @@ fn question(app: &App) -> Option<(Question, &'static Metric)> {
     }
     let wanted = [app.outlook.changed, app.sweeping.across, Some(Knob::Concurrency), Some(Knob::Tp)];
     let across = wanted.into_iter().flatten().find(|knob| sweep::can_be_swept(app, *knob))?;
-    let metric = app.figure_here()?;
+    let metric = app.selected_metric()?;
     let (generation, targets) = (app.generation, app.contenders());
     Some((Question { generation, across, against: None, metric, targets }, metric))
 }
 
 /// Starts the timer if the query changed. Moving among the knobs does not change it.
 pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
-    if !matches!(app.stale, Stale::All | Stale::Pane(Pane::Results)) {
+    if !matches!(app.stale, DirtyRegion::All | DirtyRegion::Pane(Pane::Results)) {
         return;
     }
     let wanted = question(app).map(|(question, _)| question);
@@ -51,7 +51,7 @@ pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Starts the query unless a newer one is pending.
-pub(in crate::tui) fn due(app: &mut App, serial: u64, effects: &mut Vec<Effect>) {
+pub(in crate::tui) fn start_query(app: &mut App, serial: u64, effects: &mut Vec<Effect>) {
     if serial != app.outlook.serial || app.outlook.wanted.take().is_none() {
         return;
     }

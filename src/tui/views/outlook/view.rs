@@ -3,26 +3,27 @@
 use crate::tui::app::App;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::views::sweep::Curves;
-use crate::tui::views::sweep::heat::shown;
-use crate::tui::views::sweep::view::{legend, plot, silence};
+use crate::tui::views::sweep::heat::format_setting;
+use crate::tui::views::sweep::view::{draw_no_answer, legend, plot};
 use crate::tui::widgets::draw::Canvas;
 use ratatui::layout::Rect;
 
-use atlas_plan::engine::at_once;
-use atlas_plan::estimate::Better;
+use atlas_plan::engine::analytical_scenario;
+use atlas_plan::estimate::Direction;
 
 /// Draws the pane.
 pub(in crate::tui) fn outlook(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let query = &app.queries.outlook;
     let Some(curves) = query.answer() else {
         // The first frame is empty and without a remark, which would disappear after a tenth of a second.
-        if query.trouble().is_none() {
+        if query.problem().is_none() {
             return;
         }
         let inner = canvas.frame(area, "Outlook", "", false);
-        return silence(app, query.trouble(), canvas, inner);
+        return draw_no_answer(app, query.problem(), canvas, inner);
     };
-    let simulates = app.answer.scenario.as_ref().is_some_and(|scenario| at_once(scenario).engine != scenario.engine);
+    let simulates =
+        app.answer.scenario.as_ref().is_some_and(|scenario| analytical_scenario(scenario).engine != scenario.engine);
     // Only the sweep view runs simulations, because it reports progress.
     let how = if simulates { ", in closed form" } else { "" };
     let title = format!("{} over {}{how}", curves.metric.label, curves.across.knob.name());
@@ -51,13 +52,13 @@ fn best(curves: &Curves) -> Option<(String, String)> {
     let (mut best, mut differs) = (first, false);
     for (at, cell) in runs {
         let better = match curves.metric.better {
-            Better::Higher => cell.value > best.1.value,
-            Better::Lower => cell.value < best.1.value,
-            Better::Neutral => return None,
+            Direction::Higher => cell.value > best.1.value,
+            Direction::Lower => cell.value < best.1.value,
+            Direction::Neutral => return None,
         };
         differs |= cell.value != first.1.value;
         best = if better { (at, cell) } else { best };
     }
     let value = curves.across.values.get(best.0).filter(|_| differs)?;
-    Some((shown(value), curves.metric.brief(best.1.value)))
+    Some((format_setting(value), curves.metric.brief(best.1.value)))
 }

@@ -10,7 +10,7 @@ use atlas_report::table::Align;
 pub(in crate::tui) fn document(app: &App) -> Document {
     let names = ["severity", "where", "path", "message", "help"];
     let head = names.into_iter().map(|name| (name.to_owned(), Align::Left)).collect();
-    let rows = app.problems.iter().filter(|problem| app.asks_for_problem(problem)).map(|problem| {
+    let rows = app.problems.iter().filter(|problem| app.problem_matches(problem)).map(|problem| {
         let help = problem.help.clone().unwrap_or_default();
         [problem.severity.name().to_owned(), problem.location(), problem.path.clone(), problem.message.clone(), help]
             .map(Cell::text)

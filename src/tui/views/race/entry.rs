@@ -12,7 +12,7 @@ use atlas_plan::search::figure;
 
 /// A layout that a search chose.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pick {
+pub struct ChosenLayout {
     /// Setup that leads to the layout.
     pub setup: Setup,
     /// The scenario.
@@ -23,7 +23,7 @@ pub struct Pick {
     pub evidence: Option<Support>,
 }
 
-impl Pick {
+impl ChosenLayout {
     /// Returns the value of a metric.
     #[must_use]
     pub fn value(&self, metric: &Metric) -> f64 {
@@ -41,9 +41,9 @@ impl Pick {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// Best layout that meets all constraints.
-    Best(Box<Pick>),
+    Best(Box<ChosenLayout>),
     /// No layout meets the constraints: the layout that comes closest, and the constraint that it violates.
-    Miss(Box<Pick>, Condition),
+    Violates(Box<ChosenLayout>, Condition),
     /// No layout can be ranked, and why.
     Refused(String),
 }
@@ -63,7 +63,7 @@ impl Entry {
     pub fn class(&self) -> u8 {
         match self.outcome {
             Outcome::Best(_) => 0,
-            Outcome::Miss(..) => 1,
+            Outcome::Violates(..) => 1,
             Outcome::Refused(_) => 2,
         }
     }
@@ -73,16 +73,16 @@ impl Entry {
     pub fn rank(&self, objective: &Metric) -> f64 {
         match &self.outcome {
             Outcome::Best(pick) => figure::score(objective, &pick.estimate, &pick.scenario),
-            Outcome::Miss(pick, condition) => missed_by(pick, condition),
+            Outcome::Violates(pick, condition) => relative_violation(pick, condition),
             Outcome::Refused(_) => 0.0,
         }
     }
 
     /// Returns the layout, if there is one.
     #[must_use]
-    pub fn pick(&self) -> Option<&Pick> {
+    pub fn pick(&self) -> Option<&ChosenLayout> {
         match &self.outcome {
-            Outcome::Best(pick) | Outcome::Miss(pick, _) => Some(pick),
+            Outcome::Best(pick) | Outcome::Violates(pick, _) => Some(pick),
             Outcome::Refused(_) => None,
         }
     }
@@ -96,7 +96,7 @@ impl Entry {
 
 /// Returns by how much a layout misses the bound of a constraint, relative to the bound.
 #[must_use]
-pub(super) fn missed_by(pick: &Pick, condition: &Condition) -> f64 {
+pub(super) fn relative_violation(pick: &ChosenLayout, condition: &Condition) -> f64 {
     match condition {
         Condition::Figure(metric, _, bound) => (pick.value(metric) - bound).abs() / bound.abs().max(1e-12),
         Condition::Fits | Condition::Knob(..) => f64::INFINITY,
@@ -106,7 +106,7 @@ pub(super) fn missed_by(pick: &Pick, condition: &Condition) -> f64 {
 /// Returns the distance of a layout from the bound of a constraint, relative to the bound. Negative if the bound is
 /// violated.
 #[must_use]
-pub(super) fn margin(pick: &Pick, condition: &Condition) -> Option<f64> {
+pub(super) fn margin(pick: &ChosenLayout, condition: &Condition) -> Option<f64> {
     let Condition::Figure(metric, relation, bound) = condition else { return None };
     let value = pick.value(metric);
     let room = match relation {
@@ -119,7 +119,7 @@ pub(super) fn margin(pick: &Pick, condition: &Condition) -> Option<f64> {
 
 /// Whether the intervals of two layouts overlap, so that it is uncertain which one is better.
 #[must_use]
-pub(super) fn tied(a: &Pick, b: &Pick, metric: &Metric) -> bool {
+pub(super) fn tied(a: &ChosenLayout, b: &ChosenLayout, metric: &Metric) -> bool {
     match (a.interval(metric), b.interval(metric)) {
         (Some((a_low, a_high)), Some((b_low, b_high))) => a_low <= b_high && b_low <= a_high,
         _ => a.value(metric) == b.value(metric),

@@ -36,7 +36,7 @@ pub fn document(app: &App) -> Option<Document> {
         });
         let note = match &entry.outcome {
             Outcome::Best(_) => String::new(),
-            Outcome::Miss(_, condition) => format!("does not meet {condition}"),
+            Outcome::Violates(_, condition) => format!("does not meet {condition}"),
             Outcome::Refused(why) => why.clone(),
         };
         let first = [rank, entry.name.to_string()].into_iter().map(Cell::text);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::entry::{Entry, Outcome, Pick, missed_by};
-use super::{Batch, Lane, Round, begins_with};
+use super::entry::{ChosenLayout, Entry, Outcome, relative_violation};
+use super::{Batch, Lane, Round, start_setup};
 use crate::demo::Setup;
 use crate::tui::update::applying;
 use crate::tui::work::job::{Job, Product};
@@ -34,7 +34,7 @@ impl Job for Work {
         let began = Instant::now();
         let mut entries = Vec::new();
         for lane in self.lanes.iter().skip(self.round.from) {
-            let setup = begins_with(&self.base, lane);
+            let setup = start_setup(&self.base, lane);
             let name = match lane.nodes {
                 Some(nodes) => format!("{} on {nodes} nodes", lane.target).into(),
                 None => Arc::clone(&lane.target),
@@ -57,9 +57,9 @@ impl Work {
         let parts =
             Parts::find(&self.library, &setup.target, &setup.workload).map_err(|problems| problems.messages())?;
         let resolved = Scenario::resolve(&parts, &setup.overrides).map_err(|error| error.to_string())?;
-        let from = atlas_plan::engine::at_once(&resolved);
+        let from = atlas_plan::engine::analytical_scenario(&resolved);
         // Results of different engines are not comparable: only the analytical hardware model is ranked.
-        if !from.engine.reasons() {
+        if !from.engine.models_hardware() {
             return Err(format!("{} engine: not comparable", from.engine.name()));
         }
         let metrics = self.conditions.iter().filter_map(|condition| match condition {
@@ -81,18 +81,21 @@ impl Work {
         let pick = |scenario: &Scenario, estimate| {
             let setup = applying::setup(setup, &from, scenario, &parts);
             let evidence = evidence(&parts, scenario, self.objective);
-            Box::new(Pick { setup, scenario: scenario.clone(), estimate, evidence })
+            Box::new(ChosenLayout { setup, scenario: scenario.clone(), estimate, evidence })
         };
         if let Some(best) = found.best {
             return Ok(Outcome::Best(pick(&best.scenario, best.estimate)));
         }
-        let mut nearest: Option<(Box<Pick>, Condition)> = None;
+        let mut nearest: Option<(Box<ChosenLayout>, Condition)> = None;
         for (index, condition) in self.conditions.iter().enumerate() {
             let others = self.conditions.iter().enumerate().filter(|(at, _)| *at != index);
             let others: Vec<Condition> = others.map(|(_, condition)| condition.clone()).collect();
             let best = nearest_to(&problem, condition, others, gauge);
             let Some(best) = best.map(|best| pick(&best.scenario, best.estimate)) else { continue };
-            if nearest.as_ref().is_none_or(|(known, missed)| missed_by(&best, condition) < missed_by(known, missed)) {
+            if nearest
+                .as_ref()
+                .is_none_or(|(known, missed)| relative_violation(&best, condition) < relative_violation(known, missed))
+            {
                 nearest = Some((best, condition.clone()));
             }
         }
@@ -103,7 +106,7 @@ impl Work {
             nearest = best.map(|(best, first)| (pick(&best.scenario, best.estimate), first.clone()));
         }
         match nearest {
-            Some((pick, condition)) => Ok(Outcome::Miss(pick, condition)),
+            Some((pick, condition)) => Ok(Outcome::Violates(pick, condition)),
             None => {
                 let detail = found.start.estimate.detail.as_ref();
                 Err(detail.map_or_else(|| "no layout can run".to_owned(), |detail| detail.verdict.describe()))
@@ -126,6 +129,6 @@ fn nearest_to(
     gauge: &Gauge,
 ) -> Option<atlas_plan::search::optimize::Candidate> {
     let Condition::Figure(metric, ..) = condition else { return None };
-    let nearest = Problem { objective: metric, conditions: others, worth: 0.0, ..problem.clone() };
+    let nearest = Problem { objective: metric, conditions: others, min_gain: 0.0, ..problem.clone() };
     optimize(&nearest, gauge).best
 }

@@ -3,16 +3,16 @@
 use atlas_plan::knob::{Knob, Setting};
 use atlas_plan::scenario::Scenario;
 
-use super::Pick;
+use super::ChosenLayout;
 
 /// Formats the knobs of a layout in the syntax of the command line.
 #[must_use]
-pub fn layout(pick: &Pick) -> String {
+pub fn layout(pick: &ChosenLayout) -> String {
     layout_of(&pick.scenario)
 }
 
 /// Formats the layout briefly for a column, without knobs that are 1 or follow from others: `tp=2 dp=4 users=512`.
-pub(super) fn brief(pick: &Pick) -> String {
+pub(super) fn brief(pick: &ChosenLayout) -> String {
     const SHARED: [Knob; 7] = [Knob::Tp, Knob::Pp, Knob::Dp, Knob::Cp, Knob::Ep, Knob::AttentionDp, Knob::Vpp];
     const RUN: [(Knob, &str); 4] = [
         (Knob::Concurrency, "users"),

@@ -22,7 +22,7 @@ pub use state::{Batch, Lane, Race, Round};
 
 use std::sync::Arc;
 
-pub use entry::{Entry, Outcome, Pick};
+pub use entry::{ChosenLayout, Entry, Outcome};
 
 use crate::demo::Setup;
 use crate::tui::app::{App, View};
@@ -44,7 +44,7 @@ pub fn known(app: &App) -> Known {
 /// Returns the question as typed, with the default objective if it has none.
 #[must_use]
 pub fn question(app: &App) -> Question {
-    let usual = Question::usual(app.answer.mode());
+    let usual = Question::default_for(app.answer.mode());
     match &app.race.question {
         None => usual,
         Some(question) => Question { objective: question.objective.or(usual.objective), ..question.clone() },
@@ -69,14 +69,14 @@ pub fn ranked(app: &App) -> Vec<&Entry> {
 
 /// Returns the entry under the cursor.
 #[must_use]
-pub fn here(app: &App) -> Option<&Entry> {
+pub fn entry_under_cursor(app: &App) -> Option<&Entry> {
     ranked(app).get(app.view_row).copied()
 }
 
 /// Whether some lanes have no result yet.
 #[must_use]
 pub fn is_running(app: &App) -> bool {
-    app.race.entries.len() < app.race.lanes.len() && app.queries.race.trouble().is_none()
+    app.race.entries.len() < app.race.lanes.len() && app.queries.race.problem().is_none()
 }
 
 /// Starts the race when the view is opened, unless its results are those of the current scenario.
@@ -113,7 +113,7 @@ pub(in crate::tui) fn begin(app: &mut App) {
     race.serial += 1;
     race.base = Some(app.now.setup.clone());
     race.entries.clear();
-    (race.lanes, race.trouble) = match lanes {
+    (race.lanes, race.problem) = match lanes {
         Ok(lanes) => (lanes, None),
         Err(trouble) => (Vec::new(), Some(trouble)),
     };
@@ -146,9 +146,9 @@ pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Adds results that have arrived. The cursor stays on its target.
-pub(in crate::tui) fn settle(app: &mut App) {
+pub(in crate::tui) fn add_results(app: &mut App) {
     let Some(batch) = app.queries.race.answer().cloned() else { return };
-    let at = here(app).filter(|_| app.view_row > 0).map(|entry| entry.name.clone());
+    let at = entry_under_cursor(app).filter(|_| app.view_row > 0).map(|entry| entry.name.clone());
     if batch.round.serial == app.race.serial && batch.round.from == app.race.entries.len() {
         app.race.entries.extend(batch.entries.iter().cloned());
     }
@@ -172,15 +172,15 @@ pub(in crate::tui) fn typed(app: &mut App, change: impl FnOnce(&mut Line) -> boo
             Some("Enter also selects the workload and sets the knobs".to_owned())
         }
         Ok(question) => {
-            pose(app, question);
-            app.race.trouble.clone()
+            start_question(app, question);
+            app.race.problem.clone()
         }
         Err(trouble) => Some(trouble.to_string()),
     };
     app.race.typing = Some((line, error));
 }
 
-fn pose(app: &mut App, question: Question) {
+fn start_question(app: &mut App, question: Question) {
     if app.race.question.as_ref() != Some(&question) {
         app.race.question = Some(question);
         begin(app);
@@ -217,9 +217,9 @@ pub(in crate::tui) fn cancel_typed(app: &mut App) {
 
 /// Applies the layout under the cursor to the scenario.
 pub(in crate::tui) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
-    let Some(entry) = here(app) else { return };
+    let Some(entry) = entry_under_cursor(app) else { return };
     match (entry.setup().cloned(), &entry.outcome) {
-        (Some(setup), _) => applying::take(app, setup, effects),
+        (Some(setup), _) => applying::apply_setup(app, setup, effects),
         (None, Outcome::Refused(why)) => {
             let text = format!("{}: {why}", entry.name);
             fail(app, text);
@@ -229,7 +229,7 @@ pub(in crate::tui) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Returns the setup from which the search of a lane starts.
-fn begins_with(base: &Setup, lane: &Lane) -> Setup {
+fn start_setup(base: &Setup, lane: &Lane) -> Setup {
     let mut setup = Setup { target: Arc::clone(&lane.target), ..base.clone() };
     if let Some(nodes) = lane.nodes {
         setup.overrides.insert(Knob::NumNodes, Setting::Number(f64::from(nodes)));

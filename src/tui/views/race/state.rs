@@ -42,7 +42,7 @@ pub struct Race {
     /// Number of the current round.
     pub(in crate::tui) serial: u64,
     /// Why there are no lanes.
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
 }
 
 /// Results of some lanes.

@@ -4,22 +4,22 @@ use super::entry::{margin, tied};
 use super::{Outcome, objective, question, ranked};
 use crate::demo::Setup;
 use crate::tui::app::View;
-use crate::tui::testing::Hands;
+use crate::tui::testing::TestApp;
 use atlas_document::Sources;
 
 /// Opens the race of serving a 70B model on these targets, with the built-in catalog.
-fn serving(targets: &str) -> Hands {
-    let mut hands = Hands::of(&Sources::built_in());
+fn serving(targets: &str) -> TestApp {
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.keys(":serve 70b cheapest tpot under 50ms on ").keys(targets).keys("<Enter>").work();
     hands
 }
 
-fn two() -> Hands {
+fn two() -> TestApp {
     serving("h100, mi300x")
 }
 
 /// Returns the setup of each row, best first.
-fn layouts(hands: &Hands) -> Vec<Option<Setup>> {
+fn layouts(hands: &TestApp) -> Vec<Option<Setup>> {
     ranked(&hands.app).into_iter().map(|row| row.setup().cloned()).collect()
 }
 
@@ -62,7 +62,7 @@ fn a_race_ends_alike_on_one_core_and_on_all() {
 fn a_row_is_what_its_setup_gives_on_the_overview() {
     let mut hands = two();
     let (value, name) = {
-        let row = super::here(&hands.app).unwrap();
+        let row = super::entry_under_cursor(&hands.app).unwrap();
         (row.pick().unwrap().value(objective(&hands.app)), row.name.clone())
     };
     hands.keys("<Enter>");
@@ -79,10 +79,10 @@ fn a_row_is_what_its_setup_gives_on_the_overview() {
 
 #[test]
 fn a_bound_that_nothing_keeps_shows_what_comes_nearest() {
-    let mut hands = Hands::of(&Sources::built_in());
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.keys(":serve 70b cheapest tpot under 1ms on h100, b200<Enter>").work();
     for row in ranked(&hands.app) {
-        let Outcome::Miss(pick, condition) = &row.outcome else { panic!("{}: {:?}", row.name, row.outcome) };
+        let Outcome::Violates(pick, condition) = &row.outcome else { panic!("{}: {:?}", row.name, row.outcome) };
         assert!(!condition.holds(&pick.estimate, &pick.scenario));
         assert!(margin(pick, condition).unwrap() < 0.0);
     }
@@ -91,10 +91,10 @@ fn a_bound_that_nothing_keeps_shows_what_comes_nearest() {
 
 #[test]
 fn engines_that_do_not_compare_are_not_ranked() {
-    let mut hands = Hands::of(&Sources::built_in());
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.keys(":serve 70b cheapest on h100, NVIDIA_H100_8x_NVLink, GROQ<Enter>").work();
     for row in ranked(&hands.app) {
-        let known = row.pick().is_none_or(|pick| pick.scenario.engine.reasons());
+        let known = row.pick().is_none_or(|pick| pick.scenario.engine.models_hardware());
         assert!(known, "{}", row.name);
     }
     assert!(
@@ -135,7 +135,7 @@ fn other_views_open_on_the_row_under_the_cursor_and_esc_comes_back() {
     for (key, view) in [("3", View::Breakdown), ("7", View::Explain), ("5", View::Frontier)] {
         let mut hands = two();
         hands.keys("j");
-        let name = super::here(&hands.app).unwrap().name.clone();
+        let name = super::entry_under_cursor(&hands.app).unwrap().name.clone();
         hands.keys(key);
         assert_eq!((hands.app.view, &hands.app.now.setup.target), (view, &name));
         hands.work().keys("<Esc>");
@@ -146,7 +146,7 @@ fn other_views_open_on_the_row_under_the_cursor_and_esc_comes_back() {
 /// "Which of these four serves 70B under 50 ms per token most cheaply?"
 #[test]
 fn twelve_keys_from_the_start_ask_for_the_cheapest_machine_under_fifty_milliseconds() {
-    let mut hands = Hands::of(&Sources::built_in());
+    let mut hands = TestApp::of(&Sources::built_in());
     let keys = ":70b serve\nc";
     assert!(keys.chars().count() <= 12);
     hands.keys(&keys.replace('\n', "<Enter>"));
@@ -198,7 +198,7 @@ fn at_every_size_the_names_of_a_race_differ_and_the_selected_one_is_named() {
 
 #[test]
 fn headings_of_a_race_stand_apart_and_what_only_just_holds_has_a_sign() {
-    let mut hands = Hands::of(&Sources::built_in());
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.keys(":train 70b 1T tokens 128 h100 under 60d<Enter>").work();
     for size in [(80, 24), (100, 30), (120, 40)] {
         hands.app.size = size;

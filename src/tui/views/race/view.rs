@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use super::entry::{margin, tied};
 use super::layout::{brief, layout};
-use super::{Entry, Outcome, Pick, is_running, objective, question, ranked};
+use super::{ChosenLayout, Entry, Outcome, is_running, objective, question, ranked};
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
@@ -32,13 +32,13 @@ const NAMED: u16 = 16;
 const WHISKER: (u16, u16) = (12, 31);
 /// Width reserved for a layout, and minimum width at which it is shown.
 const LAYOUT: u16 = 28;
-const LEAST_LAYOUT: u16 = 8;
+const MIN_LAYOUT_WIDTH: u16 = 8;
 /// Width of the evidence: number of measured rows, and the prediction error on the nearest one.
 const EVIDENCE: u16 = 12;
 /// Margin below which a constraint is marked as barely met.
 const NARROW: f64 = 0.05;
 /// Marks a metric that barely meets its constraint, and the legend of the mark.
-const JUST: &str = "!";
+const BARELY_MET_SIGN: &str = "!";
 const NEAR_BOUND_LEGEND: &str = "! within 5 % of a bound";
 
 /// Returns the metrics shown in columns: the ranking metric, constrained metrics, and free memory.
@@ -149,7 +149,7 @@ fn columns(app: &App, inner: Rect, rows: &[&Entry]) -> Columns {
 pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let race = &app.race;
     let (done, all) = (race.entries.len(), race.lanes.len());
-    let remark = match app.queries.race.trouble() {
+    let remark = match app.queries.race.problem() {
         Some(trouble) => trouble.to_owned(),
         None if is_running(app) => format!("{done} of {all} searched"),
         None if !is_latency_bounded(app) => "no bound on TTFT; consider adding ttft<2s".to_owned(),
@@ -159,7 +159,7 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         None => mixed_prices(race.entries.iter().filter_map(Entry::pick).map(|pick| &pick.scenario))
             .unwrap_or_else(|| counted(app, all)),
     };
-    let just = !is_running(app) && race.entries.iter().any(|entry| just_kept(app, entry).is_some());
+    let just = !is_running(app) && race.entries.iter().any(|entry| barely_met(app, entry).is_some());
     let remark = if just { format!("{remark}; {NEAR_BOUND_LEGEND}") } else { remark };
     let workload = &app.now.setup.workload;
     let title = format!("Race {workload}: best layout per target");
@@ -174,9 +174,9 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
     bar(app, canvas, inner);
     let rows = ranked(app);
-    if rows.is_empty() && (race.trouble.is_some() || all == 0) {
-        let text = race.trouble.as_deref().unwrap_or("no targets");
-        let style = canvas.role(if race.trouble.is_some() { Role::Error } else { Role::Dim });
+    if rows.is_empty() && (race.problem.is_some() || all == 0) {
+        let text = race.problem.as_deref().unwrap_or("no targets");
+        let style = canvas.role(if race.problem.is_some() { Role::Error } else { Role::Dim });
         canvas.text(inner.x + 1, inner.y + 1, inner.width.saturating_sub(2), text, style);
         return;
     }
@@ -210,10 +210,10 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     }
     // A layout truncated to a few characters is useless.
     let layout_width = inner.right().saturating_sub(columns.layout);
-    let layout_width = if layout_width < LEAST_LAYOUT { 0 } else { layout_width };
+    let layout_width = if layout_width < MIN_LAYOUT_WIDTH { 0 } else { layout_width };
     canvas.text(columns.layout, top, layout_width, "layout", heading_style);
     let height = inner.height - HEADING;
-    let ties = ties(&rows, metric);
+    let ties = tied_rows(&rows, metric);
     for (line, (index, entry)) in (0..height).zip(rows.iter().enumerate().skip(app.view_scroll)) {
         let y = inner.y + HEADING + line;
         rank(app, canvas, (inner.x, y), index, entry, ties);
@@ -226,8 +226,8 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                 let room = inner.right().saturating_sub(x);
                 canvas.text(x, y, room, &whole(why, usize::from(room), app.glyphs.ellipsis), dim);
             }
-            Outcome::Best(pick) | Outcome::Miss(pick, _) => {
-                let missed = matches!(entry.outcome, Outcome::Miss(..));
+            Outcome::Best(pick) | Outcome::Violates(pick, _) => {
+                let missed = matches!(entry.outcome, Outcome::Violates(..));
                 let style = canvas.role(match () {
                     () if index == 0 && !missed => Role::Best,
                     () if missed => Role::Dim,
@@ -239,11 +239,11 @@ pub fn race(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
                     whisker(canvas, track, span, pick.value(metric), pick.interval(metric));
                 }
                 for ((x, width, metric), scale) in columns.figures.iter().zip(&scales) {
-                    let role = kept(app, pick, metric, missed);
+                    let role = constraint_role(app, pick, metric, missed);
                     let style = canvas.role(role);
                     canvas.right(*x, y, width - 1, &scale.show(pick.value(metric)), style);
                     if role == Role::Warn {
-                        canvas.text(x + width - 1, y, 1, JUST, style);
+                        canvas.text(x + width - 1, y, 1, BARELY_MET_SIGN, style);
                     }
                 }
                 if let Some(x) = columns.evidence {
@@ -284,14 +284,14 @@ fn waiting(app: &App, canvas: &mut Canvas<'_>, columns: &Columns, list: Rect, ra
 /// Formats the number of targets and how many are tied for first place.
 fn counted(app: &App, all: usize) -> String {
     let targets = if all == 1 { "target" } else { "targets" };
-    match ties(&ranked(app), objective(app)) {
+    match tied_rows(&ranked(app), objective(app)) {
         0 | 1 => format!("{all} {targets}"),
         ties => format!("{all} {targets}, first {ties} tied"),
     }
 }
 
 /// Returns what the best layout of a target barely meets: a constraint, or the memory capacity.
-fn just_kept(app: &App, entry: &Entry) -> Option<String> {
+fn barely_met(app: &App, entry: &Entry) -> Option<String> {
     let Outcome::Best(pick) = &entry.outcome else { return None };
     let narrow = |condition: &Condition| margin(pick, condition).is_some_and(|margin| margin < NARROW);
     let kept = question(app).constraints.into_iter().find(narrow).map(|condition| format!("barely meets {condition}"));
@@ -319,7 +319,7 @@ fn bar(app: &App, canvas: &mut Canvas<'_>, inner: Rect) {
 }
 
 /// Formats the number of similar measured rows, and the prediction error on the nearest one if it is comparable.
-fn evidence(pick: &Pick) -> (String, Role) {
+fn evidence(pick: &ChosenLayout) -> (String, Role) {
     let Some(support) = &pick.evidence else { return ("–".to_owned(), Role::Dim) };
     let error = support.nearest.as_ref().filter(|near| near.comparable).map(|near| 100.0 * near.error);
     let role = if support.all.rows == 0 { Role::Dim } else { Role::Text };
@@ -330,7 +330,7 @@ fn evidence(pick: &Pick) -> (String, Role) {
 }
 
 /// Returns the role of a metric: met, barely met, or violated.
-fn kept(app: &App, pick: &Pick, metric: &Metric, missed: bool) -> Role {
+fn constraint_role(app: &App, pick: &ChosenLayout, metric: &Metric, missed: bool) -> Role {
     let conditions = question(app).constraints;
     let mut of_metric = conditions.iter().filter(|known| matches!(known, Condition::Figure(of, ..) if *of == metric));
     let least = of_metric.find_map(|condition| margin(pick, condition));
@@ -344,7 +344,7 @@ fn kept(app: &App, pick: &Pick, metric: &Metric, missed: bool) -> Role {
 }
 
 /// Number of rows, including the first, whose interval overlaps that of the first.
-fn ties(rows: &[&Entry], metric: &Metric) -> usize {
+fn tied_rows(rows: &[&Entry], metric: &Metric) -> usize {
     let best = |entry: &&Entry| match &entry.outcome {
         Outcome::Best(pick) => Some(pick.as_ref().clone()),
         _ => None,
@@ -357,7 +357,7 @@ fn ties(rows: &[&Entry], metric: &Metric) -> usize {
 fn rank(app: &App, canvas: &mut Canvas<'_>, (x, y): (u16, u16), index: usize, entry: &Entry, ties: usize) {
     let (text, role) = match entry.outcome {
         Outcome::Best(_) => (format!("{}", index + 1), if index == 0 { Role::Best } else { Role::Text }),
-        Outcome::Miss(..) => (app.glyphs.cross.to_owned(), Role::Error),
+        Outcome::Violates(..) => (app.glyphs.cross.to_owned(), Role::Error),
         Outcome::Refused(_) => (app.glyphs.bullet.to_owned(), Role::Dim),
     };
     let style = canvas.role(role);
@@ -412,9 +412,11 @@ pub fn info(app: &App) -> String {
     if let Some((_, Some(error))) = &app.race.typing {
         return error.clone();
     }
-    let Some(entry) = super::here(app) else { return "best layout of each target under the constraints".to_owned() };
+    let Some(entry) = super::entry_under_cursor(app) else {
+        return "best layout of each target under the constraints".to_owned();
+    };
     let metric = objective(app);
-    let of = |pick: &Pick| match pick.interval(metric) {
+    let of = |pick: &ChosenLayout| match pick.interval(metric) {
         Some((low, high)) => {
             let scale = Scale::of(metric, std::iter::once(pick.value(metric)));
             format!("{} {}", metric.label, scale.interval_in_words(low, high))
@@ -431,11 +433,11 @@ pub fn info(app: &App) -> String {
                     (rows, Some(error)) => format!("; {rows} rows, error {error:+.0} %"),
                 }
             });
-            let just = just_kept(app, entry);
-            let just = just.map_or_else(String::new, |what| format!("; {JUST} {what}"));
+            let just = barely_met(app, entry);
+            let just = just.map_or_else(String::new, |what| format!("; {BARELY_MET_SIGN} {what}"));
             format!("{}: {}; {}{just}{evidence}", entry.name, layout(pick), of(pick))
         }
-        Outcome::Miss(pick, condition) => {
+        Outcome::Violates(pick, condition) => {
             let nearest = match condition {
                 Condition::Figure(metric, ..) => format!("{} {}", metric.label, metric.show(pick.value(metric))),
                 other => other.to_string(),

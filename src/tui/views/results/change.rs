@@ -4,7 +4,7 @@ use ratatui::style::Style;
 
 use crate::tui::theme::{Glyphs, Role};
 use crate::tui::widgets::draw::Canvas;
-use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::estimate::{Direction, Metric};
 
 /// Formats a change: an arrow, the sign, and percent or percentage points.
 #[must_use]
@@ -22,11 +22,11 @@ pub(in crate::tui) fn change(canvas: &Canvas<'_>, metric: &Metric, before: f64, 
 }
 
 /// Returns the style of an improvement or a deterioration. Arrow and sign convey it without color.
-pub(in crate::tui) fn change_style(canvas: &Canvas<'_>, better: Better, change: f64) -> Style {
+pub(in crate::tui) fn change_style(canvas: &Canvas<'_>, better: Direction, change: f64) -> Style {
     let role = match (better, change > 0.0) {
-        (Better::Higher, true) | (Better::Lower, false) => Role::Good,
-        (Better::Higher, false) | (Better::Lower, true) => Role::Bad,
-        (Better::Neutral, _) => Role::Dim,
+        (Direction::Higher, true) | (Direction::Lower, false) => Role::Good,
+        (Direction::Higher, false) | (Direction::Lower, true) => Role::Bad,
+        (Direction::Neutral, _) => Role::Dim,
     };
     canvas.role(role)
 }

@@ -15,10 +15,10 @@ use atlas_plan::estimate::{Detail, Metric, MetricId, Verdict};
 /// Minimum width of a tile.
 const TILE: u16 = 13;
 /// Maximum number of tiles.
-const MOST: usize = 5;
+const MAX_TILES: usize = 5;
 
 /// Metrics that have a tile, most important first.
-const TILE_METRICS: [(Mode, [&Metric; MOST]); 2] = [
+const TILE_METRICS: [(Mode, [&Metric; MAX_TILES]); 2] = [
     (
         Mode::Inference,
         [
@@ -86,9 +86,9 @@ pub fn tiles(app: &App, width: u16) -> Vec<&'static Metric> {
     let mode = app.answer.mode();
     let tiles_of_mode = TILE_METRICS.iter().find(|(known, _)| *known == mode).map_or(&[][..], |(_, metrics)| metrics);
     let mut all: Vec<&'static Metric> = (tiles_of_mode.iter().copied())
-        .filter(|metric| app.answer.value(metric).is_some() && app.asks_for_figure(metric))
+        .filter(|metric| app.answer.value(metric).is_some() && app.metric_matches(metric))
         .collect();
-    all.truncate(usize::from(width / TILE).min(MOST));
+    all.truncate(usize::from(width / TILE).min(MAX_TILES));
     let place = |metric: &&Metric| app.figures().position(|known| known == *metric);
     all.sort_by_cached_key(place);
     all
@@ -178,7 +178,7 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, inner: Rect) -> u16 {
     let tiles = tiles(app, inner.width);
     let cells = tile_cells(inner, &tiles);
     let above = app.headline().filter(|_| focused);
-    let here = app.figure_here().filter(|_| focused && above.is_none());
+    let here = app.selected_metric().filter(|_| focused && above.is_none());
     let selection = canvas.role(Role::Selection);
     for (y, line) in (inner.y..inner.bottom()).zip(&all) {
         match line {
@@ -192,7 +192,7 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, inner: Rect) -> u16 {
             Line::Evidence => {
                 let (room, dim) = (inner.width.saturating_sub(2), canvas.role(Role::Dim));
                 let whole = app.answer.evidence().filter(|text| text.width() <= usize::from(room));
-                let text = whole.or_else(|| app.answer.evidence_in_brief()).unwrap_or_default();
+                let text = whole.or_else(|| app.answer.short_evidence()).unwrap_or_default();
                 canvas.text(inner.x + 1, y, room, &text, dim);
             }
             Line::Names | Line::Values | Line::Intervals | Line::Changes => {
@@ -214,7 +214,7 @@ pub(super) fn draw(app: &App, canvas: &mut Canvas<'_>, inner: Rect) -> u16 {
 pub(in crate::tui) fn summary(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let Some(detail) = app.answer.detail() else { return };
     let fits = detail.verdict.fits();
-    let (role, sign, _) = if fits { standing(app, detail) } else { (Role::Error, app.glyphs.cross, "") };
+    let (role, sign, _) = if fits { fit_status(app, detail) } else { (Role::Error, app.glyphs.cross, "") };
     let style = canvas.role(role);
     let mut x = canvas.text(area.x + 1, area.y, 2, sign, style) + 1;
     if !fits {
@@ -266,7 +266,7 @@ fn tile(app: &App, canvas: &mut Canvas<'_>, cell: Rect, line: &Line, metric: &'s
 
 /// Formats a value with its unit, unless the label contains the unit: `tok/s/user` is in tok/s.
 fn short(answer: &Answer, metric: &Metric) -> String {
-    let shown = answer.shown(metric).unwrap_or_default();
+    let shown = answer.format_metric(metric).unwrap_or_default();
     match shown.split_once(' ') {
         Some((number, unit)) if unit.contains('/') && metric.label.contains(unit) => number.to_owned(),
         _ => shown,
@@ -319,10 +319,10 @@ fn forms(app: &App, detail: &Detail) -> (Role, Vec<String>) {
     let memory = &detail.memory;
     match detail.verdict {
         Verdict::Fits => {
-            let gb = |bytes: f64| format!("{:.1}", bytes / atlas_core::units::MEMORY_GB);
+            let gb = |bytes: f64| format!("{:.1}", bytes / atlas_core::units::BYTES_PER_GB);
             let free = format!("{:.0} % free", 100.0 * memory.free());
             let bound = if memory.upper > memory.total() { format!(" to {}", gb(memory.upper)) } else { String::new() };
-            let (role, sign, fits) = standing(app, detail);
+            let (role, sign, fits) = fit_status(app, detail);
             let has = gb(memory.capacity);
             let forms =
                 [format!("{fits}: {}{bound} of {has} GB, {free}", gb(memory.total())), format!("{fits}, {free}")];
@@ -337,7 +337,7 @@ fn forms(app: &App, detail: &Detail) -> (Role, Vec<String>) {
 
 /// Returns the color, sign and word for a scenario that fits. A small amount of free memory is as uncertain as the
 /// estimate.
-fn standing(app: &App, detail: &Detail) -> (Role, &'static str, &'static str) {
+fn fit_status(app: &App, detail: &Detail) -> (Role, &'static str, &'static str) {
     match detail.memory.is_tight() {
         true => (Role::Warn, "!", "fits tightly"),
         false => (Role::Best, app.glyphs.check, "fits"),
@@ -359,12 +359,12 @@ pub fn refusal(verdict: &Verdict) -> &'static str {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::tui::testing::Hands;
+    use crate::tui::testing::TestApp;
     use atlas_document::Sources;
 
     #[test]
     fn at_every_size_the_verdict_is_a_whole_statement() {
-        let mut hands = Hands::of(&Sources::built_in());
+        let mut hands = TestApp::of(&Sources::built_in());
         hands.keys(":serve 70b on 8xh100<Enter>1");
         for changes in ["", ":tp=1<Enter>", ":precision bf16<Enter>", ":tp=16<Enter>", ":tp=3<Enter>"] {
             hands.keys(changes).work();

@@ -72,7 +72,7 @@ pub(in crate::tui) fn fold(app: &mut App, section: Section) {
 
 /// Folds or unfolds the group of the metric under the cursor, and moves the cursor to a visible metric.
 pub(in crate::tui) fn fold_here(app: &mut App) {
-    let Some(section) = app.figure_here().and_then(|metric| group(app, metric)) else { return };
+    let Some(section) = app.selected_metric().and_then(|metric| group(app, metric)) else { return };
     fold(app, section);
     if is_folded(app, section) {
         let before = app.figures().take_while(|metric| metric.section != section || group(app, metric).is_none());
@@ -83,7 +83,7 @@ pub(in crate::tui) fn fold_here(app: &mut App) {
 
 /// Unfolds the group of the metric under the cursor.
 pub(in crate::tui) fn reveal(app: &mut App) {
-    let group = app.figure_here().and_then(|metric| group(app, metric));
+    let group = app.selected_metric().and_then(|metric| group(app, metric));
     if let Some(section) = group.filter(|section| is_folded(app, *section)) {
         fold(app, section);
     }
@@ -105,7 +105,7 @@ pub fn figure_rows(app: &App, width: u16) -> usize {
 /// metric, so that its heading is visible.
 #[must_use]
 pub fn rows_and_cursor(app: &App, width: u16) -> (usize, usize) {
-    let here = app.figure_here();
+    let here = app.selected_metric();
     let all = build(app, width);
     let first = all.iter().position(|row| matches!(row, Row::Figure(_)));
     let row = all.iter().position(|row| matches!(row, Row::Figure(metric) if Some(*metric) == here));
@@ -204,7 +204,7 @@ fn upper(app: &App, width: u16) -> Vec<Row> {
 /// Describes the state of the simulation while the analytical estimate is shown instead.
 fn pending(app: &App) -> String {
     let query = &app.queries.simulation;
-    match (query.progress(), query.trouble()) {
+    match (query.progress(), query.problem()) {
         (Some(progress), _) => format!("while simulating ({:.0} %); Esc stops", 100.0 * progress.share()),
         (None, Some(trouble)) => format!("because the simulation is {trouble}"),
         (None, None) => "until the simulation has run".to_owned(),
@@ -239,7 +239,7 @@ pub fn results(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     // If space is short, the right margin is dropped first.
     let width = inner.width.saturating_sub(if inner.width >= 53 { 2 } else { 1 });
     let columns = Columns::fit(width, app.answer.detail().is_some());
-    let here = app.figure_here().filter(|_| focused && app.headline().is_none());
+    let here = app.selected_metric().filter(|_| focused && app.headline().is_none());
     let first = all.iter().position(|row| matches!(row, Row::Heading(_)));
     for (line, (index, row)) in (0..inner.height).zip(all.iter().enumerate().skip(scroll)) {
         let at = Rect::new(inner.x + 1, inner.y + line, width, 1);
@@ -281,7 +281,7 @@ pub fn results(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 /// Moves from metric to metric. A step past either end scrolls the pane, to show the notes.
 pub(in crate::tui) fn move_to_metric(app: &mut App, movement: &Movement, page: usize) {
     let metrics: Vec<&'static Metric> = app.figures().collect();
-    let here = app.figure_here();
+    let here = app.selected_metric();
     let row = metrics.iter().position(|metric| Some(*metric) == here).unwrap_or_default();
     let next = movement.from(row, metrics.len(), page);
     match movement {

@@ -10,15 +10,15 @@ use crate::tui::dialogs::prompt::state::{Prompt, Purpose};
 use crate::tui::message::Effect;
 use crate::tui::update::status::note;
 use crate::tui::widgets::line::Line;
-use state::MOST_CLOSED;
-pub use state::{MOST, Place, Tab, Tabs};
+use state::MAX_CLOSED_TABS;
+pub use state::{MAX_TABS, Place, Tab, Tabs};
 
 use std::sync::Arc;
 
 use atlas_plan::knob::Overrides;
 
 /// Longest name shown, in characters.
-const LONGEST: usize = 28;
+const MAX_LABEL_CHARACTERS: usize = 28;
 
 impl App {
     /// The snapshot of the tab at an index.
@@ -46,8 +46,8 @@ impl App {
         }
         words.extend(setup.overrides.iter().map(|(knob, setting)| format!("{}={setting}", knob.name())));
         let mut label = words.join(" ");
-        if label.chars().count() > LONGEST {
-            label = label.chars().take(LONGEST - 1).chain(['…']).collect();
+        if label.chars().count() > MAX_LABEL_CHARACTERS {
+            label = label.chars().take(MAX_LABEL_CHARACTERS - 1).chain(['…']).collect();
         }
         label
     }
@@ -160,7 +160,7 @@ impl App {
             return;
         }
         let mut list = Vec::new();
-        for (name, now, place) in tabs.into_iter().take(MOST) {
+        for (name, now, place) in tabs.into_iter().take(MAX_TABS) {
             let id = self.tabs.fresh_id();
             list.push(Tab { id, name, now, past: Vec::new(), future: Vec::new(), place });
         }
@@ -209,8 +209,8 @@ pub(in crate::tui) fn open(app: &mut App, duplicate: bool, effects: &mut Vec<Eff
 
 /// Opens a tab beside this one, and shows it.
 pub fn add(app: &mut App, name: Option<Arc<str>>, now: Snapshot, place: Place, effects: &mut Vec<Effect>) {
-    if app.tabs.list.len() >= MOST {
-        return note(app, format!("at most {MOST} tabs can be open; tc closes this one"), effects);
+    if app.tabs.list.len() >= MAX_TABS {
+        return note(app, format!("at most {MAX_TABS} tabs can be open; tc closes this one"), effects);
     }
     let id = app.tabs.fresh_id();
     let at = app.tabs.current + 1;
@@ -233,7 +233,7 @@ pub(in crate::tui) fn close(app: &mut App, effects: &mut Vec<Effect>) {
         let tab = app.tabs.list.remove(at);
         app.tabs.closed.push((at, tab));
     }
-    if app.tabs.closed.len() > MOST_CLOSED {
+    if app.tabs.closed.len() > MAX_CLOSED_TABS {
         app.tabs.closed.remove(0);
     }
     app.unpark(at.saturating_sub(usize::from(at >= app.tabs.list.len())));
@@ -259,7 +259,7 @@ pub(in crate::tui) fn reopen(app: &mut App, effects: &mut Vec<Effect>) -> bool {
 /// Pins or unpins this tab as the baseline of every tab.
 pub(in crate::tui) fn pin(app: &mut App, effects: &mut Vec<Effect>) {
     let here = app.tabs.id_here();
-    app.remember(Change::Single);
+    app.push_undo(Change::Single);
     repin(app, if app.tabs.pinned == here { None } else { here });
     let text = if app.tabs.pinned.is_none() {
         "unpinned; deltas are relative to the saved values again".to_owned()
@@ -306,11 +306,11 @@ pub(in crate::tui) fn rename(app: &mut App) {
 pub(in crate::tui) fn set_name(app: &mut App, name: &str) {
     let name: Option<Arc<str>> = Some(name.trim())
         .filter(|name| !name.is_empty())
-        .map(|name| name.chars().take(LONGEST).collect::<String>().into());
+        .map(|name| name.chars().take(MAX_LABEL_CHARACTERS).collect::<String>().into());
     if app.tabs.list.get(app.tabs.current).is_none_or(|tab| tab.name == name) {
         return;
     }
-    app.remember(Change::Single);
+    app.push_undo(Change::Single);
     let tab = app.tabs.list.get_mut(app.tabs.current);
     let before = tab.map(|tab| std::mem::replace(&mut tab.name, name));
     app.past.last_mut().into_iter().for_each(|step| step.name = before.clone());

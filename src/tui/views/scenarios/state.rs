@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Maximum number of tabs, so that the strip and the session file stay small.
-pub const MOST: usize = 32;
+pub const MAX_TABS: usize = 32;
 
 /// Maximum number of closed tabs that can be reopened.
-pub(in crate::tui) const MOST_CLOSED: usize = 16;
+pub(in crate::tui) const MAX_CLOSED_TABS: usize = 16;
 
 /// A tab: its scenario, its undo history, and its view and cursors.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 use proptest::prelude::*;
 
 use crate::tui::app::{App, View};
-use crate::tui::testing::Hands;
+use crate::tui::testing::TestApp;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::{Knob, Setting};
 
@@ -16,7 +16,7 @@ fn tp(app: &App) -> Setting {
 
 #[test]
 fn a_tab_has_its_own_scenario_history_and_place() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     h.keys("Wjj/tp<Enter><Right>");
     let (first, turned) = (rate(&h.app), h.app.now.clone());
     h.keys("T");
@@ -43,7 +43,7 @@ fn a_tab_has_its_own_scenario_history_and_place() {
 
 #[test]
 fn a_closed_tab_comes_back_where_it_was() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     h.keys("tc");
     assert!(h.app.status.as_ref().unwrap().text.contains("only tab"));
     h.keys("Wjj/tp<Enter><Right>Ttrmine<Enter><Right>");
@@ -66,7 +66,7 @@ fn a_closed_tab_comes_back_where_it_was() {
 
 #[test]
 fn deltas_on_every_tab_are_against_the_pinned_one_as_it_is_now() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     let metric = Metric::named("tokens_per_sec").unwrap();
     h.keys("Wjj/tp<Enter>Ttp[");
     let pinned = rate(&h.app);
@@ -93,7 +93,7 @@ fn deltas_on_every_tab_are_against_the_pinned_one_as_it_is_now() {
 
 #[test]
 fn the_difference_is_all_that_differs_and_nothing_else() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     h.keys("Wjjvd");
     assert!(h.text().contains("Nothing differs from saved values"), "{}", h.text());
     h.keys("<Esc>/tp<Enter>T<Right>vd");
@@ -118,7 +118,7 @@ fn the_difference_is_all_that_differs_and_nothing_else() {
 
 #[test]
 fn a_name_is_taken_shown_and_taken_back() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     h.keys("Ttrwide<Enter>");
     assert!(h.text().contains("2 wide"), "{}", h.text());
     h.keys("trother<Esc>");
@@ -137,7 +137,7 @@ proptest! {
         "T", "tc", "[", "]", "u", "<C-r>", "<C-t>", "<C-n>", "tp", "vd", "<Right>", "j", "K", "W", "<A-1>", "<A-3>", "b", "B",
         "<Esc>", "<Enter>", "tra<Enter>", "c", "o", "f", "/", "x",
     ]), 0..60)) {
-        let mut h = Hands::new();
+        let mut h = TestApp::new();
         for key in keys {
             let before = (h.app.tabs.current(), h.app.now.clone(), h.app.mode());
             h.keys(key);
@@ -156,7 +156,7 @@ proptest! {
 
 #[test]
 fn a_figure_of_any_table_is_explained_and_esc_comes_back() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     h.keys("C<Right>jj<Enter>");
     assert_eq!((h.app.view, h.app.now.setup.target.as_ref()), (View::Explain, "8xMI300X"));
     assert!(h.text().contains("Explain"));
@@ -173,7 +173,7 @@ fn a_figure_of_any_table_is_explained_and_esc_comes_back() {
 
 #[test]
 fn each_tab_keeps_what_its_sweep_turns_and_where_its_cursor_is() {
-    let mut h = Hands::new();
+    let mut h = TestApp::new();
     h.keys("Wjj/concurrency<Enter>4").work();
     h.keys("<Right><Right>");
     let cursor = h.app.sweeping.cursor;

@@ -7,7 +7,7 @@ use crate::tui::widgets::draw::{Canvas, fit};
 use ratatui::layout::Rect;
 
 /// Minimum width of a tab.
-const NARROWEST: usize = 6;
+const MIN_TAB_WIDTH: usize = 6;
 
 /// Returns the first and last column of each tab, and its text. If not all fit, those around the current one are shown.
 fn places(app: &App, area: Rect) -> Vec<(usize, u16, u16, String)> {
@@ -28,7 +28,7 @@ fn places(app: &App, area: Rect) -> Vec<(usize, u16, u16, String)> {
     let width = |all: &[(usize, String)]| all.iter().map(|(_, text)| text.width() + 3).sum::<usize>();
     let mut all = texts(room);
     if width(&all) > room {
-        all = texts((room / count.max(1)).saturating_sub(3).max(NARROWEST));
+        all = texts((room / count.max(1)).saturating_sub(3).max(MIN_TAB_WIDTH));
     }
     while width(&all) > room && all.len() > 1 {
         // The tab farthest from the current one is left out first.

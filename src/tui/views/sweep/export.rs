@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Curves;
 use crate::tui::app::App;
 use crate::tui::dialogs::export::parts::{WIDTH, axis, charted, left, right, scaled, titled};
-use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::estimate::{Direction, Metric};
 use atlas_plan::knob::Setting;
 use atlas_report::chart::pictures::{self, Heat};
 use atlas_report::chart::{Bar, Bars, Plot, Series, drawing};
@@ -57,9 +57,9 @@ pub(in crate::tui) fn document(app: &App, about: &str) -> Option<Document> {
 /// The best point that can run; `None` for a metric of which neither high nor low values are better.
 fn best(metric: &Metric, cells: &[atlas_plan::search::sweep::Cell]) -> Option<usize> {
     let sign = match metric.better {
-        Better::Higher => 1.0,
-        Better::Lower => -1.0,
-        Better::Neutral => return None,
+        Direction::Higher => 1.0,
+        Direction::Lower => -1.0,
+        Direction::Neutral => return None,
     };
     let runs = cells.iter().enumerate().filter(|(_, cell)| cell.feasible && cell.value.is_finite());
     runs.max_by(|a, b| (sign * a.1.value).total_cmp(&(sign * b.1.value))).map(|(point, _)| point)
@@ -87,7 +87,7 @@ fn line(curves: &Curves) -> Option<Block> {
         let bar = |target: &Arc<str>, value: &Setting, figure: f64| Bar {
             name: if several { format!("{value}, {target}") } else { value.to_string() },
             parts: vec![(metric.label.to_owned(), figure)],
-            shown: metric.show(figure),
+            label: metric.show(figure),
             interval: None,
             limit: None,
         };
@@ -113,7 +113,13 @@ fn line(curves: &Curves) -> Option<Block> {
     });
     let spec = curves.across.knob.spec();
     let across = if spec.unit.is_empty() { spec.name.to_owned() } else { format!("{} ({})", spec.name, spec.unit) };
-    charted(&Plot { title, across: axis(across, values.iter().copied()), up, series: series.collect(), here })
+    charted(&Plot {
+        title,
+        across: axis(across, values.iter().copied()),
+        up,
+        series: series.collect(),
+        highlighted: here,
+    })
 }
 
 fn heat(curves: &Curves) -> Heat {
@@ -136,6 +142,6 @@ fn heat(curves: &Curves) -> Heat {
         across: (curves.across.knob.name().to_owned(), words(&curves.across)),
         up: (against.knob.name().to_owned(), words(against)),
         cells: (0..curves.rows()).map(|row| (0..columns).map(|column| cell((column, row))).collect()).collect(),
-        here: first.and_then(|(_, grid)| grid.here).map(|point| curves.place(point)),
+        highlighted: first.and_then(|(_, grid)| grid.here).map(|point| curves.place(point)),
     }
 }

@@ -9,13 +9,13 @@ use ratatui::layout::Rect;
 
 use atlas_core::units;
 use atlas_plan::estimate::metric::Format;
-use atlas_plan::estimate::{Better, Metric};
+use atlas_plan::estimate::{Direction, Metric};
 use atlas_plan::search::Axis;
 use atlas_plan::search::sweep::Cell;
 
 /// Maximum width and height of a cell.
-const WIDEST: u16 = 20;
-const TALLEST: u16 = 5;
+const MAX_CELL_WIDTH: u16 = 20;
+const MAX_CELL_HEIGHT: u16 = 5;
 
 /// A heat map.
 pub(in crate::tui) struct Heat<'c> {
@@ -64,18 +64,21 @@ impl Heat<'_> {
     fn numbered(&self) -> u16 {
         let runs = self.cells.iter().filter(|cell| cell.feasible && cell.value.is_finite());
         let widest = runs.map(|cell| short(self.metric, cell.value).width()).max().unwrap_or_default();
-        u16::try_from(widest + 2).unwrap_or(WIDEST).clamp(5, WIDEST)
+        u16::try_from(widest + 2).unwrap_or(MAX_CELL_WIDTH).clamp(5, MAX_CELL_WIDTH)
     }
 
     /// Returns the layout with the largest cells that fit. If not all fit, those around the cursor are shown.
     fn frame(&self, area: Rect) -> Frame {
-        let label = self.against.values.iter().map(|value| shown(value).width()).max().unwrap_or_default();
+        let label = self.against.values.iter().map(|value| format_setting(value).width()).max().unwrap_or_default();
         let margin = u16::try_from(label + 2).unwrap_or(10).min(area.width / 3);
         let (columns, rows) = (self.across.values.len().max(1), self.against.values.len().max(1));
         let (width, height) = (area.width.saturating_sub(margin), area.height.saturating_sub(4));
         let fit = |room: u16, count: usize, most: u16| (usize::from(room) / count).clamp(1, usize::from(most)) as u16;
         // A cell narrower than its number is useless: show fewer cells and scroll with the cursor.
-        let size = (fit(width, columns, WIDEST).max(self.numbered().min(width.max(1))), fit(height, rows, TALLEST));
+        let size = (
+            fit(width, columns, MAX_CELL_WIDTH).max(self.numbered().min(width.max(1))),
+            fit(height, rows, MAX_CELL_HEIGHT),
+        );
         let shown =
             ((usize::from(width / size.0.max(1))).min(columns), (usize::from(height / size.1.max(1))).min(rows));
         let first =
@@ -122,11 +125,11 @@ impl Heat<'_> {
         let runs = self.cells.iter().filter(|cell| cell.feasible && cell.value.is_finite()).map(|cell| cell.value);
         let (low, high) =
             runs.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
-        let best = if self.metric.better == Better::Lower { low } else { high };
+        let best = if self.metric.better == Direction::Lower { low } else { high };
         for line in 0..frame.shown.1 {
             let row = frame.first.1 + frame.shown.1 - 1 - line;
             let y = frame.top + line as u16 * frame.size.1;
-            let label = self.against.values.get(row).map(shown).unwrap_or_default();
+            let label = self.against.values.get(row).map(format_setting).unwrap_or_default();
             canvas.right(area.x, y + frame.size.1 / 2, frame.left - area.x - 1, &label, dim);
             for place in 0..frame.shown.0 {
                 let column = frame.first.0 + place;
@@ -137,7 +140,7 @@ impl Heat<'_> {
         }
         let below = frame.top + frame.shown.1 as u16 * frame.size.1;
         for place in 0..frame.shown.0 {
-            let label = self.across.values.get(frame.first.0 + place).map(shown).unwrap_or_default();
+            let label = self.across.values.get(frame.first.0 + place).map(format_setting).unwrap_or_default();
             canvas.right(frame.left + place as u16 * frame.size.0, below, frame.size.0 - 1, &label, dim);
         }
         let seen = part(frame.first.0, frame.shown.0, self.across.values.len());
@@ -206,7 +209,7 @@ impl Heat<'_> {
 }
 
 /// Formats the value of a knob briefly.
-pub(in crate::tui) fn shown(setting: &Setting) -> String {
+pub(in crate::tui) fn format_setting(setting: &Setting) -> String {
     match setting {
         Setting::Number(value) if *value >= 10_000.0 => units::si(*value).replace(' ', ""),
         other => other.to_string(),

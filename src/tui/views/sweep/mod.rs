@@ -21,7 +21,7 @@ use atlas_plan::knob::{KNOBS, Knob};
 use atlas_plan::scenario::{Parts, Scenario};
 use atlas_plan::search::optimize::{Candidate, freed};
 use atlas_plan::search::sweep::Sweep;
-use atlas_plan::search::{Axis, Gauge, Space, around};
+use atlas_plan::search::{Axis, Gauge, Space, axis_around};
 
 /// Number of steps of a real number along a curve, and (`STEPS_EACH`) along each side of a heat map.
 const STEPS: u32 = 32;
@@ -47,7 +47,7 @@ impl Job for Work {
 /// Whether a knob can be swept in the current scenario.
 pub(in crate::tui) fn can_be_swept(app: &App, knob: Knob) -> bool {
     let scenario = app.answer.scenario.as_ref();
-    scenario.is_some_and(|scenario| around(knob, scenario, app.answer.fabrics(), 2).is_some())
+    scenario.is_some_and(|scenario| axis_around(knob, scenario, app.answer.fabrics(), 2).is_some())
 }
 
 /// The knobs that can be swept, in the registry's order.
@@ -59,7 +59,7 @@ pub(in crate::tui) fn knobs(app: &App) -> Vec<Knob> {
 /// is swept only if it is chosen.
 #[must_use]
 pub fn across(app: &App) -> Option<Knob> {
-    let here = Some(app.knob_here()).filter(|knob| *knob != Knob::Engine);
+    let here = Some(app.selected_knob()).filter(|knob| *knob != Knob::Engine);
     let wanted = [app.sweeping.across, here, Some(Knob::Tp), Some(Knob::Microbatch)];
     wanted.into_iter().flatten().find(|knob| can_be_swept(app, *knob)).or_else(|| knobs(app).first().copied())
 }
@@ -79,7 +79,7 @@ fn start(scenario: &Scenario, swept: &[Knob], parts: &Parts) -> Scenario {
 /// Starts the query if the view is shown.
 pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
     let across = if app.view == View::Sweep { across(app) } else { None };
-    let (Some(across), Some(metric)) = (across, app.figure_here()) else {
+    let (Some(across), Some(metric)) = (across, app.selected_metric()) else {
         return app.queries.sweep.forget(effects);
     };
     let targets = app.contenders();
@@ -96,7 +96,8 @@ pub(in crate::tui) fn order(app: &App, question: &Question, metric: &'static Met
     let here = app.answer.scenario.as_ref().ok_or_else(nothing)?;
     let swept: Vec<Knob> = question.against.into_iter().chain([question.across]).collect();
     let steps = if question.against.is_some() { STEPS_EACH } else { STEPS };
-    let axes: Vec<Axis> = swept.iter().filter_map(|knob| around(*knob, here, app.answer.fabrics(), steps)).collect();
+    let axes: Vec<Axis> =
+        swept.iter().filter_map(|knob| axis_around(*knob, here, app.answer.fabrics(), steps)).collect();
     let mut contenders = Vec::new();
     let mut names = Vec::new();
     for name in &question.targets {
@@ -114,7 +115,7 @@ pub(in crate::tui) fn order(app: &App, question: &Question, metric: &'static Met
 }
 
 /// Limits the cursor to the curves that have arrived.
-pub(in crate::tui) fn settle(app: &mut App) {
+pub(in crate::tui) fn clamp_cursor(app: &mut App) {
     let Some(curves) = app.queries.sweep.answer() else { return };
     let last = (curves.across.values.len().saturating_sub(1), curves.rows().saturating_sub(1));
     let curve = app.sweeping.curve.min(curves.curves.len().saturating_sub(1));
@@ -165,7 +166,7 @@ pub fn reading(app: &App, curves: &Curves) -> Option<(Setup, Candidate)> {
 pub(in crate::tui) fn apply(app: &mut App, effects: &mut Vec<Effect>) {
     let reading = app.queries.sweep.answer().and_then(|curves| reading(app, curves));
     match reading {
-        Some((setup, _)) => applying::take(app, setup, effects),
+        Some((setup, _)) => applying::apply_setup(app, setup, effects),
         None => fail(app, "this point does not exist: the target or its profile does not support these values"),
     }
     app.sweeping.cursor = None;

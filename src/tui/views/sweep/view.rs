@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use crate::tui::app::{App, View};
 use crate::tui::theme::Role;
 use crate::tui::views::results::{change, split as split_number};
-use crate::tui::views::sweep::heat::{Heat, shown};
+use crate::tui::views::sweep::heat::{Heat, format_setting};
 use crate::tui::views::sweep::{self, Curves};
 use crate::tui::widgets::draw::{Canvas, wrap};
 use crate::tui::widgets::layout;
@@ -23,7 +23,7 @@ use atlas_report::chart::axis::Range;
 const BESIDE: u16 = 47;
 const BESIDE_FROM: u16 = 110;
 /// Number of rows of the details below the chart.
-const BELOW: u16 = 6;
+const DETAIL_ROWS: u16 = 6;
 /// Minimum height for showing a chart above the details; with fewer rows only the details are shown.
 const PICTURE_FROM: u16 = 9;
 /// Width of a metric in the details.
@@ -40,7 +40,7 @@ pub fn sweep(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     };
     let inner = canvas.view(area, View::Sweep, &title, &remark_or_method(app, query), app.tour.is_none());
     let Some(curves) = query.answer().filter(|_| sweep::across(app).is_some()) else {
-        return silence(app, query.trouble(), canvas, inner);
+        return draw_no_answer(app, query.problem(), canvas, inner);
     };
     let (picture, reading) = split(inner);
     match &curves.against {
@@ -52,7 +52,7 @@ pub fn sweep(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 
 /// Returns the progress of the computation, or its error, for the upper edge of the frame.
 pub(in crate::tui) fn remark<Q: Clone + PartialEq, A>(query: &Query<Q, A>) -> String {
-    match (query.progress(), query.trouble()) {
+    match (query.progress(), query.problem()) {
         (Some(progress), _) => format!("{}, Esc stops", progress.describe()),
         (None, Some(trouble)) if query.answer().is_some() => trouble.to_owned(),
         _ => String::new(),
@@ -60,7 +60,7 @@ pub(in crate::tui) fn remark<Q: Clone + PartialEq, A>(query: &Query<Q, A>) -> St
 }
 
 /// Draws the text shown if there is no answer.
-pub(in crate::tui) fn silence(app: &App, trouble: Option<&str>, canvas: &mut Canvas<'_>, area: Rect) {
+pub(in crate::tui) fn draw_no_answer(app: &App, trouble: Option<&str>, canvas: &mut Canvas<'_>, area: Rect) {
     let text = match (trouble, &app.answer.outcome) {
         (_, Err(complaint)) => complaint.as_str(),
         (Some(trouble), _) => trouble,
@@ -86,7 +86,7 @@ pub(in crate::tui) fn split(inner: Rect) -> (Rect, Rect) {
     } else if inner.height < PICTURE_FROM {
         (Rect { height: 0, ..inner }, inner)
     } else {
-        let below = BELOW.min(inner.height / 3);
+        let below = DETAIL_ROWS.min(inner.height / 3);
         let height = inner.height - below;
         (Rect { height, ..inner }, Rect { y: inner.y + height, height: below, ..inner })
     }
@@ -140,7 +140,7 @@ pub(in crate::tui) fn plot(curves: &Curves, cursor: Option<(usize, usize)>) -> P
             shaded: vec![(0.0, 1.0)],
             trail: Vec::new(),
             limits: Vec::new(),
-            here: None,
+            highlighted: None,
             cursor: cursor.map(|(column, _)| (share(column, values.len()), None)),
         };
     };
@@ -184,13 +184,13 @@ pub(in crate::tui) fn plot(curves: &Curves, cursor: Option<(usize, usize)>) -> P
         shaded,
         trail: Vec::new(),
         limits: Vec::new(),
-        here,
+        highlighted: here,
         cursor,
     }
 }
 
 fn ticks(values: &[Setting]) -> Vec<(f64, String)> {
-    values.iter().enumerate().map(|(at, value)| (share(at, values.len()), shown(value))).collect()
+    values.iter().enumerate().map(|(at, value)| (share(at, values.len()), format_setting(value))).collect()
 }
 
 fn heat<'c>(app: &App, curves: &'c Curves) -> Heat<'c> {

@@ -21,10 +21,10 @@ const QUANTILES: [(&str, f64); 5] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), 
 
 /// The current chart of the timeline; `None` while it is being simulated.
 pub(in crate::tui) fn document(app: &App, about: &str) -> Option<Document> {
-    let served = || app.run_here()?.serving.as_ref();
+    let served = || app.current_run()?.serving.as_ref();
     match picture(app) {
         Picture::Tasks => {
-            app.run_here()?;
+            app.current_run()?;
             tasks(&app.timeline, about)
         }
         Picture::Scaling => app.queries.scaling.answer().map(|scaling| scale(scaling, about)),
@@ -51,7 +51,7 @@ fn tasks(timeline: &Timeline, about: &str) -> Option<Document> {
             drawn.push(pictures::Task {
                 kind: kind(task.kind),
                 span: (begin, end),
-                described: format!("{}, {}", described(task), units::duration_ms(1e3 * (end - begin))),
+                tooltip: format!("{}, {}", described(task), units::duration_ms(1e3 * (end - begin))),
             });
             rows.push(vec![
                 Cell::text(name.clone()),
@@ -110,7 +110,7 @@ fn scale(scaling: &Scaling, about: &str) -> Document {
         across: Axis::log("nodes"),
         up: Axis::linear(format!("{} ({})", metric.label, metric.unit)),
         series: vec![series("simulated", |point| point.1), series("closed form", |point| point.2)],
-        here,
+        highlighted: here,
     };
     let smallest = scaling.points.first().copied().unwrap_or((1.0, 1.0, 1.0));
     let rows = scaling.points.iter().map(|point| {
@@ -141,7 +141,7 @@ fn levels(served: &Served, about: &str) -> Document {
         joined: true,
     };
     let plot = |title: &str, up: Axis, series: Vec<Series>| {
-        charted(&Plot { title: title.to_owned(), across: Axis::linear("time (s)"), up, series, here: None })
+        charted(&Plot { title: title.to_owned(), across: Axis::linear("time (s)"), up, series, highlighted: None })
     };
     let requests = vec![curve("running", |levels| levels.running), curve("waiting", |levels| levels.waiting)];
     let share = |value: f64| Cell::figure(units::percent(value), value);
@@ -151,7 +151,7 @@ fn levels(served: &Served, about: &str) -> Document {
             Cell::figure(units::significant(at(cell), 4), at(cell)),
             shown(levels.running),
             shown(levels.waiting),
-            share(levels.kv),
+            share(levels.kv_share),
             shown(levels.replicas),
         ]
     });
@@ -170,13 +170,13 @@ fn levels(served: &Served, about: &str) -> Document {
         rows: vec![
             of("running requests", |levels| levels.running, number),
             of("waiting requests", |levels| levels.waiting, number),
-            of("KV blocks in use", |levels| levels.kv, units::percent),
+            of("KV blocks in use", |levels| levels.kv_share, units::percent),
             of("replicas", |levels| levels.replicas, number),
         ],
     };
     let charts = [
         plot("Requests", Axis::linear("requests"), requests),
-        plot("KV blocks in use", Axis::linear("share"), vec![curve("KV blocks", |levels| levels.kv)]),
+        plot("KV blocks in use", Axis::linear("share"), vec![curve("KV blocks", |levels| levels.kv_share)]),
     ];
     let blocks =
         std::iter::once(Block::Text(text)).chain(charts.into_iter().flatten()).chain([Block::Table(described)]);
@@ -223,7 +223,7 @@ fn latencies(app: &App, served: &Served, about: &str) -> Option<Document> {
         across: Axis::log("ms"),
         up: Axis::linear("share"),
         series,
-        here: None,
+        highlighted: None,
     };
     let text = format!("Latencies of {} requests.", served.records.len());
     let blocks = std::iter::once(Block::Text(text)).chain(charted(&plot)).chain([Block::Table(rows.clone())]).collect();

@@ -29,8 +29,8 @@ pub(in crate::tui) fn next_chart(app: &mut App) {
 }
 
 /// Shows the run of the current scenario. Until it arrives, the previous one stays.
-pub(in crate::tui) fn settle(app: &mut App) {
-    if let Some(run) = app.run_here().map(Arc::clone) {
+pub(in crate::tui) fn show_current_run(app: &mut App) {
+    if let Some(run) = app.current_run().map(Arc::clone) {
         app.timeline.look_at(Some(run));
     }
 }
@@ -48,7 +48,7 @@ pub(in crate::tui) fn across(app: &mut App, by: i32) {
     let timeline = &mut app.timeline;
     let middle = |task: &Task| 0.5 * (task.begin + task.end);
     let (from, to) = timeline.window;
-    let at = timeline.here().and_then(|here| timeline.task(here)).map_or(0.5 * (from + to), middle);
+    let at = timeline.task_under_cursor().and_then(|here| timeline.task(here)).map_or(0.5 * (from + to), middle);
     let last = timeline.lanes.len().saturating_sub(1);
     timeline.lane = timeline.lane.saturating_add_signed(by as isize).min(last);
     let away = |number: &u32| timeline.task(*number).map_or(f64::INFINITY, |task| (middle(task) - at).abs());
@@ -69,7 +69,7 @@ pub(in crate::tui) fn to_end(app: &mut App, last: bool) {
 pub(in crate::tui) fn zoom(app: &mut App, by: i32) {
     let timeline = &mut app.timeline;
     let (from, to) = timeline.window;
-    let task = timeline.here().and_then(|here| timeline.task(here));
+    let task = timeline.task_under_cursor().and_then(|here| timeline.task(here));
     let middle = task.map_or(0.5 * (from + to), |task| 0.5 * (task.begin + task.end));
     let width = (to - from) * 2f64.powi(-by);
     // The task under the cursor keeps its position on the screen.
@@ -87,7 +87,7 @@ pub(in crate::tui) fn pan(app: &mut App, by: i32) {
 /// Moves to the task that the one under the cursor waited for.
 pub(in crate::tui) fn cause(app: &mut App) {
     let timeline = &mut app.timeline;
-    let after = timeline.here().and_then(|here| timeline.task(here)).and_then(|task| task.after);
+    let after = timeline.task_under_cursor().and_then(|here| timeline.task(here)).and_then(|task| task.after);
     if let Some(after) = after.filter(|after| timeline.task(*after).is_some()) {
         timeline.go_to(after);
     }

@@ -75,7 +75,7 @@ impl Timeline {
 
     /// The index of the task under the cursor.
     #[must_use]
-    pub fn here(&self) -> Option<u32> {
+    pub fn task_under_cursor(&self) -> Option<u32> {
         self.lanes.get(self.lane)?.tasks.get(self.place).copied()
     }
 
@@ -131,7 +131,9 @@ impl Timeline {
 
     /// Scrolls to the task under the cursor.
     pub(in crate::tui) fn follow(&mut self) {
-        let Some((begin, end)) = self.here().and_then(|here| self.task(here)).map(|task| (task.begin, task.end)) else {
+        let Some((begin, end)) =
+            self.task_under_cursor().and_then(|here| self.task(here)).map(|task| (task.begin, task.end))
+        else {
             return;
         };
         let (from, to) = self.window;

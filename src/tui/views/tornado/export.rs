@@ -1,6 +1,6 @@
 //! The sensitivity as a document.
 
-use super::shown;
+use super::current_tornado;
 use crate::tui::app::App;
 use crate::tui::dialogs::export::parts::titled;
 use atlas_report::document::Document;
@@ -8,7 +8,7 @@ use atlas_report::tornado::blocks;
 
 /// The effect of every knob on the metric; `None` before it is computed.
 pub(in crate::tui) fn document(app: &App, about: &str) -> Option<Document> {
-    let tornado = shown(app)?;
+    let tornado = current_tornado(app)?;
     let (blocks, rows) = blocks(tornado);
     Some(titled(format!("Sensitivity of {}: {about}", tornado.metric.label), blocks, rows))
 }

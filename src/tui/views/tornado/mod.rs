@@ -16,7 +16,7 @@ use crate::tui::views::explain::reveal;
 use crate::tui::views::sweep;
 use crate::tui::work::job::{Job, Product};
 use atlas_core::sort;
-use atlas_plan::engine::at_once;
+use atlas_plan::engine::analytical_scenario;
 use atlas_plan::estimate::Metric;
 use atlas_plan::knob::Knob;
 use atlas_plan::scenario::{Parts, Scenario};
@@ -42,20 +42,20 @@ impl Job for Work {
 
 /// Starts the query if the view is shown.
 pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
-    let metric = app.figure_here().filter(|_| app.view == View::Sensitivity);
+    let metric = app.selected_metric().filter(|_| app.view == View::Sensitivity);
     let (Some(metric), Ok(_)) = (metric, &app.answer.outcome) else { return app.queries.tornado.forget(effects) };
     let question = Question { generation: app.generation, metric };
     let (scenario, parts) = (app.answer.scenario.clone(), app.answer.parts.clone());
     let queries = &mut app.queries;
     queries.tornado.ask(question, &mut queries.serial, effects, |_| {
         let (scenario, parts) = scenario.zip(parts).ok_or("no scenario")?;
-        Ok(Arc::new(Work { scenario: at_once(&scenario), parts, metric }))
+        Ok(Arc::new(Work { scenario: analytical_scenario(&scenario), parts, metric }))
     });
 }
 
 /// The tornado on the screen; `None` for a scenario that cannot run, whose metrics are meaningless.
 #[must_use]
-pub fn shown(app: &App) -> Option<&Tornado> {
+pub fn current_tornado(app: &App) -> Option<&Tornado> {
     app.queries.tornado.answer().filter(|_| app.answer.fits()).map(AsRef::as_ref)
 }
 
@@ -75,14 +75,14 @@ fn inputs(hardware: Hardware) -> &'static [&'static str] {
 /// Sweeps over the lever under the cursor if it is a knob. For a hardware parameter, opens the explanation of the
 /// metric and reveals the parameter in it.
 pub(in crate::tui) fn open(app: &mut App, effects: &mut Vec<Effect>) {
-    let lever = shown(app).and_then(|tornado| tornado.swings.get(app.view_row)).map(|swing| swing.lever);
+    let lever = current_tornado(app).and_then(|tornado| tornado.swings.get(app.view_row)).map(|swing| swing.lever);
     match lever {
         Some(Lever::Knob(knob)) => {
             sweep::choose(app, Some(knob), None);
             open_from_here(app, View::Sweep);
         }
         Some(Lever::Hardware(hardware)) => {
-            let metric = shown(app).map(|tornado| tornado.metric);
+            let metric = current_tornado(app).map(|tornado| tornado.metric);
             explain_metric(app, metric, effects);
             reveal(app, inputs(hardware));
         }

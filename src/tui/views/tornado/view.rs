@@ -6,21 +6,21 @@ use crate::tui::app::{App, View};
 use crate::tui::input::keymap::{self, Action};
 use crate::tui::theme::Role;
 use crate::tui::views::results::change_style;
-use crate::tui::views::sweep::view::{remark_or_method, silence};
-use crate::tui::views::tornado::shown;
+use crate::tui::views::sweep::view::{draw_no_answer, remark_or_method};
+use crate::tui::views::tornado::current_tornado;
 use crate::tui::widgets::draw::{Canvas, wrap};
 use atlas_core::units;
-use atlas_plan::estimate::Better;
+use atlas_plan::estimate::Direction;
 use atlas_plan::search::sensitivity::{Lever, Outcome, Swing, Tornado};
 
 /// Number of rows above the first lever, which do not scroll.
 pub const HEADING: usize = 2;
 /// Width of a change, and minimum width of a bar; narrower bars are left out.
 const CHANGE: u16 = 11;
-const LEAST_BAR: u16 = 10;
+const MIN_BAR: u16 = 10;
 /// Minimum width for showing the changed values, and for showing the current values.
-const LEAST_FOR_TO: u16 = 100;
-const LEAST_FOR_FROM: u16 = 68;
+const MIN_WIDTH_FOR_TO: u16 = 100;
+const MIN_WIDTH_FOR_FROM: u16 = 68;
 
 /// Widths of the name, of the current value, and of a changed one.
 struct Columns {
@@ -33,8 +33,8 @@ impl Columns {
     fn of(row: Rect) -> Columns {
         Columns {
             name: 23.min(row.width.saturating_sub(2 * CHANGE + 1).max(8)),
-            from: if row.width >= LEAST_FOR_FROM { 12 } else { 0 },
-            to: if row.width >= LEAST_FOR_TO { 12 } else { 0 },
+            from: if row.width >= MIN_WIDTH_FOR_FROM { 12 } else { 0 },
+            to: if row.width >= MIN_WIDTH_FOR_TO { 12 } else { 0 },
         }
     }
 
@@ -42,31 +42,31 @@ impl Columns {
     fn track(&self, row: Rect) -> Rect {
         let left = self.name + self.from + self.to + CHANGE + 1;
         let width = row.width.saturating_sub(left + CHANGE + self.to);
-        Rect { x: row.x + left, width: if width >= LEAST_BAR { width } else { 0 }, ..row }
+        Rect { x: row.x + left, width: if width >= MIN_BAR { width } else { 0 }, ..row }
     }
 }
 
 /// Number of levers that can be selected.
 #[must_use]
 pub fn rows(app: &App) -> usize {
-    shown(app).map_or(0, |tornado| tornado.swings.len())
+    current_tornado(app).map_or(0, |tornado| tornado.swings.len())
 }
 
 /// Draws the view.
 pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let query = &app.queries.tornado;
-    let title = match shown(app) {
+    let title = match current_tornado(app) {
         Some(tornado) => format!("Sensitivity of {}", tornado.metric.label),
         None => "Sensitivity".to_owned(),
     };
     let inner = canvas.view(area, View::Sensitivity, &title, &remark_or_method(app, query), app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
-    let Some(tornado) = shown(app) else {
+    let Some(tornado) = current_tornado(app) else {
         let refused = app.answer.detail().map(|detail| detail.verdict).filter(|verdict| !verdict.fits());
         let advice = keymap::key_of(Action::Show(View::Advice));
         let refused =
             refused.map(|verdict| format!("{}. Press {advice} for changes that make it run.", verdict.describe()));
-        return silence(app, refused.as_deref().or(query.trouble()), canvas, inner);
+        return draw_no_answer(app, refused.as_deref().or(query.problem()), canvas, inner);
     };
     let (dim, heading) = (canvas.role(Role::Dim), canvas.role(Role::Heading));
     let now = format!("{} is {}", tornado.metric.label, tornado.metric.brief(tornado.value));
@@ -86,7 +86,7 @@ pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let notes = notes(tornado, inner.width);
     let below = u16::try_from(notes.len()).unwrap_or_default().min(inner.height / 3);
     let list = Rect { y: y + 1, height: inner.height.saturating_sub(2 + below), ..inner };
-    let reach = tornado.swings.iter().map(|swing| swing.reach.min(1.0)).fold(0.0, f64::max).max(1e-9);
+    let reach = tornado.swings.iter().map(|swing| swing.max_change.min(1.0)).fold(0.0, f64::max).max(1e-9);
     for (line, (at, swing)) in tornado.swings.iter().enumerate().skip(app.view_scroll).enumerate() {
         let row = Rect { y: list.y + line as u16, height: 1, ..list };
         if row.y >= list.bottom() {
@@ -109,7 +109,7 @@ pub fn sensitivity(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 #[must_use]
 pub fn page(app: &App, rows: usize) -> usize {
     let width = crate::tui::widgets::layout::areas(app).body.width.saturating_sub(4);
-    let below = shown(app).map_or(0, |tornado| notes(tornado, width).len()).min(rows / 3);
+    let below = current_tornado(app).map_or(0, |tornado| notes(tornado, width).len()).min(rows / 3);
     rows.saturating_sub(HEADING + below)
 }
 
@@ -134,7 +134,7 @@ fn lever(canvas: &mut Canvas<'_>, row: Rect, tornado: &Tornado, swing: &Swing, r
     let track = Rect { y: row.y, height: 1, ..columns.track(row) };
     let middle = track.x + track.width / 2;
     let change = |outcome: &Option<Outcome>| {
-        let outcome = outcome.as_ref().filter(|outcome| outcome.trouble.is_none())?;
+        let outcome = outcome.as_ref().filter(|outcome| outcome.failure.is_none())?;
         Some(outcome.value / tornado.value - 1.0).filter(|change| change.is_finite())
     };
     // If both changes are in the same direction, the larger one is drawn.
@@ -143,8 +143,8 @@ fn lever(canvas: &mut Canvas<'_>, row: Rect, tornado: &Tornado, swing: &Swing, r
     for change in sides.into_iter().filter(|change| *change != 0.0) {
         let half = 0.5 * (change / reach).clamp(-1.0, 1.0);
         let role = match (tornado.metric.better, change > 0.0) {
-            (Better::Neutral, _) => Role::Bar1,
-            (Better::Higher, true) | (Better::Lower, false) => Role::Good,
+            (Direction::Neutral, _) => Role::Bar1,
+            (Direction::Higher, true) | (Direction::Lower, false) => Role::Good,
             _ => Role::Bad,
         };
         let style = canvas.role(role);
@@ -164,7 +164,7 @@ fn lever(canvas: &mut Canvas<'_>, row: Rect, tornado: &Tornado, swing: &Swing, r
             canvas.right(change_at, row.y, CHANGE, "–", dim);
             continue;
         };
-        let (shown, style) = match &outcome.trouble {
+        let (shown, style) = match &outcome.failure {
             Some(_) => ("cannot run".to_owned(), canvas.role(Role::Warn)),
             None if outcome.value == tornado.value => ("±0 %".to_owned(), dim),
             None => {
@@ -180,9 +180,11 @@ fn lever(canvas: &mut Canvas<'_>, row: Rect, tornado: &Tornado, swing: &Swing, r
 /// Returns the information line: why the lever cannot be changed, or its description.
 #[must_use]
 pub fn info(app: &App) -> String {
-    let Some(swing) = shown(app).and_then(|tornado| tornado.swings.get(app.view_row)) else { return String::new() };
+    let Some(swing) = current_tornado(app).and_then(|tornado| tornado.swings.get(app.view_row)) else {
+        return String::new();
+    };
     let trouble = [&swing.down, &swing.up].into_iter().flatten().find_map(|outcome| {
-        outcome.trouble.as_ref().map(|trouble| format!("{} {}: {trouble}", swing.lever.name(), outcome.to))
+        outcome.failure.as_ref().map(|trouble| format!("{} {}: {trouble}", swing.lever.name(), outcome.to))
     });
     trouble.unwrap_or_else(|| match swing.lever {
         Lever::Knob(knob) => format!("{}: {}", knob.name(), knob.spec().help),

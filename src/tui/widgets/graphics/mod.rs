@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use ratatui::layout::{Rect, Size};
 
 use crate::tui::color::ColorDepth;
-use crate::tui::runtime::clipboard::{Between, base64};
+use crate::tui::runtime::clipboard::{Multiplexer, base64};
 use atlas_report::chart::sheet::Sheet;
 
 /// Image protocol of the terminal.
@@ -37,8 +37,9 @@ impl Graphics {
     pub fn detect(lookup: impl Fn(&str) -> Option<String>) -> Result<Graphics, String> {
         let value = |name: &str| lookup(name).unwrap_or_default();
         let (term, wanted) = (value("TERM"), value(VARIABLE));
-        let between =
-            Between::detect(&lookup) != Between::Nothing || term.starts_with("tmux") || term.starts_with("screen");
+        let between = Multiplexer::detect(&lookup) != Multiplexer::Nothing
+            || term.starts_with("tmux")
+            || term.starts_with("screen");
         let mono = ColorDepth::detect(&lookup) == ColorDepth::Mono;
         let named = !value("KITTY_WINDOW_ID").is_empty()
             || matches!(term.as_str(), "xterm-kitty" | "xterm-ghostty")
@@ -88,19 +89,19 @@ pub struct Chart {
 }
 
 /// Maximum number of pixels of an image. A larger chart is rendered at this size and scaled up by the terminal.
-const MOST_PIXELS: f64 = 1.0e6;
+const MAX_PIXELS: f64 = 1.0e6;
 /// Size of a cell in pixels if the terminal device does not report it.
-const USUAL_CELL: Size = Size { width: 10, height: 20 };
+const DEFAULT_CELL: Size = Size { width: 10, height: 20 };
 /// Maximum number of points of a line for which each point is marked.
-const MARKED: usize = 40;
+const MAX_MARKED_POINTS: usize = 40;
 
 impl Chart {
     /// Renders the image as PNG. `cell` is the size of a cell in pixels.
     fn paint(&self, cell: Size) -> Option<Vec<u8>> {
         let full = [self.area.width * cell.width, self.area.height * cell.height].map(f64::from);
-        let scale = (MOST_PIXELS / (full[0] * full[1])).sqrt().min(1.0);
+        let scale = (MAX_PIXELS / (full[0] * full[1])).sqrt().min(1.0);
         let [width, height] = full.map(|side| (side * scale).floor().max(1.0));
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most `MOST_PIXELS`")]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most `MAX_PIXELS`")]
         let mut sheet = Sheet::clear(width as usize, height as usize);
         // Lines are as thick as a braille dot is wide.
         let half = (width / f64::from(self.area.width) / 8.0).max(0.75);
@@ -123,7 +124,7 @@ impl Chart {
                         }
                     }
                     // With several curves, letters mark the points instead.
-                    let marked = self.curves.len() == 1 && curve.points.len() <= MARKED;
+                    let marked = self.curves.len() == 1 && curve.points.len() <= MAX_MARKED_POINTS;
                     let radius = if marked { 2.5 * half } else { half };
                     for point in curve.points.iter().flatten().filter(|point| inside(point)) {
                         sheet.ring(at(*point), radius, 0.0, curve.color);
@@ -142,7 +143,7 @@ impl Chart {
 }
 
 /// Maximum number of images on the screen. Further charts are not sent.
-const MOST: usize = 4;
+const MAX_IMAGES: usize = 4;
 /// Id of the first image; the others follow. Other programs number theirs from 1.
 const FIRST_ID: usize = 0x0061_746c;
 /// Bytes of base64 in one command of the protocol.
@@ -158,7 +159,7 @@ fn delete(out: &mut String, index: usize) {
 #[must_use]
 pub fn deletion() -> String {
     let mut out = "\x1b\\".to_owned();
-    (0..MOST).for_each(|index| delete(&mut out, index));
+    (0..MAX_IMAGES).for_each(|index| delete(&mut out, index));
     out
 }
 
@@ -173,7 +174,7 @@ struct Sent {
 /// terminal keeps its pixels, and a short command shows it again.
 #[derive(Debug, Default)]
 pub struct Images {
-    sent: [Option<Sent>; MOST],
+    sent: [Option<Sent>; MAX_IMAGES],
     /// Slot from which a hidden image to replace is searched if no slot is free.
     next: usize,
 }
@@ -184,7 +185,7 @@ impl Images {
     pub fn show(&mut self, charts: Option<Vec<Chart>>, cleared: bool, cell: Option<Size>) -> Vec<u8> {
         let shown = || self.sent.iter().flatten().filter(|sent| sent.shown).map(|sent| sent.chart.clone());
         let mut wanted = charts.unwrap_or_else(|| shown().collect());
-        wanted.truncate(MOST);
+        wanted.truncate(MAX_IMAGES);
         let mut out = String::new();
         for (index, slot) in self.sent.iter_mut().enumerate() {
             match slot {
@@ -206,7 +207,7 @@ impl Images {
                 });
             if let Some((index, sent)) = known {
                 if !std::mem::replace(&mut sent.shown, true) {
-                    again(&mut out, &chart, index);
+                    show_stored(&mut out, &chart, index);
                 }
                 continue;
             }
@@ -215,7 +216,7 @@ impl Images {
             if slot.take().is_some() {
                 delete(&mut out, index);
             }
-            if let Some(image) = place(&chart, index, cell.unwrap_or(USUAL_CELL)) {
+            if let Some(image) = place(&chart, index, cell.unwrap_or(DEFAULT_CELL)) {
                 out.push_str(&image);
                 *slot = Some(Sent { chart, shown: true });
             }
@@ -223,29 +224,29 @@ impl Images {
         out.into_bytes()
     }
 
-    /// A free slot, else one whose image is hidden, the oldest first. There is always one, because at most `MOST`
+    /// A free slot, else one whose image is hidden, the oldest first. There is always one, because at most `MAX_IMAGES`
     /// images are shown.
     fn place(&mut self) -> usize {
-        let turn = (self.next..self.next + MOST).map(|place| place % MOST);
+        let turn = (self.next..self.next + MAX_IMAGES).map(|place| place % MAX_IMAGES);
         let of = |place: usize| self.sent.get(place).and_then(Option::as_ref);
-        let free = (0..MOST).find(|place| of(*place).is_none());
+        let free = (0..MAX_IMAGES).find(|place| of(*place).is_none());
         let hidden = || { turn }.find(|place| of(*place).is_some_and(|sent| !sent.shown));
         let found = free.or_else(hidden).unwrap_or_default();
-        self.next = (found + 1) % MOST;
+        self.next = (found + 1) % MAX_IMAGES;
         found
     }
 }
 
 /// The control keys of a command that places an image below the text, without a reply and without moving the cursor.
-fn keys(chart: &Chart, index: usize) -> String {
+fn placement_keys(chart: &Chart, index: usize) -> String {
     let Rect { width, height, .. } = chart.area;
     format!("i={},p=1,c={width},r={height},z=-1,C=1,q=2", FIRST_ID + index)
 }
 
 /// Shows an image stored in the terminal and restores the cursor position.
-fn again(out: &mut String, chart: &Chart, index: usize) {
+fn show_stored(out: &mut String, chart: &Chart, index: usize) {
     let Rect { x, y, .. } = chart.area;
-    let _ = write!(out, "\x1b7\x1b[{};{}H\x1b_Ga=p,{}\x1b\\\x1b8", y + 1, x + 1, keys(chart, index));
+    let _ = write!(out, "\x1b7\x1b[{};{}H\x1b_Ga=p,{}\x1b\\\x1b8", y + 1, x + 1, placement_keys(chart, index));
 }
 
 /// The commands that send an image and place it below the cells of its chart. They restore the cursor position.
@@ -262,7 +263,7 @@ fn place(chart: &Chart, index: usize, cell: Size) -> Option<String> {
     for (number, piece) in pieces.enumerate() {
         let more = u8::from(number != last);
         let keys = match number {
-            0 => format!("a=T,f=100,{},m={more}", keys(chart, index)),
+            0 => format!("a=T,f=100,{},m={more}", placement_keys(chart, index)),
             _ => format!("m={more},q=2"),
         };
         let _ = write!(out, "\x1b_G{keys};{}\x1b\\", String::from_utf8_lossy(piece));

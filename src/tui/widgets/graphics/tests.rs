@@ -3,10 +3,10 @@
 use ratatui::buffer::Buffer;
 
 use super::*;
-use crate::tui::app::stale::Stale;
+use crate::tui::app::stale::DirtyRegion;
 use crate::tui::app::{Pane, View};
 use crate::tui::screen::redraw;
-use crate::tui::testing::Hands;
+use crate::tui::testing::TestApp;
 use atlas_document::Sources;
 
 fn detect(environment: &[(&str, &str)]) -> Result<Graphics, String> {
@@ -154,14 +154,14 @@ fn a_long_image_is_sent_in_pieces_that_the_protocol_allows() {
 }
 
 /// The application in a terminal with these graphics, after these keys.
-fn shown(graphics: Graphics, keys: &str) -> Hands {
-    let mut hands = Hands::of(&Sources::built_in());
+fn shown(graphics: Graphics, keys: &str) -> TestApp {
+    let mut hands = TestApp::of(&Sources::built_in());
     hands.app.graphics = graphics;
     hands.keys(keys).work();
     hands
 }
 
-fn drawn(hands: &Hands) -> (Buffer, Vec<Chart>) {
+fn drawn(hands: &TestApp) -> (Buffer, Vec<Chart>) {
     let mut picture = Buffer::empty(Rect::new(0, 0, hands.app.size.0, hands.app.size.1));
     let drawn = redraw(&hands.app, &mut picture, true);
     (picture, drawn.charts.unwrap())
@@ -211,10 +211,10 @@ fn the_chart_of_a_large_overview_is_drawn_anew_with_its_pane() {
     hands.keys("j").work();
     let (mut picture, before) = drawn(&hands);
     assert_eq!(before.len(), 1);
-    hands.app.stale = Stale::Outlook;
+    hands.app.stale = DirtyRegion::Outlook;
     assert_eq!(redraw(&hands.app, &mut picture, false).charts, Some(before));
     assert_eq!(braille(&picture), 0);
-    hands.app.stale = Stale::Pane(Pane::Results);
+    hands.app.stale = DirtyRegion::Pane(Pane::Results);
     assert_eq!(redraw(&hands.app, &mut picture, false).charts, None, "those on the screen stay");
 }
 

@@ -3,9 +3,9 @@
 
 pub mod state;
 
-pub use state::{Known, Question, Scale, Scaling};
 #[cfg(test)]
-use state::{REMEMBERED, REMEMBERED_BYTES};
+use state::{MAX_CACHED, MAX_CACHED_BYTES};
+pub use state::{Question, Scale, Scaling, SimulationCache};
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_plan::engine::answer::event;
 use atlas_plan::engine::answer::event::Run;
-use atlas_plan::engine::{at_once, estimate};
+use atlas_plan::engine::{analytical_scenario, estimate};
 use atlas_plan::estimate::MetricId;
 use atlas_plan::scenario::Scenario;
 use atlas_plan::search::Gauge;
@@ -53,7 +53,7 @@ impl Job for Scale {
                 return Err("stopped".to_owned());
             }
             if let Some(scenario) = self.at(nodes) {
-                let twin = at_once(&scenario);
+                let twin = analytical_scenario(&scenario);
                 let (found, expected) = (estimate(&scenario), estimate(&twin));
                 if fits(&found) && found.detail.is_some_and(|detail| detail.simulated.is_some()) {
                     points.push((nodes, (metric.get)(&found, &scenario), (metric.get)(&expected, &twin)));
@@ -93,7 +93,7 @@ impl App {
 
     /// The cached simulation of the current scenario.
     #[must_use]
-    pub fn run_here(&self) -> Option<&Arc<Run>> {
+    pub fn current_run(&self) -> Option<&Arc<Run>> {
         self.known.of(&self.simulated_scenario()?)
     }
 }
@@ -111,7 +111,7 @@ pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
         None => queries.simulation.forget(effects),
     }
     if app.view == View::Timeline {
-        timeline::settle(app);
+        timeline::show_current_run(app);
     }
     let charted = app.view == View::Timeline && timeline::picture(app) == Picture::Scaling;
     let scaled = wanted.filter(|scenario| charted && scenario.mode() == Mode::Training);
@@ -127,18 +127,18 @@ pub(in crate::tui) fn follow(app: &mut App, effects: &mut Vec<Effect>) {
 }
 
 /// Caches a simulation and applies it.
-pub(in crate::tui) fn settle(app: &mut App) {
+pub(in crate::tui) fn cache_simulation(app: &mut App) {
     let query = &app.queries.simulation;
     let (Some(scenario), Some(run)) = (query.question().cloned(), query.answer().cloned()) else { return };
     app.known.keep(scenario, run);
-    let mut answer = std::mem::replace(&mut app.answer, Answer::nothing());
+    let mut answer = std::mem::replace(&mut app.answer, Answer::empty());
     app.replace(&mut answer);
     app.answer = answer;
-    let mut baseline = std::mem::replace(&mut app.baseline, Answer::nothing());
+    let mut baseline = std::mem::replace(&mut app.baseline, Answer::empty());
     app.replace(&mut baseline);
     app.baseline = baseline;
     app.recompute_columns();
-    timeline::settle(app);
+    timeline::show_current_run(app);
 }
 
 #[cfg(test)]
@@ -158,20 +158,20 @@ mod tests {
 
     #[test]
     fn simulations_are_remembered_within_a_bound_of_bytes_and_the_latest_always() {
-        let hands = crate::tui::testing::Hands::new();
+        let hands = crate::tui::testing::TestApp::new();
         let scenario = hands.app.simulated_scenario().unwrap();
         let numbered = |n: u32| Arc::new(Scenario { seed: i128::from(n), ..scenario.clone() });
-        let large = REMEMBERED_BYTES / 4 / size_of::<RequestRecord>();
-        let mut known = Known::default();
+        let large = MAX_CACHED_BYTES / 4 / size_of::<RequestRecord>();
+        let mut known = SimulationCache::default();
         for n in 0..100 {
             known.keep(numbered(n), run(large));
-            assert!(known.bytes() <= REMEMBERED_BYTES + REMEMBERED_BYTES / 4);
+            assert!(known.bytes() <= MAX_CACHED_BYTES + MAX_CACHED_BYTES / 4);
             assert!(known.of(&numbered(n)).is_some());
         }
         assert!(known.0.len() >= 3, "as many as there is room for");
         known.keep(numbered(100), run(8 * large));
         assert_eq!(known.0.len(), 1);
         (0..100).for_each(|n| known.keep(numbered(n + 200), run(1)));
-        assert_eq!(known.0.len(), REMEMBERED);
+        assert_eq!(known.0.len(), MAX_CACHED);
     }
 }

@@ -10,16 +10,16 @@ use atlas_plan::scenario::Scenario;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Maximum number of cached simulations. Their memory is limited by `REMEMBERED_BYTES`; the latest is always kept.
-pub(in crate::tui) const REMEMBERED: usize = 24;
+/// Maximum number of cached simulations. Their memory is limited by `MAX_CACHED_BYTES`; the latest is always kept.
+pub(in crate::tui) const MAX_CACHED: usize = 24;
 
-pub(in crate::tui) const REMEMBERED_BYTES: usize = 64 << 20;
+pub(in crate::tui) const MAX_CACHED_BYTES: usize = 64 << 20;
 
 /// Cached simulations without prices, the latest last.
 #[derive(Debug, Clone, Default)]
-pub struct Known(pub(super) VecDeque<(Arc<Scenario>, Arc<Run>)>);
+pub struct SimulationCache(pub(super) VecDeque<(Arc<Scenario>, Arc<Run>)>);
 
-impl Known {
+impl SimulationCache {
     /// The cached simulation of a scenario.
     #[must_use]
     pub fn of(&self, scenario: &Scenario) -> Option<&Arc<Run>> {
@@ -34,7 +34,7 @@ impl Known {
         if self.of(&scenario).is_none() {
             self.0.push_back((scenario, run));
         }
-        while self.0.len() > 1 && (self.0.len() > REMEMBERED || self.bytes() > REMEMBERED_BYTES) {
+        while self.0.len() > 1 && (self.0.len() > MAX_CACHED || self.bytes() > MAX_CACHED_BYTES) {
             self.0.pop_front();
         }
     }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use super::lex::{Tok, Token, words};
+use super::lex::{Token, TokenKind, words};
 use crate::import::unknown;
 use crate::import::value::{Node, Value};
 
@@ -29,7 +29,7 @@ const MAX_COPIED: usize = 32 << 20;
 
 impl Scope {
     /// Counts copied bytes. Returns whether the limit still holds.
-    fn allows(&self, bytes: usize) -> bool {
+    fn count_copied(&self, bytes: usize) -> bool {
         self.copied.set(self.copied.get().saturating_add(bytes));
         self.copied.get() <= MAX_COPIED
     }
@@ -89,7 +89,7 @@ impl Reader<'_> {
     }
 
     fn name_is(&self, name: &str) -> bool {
-        matches!(self.peek().map(|t| &t.tok), Some(Tok::Name(n)) if n == name)
+        matches!(self.peek().map(|t| &t.tok), Some(TokenKind::Name(n)) if n == name)
     }
 
     pub(super) fn expression(&mut self) -> Node {
@@ -170,17 +170,17 @@ impl Reader<'_> {
         let Some(token) = self.peek().cloned() else { return open("end", line) };
         self.pos += 1;
         match token.tok {
-            Tok::Number(n) => number(&n, line),
-            Tok::Text(text, format) => {
+            TokenKind::Number(n) => number(&n, line),
+            TokenKind::Text(text, format) => {
                 let mut all = self.formatted(&text, format, line);
-                while let Some(Token { tok: Tok::Text(text, format), line }) = self.peek().cloned() {
+                while let Some(Token { tok: TokenKind::Text(text, format), line }) = self.peek().cloned() {
                     self.pos += 1;
                     all.push_str(&self.formatted(&text, format, line));
                 }
                 self.method(all, line)
             }
-            Tok::Op("[") => Node::new(Value::List(self.items("]")), line),
-            Tok::Op("(") => {
+            TokenKind::Op("[") => Node::new(Value::List(self.items("]")), line),
+            TokenKind::Op("(") => {
                 let mut items = self.items(")");
                 let tuple = self.tokens.get(self.pos.wrapping_sub(2)).is_some_and(|t| t.is(","));
                 match items.len() {
@@ -188,8 +188,8 @@ impl Reader<'_> {
                     _ => Node::new(Value::List(items), line),
                 }
             }
-            Tok::Op("{") => self.dictionary(line),
-            Tok::Op("-") => {
+            TokenKind::Op("{") => self.dictionary(line),
+            TokenKind::Op("-") => {
                 let mut minus = true;
                 while self.take("-") {
                     minus = !minus;
@@ -200,8 +200,8 @@ impl Reader<'_> {
                     _ => open("sign", line),
                 }
             }
-            Tok::Name(name) => self.name(&name, line),
-            Tok::Op(_) => open("operator", line),
+            TokenKind::Name(name) => self.name(&name, line),
+            TokenKind::Op(_) => open("operator", line),
         }
     }
 
@@ -223,7 +223,7 @@ impl Reader<'_> {
         let last = name.rsplit('.').next().unwrap_or(name);
         let argument = || self.scope.arguments.get(last).filter(|_| name.contains('.'));
         if let Some(n) = self.scope.names.get(name).or_else(argument) {
-            return if self.scope.allows(n.bytes()) { n.clone() } else { open("large", line) };
+            return if self.scope.count_copied(n.bytes()) { n.clone() } else { open("large", line) };
         }
         if name.starts_with("torch.") {
             return Node::str(last, line);
@@ -236,7 +236,9 @@ impl Reader<'_> {
         if !self.take(".") {
             return Node::str(text, line);
         }
-        let Some(Token { tok: Tok::Name(method), .. }) = self.peek().cloned() else { return open("method", line) };
+        let Some(Token { tok: TokenKind::Name(method), .. }) = self.peek().cloned() else {
+            return open("method", line);
+        };
         self.pos += 1;
         if !self.take("(") {
             return open("method", line);
@@ -244,7 +246,7 @@ impl Reader<'_> {
         let args = self.arguments();
         match (method.as_str(), args.first().map(|(_, n)| n)) {
             ("join", Some(Node { value: Value::List(l), .. }))
-                if self.scope.allows(text.len().saturating_mul(l.len())) =>
+                if self.scope.count_copied(text.len().saturating_mul(l.len())) =>
             {
                 Node::str(l.iter().map(shown).collect::<Vec<_>>().join(&text), line)
             }
@@ -296,7 +298,7 @@ impl Reader<'_> {
         while self.peek().is_some() && !self.take(")") {
             while self.take("*") || self.take("**") {}
             let named = match (self.peek().map(|t| &t.tok), self.tokens.get(self.pos + 1)) {
-                (Some(Tok::Name(n)), Some(eq)) if eq.is("=") => Some(n.clone()),
+                (Some(TokenKind::Name(n)), Some(eq)) if eq.is("=") => Some(n.clone()),
                 _ => None,
             };
             if named.is_some() {
@@ -354,7 +356,7 @@ impl Reader<'_> {
 /// Whether the token ends an expression.
 fn closes(t: &Token) -> bool {
     [")", "]", "}", ",", ":", "="].iter().any(|o| t.is(o))
-        || matches!(&t.tok, Tok::Name(n) if matches!(n.as_str(), "else" | "for"))
+        || matches!(&t.tok, TokenKind::Name(n) if matches!(n.as_str(), "else" | "for"))
 }
 
 fn number(text: &str, line: u32) -> Node {

@@ -2,7 +2,7 @@
 
 /// A token.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Tok {
+pub(super) enum TokenKind {
     /// A name, including its dotted parts.
     Name(String),
     Number(String),
@@ -13,13 +13,13 @@ pub(super) enum Tok {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Token {
-    pub(super) tok: Tok,
+    pub(super) tok: TokenKind,
     pub(super) line: u32,
 }
 
 impl Token {
     pub(super) fn is(&self, op: &str) -> bool {
-        matches!(&self.tok, Tok::Op(o) if *o == op)
+        matches!(&self.tok, TokenKind::Op(o) if *o == op)
     }
 }
 
@@ -70,8 +70,8 @@ pub(super) fn statements(src: &str, place: impl Fn(u32) -> u32) -> Vec<Vec<Token
                     continue;
                 };
                 match tok {
-                    Tok::Op("(" | "[" | "{") => depth += 1,
-                    Tok::Op(")" | "]" | "}") => depth = depth.saturating_sub(1),
+                    TokenKind::Op("(" | "[" | "{") => depth += 1,
+                    TokenKind::Op(")" | "]" | "}") => depth = depth.saturating_sub(1),
                     _ => {}
                 }
                 current.push(Token { tok, line });
@@ -115,7 +115,7 @@ impl Lexer<'_> {
         s
     }
 
-    fn token(&mut self) -> Option<Tok> {
+    fn token(&mut self) -> Option<TokenKind> {
         let c = self.peek()?;
         if c == '"' || c == '\'' {
             return Some(self.string(""));
@@ -131,7 +131,7 @@ impl Lexer<'_> {
                 name.push('.');
                 name.push_str(&self.while_(|c| c.is_alphanumeric() || c == '_'));
             }
-            return Some(Tok::Name(name));
+            return Some(TokenKind::Name(name));
         }
         if c.is_ascii_digit() {
             let mut number = self.while_(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
@@ -139,14 +139,14 @@ impl Lexer<'_> {
                 number.extend(self.bump());
                 number.push_str(&self.while_(|c| c.is_ascii_digit()));
             }
-            return Some(Tok::Number(number.replace('_', "")));
+            return Some(TokenKind::Number(number.replace('_', "")));
         }
         let op = OPS.iter().find(|o| self.rest().starts_with(**o))?;
         self.pos += op.len();
-        Some(Tok::Op(op))
+        Some(TokenKind::Op(op))
     }
 
-    fn string(&mut self, prefix: &str) -> Tok {
+    fn string(&mut self, prefix: &str) -> TokenKind {
         let quote = self.bump().unwrap_or('"');
         let triple: String = std::iter::repeat_n(quote, 2).collect();
         let long = self.rest().starts_with(&triple);
@@ -179,6 +179,6 @@ impl Lexer<'_> {
                 Some(c) => s.push(c),
             }
         }
-        Tok::Text(s, prefix.contains('f'))
+        TokenKind::Text(s, prefix.contains('f'))
     }
 }

@@ -7,14 +7,14 @@ mod lex;
 use std::collections::{BTreeMap, HashMap};
 
 use super::collect::{Collector, Lookup};
-use super::fields::{Out, place};
+use super::fields::{ReadFields, encode_place};
 use super::shell::{self, Command, Text};
 use super::tools::serving::Engine;
 use super::tools::{bridge, hf, megatron};
 use super::value::{Node, Value};
 use super::{documents, names, unknown};
 use eval::{Argument, Reader, Scope};
-use lex::{Tok, Token};
+use lex::{Token, TokenKind};
 
 /// The framework that the program uses, according to the packages that it imports.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,7 +34,7 @@ struct Program<'a> {
     /// Functions of the program, with the arguments of the first call.
     calls: HashMap<String, Vec<Argument>>,
     /// Settings of a recipe or a trainer that is configured over several statements.
-    training: Out,
+    training: ReadFields,
 }
 
 /// Reads a program.
@@ -49,7 +49,7 @@ pub(crate) fn read(plain: &str, index: usize, files: Lookup<'_>) -> Collector {
     } else {
         Package::Other
     };
-    let statements = lex::statements(plain, |l| place(index, l));
+    let statements = lex::statements(plain, |l| encode_place(index, l));
     let program = |calls| Program {
         scope: Scope::default(),
         package,
@@ -57,7 +57,7 @@ pub(crate) fn read(plain: &str, index: usize, files: Lookup<'_>) -> Collector {
         files,
         found: Collector::default(),
         calls,
-        training: Out::default(),
+        training: ReadFields::default(),
     };
     let own = statements.iter().filter_map(|s| defined(s)).map(|(name, _)| (name.to_owned(), Vec::new()));
     let mut p = program(own.collect());
@@ -80,7 +80,7 @@ fn last(name: &str) -> &str {
 impl Program<'_> {
     fn statement(&mut self, s: &[Token]) {
         let name = |i: usize| match s.get(i).map(|t| &t.tok) {
-            Some(Tok::Name(n)) => n.as_str(),
+            Some(TokenKind::Name(n)) => n.as_str(),
             _ => "",
         };
         if matches!(name(0), "import" | "from") {
@@ -108,7 +108,7 @@ impl Program<'_> {
             && value.has("zero_optimization")
             && let Some(o) = documents::document(&value, "")
         {
-            self.training.fields.fill(&o.fields);
+            self.training.fields.copy_missing(&o.fields);
         }
         self.scope.names.insert(target, value);
     }
@@ -137,7 +137,7 @@ impl Program<'_> {
             if t.is(")") || t.is("->") {
                 break;
             }
-            if let Tok::Name(n) = &t.tok {
+            if let TokenKind::Name(n) = &t.tok {
                 let mut at = r.pos + 1;
                 if s.get(at).is_some_and(|t| t.is(":")) {
                     // Skips the type annotation, up to the default.
@@ -170,7 +170,7 @@ impl Program<'_> {
     /// Evaluates the relevant calls in a statement.
     fn calls(&mut self, s: &[Token]) {
         for (i, pair) in s.windows(2).enumerate() {
-            let [Token { tok: Tok::Name(name), line }, bracket] = pair else { continue };
+            let [Token { tok: TokenKind::Name(name), line }, bracket] = pair else { continue };
             if !bracket.is("(") {
                 continue;
             }
@@ -178,17 +178,17 @@ impl Program<'_> {
             let mut from = i + 2;
             // `run.Config(Strategy, …)` is equivalent to `Strategy(…)`.
             if matches!(last(name), "Config" | "Partial" | "partial")
-                && let Some(Tok::Name(inner)) = s.get(from).map(|t| &t.tok)
+                && let Some(TokenKind::Name(inner)) = s.get(from).map(|t| &t.tok)
             {
                 name = inner;
                 from += 1;
             }
             let own = self.calls.get(name).is_some_and(Vec::is_empty);
-            if !own && !self.matters(name) {
+            if !own && !self.is_relevant(name) {
                 continue;
             }
             let args = Reader { tokens: s, pos: from, scope: &self.scope, depth: 0 }.arguments();
-            if self.matters(name) {
+            if self.is_relevant(name) {
                 self.call(name, &args, *line);
             }
             if own {
@@ -197,7 +197,7 @@ impl Program<'_> {
         }
     }
 
-    fn matters(&self, name: &str) -> bool {
+    fn is_relevant(&self, name: &str) -> bool {
         let parts = name.split('.').count();
         match last(name) {
             "run" | "Popen" | "check_call" | "check_output" | "call" => parts == 1 || name.starts_with("subprocess"),
@@ -254,13 +254,13 @@ impl Program<'_> {
                     }
                 }
             }
-            "LoraConfig" => self.training.fields.imply("adapter", "lora", line),
-            _ => self.set_up(name, args, line),
+            "LoraConfig" => self.training.fields.set_implied("adapter", "lora", line),
+            _ => self.read_setup_call(name, args, line),
         }
     }
 
     /// Reads the settings of trainers and recipes.
-    fn set_up(&mut self, name: &str, args: &[Argument], line: u32) {
+    fn read_setup_call(&mut self, name: &str, args: &[Argument], line: u32) {
         let kind = last(name);
         if kind.ends_with("Executor") {
             self.training.fields.set("launcher", "nemo-run", line);
@@ -310,7 +310,7 @@ impl Program<'_> {
     }
 
     fn engine(&mut self, engine: Engine, args: &[Argument], line: u32) {
-        let mut out = Out::default();
+        let mut out = ReadFields::default();
         out.fields.set("kind", "serving", line);
         out.fields.set("framework", engine.framework(), line);
         if let Some((None, first)) = args.first() {
@@ -359,9 +359,9 @@ impl Program<'_> {
 
 /// Name and parameter list of the function that a statement defines.
 fn defined(s: &[Token]) -> Option<(&str, &[Token])> {
-    let is = |token: &Token, word: &str| matches!(&token.tok, Tok::Name(name) if name == word);
+    let is = |token: &Token, word: &str| matches!(&token.tok, TokenKind::Name(name) if name == word);
     let s = if s.first().is_some_and(|token| is(token, "async")) { s.get(1..)? } else { s };
-    let [def, Token { tok: Tok::Name(name), .. }, parameters @ ..] = s else { return None };
+    let [def, Token { tok: TokenKind::Name(name), .. }, parameters @ ..] = s else { return None };
     is(def, "def").then_some((name, parameters))
 }
 

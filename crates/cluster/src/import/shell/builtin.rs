@@ -183,7 +183,7 @@ impl Shell<'_> {
             }
             "tr" | "cut" | "head" | "wc" => {
                 let stdin = self.stdin.clone()?;
-                match self.decided(stdin.as_str()).and_then(|s| filter(name, args, &s)) {
+                match self.without_unset_variables(stdin.as_str()).and_then(|s| filter(name, args, &s)) {
                     Some(s) => self.emit(&Text::new(&s, stdin.line()), target),
                     None => {
                         let t = Text::new(&unknown::opaque("filter"), self.line);

@@ -201,7 +201,7 @@ impl Shell<'_> {
 
     pub(super) fn case(&mut self, word: &Word, arms: &[(Vec<Word>, Vec<Cmd>)]) -> Flow {
         let text = self.text(word);
-        let value = self.decided(text.as_str());
+        let value = self.without_unset_variables(text.as_str());
         if value.is_none() && self.setup.every_branch {
             for (_, body) in arms {
                 self.branch(|sh| sh.run(body));

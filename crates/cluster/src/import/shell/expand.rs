@@ -12,7 +12,7 @@ const MAX_FIELDS: usize = 20_000;
 
 impl Scope for Shell<'_> {
     fn get(&mut self, name: &str) -> Num {
-        let text = match self.lookup(name).or_else(|| self.weak(name)) {
+        let text = match self.lookup(name).or_else(|| self.default_of_caller(name)) {
             Some(t) => t,
             None if name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') => {
                 return Num::Symbol(name.to_owned());
@@ -72,7 +72,7 @@ impl Shell<'_> {
                 let n: usize = name.parse().ok()?;
                 self.args.get(n.checked_sub(1)?).cloned()
             }
-            _ => match self.vars.get(&self.referred(name))? {
+            _ => match self.vars.get(&self.resolve_nameref(name))? {
                 Var::Scalar(t) => Some(t.clone()),
                 Var::Array(a) => Some(a.first().cloned().unwrap_or_default()),
                 Var::Assoc(_) => Some(Text::default()),
@@ -81,12 +81,12 @@ impl Shell<'_> {
     }
 
     /// Value of a variable that the caller usually sets, such as `NODES`.
-    fn weak(&self, name: &str) -> Option<Text> {
+    fn default_of_caller(&self, name: &str) -> Option<Text> {
         self.setup.weak.iter().find(|(n, ..)| n == name).map(|(_, v, l)| Text::new(v, *l))
     }
 
     fn unset(&mut self, name: &str, line: u32) -> Text {
-        if let Some(t) = self.weak(name) {
+        if let Some(t) = self.default_of_caller(name) {
             return t;
         }
         Text::new(&unknown::of(name), line)
@@ -114,7 +114,7 @@ impl Shell<'_> {
                     out.append(&t);
                 }
             }
-            if !self.spend(out.len()) {
+            if !self.consume_budget(out.len()) {
                 break;
             }
         }
@@ -136,7 +136,7 @@ impl Shell<'_> {
                 Part::Lit { text, line, .. } => cur.get_or_insert_with(Text::default).push(text, *line),
                 Part::Param { param, quoted, .. } if is_list(param) && !(*quoted && is_joined(param)) => {
                     let items = self.list(param);
-                    self.spend(items.iter().map(Text::len).sum());
+                    self.consume_budget(items.iter().map(Text::len).sum());
                     if *quoted {
                         for (i, t) in items.iter().enumerate() {
                             if i > 0 {
@@ -155,7 +155,7 @@ impl Shell<'_> {
                 }
                 Part::Param { quoted, .. } | Part::Cmd { quoted, .. } | Part::Arith { quoted, .. } => {
                     let t = self.part(p);
-                    self.spend(t.len());
+                    self.consume_budget(t.len());
                     if *quoted {
                         cur.get_or_insert_with(Text::default).append(&t);
                     } else {
@@ -211,7 +211,7 @@ impl Shell<'_> {
 
     /// Output of a command substitution, as far as it is known.
     fn substitute(&mut self, script: &str, line: u32) -> Text {
-        if self.depth >= MAX_DEPTH || !self.spend(script.len()) {
+        if self.depth >= MAX_DEPTH || !self.consume_budget(script.len()) {
             return Text::new(&unknown::opaque("deep"), line);
         }
         self.depth += 1;
@@ -295,7 +295,7 @@ impl Shell<'_> {
         };
         let empty = match &value {
             None => true,
-            Some(t) => self.decided(t.as_str()).is_some_and(|s| s.is_empty()),
+            Some(t) => self.without_unset_variables(t.as_str()).is_some_and(|s| s.is_empty()),
         };
         let unset = |colon: bool| value.is_none() || (colon && empty);
         match &p.op {
@@ -317,7 +317,7 @@ impl Shell<'_> {
         }
         let Some(t) = value else { return self.unset(&p.name, line) };
         match &p.op {
-            Op::Length => match self.decided(t.as_str()) {
+            Op::Length => match self.without_unset_variables(t.as_str()) {
                 Some(s) => Text::new(&s.chars().count().to_string(), line),
                 None => Text::new(&unknown::opaque("length"), line),
             },

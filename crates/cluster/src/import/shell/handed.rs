@@ -21,7 +21,7 @@ pub(crate) struct Submission {
 
 impl Shell<'_> {
     /// Records a job or manifest that a command passes on. Returns whether the command needs no further handling.
-    pub(super) fn hand_on(&mut self, words: &[Text], env: &[(String, Text)]) -> bool {
+    pub(super) fn record_submission(&mut self, words: &[Text], env: &[(String, Text)]) -> bool {
         let name = words.first().map_or("", |w| w.as_str().rsplit('/').next().unwrap_or(""));
         match name {
             "sbatch" | "qsub" | "bsub" => self.submit(words, env),
@@ -52,7 +52,7 @@ impl Shell<'_> {
         }
         inherited.retain(|(_, v, _)| !unknown::is_in(v));
         let args = words.get(at + 1..).unwrap_or(&[]).to_vec();
-        if self.out.jobs.len() < MAX_KEPT && self.spend(script.len()) {
+        if self.out.jobs.len() < MAX_KEPT && self.consume_budget(script.len()) {
             self.out.jobs.push(Submission { script, options, args, inherited });
         }
         true
@@ -65,7 +65,7 @@ impl Shell<'_> {
         let reads = has(&["apply", "create", "replace"]) && (has(&["-"]) || has(&["-f-"]));
         if let Some(text) = self.stdin.clone().filter(|t| reads && !t.is_empty())
             && self.out.manifests.len() < MAX_KEPT
-            && self.spend(text.len())
+            && self.consume_budget(text.len())
         {
             self.out.manifests.push(text);
         }
@@ -99,7 +99,7 @@ impl Shell<'_> {
     }
 
     /// The variable to which a name refers after `local -n name=other`.
-    pub(super) fn referred(&self, name: &str) -> String {
+    pub(super) fn resolve_nameref(&self, name: &str) -> String {
         self.references.get(name).cloned().unwrap_or_else(|| name.to_owned())
     }
 

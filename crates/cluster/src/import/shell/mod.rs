@@ -168,7 +168,7 @@ pub(crate) fn read(name: &str, text: &Text, setup: &Setup<'_>) -> Script {
     }
     sh.out.cut |= sh.steps >= MAX_STEPS || sh.budget == 0;
     let vars = std::mem::take(&mut sh.vars);
-    sh.out.vars = sort::filled(vars.into_iter().map(|(k, v)| (k, join(&v))));
+    sh.out.vars = sort::collect_unsorted(vars.into_iter().map(|(k, v)| (k, join(&v))));
     sh.out
 }
 
@@ -190,18 +190,18 @@ fn join(var: &Var) -> Text {
 
 impl Shell<'_> {
     /// Subtracts a length from the remaining budget. Returns whether any is left.
-    fn spend(&mut self, n: usize) -> bool {
+    fn consume_budget(&mut self, n: usize) -> bool {
         self.budget = self.budget.saturating_sub(n);
         self.budget > 0
     }
 
     fn set(&mut self, name: &str, mut value: Text) {
-        if value.len() > MAX_VALUE || !self.spend(value.len()) {
+        if value.len() > MAX_VALUE || !self.consume_budget(value.len()) {
             value.truncate(MAX_VALUE.min(self.budget));
             self.out.cut = true;
         }
         if self.vars.len() < 20_000 {
-            self.vars.insert(self.referred(name), Var::Scalar(value));
+            self.vars.insert(self.resolve_nameref(name), Var::Scalar(value));
         }
     }
 
@@ -217,7 +217,7 @@ impl Shell<'_> {
 
     /// The text with unset variables replaced by empty strings, or `None` if it depends on an unknown part that is not
     /// an optional variable. If every branch is run, any unknown part yields `None`.
-    fn decided(&self, s: &str) -> Option<String> {
+    fn without_unset_variables(&self, s: &str) -> Option<String> {
         if !unknown::is_in(s) {
             return Some(s.to_owned());
         }

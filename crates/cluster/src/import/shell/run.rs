@@ -145,7 +145,11 @@ impl Shell<'_> {
     }
 
     pub(super) fn write(&mut self, file: &str, text: &Text, append: bool) {
-        if file.starts_with("/dev/") || text.is_empty() || self.out.files.len() > 200 || !self.spend(text.len()) {
+        if file.starts_with("/dev/")
+            || text.is_empty()
+            || self.out.files.len() > 200
+            || !self.consume_budget(text.len())
+        {
             return;
         }
         let slot = self.out.files.entry(unknown::shown(file)).or_default();
@@ -269,7 +273,7 @@ impl Shell<'_> {
     }
 
     pub(super) fn record(&mut self, words: Vec<Text>, env: Vec<(String, Text)>, line: u32) -> Flow {
-        if self.hand_on(&words, &env) {
+        if self.record_submission(&words, &env) {
             self.status = None;
             return Flow::Next;
         }
@@ -294,7 +298,7 @@ impl Shell<'_> {
         }
         let mut all = self.prefix.clone();
         all.extend(words);
-        if self.out.commands.len() < MAX_COMMANDS && self.spend(all.iter().map(Text::len).sum()) {
+        if self.out.commands.len() < MAX_COMMANDS && self.consume_budget(all.iter().map(Text::len).sum()) {
             self.out.commands.push(Command { words: all, env, line });
         }
         Flow::Next

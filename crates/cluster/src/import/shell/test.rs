@@ -137,13 +137,13 @@ impl Tests<'_, '_> {
                 return self.unary(s, arg.as_str());
             }
         }
-        self.sh.decided(s).map(|t| !t.is_empty())
+        self.sh.without_unset_variables(s).map(|t| !t.is_empty())
     }
 
     fn unary(&self, op: &str, arg: &str) -> Option<bool> {
         match op {
             "-z" | "-n" => {
-                let filled = match self.sh.decided(arg) {
+                let filled = match self.sh.without_unset_variables(arg) {
                     Some(t) => !t.is_empty(),
                     // A required variable counts as set. Text around an unknown part is not empty.
                     None if unknown::only_names(arg) => true,
@@ -160,16 +160,16 @@ impl Tests<'_, '_> {
     fn binary(&self, a: &str, op: &str, b: &str, quoted: bool) -> Option<bool> {
         match op {
             "=" | "==" | "!=" => {
-                let (a, b) = (self.sh.decided(a)?, self.sh.decided(b)?);
+                let (a, b) = (self.sh.without_unset_variables(a)?, self.sh.without_unset_variables(b)?);
                 let same = if quoted { a == b } else { glob::matches(&b, &a) };
                 Some(same == (op != "!="))
             }
             "=~" => {
-                let a = self.sh.decided(a)?;
+                let a = self.sh.without_unset_variables(a)?;
                 regex_like(&a, b)
             }
             "<" | ">" => {
-                let (a, b) = (self.sh.decided(a)?, self.sh.decided(b)?);
+                let (a, b) = (self.sh.without_unset_variables(a)?, self.sh.without_unset_variables(b)?);
                 Some(if op == "<" { a < b } else { a > b })
             }
             _ => {

@@ -1,7 +1,7 @@
 //! Hugging Face Accelerate: its configuration file and the flags of `accelerate launch`.
 
 use crate::import::argv::{Flag, Launcher};
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names::snake;
 use crate::import::value::Node;
 
@@ -13,7 +13,7 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 }
 
 /// Reads the configuration file.
-pub(crate) fn document(doc: &Node, out: &mut Out) {
+pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "accelerate", 0);
     let kind = doc.get("distributed_type").and_then(Node::text).unwrap_or_default().to_ascii_uppercase();
@@ -48,12 +48,12 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     }
     if kind.contains("MULTI_GPU") {
         let at = doc.get("distributed_type").map_or(0, |n| n.line);
-        out.fields.imply("sharding", "none", at);
+        out.fields.set_implied("sharding", "none", at);
     }
 }
 
 /// Reads the settings of PyTorch FSDP, with or without the prefix `fsdp_`.
-pub(crate) fn fsdp(map: &Node, out: &mut Out) {
+pub(crate) fn fsdp(map: &Node, out: &mut ReadFields) {
     let get = |name: &str| map.get(&format!("fsdp_{name}")).or(map.get(name));
     let second = get("version").and_then(Node::int) == Some(2);
     if let Some(n) = get("sharding_strategy") {
@@ -61,18 +61,18 @@ pub(crate) fn fsdp(map: &Node, out: &mut Out) {
     }
     if let Some(n) = get("reshard_after_forward") {
         // In FSDP version 1 this key contained the strategy.
-        if n.on().is_none() {
+        if n.switch().is_none() {
             super::fsdp_strategy(out, n);
         } else if second || !out.fields.has("sharding") {
-            let word = if n.on() == Some(true) { "zero3" } else { "zero2" };
-            out.fields.imply("sharding", word, n.line);
+            let word = if n.switch() == Some(true) { "zero3" } else { "zero2" };
+            out.fields.set_implied("sharding", word, n.line);
         }
     }
     if second {
-        out.fields.imply("sharding", "zero3", get("version").map_or(0, |n| n.line));
+        out.fields.set_implied("sharding", "zero3", get("version").map_or(0, |n| n.line));
     }
     if let Some(n) = get("activation_checkpointing") {
-        let word = if n.on() == Some(true) { "full" } else { "none" };
+        let word = if n.switch() == Some(true) { "full" } else { "none" };
         out.set("recompute", word, n.line);
     }
     if let Some(n) = get("offload_params") {
@@ -80,7 +80,7 @@ pub(crate) fn fsdp(map: &Node, out: &mut Out) {
     }
 }
 
-fn flag(raw: &str, node: &Node, out: &mut Out) -> bool {
+fn flag(raw: &str, node: &Node, out: &mut ReadFields) -> bool {
     let key = snake(raw);
     let key = key.strip_prefix("parallelism_config_").unwrap_or(&key);
     match key {
@@ -108,14 +108,14 @@ fn flag(raw: &str, node: &Node, out: &mut Out) -> bool {
         "dp_replicate_size" => out.int("dp_replicate", node),
         "dp_shard_size" => out.int("dp_shard", node),
         "megatron_lm_recompute_activations" => {
-            if node.on() == Some(true) {
+            if node.switch() == Some(true) {
                 out.set("recompute", "selective", node.line)
             } else {
                 true
             }
         }
         "megatron_lm_use_distributed_optimizer" => {
-            if node.on() == Some(true) {
+            if node.switch() == Some(true) {
                 out.set("sharding", "zero1", node.line)
             } else {
                 true
@@ -124,16 +124,16 @@ fn flag(raw: &str, node: &Node, out: &mut Out) -> bool {
         "fsdp_sharding_strategy" => super::fsdp_strategy(out, node),
         "multi_gpu" => {
             // Plain data parallelism, unless other flags enable sharding.
-            out.fields.imply("sharding", "none", node.line);
+            out.fields.set_implied("sharding", "none", node.line);
             true
         }
         "use_fsdp" | "fsdp_version" => {
-            if node.on() == Some(true) || node.int() == Some(2) {
-                out.fields.imply("sharding", "zero3", node.line);
+            if node.switch() == Some(true) || node.int() == Some(2) {
+                out.fields.set_implied("sharding", "zero3", node.line);
             }
             true
         }
-        "fsdp_reshard_after_forward" => match node.on() {
+        "fsdp_reshard_after_forward" => match node.switch() {
             Some(on) => out.set("sharding", if on { "zero3" } else { "zero2" }, node.line),
             None => super::fsdp_strategy(out, node),
         },
@@ -144,7 +144,7 @@ fn flag(raw: &str, node: &Node, out: &mut Out) -> bool {
         "megatron_lm_gradient_clipping" => true,
         "fsdp_offload_params" => out.flag("offload_params", node),
         "fsdp_activation_checkpointing" => {
-            if node.on() == Some(true) {
+            if node.switch() == Some(true) {
                 out.set("recompute", "full", node.line)
             } else {
                 true
@@ -155,13 +155,13 @@ fn flag(raw: &str, node: &Node, out: &mut Out) -> bool {
 }
 
 /// Reads the flags of `accelerate launch`.
-pub(crate) fn launch(l: &Launcher, out: &mut Out) {
+pub(crate) fn launch(l: &Launcher, out: &mut ReadFields) {
     if let Some(n) = &l.config
         && let Some(t) = n.shown()
     {
         out.fields.set("config_file", t.clone(), n.line);
         if let Some(z) = super::zero_in_name(&t) {
-            out.fields.imply("sharding", z, n.line);
+            out.fields.set_implied("sharding", z, n.line);
         }
         out.references.push((t, n.line));
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::import::argv::Args;
-use crate::import::fields::{Fields, Out};
+use crate::import::fields::{Fields, ReadFields};
 use crate::import::names::snake;
 use crate::import::unknown;
 use crate::import::value::{Node, Value};
@@ -69,7 +69,7 @@ pub(crate) fn is_known(key: &str) -> bool {
 }
 
 /// Reads one flag or key of a client into the client's fields.
-pub(crate) fn flag(key: &str, node: &Node, f: &mut Out) -> bool {
+pub(crate) fn flag(key: &str, node: &Node, f: &mut ReadFields) -> bool {
     match (key, field(key)) {
         ("model" | "m", _) => super::model(f, node),
         (_, Some("request_rate")) => rate(f, node),
@@ -85,7 +85,7 @@ pub(crate) fn flag(key: &str, node: &Node, f: &mut Out) -> bool {
 }
 
 /// Sets a whole number, or a list of whole numbers.
-pub(crate) fn counts(name: &str, node: &Node, f: &mut Out) -> bool {
+pub(crate) fn counts(name: &str, node: &Node, f: &mut ReadFields) -> bool {
     let words: Vec<String> = match &node.value {
         Value::List(list) => list.iter().filter_map(Node::text).collect(),
         _ => node.text().map(|t| t.split([',', ' ']).map(str::to_owned).collect()).unwrap_or_default(),
@@ -97,7 +97,7 @@ pub(crate) fn counts(name: &str, node: &Node, f: &mut Out) -> bool {
     }
 }
 
-fn rate(f: &mut Out, node: &Node) -> bool {
+fn rate(f: &mut ReadFields, node: &Node) -> bool {
     match node.text().as_deref() {
         Some("inf" | "Infinity" | ".inf") => f.set("request_rate", "inf", node.line),
         _ => f.float("request_rate", node),
@@ -105,8 +105,8 @@ fn rate(f: &mut Out, node: &Node) -> bool {
 }
 
 /// Reads the command of a client.
-pub(crate) fn command(name: &str, args: &Args) -> Out {
-    let mut f = Out::default();
+pub(crate) fn command(name: &str, args: &Args) -> ReadFields {
+    let mut f = ReadFields::default();
     let counted = args.has(&["request_count"]);
     for a in &args.flags {
         let key = snake(&a.name);
@@ -123,7 +123,7 @@ pub(crate) fn command(name: &str, args: &Args) -> Out {
 }
 
 /// GuideLLM states the lengths in one setting, and the meaning of its rates in another.
-fn guidellm(args: &Args, f: &mut Out) {
+fn guidellm(args: &Args, f: &mut ReadFields) {
     if let Some(n) = args.flag(&["data"])
         && let Some(text) = n.text()
     {
@@ -149,7 +149,7 @@ pub(crate) fn is_inference_perf(doc: &Node) -> bool {
 }
 
 /// Reads a configuration of inference-perf.
-pub(crate) fn inference_perf(doc: &Node, out: &mut Out) {
+pub(crate) fn inference_perf(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "benchmark", doc.line);
     out.fields.set("tool_name", "inference-perf", doc.line);
     if let Some(n) = doc.first(&["server.model_name", "tokenizer.pretrained_model_name_or_path"]) {
@@ -174,7 +174,7 @@ pub(crate) fn inference_perf(doc: &Node, out: &mut Out) {
 }
 
 /// Combines the clients of a file. A single client sets `benchmark`; clients that differ become variants.
-pub(crate) fn settle(clients: Vec<Out>, own_model: bool, out: &mut Out) {
+pub(crate) fn combine_clients(clients: Vec<ReadFields>, own_model: bool, out: &mut ReadFields) {
     let mut runs: Vec<Fields> = Vec::new();
     for mut c in clients {
         out.missing.extend(std::mem::take(&mut c.missing));

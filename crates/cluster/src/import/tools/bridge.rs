@@ -1,13 +1,13 @@
 //! Megatron-Bridge: recipes with overrides, and its performance scripts.
 
 use crate::import::argv::Args;
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::names::snake;
 use crate::import::value::Node;
 
 /// Reads the commands `run_recipe.py`, `run_script.py`, `setup_experiment.py` and similar ones.
-pub(crate) fn command(script: &str, args: &Args, out: &mut Out) {
+pub(crate) fn command(script: &str, args: &Args, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "megatron-bridge", 0);
     if script == "setup_experiment.py" {
@@ -35,7 +35,7 @@ pub(crate) fn command(script: &str, args: &Args, out: &mut Out) {
 }
 
 /// Reads one setting of a recipe by the last component of its path. Returns false if it is not recognized.
-pub(crate) fn setting(key: &str, node: &Node, out: &mut Out) -> bool {
+pub(crate) fn setting(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     match key {
         "mixed_precision" => mixed(node, out),
         "sequence_length" => out.int("seq_len", node),
@@ -43,7 +43,7 @@ pub(crate) fn setting(key: &str, node: &Node, out: &mut Out) -> bool {
     }
 }
 
-fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
+fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     match key {
         "recipe" => {
             if let Some(t) = node.text() {
@@ -56,7 +56,7 @@ fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "sl" => out.int("seq_len", node),
         "rl" | "recompute_num_layers" => {
             if node.int().is_some_and(|n| n > 0) {
-                out.fields.imply("recompute", "full", node.line);
+                out.fields.set_implied("recompute", "full", node.line);
             }
             true
         }
@@ -67,7 +67,7 @@ fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             true
         }
         "recompute_modules" => {
-            out.fields.imply("recompute", "selective", node.line);
+            out.fields.set_implied("recompute", "selective", node.line);
             super::megatron::flag("recompute_modules", node, out)
         }
         "m" | "s" | "r" | "cuda_graph_impl" | "cuda_graph_scope" | "moe_a2a_overlap" | "model_name" | "model_size"
@@ -77,7 +77,7 @@ fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
                 let label = names::accelerator_in(&t).map_or_else(|| t.to_uppercase(), str::to_owned);
                 out.set("accelerator", label, node.line);
             } else {
-                out.unset(node);
+                out.record_unset_variables(node);
             }
             true
         }
@@ -118,8 +118,8 @@ fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
 
 /// Reads the name of a mixed-precision recipe: `bf16_mixed`, `bf16_with_fp8_current_scaling_mixed`,
 /// `bf16_with_mxfp8_mixed`.
-fn mixed(node: &Node, out: &mut Out) -> bool {
-    let Some(text) = node.text() else { return out.unset(node) };
+fn mixed(node: &Node, out: &mut ReadFields) -> bool {
+    let Some(text) = node.text() else { return out.record_unset_variables(node) };
     let found = [("mxfp8", "mxfp8"), ("nvfp4", "fp4"), ("fp8", "fp8"), ("bf16", "bf16"), ("fp16", "fp16")]
         .into_iter()
         .find(|(word, _)| text.contains(word));
@@ -130,7 +130,7 @@ fn mixed(node: &Node, out: &mut Out) -> bool {
 }
 
 /// Reads a compute precision such as `bf16`, `fp8_cs`, `fp8_mx` or `nvfp4`.
-fn compute(t: &str, at: u32, out: &mut Out) {
+fn compute(t: &str, at: u32, out: &mut ReadFields) {
     let low = t.to_ascii_lowercase();
     match low.split_once('_') {
         Some(("fp8", recipe)) => {
@@ -146,14 +146,14 @@ fn compute(t: &str, at: u32, out: &mut Out) {
 }
 
 /// Derives model and precision from the name of a recipe.
-pub(crate) fn recipe(name: &str, at: u32, out: &mut Out) {
+pub(crate) fn recipe(name: &str, at: u32, out: &mut ReadFields) {
     let stem = name.trim_end_matches("_config");
     let cut = ["_pretrain", "_finetune", "_sft", "_peft", "_lora"].iter().find_map(|c| stem.find(c).map(|i| (i, *c)));
     let (model, rest) = match cut {
         Some((i, _)) => (stem.get(..i).unwrap_or(stem), stem.get(i..).unwrap_or("")),
         None => (stem, ""),
     };
-    out.fields.imply("model", model, at);
+    out.fields.set_implied("model", model, at);
     let low = format!("{rest}_");
     let found = [("mxfp8", "mxfp8"), ("nvfp4", "fp4"), ("fp8", "fp8"), ("bf16", "bf16"), ("muon", "bf16")]
         .iter()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::import::collect::Lookup;
-use crate::import::fields::{Fields, Out};
+use crate::import::fields::{Fields, ReadFields};
 use crate::import::value::{Node, Value};
 
 use super::pod;
@@ -11,8 +11,8 @@ use super::roles::{role, settle_roles};
 use super::serving::Engine;
 
 /// Reads the values of a chart: vLLM production stack, llm-d, Google's recipes.
-pub(crate) fn chart(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>) -> Option<Out> {
-    let mut out = Out::default();
+pub(crate) fn chart(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>) -> Option<ReadFields> {
+    let mut out = ReadFields::default();
     if let Some(list) = d.at("servingEngineSpec.modelSpec") {
         production_stack(list, &mut out);
     } else if d.has("vllm") && d.at("vllm.serverArgs").is_some() || (d.at("model.tp_size").is_some() && d.has("job")) {
@@ -29,16 +29,16 @@ pub(crate) fn chart(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>)
         return None;
     }
     (!out.fields.is_empty()).then(|| {
-        out.fields.imply("manifest", "helm values", 0);
-        if let Some((a, at)) = pod::selected(d) {
-            out.fields.imply("accelerator", a, at);
+        out.fields.set_implied("manifest", "helm values", 0);
+        if let Some((a, at)) = pod::requested_accelerator(d) {
+            out.fields.set_implied("accelerator", a, at);
         }
         out
     })
 }
 
 /// Reads the values of a chart with a single container. Image, arguments, devices and replicas are at the top level.
-fn container_values(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
+fn container_values(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut ReadFields) -> bool {
     let copies = d.first(&["replicaCount", "replicas"]);
     if copies.is_none() && d.at("resources.limits").is_none() {
         return false;
@@ -78,7 +78,7 @@ fn container_values(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>,
 }
 
 /// Reads the values of NVIDIA's chart with a single container.
-fn nim_values(d: &Node, out: &mut Out) {
+fn nim_values(d: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "serving", d.line);
     out.fields.set("framework", Engine::Nim.framework(), d.line);
     if let Some(n) = d.at("model.name") {
@@ -101,7 +101,7 @@ fn nim_values(d: &Node, out: &mut Out) {
     Engine::Nim.finish(out);
 }
 
-pub(crate) fn recipe_values(d: &Node, out: &mut Out) {
+pub(crate) fn recipe_values(d: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "serving", d.line);
     out.fields.set("framework", "vllm", d.line);
     out.fields.set("manifest", "helm values", d.line);
@@ -124,11 +124,11 @@ pub(crate) fn recipe_values(d: &Node, out: &mut Out) {
     Engine::Vllm.finish(out);
 }
 
-pub(crate) fn production_stack(list: &Node, out: &mut Out) {
-    let mut entries: Vec<(String, Option<&'static str>, Out)> = Vec::new();
+pub(crate) fn production_stack(list: &Node, out: &mut ReadFields) {
+    let mut entries: Vec<(String, Option<&'static str>, ReadFields)> = Vec::new();
     for m in list.list() {
         let name = m.get("name").and_then(Node::text).unwrap_or_default();
-        let mut o = Out::default();
+        let mut o = ReadFields::default();
         if let Some(n) = m.get("modelURL") {
             super::model(&mut o, n);
         }
@@ -177,12 +177,12 @@ pub(crate) fn production_stack(list: &Node, out: &mut Out) {
         }
         settle_roles(out);
     } else if let ([(_, _, o)], 1) = (entries.as_slice(), entries.len()) {
-        out.fields.fill(&o.fields);
+        out.fields.copy_missing(&o.fields);
     } else {
         for (name, _, o) in &entries {
             let mut v = Fields::default();
             v.set("name", name.as_str(), 0);
-            v.fill(&o.fields);
+            v.copy_missing(&o.fields);
             out.variants.push(v);
         }
     }
@@ -190,12 +190,12 @@ pub(crate) fn production_stack(list: &Node, out: &mut Out) {
         out.strange.append(&mut o.strange);
     }
     if let Some(n) = total.filter(|n| *n > 0) {
-        out.fields.imply("num_accelerators", n, list.line);
+        out.fields.set_implied("num_accelerators", n, list.line);
     }
 }
 
 /// Reads llm-d's model service: prefill and decode workers with containers and parallelism.
-pub(crate) fn model_service(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) {
+pub(crate) fn model_service(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut ReadFields) {
     out.fields.set("kind", "serving", d.line);
     out.fields.set("framework", "vllm", d.line);
     out.fields.set("manifest", "helm values", d.line);
@@ -205,11 +205,11 @@ pub(crate) fn model_service(d: &Node, env: &BTreeMap<String, String>, files: Loo
     let mut total = Some(0_i64);
     for half in ["prefill", "decode"] {
         let Some(n) = d.get(half) else { continue };
-        if n.get("create").and_then(Node::on) == Some(false) || n.get("replicas").and_then(Node::int) == Some(0) {
+        if n.get("create").and_then(Node::switch) == Some(false) || n.get("replicas").and_then(Node::int) == Some(0) {
             continue;
         }
         let p = pod::containers(n).into_iter().find_map(|c| pod::read(c, Some(Engine::Vllm), env, files));
-        let (mut o, gpu) = p.map_or((Out::default(), None), |p| (p.out, p.gpus));
+        let (mut o, gpu) = p.map_or((ReadFields::default(), None), |p| (p.out, p.gpus));
         if let Some(v) = n.get("replicas") {
             o.int("replicas", v);
         }
@@ -228,12 +228,12 @@ pub(crate) fn model_service(d: &Node, env: &BTreeMap<String, String>, files: Loo
     }
     if out.roles.len() == 1 {
         if let Some((_, f)) = out.roles.pop() {
-            out.fields.fill(&f);
+            out.fields.copy_missing(&f);
         }
     } else {
         settle_roles(out);
     }
     if let Some(n) = total.filter(|n| *n > 0) {
-        out.fields.imply("num_accelerators", n, d.line);
+        out.fields.set_implied("num_accelerators", n, d.line);
     }
 }

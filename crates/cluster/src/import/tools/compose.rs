@@ -1,7 +1,7 @@
 //! docker-compose files.
 
 use crate::import::argv;
-use crate::import::fields::{Entry, Out};
+use crate::import::fields::{Entry, ReadFields};
 use crate::import::shell::Text;
 use crate::import::value::{Node, Value};
 
@@ -9,8 +9,8 @@ use super::roles;
 use super::serving::Engine;
 
 /// Reads the services, and counts those that serve a model.
-pub(crate) fn document(doc: &Node, out: &mut Out) {
-    let mut servers: Vec<(String, Out)> = Vec::new();
+pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
+    let mut servers: Vec<(String, ReadFields)> = Vec::new();
     for (name, s) in doc.get("services").map(Node::map).unwrap_or(&[]) {
         if let Some(o) = service(s) {
             servers.push((name.clone(), o));
@@ -19,7 +19,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     let copies: Vec<i64> = servers.iter_mut().map(|(_, o)| o.fields.remove("replicas").map_or(1, copies_of)).collect();
     let all = copies.iter().fold(0_i64, |all, n| all.saturating_add(*n));
     let Some((_, first)) = servers.first().cloned() else { return };
-    let key = |o: &Out| {
+    let key = |o: &ReadFields| {
         o.fields.iter().filter(|e| e.key != "devices").map(|e| (e.key.clone(), e.value.clone())).collect::<Vec<_>>()
     };
     for (_, o) in &servers {
@@ -37,13 +37,13 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
         out.fields.set("required_env", names, at);
     }
     if alike {
-        out.fields.fill(&first.fields);
+        out.fields.copy_missing(&first.fields);
         out.fields.set("replicas", all, doc.get("services").map_or(0, |n| n.line));
         // A Neuron device has several cores, and tensor parallelism counts cores instead of devices.
         if let Some(n) = first.fields.int("devices_per_replica") {
             let at = first.fields.at("devices_per_replica");
             if first.fields.int("tp").is_none_or(|tp| tp <= n) {
-                out.fields.imply("num_accelerators", n.saturating_mul(all), at);
+                out.fields.set_implied("num_accelerators", n.saturating_mul(all), at);
             }
         }
         return;
@@ -58,7 +58,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
             o.fields.set("num_accelerators", e.value, e.at);
         }
     }
-    let plays = |(_, o): &(String, Out), role: &str| o.fields.str("role") == Some(role);
+    let plays = |(_, o): &(String, ReadFields), role: &str| o.fields.str("role") == Some(role);
     if ["prefill", "decode"].iter().all(|role| servers.iter().any(|s| plays(s, role))) {
         let halves = servers.into_iter().filter_map(|(_, o)| Some((o.fields.str("role")?.to_owned(), o)));
         roles::disaggregated(halves.collect(), out);
@@ -74,11 +74,11 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
         total = total.zip(o.fields.int("num_accelerators")).and_then(|(a, b)| a.checked_add(b.checked_mul(copies)?));
         let mut v = crate::import::fields::Fields::default();
         v.set("name", name, 0);
-        v.fill(&o.fields);
+        v.copy_missing(&o.fields);
         out.variants.push(v);
     }
     if let Some(n) = total.filter(|n| *n > 0) {
-        out.fields.imply("num_accelerators", n, doc.line);
+        out.fields.set_implied("num_accelerators", n, doc.line);
     }
 }
 
@@ -88,9 +88,9 @@ fn copies_of(stated: Entry) -> i64 {
 }
 
 /// Reads one service, if it serves a model.
-fn service(s: &Node) -> Option<Out> {
+fn service(s: &Node) -> Option<ReadFields> {
     let image = s.get("image").and_then(Node::shown).unwrap_or_default();
-    let mut out = Out::default();
+    let mut out = ReadFields::default();
     let words = command_words(s);
     let argv_text: Vec<Text> = words.iter().map(|n| Text::new(&n.word(), n.line)).collect();
     let env: Vec<(String, Node)> = environment(s.get("environment"));
@@ -137,13 +137,13 @@ fn service(s: &Node) -> Option<Out> {
     if !out.fields.has("devices_per_replica") {
         engine.count(&mut out);
         if let Some(e) = out.fields.remove("num_accelerators") {
-            out.fields.imply("devices_per_replica", e.value, e.at);
+            out.fields.set_implied("devices_per_replica", e.value, e.at);
         }
     }
     Some(out)
 }
 
-fn devices(s: &Node, out: &mut Out) {
+fn devices(s: &Node, out: &mut ReadFields) {
     if let Some(n) = s.at("deploy.replicas").or(s.get("scale")) {
         out.int("replicas", n);
     }

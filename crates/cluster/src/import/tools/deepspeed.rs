@@ -1,6 +1,6 @@
 //! DeepSpeed configurations, and GPT-NeoX, which is based on them.
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::Node;
 
@@ -20,7 +20,7 @@ pub(crate) fn is_neox(doc: &Node) -> bool {
 }
 
 /// Reads the keys that both formats have.
-pub(crate) fn keys(doc: &Node, out: &mut Out) {
+pub(crate) fn keys(doc: &Node, out: &mut ReadFields) {
     let get = |path: &str| doc.at(path);
     if let Some(n) = get("train_micro_batch_size_per_gpu") {
         out.int("micro_batch", n);
@@ -50,16 +50,16 @@ pub(crate) fn keys(doc: &Node, out: &mut Out) {
             }
         }
     }
-    if let Some(n) = get("activation_checkpointing.cpu_checkpointing").filter(|n| n.on() == Some(true)) {
+    if let Some(n) = get("activation_checkpointing.cpu_checkpointing").filter(|n| n.switch() == Some(true)) {
         out.set("offload_activations", true, n.line);
     }
-    if get("zero_optimization.cpu_offload").and_then(Node::on) == Some(true) {
+    if get("zero_optimization.cpu_offload").and_then(Node::switch) == Some(true) {
         out.set("offload_optimizer", "cpu", get("zero_optimization.cpu_offload").map_or(0, |n| n.line));
     }
     for (name, word) in [("bf16", "bf16"), ("bfloat16", "bf16"), ("fp16", "fp16")] {
         let Some(n) = get(name) else { continue };
         let on = n.get("enabled").or(n.get(name)).unwrap_or(n);
-        if on.on() == Some(true) {
+        if on.switch() == Some(true) {
             // GPT-NeoX states another half precision inside the section.
             let typed = n.get("type").and_then(Node::text);
             let word = typed.as_deref().and_then(names::precision).unwrap_or(word);
@@ -83,14 +83,14 @@ pub(crate) fn keys(doc: &Node, out: &mut Out) {
 }
 
 /// Reads a DeepSpeed configuration.
-pub(crate) fn document(doc: &Node, out: &mut Out) {
+pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "deepspeed", 0);
     keys(doc, out);
 }
 
 /// Reads a GPT-NeoX configuration, whose keys have dashes or underscores.
-pub(crate) fn neox(raw: &Node, out: &mut Out) {
+pub(crate) fn neox(raw: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "gpt-neox", 0);
     let mut doc = raw.clone();
@@ -113,7 +113,7 @@ pub(crate) fn neox(raw: &Node, out: &mut Out) {
                 out.int("tp", v);
             }
             "checkpoint_activations" => {
-                let word = if v.on() == Some(true) { "full" } else { "none" };
+                let word = if v.switch() == Some(true) { "full" } else { "none" };
                 out.set("recompute", word, v.line);
             }
             "num_gpus" | "global_num_gpus" => {

@@ -1,6 +1,6 @@
 //! The first format of Dynamo graphs: one section per component, and shared settings in `Common`.
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::value::Node;
 
 use super::roles::{role, settle_roles};
@@ -18,15 +18,15 @@ fn workers(doc: &Node) -> impl Iterator<Item = (&str, &Node)> {
 }
 
 /// Reads the graph.
-pub(crate) fn document(doc: &Node, out: &mut Out) {
+pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     let engine = workers(doc).find_map(|(name, _)| Engine::named(name)).unwrap_or(Engine::Vllm);
     out.fields.set("kind", "serving", doc.line);
     out.fields.set("framework", engine.framework(), doc.line);
     out.fields.set("orchestrator", "dynamo", doc.line);
     let mut total = Some(0_i64);
-    let mut parts: Vec<(Option<&'static str>, Out)> = Vec::new();
+    let mut parts: Vec<(Option<&'static str>, ReadFields)> = Vec::new();
     for (name, section) in workers(doc) {
-        let mut o = Out::default();
+        let mut o = ReadFields::default();
         let shared: Vec<String> =
             section.get("common-configs").map(Node::list).unwrap_or(&[]).iter().filter_map(Node::text).collect();
         for (k, v) in doc.get("Common").map(Node::map).unwrap_or(&[]) {
@@ -66,13 +66,13 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
             if let Some(n) = o.fields.remove("workers") {
                 o.fields.set("replicas", n.value, n.at);
             }
-            out.fields.fill(&o.fields);
+            out.fields.copy_missing(&o.fields);
         }
     }
     if disaggregated {
         settle_roles(out);
     }
     if let Some(n) = total.filter(|n| *n > 0) {
-        out.fields.imply("num_accelerators", n, doc.line);
+        out.fields.set_implied("num_accelerators", n, doc.line);
     }
 }

@@ -1,11 +1,11 @@
 //! YAML configurations of fine-tuning tools: axolotl, TRL recipes, LLaMA-Factory, ArcticTraining.
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::Node;
 
 /// Reads a configuration of axolotl.
-pub(crate) fn axolotl(doc: &Node, out: &mut Out) {
+pub(crate) fn axolotl(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "axolotl", 0);
     for (k, v) in doc.map() {
@@ -29,7 +29,7 @@ pub(crate) fn axolotl(doc: &Node, out: &mut Out) {
     }
     // `fsdp_version: 2` may be outside the mapping.
     if doc.get("fsdp_version").and_then(Node::int) == Some(2) && doc.has("fsdp_config") {
-        out.fields.imply("sharding", "zero3", doc.get("fsdp_version").map_or(0, |n| n.line));
+        out.fields.set_implied("sharding", "zero3", doc.get("fsdp_version").map_or(0, |n| n.line));
     }
     let f = &out.fields;
     let (tp, cp, ep) = (f.int("tp"), f.int("cp"), f.int("ep"));
@@ -39,16 +39,16 @@ pub(crate) fn axolotl(doc: &Node, out: &mut Out) {
         let dp = shard.unwrap_or(1).checked_mul(replicate.unwrap_or(1)).filter(|n| *n > 0);
         let all = dp.and_then(|d| [tp, cp, ep].into_iter().flatten().try_fold(d, i64::checked_mul)).filter(|n| *n > 0);
         if let Some(n) = all {
-            out.fields.imply("num_accelerators", n, at);
+            out.fields.set_implied("num_accelerators", n, at);
         }
         if let (Some(d), None) = (dp, ep) {
-            out.fields.imply("dp", d, at);
+            out.fields.set_implied("dp", d, at);
         }
     }
 }
 
 /// Reads a recipe for TRL or the Trainer, or a configuration of LLaMA-Factory.
-pub(crate) fn trainer(doc: &Node, out: &mut Out) {
+pub(crate) fn trainer(doc: &Node, out: &mut ReadFields) {
     let factory = doc.has("finetuning_type") || (doc.has("stage") && doc.has("template"));
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", if factory { "llama-factory" } else { "trl" }, 0);
@@ -61,7 +61,7 @@ pub(crate) fn trainer(doc: &Node, out: &mut Out) {
             out.set("weights_precision", format!("int{bits}"), at);
         }
     }
-    let peft = doc.get("use_peft").and_then(Node::on);
+    let peft = doc.get("use_peft").and_then(Node::switch);
     for (k, v) in doc.map() {
         let lora = k.starts_with("lora_");
         if (lora && (kind.is_some() || peft == Some(false))) || k == "stage" {
@@ -77,13 +77,13 @@ pub(crate) fn trainer(doc: &Node, out: &mut Out) {
 }
 
 /// Reads a configuration of ArcticTraining.
-pub(crate) fn arctic(doc: &Node, out: &mut Out) {
+pub(crate) fn arctic(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "arctic-training", 0);
     if let Some(n) = doc.at("model.name_or_path") {
         super::model(out, n);
     }
-    let int = |out: &mut Out, key: &str, path: &str| {
+    let int = |out: &mut ReadFields, key: &str, path: &str| {
         if let Some(n) = doc.at(path) {
             out.int(key, n);
         }
@@ -97,15 +97,15 @@ pub(crate) fn arctic(doc: &Node, out: &mut Out) {
     }
     if let Some(n) = doc.get("activation_checkpoint_cpu_offload") {
         out.flag("offload_activations", n);
-        if n.on() == Some(true) {
-            out.fields.imply("recompute", "full", n.line);
+        if n.switch() == Some(true) {
+            out.fields.set_implied("recompute", "full", n.line);
         }
     }
     if let Some(n) = doc.first(&["model.disable_activation_checkpoint", "model.activation_checkpointing"]) {
-        let on = n.on() == Some(true);
+        let on = n.switch() == Some(true);
         let disabled = doc.at("model.disable_activation_checkpoint").is_some() && on;
         if !disabled {
-            out.fields.imply("recompute", "full", n.line);
+            out.fields.set_implied("recompute", "full", n.line);
         }
     }
     if let Some(n) = doc.first(&["optimizer.type", "optimizer.name"])

@@ -1,13 +1,13 @@
 //! Flags of scripts based on Hugging Face's Trainer, DeepSpeed-Chat, Gaudi, and small FSDP scripts.
 
 use crate::import::argv::Args;
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::names::snake;
 use crate::import::value::{Node, Value};
 
 /// Reads one flag or key. Returns false if it is not recognized.
-pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
+pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     let key = key.strip_prefix("fsdp_config.").unwrap_or(key);
     match key {
         "model_name_or_path"
@@ -47,7 +47,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         | "actor_gradient_checkpointing"
         | "use_gradient_checkpointing"
         | "activation_checkpointing"
-        | "enable_gradient_checkpointing" => match node.on() {
+        | "enable_gradient_checkpointing" => match node.switch() {
             Some(true) => out.set("recompute", "full", node.line),
             Some(false) => out.set("recompute", "none", node.line),
             // axolotl offloads the inputs of the layers.
@@ -62,14 +62,14 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         // Precision of the trained weights; a stated compute precision takes precedence.
         "torch_dtype" => {
             if let Some(p) = node.text().as_deref().and_then(names::precision) {
-                out.fields.imply("precision", p, node.line);
+                out.fields.set_implied("precision", p, node.line);
             }
             true
         }
         "deepspeed" | "deepspeed_config" | "ds_config" => {
             if let Some(t) = node.text() {
                 if let Some(z) = super::zero_in_name(&t) {
-                    out.fields.imply("sharding", z, node.line);
+                    out.fields.set_implied("sharding", z, node.line);
                 }
                 out.references.push((t, node.line));
             }
@@ -90,8 +90,8 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         }
         "sharding_strategy" | "fsdp_sharding_strategy" => super::fsdp_strategy(out, node),
         "enable_fsdp" | "use_fsdp" => {
-            if node.on() == Some(true) {
-                out.fields.imply("sharding", "zero3", node.line);
+            if node.switch() == Some(true) {
+                out.fields.set_implied("sharding", "zero3", node.line);
             }
             true
         }
@@ -100,7 +100,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "fsdp_activation_checkpointing" => flag("gradient_checkpointing", node, out),
         "offload_activations" | "activation_offloading" => out.flag("offload_activations", node),
         "offload" | "offload_optimizer" => {
-            if node.on() == Some(true) {
+            if node.switch() == Some(true) {
                 out.set("offload_optimizer", "cpu", node.line)
             } else {
                 true
@@ -113,7 +113,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             true
         }
         "adam_beta1" | "adam_beta2" | "adam_epsilon" => {
-            out.fields.imply("optimizer", "adam", node.line);
+            out.fields.set_implied("optimizer", "adam", node.line);
             true
         }
         "lora_dim" | "actor_lora_dim" => {
@@ -124,31 +124,31 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             }
         }
         "use_peft_lora" | "use_lora" | "use_peft" | "enable_lora" => {
-            if node.on() == Some(true) {
-                out.fields.imply("adapter", "lora", node.line);
+            if node.switch() == Some(true) {
+                out.fields.set_implied("adapter", "lora", node.line);
             }
             true
         }
         "use_qlora" => {
-            if node.on() == Some(true) {
+            if node.switch() == Some(true) {
                 out.set("adapter", "qlora", node.line)
             } else {
                 true
             }
         }
         "lora_r" | "lora_rank" => {
-            out.fields.imply("adapter", "lora", node.line);
+            out.fields.set_implied("adapter", "lora", node.line);
             true
         }
         "load_in_4bit" | "use_4bit_quantization" => {
-            if node.on() == Some(true) {
+            if node.switch() == Some(true) {
                 out.set("weights_precision", "int4", node.line)
             } else {
                 true
             }
         }
         "load_in_8bit" => {
-            if node.on() == Some(true) {
+            if node.switch() == Some(true) {
                 out.set("weights_precision", "int8", node.line)
             } else {
                 true
@@ -181,20 +181,20 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         | "model_type"
         | "val_batch_size"
         | "gradient_checkpointing_kwargs" => true,
-        _ => super::is_dull(key),
+        _ => super::is_irrelevant(key),
     }
 }
 
-fn half(out: &mut Out, word: &str, node: &Node) -> bool {
+fn half(out: &mut ReadFields, word: &str, node: &Node) -> bool {
     let finer = matches!(out.fields.str("precision"), Some("fp8" | "mxfp8" | "fp4"));
-    if node.on() == Some(true) && !(finer && word != "fp8") {
+    if node.switch() == Some(true) && !(finer && word != "fp8") {
         out.set("precision", word, node.line);
     }
     true
 }
 
 /// Reads the arguments of a command. The caller sets the framework.
-pub(crate) fn command(args: &Args, out: &mut Out) {
+pub(crate) fn command(args: &Args, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     for f in &args.flags {
         if !flag(&snake(&f.name), &f.node, out) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::script;
 use crate::import::shell::Text;
@@ -14,7 +14,7 @@ use super::pod::lines;
 const SCRIPTS: &[&str] = &["run", "commands", "command", "script"];
 
 /// Reads the file. Returns `None` if its script starts no known program.
-pub(crate) fn document(doc: &Node, name: &str, environment: &BTreeMap<String, String>) -> Option<Out> {
+pub(crate) fn document(doc: &Node, name: &str, environment: &BTreeMap<String, String>) -> Option<ReadFields> {
     let body = SCRIPTS.iter().find_map(|k| doc.get(k))?;
     let mut text = Text::default();
     match &body.value {
@@ -69,7 +69,7 @@ pub(crate) fn document(doc: &Node, name: &str, environment: &BTreeMap<String, St
         return None;
     }
     if let Some(a) = accelerator {
-        out.fields.imply("accelerator", a, at);
+        out.fields.set_implied("accelerator", a, at);
     }
     if let Some(n) = count {
         let (nodes, line) = nodes.unwrap_or((1, at));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::import::collect::Lookup;
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::{Node, Value};
 use crate::import::{json, yaml};
@@ -15,7 +15,7 @@ use super::resources::{dynamo, inference_service, kaito, kubeai, llm_service};
 use super::roles::{role, settle_roles};
 
 /// Reads the documents of a file, if they are manifests or values of a chart.
-pub(crate) fn documents(docs: &[Node], env: &BTreeMap<String, String>) -> Option<Out> {
+pub(crate) fn documents(docs: &[Node], env: &BTreeMap<String, String>) -> Option<ReadFields> {
     let mut flat: Vec<Node> = Vec::new();
     for d in docs {
         if d.get("kind").and_then(Node::text).as_deref() == Some("List") {
@@ -32,7 +32,7 @@ pub(crate) fn documents(docs: &[Node], env: &BTreeMap<String, String>) -> Option
         let base = path.rsplit('/').next().unwrap_or(path);
         configs.iter().find(|(k, _)| k.as_str() == base || k == path).map(|(_, n)| n.clone())
     };
-    let mut workloads: Vec<Out> = Vec::new();
+    let mut workloads: Vec<ReadFields> = Vec::new();
     for d in docs {
         let Some(kind) = d.get("kind").and_then(Node::text).filter(|_| d.has("apiVersion")) else {
             if let Some(o) = chart(d, env, &files) {
@@ -40,7 +40,7 @@ pub(crate) fn documents(docs: &[Node], env: &BTreeMap<String, String>) -> Option
             }
             continue;
         };
-        let mut out = Out::default();
+        let mut out = ReadFields::default();
         let read = match kind.as_str() {
             "ConfigMap"
             | "Service"
@@ -155,11 +155,11 @@ fn shift(n: &mut Node, by: u32) {
 }
 
 /// Combines the servers in a file.
-fn combine(mut all: Vec<Out>) -> Option<Out> {
+fn combine(mut all: Vec<ReadFields>) -> Option<ReadFields> {
     if all.len() <= 1 {
         return all.pop();
     }
-    let mut out = Out::default();
+    let mut out = ReadFields::default();
     let roles: Vec<Option<&'static str>> = all.iter().map(|o| o.fields.str("role").and_then(role)).collect();
     if roles.contains(&Some("prefill")) && roles.contains(&Some("decode")) {
         let mut devices = Some(0_i64);
@@ -176,12 +176,12 @@ fn combine(mut all: Vec<Out>) -> Option<Out> {
         }
         settle_roles(&mut out);
         if let Some(n) = devices.filter(|n| *n > 0) {
-            out.fields.imply("num_accelerators", n, 0);
+            out.fields.set_implied("num_accelerators", n, 0);
         }
         return Some(out);
     }
     // Independent servers become variants, and their devices are summed.
-    let key = |o: &Out| o.fields.iter().map(|e| (e.key.clone(), e.value.clone())).collect::<Vec<_>>();
+    let key = |o: &ReadFields| o.fields.iter().map(|e| (e.key.clone(), e.value.clone())).collect::<Vec<_>>();
     let same = all.iter().all(|o| all.first().is_some_and(|f| key(f) == key(o)));
     if same || all.iter().filter(|o| o.fields.has("model")).count() < 2 {
         let best = all.iter().position(|o| o.fields.has("model")).unwrap_or(0);
@@ -191,7 +191,7 @@ fn combine(mut all: Vec<Out>) -> Option<Out> {
     for mut o in all {
         for k in ["kind", "framework", "manifest", "orchestrator", "accelerator"] {
             if let Some(e) = o.fields.remove(k) {
-                out.fields.imply(k, e.value, e.at);
+                out.fields.set_implied(k, e.value, e.at);
             }
         }
         out.variants.push(o.fields);
@@ -199,13 +199,13 @@ fn combine(mut all: Vec<Out>) -> Option<Out> {
         out.missing.append(&mut o.missing);
     }
     if let Some(n) = total.filter(|n| *n > 0) {
-        out.fields.imply("num_accelerators", n, 0);
+        out.fields.set_implied("num_accelerators", n, 0);
     }
     Some(out)
 }
 
 /// Reads Deployments, sets, jobs, and leader-worker groups.
-fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
+fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut ReadFields) -> bool {
     let group = d.at("spec.leaderWorkerTemplate");
     let size = group.and_then(|g| g.get("size")).and_then(Node::int);
     let mut env = env.clone();
@@ -217,17 +217,17 @@ fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Lookup<
     let name = d.at("metadata.name").and_then(Node::text).unwrap_or_default();
     let hint = None;
     let pod = leader
-        .and_then(|l| pod::first(l, hint, &env, files))
-        .or_else(|| worker.and_then(|w| pod::first(w, hint, &env, files)))
-        .or_else(|| pod::first(d, hint, &env, files));
+        .and_then(|l| pod::main_container(l, hint, &env, files))
+        .or_else(|| worker.and_then(|w| pod::main_container(w, hint, &env, files)))
+        .or_else(|| pod::main_container(d, hint, &env, files));
     let Some(pod) = pod else { return false };
     let patch =
         d.at("spec.selector").is_none() && kind == "Deployment" && pod::containers(d).iter().all(|c| !c.has("image"));
     let manifest = if patch { "Deployment (kustomize patch)".to_owned() } else { kind.to_owned() };
     *out = pod.out;
     out.fields.set("manifest", manifest, d.line);
-    if let Some((a, at)) = pod::selected(d) {
-        out.fields.imply("accelerator", a, at);
+    if let Some((a, at)) = pod::requested_accelerator(d) {
+        out.fields.set_implied("accelerator", a, at);
     }
     if pod.engine.is_none() {
         if out.fields.str("kind") == Some("training") {
@@ -258,20 +258,20 @@ fn workload(kind: &str, d: &Node, env: &BTreeMap<String, String>, files: Lookup<
         (out.fields.int("accelerators_per_replica"), replicas.or((!out.fields.has("replicas")).then_some(1)))
     {
         let at = out.fields.at("accelerators_per_replica");
-        out.fields.imply("num_accelerators", n.saturating_mul(r), at);
+        out.fields.set_implied("num_accelerators", n.saturating_mul(r), at);
     }
     if !out.fields.has("model") {
         let at = d.at("metadata.name").map_or(d.line, |n| n.line);
         if let Some(m) = named_model(&name) {
-            out.fields.imply("model", m, at);
+            out.fields.set_implied("model", m, at);
         }
     }
     if let Some(w) = names::gguf(&name) {
-        out.fields.imply("weights_precision", w, d.at("metadata.name").map_or(0, |n| n.line));
+        out.fields.set_implied("weights_precision", w, d.at("metadata.name").map_or(0, |n| n.line));
     }
     if let Some(r) = role(&name).or_else(|| labeled_role(d)) {
         let at = d.at("metadata.name").map_or(d.line, |n| n.line);
-        out.fields.imply("role", r, at);
+        out.fields.set_implied("role", r, at);
     }
     true
 }
@@ -292,7 +292,7 @@ fn named_model(name: &str) -> Option<String> {
 }
 
 /// Counts the pods of a training job: replicas of masters and workers.
-fn training_pods(d: &Node, gpus: Option<(i64, u32)>, out: &mut Out) {
+fn training_pods(d: &Node, gpus: Option<(i64, u32)>, out: &mut ReadFields) {
     let specs = ["pytorchReplicaSpecs", "mpiReplicaSpecs", "replicaSpecs", "tfReplicaSpecs"];
     let mut nodes = 0_i64;
     for s in specs.iter().filter_map(|s| d.at(&format!("spec.{s}"))) {
@@ -327,9 +327,9 @@ fn training_pods(d: &Node, gpus: Option<(i64, u32)>, out: &mut Out) {
         nodes = jobs.saturating_mul(pods);
     }
     if nodes > 0 && !out.fields.has("nodes") {
-        out.fields.imply("nodes", nodes, d.line);
+        out.fields.set_implied("nodes", nodes, d.line);
     }
     if let Some((g, at)) = gpus {
-        out.fields.imply("accelerators_per_node", g, at);
+        out.fields.set_implied("accelerators_per_node", g, at);
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use crate::import::collect::Lookup;
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::value::{Node, Value};
 use crate::import::{json, yaml};
 
 use super::{pod, ray};
 
 /// Reads a RayService. Returns false if it does not serve a language model.
-pub(crate) fn service(doc: &Node, out: &mut Out) -> bool {
+pub(crate) fn service(doc: &Node, out: &mut ReadFields) -> bool {
     let Some(raw) = doc.at("spec.serveConfigV2").and_then(Node::raw) else { return false };
     let line = doc.at("spec.serveConfigV2").map_or(0, |n| n.line.saturating_sub(1));
     let Some(config) = json::parse(raw).or_else(|| yaml::parse(raw).docs.into_iter().next()) else { return false };
@@ -24,7 +24,7 @@ pub(crate) fn service(doc: &Node, out: &mut Out) -> bool {
 }
 
 /// Reads a RayJob: the submitted command, and the worker pods.
-pub(crate) fn job(doc: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
+pub(crate) fn job(doc: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut ReadFields) -> bool {
     let Some(entry) = doc.at("spec.entrypoint") else { return false };
     let mut container = Node::new(Value::Map(Vec::new()), entry.line);
     let words = [Node::str("sh", entry.line), Node::str("-c", entry.line), entry.clone()];

@@ -1,7 +1,7 @@
 //! LitGPT's YAML and command line.
 
 use crate::import::argv::Args;
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::{Node, Value};
 
@@ -12,14 +12,14 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 }
 
 /// Reads the configuration.
-pub(crate) fn document(doc: &Node, out: &mut Out) {
+pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "litgpt", 0);
     if let Some(n) = doc.first(&["checkpoint_dir", "model_name", "model_config.name"]) {
         super::model(out, n);
         out.fields.remove("model_path");
     }
-    let int = |out: &mut Out, key: &str, path: &str| {
+    let int = |out: &mut ReadFields, key: &str, path: &str| {
         if let Some(n) = doc.at(path) {
             out.int(key, n);
         }
@@ -60,7 +60,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
 }
 
 /// Reads a command such as `litgpt pretrain --train.micro_batch_size 4`.
-pub(crate) fn command(args: &Args, out: &mut Out) {
+pub(crate) fn command(args: &Args, out: &mut ReadFields) {
     let mut tree = Node::new(Value::Map(Vec::new()), 0);
     for f in &args.flags {
         let path = f.name.trim_start_matches('-');
@@ -82,6 +82,6 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
     document(&tree, out);
     if let Some(w) = args.positional.iter().find(|w| w.as_str() == "finetune_lora") {
         let quantized = out.fields.has("weights_precision");
-        out.fields.imply("adapter", if quantized { "qlora" } else { "lora" }, w.line());
+        out.fields.set_implied("adapter", if quantized { "qlora" } else { "lora" }, w.line());
     }
 }

@@ -1,11 +1,11 @@
 //! llama.cpp: `llama-server` and related programs.
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::Node;
 
 /// Reads one flag. `raw` preserves the case of short flags.
-pub(crate) fn flag(raw: &str, key: &str, node: &Node, out: &mut Out) -> bool {
+pub(crate) fn flag(raw: &str, key: &str, node: &Node, out: &mut ReadFields) -> bool {
     match raw {
         "-c" => return out.int("max_model_len", node),
         "-b" => return out.int("batch_size", node),
@@ -27,7 +27,7 @@ pub(crate) fn flag(raw: &str, key: &str, node: &Node, out: &mut Out) -> bool {
         "model" | "hf_repo" | "hf" | "model_url" => weights(out, node),
         "hf_file" => {
             if let Some(t) = node.text() {
-                out.fields.imply("model", t, node.line);
+                out.fields.set_implied("model", t, node.line);
             }
             if let Some(g) = node.text().as_deref().and_then(names::gguf) {
                 out.set("weights_precision", g, node.line);
@@ -49,22 +49,22 @@ pub(crate) fn flag(raw: &str, key: &str, node: &Node, out: &mut Out) -> bool {
         "cache_type_v" | "cont_batching" | "mlock" | "no_mmap" | "split_mode" | "main_gpu" | "slots" | "metrics"
         | "jinja" | "draft_min" | "draft_p_min" | "ctx_size_draft" | "gpu_layers_draft" | "n_gpu_layers_draft"
         | "samplers" | "alias" | "device" | "rpc" | "mem" => true,
-        _ => super::is_dull(key),
+        _ => super::is_irrelevant(key),
     }
 }
 
 /// Number of devices in a list with the share of each device.
-fn split(out: &mut Out, node: &Node) -> bool {
+fn split(out: &mut ReadFields, node: &Node) -> bool {
     let shares = node.text().unwrap_or_default();
     let given = shares.split([',', '/']).filter(|share| share.trim().parse::<f64>().is_ok_and(|share| share > 0.0));
     let devices = given.count() as i64;
     if devices > 0 {
-        out.fields.imply("num_accelerators", devices, node.line);
+        out.fields.set_implied("num_accelerators", devices, node.line);
     }
     true
 }
 
-fn weights(out: &mut Out, node: &Node) -> bool {
+fn weights(out: &mut ReadFields, node: &Node) -> bool {
     if let Some(t) = node.text() {
         // The file name identifies the model, independent of its directory.
         let base = if t.ends_with(".gguf") || t.ends_with(".bin") { t.rsplit('/').next().unwrap_or(&t) } else { &t };
@@ -83,7 +83,7 @@ fn weights(out: &mut Out, node: &Node) -> bool {
     }
 }
 
-fn draft(out: &mut Out, node: &Node) -> bool {
+fn draft(out: &mut ReadFields, node: &Node) -> bool {
     let path = node.text().map(|t| t.rsplit('/').next().unwrap_or(&t).to_owned());
     if let Some(base) = path.or_else(|| super::named_in_folder(node)) {
         out.set("speculative.method", "draft", node.line);
@@ -92,11 +92,11 @@ fn draft(out: &mut Out, node: &Node) -> bool {
     true
 }
 
-fn flash(out: &mut Out, node: &Node) -> bool {
+fn flash(out: &mut ReadFields, node: &Node) -> bool {
     match node.text().as_deref() {
         Some("auto") => true,
         _ => {
-            let on = node.on().unwrap_or(true);
+            let on = node.switch().unwrap_or(true);
             out.set("flash_attention", on, node.line)
         }
     }

@@ -1,7 +1,7 @@
 //! llm-foundry and Composer: YAML configurations, possibly nested in a platform's job file.
 
 use crate::import::argv::Args;
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::unknown;
 use crate::import::value::{Node, Value};
@@ -20,7 +20,7 @@ pub(crate) fn section(doc: &Node) -> Option<&Node> {
 }
 
 /// Reads the configuration.
-pub(crate) fn document(doc: &Node, out: &mut Out) {
+pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     let Some(s) = section(doc) else { return };
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "llm-foundry", 0);
@@ -39,7 +39,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
 }
 
 /// Reads a command such as `composer train.py FILE key=value …`.
-pub(crate) fn command(args: &Args, out: &mut Out) {
+pub(crate) fn command(args: &Args, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "llm-foundry", 0);
     out.fields.set("launcher", "composer", 0);
@@ -52,18 +52,18 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
         let path = unknown::shown(w.as_str());
         let stem = path.rsplit('/').next().unwrap_or(&path).split(".y").next().unwrap_or(&path);
         if names::is_model(stem) {
-            out.fields.imply("model", stem, w.line());
+            out.fields.set_implied("model", stem, w.line());
         }
-        out.fields.imply("config_file", path.as_str(), w.line());
+        out.fields.set_implied("config_file", path.as_str(), w.line());
         out.references.push((path, w.line()));
     }
 }
 
-fn settings(s: &Node, out: &mut Out) {
+fn settings(s: &Node, out: &mut ReadFields) {
     if let Some(n) = s.first(&["model.pretrained_model_name_or_path", "model.name"]) {
         super::model(out, n);
     }
-    let int = |out: &mut Out, key: &str, paths: &[&str]| {
+    let int = |out: &mut ReadFields, key: &str, paths: &[&str]| {
         if let Some(n) = s.first(paths) {
             out.int(key, n);
         }
@@ -85,9 +85,9 @@ fn settings(s: &Node, out: &mut Out) {
         super::fsdp_strategy(out, n);
     }
     if let Some(n) = s.at("fsdp_config.activation_checkpointing") {
-        out.set("recompute", if n.on() == Some(true) { "full" } else { "none" }, n.line);
+        out.set("recompute", if n.switch() == Some(true) { "full" } else { "none" }, n.line);
     }
-    if s.at("fsdp_config.activation_cpu_offload").and_then(Node::on) == Some(true) {
+    if s.at("fsdp_config.activation_cpu_offload").and_then(Node::switch) == Some(true) {
         out.set("offload_activations", true, s.at("fsdp_config.activation_cpu_offload").map_or(0, |n| n.line));
     }
     if let Some(n) = s.at("optimizer.name")

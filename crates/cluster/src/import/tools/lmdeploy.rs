@@ -1,10 +1,10 @@
 //! LMDeploy: `lmdeploy serve api_server`.
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::value::Node;
 
 /// Reads one flag. Returns false if it is not recognized.
-pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
+pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     match key {
         "model_path" => super::model(out, node),
         "tp" => out.int("tp", node),
@@ -34,6 +34,6 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             true
         }
         "model_name" | "server_port" | "server_name" | "vision_max_batch_size" | "rope_scaling_factor" => true,
-        _ => super::is_dull(key),
+        _ => super::is_irrelevant(key),
     }
 }

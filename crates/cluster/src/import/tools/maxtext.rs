@@ -1,7 +1,7 @@
 //! MaxText: YAML configurations, and `key=value` arguments of the trainer.
 
 use crate::import::argv::{self, Args};
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::shell::Text;
 use crate::import::unknown;
@@ -18,14 +18,14 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 }
 
 /// Reads a configuration file.
-pub(crate) fn document(doc: &Node, out: &mut Out) {
+pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "maxtext", 0);
     keys(doc.map(), out);
 }
 
 /// Reads keys, and derives the sizes that follow from the mesh.
-pub(crate) fn keys(entries: &[(String, Node)], out: &mut Out) {
+pub(crate) fn keys(entries: &[(String, Node)], out: &mut ReadFields) {
     let mut gpu = None;
     for (k, v) in entries {
         let known = match k.as_str() {
@@ -47,13 +47,13 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut Out) {
                 }
                 None if v.shown().as_deref() == Some("none") => out.set("recompute", "none", v.line),
                 None => {
-                    out.unset(v);
+                    out.record_unset_variables(v);
                     true
                 }
             },
             "shard_optimizer_over_data" => {
-                if v.on() == Some(true) {
-                    out.fields.imply("sharding", "zero1", v.line);
+                if v.switch() == Some(true) {
+                    out.fields.set_implied("sharding", "zero1", v.line);
                 }
                 true
             }
@@ -83,7 +83,7 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut Out) {
             }
             "optimizer_memory_host_offload" | "parameter_memory_host_offload" => {
                 let field = if k.starts_with("optimizer") { "offload_optimizer" } else { "offload_params" };
-                v.on() != Some(true) || out.set(field, "cpu", v.line)
+                v.switch() != Some(true) || out.set(field, "cpu", v.line)
             }
             "num_experts" => v.int().is_some_and(|n| n < 2) || out.int("architecture.num_experts", v),
             "num_experts_per_tok" => out.int("architecture.moe_topk", v),
@@ -95,7 +95,7 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut Out) {
                 true
             }
             "adam_b1" | "adam_b2" => {
-                out.fields.imply("optimizer", "adam", v.line);
+                out.fields.set_implied("optimizer", "adam", v.line);
                 true
             }
             "base_config" => {
@@ -113,7 +113,7 @@ pub(crate) fn keys(entries: &[(String, Node)], out: &mut Out) {
     let chips = of("compile_topology").and_then(|n| Some((chips(&n.text()?)?, n.line)));
     let slices = of("compile_topology_num_slices").and_then(Node::int).unwrap_or(1).max(1);
     if let Some((chips, line)) = chips {
-        out.fields.imply("num_accelerators", chips.saturating_mul(slices), line);
+        out.fields.set_implied("num_accelerators", chips.saturating_mul(slices), line);
     }
 }
 
@@ -129,7 +129,7 @@ fn chips(topology: &str) -> Option<i64> {
 }
 
 /// Reads a mesh axis: `ici_fsdp_parallelism` becomes `ici.fsdp`.
-fn axis(key: &str, node: &Node, out: &mut Out) -> bool {
+fn axis(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     let Some(body) = key.strip_suffix("_parallelism") else { return false };
     for net in ["ici", "dcn"] {
         if let Some(name) = body.strip_prefix(net).and_then(|r| r.strip_prefix('_')) {
@@ -139,7 +139,7 @@ fn axis(key: &str, node: &Node, out: &mut Out) -> bool {
     false
 }
 
-fn base_config(path: &str, at: u32, out: &mut Out) {
+fn base_config(path: &str, at: u32, out: &mut ReadFields) {
     let base = path.rsplit('/').next().unwrap_or(path);
     if matches!(base, "base.yml" | "base.yaml" | "") {
         return;
@@ -147,12 +147,12 @@ fn base_config(path: &str, at: u32, out: &mut Out) {
     let short = path.find("models/").and_then(|i| path.get(i..)).unwrap_or(base);
     out.fields.set("base_config", short, at);
     let stem = base.trim_end_matches(".yml").trim_end_matches(".yaml");
-    out.fields.imply("model", stem, at);
+    out.fields.set_implied("model", stem, at);
 }
 
 /// Derives sizes from the mesh axes. A product is only known if all its axes are.
-fn mesh(gpu: Option<bool>, out: &mut Out) {
-    let product = |out: &Out, prefixes: &[&str], names: &[&str]| -> Option<i64> {
+fn mesh(gpu: Option<bool>, out: &mut ReadFields) {
+    let product = |out: &ReadFields, prefixes: &[&str], names: &[&str]| -> Option<i64> {
         out.fields
             .iter()
             .filter(|e| {
@@ -166,9 +166,9 @@ fn mesh(gpu: Option<bool>, out: &mut Out) {
         return;
     };
     let at = first.at;
-    let has = |out: &Out, net: &str| out.fields.iter().any(|e| e.key.starts_with(net));
+    let has = |out: &ReadFields, net: &str| out.fields.iter().any(|e| e.key.starts_with(net));
     let (ici, dcn) = (product(out, &["ici"], &[]), product(out, &["dcn"], &[]));
-    let axis = |out: &Out, name: &str| product(out, &["ici", "dcn"], &[name]);
+    let axis = |out: &ReadFields, name: &str| product(out, &["ici", "dcn"], &[name]);
     let (data, fsdp) = (axis(out, "data"), axis(out, "fsdp"));
     // An axis of -1 takes the remaining devices.
     let wide = |name: &str| {
@@ -178,36 +178,36 @@ fn mesh(gpu: Option<bool>, out: &mut Out) {
             .any(|e| e.value.as_i64().is_some_and(|n| n > 1 || n == -1))
     };
     match (wide("data"), wide("fsdp")) {
-        (true, true) => out.fields.imply("sharding", "hsdp", at),
-        (false, true) => out.fields.imply("sharding", "zero3", at),
+        (true, true) => out.fields.set_implied("sharding", "hsdp", at),
+        (false, true) => out.fields.set_implied("sharding", "zero3", at),
         _ => {}
     }
     for (name, key) in [("tensor", "tp"), ("expert", "ep"), ("context", "cp"), ("pipeline", "pp")] {
         if (out.fields.has(&format!("ici.{name}")) || out.fields.has(&format!("dcn.{name}")))
             && let Some(n) = axis(out, name)
         {
-            out.fields.imply(key, n, at);
+            out.fields.set_implied(key, n, at);
         }
     }
     let (Some(ici), Some(dcn)) = (ici, dcn) else { return };
     let Some(all) = ici.checked_mul(dcn) else { return };
-    out.fields.imply("num_accelerators", all, at);
+    out.fields.set_implied("num_accelerators", all, at);
     // On GPUs the ICI mesh is one node; a TPU slice spans many hosts.
     let known_gpu = gpu.unwrap_or(has(out, "dcn.") && ici <= 8);
     if known_gpu && has(out, "dcn.") && has(out, "ici.") {
-        out.fields.imply("nodes", dcn, at);
-        out.fields.imply("accelerators_per_node", ici, at);
+        out.fields.set_implied("nodes", dcn, at);
+        out.fields.set_implied("accelerators_per_node", ici, at);
     }
     if let (Some(d), Some(f)) = (data, fsdp)
         && let Some(dp) = d.checked_mul(f)
     {
-        out.fields.imply("dp", dp, at);
+        out.fields.set_implied("dp", dp, at);
     }
     global_batch(all, at, out);
 }
 
 /// Reads the trainer's command line.
-pub(crate) fn command(args: &Args, out: &mut Out) {
+pub(crate) fn command(args: &Args, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "maxtext", 0);
     out.fields.set("launcher", "python", 0);
@@ -221,17 +221,17 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
 }
 
 /// Reads the slices and nodes that `xpk workload create` requests, from the words before the trainer.
-pub(crate) fn submitted(before: &[Text], out: &mut Out) {
+pub(crate) fn submitted(before: &[Text], out: &mut ReadFields) {
     let args = argv::parse(before);
     let slices = args.flag(&["num_slices"]).and_then(Node::int).unwrap_or(1).max(1);
     if let Some(n) = args.flag(&["tpu_type"])
         && let Some(t) = n.text()
     {
         if let Some(a) = names::accelerator_in(&t) {
-            out.fields.imply("accelerator", a, n.line);
+            out.fields.set_implied("accelerator", a, n.line);
         }
         if let Some(all) = chips(&t).and_then(|c| c.checked_mul(slices)) {
-            out.fields.imply("num_accelerators", all, n.line);
+            out.fields.set_implied("num_accelerators", all, n.line);
             global_batch(all, n.line, out);
         }
     }
@@ -239,10 +239,10 @@ pub(crate) fn submitted(before: &[Text], out: &mut Out) {
         && let Some(t) = n.text()
     {
         if let Some(a) = names::accelerator_in(&t) {
-            out.fields.imply("accelerator", a, n.line);
+            out.fields.set_implied("accelerator", a, n.line);
         }
         if let Some(count) = t.rsplit('-').next().and_then(crate::import::value::parse_int) {
-            out.fields.imply("accelerators_per_node", count, n.line);
+            out.fields.set_implied("accelerators_per_node", count, n.line);
         }
     }
     if let Some(n) = args.flag(&["num_nodes"]) {
@@ -251,10 +251,10 @@ pub(crate) fn submitted(before: &[Text], out: &mut Out) {
 }
 
 /// Derives the global batch size for a number of devices.
-fn global_batch(devices: i64, at: u32, out: &mut Out) {
+fn global_batch(devices: i64, at: u32, out: &mut ReadFields) {
     let accum = out.fields.int("grad_accum").unwrap_or(1);
     if let Some(g) = out.fields.int("micro_batch").and_then(|m| m.checked_mul(devices)?.checked_mul(accum)) {
-        out.fields.imply("global_batch", g, at);
+        out.fields.set_implied("global_batch", g, at);
     }
 }
 
@@ -268,7 +268,7 @@ const BASE_SCRIPT_ARGS: &[&str] = &[
 ];
 
 /// Reads a call of `…_base.sh` with positional arguments.
-pub(crate) fn base_script(words: &[Text], out: &mut Out) -> bool {
+pub(crate) fn base_script(words: &[Text], out: &mut ReadFields) -> bool {
     let Some(at) = words.iter().position(|w| argv::base(w.as_str()).ends_with("_base.sh")) else { return false };
     let (Some(script), Some(args)) = (words.get(at), words.get(at + 1..)) else { return false };
     let numeric = |i: usize| args.get(i).is_some_and(|w| w.as_str().parse::<f64>().is_ok());

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::{Node, Value, parse_int};
 
 /// Reads one argument. Returns false if it is not recognized.
-pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
+pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     match key {
         "num_layers" => arch(out, "num_layers", node),
         "hidden_size" => arch(out, "hidden_size", node),
@@ -60,20 +60,20 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
                 && stages % pp == 0
                 && stages > pp
             {
-                out.fields.imply("vpp", stages / pp, node.line);
+                out.fields.set_implied("vpp", stages / pp, node.line);
             }
             true
         }
         "num_layers_per_virtual_pipeline_stage" => out.int("layers_per_virtual_stage", node),
         "sequence_parallel" => out.flag("sequence_parallel", node),
         "use_distributed_optimizer" => {
-            if node.on() == Some(true) && !out.fields.has("sharding") {
+            if node.switch() == Some(true) && !out.fields.has("sharding") {
                 out.set("sharding", "zero1", node.line);
             }
             true
         }
         "use_megatron_fsdp" | "use_torch_fsdp2" | "use_custom_fsdp" => {
-            if node.on() == Some(true) {
+            if node.switch() == Some(true) {
                 out.set("sharding", "zero3", node.line);
             }
             true
@@ -110,14 +110,14 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         }
         "precision" | "params_dtype" => super::precision(out, node),
         "recompute_activations" => {
-            if node.on() == Some(true) {
+            if node.switch() == Some(true) {
                 out.set("recompute", "selective", node.line)
             } else {
                 true
             }
         }
         "checkpoint_activations" => {
-            if node.on() == Some(true) {
+            if node.switch() == Some(true) {
                 out.set("recompute", "full", node.line)
             } else {
                 true
@@ -132,13 +132,13 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         // Before there was a granularity, the method alone enabled recomputation.
         "activations_checkpoint_method" => {
             if matches!(node.text().as_deref(), Some("uniform" | "block")) {
-                out.fields.imply("recompute", "full", node.line);
+                out.fields.set_implied("recompute", "full", node.line);
             }
             true
         }
         "moe_layer_recompute" => {
-            if node.on() == Some(true) {
-                out.fields.imply("recompute", "selective", node.line);
+            if node.switch() == Some(true) {
+                out.fields.set_implied("recompute", "selective", node.line);
             }
             true
         }
@@ -156,18 +156,18 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             true
         }
         "adam_beta1" | "adam_beta2" => {
-            out.fields.imply("optimizer", "adam", node.line);
+            out.fields.set_implied("optimizer", "adam", node.line);
             true
         }
         "cpu_offloading" | "optimizer_cpu_offload" => {
-            if node.on() == Some(true) {
+            if node.switch() == Some(true) {
                 out.set("offload_optimizer", "cpu", node.line)
             } else {
                 true
             }
         }
         "cpu_offloading_weights" => {
-            if node.on() == Some(true) {
+            if node.switch() == Some(true) {
                 out.set("offload_params", "cpu", node.line)
             } else {
                 true
@@ -175,7 +175,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         }
         "fine_grained_activation_offloading" => out.flag("offload_activations", node),
         "fsdp" => {
-            if node.on() == Some(true) {
+            if node.switch() == Some(true) {
                 out.set("sharding", "zero3", node.line)
             } else {
                 true
@@ -229,23 +229,23 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         | "fp8_param_gather"
         | "fp8_interval"
         | "gradient_accumulation_fusion" => true,
-        _ => super::is_dull(key),
+        _ => super::is_irrelevant(key),
     }
 }
 
-fn arch(out: &mut Out, name: &str, node: &Node) -> bool {
+fn arch(out: &mut ReadFields, name: &str, node: &Node) -> bool {
     out.int(&format!("architecture.{name}"), node)
 }
 
-fn half(out: &mut Out, word: &str, node: &Node) -> bool {
+fn half(out: &mut ReadFields, word: &str, node: &Node) -> bool {
     let finer = matches!(out.fields.str("precision"), Some("fp8" | "mxfp8" | "fp4"));
-    if node.on() == Some(true) && !finer {
+    if node.switch() == Some(true) && !finer {
         out.set("precision", word, node.line);
     }
     true
 }
 
-fn fp8(out: &mut Out, key: &str, node: &Node) -> bool {
+fn fp8(out: &mut ReadFields, key: &str, node: &Node) -> bool {
     match node.text().as_deref() {
         None | Some("false" | "False" | "0") => true,
         Some("true" | "True" | "1") => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::shell::Text;
 use crate::import::value::Node;
@@ -21,7 +21,7 @@ pub(crate) fn looks_like(vars: &BTreeMap<String, Text>) -> bool {
 }
 
 /// Reads the exported variables.
-pub(crate) fn exports(vars: &BTreeMap<String, Text>, out: &mut Out) {
+pub(crate) fn exports(vars: &BTreeMap<String, Text>, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     if vars.contains_key("TENSOR_MODEL_PARALLEL") {
         out.fields.set("framework", "nemo", vars.get("TENSOR_MODEL_PARALLEL").map_or(0, Text::line));
@@ -52,10 +52,10 @@ pub(crate) fn exports(vars: &BTreeMap<String, Text>, out: &mut Out) {
     if let Some(n) = node(&["SP", "SEQ_PARALLEL", "SEQUENCE_PARALLEL"]) {
         out.flag("sequence_parallel", &n);
     }
-    if let Some(n) = node(&["FP8"]).filter(|n| n.on() == Some(true)) {
+    if let Some(n) = node(&["FP8"]).filter(|n| n.switch() == Some(true)) {
         out.set("precision", "fp8", n.line);
     }
-    if let Some(n) = node(&["FP4"]).filter(|n| n.on() == Some(true)) {
+    if let Some(n) = node(&["FP4"]).filter(|n| n.switch() == Some(true)) {
         out.set("precision", "fp4", n.line);
     }
     if let Some(n) = node(&["MLPERF_SUBMISSION_PLATFORM"])
@@ -69,18 +69,18 @@ pub(crate) fn exports(vars: &BTreeMap<String, Text>, out: &mut Out) {
 }
 
 /// Derives the global batch size from the batch per replica. Must be called after the number of replicas is known.
-pub(crate) fn global_batch(out: &mut Out) {
+pub(crate) fn global_batch(out: &mut ReadFields) {
     let f = &out.fields;
     if let (Some(m), Some(dp)) = (f.int("minibatch_per_dp"), f.int("dp")) {
         let at = f.at("minibatch_per_dp");
         if let Some(g) = m.checked_mul(dp) {
-            out.fields.imply("global_batch", g, at);
+            out.fields.set_implied("global_batch", g, at);
         }
     }
 }
 
 /// Reads a configuration of the serving harness, with `vllm_engine_config`.
-pub(crate) fn harness(doc: &Node, out: &mut Out) {
+pub(crate) fn harness(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "serving", 0);
     out.fields.set("framework", "vllm", 0);
     if let Some(e) = doc.get("vllm_engine_config") {

@@ -39,23 +39,23 @@ pub(crate) mod trtllm;
 pub(crate) mod trtllm_disaggregated;
 pub(crate) mod vllm;
 
-use super::fields::Out;
+use super::fields::ReadFields;
 use super::names;
 use super::value::Node;
 
 /// Sets the compute precision, if the value is a known precision.
-pub(crate) fn precision(out: &mut Out, node: &Node) -> bool {
+pub(crate) fn precision(out: &mut ReadFields, node: &Node) -> bool {
     match node.text().as_deref().and_then(names::precision) {
         Some(p) => out.set("precision", p, node.line),
         None => {
-            out.unset(node);
+            out.record_unset_variables(node);
             true
         }
     }
 }
 
 /// Sets the precision of the KV cache, if the value is a known precision.
-pub(crate) fn kv(out: &mut Out, node: &Node) -> bool {
+pub(crate) fn kv(out: &mut ReadFields, node: &Node) -> bool {
     match node.text() {
         Some(t) => {
             if let Some(p) = names::kv_precision(&t) {
@@ -63,21 +63,21 @@ pub(crate) fn kv(out: &mut Out, node: &Node) -> bool {
             }
         }
         None => {
-            out.unset(node);
+            out.record_unset_variables(node);
         }
     }
     true
 }
 
 /// Sets the sharding from a ZeRO stage.
-pub(crate) fn zero_stage(out: &mut Out, node: &Node) -> bool {
+pub(crate) fn zero_stage(out: &mut ReadFields, node: &Node) -> bool {
     let word = match node.int() {
         Some(0) => "none",
         Some(1) => "zero1",
         Some(2) => "zero2",
         Some(3) => "zero3",
         _ => {
-            out.unset(node);
+            out.record_unset_variables(node);
             return true;
         }
     };
@@ -85,7 +85,7 @@ pub(crate) fn zero_stage(out: &mut Out, node: &Node) -> bool {
 }
 
 /// Sets the sharding from a strategy of PyTorch FSDP, by name or number.
-pub(crate) fn fsdp_strategy(out: &mut Out, node: &Node) -> bool {
+pub(crate) fn fsdp_strategy(out: &mut ReadFields, node: &Node) -> bool {
     let Some(t) = node.text() else { return true };
     let word = match t.to_ascii_lowercase().replace("shardingstrategy.", "").as_str() {
         "full_shard" | "1" | "full" | "fully_shard" => "zero3",
@@ -122,7 +122,7 @@ pub(crate) fn zero_in_name(path: &str) -> Option<&'static str> {
 }
 
 /// Sets the model as stated: a Hub id, or the last component of a path.
-pub(crate) fn model(out: &mut Out, node: &Node) -> bool {
+pub(crate) fn model(out: &mut ReadFields, node: &Node) -> bool {
     match node.text() {
         // A placeholder does not identify a model.
         Some(t) if names::is_placeholder(&t) => true,
@@ -147,7 +147,7 @@ pub(crate) fn model(out: &mut Out, node: &Node) -> bool {
         None => match named_in_folder(node) {
             Some(base) => out.set("model", base, node.line),
             None => {
-                out.unset(node);
+                out.record_unset_variables(node);
                 out.fields.remove("model");
                 true
             }
@@ -164,7 +164,7 @@ pub(crate) fn named_in_folder(node: &Node) -> Option<String> {
 }
 
 /// Whether a setting is irrelevant to speed, memory and hardware, according to the words of its name.
-pub(crate) fn is_dull(key: &str) -> bool {
+pub(crate) fn is_irrelevant(key: &str) -> bool {
     const WORDS: &[&str] = &[
         "log",
         "logs",
@@ -319,7 +319,7 @@ pub(crate) fn is_dull(key: &str) -> bool {
         "find",
     ];
     // Words that are relevant to memory or speed take precedence.
-    const HEAVY: &[&str] = &[
+    const RELEVANT_WORDS: &[&str] = &[
         "parallel",
         "offload",
         "offloading",
@@ -355,5 +355,5 @@ pub(crate) fn is_dull(key: &str) -> bool {
         return true;
     }
     let words: Vec<&str> = key.split(['_', '.']).collect();
-    !words.iter().any(|w| HEAVY.contains(w)) && words.iter().any(|w| WORDS.contains(w))
+    !words.iter().any(|w| RELEVANT_WORDS.contains(w)) && words.iter().any(|w| WORDS.contains(w))
 }

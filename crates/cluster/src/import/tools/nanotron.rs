@@ -1,11 +1,11 @@
 //! Configurations of nanotron.
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::Node;
 
 /// Reads the configuration.
-pub(crate) fn document(doc: &Node, out: &mut Out) {
+pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "nanotron", 0);
     for (path, key) in [
@@ -44,7 +44,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
         super::zero_stage(out, n);
     }
     if let Some(n) = doc.at("parallelism.recompute_layer") {
-        out.set("recompute", if n.on() == Some(true) { "full" } else { "none" }, n.line);
+        out.set("recompute", if n.switch() == Some(true) { "full" } else { "none" }, n.line);
     }
     if let Some(n) = doc.at("optimizer.optimizer_factory.name")
         && let Some(t) = n.text()
@@ -60,9 +60,9 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
         product(&["dp", "tp", "pp"]).and_then(|n| n.checked_mul(cp)).and_then(|n| n.checked_mul(ep)).filter(|n| *n > 0);
     let batch = product(&["dp", "micro_batch", "grad_accum"]);
     if let Some(n) = all {
-        out.fields.imply("num_accelerators", n, at);
+        out.fields.set_implied("num_accelerators", n, at);
     }
     if let Some(n) = batch {
-        out.fields.imply("global_batch", n, at);
+        out.fields.set_implied("global_batch", n, at);
     }
 }

@@ -1,12 +1,12 @@
 //! NeMo 1 and its launcher: YAML configurations, and Hydra overrides on the command line.
 
 use crate::import::argv::Args;
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::{Node, Value};
 
 /// Reads a configuration with `trainer`, `model` and possibly `run`.
-pub(crate) fn document(doc: &Node, out: &mut Out) {
+pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "nemo", 0);
     if let Some(n) = doc.at("trainer.num_nodes") {
@@ -34,7 +34,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     {
         let low = names::optimizer(&t);
         if low.contains("distributed") {
-            out.fields.imply("sharding", "zero1", n.line);
+            out.fields.set_implied("sharding", "zero1", n.line);
         }
         out.set("optimizer", low, n.line);
     }
@@ -56,11 +56,11 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
         && let Some(t) = n.text()
         && let Some(m) = run_model(&t)
     {
-        out.fields.imply("model", m, n.line);
+        out.fields.set_implied("model", m, n.line);
     }
 }
 
-fn keys(path: &str, map: &Node, out: &mut Out) {
+fn keys(path: &str, map: &Node, out: &mut ReadFields) {
     for (k, v) in map.map() {
         if v.is_map() {
             continue;
@@ -92,7 +92,7 @@ fn run_model(name: &str) -> Option<String> {
 }
 
 /// Reads the arguments of the launcher: `training=llama/…`, `training.model.x=y`.
-pub(crate) fn command(args: &Args, out: &mut Out) {
+pub(crate) fn command(args: &Args, out: &mut ReadFields) {
     let mut tree = Node::new(Value::Map(Vec::new()), args.overrides.first().map_or(0, |o| o.1.line));
     let mut groups: Vec<String> = Vec::new();
     for (path, node) in &args.overrides {

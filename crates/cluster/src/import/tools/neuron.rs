@@ -1,19 +1,19 @@
 //! NeuronX Distributed: flags of its training scripts, and configurations of NxD Training.
 
 use crate::import::argv::Args;
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names::snake;
 use crate::import::value::Node;
 
 /// Reads a configuration of NxD Training.
-pub(crate) fn document(doc: &Node, out: &mut Out) {
+pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     super::nemo::document(doc, out);
     out.fields.set("framework", "neuronx-distributed-training", 0);
     out.fields.remove("launcher");
     for path in ["distributed_strategy", "data"] {
         for (k, v) in doc.at(path).map(Node::map).unwrap_or(&[]) {
             if k == "zero1" {
-                if v.on() == Some(true) {
+                if v.switch() == Some(true) {
                     out.set("sharding", "zero1", v.line);
                 }
             } else {
@@ -30,22 +30,22 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     {
         let head = t.split("--").next().unwrap_or(&t).to_owned();
         if head.split(['_', '-']).any(crate::import::names::is_size) {
-            out.fields.imply("model", head, n.line);
+            out.fields.set_implied("model", head, n.line);
         }
     }
     if let Some(n) = doc.get("name")
         && let Some(t) = n.text().filter(|t| t.split(['_', '-']).any(crate::import::names::is_size))
     {
-        out.fields.imply("model", t, n.line);
+        out.fields.set_implied("model", t, n.line);
     }
     if let Some(n) = doc.at("trainer.lnc").filter(|n| n.int() == Some(2)) {
         // Logical cores of two physical cores exist since the second generation.
-        out.fields.imply("accelerator", "trn2", n.line);
+        out.fields.set_implied("accelerator", "trn2", n.line);
     }
 }
 
 /// Reads `run_llama_nxd.py` and similar commands.
-pub(crate) fn command(args: &Args, out: &mut Out) {
+pub(crate) fn command(args: &Args, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     // Scripts with arguments of the Hugging Face Trainer are those of Optimum.
     let optimum = args.has(&["per_device_train_batch_size"]);
@@ -66,24 +66,24 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
             "micro_batch_size" => out.int("micro_batch", n),
             "grad_accum_usteps" | "gradient_accumulation_steps" => out.int("grad_accum", n),
             "use_zero1_optimizer" | "use_zero_1" | "use_zero1" | "zero_1" => {
-                if n.on() == Some(true) {
+                if n.switch() == Some(true) {
                     out.set("sharding", "zero1", n.line)
                 } else {
                     true
                 }
             }
             "use_selective_checkpoint" | "selective_checkpoint_enabled" => {
-                if n.on() == Some(true) {
+                if n.switch() == Some(true) {
                     out.set("recompute", "selective", n.line)
                 } else {
                     true
                 }
             }
             "beta1" | "beta2" => {
-                out.fields.imply("optimizer", "adam", n.line);
+                out.fields.set_implied("optimizer", "adam", n.line);
                 true
             }
-            "use_mix_precision" => n.on() != Some(true) || out.set("precision", "mixed", n.line),
+            "use_mix_precision" => n.switch() != Some(true) || out.set("precision", "mixed", n.line),
             "sequence_parallel_enabled" => out.flag("sequence_parallel", n),
             // Without a slash, this is the directory of the model's configuration instead of its name.
             "model_path" if !n.text().is_some_and(|t| t.contains('/')) => true,
@@ -105,9 +105,9 @@ pub(crate) fn command(args: &Args, out: &mut Out) {
             let same = b.raw().is_some() && b.raw() == p.raw();
             match (b.int(), p.int()) {
                 (Some(x), Some(y)) if y > 0 && x % y == 0 => {
-                    out.fields.imply("micro_batch", x / y, p.line);
+                    out.fields.set_implied("micro_batch", x / y, p.line);
                 }
-                _ if same => out.fields.imply("micro_batch", 1, p.line),
+                _ if same => out.fields.set_implied("micro_batch", 1, p.line),
                 _ => {}
             }
         }

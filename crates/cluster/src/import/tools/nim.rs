@@ -1,10 +1,10 @@
 //! NVIDIA NIM: the image identifies the model, and variables change further settings.
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::value::Node;
 
 /// Reads one variable. Returns false if it is not recognized.
-pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
+pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     let Some(key) = key.strip_prefix("nim_") else { return true };
     match key {
         "model_name" | "served_model_name" => super::model(out, node),
@@ -18,10 +18,10 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
 }
 
 /// Sets the model from an image such as `nvcr.io/nim/meta/llama-3.1-70b-instruct:1.3.3`.
-pub(crate) fn model(image: &str, line: u32, out: &mut Out) {
+pub(crate) fn model(image: &str, line: u32, out: &mut ReadFields) {
     let Some((_, name)) = image.split_once("nvcr.io/nim/") else { return };
     let name = name.split([':', '@']).next().unwrap_or(name);
     if name.contains('/') {
-        out.fields.imply("model", name, line);
+        out.fields.set_implied("model", name, line);
     }
 }

@@ -1,6 +1,6 @@
 //! Modelfiles of ollama.
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::Node;
 
@@ -16,7 +16,7 @@ pub(crate) fn looks_like(name: &str, text: &str) -> bool {
 }
 
 /// Reads the Modelfile.
-pub(crate) fn read(text: &str, place: impl Fn(u32) -> u32, out: &mut Out) {
+pub(crate) fn read(text: &str, place: impl Fn(u32) -> u32, out: &mut ReadFields) {
     out.fields.set("kind", "serving", 0);
     out.fields.set("framework", "ollama", 0);
     let mut in_block = false;
@@ -70,7 +70,7 @@ pub(crate) fn read(text: &str, place: impl Fn(u32) -> u32, out: &mut Out) {
 }
 
 /// Reads an environment variable of the server. Returns false if it is not a variable of ollama.
-pub(crate) fn environment(name: &str, node: &Node, out: &mut Out) -> bool {
+pub(crate) fn environment(name: &str, node: &Node, out: &mut ReadFields) -> bool {
     match name {
         "OLLAMA_NUM_PARALLEL" => out.int("max_num_seqs", node),
         "OLLAMA_CONTEXT_LENGTH" => out.int("max_model_len", node),

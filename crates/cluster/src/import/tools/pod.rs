@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::import::argv;
 use crate::import::collect::{Collector, Lookup, config_file};
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::program;
 use crate::import::runs::merge_runs;
@@ -18,7 +18,7 @@ use super::serving::Engine;
 /// Settings of one container.
 pub(crate) struct Pod {
     pub(crate) engine: Option<Engine>,
-    pub(crate) out: Out,
+    pub(crate) out: ReadFields,
     /// Number of devices that it requests, with the line.
     pub(crate) gpus: Option<(i64, u32)>,
 }
@@ -54,7 +54,7 @@ pub(crate) fn gpus(n: &Node) -> Option<(i64, u32)> {
 /// All containers below a node, at any depth.
 pub(crate) fn containers(n: &Node) -> Vec<&Node> {
     let mut out = Vec::new();
-    n.maps(&mut |m| {
+    n.for_each_map(&mut |m| {
         if let Some(c) = m.get("containers") {
             out.extend(c.list().iter().filter(|c| c.is_map()));
         }
@@ -154,7 +154,7 @@ pub(crate) fn read(
     let words = words(c, &known);
     let mut collector = Collector::default();
     let setup = shell::Setup { scripts: &[], env: &known, batch: &[], weak: &[], args: &[], every_branch: false };
-    let script = shell_script(&words).or_else(|| mounted(&words, files));
+    let script = shell_script(&words).or_else(|| mounted_script(&words, files));
     if let Some(t) = &script {
         let read = shell::read("", t, &setup);
         for cmd in &read.commands {
@@ -175,14 +175,14 @@ pub(crate) fn read(
     } else if let Some(out) = merge_runs(collector.trainings) {
         Pod { engine: None, out, gpus: None }
     } else if let Some((name, _)) = collector.clients.first() {
-        let mut out = Out::default();
+        let mut out = ReadFields::default();
         out.fields.set("kind", "benchmark", c.line);
         out.fields.set("tool_name", *name, c.line);
-        super::bench::settle(collector.clients.into_iter().map(|(_, o)| o).collect(), true, &mut out);
+        super::bench::combine_clients(collector.clients.into_iter().map(|(_, o)| o).collect(), true, &mut out);
         return Some(Pod { engine: None, out, gpus: None });
     } else {
         let engine = by_image?;
-        let mut out = Out::default();
+        let mut out = ReadFields::default();
         // Arguments without a command are passed to the image's entry point.
         let args = c.get("args").map(|_| words.clone()).unwrap_or_default();
         let flags = args.iter().any(|w| w.as_str().starts_with('-'));
@@ -229,7 +229,12 @@ pub(crate) fn read(
 }
 
 /// The container that serves or trains and states the most.
-pub(crate) fn first(n: &Node, hint: Option<Engine>, env: &BTreeMap<String, String>, files: Lookup<'_>) -> Option<Pod> {
+pub(crate) fn main_container(
+    n: &Node,
+    hint: Option<Engine>,
+    env: &BTreeMap<String, String>,
+    files: Lookup<'_>,
+) -> Option<Pod> {
     containers(n)
         .into_iter()
         .filter_map(|c| read(c, hint, env, files))
@@ -249,7 +254,7 @@ fn shell_script(words: &[Text]) -> Option<Text> {
 }
 
 /// A script in a ConfigMap that the command runs: `bash /scripts/serve.sh`, or only the path.
-fn mounted(words: &[Text], files: Lookup<'_>) -> Option<Text> {
+fn mounted_script(words: &[Text], files: Lookup<'_>) -> Option<Text> {
     let shell = |w: &&Text| matches!(argv::base(w.as_str()), "sh" | "bash" | "ash" | "zsh");
     let path = words.iter().find(|w| !shell(w) && !w.as_str().starts_with('-'))?;
     let node = files(path.as_str())?;
@@ -257,9 +262,9 @@ fn mounted(words: &[Text], files: Lookup<'_>) -> Option<Text> {
 }
 
 /// The accelerator that labels, selectors and annotations of a pod request.
-pub(crate) fn selected(n: &Node) -> Option<(String, u32)> {
+pub(crate) fn requested_accelerator(n: &Node) -> Option<(String, u32)> {
     let mut found = None;
-    n.maps(&mut |m| {
+    n.for_each_map(&mut |m| {
         if found.is_some() {
             return;
         }

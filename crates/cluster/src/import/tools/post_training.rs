@@ -1,12 +1,12 @@
 //! Post-training: verl's Hydra overrides, and the flags of OpenRLHF.
 
 use crate::import::argv::Args;
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names::snake;
 use crate::import::value::Node;
 
 /// Reads `python -m verl.trainer.…` with its overrides. Settings of the rollout engine are kept separate.
-pub(crate) fn verl(args: &Args, out: &mut Out) {
+pub(crate) fn verl(args: &Args, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "verl", 0);
     for (path, node) in &args.overrides {
@@ -43,7 +43,7 @@ pub(crate) fn verl(args: &Args, out: &mut Out) {
             _ => match path.strip_prefix("actor_rollout_ref.actor.megatron.") {
                 Some(key) => super::megatron::flag(&snake(key), node, out),
                 // Settings of other models in the loop have the same names.
-                None => !path.starts_with("actor_rollout_ref.actor.") || super::is_dull(&snake(path)),
+                None => !path.starts_with("actor_rollout_ref.actor.") || super::is_irrelevant(&snake(path)),
             },
         };
         if !known {
@@ -52,15 +52,15 @@ pub(crate) fn verl(args: &Args, out: &mut Out) {
     }
 }
 
-fn offloaded(field: &str, node: &Node, out: &mut Out) -> bool {
-    if node.on() == Some(true) {
+fn offloaded(field: &str, node: &Node, out: &mut ReadFields) -> bool {
+    if node.switch() == Some(true) {
         out.set(field, "cpu", node.line);
     }
     true
 }
 
 /// Reads `openrlhf.cli.train_…`. Its training batch is that of all ranks.
-pub(crate) fn openrlhf(args: &Args, out: &mut Out) {
+pub(crate) fn openrlhf(args: &Args, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "openrlhf", 0);
     for f in &args.flags {

@@ -1,7 +1,7 @@
 //! Primus: one YAML format for Megatron-LM, torchtitan and MaxText.
 
 use crate::import::argv::Args;
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names::snake;
 use crate::import::shell::Text;
 use crate::import::unknown;
@@ -14,7 +14,7 @@ pub(crate) fn module(doc: &Node) -> Option<&Node> {
 }
 
 /// Reads the configuration.
-pub(crate) fn document(doc: &Node, out: &mut Out) {
+pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     let Some(m) = module(doc) else { return };
     let framework = m.get("framework").and_then(Node::text).unwrap_or_default();
     out.fields.set("kind", "training", m.line);
@@ -31,7 +31,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
             }
             out.set("model", id, n.line);
         } else {
-            out.unset(n);
+            out.record_unset_variables(n);
         }
     }
     let Some(overrides) = m.get("overrides") else { return };
@@ -53,7 +53,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
 
 /// Reads `run_pretrain.sh` and `primus-cli`, with flags of the framework in the path of the experiment. Returns false
 /// if no experiment is stated.
-pub(crate) fn command(args: &Args, experiment: Option<&Text>, out: &mut Out) -> bool {
+pub(crate) fn command(args: &Args, experiment: Option<&Text>, out: &mut ReadFields) -> bool {
     let given = args.flag(&["config", "exp"]).and_then(|n| Some((n.shown()?, n.line)));
     let Some((path, line)) = given.or_else(|| experiment.map(|t| (unknown::shown(t.as_str()), t.line()))) else {
         return false;
@@ -70,14 +70,14 @@ pub(crate) fn command(args: &Args, experiment: Option<&Text>, out: &mut Out) -> 
     for (tail, precision) in [("-FP8", "fp8"), ("-BF16", "bf16"), ("-fp8", "fp8"), ("-bf16", "bf16")] {
         if let Some(short) = model.strip_suffix(tail) {
             model = short;
-            out.fields.imply("precision", precision, line);
+            out.fields.set_implied("precision", precision, line);
         }
     }
     if crate::import::names::is_model(model) {
-        out.fields.imply("model", model, line);
+        out.fields.set_implied("model", model, line);
     }
     if let Some(accelerator) = crate::import::names::accelerator_in(&path) {
-        out.fields.imply("accelerator", accelerator, line);
+        out.fields.set_implied("accelerator", accelerator, line);
     }
     for f in &args.flags {
         let key = snake(&f.name);

@@ -1,6 +1,6 @@
 //! Ray: applications of `ray.serve.llm`.
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::Node;
 
@@ -14,18 +14,18 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 /// The models in `llm_configs` of all applications.
 fn models(doc: &Node) -> Vec<&Node> {
     let mut found = Vec::new();
-    doc.maps(&mut |map| found.extend(map.get("llm_configs").map(Node::list).unwrap_or(&[])));
+    doc.for_each_map(&mut |map| found.extend(map.get("llm_configs").map(Node::list).unwrap_or(&[])));
     found
 }
 
 /// Reads the models. A single model is the job; several models become variants.
-pub(crate) fn document(doc: &Node, out: &mut Out) {
+pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "serving", doc.line);
     out.fields.set("framework", "vllm", doc.line);
-    let mut all: Vec<Out> = models(doc).into_iter().map(model).collect();
+    let mut all: Vec<ReadFields> = models(doc).into_iter().map(model).collect();
     if all.len() == 1 {
         if let Some(one) = all.pop() {
-            out.fields.fill(&one.fields);
+            out.fields.copy_missing(&one.fields);
             out.strange.extend(one.strange);
             out.missing.extend(one.missing);
         }
@@ -33,13 +33,13 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     }
     let total = all.iter().try_fold(0_i64, |sum, one| sum.checked_add(one.fields.int("num_accelerators")?));
     if let Some(total) = total {
-        out.fields.imply("num_accelerators", total, doc.line);
+        out.fields.set_implied("num_accelerators", total, doc.line);
     }
     out.variants.extend(all.into_iter().map(|one| one.fields));
 }
 
-fn model(node: &Node) -> Out {
-    let mut out = Out::default();
+fn model(node: &Node) -> ReadFields {
+    let mut out = ReadFields::default();
     if let Some(source) = node.at("model_loading_config.model_source").filter(|n| !n.is_map()) {
         super::model(&mut out, source);
     } else if let Some(id) = node.at("model_loading_config.model_id") {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::import::collect::Lookup;
-use crate::import::fields::{Fields, Out};
+use crate::import::fields::{Fields, ReadFields};
 use crate::import::names;
 use crate::import::value::Node;
 
@@ -12,7 +12,7 @@ use super::roles::{role, settle_roles};
 use super::serving::Engine;
 
 /// Reads Dynamo's graph of frontends, workers and planners.
-pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
+pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut ReadFields) -> bool {
     let backend = d.at("spec.backendFramework").and_then(Node::text);
     let hint = backend.as_deref().and_then(Engine::named);
     out.fields.set("kind", "serving", d.line);
@@ -21,13 +21,13 @@ pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>
     if let Some(e) = hint {
         out.fields.set("framework", e.framework(), d.at("spec.backendFramework").map_or(0, |n| n.line));
     }
-    if let Some((a, at)) = pod::selected(d) {
-        out.fields.imply("accelerator", a, at);
+    if let Some((a, at)) = pod::requested_accelerator(d) {
+        out.fields.set_implied("accelerator", a, at);
     }
     let mut devices = Some(0_i64);
     let mut nodes = Some(0_i64);
     let mut per_node: Option<i64> = None;
-    let mut workers: Vec<(Option<&'static str>, Out, i64, u32)> = Vec::new();
+    let mut workers: Vec<(Option<&'static str>, ReadFields, i64, u32)> = Vec::new();
     for (name, s) in d.at("spec.services").map(Node::map).unwrap_or(&[]) {
         let component = s.get("componentType").and_then(Node::text).unwrap_or_default();
         if matches!(component.as_str(), "frontend" | "planner" | "router" | "epp") {
@@ -76,9 +76,9 @@ pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>
         }
         settle_roles(out);
         if let (Some(g), true) = (per_node, whole_nodes) {
-            out.fields.imply("accelerators_per_node", g, d.line);
+            out.fields.set_implied("accelerators_per_node", g, d.line);
             if let Some(n) = nodes.filter(|_| g >= 4) {
-                out.fields.imply("nodes", n, d.line);
+                out.fields.set_implied("nodes", n, d.line);
             }
         }
     } else if let Some((_, mut o, g, at)) = workers.into_iter().next() {
@@ -92,17 +92,17 @@ pub(crate) fn dynamo(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>
             out.fields.set("accelerators_per_replica", g.saturating_mul(n), at);
         }
         o.fields.remove("role");
-        out.fields.fill(&o.fields);
+        out.fields.copy_missing(&o.fields);
     }
     out.fields.remove("model_path");
     if let Some(n) = devices.filter(|n| *n > 0) {
-        out.fields.imply("num_accelerators", n, d.line);
+        out.fields.set_implied("num_accelerators", n, d.line);
     }
     true
 }
 
 /// Reads KServe's service for language models, with optional prefill workers.
-pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
+pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut ReadFields) -> bool {
     let Some(spec) = d.get("spec") else { return false };
     out.fields.set("kind", "serving", d.line);
     out.fields.set("framework", "vllm", d.line);
@@ -111,11 +111,11 @@ pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Looku
         super::model(out, n);
         out.fields.remove("model_path");
     }
-    if let Some((a, at)) = pod::selected(d) {
-        out.fields.imply("accelerator", a, at);
+    if let Some((a, at)) = pod::requested_accelerator(d) {
+        out.fields.set_implied("accelerator", a, at);
     }
     let half = |n: &Node| {
-        let mut o = Out::default();
+        let mut o = ReadFields::default();
         let template = n.get("template").or(n.get("worker"));
         let mut gpu = None;
         if let Some(p) = template
@@ -178,28 +178,33 @@ pub(crate) fn llm_service(d: &Node, env: &BTreeMap<String, String>, files: Looku
         }
         settle_roles(out);
         if let Some(n) = all.filter(|n| *n > 0) {
-            out.fields.imply("num_accelerators", n, d.line);
+            out.fields.set_implied("num_accelerators", n, d.line);
         }
     } else {
         out.strange.append(&mut main.strange);
-        out.fields.fill(&main.fields);
+        out.fields.copy_missing(&main.fields);
         if let Some((g, at)) = gpu {
             out.fields.set("accelerators_per_replica", g, at);
             let all = g.saturating_mul(out.fields.int("replicas").unwrap_or(1));
-            out.fields.imply("num_accelerators", all, at);
+            out.fields.set_implied("num_accelerators", all, at);
         }
     }
     if let Some(m) = out.fields.str("model").map(str::to_owned)
         && let Some(w) = names::weights(&m)
     {
         let at = out.fields.at("model");
-        out.fields.imply("weights_precision", w, at);
+        out.fields.set_implied("weights_precision", w, at);
     }
     true
 }
 
 /// Reads KServe's general inference service and its runtimes.
-pub(crate) fn inference_service(d: &Node, env: &BTreeMap<String, String>, files: Lookup<'_>, out: &mut Out) -> bool {
+pub(crate) fn inference_service(
+    d: &Node,
+    env: &BTreeMap<String, String>,
+    files: Lookup<'_>,
+    out: &mut ReadFields,
+) -> bool {
     let kind = d.get("kind").and_then(Node::text).unwrap_or_default();
     let Some(spec) = d.at("spec.predictor").or(d.get("spec")) else { return false };
     let hint = spec
@@ -208,7 +213,7 @@ pub(crate) fn inference_service(d: &Node, env: &BTreeMap<String, String>, files:
         .and_then(|t| Engine::named(&t).or((t == "huggingface").then_some(Engine::Vllm)));
     let p = match spec.get("model") {
         Some(m) => pod::read(m, hint, env, files),
-        None => pod::first(spec, hint, env, files),
+        None => pod::main_container(spec, hint, env, files),
     };
     let Some(p) = p else { return false };
     *out = p.out;
@@ -216,8 +221,8 @@ pub(crate) fn inference_service(d: &Node, env: &BTreeMap<String, String>, files:
     if let Some(n) = spec.at("model.storageUri").filter(|_| !out.fields.has("model")) {
         super::model(out, n);
     }
-    if let Some((a, at)) = pod::selected(d) {
-        out.fields.imply("accelerator", a, at);
+    if let Some((a, at)) = pod::requested_accelerator(d) {
+        out.fields.set_implied("accelerator", a, at);
     }
     if let Some(n) = spec.get("minReplicas") {
         out.int("replicas", n);
@@ -231,13 +236,13 @@ pub(crate) fn inference_service(d: &Node, env: &BTreeMap<String, String>, files:
         let all = g.saturating_mul(workers.unwrap_or(1));
         out.fields.set("accelerators_per_replica", all, at);
         let r = out.fields.int("replicas").unwrap_or(1).max(1);
-        out.fields.imply("num_accelerators", all.saturating_mul(r), at);
+        out.fields.set_implied("num_accelerators", all.saturating_mul(r), at);
     }
     true
 }
 
 /// Reads KubeAI's model.
-pub(crate) fn kubeai(d: &Node, out: &mut Out) -> bool {
+pub(crate) fn kubeai(d: &Node, out: &mut ReadFields) -> bool {
     let Some(spec) = d.get("spec") else { return false };
     let word = spec.get("engine").and_then(Node::text).unwrap_or_default();
     out.fields.set("kind", "serving", d.line);
@@ -253,7 +258,7 @@ pub(crate) fn kubeai(d: &Node, out: &mut Out) -> bool {
         let bare = t.split_once("://").map_or(t.as_str(), |p| p.1).split('?').next().unwrap_or("");
         out.fields.set("model", bare, n.line);
         if let Some(w) = names::weights(bare) {
-            out.fields.imply("weights_precision", w, n.line);
+            out.fields.set_implied("weights_precision", w, n.line);
         }
     }
     if let Some(e) = engine {
@@ -267,13 +272,13 @@ pub(crate) fn kubeai(d: &Node, out: &mut Out) -> bool {
     if let Some(n) = spec.get("resourceProfile") {
         let (name, count) = pod::profile(&n.text().unwrap_or_default());
         if let Some(a) = name {
-            out.fields.imply("accelerator", a, n.line);
+            out.fields.set_implied("accelerator", a, n.line);
         }
         let cpu = n.text().is_some_and(|t| t.starts_with("cpu"));
         if let Some(c) = count.filter(|_| !cpu) {
             // At least one server; the autoscaler determines the actual number.
             let r = spec.get("minReplicas").and_then(Node::int).unwrap_or(1).max(1);
-            out.fields.imply("num_accelerators", c.saturating_mul(r), n.line);
+            out.fields.set_implied("num_accelerators", c.saturating_mul(r), n.line);
         }
     }
     true
@@ -300,7 +305,7 @@ const INSTANCES: &[(&str, &str, i64)] = &[
 ];
 
 /// Reads KAITO's workspace.
-pub(crate) fn kaito(d: &Node, configs: &[(String, Node)], out: &mut Out) -> bool {
+pub(crate) fn kaito(d: &Node, configs: &[(String, Node)], out: &mut ReadFields) -> bool {
     let Some(inference) = d.get("inference") else { return false };
     out.fields.set("kind", "serving", d.line);
     out.fields.set("framework", "vllm", d.line);
@@ -321,7 +326,7 @@ pub(crate) fn kaito(d: &Node, configs: &[(String, Node)], out: &mut Out) -> bool
         out.fields.set("instance_type", t.as_str(), n.line);
         let known = INSTANCES.iter().find(|(k, ..)| t.eq_ignore_ascii_case(&format!("Standard_{k}")));
         if let Some((_, a, per)) = known {
-            out.fields.imply("accelerator", *a, n.line);
+            out.fields.set_implied("accelerator", *a, n.line);
             let all = per.saturating_mul(count.unwrap_or(1));
             let tp = out.fields.int("tp").unwrap_or(1);
             let need = tp.saturating_mul(out.fields.int("pp").unwrap_or(1));
@@ -329,14 +334,14 @@ pub(crate) fn kaito(d: &Node, configs: &[(String, Node)], out: &mut Out) -> bool
                 let at = out.fields.at("tp");
                 out.conflict(format!("tensor parallel size {tp} needs {need} accelerators, but {t} gives {all}"), at);
             } else {
-                out.fields.imply("num_accelerators", all, n.line);
+                out.fields.set_implied("num_accelerators", all, n.line);
                 if let Some(count) = count {
-                    out.fields.imply("nodes", count, n.line);
-                    out.fields.imply("accelerators_per_node", *per, n.line);
+                    out.fields.set_implied("nodes", count, n.line);
+                    out.fields.set_implied("accelerators_per_node", *per, n.line);
                 }
             }
         } else if let Some(a) = names::accelerator_in(&t) {
-            out.fields.imply("accelerator", a, n.line);
+            out.fields.set_implied("accelerator", a, n.line);
         }
     }
     true

@@ -1,6 +1,6 @@
 //! The roles of servers in a disaggregated deployment: prefill and decode.
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 
 /// Maps the names of roles in engines and charts to `prefill` or `decode`.
 pub(crate) fn role(word: &str) -> Option<&'static str> {
@@ -33,7 +33,7 @@ const SHARED: &[&str] = &[
 ];
 
 /// Combines the servers of a disaggregated deployment by their role.
-pub(crate) fn disaggregated(servers: Vec<(String, Out)>, out: &mut Out) {
+pub(crate) fn disaggregated(servers: Vec<(String, ReadFields)>, out: &mut ReadFields) {
     let mut devices = Some(0_i64);
     for (role, mut o) in servers {
         devices = devices.zip(o.fields.int("num_accelerators")).and_then(|(a, b)| a.checked_add(b));
@@ -45,12 +45,12 @@ pub(crate) fn disaggregated(servers: Vec<(String, Out)>, out: &mut Out) {
     }
     settle_roles(out);
     if let Some(n) = devices.filter(|n| *n > 0) {
-        out.fields.imply("num_accelerators", n, 0);
+        out.fields.set_implied("num_accelerators", n, 0);
     }
 }
 
 /// Moves the fields that all roles have in common to the job, and keeps the others in the role.
-pub(crate) fn settle_roles(out: &mut Out) {
+pub(crate) fn settle_roles(out: &mut ReadFields) {
     let mut roles = std::mem::take(&mut out.roles);
     for (_, fields) in &mut roles {
         for key in SHARED {

@@ -1,7 +1,7 @@
 //! Common parts of the serving engines: selection of the engine's flags, and counting of devices.
 
 use crate::import::argv::Args;
-use crate::import::fields::{Fields, Out};
+use crate::import::fields::{Fields, ReadFields};
 use crate::import::names;
 use crate::import::value::Node;
 
@@ -61,7 +61,7 @@ impl Engine {
     }
 
     /// Reads one setting.
-    pub(crate) fn flag(self, raw: &str, node: &Node, out: &mut Out) {
+    pub(crate) fn flag(self, raw: &str, node: &Node, out: &mut ReadFields) {
         let key = names::snake(raw);
         let known = match self {
             Engine::Vllm => vllm::flag(&key, node, out),
@@ -78,16 +78,16 @@ impl Engine {
     }
 
     /// Reads an environment variable of `llama-server`. Options take precedence over variables.
-    pub(crate) fn variable(self, name: &str, node: &Node, out: &mut Out) {
+    pub(crate) fn variable(self, name: &str, node: &Node, out: &mut ReadFields) {
         if let (Engine::LlamaCpp, Some(key)) = (self, name.strip_prefix("LLAMA_ARG_")) {
-            let mut own = Out::default();
+            let mut own = ReadFields::default();
             self.flag(&key.to_ascii_lowercase(), node, &mut own);
-            out.fields.fill(&own.fields);
+            out.fields.copy_missing(&own.fields);
         }
     }
 
     /// Reads the arguments of a command. The first positional argument may be the model.
-    pub(crate) fn command(self, args: &Args, out: &mut Out) {
+    pub(crate) fn command(self, args: &Args, out: &mut ReadFields) {
         out.fields.set("kind", "serving", args.flags.first().map_or(0, |f| f.node.line));
         out.fields.set("framework", self.framework(), args.flags.first().map_or(0, |f| f.node.line));
         if let Some(w) = args.positional.first()
@@ -101,10 +101,10 @@ impl Engine {
     }
 
     /// Reads the keys of a mapping. Nested keys become dotted names for engines that have them.
-    pub(crate) fn keys(self, map: &Node, out: &mut Out) {
+    pub(crate) fn keys(self, map: &Node, out: &mut ReadFields) {
         for (k, v) in map.map() {
             if self == Engine::Trtllm && v.is_map() {
-                v.leaves(&mut |path, leaf| self.flag(&format!("{k}.{path}"), leaf, out));
+                v.for_each_leaf(&mut |path, leaf| self.flag(&format!("{k}.{path}"), leaf, out));
             } else {
                 self.flag(k, v, out);
             }
@@ -131,7 +131,7 @@ impl Engine {
     }
 
     /// Derives further fields of one server: its model from the served name, and its expert parallelism.
-    pub(crate) fn finish(self, out: &mut Out) {
+    pub(crate) fn finish(self, out: &mut ReadFields) {
         if let Some((served, at)) = &out.served {
             let hub = served.matches('/').count() == 1 && !served.starts_with('/');
             let by_path = out.fields.has("model_path") || !out.fields.has("model");
@@ -146,35 +146,35 @@ impl Engine {
             if (tp.is_some() || dp.is_some())
                 && let Some(ep) = tp.unwrap_or(1).checked_mul(dp.unwrap_or(1))
             {
-                out.fields.imply("ep", ep, at);
+                out.fields.set_implied("ep", ep, at);
             }
         }
         if let Some(m) = out.fields.str("model").map(str::to_owned)
             && let Some(w) = names::weights(&m)
         {
             let at = out.fields.at("model");
-            out.fields.imply("weights_precision", w, at);
+            out.fields.set_implied("weights_precision", w, at);
         }
         if out.fields.has("speculative.model") && !out.fields.has("speculative.method") {
             let at = out.fields.at("speculative.model");
-            out.fields.imply("speculative.method", "draft", at);
+            out.fields.set_implied("speculative.method", "draft", at);
         }
     }
 
     /// Sets the number of devices of the server, unless it is known already.
-    pub(crate) fn count(self, out: &mut Out) {
+    pub(crate) fn count(self, out: &mut ReadFields) {
         if out.fields.has("num_accelerators") || self == Engine::LlamaCpp {
             return;
         }
         if let Some(n) = self.devices(&out.fields) {
             let at = ["tp", "dp", "pp"].iter().find(|k| out.fields.has(k)).map_or(0, |k| out.fields.at(k));
-            out.fields.imply("num_accelerators", n, at);
+            out.fields.set_implied("num_accelerators", n, at);
         }
     }
 }
 
 /// Reads a flag of Hugging Face's `text-generation-launcher`.
-fn tgi(key: &str, node: &Node, out: &mut Out) -> bool {
+fn tgi(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     match key {
         "model_id" => super::model(out, node),
         "num_shard" => out.int("tp", node),
@@ -196,6 +196,6 @@ fn tgi(key: &str, node: &Node, out: &mut Out) -> bool {
         }
         "sharded" | "max_input_tokens" | "max_input_length" | "max_best_of" | "waiting_served_ratio" => true,
         "speculate" => out.int("speculative.tokens", node),
-        _ => super::is_dull(key),
+        _ => super::is_irrelevant(key),
     }
 }

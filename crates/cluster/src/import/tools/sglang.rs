@@ -1,11 +1,11 @@
 //! SGLang: `sglang.launch_server` and files with its flags.
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::Node;
 
 /// Reads one flag or key. Returns false if it is not recognized.
-pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
+pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     match key {
         "model_path" | "model" => super::model(out, node),
         "served_model_name" => {
@@ -30,7 +30,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         }
         "max_prefill_tokens" => out.int("max_prefill_tokens", node),
         "max_total_tokens" => out.int("max_total_tokens", node),
-        "disable_radix_cache" => out.not("prefix_caching", node),
+        "disable_radix_cache" => out.set_negated("prefix_caching", node),
         "kv_cache_dtype" => super::kv(out, node),
         "dtype" => super::precision(out, node),
         "quantization" => {
@@ -41,7 +41,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         }
         "cuda_graph_max_bs" => out.int("cuda_graph_max_batch", node),
         "disable_cuda_graph" => {
-            if node.on() == Some(true) {
+            if node.switch() == Some(true) {
                 out.flag("enforce_eager", node)
             } else {
                 true
@@ -62,7 +62,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "ep_num_redundant_experts" => out.int("redundant_experts", node),
         "nnodes" => {
             if let Some(n) = node.int().filter(|n| *n > 1) {
-                out.fields.imply("nodes", n, node.line);
+                out.fields.set_implied("nodes", n, node.line);
             }
             true
         }
@@ -109,7 +109,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             key.starts_with("disaggregation_")
                 || key.starts_with("enable_")
                 || key.starts_with("mamba_")
-                || super::is_dull(key)
+                || super::is_irrelevant(key)
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::{Node, parse_int};
 
@@ -15,7 +15,7 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 }
 
 /// Reads the configuration.
-pub(crate) fn document(doc: &Node, out: &mut Out) {
+pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     let kind = doc.at("backend.type").and_then(Node::text).unwrap_or_default();
     let engine = Engine::named(&kind).unwrap_or_else(|| {
         let keys = doc.get("backend").map(Node::map).unwrap_or(&[]);
@@ -53,7 +53,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
         if workers.is_none() && section(role).is_none() {
             continue;
         }
-        let mut r = Out::default();
+        let mut r = ReadFields::default();
         let at = res.get(&format!("{role}_workers")).map_or(res.line, |n| n.line);
         if let Some(w) = workers {
             r.fields.set("workers", w, at);
@@ -78,7 +78,7 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     if out.roles.is_empty() {
         if let Some(s) = section("aggregated").or(configs.as_ref().and_then(|c| c.get("agg"))) {
             let model = out.fields.entry("model").cloned();
-            let mut r = Out::default();
+            let mut r = ReadFields::default();
             engine.keys(s, &mut r);
             engine.finish(&mut r);
             take_served(&mut r, out);
@@ -103,17 +103,17 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
         nodes = int("agg_nodes").unwrap_or(0);
     }
     if devices > 0 {
-        out.fields.imply("num_accelerators", devices, res.line);
+        out.fields.set_implied("num_accelerators", devices, res.line);
     }
     if nodes > 0 {
-        out.fields.imply("nodes", nodes, res.line);
+        out.fields.set_implied("nodes", nodes, res.line);
     }
     job(doc, out);
     benchmark(doc, out);
 }
 
 /// Uses the served name as the model if it has an organization and the model is only a local directory.
-fn take_served(r: &mut Out, out: &mut Out) {
+fn take_served(r: &mut ReadFields, out: &mut ReadFields) {
     if let Some((s, at)) = r.served.take() {
         let local = !out.fields.str("model").is_some_and(|m| m.contains('/'));
         if s.matches('/').count() == 1 && local {
@@ -122,7 +122,7 @@ fn take_served(r: &mut Out, out: &mut Out) {
     }
 }
 
-fn job(doc: &Node, out: &mut Out) {
+fn job(doc: &Node, out: &mut ReadFields) {
     if let Some(n) = doc.at("slurm.time_limit") {
         out.text("slurm.time", n);
     }
@@ -137,7 +137,7 @@ fn job(doc: &Node, out: &mut Out) {
     }
 }
 
-fn benchmark(doc: &Node, out: &mut Out) {
+fn benchmark(doc: &Node, out: &mut ReadFields) {
     let Some(b) = doc.get("benchmark") else { return };
     for key in ["isl", "osl"] {
         if let Some(n) = b.get(key) {

@@ -1,7 +1,7 @@
 //! torchtitan: its TOML format in several versions, and overrides on the command line.
 
 use crate::import::argv::Args;
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::{Node, Value};
 
@@ -12,7 +12,7 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 }
 
 /// Reads the configuration.
-pub(crate) fn document(doc: &Node, out: &mut Out) {
+pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "torchtitan", 0);
     if let (Some(name), Some(flavor)) = (doc.at("model.name"), doc.at("model.flavor"))
@@ -33,8 +33,8 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
 }
 
 /// Reads the sections that Primus can also override.
-pub(crate) fn sections(doc: &Node, out: &mut Out) {
-    let int = |out: &mut Out, key: &str, paths: &[&str]| {
+pub(crate) fn sections(doc: &Node, out: &mut ReadFields) {
+    let int = |out: &mut ReadFields, key: &str, paths: &[&str]| {
         if let Some(n) = doc.first(paths) {
             out.int(key, n);
         }
@@ -88,14 +88,14 @@ pub(crate) fn sections(doc: &Node, out: &mut Out) {
     {
         out.set("optimizer", names::optimizer(&t), n.line);
     }
-    if doc.at("training.enable_cpu_offload").and_then(Node::on) == Some(true) {
+    if doc.at("training.enable_cpu_offload").and_then(Node::switch) == Some(true) {
         let at = doc.at("training.enable_cpu_offload").map_or(0, |n| n.line);
         out.set("offload_params", "cpu", at);
     }
 }
 
 /// Reads the use of Float8 from the list of converters, or from the switch of older releases.
-fn precision(doc: &Node, out: &mut Out) {
+fn precision(doc: &Node, out: &mut ReadFields) {
     if let Some(n) = doc.at("model.converters") {
         let list: Vec<String> = match &n.value {
             Value::List(l) => l.iter().filter_map(Node::text).collect(),
@@ -110,17 +110,16 @@ fn precision(doc: &Node, out: &mut Out) {
     for path in
         ["float8.enable_float8_linear", "float8.enable_fp8_linear", "training.enable_fp8_linear", "training.fp8_linear"]
     {
-        if let Some(n) = doc
-            .at(path)
-            .filter(|n| n.on() == Some(true) || n.text().is_some_and(|t| !t.is_empty() && n.on() != Some(false)))
-        {
+        if let Some(n) = doc.at(path).filter(|n| {
+            n.switch() == Some(true) || n.text().is_some_and(|t| !t.is_empty() && n.switch() != Some(false))
+        }) {
             out.set("precision", "fp8", n.line);
         }
     }
 }
 
 /// Reads arguments such as `--training.local_batch_size 2`, and the path in `--job.config_file`.
-pub(crate) fn command(args: &Args, out: &mut Out) {
+pub(crate) fn command(args: &Args, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "torchtitan", 0);
     let mut tree = Node::new(Value::Map(Vec::new()), 0);

@@ -1,12 +1,12 @@
 //! torchtune: `tune run RECIPE --config NAME key=value …`, and its configurations.
 
 use crate::import::argv::Args;
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::Node;
 
 /// Reads the words after `tune run`. Options of `torchrun` precede the recipe.
-pub(crate) fn command(args: &Args, out: &mut Out) {
+pub(crate) fn command(args: &Args, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "torchtune", 0);
     for f in &args.flags {
@@ -40,17 +40,17 @@ pub(crate) fn looks_like(doc: &Node) -> bool {
 }
 
 /// Reads a configuration.
-pub(crate) fn document(doc: &Node, out: &mut Out) {
+pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "training", 0);
     out.fields.set("framework", "torchtune", 0);
-    doc.leaves(&mut |path, node| {
+    doc.for_each_leaf(&mut |path, node| {
         if !setting(path, node, out) && !path.contains('.') {
             out.strange.push((path.to_owned(), node.line));
         }
     });
 }
 
-fn setting(path: &str, node: &Node, out: &mut Out) -> bool {
+fn setting(path: &str, node: &Node, out: &mut ReadFields) -> bool {
     let component = || node.text().map(|t| t.rsplit('.').next().unwrap_or(&t).to_owned());
     match path {
         "model._component_" => {
@@ -80,7 +80,7 @@ fn setting(path: &str, node: &Node, out: &mut Out) -> bool {
         "enable_activation_checkpointing" => super::hf::flag("gradient_checkpointing", node, out),
         "enable_activation_offloading" => out.flag("offload_activations", node),
         "fsdp_cpu_offload" => {
-            if node.on() == Some(true) {
+            if node.switch() == Some(true) {
                 out.set("offload_params", "cpu", node.line);
             }
             true
@@ -95,6 +95,6 @@ fn setting(path: &str, node: &Node, out: &mut Out) -> bool {
         | "max_steps_per_epoch"
         | "shuffle"
         | "resume" => true,
-        _ => super::is_dull(&names::snake(path)),
+        _ => super::is_irrelevant(&names::snake(path)),
     }
 }

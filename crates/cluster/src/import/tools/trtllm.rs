@@ -1,11 +1,11 @@
 //! TensorRT-LLM: `trtllm-serve`, `trtllm-bench` and YAML files with LLM arguments.
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::Node;
 
 /// Reads one flag or dotted key. Returns false if it is not recognized.
-pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
+pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     // Sections of TensorRT-LLM's own configuration and of MLPerf's.
     let key = ["llm_api_args.", "build_config.", "build_flags.", "trtllm_build_flags.", "trtllm_runtime_flags."]
         .iter()
@@ -100,7 +100,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             ]
             .iter()
             .any(|p| key.starts_with(p))
-                || super::is_dull(key)
+                || super::is_irrelevant(key)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Disaggregated servers of TensorRT-LLM: the YAML format of `trtllm-serve disaggregated`.
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::names;
 use crate::import::value::{Node, Value};
 
@@ -9,13 +9,13 @@ use super::serving::Engine;
 use super::trtllm;
 
 /// Reads the context and generation servers in a configuration of `trtllm-serve disaggregated`.
-pub(crate) fn document(doc: &Node, out: &mut Out) {
+pub(crate) fn document(doc: &Node, out: &mut ReadFields) {
     out.fields.set("kind", "serving", doc.line);
     out.fields.set("framework", "tensorrt-llm", doc.line);
     let mut devices = Some(0_i64);
     for (section, role) in [("context_servers", "prefill"), ("generation_servers", "decode")] {
         let Some(s) = doc.get(section) else { continue };
-        let mut o = Out::default();
+        let mut o = ReadFields::default();
         // Settings at the top level apply to both.
         for (k, v) in doc.map().iter().filter(|(_, v)| !v.is_map()) {
             if !matches!(k.as_str(), "hostname" | "port") {
@@ -42,6 +42,6 @@ pub(crate) fn document(doc: &Node, out: &mut Out) {
     settle_roles(out);
     out.fields.remove("model_path");
     if let Some(n) = devices.filter(|n| *n > 0) {
-        out.fields.imply("num_accelerators", n, doc.line);
+        out.fields.set_implied("num_accelerators", n, doc.line);
     }
 }

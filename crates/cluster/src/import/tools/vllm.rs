@@ -1,6 +1,6 @@
 //! vLLM: `vllm serve`, its API server modules, `--config` files and the keys of charts.
 
-use crate::import::fields::Out;
+use crate::import::fields::ReadFields;
 use crate::import::json;
 use crate::import::names;
 use crate::import::value::{Node, Value};
@@ -29,10 +29,10 @@ const LONG: &[&str] = &[
 ];
 
 /// Reads one flag or key. Returns false if it is not recognized.
-pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
+pub(crate) fn flag(key: &str, node: &Node, out: &mut ReadFields) -> bool {
     // Negations: `--no-x`, `no-x: true`, and `no-x: false`, which enables `x`.
     if let Some(rest) = key.strip_prefix("no_") {
-        let on = node.on().unwrap_or(true);
+        let on = node.switch().unwrap_or(true);
         return flag(rest, &Node::new(Value::Bool(!on), node.line), out);
     }
     match key {
@@ -82,13 +82,13 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "enable_chunked_prefill" => out.flag("chunked_prefill", node),
         "enforce_eager" => {
             // False is the engine's default, so it is not recorded.
-            if node.on() == Some(true) { out.flag("enforce_eager", node) } else { true }
+            if node.switch() == Some(true) { out.flag("enforce_eager", node) } else { true }
         }
         "async_scheduling" => out.flag("async_scheduling", node),
         "block_size" => out.int("block_size", node),
         "nnodes" => {
             if let Some(n) = node.int().filter(|n| *n > 1) {
-                out.fields.imply("nodes", n, node.line);
+                out.fields.set_implied("nodes", n, node.line);
             }
             true
         }
@@ -118,14 +118,14 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
         "kv_transfer_config" => {
             let kv = object(node).and_then(|o| o.get("kv_role").and_then(Node::text));
             if let Some(r) = kv.as_deref().and_then(super::roles::role) {
-                out.fields.imply("role", r, node.line);
+                out.fields.set_implied("role", r, node.line);
             }
             true
         }
         // Flags of Dynamo's workers.
         "is_prefill_worker" | "is_decode_worker" => {
             let role = if key == "is_prefill_worker" { "prefill" } else { "decode" };
-            out.fields.imply("role", role, node.line);
+            out.fields.set_implied("role", role, node.line);
             true
         }
         "max_lora_rank"
@@ -161,7 +161,7 @@ pub(crate) fn flag(key: &str, node: &Node, out: &mut Out) -> bool {
             let mut hits = LONG.iter().filter(|l| key.len() >= 7 && l.starts_with(key));
             match (hits.next(), hits.next()) {
                 (Some(full), None) if *full != key => flag(full, node, out),
-                _ => super::is_dull(key),
+                _ => super::is_irrelevant(key),
             }
         }
     }
@@ -190,7 +190,7 @@ pub(crate) fn looks_like(keys: &[String]) -> bool {
 }
 
 /// Reads a length with a unit, as on vLLM's command line: `k`, `m` and `g` are decimal, `K`, `M` and `G` binary.
-fn length(out: &mut Out, node: &Node) -> bool {
+fn length(out: &mut ReadFields, node: &Node) -> bool {
     if let Some(text) = node.text() {
         let factor = match text.chars().last() {
             Some('k') => 1e3,
@@ -223,11 +223,11 @@ fn at(node: &Node, line: u32) -> Node {
     Node::new(node.value.clone(), line)
 }
 
-pub(crate) fn speculative(o: &Node, line: u32, out: &mut Out) {
+pub(crate) fn speculative(o: &Node, line: u32, out: &mut ReadFields) {
     if let Some(m) = o.first(&["method", "decoding_type"]).and_then(Node::text) {
         out.set("speculative.method", m.to_ascii_lowercase(), line);
     } else if o.first(&["model"]).is_some() {
-        out.fields.imply("speculative.method", "draft", line);
+        out.fields.set_implied("speculative.method", "draft", line);
     }
     if let Some(n) = o.first(&["num_speculative_tokens", "max_draft_len", "num_nextn_predict_layers"]) {
         out.int("speculative.tokens", &at(n, line));

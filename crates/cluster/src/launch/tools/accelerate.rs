@@ -3,7 +3,7 @@
 use atlas_core::plan::{CpuOffload, Format, Recompute, Sharding};
 use atlas_plan::knob::Knob;
 
-use super::{Config, Draft, Start, deepspeed, other_mode};
+use super::{Config, Draft, Launcher, deepspeed, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Training};
 use crate::launch::keys::Keys;
@@ -25,7 +25,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let mut draft = Draft::new("hf-trainer", job, deepspeed::image(job));
     draft.expressed = EXPRESSED.to_vec();
     deepspeed::trainer(job, t, &mut draft)?;
-    draft.start = Start::Accelerate("accelerate.yaml");
+    draft.start = Launcher::Accelerate("accelerate.yaml");
     let keys = configuration(job, t, &mut draft);
     let settings = keys.settings("").into_iter().map(|(key, value)| {
         // The table contains the names of the command line; the file nests them.
@@ -44,7 +44,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
 fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
     let mut k = Keys::default();
     let full = t.recompute == Recompute::Full;
-    k.other("compute_environment", "LOCAL_MACHINE");
+    k.put_unchecked("compute_environment", "LOCAL_MACHINE");
     let plain = t.sharding == Sharding::None && t.tp == 1;
     k.put("distributed_type", if plain { "MULTI_GPU" } else { "FSDP" });
     k.put("num_machines", job.nodes).put("num_processes", job.nodes * job.per_node);
@@ -63,14 +63,14 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
         Sharding::Zero3 => drop(k.put("fsdp_config.fsdp_reshard_after_forward", true)),
         Sharding::Zero2 => drop(k.put("fsdp_config.fsdp_reshard_after_forward", false)),
         Sharding::Zero1 | Sharding::None => {
-            draft.refuse("sharding", "FSDP supports zero2 and zero3, and none only with tp = 1");
+            draft.reject("sharding", "FSDP supports zero2 and zero3, and none only with tp = 1");
         }
     }
     k.put("fsdp_config.fsdp_activation_checkpointing", full);
     let offload = job.scenario.base.plan.cpu_offload;
     k.put("fsdp_config.fsdp_offload_params", offload == Some(CpuOffload::Parameters));
     if offload == Some(CpuOffload::Optimizer) {
-        draft.refuse(
+        draft.reject(
             "cpu_offload",
             "offloading only the optimizer state is not supported; use parameters, which includes the weights",
         );
@@ -81,7 +81,7 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
     if shard.is_some() || t.tp > 1 {
         let group = shard.unwrap_or(t.dp);
         if !t.dp.is_multiple_of(group) {
-            draft.refuse("shard", format!("{} replicas are not a multiple of the shard size {group}", t.dp));
+            draft.reject("shard", format!("{} replicas are not a multiple of the shard size {group}", t.dp));
         }
         k.put("parallelism_config.parallelism_config_dp_replicate_size", t.dp / group)
             .put("parallelism_config.parallelism_config_dp_shard_size", group)

@@ -3,22 +3,22 @@
 use atlas_core::plan::{Format, MoeDispatcher, Recompute, Sharding};
 
 use super::megatron::EXPRESSED;
-use super::{Draft, Start, other_mode};
+use super::{Draft, Launcher, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::Job;
 use crate::launch::words::{Arguments, Word};
 
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let t = job.training().ok_or_else(other_mode)?;
-    let model = job.known_as("megatron-bridge")?;
+    let model = job.model_name_in("megatron-bridge")?;
     let mut draft = Draft::new("megatron-bridge", job, "nvcr.io/nvidia/nemo:25.09");
     draft.expressed = EXPRESSED.to_vec();
     draft.variables.push(("MEGATRON_BRIDGE", "/opt/Megatron-Bridge".to_owned()));
-    draft.start = Start::Torchrun;
+    draft.start = Launcher::Torchrun;
     draft.program = vec![Word::Shell("\"$MEGATRON_BRIDGE/scripts/training/run_recipe.py\"")];
     let mut a = Arguments::default();
     a.comment(&format!("model: {}", job.model.id));
-    a.other(["--recipe".into(), format!("{model}_pretrain_config").into()]);
+    a.push_unchecked(["--recipe".into(), format!("{model}_pretrain_config").into()]);
     a.comment("parallelism")
         .assign("model.tensor_model_parallel_size", t.tp)
         .assign("model.pipeline_model_parallel_size", t.pp);
@@ -44,22 +44,22 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     match job.scenario.base.plan.gradient_format {
         Some(Format::Fp32) => drop(a.assign("ddp.grad_reduce_in_fp32", "true")),
         Some(Format::Bf16) => drop(a.assign("ddp.grad_reduce_in_fp32", "false")),
-        Some(other) => draft.refuse("gradient_format", format!("gradients can be fp32 or bf16, not {}", other.name())),
+        Some(other) => draft.reject("gradient_format", format!("gradients can be fp32 or bf16, not {}", other.name())),
         None => {}
     }
     a.comment("batch and sequence")
         .assign("train.micro_batch_size", t.micro)
         .assign("train.global_batch_size", t.global)
         .assign("train.train_iters", t.steps)
-        .other([format!("model.seq_length={}", t.sequence).into()])
-        .other([format!("dataset.seq_length={}", t.sequence).into()]);
+        .push_unchecked([format!("model.seq_length={}", t.sequence).into()])
+        .push_unchecked([format!("dataset.seq_length={}", t.sequence).into()]);
     a.comment("precision").assign("model.bf16", "true");
     match t.format {
         Format::Bf16 => {}
         Format::Fp8 => drop(a.assign("model.fp8", "hybrid")),
         Format::Mxfp8 => drop(a.assign("model.fp8", "e4m3").assign("model.fp8_recipe", "mxfp8")),
         Format::Fp4 => drop(a.assign("model.fp4", "e2m1").assign("model.fp4_recipe", "nvfp4")),
-        other => draft.refuse(
+        other => draft.reject(
             "precision",
             format!("launch files for Megatron-Bridge do not support training in {}", other.name()),
         ),
@@ -67,7 +67,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     match t.optimizer {
         atlas_core::plan::Optimizer::Adam => drop(a.assign("optimizer.optimizer", "adam")),
         atlas_core::plan::Optimizer::Sgd => drop(a.assign("optimizer.optimizer", "sgd")),
-        other => draft.refuse(
+        other => draft.reject(
             "optimizer",
             format!("launch files for Megatron-Bridge do not support the {} optimizer", other.name()),
         ),
@@ -80,7 +80,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
                 .assign("model.recompute_num_layers", 1_u64);
         }
         Recompute::Full => draft
-            .refuse("recompute_layers", "launch files for Megatron-Bridge do not support recomputing only some layers"),
+            .reject("recompute_layers", "launch files for Megatron-Bridge do not support recomputing only some layers"),
         Recompute::Selective => drop(a.comment("recomputation").assign("model.recompute_granularity", "selective")),
         Recompute::None | Recompute::Auto => {
             a.comment("recomputation").assign("model.recompute_granularity", "null");

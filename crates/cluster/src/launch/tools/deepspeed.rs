@@ -3,7 +3,7 @@
 use atlas_core::plan::{CpuOffload, Format, Optimizer, Recompute, Sharding};
 use atlas_plan::knob::Knob;
 
-use super::{Config, Draft, Start, other_mode};
+use super::{Config, Draft, Launcher, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Training};
 use crate::launch::keys::Keys;
@@ -26,7 +26,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let mut draft = Draft::new("hf-trainer", job, image(job));
     draft.expressed = EXPRESSED.to_vec();
     draft.expressed.push(Knob::OverlapData);
-    draft.start = Start::Torchrun;
+    draft.start = Launcher::Torchrun;
     trainer(job, t, &mut draft)?;
     draft.arguments.comment("sharding and precision").put("--deepspeed", "./deepspeed.json");
     let keys = configuration(job, t, &mut draft);
@@ -53,43 +53,43 @@ pub(super) fn trainer(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Result<
     draft.variables.push(("DATASET_CONFIG", "wikitext-103-raw-v1".to_owned()));
     if t.pp > 1 || t.cp > 1 || t.vpp > 1 {
         let reason = "launch files for this tool do not support pipeline, virtual-pipeline or context parallelism";
-        draft.refuse("pp", reason);
+        draft.reject("pp", reason);
     }
     let mut a = Arguments::default();
     a.comment(&format!("model: {}", job.model.id)).put("--model_name_or_path", job.repository()?);
     a.comment("batch and sequence")
         .put("--per_device_train_batch_size", t.micro)
         .put("--gradient_accumulation_steps", t.accumulation())
-        .other(["--block_size".into(), t.sequence.into()])
-        .other(["--max_steps".into(), t.steps.into()]);
+        .push_unchecked(["--block_size".into(), t.sequence.into()])
+        .push_unchecked(["--max_steps".into(), t.steps.into()]);
     match t.optimizer {
         Optimizer::Adam => drop(a.put("--optim", "adamw_torch_fused")),
         Optimizer::Adam8bit => drop(a.put("--optim", "adamw_bnb_8bit")),
         Optimizer::Adafactor => drop(a.put("--optim", "adafactor")),
         Optimizer::Sgd => drop(a.put("--optim", "sgd")),
-        other => draft.refuse("optimizer", format!("launch files for this tool do not support {}", other.name())),
+        other => draft.reject("optimizer", format!("launch files for this tool do not support {}", other.name())),
     }
     match t.format {
         Format::Bf16 => drop(a.put("--bf16", "true")),
-        Format::Fp16 => drop(a.other(["--fp16".into(), "true".into()])),
+        Format::Fp16 => drop(a.push_unchecked(["--fp16".into(), "true".into()])),
         Format::Fp32 => {}
-        other => draft.refuse("precision", format!("launch files for this tool do not support {}", other.name())),
+        other => draft.reject("precision", format!("launch files for this tool do not support {}", other.name())),
     }
     if t.recompute_layers.is_some() {
-        draft.refuse("recompute_layers", "this tool recomputes either all layers or none");
+        draft.reject("recompute_layers", "this tool recomputes either all layers or none");
     }
     if t.recompute == Recompute::Selective {
         let reason = "launch files for this tool do not support selective recomputation; use none or full";
-        draft.refuse("recompute", reason);
+        draft.reject("recompute", reason);
     }
     a.comment("not planned: data and learning rate; replace them with your own")
-        .other(["--dataset_name".into(), Word::Shell("\"$DATASET\"")])
-        .other(["--dataset_config_name".into(), Word::Shell("\"$DATASET_CONFIG\"")])
-        .other(["--do_train".into()])
-        .other(["--learning_rate".into(), "1e-5".into()])
-        .other(["--logging_steps".into(), "1".into()])
-        .other(["--save_strategy".into(), "no".into()])
-        .other(["--output_dir".into(), "output".into()]);
+        .push_unchecked(["--dataset_name".into(), Word::Shell("\"$DATASET\"")])
+        .push_unchecked(["--dataset_config_name".into(), Word::Shell("\"$DATASET_CONFIG\"")])
+        .push_unchecked(["--do_train".into()])
+        .push_unchecked(["--learning_rate".into(), "1e-5".into()])
+        .push_unchecked(["--logging_steps".into(), "1".into()])
+        .push_unchecked(["--save_strategy".into(), "no".into()])
+        .push_unchecked(["--output_dir".into(), "output".into()]);
     draft.arguments = a;
     Ok(())
 }
@@ -124,14 +124,14 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
         Some(Format::Bf16) => drop(k.put("grad_accum_dtype", "bf16")),
         Some(Format::Fp16) => drop(k.put("grad_accum_dtype", "fp16")),
         Some(other) => {
-            draft.refuse("gradient_format", format!("gradients can be fp32, bf16 or fp16, not {}", other.name()));
+            draft.reject("gradient_format", format!("gradients can be fp32, bf16 or fp16, not {}", other.name()));
         }
         None => {}
     }
     if t.tp > 1 {
         k.put("tensor_parallel.autotp_size", t.tp);
         if stage == 3 {
-            draft.refuse("tp", "tensor parallelism requires ZeRO stage 2 or lower");
+            draft.reject("tp", "tensor parallelism requires ZeRO stage 2 or lower");
         }
     }
     k.put("gradient_clipping", 1.0);

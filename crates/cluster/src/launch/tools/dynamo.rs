@@ -12,7 +12,7 @@ use crate::launch::wrap::kubernetes::{image_of, resource};
 
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let s = job.serving().ok_or_else(other_mode)?;
-    let family = job.scenario.in_force.name.split('@').next().unwrap_or_default();
+    let family = job.scenario.active_software.name.split('@').next().unwrap_or_default();
     let (table, backend, module, known) = match family {
         "vllm" => ("vllm", "vllm", "dynamo.vllm", vllm::expressed()),
         "sglang" => ("sglang", "sglang", "dynamo.sglang", sglang::expressed()),
@@ -64,7 +64,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
                     a.put("--data-parallel-size", worker.attention_dp);
                 }
                 vllm::engine(job, &worker, &mut a, &mut draft);
-                a.other([format!("--is-{role}-worker").into()]);
+                a.push_unchecked([format!("--is-{role}-worker").into()]);
             }
             "sglang" => {
                 a.put("--model-path", repository.as_str());
@@ -72,22 +72,22 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
                 a.put("--disaggregation-mode", role);
             }
             _ => {
-                a.other(["--model-path".into(), repository.as_str().into()]);
+                a.push_unchecked(["--model-path".into(), repository.as_str().into()]);
                 a.put("--tensor_parallel_size", worker.tp * worker.attention_dp);
                 a.put("--pipeline_parallel_size", worker.pp);
                 if worker.ep > 1 {
                     a.put("--moe_expert_parallel_size", worker.ep);
                 }
                 a.put("--max_seq_len", worker.length());
-                a.maybe("--max_batch_size", worker.max_num_seqs)
-                    .maybe("--max_num_tokens", worker.max_num_batched_tokens);
-                if !trtllm::extra(job, &worker, &mut draft).is_empty() {
-                    draft.refuse(
+                a.put_optional("--max_batch_size", worker.max_num_seqs)
+                    .put_optional("--max_num_tokens", worker.max_num_batched_tokens);
+                if !trtllm::extra_options(job, &worker, &mut draft).is_empty() {
+                    draft.reject(
                         "software",
                         "launch files for Dynamo do not support settings of TensorRT-LLM's configuration file",
                     );
                 }
-                a.other(["--disaggregation-mode".into(), role.into()]);
+                a.push_unchecked(["--disaggregation-mode".into(), role.into()]);
             }
         }
         let nodes = devices.div_ceil(job.per_node);
@@ -111,7 +111,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         draft.arguments.lines.extend(a.lines);
     }
     if resource(&job.vendor) != "nvidia.com/gpu" {
-        draft.refuse("target", "Dynamo requires NVIDIA accelerators");
+        draft.reject("target", "Dynamo requires NVIDIA accelerators");
     }
     let mut metadata = json!({ "name": job.name });
     if let (Some(namespace), Value::Object(map)) = (&job.options.namespace, &mut metadata) {
@@ -128,6 +128,6 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         yaml_map(map, 0, &mut text);
     }
     draft.manifest = Some(text);
-    serving::place(job, s, serving::servers(job, s, false), &mut draft);
+    serving::set_servers(job, s, serving::servers(job, s, false), &mut draft);
     Ok(draft)
 }

@@ -2,7 +2,7 @@
 //! in host memory.
 
 use atlas_core::plan::{DraftMethod, MoeDispatcher};
-use atlas_core::units::MEMORY_GB;
+use atlas_core::units::BYTES_PER_GB;
 use atlas_plan::knob::Knob;
 use serde_json::json;
 
@@ -28,13 +28,13 @@ struct Drafts {
 fn drafts(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Option<Drafts> {
     let tokens = s.draft_tokens?;
     let Some(method) = job.scenario.base.plan.serving.draft_method else {
-        draft.refuse("draft_method", "not set, but required by draft_tokens; set mtp, eagle3, draft-model or ngram");
+        draft.reject("draft_method", "not set, but required by draft_tokens; set mtp, eagle3, draft-model or ngram");
         return None;
     };
     let weights = job.options.draft_model.clone();
     if weights.is_none() && matches!(method, DraftMethod::Eagle3 | DraftMethod::DraftModel) {
         let reason = format!("{} requires separate weights; name them with --draft-model", method.name());
-        draft.refuse("draft_method", reason);
+        draft.reject("draft_method", reason);
         return None;
     }
     Some(Drafts { method, tokens, weights })
@@ -56,7 +56,7 @@ fn direct_dispatch(job: &Job<'_>, draft: &mut Draft) -> bool {
     match job.scenario.base.plan.switches.moe_dispatcher {
         Some(MoeDispatcher::DeepEp) => true,
         Some(MoeDispatcher::HybridEp) => {
-            draft.refuse("moe_dispatcher", "hybridep supports only training; use deepep");
+            draft.reject("moe_dispatcher", "hybridep supports only training; use deepep");
             false
         }
         Some(MoeDispatcher::AllToAll) | None => false,
@@ -79,7 +79,8 @@ pub(super) fn vllm(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Dr
         a.comment("speculative decoding").put("--speculative-config", config.to_string());
     }
     if let Some(copies) = copies(job) {
-        a.on("--enable-eplb", true).put("--eplb-config", json!({ "num_redundant_experts": copies }).to_string());
+        a.put_switch("--enable-eplb", true)
+            .put("--eplb-config", json!({ "num_redundant_experts": copies }).to_string());
     }
     if direct_dispatch(job, draft) {
         // The low-latency mode is for few tokens per step and supports CUDA graphs; the high-throughput mode is for
@@ -87,10 +88,10 @@ pub(super) fn vllm(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut Dr
         let mode = if s.only_prefills { "deepep_high_throughput" } else { "deepep_low_latency" };
         a.put("--all2all-backend", mode);
     }
-    a.on("--enable-dbo", plan.two_batch_overlap == Some(true));
+    a.put_switch("--enable-dbo", plan.two_batch_overlap == Some(true));
     if let Some(gb) = host_cache(job) {
         // The buffer is shared by all ranks of the server.
-        let all = gb * 1e9 * (s.tp * s.pp) as f64 / MEMORY_GB;
+        let all = gb * 1e9 * (s.tp * s.pp) as f64 / BYTES_PER_GB;
         a.put("--kv-offloading-backend", "native").put("--kv-offloading-size", format!("{all:.0}"));
     }
 }
@@ -106,7 +107,7 @@ pub(super) fn sglang(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
             DraftMethod::Ngram => "NGRAM",
         };
         a.comment("speculative decoding").put("--speculative-algorithm", algorithm);
-        a.maybe("--speculative-draft-model-path", weights);
+        a.put_optional("--speculative-draft-model-path", weights);
         if method == DraftMethod::Ngram {
             a.put("--speculative-num-draft-tokens", tokens);
         } else {
@@ -118,14 +119,14 @@ pub(super) fn sglang(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
         }
     }
     if let Some(copies) = copies(job) {
-        a.on("--enable-eplb", true).put("--ep-num-redundant-experts", copies);
+        a.put_switch("--enable-eplb", true).put("--ep-num-redundant-experts", copies);
     }
     if direct_dispatch(job, draft) {
         a.put("--moe-a2a-backend", "deepep");
     }
-    a.on("--enable-two-batch-overlap", plan.two_batch_overlap == Some(true));
+    a.put_switch("--enable-two-batch-overlap", plan.two_batch_overlap == Some(true));
     if let Some(gb) = host_cache(job) {
-        a.on("--enable-hierarchical-cache", true).put("--hicache-size", count(gb));
+        a.put_switch("--enable-hierarchical-cache", true).put("--hicache-size", count(gb));
     }
 }
 
@@ -144,7 +145,7 @@ pub(super) fn trtllm(job: &Job<'_>, s: &Serving, k: &mut Keys, draft: &mut Draft
             _ => k.put("speculative_config.max_draft_len", tokens),
         };
         if let Some(weights) = weights {
-            k.other("speculative_config.speculative_model_dir", weights);
+            k.put_unchecked("speculative_config.speculative_model_dir", weights);
         }
     }
     if let Some(copies) = copies(job) {

@@ -3,7 +3,7 @@
 use atlas_core::plan::Format;
 use atlas_plan::knob::Knob;
 
-use super::serving::{place, servers};
+use super::serving::{servers, set_servers};
 use super::{Draft, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::Job;
@@ -27,7 +27,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.expressed.push(Knob::MaxNumBatchedTokens);
     let servers = servers(job, s, false);
     if servers.nodes > 1 {
-        draft.refuse("tp", "launch files for llama.cpp do not support servers that span several nodes");
+        draft.reject("tp", "launch files for llama.cpp do not support servers that span several nodes");
     }
     draft.program = vec!["llama-server".into()];
     let mut a = Arguments::default();
@@ -35,17 +35,17 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     match &job.options.model {
         Some(path) if path.ends_with(".gguf") => drop(a.put("--model", path.as_str())),
         Some(repository) => drop(a.put("--hf-repo", repository.as_str())),
-        None => draft.refuse("model", "name a GGUF file, or a repository with GGUF files, with --model-path"),
+        None => draft.reject("model", "name a GGUF file, or a repository with GGUF files, with --model-path"),
     }
     if let Some(format) = s.quantized.filter(|format| !GGUF_FORMATS.contains(format)) {
         let reason = format!("GGUF weights cannot be stored in {}; set int4, int8, fp16 or bf16", format.name());
-        draft.refuse("precision", reason);
+        draft.reject("precision", reason);
     }
     a.comment("devices").put("--gpu-layers", 999_u64);
     if s.devices() > 1 {
         // The split mode `row` is tensor parallelism; `layer` is pipeline parallelism.
         if s.tp > 1 && s.pp > 1 {
-            draft.refuse("pp", "llama.cpp splits the model by rows (tp) or by layers (pp); set one of them to 1");
+            draft.reject("pp", "llama.cpp splits the model by rows (tp) or by layers (pp); set one of them to 1");
         }
         a.put("--split-mode", if s.tp > 1 { "row" } else { "layer" });
     } else {
@@ -55,18 +55,18 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let slots = s.max_num_seqs.unwrap_or_else(|| s.concurrency.div_ceil(s.replicas));
     // All slots share the context.
     a.put("--parallel", slots).put("--ctx-size", s.length().saturating_mul(slots));
-    a.maybe("--batch-size", s.max_num_batched_tokens);
+    a.put_optional("--batch-size", s.max_num_batched_tokens);
     match s.kv {
         None => {}
         Some(Format::Bf16) => drop(a.put("--cache-type-k", "bf16").put("--cache-type-v", "bf16")),
         Some(Format::Fp16) => drop(a.put("--cache-type-k", "f16").put("--cache-type-v", "f16")),
         Some(Format::Int8) => drop(a.put("--cache-type-k", "q8_0").put("--cache-type-v", "q8_0")),
         Some(Format::Int4) => drop(a.put("--cache-type-k", "q4_0").put("--cache-type-v", "q4_0")),
-        Some(other) => draft.refuse_cache(other),
+        Some(other) => draft.reject_cache_format(other),
     }
     a.put("--flash-attn", "on");
-    a.comment("address").other(["--host".into(), "0.0.0.0".into()]);
+    a.comment("address").push_unchecked(["--host".into(), "0.0.0.0".into()]);
     draft.arguments = a;
-    place(job, s, servers, &mut draft);
+    set_servers(job, s, servers, &mut draft);
     Ok(draft)
 }

@@ -3,7 +3,7 @@
 use atlas_core::plan::{CpuOffload, Format, Optimizer, Recompute, Sharding};
 use atlas_plan::knob::Knob;
 
-use super::{Draft, Start, other_mode};
+use super::{Draft, Launcher, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::Job;
 use crate::launch::words::{Arguments, Word};
@@ -24,7 +24,7 @@ const EXPRESSED: [Knob; 11] = [
 
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let t = job.training().ok_or_else(other_mode)?;
-    let model = job.known_as("maxtext")?;
+    let model = job.model_name_in("maxtext")?;
     let tpu = job.vendor == "Google";
     let image = match job.vendor.as_str() {
         "Google" => "us-docker.pkg.dev/cloud-tpu-images/jax-ai-image/tpu:latest",
@@ -34,7 +34,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let mut draft = Draft::new("maxtext", job, image);
     draft.expressed = EXPRESSED.to_vec();
     draft.variables.push(("MAXTEXT", "/opt/maxtext/src/maxtext".to_owned()));
-    draft.start = Start::Direct;
+    draft.start = Launcher::Direct;
     if !tpu {
         // JAX uses these variables to connect the nodes.
         draft.exports.push(("NNODES", job.nodes.into()));
@@ -68,11 +68,11 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     if !job.per_node.is_multiple_of(t.tp * t.cp) && !tpu {
         let reason =
             format!("tp times cp = {} does not divide the {} accelerators of a node", t.tp * t.cp, job.per_node);
-        draft.refuse("tp", reason);
+        draft.reject("tp", reason);
     }
     let replicas_inside = (job.per_node / inner.max(1)).min(t.dp).max(1);
     if t.dp % replicas_inside != 0 || replicas_inside * inner != job.per_node && job.nodes > 1 {
-        draft.refuse("dp", "the replicas cannot be distributed evenly over the nodes");
+        draft.reject("dp", "the replicas cannot be distributed evenly over the nodes");
     }
     let outside = t.dp / replicas_inside;
     let (data, fsdp) = match t.sharding {
@@ -83,12 +83,12 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
             ((replicas_inside, outside), (1, 1))
         }
         Sharding::Zero2 => {
-            draft.refuse("sharding", "launch files for MaxText do not support zero2; use none, zero1 or zero3");
+            draft.reject("sharding", "launch files for MaxText do not support zero2; use none, zero1 or zero3");
             ((1, 1), (1, 1))
         }
     };
     if t.ep > 1 && (t.sharding != Sharding::Zero3 || replicas_inside % t.ep != 0) {
-        draft.refuse("ep", "launch files for MaxText require zero3 and expert groups that evenly divide a node");
+        draft.reject("ep", "launch files for MaxText require zero3 and expert groups that evenly divide a node");
     }
     let experts = if t.ep > 1 { t.ep } else { 1 };
     a.assign("ici_data_parallelism", data.0)
@@ -104,7 +104,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         Format::Bf16 => {}
         Format::Fp8 => drop(a.assign("quantization", "fp8")),
         Format::Int8 => drop(a.assign("quantization", "int8")),
-        other => draft.refuse("precision", format!("launch files for MaxText do not support {}", other.name())),
+        other => draft.reject("precision", format!("launch files for MaxText do not support {}", other.name())),
     }
     let policy = match t.recompute {
         Recompute::Full => "full",
@@ -113,11 +113,11 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     };
     a.assign("remat_policy", policy);
     if t.recompute_layers.is_some() {
-        draft.refuse("recompute_layers", "launch files for MaxText do not support recomputing only some layers");
+        draft.reject("recompute_layers", "launch files for MaxText do not support recomputing only some layers");
     }
     match t.optimizer {
         Optimizer::Adam => drop(a.assign("opt_type", "adamw")),
-        other => draft.refuse("optimizer", format!("launch files for MaxText do not support {}", other.name())),
+        other => draft.reject("optimizer", format!("launch files for MaxText do not support {}", other.name())),
     }
     match job.scenario.base.plan.cpu_offload {
         Some(CpuOffload::Optimizer) => drop(a.assign("optimizer_memory_host_offload", "true")),
@@ -127,10 +127,10 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         Some(CpuOffload::None) | None => {}
     }
     a.comment("not planned: data and output directory")
-        .other(["dataset_type=synthetic".into()])
-        .other([format!("run_name={}", job.name).into()])
-        .other(["base_output_directory=./output".into()])
-        .other(["enable_checkpointing=false".into()]);
+        .push_unchecked(["dataset_type=synthetic".into()])
+        .push_unchecked([format!("run_name={}", job.name).into()])
+        .push_unchecked(["base_output_directory=./output".into()])
+        .push_unchecked(["enable_checkpointing=false".into()]);
     draft.arguments = a;
     Ok(draft)
 }

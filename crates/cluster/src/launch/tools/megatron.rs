@@ -7,7 +7,7 @@ use atlas_core::plan::{
 };
 use atlas_plan::knob::Knob;
 
-use super::{Draft, Start, other_mode};
+use super::{Draft, Launcher, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Training, count};
 use crate::launch::words::{Arguments, Word};
@@ -52,10 +52,10 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         Knob::GraphCapture,
     ]);
     if job.transformer.kind != TransformerKind::Decoder {
-        draft.refuse("model", "only decoder models are supported");
+        draft.reject("model", "only decoder models are supported");
     }
     draft.variables.push(("MEGATRON", "/opt/megatron-lm".to_owned()));
-    draft.start = Start::Torchrun;
+    draft.start = Launcher::Torchrun;
     draft.program = vec![Word::Shell("\"$MEGATRON/pretrain_gpt.py\"")];
     let mut a = Arguments::default();
     architecture(job, &mut a);
@@ -67,10 +67,10 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     };
     a.put("--context-parallel-size", t.cp);
     let plan = &job.scenario.base.plan;
-    a.maybe("--cp-comm-type", plan.cp_comm_type.filter(|_| t.cp > 1).map(ContextExchange::name));
+    a.put_optional("--cp-comm-type", plan.cp_comm_type.filter(|_| t.cp > 1).map(ContextExchange::name));
     if let Some(layers) = plan.mtp_layers.filter(|layers| *layers > 0.0) {
         if layout(job, t).is_some() {
-            draft.refuse(
+            draft.reject(
                 "mtp_layers",
                 "not supported with uneven pipeline stages; choose pp and vpp whose product divides the layer count",
             );
@@ -83,7 +83,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     if t.etp > 1 {
         a.put("--expert-tensor-parallel-size", t.etp);
     }
-    a.on("--sequence-parallel", t.sequence_parallel);
+    a.put_switch("--sequence-parallel", t.sequence_parallel);
     states(job, t, &mut a, &mut draft);
     a.comment("batch and sequence")
         .put("--micro-batch-size", t.micro)
@@ -108,11 +108,11 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     }
     switches(job, t, &mut a, &mut draft);
     a.comment("not planned: data, tokenizer and learning rate; replace the mock data with yours")
-        .other(["--mock-data".into()])
-        .other(["--tokenizer-type".into(), "NullTokenizer".into()])
-        .other(["--lr".into(), "1.0e-5".into()])
-        .other(["--log-interval".into(), "1".into(), "--log-throughput".into()])
-        .other(["--eval-iters".into(), "0".into()]);
+        .push_unchecked(["--mock-data".into()])
+        .push_unchecked(["--tokenizer-type".into(), "NullTokenizer".into()])
+        .push_unchecked(["--lr".into(), "1.0e-5".into()])
+        .push_unchecked(["--log-interval".into(), "1".into(), "--log-throughput".into()])
+        .push_unchecked(["--eval-iters".into(), "0".into()]);
     draft.arguments = a;
     draft.exports.push(("CUDA_DEVICE_MAX_CONNECTIONS", "1".into()));
     Ok(draft)
@@ -125,32 +125,32 @@ fn architecture(job: &Job<'_>, a: &mut Arguments) {
     a.put("--num-layers", count(m.n_layers)).put("--hidden-size", count(m.hidden_size));
     a.put("--ffn-hidden-size", count(m.ffn_hidden_size)).put("--num-attention-heads", count(m.n_heads));
     if m.latent.is_none() && m.n_kv_heads < m.n_heads {
-        a.on("--group-query-attention", true).put("--num-query-groups", count(m.n_kv_heads));
+        a.put_switch("--group-query-attention", true).put("--num-query-groups", count(m.n_kv_heads));
     }
     if m.latent.is_none() && m.head_dim * m.n_heads != m.hidden_size {
         a.put("--kv-channels", count(m.head_dim));
     }
     if let Some(latent) = m.latent {
-        a.on("--multi-latent-attention", true);
+        a.put_switch("--multi-latent-attention", true);
         if let Some(rank) = latent.q_lora_rank {
             a.put("--q-lora-rank", count(rank));
         }
         a.put("--kv-lora-rank", count(latent.kv_lora_rank))
-            .other(["--qk-head-dim".into(), count(latent.qk_nope_dim).into()])
-            .other(["--qk-pos-emb-head-dim".into(), count(latent.qk_rope_dim).into()])
-            .other(["--v-head-dim".into(), count(latent.v_head_dim).into()]);
+            .push_unchecked(["--qk-head-dim".into(), count(latent.qk_nope_dim).into()])
+            .push_unchecked(["--qk-pos-emb-head-dim".into(), count(latent.qk_rope_dim).into()])
+            .push_unchecked(["--v-head-dim".into(), count(latent.v_head_dim).into()]);
     }
     a.put("--vocab-size", count(m.vocab_size));
-    a.on("--swiglu", m.gated_mlp).on("--untie-embeddings-and-output-weights", !m.tied_embeddings);
+    a.put_switch("--swiglu", m.gated_mlp).put_switch("--untie-embeddings-and-output-weights", !m.tied_embeddings);
     let positions = if m.learned_positions { "learned_absolute" } else { "rope" };
-    a.other(["--position-embedding-type".into(), positions.into()]);
+    a.push_unchecked(["--position-embedding-type".into(), positions.into()]);
     if m.norm == NormKind::RmsNorm {
-        a.other(["--normalization".into(), "RMSNorm".into()]);
+        a.push_unchecked(["--normalization".into(), "RMSNorm".into()]);
     }
     if !m.mlp_bias {
-        a.other(["--disable-bias-linear".into()]);
+        a.push_unchecked(["--disable-bias-linear".into()]);
     }
-    a.other(["--attention-dropout".into(), "0".into(), "--hidden-dropout".into(), "0".into()]);
+    a.push_unchecked(["--attention-dropout".into(), "0".into(), "--hidden-dropout".into(), "0".into()]);
     if let Some(experts) = m.experts {
         a.put("--num-experts", count(experts.count))
             .put("--moe-router-topk", count(experts.per_token))
@@ -163,7 +163,7 @@ fn architecture(job: &Job<'_>, a: &mut Arguments) {
             let frequency = format!("([0]*{dense}+[1]*{})", count(m.n_layers) - dense);
             a.put("--moe-layer-freq", frequency);
         }
-        a.on("--moe-grouped-gemm", true);
+        a.put_switch("--moe-grouped-gemm", true);
     }
 }
 
@@ -189,17 +189,17 @@ fn layout(job: &Job<'_>, t: &Training) -> Option<String> {
 fn states(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
     let software = job.scenario.training_software(&job.scenario.base);
     match t.sharding {
-        Sharding::None => drop(a.on("--overlap-grad-reduce", software.overlap_data)),
+        Sharding::None => drop(a.put_switch("--overlap-grad-reduce", software.overlap_data)),
         Sharding::Zero1 => {
-            a.on("--use-distributed-optimizer", true)
-                .on("--overlap-grad-reduce", software.overlap_data)
-                .on("--overlap-param-gather", software.overlap_data);
+            a.put_switch("--use-distributed-optimizer", true)
+                .put_switch("--overlap-grad-reduce", software.overlap_data)
+                .put_switch("--overlap-param-gather", software.overlap_data);
         }
         Sharding::Zero2 | Sharding::Zero3 => {
             let strategy = if t.sharding == Sharding::Zero2 { "optim_grads" } else { "optim_grads_params" };
-            a.on("--use-megatron-fsdp", true).put("--data-parallel-sharding-strategy", strategy);
+            a.put_switch("--use-megatron-fsdp", true).put("--data-parallel-sharding-strategy", strategy);
             if t.pp > 1 && t.sharding == Sharding::Zero2 {
-                draft.refuse(
+                draft.reject(
                     "sharding",
                     "launch files for Megatron-LM do not support zero2 with pipeline parallelism; use zero1 or zero3",
                 );
@@ -211,15 +211,15 @@ fn states(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
             Sharding::Zero1 if t.dp.is_multiple_of(shard) => {
                 a.put("--num-distributed-optimizer-instances", t.dp / shard);
             }
-            _ => draft.refuse("shard", "requires zero1 and a shard size that divides dp"),
+            _ => draft.reject("shard", "requires zero1 and a shard size that divides dp"),
         }
     }
     match job.scenario.base.plan.cpu_offload {
         Some(CpuOffload::Optimizer) => {
-            a.on("--optimizer-cpu-offload", true).on("--use-precision-aware-optimizer", true);
+            a.put_switch("--optimizer-cpu-offload", true).put_switch("--use-precision-aware-optimizer", true);
         }
         Some(CpuOffload::Parameters) => {
-            draft.refuse("cpu_offload", "Megatron-LM cannot offload weights to host memory");
+            draft.reject("cpu_offload", "Megatron-LM cannot offload weights to host memory");
         }
         Some(CpuOffload::None) | None => {}
     }
@@ -227,29 +227,29 @@ fn states(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
 
 fn precision(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
     match t.format {
-        Format::Bf16 => drop(a.on("--bf16", true)),
-        Format::Fp16 => drop(a.on("--fp16", true)),
-        Format::Fp8 => drop(a.on("--bf16", true).put("--fp8-format", "hybrid")),
-        Format::Mxfp8 => drop(a.on("--bf16", true).put("--fp8-format", "e4m3").put("--fp8-recipe", "mxfp8")),
-        Format::Fp4 => drop(a.on("--bf16", true).put("--fp4-format", "e2m1").put("--fp4-recipe", "nvfp4")),
+        Format::Bf16 => drop(a.put_switch("--bf16", true)),
+        Format::Fp16 => drop(a.put_switch("--fp16", true)),
+        Format::Fp8 => drop(a.put_switch("--bf16", true).put("--fp8-format", "hybrid")),
+        Format::Mxfp8 => drop(a.put_switch("--bf16", true).put("--fp8-format", "e4m3").put("--fp8-recipe", "mxfp8")),
+        Format::Fp4 => drop(a.put_switch("--bf16", true).put("--fp4-format", "e2m1").put("--fp4-recipe", "nvfp4")),
         other => draft
-            .refuse("precision", format!("launch files for Megatron-LM do not support training in {}", other.name())),
+            .reject("precision", format!("launch files for Megatron-LM do not support training in {}", other.name())),
     }
     match job.scenario.base.plan.gradient_format {
-        Some(Format::Fp32) => drop(a.on("--accumulate-allreduce-grads-in-fp32", true)),
-        Some(Format::Bf16) => drop(a.on("--grad-reduce-in-bf16", true)),
-        Some(other) => draft.refuse("gradient_format", format!("gradients can be fp32 or bf16, not {}", other.name())),
+        Some(Format::Fp32) => drop(a.put_switch("--accumulate-allreduce-grads-in-fp32", true)),
+        Some(Format::Bf16) => drop(a.put_switch("--grad-reduce-in-bf16", true)),
+        Some(other) => draft.reject("gradient_format", format!("gradients can be fp32 or bf16, not {}", other.name())),
         None => {}
     }
     match t.optimizer {
         Optimizer::Adam => drop(a.put("--optimizer", "adam")),
         Optimizer::Sgd => drop(a.put("--optimizer", "sgd")),
         Optimizer::Adam16bit => {
-            a.put("--optimizer", "adam").on("--use-precision-aware-optimizer", true);
+            a.put("--optimizer", "adam").put_switch("--use-precision-aware-optimizer", true);
             a.put("--exp-avg-dtype", "bf16").put("--exp-avg-sq-dtype", "bf16");
         }
         other => draft
-            .refuse("optimizer", format!("launch files for Megatron-LM do not support the {} optimizer", other.name())),
+            .reject("optimizer", format!("launch files for Megatron-LM do not support the {} optimizer", other.name())),
     }
 }
 
@@ -258,20 +258,20 @@ fn switches(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
     let (scenario, phase) = (job.scenario, &job.scenario.base);
     let (software, switches) = (scenario.training_software(phase), &phase.plan.switches);
     a.comment("kernels and overlap");
-    a.on("--tp-comm-overlap", t.tp > 1 && t.sequence_parallel && software.overlap_tensor);
-    a.on("--no-overlap-p2p-communication", t.vpp > 1 && !software.overlap_pipeline);
+    a.put_switch("--tp-comm-overlap", t.tp > 1 && t.sequence_parallel && software.overlap_tensor);
+    a.put_switch("--no-overlap-p2p-communication", t.vpp > 1 && !software.overlap_pipeline);
     if job.transformer.experts.is_some() {
-        a.on("--overlap-moe-expert-parallel-comm", t.ep > 1 && software.overlap_experts);
+        a.put_switch("--overlap-moe-expert-parallel-comm", t.ep > 1 && software.overlap_experts);
         match scenario.moe_dispatcher(phase) {
             MoeDispatcher::AllToAll => drop(a.put("--moe-token-dispatcher-type", "alltoall")),
             MoeDispatcher::DeepEp => {
-                a.put("--moe-token-dispatcher-type", "flex").on("--moe-enable-deepep", true);
+                a.put("--moe-token-dispatcher-type", "flex").put_switch("--moe-enable-deepep", true);
             }
             MoeDispatcher::HybridEp => {
-                draft.refuse("moe_dispatcher", "launch files for Megatron-LM do not support hybridep");
+                draft.reject("moe_dispatcher", "launch files for Megatron-LM do not support hybridep");
             }
         }
-        a.on("--moe-permute-fusion", software.fused_experts);
+        a.put_switch("--moe-permute-fusion", software.fused_experts);
         if switches.moe_capacity == Some(MoeCapacity::Dropped) {
             a.put("--moe-expert-capacity-factor", "1.0");
         }
@@ -280,7 +280,7 @@ fn switches(job: &Job<'_>, t: &Training, a: &mut Arguments, draft: &mut Draft) {
         Some(AttentionKernel::Unfused) => drop(a.put("--attention-backend", "unfused")),
         Some(AttentionKernel::Flash2) => drop(a.put("--attention-backend", "flash")),
         Some(AttentionKernel::Native) => drop(a.put("--attention-backend", "fused")),
-        Some(AttentionKernel::Flash1) => draft.refuse("attention_kernel", "Megatron-LM does not support flash1"),
+        Some(AttentionKernel::Flash1) => draft.reject("attention_kernel", "Megatron-LM does not support flash1"),
         None => {}
     }
     match switches.graph_capture {

@@ -20,14 +20,14 @@ use atlas_core::plan::Format;
 use atlas_plan::knob::Knob;
 
 use super::job::Job;
-use super::table::{self, Objection};
+use super::table::{self, FlagError};
 use super::tool::Tool;
 use super::words::{Arguments, Word};
 use super::{Unsupported, trains};
 
 /// How the program is started on each node.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Start {
+pub(crate) enum Launcher {
     /// `torchrun`, with one process per device.
     Torchrun,
     /// `accelerate launch`, with this configuration file in the directory of the script.
@@ -38,7 +38,7 @@ pub(crate) enum Start {
 
 /// How a server is distributed over several nodes.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Spread {
+pub(crate) struct MultiNode {
     /// Number of nodes per server.
     pub(crate) nodes: u64,
     /// Flags for the head node's address, the rank of the node and the like. `$HEAD_NODE` and `$NODE_RANK` are set.
@@ -66,7 +66,7 @@ pub(crate) struct Draft {
     pub(crate) variables: Vec<(&'static str, String)>,
     /// Environment variables for the program.
     pub(crate) exports: Vec<(&'static str, Word)>,
-    pub(crate) start: Start,
+    pub(crate) start: Launcher,
     /// Words that start the program.
     pub(crate) program: Vec<Word>,
     pub(crate) arguments: Arguments,
@@ -80,7 +80,7 @@ pub(crate) struct Draft {
     pub(crate) devices: u64,
     /// Port of a server.
     pub(crate) port: Option<u64>,
-    pub(crate) spread: Option<Spread>,
+    pub(crate) spread: Option<MultiNode>,
     /// Arguments of a client that generates the planned load.
     pub(crate) client: Option<Arguments>,
     /// A manifest in the tool's own format, in place of wrapping.
@@ -95,7 +95,7 @@ impl Draft {
             image: job.options.image.clone().unwrap_or_else(|| image.into()),
             variables: Vec::new(),
             exports: Vec::new(),
-            start: if trains(job) { Start::Torchrun } else { Start::Direct },
+            start: if trains(job) { Launcher::Torchrun } else { Launcher::Direct },
             program: Vec::new(),
             arguments: Arguments::default(),
             configs: Vec::new(),
@@ -112,26 +112,26 @@ impl Draft {
     }
 
     /// Records a setting that the tool cannot express.
-    pub(crate) fn refuse(&mut self, setting: &str, reason: impl Into<String>) {
+    pub(crate) fn reject(&mut self, setting: &str, reason: impl Into<String>) {
         self.refused.push(Unsupported::new(setting, reason));
     }
 
     /// Rejects a weight format that no flag can produce from the published 16-bit weights.
-    pub(crate) fn refuse_weights(&mut self, format: Format) {
+    pub(crate) fn reject_weight_format(&mut self, format: Format) {
         let reason = format!(
             "{} requires weights published in this format; name them with --model-path and remove the setting",
             format.name()
         );
-        self.refuse("precision", reason);
+        self.reject("precision", reason);
     }
 
     /// Rejects a KV cache format that the server does not support.
-    pub(crate) fn refuse_cache(&mut self, format: Format) {
-        self.refuse("kv_precision", format!("the tool does not support a KV cache in {}", format.name()));
+    pub(crate) fn reject_cache_format(&mut self, format: Format) {
+        self.reject("kv_precision", format!("the tool does not support a KV cache in {}", format.name()));
     }
 
     /// Checks all flags and keys against the tables, and returns the errors.
-    pub(crate) fn objections(&self, release: Option<&str>, tool: Tool) -> Vec<Unsupported> {
+    pub(crate) fn flag_errors(&self, release: Option<&str>, tool: Tool) -> Vec<Unsupported> {
         let own = self.arguments.settings().map(|(flag, value)| (self.table, flag, value));
         let files = self
             .configs
@@ -142,11 +142,11 @@ impl Draft {
             .chain(client)
             .filter_map(|(table, flag, value)| {
                 let reason = match table::check(table, flag, value, release).err()? {
-                    Objection::Unknown => format!("{} has no such flag", tool.label()),
-                    Objection::Value(choices) => {
+                    FlagError::Unknown => format!("{} has no such flag", tool.label()),
+                    FlagError::Value(choices) => {
                         format!("takes one of {choices}, not {}", value.unwrap_or("this"))
                     }
-                    Objection::Since(since) => {
+                    FlagError::Since(since) => {
                         let release = release.unwrap_or("this release");
                         format!("{} supports it since {since}; the scenario's release is {release}", tool.label())
                     }

@@ -5,7 +5,7 @@ use atlas_core::plan::{Format, Optimizer, Recompute, Sharding};
 use atlas_plan::knob::Knob;
 
 use super::megatron::EXPRESSED;
-use super::{Config, Draft, Start, other_mode};
+use super::{Config, Draft, Launcher, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Training, count};
 use crate::launch::keys::Keys;
@@ -16,13 +16,14 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let mut draft = Draft::new("nemo", job, "nvcr.io/nvidia/nemo:24.09");
     draft.expressed = EXPRESSED.into_iter().filter(|knob| !matches!(knob, Knob::MoeDispatcher | Knob::Etp)).collect();
     if job.transformer.kind != TransformerKind::Decoder || job.transformer.latent.is_some() {
-        draft.refuse("model", "launch files for NeMo support only decoders without multi-head latent attention");
+        draft.reject("model", "launch files for NeMo support only decoders without multi-head latent attention");
     }
     draft.variables.push(("NEMO", "/opt/NeMo".to_owned()));
-    draft.start = Start::Torchrun;
+    draft.start = Launcher::Torchrun;
     draft.program = vec![Word::Shell("\"$NEMO/examples/nlp/language_modeling/megatron_gpt_pretraining.py\"")];
     let mut a = Arguments::default();
-    a.other(["--config-path".into(), Word::Shell("\"$PWD\"")]).other(["--config-name".into(), "nemo.yaml".into()]);
+    a.push_unchecked(["--config-path".into(), Word::Shell("\"$PWD\"")])
+        .push_unchecked(["--config-name".into(), "nemo.yaml".into()]);
     draft.arguments = a;
     let keys = configuration(job, t, &mut draft);
     draft.configs.push(Config {
@@ -39,17 +40,19 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
     let m = job.transformer;
     let software = job.scenario.training_software(&job.scenario.base);
     let mut k = Keys::default();
-    k.other("name", job.name.as_str());
+    k.put_unchecked("name", job.name.as_str());
     k.put("trainer.num_nodes", job.nodes).put("trainer.devices", job.per_node).put("trainer.max_steps", t.steps);
     match t.format {
         Format::Bf16 | Format::Fp8 => drop(k.put("trainer.precision", "bf16")),
         Format::Fp16 => drop(k.put("trainer.precision", "16")),
         other => {
-            draft.refuse("precision", format!("launch files for NeMo do not support training in {}", other.name()))
+            draft.reject("precision", format!("launch files for NeMo do not support training in {}", other.name()))
         }
     }
-    k.other("trainer.accelerator", "gpu").other("trainer.logger", false).other("trainer.log_every_n_steps", 1);
-    k.other("trainer.use_distributed_sampler", false).other("trainer.enable_checkpointing", false);
+    k.put_unchecked("trainer.accelerator", "gpu")
+        .put_unchecked("trainer.logger", false)
+        .put_unchecked("trainer.log_every_n_steps", 1);
+    k.put_unchecked("trainer.use_distributed_sampler", false).put_unchecked("trainer.enable_checkpointing", false);
     k.put("model.micro_batch_size", t.micro).put("model.global_batch_size", t.global);
     k.put("model.tensor_model_parallel_size", t.tp).put("model.pipeline_model_parallel_size", t.pp);
     if t.vpp > 1 {
@@ -60,22 +63,23 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
         k.put("model.expert_model_parallel_size", t.ep);
     }
     k.put("model.sequence_parallel", t.sequence_parallel).put("model.encoder_seq_length", t.sequence);
-    k.other("model.max_position_embeddings", t.sequence)
-        .other("model.num_layers", count(m.n_layers))
-        .other("model.hidden_size", count(m.hidden_size))
-        .other("model.ffn_hidden_size", count(m.ffn_hidden_size))
-        .other("model.num_attention_heads", count(m.n_heads))
-        .other("model.num_query_groups", count(m.n_kv_heads))
-        .other("model.kv_channels", count(m.head_dim))
-        .other("model.mcore_gpt", true)
-        .other("model.transformer_engine", true)
-        .other("model.bias", m.mlp_bias)
-        .other("model.activation", if m.gated_mlp { "fast-swiglu" } else { "gelu" })
-        .other("model.normalization", if m.norm == NormKind::RmsNorm { "rmsnorm" } else { "layernorm1p" })
-        .other("model.position_embedding_type", if m.learned_positions { "learned_absolute" } else { "rope" })
-        .other("model.share_embeddings_and_output_weights", m.tied_embeddings);
+    k.put_unchecked("model.max_position_embeddings", t.sequence)
+        .put_unchecked("model.num_layers", count(m.n_layers))
+        .put_unchecked("model.hidden_size", count(m.hidden_size))
+        .put_unchecked("model.ffn_hidden_size", count(m.ffn_hidden_size))
+        .put_unchecked("model.num_attention_heads", count(m.n_heads))
+        .put_unchecked("model.num_query_groups", count(m.n_kv_heads))
+        .put_unchecked("model.kv_channels", count(m.head_dim))
+        .put_unchecked("model.mcore_gpt", true)
+        .put_unchecked("model.transformer_engine", true)
+        .put_unchecked("model.bias", m.mlp_bias)
+        .put_unchecked("model.activation", if m.gated_mlp { "fast-swiglu" } else { "gelu" })
+        .put_unchecked("model.normalization", if m.norm == NormKind::RmsNorm { "rmsnorm" } else { "layernorm1p" })
+        .put_unchecked("model.position_embedding_type", if m.learned_positions { "learned_absolute" } else { "rope" })
+        .put_unchecked("model.share_embeddings_and_output_weights", m.tied_embeddings);
     if let Some(experts) = m.experts {
-        k.other("model.num_moe_experts", count(experts.count)).other("model.moe_router_topk", count(experts.per_token));
+        k.put_unchecked("model.num_moe_experts", count(experts.count))
+            .put_unchecked("model.moe_router_topk", count(experts.per_token));
     }
     match (t.recompute, t.recompute_layers) {
         (Recompute::Full, None) => {
@@ -108,25 +112,25 @@ fn configuration(job: &Job<'_>, t: &Training, draft: &mut Draft) -> Keys {
         }
         (Sharding::None, Optimizer::Adam) => drop(k.put("model.optim.name", "fused_adam")),
         (Sharding::Zero1 | Sharding::None, other) => {
-            draft.refuse("optimizer", format!("launch files for NeMo do not support the {} optimizer", other.name()));
+            draft.reject("optimizer", format!("launch files for NeMo do not support the {} optimizer", other.name()));
         }
         (Sharding::Zero2 | Sharding::Zero3, _) => {
-            draft.refuse("sharding", "launch files for NeMo support only none and zero1");
+            draft.reject("sharding", "launch files for NeMo support only none and zero1");
         }
     }
     match job.scenario.base.plan.gradient_format {
         Some(Format::Fp32) => drop(k.put("model.optim.grad_sync_dtype", "fp32")),
         Some(Format::Bf16) => drop(k.put("model.optim.grad_sync_dtype", "bf16")),
-        Some(other) => draft.refuse("gradient_format", format!("gradients can be fp32 or bf16, not {}", other.name())),
+        Some(other) => draft.reject("gradient_format", format!("gradients can be fp32 or bf16, not {}", other.name())),
         None => {}
     }
-    k.other("model.optim.lr", 1e-5)
-        .other("model.override_vocab_size", count(m.vocab_size))
-        .other("model.tokenizer.library", "megatron")
-        .other("model.tokenizer.type", "GPT2BPETokenizer")
-        .other("model.data.data_impl", "mock")
-        .other("model.data.data_prefix", Vec::<String>::new())
-        .other("model.data.splits_string", "98,1,1")
+    k.put_unchecked("model.optim.lr", 1e-5)
+        .put_unchecked("model.override_vocab_size", count(m.vocab_size))
+        .put_unchecked("model.tokenizer.library", "megatron")
+        .put_unchecked("model.tokenizer.type", "GPT2BPETokenizer")
+        .put_unchecked("model.data.data_impl", "mock")
+        .put_unchecked("model.data.data_prefix", Vec::<String>::new())
+        .put_unchecked("model.data.splits_string", "98,1,1")
         .put("model.data.seq_length", t.sequence);
     k
 }

@@ -4,22 +4,22 @@ use atlas_core::plan::{Format, Optimizer, Recompute, Sharding};
 use atlas_plan::knob::Knob;
 
 use super::megatron::EXPRESSED;
-use super::{Config, Draft, Start, other_mode};
+use super::{Config, Draft, Launcher, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Training};
 use crate::launch::keys::Keys;
 use crate::launch::words::Word;
 
 /// Prefix of the settings. Their names are those of Megatron-LM, with underscores.
-const HOME: &str = "modules.pre_trainer.overrides.";
+const SETTINGS_PREFIX: &str = "modules.pre_trainer.overrides.";
 
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let t = job.training().ok_or_else(other_mode)?;
-    let model = job.known_as("primus")?;
+    let model = job.model_name_in("primus")?;
     let mut draft = Draft::new("megatron-lm", job, "rocm/primus:v25.9_gfx942");
     draft.expressed = EXPRESSED.into_iter().filter(|knob| *knob != Knob::MoeDispatcher).collect();
     draft.variables.push(("PRIMUS", "/workspace/Primus".to_owned()));
-    draft.start = Start::Direct;
+    draft.start = Launcher::Direct;
     // Primus's script starts `torchrun` itself, with these variables.
     draft.exports.push(("EXP", Word::Shell("\"$PWD/primus.yaml\"")));
     draft.exports.push(("NNODES", job.nodes.into()));
@@ -27,7 +27,8 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     draft.exports.push(("MASTER_ADDR", Word::Shell("\"$HEAD_NODE\"")));
     draft.program = vec!["bash".into(), Word::Shell("\"$PRIMUS/examples/run_pretrain.sh\"")];
     let keys = configuration(job, t, model, &mut draft);
-    let settings = keys.settings(HOME).into_iter().map(|(key, value)| (format!("--{}", key.replace('_', "-")), value));
+    let settings =
+        keys.settings(SETTINGS_PREFIX).into_iter().map(|(key, value)| (format!("--{}", key.replace('_', "-")), value));
     draft.configs.push(Config {
         name: "primus.yaml",
         text: keys.yaml(&format!("# model: {}\n", job.model.id)),
@@ -40,12 +41,13 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
 fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) -> Keys {
     let software = job.scenario.training_software(&job.scenario.base);
     let mut keys = Keys::default();
-    keys.other("work_group", "${PRIMUS_TEAM:amd}").other("user_name", "${PRIMUS_USER:root}");
-    keys.other("exp_name", job.name.as_str()).other("workspace", "${PRIMUS_WORKSPACE:./output}");
-    keys.other("modules.pre_trainer.framework", "megatron").other("modules.pre_trainer.config", "pre_trainer.yaml");
-    keys.other("modules.pre_trainer.model", format!("{model}.yaml"));
+    keys.put_unchecked("work_group", "${PRIMUS_TEAM:amd}").put_unchecked("user_name", "${PRIMUS_USER:root}");
+    keys.put_unchecked("exp_name", job.name.as_str()).put_unchecked("workspace", "${PRIMUS_WORKSPACE:./output}");
+    keys.put_unchecked("modules.pre_trainer.framework", "megatron")
+        .put_unchecked("modules.pre_trainer.config", "pre_trainer.yaml");
+    keys.put_unchecked("modules.pre_trainer.model", format!("{model}.yaml"));
     let mut put = |key: &str, value: serde_json::Value| {
-        keys.put(&format!("{HOME}{key}"), value);
+        keys.put(&format!("{SETTINGS_PREFIX}{key}"), value);
     };
     put("train_iters", t.steps.into());
     put("micro_batch_size", t.micro.into());
@@ -66,7 +68,7 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
     match t.sharding {
         Sharding::None => put("use_distributed_optimizer", false.into()),
         Sharding::Zero1 => put("use_distributed_optimizer", true.into()),
-        Sharding::Zero2 => draft.refuse("sharding", "launch files for Primus do not support zero2; use zero1 or zero3"),
+        Sharding::Zero2 => draft.reject("sharding", "launch files for Primus do not support zero2; use zero1 or zero3"),
         Sharding::Zero3 => put("use_torch_fsdp2", true.into()),
     }
     put("overlap_grad_reduce", software.overlap_data.into());
@@ -80,20 +82,20 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
             put("fp8_recipe", "mxfp8".into());
         }
         other => {
-            draft.refuse("precision", format!("launch files for Primus do not support training in {}", other.name()))
+            draft.reject("precision", format!("launch files for Primus do not support training in {}", other.name()))
         }
     }
     match job.scenario.base.plan.gradient_format {
         Some(Format::Fp32) => put("accumulate_allreduce_grads_in_fp32", true.into()),
         Some(Format::Bf16) => put("grad_reduce_in_bf16", true.into()),
-        Some(other) => draft.refuse("gradient_format", format!("gradients can be fp32 or bf16, not {}", other.name())),
+        Some(other) => draft.reject("gradient_format", format!("gradients can be fp32 or bf16, not {}", other.name())),
         None => {}
     }
     match t.optimizer {
         Optimizer::Adam => put("optimizer", "adam".into()),
         Optimizer::Sgd => put("optimizer", "sgd".into()),
         other => {
-            draft.refuse("optimizer", format!("launch files for Primus do not support the {} optimizer", other.name()))
+            draft.reject("optimizer", format!("launch files for Primus do not support the {} optimizer", other.name()))
         }
     }
     match (t.recompute, t.recompute_layers) {
@@ -107,7 +109,7 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
     }
     put("tp_comm_overlap", (t.tp > 1 && t.sequence_parallel && software.overlap_tensor).into());
     let mut other = |key: &str, value: serde_json::Value| {
-        keys.other(&format!("{HOME}{key}"), value);
+        keys.put_unchecked(&format!("{SETTINGS_PREFIX}{key}"), value);
     };
     other("lr", 1e-5.into());
     other("mock_data", true.into());

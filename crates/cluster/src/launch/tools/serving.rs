@@ -51,15 +51,15 @@ pub(super) fn servers(job: &Job<'_>, s: &Serving, together: bool) -> Servers {
 }
 
 /// Sets the fields of the draft that describe servers.
-pub(super) fn place(job: &Job<'_>, s: &Serving, servers: Servers, draft: &mut Draft) {
+pub(super) fn set_servers(job: &Job<'_>, s: &Serving, servers: Servers, draft: &mut Draft) {
     draft.servers = servers.count;
     draft.devices = (s.devices() * servers.replicas).min(job.per_node);
     draft.port = Some(8000);
-    draft.client = Some(client(job, s));
+    draft.client = Some(benchmark_arguments(job, s));
 }
 
 /// Arguments of `vllm bench serve`, which supports all engines with the OpenAI API.
-fn client(job: &Job<'_>, s: &Serving) -> Arguments {
+fn benchmark_arguments(job: &Job<'_>, s: &Serving) -> Arguments {
     let mut a = Arguments::default();
     let requests = s.concurrency.saturating_mul(4);
     a.comment("planned load");
@@ -71,9 +71,9 @@ fn client(job: &Job<'_>, s: &Serving) -> Arguments {
         Some(rate) => a.put("--request-rate", rate.to_string()),
         None => a.put("--max-concurrency", s.concurrency),
     };
-    a.other(["--ignore-eos".into()]);
+    a.push_unchecked(["--ignore-eos".into()]);
     if let Some(model) = &job.weights {
-        a.other(["--model".into(), model.as_str().into()]);
+        a.push_unchecked(["--model".into(), model.as_str().into()]);
     }
     a
 }

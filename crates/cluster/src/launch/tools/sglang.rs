@@ -3,8 +3,8 @@
 use atlas_core::plan::{Format, Routing};
 use atlas_plan::knob::Knob;
 
-use super::serving::{paged, place, servers};
-use super::{Draft, Spread, features, other_mode};
+use super::serving::{paged, servers, set_servers};
+use super::{Draft, MultiNode, features, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Serving};
 use crate::launch::words::Arguments;
@@ -35,11 +35,11 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
             a.put("--load-balance-method", "round_robin");
         }
     }
-    a.comment("address").other(["--host".into(), "0.0.0.0".into()]);
+    a.comment("address").push_unchecked(["--host".into(), "0.0.0.0".into()]);
     draft.arguments = a;
-    place(job, s, servers, &mut draft);
+    set_servers(job, s, servers, &mut draft);
     if servers.nodes > 1 {
-        draft.spread = Some(Spread {
+        draft.spread = Some(MultiNode {
             nodes: servers.nodes,
             flags: "--nnodes \"$NODES\" --node-rank \"$NODE_RANK\" --dist-init-addr \"$HEAD_NODE:5000\"".to_owned(),
         });
@@ -53,7 +53,7 @@ pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
     // In SGLang, attention groups are subsets of the tensor ranks.
     a.comment("parallelism").put("--tp-size", s.tp * s.attention_dp).put("--pp-size", s.pp);
     if s.attention_dp > 1 {
-        a.put("--dp-size", s.attention_dp).on("--enable-dp-attention", true);
+        a.put("--dp-size", s.attention_dp).put_switch("--enable-dp-attention", true);
     }
     if s.ep > 1 {
         a.put("--ep-size", s.ep);
@@ -67,25 +67,26 @@ pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
         Some(Format::Fp8) => drop(a.put("--quantization", "fp8")),
         Some(Format::Bf16) => drop(a.put("--dtype", "bfloat16")),
         Some(Format::Fp16) => drop(a.put("--dtype", "float16")),
-        Some(other) => draft.refuse_weights(other),
+        Some(other) => draft.reject_weight_format(other),
     }
     match s.kv {
         None => {}
         Some(Format::Fp8) => drop(a.put("--kv-cache-dtype", "fp8_e4m3")),
         Some(Format::Bf16) => drop(a.put("--kv-cache-dtype", "bf16")),
         Some(Format::Fp4) => drop(a.put("--kv-cache-dtype", "nvfp4")),
-        Some(other) => draft.refuse_cache(other),
+        Some(other) => draft.reject_cache_format(other),
     }
     a.comment("scheduler and memory").put("--context-length", s.length());
-    a.maybe("--max-running-requests", s.max_num_seqs).maybe("--chunked-prefill-size", s.max_num_batched_tokens);
-    a.maybe("--mem-fraction-static", s.memory_share.map(|share| share.to_string()));
+    a.put_optional("--max-running-requests", s.max_num_seqs)
+        .put_optional("--chunked-prefill-size", s.max_num_batched_tokens);
+    a.put_optional("--mem-fraction-static", s.memory_share.map(|share| share.to_string()));
     match s.chunked_prefill {
-        Some(true) => drop(a.on("--enable-mixed-chunk", true)),
+        Some(true) => drop(a.put_switch("--enable-mixed-chunk", true)),
         Some(false) if s.max_num_batched_tokens.is_none() => drop(a.put("--chunked-prefill-size", "-1")),
         Some(false) | None => {}
     }
-    a.on("--disable-cuda-graph", s.graphs == Some(false));
-    a.on("--disable-overlap-schedule", plan.overlap_scheduling == Some(false));
+    a.put_switch("--disable-cuda-graph", s.graphs == Some(false));
+    a.put_switch("--disable-overlap-schedule", plan.overlap_scheduling == Some(false));
     if let Some(steps) = plan.recv_interval.filter(|steps| *steps > 1.0) {
         a.put("--scheduler-recv-interval", crate::launch::job::count(steps));
     }

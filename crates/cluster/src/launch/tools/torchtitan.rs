@@ -3,7 +3,7 @@
 use atlas_core::plan::{CpuOffload, Format, MoeDispatcher, Optimizer, PipelineSchedule, Recompute, Sharding};
 use atlas_plan::knob::Knob;
 
-use super::{Config, Draft, Start, other_mode};
+use super::{Config, Draft, Launcher, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Training};
 use crate::launch::keys::Keys;
@@ -32,14 +32,14 @@ const EXPRESSED: [Knob; 18] = [
 
 pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let t = job.training().ok_or_else(other_mode)?;
-    let model = job.known_as("torchtitan")?;
+    let model = job.model_name_in("torchtitan")?;
     let image = if job.vendor == "AMD" { "rocm/pytorch:latest" } else { "nvcr.io/nvidia/pytorch:25.09-py3" };
     let mut draft = Draft::new("torchtitan", job, image);
     draft.expressed = EXPRESSED.to_vec();
-    draft.start = Start::Torchrun;
+    draft.start = Launcher::Torchrun;
     draft.program = vec!["-m".into(), "torchtitan.train".into()];
     let mut a = Arguments::default();
-    a.other(["--job.config_file".into(), "torchtitan.toml".into()]);
+    a.push_unchecked(["--job.config_file".into(), "torchtitan.toml".into()]);
     draft.arguments = a;
     let keys = configuration(job, t, model, &mut draft);
     draft.configs.push(Config {
@@ -55,34 +55,34 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
     let (name, flavor) = model.split_once(' ').unwrap_or((model, ""));
     let (plan, software) = (&job.scenario.base.plan, job.scenario.training_software(&job.scenario.base));
     let mut k = Keys::default();
-    k.other("job.dump_folder", "./outputs").other("job.description", job.name.as_str());
-    k.other("metrics.log_freq", 1);
+    k.put_unchecked("job.dump_folder", "./outputs").put_unchecked("job.description", job.name.as_str());
+    k.put_unchecked("metrics.log_freq", 1);
     k.put("model.name", name).put("model.flavor", flavor);
     if let Some(repository) = &job.weights {
         let base = repository.rsplit('/').next().unwrap_or(repository);
-        k.other("model.hf_assets_path", format!("./assets/hf/{base}"));
+        k.put_unchecked("model.hf_assets_path", format!("./assets/hf/{base}"));
     }
     match t.format {
         Format::Bf16 => {}
         Format::Fp8 => drop(k.put("model.converters", vec!["quantize.linear.float8"])),
         Format::Mxfp8 => drop(k.put("model.converters", vec!["quantize.linear.mx"])),
         other => draft
-            .refuse("precision", format!("launch files for torchtitan do not support training in {}", other.name())),
+            .reject("precision", format!("launch files for torchtitan do not support training in {}", other.name())),
     }
     match t.optimizer {
         Optimizer::Adam => drop(k.put("optimizer.name", "AdamW").put("optimizer.implementation", "fused")),
-        other => draft.refuse("optimizer", format!("launch files for torchtitan do not support {}", other.name())),
+        other => draft.reject("optimizer", format!("launch files for torchtitan do not support {}", other.name())),
     }
-    k.other("optimizer.lr", 3e-4);
+    k.put_unchecked("optimizer.lr", 3e-4);
     // With pipeline parallelism, the local batch is the rank's whole batch, which is split into micro-batches.
     let local = if t.pp > 1 { t.micro * t.accumulation() } else { t.micro };
     k.put("training.local_batch_size", local).put("training.global_batch_size", t.global);
     k.put("training.seq_len", t.sequence).put("training.steps", t.steps);
     k.put("training.mixed_precision_param", "bfloat16").put("training.mixed_precision_reduce", "float32");
-    k.other("training.dataset", "c4_test");
+    k.put_unchecked("training.dataset", "c4_test");
     match plan.cpu_offload {
         Some(CpuOffload::Parameters) => drop(k.put("training.enable_cpu_offload", true)),
-        Some(CpuOffload::Optimizer) => draft.refuse(
+        Some(CpuOffload::Optimizer) => draft.reject(
             "cpu_offload",
             "offloading only the optimizer state is not supported; use parameters, which includes the weights",
         ),
@@ -93,11 +93,11 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
         (Sharding::Zero3 | Sharding::Zero2, None) => (1, t.dp),
         (Sharding::Zero3 | Sharding::Zero2, Some(shard)) if t.dp.is_multiple_of(shard) => (t.dp / shard, shard),
         (Sharding::Zero3 | Sharding::Zero2, Some(shard)) => {
-            draft.refuse("shard", format!("{} replicas are not a multiple of the shard size {shard}", t.dp));
+            draft.reject("shard", format!("{} replicas are not a multiple of the shard size {shard}", t.dp));
             (1, t.dp)
         }
         (Sharding::Zero1, _) => {
-            draft.refuse("sharding", "torchtitan does not support zero1; use none, zero2 or zero3");
+            draft.reject("sharding", "torchtitan does not support zero1; use none, zero2 or zero3");
             (1, t.dp)
         }
     };
@@ -106,7 +106,7 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
         k.put("parallelism.fsdp_reshard_after_forward", "never");
     }
     if t.tp > 1 && !t.sequence_parallel {
-        draft.refuse("sp", "torchtitan always combines tensor parallelism with sequence parallelism");
+        draft.reject("sp", "torchtitan always combines tensor parallelism with sequence parallelism");
     }
     k.put("parallelism.tensor_parallel_degree", t.tp)
         .put("parallelism.enable_async_tensor_parallel", t.tp > 1 && software.overlap_tensor && software.compiled)
@@ -122,7 +122,7 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
         match schedule {
             Some(schedule) => drop(k.put("parallelism.pipeline_parallel_schedule", schedule)),
             None => {
-                draft.refuse("pp_schedule", format!("torchtitan does not support this schedule with vpp = {}", t.vpp));
+                draft.reject("pp_schedule", format!("torchtitan does not support this schedule with vpp = {}", t.vpp));
             }
         }
         k.put("parallelism.pipeline_parallel_microbatch_size", t.micro);
@@ -140,7 +140,7 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
             MoeDispatcher::AllToAll => drop(k.put("parallelism.expert_parallel_comm_backend", "standard")),
             MoeDispatcher::DeepEp => drop(k.put("parallelism.expert_parallel_comm_backend", "deepep")),
             MoeDispatcher::HybridEp => {
-                draft.refuse("moe_dispatcher", "launch files for torchtitan do not support hybridep");
+                draft.reject("moe_dispatcher", "launch files for torchtitan do not support hybridep");
             }
         }
     }
@@ -154,7 +154,7 @@ fn configuration(job: &Job<'_>, t: &Training, model: &str, draft: &mut Draft) ->
         k.put("activation_checkpoint.selective_ac_option", "op");
     }
     if t.recompute_layers.is_some() {
-        draft.refuse("recompute_layers", "launch files for torchtitan do not support recomputing only some layers");
+        draft.reject("recompute_layers", "launch files for torchtitan do not support recomputing only some layers");
     }
     k.put("compile.enable", software.compiled);
     if t.format == Format::Fp8 {

@@ -3,8 +3,8 @@
 use atlas_core::plan::Format;
 use atlas_plan::knob::Knob;
 
-use super::serving::{place, servers};
-use super::{Config, Draft, Spread, features, other_mode};
+use super::serving::{servers, set_servers};
+use super::{Config, Draft, MultiNode, features, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Serving};
 use crate::launch::keys::Keys;
@@ -38,7 +38,7 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
     let mut draft = Draft::new("trtllm-serve", job, format!("nvcr.io/nvidia/tensorrt-llm/release:{release}"));
     draft.expressed = expressed();
     if job.vendor != "NVIDIA" {
-        draft.refuse("target", format!("TensorRT-LLM does not support {} accelerators", job.vendor));
+        draft.reject("target", format!("TensorRT-LLM does not support {} accelerators", job.vendor));
     }
     let servers = servers(job, s, false);
     draft.program = vec!["trtllm-serve".into(), job.repository()?.into()];
@@ -48,9 +48,9 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         a.put("--moe_expert_parallel_size", s.ep);
     }
     a.comment("scheduler and memory").put("--max_seq_len", s.length());
-    a.maybe("--max_batch_size", s.max_num_seqs).maybe("--max_num_tokens", s.max_num_batched_tokens);
-    a.comment("address").other(["--host".into(), "0.0.0.0".into()]);
-    let keys = extra(job, s, &mut draft);
+    a.put_optional("--max_batch_size", s.max_num_seqs).put_optional("--max_num_tokens", s.max_num_batched_tokens);
+    a.comment("address").push_unchecked(["--host".into(), "0.0.0.0".into()]);
+    let keys = extra_options(job, s, &mut draft);
     if !keys.is_empty() {
         a.put("--config", "./trtllm.yaml");
         draft.configs.push(Config {
@@ -61,23 +61,23 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         });
     }
     draft.arguments = a;
-    place(job, s, servers, &mut draft);
+    set_servers(job, s, servers, &mut draft);
     if servers.nodes > 1 {
         // Slurm starts one rank per device. The launcher makes the first one the server.
         draft.program.insert(0, "trtllm-llmapi-launch".into());
-        draft.spread = Some(Spread { nodes: servers.nodes, flags: String::new() });
+        draft.spread = Some(MultiNode { nodes: servers.nodes, flags: String::new() });
     }
     Ok(draft)
 }
 
 /// Settings that can only be stated in the file.
-pub(super) fn extra(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Keys {
+pub(super) fn extra_options(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Keys {
     let plan = &job.scenario.base.plan.serving;
     let mut k = Keys::default();
     if s.attention_dp > 1 {
         if s.tp > 1 {
             let reason = "TensorRT-LLM makes every rank an attention group: attention_dp requires tp = 1";
-            draft.refuse("attention_dp", reason);
+            draft.reject("attention_dp", reason);
         }
         k.put("enable_attention_dp", true);
     }
@@ -88,12 +88,12 @@ pub(super) fn extra(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Keys {
         // The engine reads the format from the checkpoint.
         Some(Format::Fp8) => {
             if job.options.model.is_some() {
-                k.other("quant_config.quant_algo", "FP8");
+                k.put_unchecked("quant_config.quant_algo", "FP8");
             } else {
-                draft.refuse("precision", "fp8 requires a quantized checkpoint; name one with --model-path");
+                draft.reject("precision", "fp8 requires a quantized checkpoint; name one with --model-path");
             }
         }
-        Some(other) => draft.refuse_weights(other),
+        Some(other) => draft.reject_weight_format(other),
     }
     match s.kv {
         None => {}
@@ -101,7 +101,7 @@ pub(super) fn extra(job: &Job<'_>, s: &Serving, draft: &mut Draft) -> Keys {
         Some(Format::Fp4) => drop(k.put("kv_cache_config.dtype", "nvfp4")),
         Some(Format::Bf16) => drop(k.put("kv_cache_config.dtype", "bfloat16")),
         Some(Format::Fp16) => drop(k.put("kv_cache_config.dtype", "float16")),
-        Some(other) => draft.refuse_cache(other),
+        Some(other) => draft.reject_cache_format(other),
     }
     if let Some(share) = s.memory_share {
         k.put("kv_cache_config.free_gpu_memory_fraction", share);

@@ -3,8 +3,8 @@
 use atlas_core::plan::Format;
 use atlas_plan::knob::Knob;
 
-use super::serving::{paged, place, servers};
-use super::{Draft, Spread, features, other_mode};
+use super::serving::{paged, servers, set_servers};
+use super::{Draft, MultiNode, features, other_mode};
 use crate::launch::Unsupported;
 use crate::launch::job::{Job, Serving};
 use crate::launch::words::Arguments;
@@ -35,13 +35,13 @@ pub(super) fn draft(job: &Job<'_>) -> Result<Draft, Unsupported> {
         a.put("--data-parallel-size", groups);
     }
     engine(job, s, &mut a, &mut draft);
-    a.comment("address").other(["--host".into(), "0.0.0.0".into()]);
+    a.comment("address").push_unchecked(["--host".into(), "0.0.0.0".into()]);
     draft.arguments = a;
-    place(job, s, servers, &mut draft);
+    set_servers(job, s, servers, &mut draft);
     if servers.nodes > 1 {
         let flags =
             if s.attention_dp > 1 { groups_over_nodes(job, s, servers.nodes, &mut draft) } else { RANKS.to_owned() };
-        draft.spread = Some(Spread { nodes: servers.nodes, flags });
+        draft.spread = Some(MultiNode { nodes: servers.nodes, flags });
     }
     Ok(draft)
 }
@@ -60,7 +60,7 @@ fn groups_over_nodes(job: &Job<'_>, s: &Serving, nodes: u64, draft: &mut Draft) 
              group must not span nodes",
             s.attention_dp, job.per_node
         );
-        draft.refuse("attention_dp", reason);
+        draft.reject("attention_dp", reason);
     }
     format!(
         "--data-parallel-size-local {local} --data-parallel-start-rank \"$(($NODE_RANK * {local}))\" \
@@ -75,10 +75,10 @@ pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
     let ranks = s.tp * s.attention_dp;
     match s.ep {
         1 => {}
-        ep if ep == ranks => drop(a.on("--enable-expert-parallel", true)),
+        ep if ep == ranks => drop(a.put_switch("--enable-expert-parallel", true)),
         ep => {
             let reason = format!("vLLM distributes experts over all {ranks} ranks of tp x attention_dp, not {ep}");
-            draft.refuse("ep", reason);
+            draft.reject("ep", reason);
         }
     }
     if let Some(ranks) = plan.context_ranks.filter(|ranks| *ranks > 1.0) {
@@ -90,7 +90,7 @@ pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
         Some(Format::Fp8) => drop(a.put("--quantization", "fp8")),
         Some(Format::Bf16) => drop(a.put("--dtype", "bfloat16")),
         Some(Format::Fp16) => drop(a.put("--dtype", "float16")),
-        Some(other) => draft.refuse_weights(other),
+        Some(other) => draft.reject_weight_format(other),
     }
     match s.kv {
         None => {}
@@ -98,21 +98,21 @@ pub(super) fn engine(job: &Job<'_>, s: &Serving, a: &mut Arguments, draft: &mut 
         Some(Format::Bf16) => drop(a.put("--kv-cache-dtype", "bfloat16")),
         Some(Format::Fp16) => drop(a.put("--kv-cache-dtype", "float16")),
         Some(Format::Fp4) => drop(a.put("--kv-cache-dtype", "nvfp4")),
-        Some(other) => draft.refuse_cache(other),
+        Some(other) => draft.reject_cache_format(other),
     }
     a.comment("scheduler and memory");
-    a.maybe("--max-model-len", (s.length() > 0).then(|| s.length()));
-    a.maybe("--max-num-seqs", s.max_num_seqs).maybe("--max-num-batched-tokens", s.max_num_batched_tokens);
-    a.maybe("--gpu-memory-utilization", s.memory_share.map(|share| share.to_string()));
+    a.put_optional("--max-model-len", (s.length() > 0).then(|| s.length()));
+    a.put_optional("--max-num-seqs", s.max_num_seqs).put_optional("--max-num-batched-tokens", s.max_num_batched_tokens);
+    a.put_optional("--gpu-memory-utilization", s.memory_share.map(|share| share.to_string()));
     match s.chunked_prefill {
-        Some(true) => drop(a.on("--enable-chunked-prefill", true)),
-        Some(false) => drop(a.other(["--no-enable-chunked-prefill".into()])),
+        Some(true) => drop(a.put_switch("--enable-chunked-prefill", true)),
+        Some(false) => drop(a.push_unchecked(["--no-enable-chunked-prefill".into()])),
         None => {}
     }
-    a.on("--enforce-eager", s.graphs == Some(false));
+    a.put_switch("--enforce-eager", s.graphs == Some(false));
     match plan.overlap_scheduling {
-        Some(true) => drop(a.on("--async-scheduling", true)),
-        Some(false) => drop(a.other(["--no-async-scheduling".into()])),
+        Some(true) => drop(a.put_switch("--async-scheduling", true)),
+        Some(false) => drop(a.push_unchecked(["--no-async-scheduling".into()])),
         None => {}
     }
     features::vllm(job, s, a, draft);

@@ -4,10 +4,10 @@
 use atlas_core::sort;
 use serde_json::{Map, Value, json};
 
-use super::{arguments, beside, command, setup};
+use super::{additional_files, arguments, command, setup};
 use crate::launch::job::Job;
 use crate::launch::keys::yaml_map;
-use crate::launch::tools::{Draft, Start};
+use crate::launch::tools::{Draft, Launcher};
 use crate::launch::words::Word;
 use crate::launch::{File, Options, Unsupported, trains};
 
@@ -64,7 +64,7 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str, options: &Option
     };
     let manifest = File { name: format!("{}.yaml", job.name), text, executable: false };
     // Configurations are part of the manifest.
-    let client = beside(job, draft, header).into_iter().filter(|file| file.executable);
+    let client = additional_files(job, draft, header).into_iter().filter(|file| file.executable);
     std::iter::once(manifest).chain(client).collect()
 }
 
@@ -80,7 +80,7 @@ const FOLDER: &str = "/job";
 
 fn config_map(job: &Job<'_>, draft: &Draft) -> Option<Map<String, Value>> {
     let data: Map<String, Value> =
-        sort::filled(draft.configs.iter().map(|config| (config.name.to_owned(), json!(config.text))));
+        sort::collect_unsorted(draft.configs.iter().map(|config| (config.name.to_owned(), json!(config.text))));
     (!data.is_empty()).then(|| {
         object(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": job.name }, "data": data }))
     })
@@ -127,7 +127,7 @@ fn training(job: &Job<'_>, draft: &Draft) -> Vec<Map<String, Value>> {
         _ => format!("HEAD_NODE={0}-0.{0}\n", job.name),
     };
     let rank = match draft.start {
-        Start::Direct if job.nodes > 1 => "export NODE_RANK=\"$JOB_COMPLETION_INDEX\"\n",
+        Launcher::Direct if job.nodes > 1 => "export NODE_RANK=\"$JOB_COMPLETION_INDEX\"\n",
         _ => "",
     };
     container.insert("command".to_owned(), json!(["/bin/bash", "-c"]));

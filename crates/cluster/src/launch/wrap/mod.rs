@@ -6,7 +6,7 @@ pub(crate) mod slurm;
 
 use super::File;
 use super::job::Job;
-use super::tools::{Draft, Start};
+use super::tools::{Draft, Launcher};
 use super::words::Word;
 
 /// Variables and exports of a script, followed by the arguments as an array.
@@ -40,25 +40,25 @@ fn command(job: &Job<'_>, draft: &Draft) -> String {
     let program = draft.program.iter().map(Word::shell).collect::<Vec<_>>().join(" ");
     let (nodes, devices) = (job.nodes, job.per_node);
     match draft.start {
-        Start::Torchrun if nodes == 1 => format!("torchrun --standalone --nproc-per-node {devices} \\\n  {program}"),
-        Start::Torchrun => format!(
+        Launcher::Torchrun if nodes == 1 => format!("torchrun --standalone --nproc-per-node {devices} \\\n  {program}"),
+        Launcher::Torchrun => format!(
             "torchrun --nnodes {nodes} --nproc-per-node {devices} \\\n  --rdzv-backend c10d --rdzv-endpoint \
              \"$HEAD_NODE:29500\" --rdzv-id {} \\\n  {program}",
             job.name
         ),
-        Start::Accelerate(config) if nodes == 1 => {
+        Launcher::Accelerate(config) if nodes == 1 => {
             format!("accelerate launch --config_file ./{config} \\\n  {program}")
         }
-        Start::Accelerate(config) => format!(
+        Launcher::Accelerate(config) => format!(
             "accelerate launch --config_file ./{config} --rdzv_backend c10d \\\n  --main_process_ip \"$HEAD_NODE\" \
              --main_process_port 29500 \\\n  {program}"
         ),
-        Start::Direct => program,
+        Launcher::Direct => program,
     }
 }
 
 /// Further files in the directory of the script: configurations, and the client that generates the load.
-fn beside(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
+fn additional_files(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
     let configs = draft.configs.iter();
     let mut files: Vec<File> = configs
         .map(|config| File { name: config.name.to_owned(), text: config.text.clone(), executable: false })
@@ -77,7 +77,7 @@ fn beside(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
 }
 
 /// Name of the variable that selects devices.
-fn visible(vendor: &str) -> &'static str {
+fn visible_devices_variable(vendor: &str) -> &'static str {
     match vendor {
         "AMD" => "HIP_VISIBLE_DEVICES",
         _ => "CUDA_VISIBLE_DEVICES",

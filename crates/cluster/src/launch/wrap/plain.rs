@@ -1,9 +1,9 @@
 //! A shell script that is started on every node.
 
-use super::{arguments, beside, command, setup, visible};
+use super::{additional_files, arguments, command, setup, visible_devices_variable};
 use crate::launch::File;
 use crate::launch::job::Job;
-use crate::launch::tools::{Draft, Start};
+use crate::launch::tools::{Draft, Launcher};
 use crate::launch::trains;
 
 /// The script and the files in its directory.
@@ -19,13 +19,13 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
     } else {
         text.push_str("HEAD_NODE=\"${HEAD_NODE:-localhost}\"\n");
     }
-    if together > 1 || trains(job) && draft.start == Start::Direct && job.nodes > 1 {
+    if together > 1 || trains(job) && draft.start == Launcher::Direct && job.nodes > 1 {
         text.push_str("export NODE_RANK=\"${NODE_RANK:?set it to 0 on the first node, 1 on the next}\"\n");
         text.push_str(&format!("NODES={}\n", if together > 1 { together } else { job.nodes }));
     }
     text.push('\n');
     text.push_str(&setup(draft));
-    text.push_str(occupants(&job.vendor));
+    text.push_str(list_gpu_processes(&job.vendor));
     let (command, args) = (command(job, draft), arguments(draft));
     match (draft.port, &draft.spread) {
         (Some(port), Some(spread)) => {
@@ -35,12 +35,12 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str) -> Vec<File> {
         (None, _) => text.push_str(&format!("{command}{args}\n")),
     }
     let script = File { name: format!("{}.sh", job.name), text, executable: true };
-    std::iter::once(script).chain(beside(job, draft, header)).collect()
+    std::iter::once(script).chain(additional_files(job, draft, header)).collect()
 }
 
 /// Shell code that lists other processes on the accelerators. Without a scheduler, processes left by earlier runs may
 /// occupy memory.
-fn occupants(vendor: &str) -> &'static str {
+fn list_gpu_processes(vendor: &str) -> &'static str {
     match vendor {
         "NVIDIA" => {
             "# List other processes that use accelerator memory; they are not terminated.\n\
@@ -73,7 +73,7 @@ fn servers(job: &Job<'_>, draft: &Draft, command: &str, port: u64, text: &mut St
             (server * draft.devices..(server + 1) * draft.devices).map(|device| device.to_string()).collect();
         text.push_str(&format!(
             "{}={} {command}{args} --port {} &\n",
-            visible(&job.vendor),
+            visible_devices_variable(&job.vendor),
             devices.join(","),
             port + server
         ));
@@ -93,7 +93,7 @@ mod tests {
         let script = format!(
             "chmod +x {0}/nvidia-smi; PATH={0}:$PATH\nset -euo pipefail\n{1}",
             dir.path().display(),
-            occupants("NVIDIA")
+            list_gpu_processes("NVIDIA")
         );
         let output = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
         assert!(output.status.success());

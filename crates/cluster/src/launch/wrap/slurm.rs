@@ -1,8 +1,8 @@
 //! A Slurm batch script. Several servers become a job array.
 
-use super::{arguments, beside, command, setup};
+use super::{additional_files, arguments, command, setup};
 use crate::launch::job::Job;
-use crate::launch::tools::{Draft, Start};
+use crate::launch::tools::{Draft, Launcher};
 use crate::launch::words::Word;
 use crate::launch::{Container, File, Options, trains};
 
@@ -63,7 +63,7 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str, options: &Option
             let flags = spread.flags.replace("$NODE_RANK", "$SLURM_NODEID");
             text.push_str(&format!("{srun} bash -c 'exec \"$@\" {flags}' server \\\n  {command}{args}{port}\n"));
         }
-        None if trains(job) && draft.start == Start::Direct && nodes > 1 => {
+        None if trains(job) && draft.start == Launcher::Direct && nodes > 1 => {
             text.push_str(&format!(
                 "{srun} bash -c 'NODE_RANK=\"$SLURM_NODEID\" exec \"$@\"' node \\\n  {command}{args}\n"
             ));
@@ -71,7 +71,7 @@ pub(crate) fn files(job: &Job<'_>, draft: &Draft, header: &str, options: &Option
         None => text.push_str(&format!("{srun} \\\n  {command}{args}{port}\n")),
     }
     let script = File { name: format!("{}.sbatch", job.name), text, executable: false };
-    std::iter::once(script).chain(beside(job, draft, header)).collect()
+    std::iter::once(script).chain(additional_files(job, draft, header)).collect()
 }
 
 /// The image in the format of the container runtime.

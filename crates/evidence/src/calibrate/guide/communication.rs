@@ -4,7 +4,7 @@ use atlas_core::math;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Guide, fabric_name};
+use super::{Calibration, fabric_name};
 use crate::calibrate::observation::{LARGE_MESSAGE, Observation};
 use crate::calibrate::parameter::{CHI_BASE, CHI_PP, CHI_TP, FABRICS, JITTER, Parameter, files};
 use crate::calibrate::statistics::{Estimate, bootstrap, factor, regress, weighted};
@@ -28,7 +28,7 @@ struct Point<'a> {
     shared: f64,
 }
 
-impl<'a> Guide<'a> {
+impl<'a> Calibration<'a> {
     /// chi: non-negative regression of the overhead on tp − 1 and pp − 1.
     pub(super) fn intensity(&mut self) {
         let needs = "step times or tokens/s at tp = pp = 1 and at several larger degrees, same model and batch size";
@@ -47,7 +47,7 @@ impl<'a> Guide<'a> {
         if points.len() < 2 || (tp < 2 && pp < 2) {
             if !self.relative_intensity(omega) {
                 for symbol in ["chi_base", "chi_tp", "chi_pp"] {
-                    self.lacks(symbol, needs);
+                    self.record_missing(symbol, needs);
                 }
             }
             return;
@@ -59,7 +59,7 @@ impl<'a> Guide<'a> {
         let scale = |point: &Point<'a>| 1.0 / (1.0 + point.weight * point.overhead.max(0.0));
         let scales: Vec<f64> = points.iter().map(scale).collect();
         let Some(fit) = weighted(&xs, &ys, &scales, &wanted, true) else {
-            return self.lacks("chi_tp", "runs with several combinations of tp and pp that differ in both");
+            return self.record_missing("chi_tp", "runs with several combinations of tp and pp that differ in both");
         };
         let described = "overhead relative to a run without parallelism, divided by omega and gamma, regressed on \
                          tp - 1 and pp - 1 (Huber, non-negative)";
@@ -74,7 +74,7 @@ impl<'a> Guide<'a> {
                     let found = found.widened(&[shared * shift]);
                     self.take(Parameter::new(slot, found.at_least(0.0), described, rows));
                 }
-                None => self.lacks(slot.symbol, "runs that differ in this degree of parallelism"),
+                None => self.record_missing(slot.symbol, "runs that differ in this degree of parallelism"),
             }
         }
         if fit.r2.is_some_and(|r2| r2 < 0.5) {
@@ -94,7 +94,7 @@ impl<'a> Guide<'a> {
     /// Returns the overheads given in rows, or relative to the run of their group without parallelism, and the
     /// reference rows.
     fn overheads(&self, omega: f64) -> (Vec<Point<'a>>, Vec<&'a Observation>) {
-        const BUT: [&str; 7] = ["tp", "pp", "dp", "num_gpus", "vpp", "sp", "global_batch"];
+        const IGNORED_SETTINGS: [&str; 7] = ["tp", "pp", "dp", "num_gpus", "vpp", "sp", "global_batch"];
         let mut points = Vec::new();
         let mut references: Vec<&'a Observation> = Vec::new();
         let mut groups: BTreeMap<String, Vec<(&'a Observation, f64)>> = BTreeMap::new();
@@ -107,7 +107,7 @@ impl<'a> Guide<'a> {
                     points.push(Point { row, tp: known.tp, pp: known.pp, overhead, weight: 1.0, shared: 0.0 });
                 }
             } else if let Some(cost) = self.cost(row) {
-                groups.entry(row.alike(&BUT)).or_default().push((row, cost));
+                groups.entry(row.configuration_key(&IGNORED_SETTINGS)).or_default().push((row, cost));
             }
         }
         for rows in groups.values() {
@@ -132,11 +132,11 @@ impl<'a> Guide<'a> {
 
     /// Without a run free of parallelism: increments by tp and pp relative to each other, with chi_base unchanged.
     fn relative_intensity(&mut self, omega: f64) -> bool {
-        const BUT: [&str; 7] = ["tp", "pp", "dp", "num_gpus", "vpp", "sp", "global_batch"];
+        const IGNORED_SETTINGS: [&str; 7] = ["tp", "pp", "dp", "num_gpus", "vpp", "sp", "global_batch"];
         let mut groups: BTreeMap<String, Vec<(&'a Observation, f64, super::Communication)>> = BTreeMap::new();
         for row in self.own().filter(|row| row.mode() == Mode::Training) {
             if let (Some(cost), Some(known)) = (self.cost(row), self.communication(row)) {
-                groups.entry(row.alike(&BUT)).or_default().push((row, cost, known));
+                groups.entry(row.configuration_key(&IGNORED_SETTINGS)).or_default().push((row, cost, known));
             }
         }
         let Some(rows) = groups.into_values().max_by_key(Vec::len).filter(|rows| rows.len() >= 3) else { return false };
@@ -171,7 +171,7 @@ impl<'a> Guide<'a> {
                 self.take(Parameter::new(&slot, found.at_least(0.0), described, rows.iter().map(|(row, ..)| *row)));
             }
         }
-        self.lacks("chi_base", "a run without tensor and pipeline parallelism as the reference");
+        self.record_missing("chi_base", "a run without tensor and pipeline parallelism as the reference");
         true
     }
 
@@ -197,7 +197,8 @@ impl<'a> Guide<'a> {
         }
         // The reference is the fabric whose factor is 1 by definition.
         let Some((reference, base)) = ["IB", "NVLink"].iter().find_map(|name| by_fabric.get_key_value(*name)) else {
-            return self.lacks("gamma_fabric", "nccl-tests over InfiniBand or NVLink and over the other fabrics");
+            return self
+                .record_missing("gamma_fabric", "nccl-tests over InfiniBand or NVLink and over the other fabrics");
         };
         let (reference, base) = (Arc::clone(reference), base.clone());
         let mut others = 0;
@@ -247,7 +248,7 @@ impl<'a> Guide<'a> {
             });
         }
         if others == 0 {
-            self.lacks("gamma_fabric", "nccl-tests over more than one fabric");
+            self.record_missing("gamma_fabric", "nccl-tests over more than one fabric");
         }
     }
 
@@ -274,7 +275,8 @@ impl<'a> Guide<'a> {
             Some(Estimate { n, ..factor(&ratios)? })
         };
         let Some(found) = of_runs().or_else(of_steps) else {
-            return self.lacks("gamma_jitter", "at least 100 run times of one workload under SR-IOV (virt=sriov)");
+            return self
+                .record_missing("gamma_jitter", "at least 100 run times of one workload under SR-IOV (virt=sriov)");
         };
         if found.n < RUNS {
             self.warn(format!("gamma_jitter: 95th percentile of {} runs, expected at least {RUNS}", found.n));

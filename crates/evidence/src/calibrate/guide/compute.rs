@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Guide, is_baseline};
+use super::{Calibration, is_baseline};
 use crate::calibrate::figure::Figure;
 use crate::calibrate::observation::Observation;
 use crate::calibrate::parameter::{B_BASE, F_INFERENCE, F_TRAINING, Parameter, RHO_BASE};
@@ -11,11 +11,11 @@ use crate::calibrate::statistics::{Estimate, factor, location};
 use atlas_config::Mode;
 
 /// Minimum utilization of the accelerator at which a configuration counts as stable (guide, section 1.1, step 3).
-const BUSY: f64 = 0.7;
+const MIN_STABLE_UTILIZATION: f64 = 0.7;
 /// Maximum coefficient of variation of a stable configuration (guide, section 1.1, validation criteria).
-const STABLE: f64 = 0.05;
+const MAX_STABLE_VARIATION: f64 = 0.05;
 /// Half width of the guide's interval of B_base, relative, for a single run without a given spread (section 10).
-const USUAL_WIDTH: f64 = 0.05;
+const DEFAULT_HALF_WIDTH: f64 = 0.05;
 /// Rows by configuration.
 type Configurations<'a> = BTreeMap<String, Vec<&'a Observation>>;
 
@@ -41,7 +41,7 @@ impl Candidate<'_> {
             rate.n = single.n.map_or(1, |n| n as usize);
             let half = |half: f64| Some([rate.value - half, rate.value + half]);
             let of_spread = || half(1.96 * single.std? / single.n?.max(1.0).sqrt());
-            rate.interval = single.interval.or_else(of_spread).or_else(|| half(USUAL_WIDTH * rate.value));
+            rate.interval = single.interval.or_else(of_spread).or_else(|| half(DEFAULT_HALF_WIDTH * rate.value));
         }
         let busy: Vec<f64> = rows.iter().filter_map(|row| Some(row.figure("utilization")?.value)).collect();
         let busy = location(&busy).map(|busy| busy.value);
@@ -64,7 +64,7 @@ impl Candidate<'_> {
     }
 
     fn stable(&self) -> bool {
-        self.busy.is_none_or(|busy| busy > BUSY) && self.cv.is_none_or(|cv| cv < STABLE)
+        self.busy.is_none_or(|busy| busy > MIN_STABLE_UTILIZATION) && self.cv.is_none_or(|cv| cv < MAX_STABLE_VARIATION)
     }
 }
 
@@ -78,7 +78,7 @@ fn by_size(candidates: &[Candidate<'_>]) -> Vec<(String, f64)> {
     found.into_iter().collect()
 }
 
-impl<'a> Guide<'a> {
+impl<'a> Calibration<'a> {
     /// B_base: rate of the best stable configuration on one accelerator.
     pub(super) fn base_throughput(&mut self) {
         // If a baseline accelerator was measured, f_vendor is relative to it, so B_base is its rate.
@@ -88,7 +88,7 @@ impl<'a> Guide<'a> {
             |row: &&Observation| row.switch("cuda_graphs") == Some(true) || row.switch("gpudirect_rdma") == Some(true);
         for row in self.rows.iter().filter(|row| is_baseline(row) == baseline && self.bench.accelerators(row) == 1.0) {
             if row.mode() == Mode::Training && row.throughput().is_some() && !flagged(&row) {
-                groups.entry(row.alike(&[])).or_default().push(row);
+                groups.entry(row.configuration_key(&[])).or_default().push(row);
             }
         }
         let candidates: Vec<Candidate<'a>> = groups.values().filter_map(|rows| Candidate::of(rows)).collect();
@@ -97,11 +97,12 @@ impl<'a> Guide<'a> {
             fit.max_by(|a, b| a.rate.value.total_cmp(&b.rate.value))
         };
         let Some(chosen) = best(true).or_else(|| best(false)) else {
-            return self.lacks("B_base", "tokens/s of training runs on one accelerator at several batch sizes");
+            return self
+                .record_missing("B_base", "tokens/s of training runs on one accelerator at several batch sizes");
         };
         if !chosen.stable() {
             let why = match (chosen.busy, chosen.cv) {
-                (Some(busy), _) if busy <= BUSY => {
+                (Some(busy), _) if busy <= MIN_STABLE_UTILIZATION => {
                     format!("a utilization of {:.0} %, expected above 70 %", 100.0 * busy)
                 }
                 (_, Some(cv)) => format!("a spread of {:.1} %, expected below 5 %", 100.0 * cv),
@@ -125,7 +126,7 @@ impl<'a> Guide<'a> {
         self.range_over_sizes(&sizes);
         self.take(parameter);
         if let Some(row) = row {
-            self.theory(row, value);
+            self.check_against_datasheet(row, value);
         }
     }
 
@@ -165,7 +166,7 @@ impl<'a> Guide<'a> {
 
     /// The guide's cross-check with theory: within 20 % of the rate that the analytical engine derives from the
     /// datasheet.
-    fn theory(&mut self, row: &Observation, value: f64) {
+    fn check_against_datasheet(&mut self, row: &Observation, value: f64) {
         let Ok(scenario) = self.bench.analytical(row) else { return };
         let Some(theory) = predicted(&scenario, Figure::TokensPerSec) else { return };
         let off = value / theory - 1.0;
@@ -213,7 +214,8 @@ impl<'a> Guide<'a> {
             }
         }
         let Some(mut rho) = location(&values) else {
-            return self.lacks("rho_base", "MFU or TFLOP/s of training runs without CUDA graphs and GPUDirect");
+            return self
+                .record_missing("rho_base", "MFU or TFLOP/s of training runs without CUDA graphs and GPUDirect");
         };
         if let (1, Some((value, width))) = (values.len(), bare) {
             rho.interval = width.map(|half| [(value - half).max(0.0), (value + half).min(1.0)]);
@@ -257,12 +259,15 @@ impl<'a> Guide<'a> {
     }
 
     fn ratio_to_baseline(&mut self, mode: Mode, slot: &crate::calibrate::parameter::Slot) -> bool {
-        const BUT: [&str; 3] = ["hardware", "baseline", "num_gpus"];
+        const IGNORED_SETTINGS: [&str; 3] = ["hardware", "baseline", "num_gpus"];
         let per_accelerator = |row: &Observation| Some(row.throughput()?.value / self.bench.accelerators(row));
         let mut ratios = Vec::new();
         let mut rows = Vec::new();
         for other in self.rows.iter().filter(|row| is_baseline(row) && row.mode() == mode) {
-            for own in self.own().filter(|row| row.mode() == mode && row.alike(&BUT) == other.alike(&BUT)) {
+            for own in self.own().filter(|row| {
+                row.mode() == mode
+                    && row.configuration_key(&IGNORED_SETTINGS) == other.configuration_key(&IGNORED_SETTINGS)
+            }) {
                 if let (Some(rate), Some(base)) = (per_accelerator(own), per_accelerator(other)) {
                     ratios.push(rate / base);
                     rows.push(own);
@@ -301,11 +306,13 @@ impl<'a> Guide<'a> {
                 Mode::Training => "tokens/s of training runs",
                 Mode::Inference => "tokens/s of serving runs, with prompt and output lengths",
             };
-            return self.lacks(slot.symbol, needs);
+            return self.record_missing(slot.symbol, needs);
         };
         if let [(_, value, width)] = used.as_slice() {
-            found.interval =
-                Some([1.0 - width.unwrap_or(USUAL_WIDTH), 1.0 + width.unwrap_or(USUAL_WIDTH)].map(|by| value * by));
+            found.interval = Some(
+                [1.0 - width.unwrap_or(DEFAULT_HALF_WIDTH), 1.0 + width.unwrap_or(DEFAULT_HALF_WIDTH)]
+                    .map(|by| value * by),
+            );
         }
         // The quantities that the factor compensates are uncertain as well: utilization and base rate multiply it.
         let halves: Vec<f64> = ["compute.base_tokens_per_accel", "utilization.base"]

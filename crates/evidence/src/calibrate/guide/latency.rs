@@ -3,7 +3,7 @@
 use atlas_core::math;
 use std::collections::BTreeMap;
 
-use super::Guide;
+use super::Calibration;
 use crate::calibrate::observation::Observation;
 use crate::calibrate::parameter::{LAT_COEFF, LAT_MIN, M95, M99, Parameter, R_TTFT};
 use crate::calibrate::statistics::{Estimate, bootstrap, factor, location, median};
@@ -20,7 +20,7 @@ fn typical(row: &Observation) -> Option<f64> {
     (found.value > 0.0 && found.value.is_finite()).then_some(found.value)
 }
 
-impl<'a> Guide<'a> {
+impl<'a> Calibration<'a> {
     /// lat_min and lat_base_coeff: max(lat_min, c / rate). The transition between both is found by trying all splits.
     pub(super) fn latency(&mut self) {
         let mut points: Vec<(f64, f64, &'a Observation)> = Vec::new();
@@ -45,13 +45,14 @@ impl<'a> Guide<'a> {
         let rows = |points: &[(f64, f64, &'a Observation)]| points.iter().map(|point| point.2).collect::<Vec<_>>();
         match location(&logs(slow, true)).map(Estimate::exp) {
             Some(found) => {
-                let found = Estimate { r2: explained(&points, split), ..found };
+                let found = Estimate { r2: explained_variance(&points, split), ..found };
                 let method = "max(lat_min, c / rate) fitted to logarithms: c, from rates at which the latency falls";
                 self.take(Parameter::new(&LAT_COEFF, found, method, rows(slow)));
             }
-            None => {
-                self.lacks("lat_base_coeff", "median latency and tokens/s at several batch sizes, including low rates")
-            }
+            None => self.record_missing(
+                "lat_base_coeff",
+                "median latency and tokens/s at several batch sizes, including low rates",
+            ),
         }
         let least: Vec<f64> = smallest.iter().map(|(latency, _)| *latency).collect();
         if !least.is_empty() {
@@ -63,12 +64,15 @@ impl<'a> Guide<'a> {
             let method = "lowest latency of a single sequence of one token";
             self.take(Parameter::new(&LAT_MIN, found, method, smallest.iter().map(|(_, row)| *row)));
         } else if let Some(found) = location(&logs(fast, false)).map(Estimate::exp) {
-            let found = Estimate { r2: explained(&points, split), ..found };
+            let found = Estimate { r2: explained_variance(&points, split), ..found };
             let method =
                 "max(lat_min, c / rate) fitted to logarithms: lat_min, from rates at which the latency is constant";
             self.take(Parameter::new(&LAT_MIN, found, method, rows(fast)));
         } else {
-            self.lacks("lat_min", "latency of a single sequence of one token, or at rates at which it is constant");
+            self.record_missing(
+                "lat_min",
+                "latency of a single sequence of one token, or at rates at which it is constant",
+            );
         }
     }
 
@@ -91,14 +95,14 @@ impl<'a> Guide<'a> {
             let mut found: Vec<(f64, f64, &'a Observation)> = Vec::new();
             for row in self.own() {
                 let (Some(tail), Some(p50)) = (row.figure(name), row.figure("p50_ms")) else { continue };
-                let ratio = tail.value / p50.value / self.widening(row);
+                let ratio = tail.value / p50.value / self.tail_factor(row);
                 if ratio.is_finite() && ratio > 0.0 && tail.value >= p50.value {
                     found.push((ratio, row.figure("samples").map_or(0.0, |n| n.value), row));
                 }
             }
             if found.is_empty() {
                 if !self.tail_of_requests(&slot, q) {
-                    self.lacks(slot.symbol, "p50 and this percentile under load, of at least 100 requests");
+                    self.record_missing(slot.symbol, "p50 and this percentile under load, of at least 100 requests");
                 }
                 continue;
             }
@@ -117,7 +121,7 @@ impl<'a> Guide<'a> {
             let Some(mut estimate) = factor(&ratios) else { continue };
             let requests: f64 = used.iter().map(|(_, n, _)| *n).sum();
             if let [(ratio, n, _)] = used.as_slice() {
-                estimate.interval = of_a_percentile(*ratio, *n, q);
+                estimate.interval = percentile_ratio_interval(*ratio, *n, q);
             }
             estimate.n = if requests > 0.0 { requests as usize } else { used.len() };
             let method = format!("{name} over p50_ms, corrected for communication and SR-IOV (comm_tail, sriov_tail)");
@@ -127,7 +131,7 @@ impl<'a> Guide<'a> {
     }
 
     /// Factor by which the model multiplies tails in addition to the multiplier.
-    fn widening(&self, row: &Observation) -> f64 {
+    fn tail_factor(&self, row: &Observation) -> f64 {
         let sriov = row.word("virt").is_some_and(|virt| virt.eq_ignore_ascii_case("sriov"));
         let c = self.c();
         let communication = self.communication(row).map_or(0.0, |known| known.omega_comm);
@@ -141,7 +145,7 @@ impl<'a> Guide<'a> {
             let single =
                 row.figure("latency_ms").filter(|_| row.figure("p50_ms").is_none() && self.compute_rate(row).is_none());
             if let Some(latency) = single.filter(|latency| latency.value > 0.0) {
-                groups.entry(row.alike(&[])).or_default().push((latency.value, row));
+                groups.entry(row.configuration_key(&[])).or_default().push((latency.value, row));
             }
         }
         let Some(rows) = groups.into_values().max_by_key(Vec::len).filter(|rows| rows.len() >= 20) else {
@@ -150,7 +154,7 @@ impl<'a> Guide<'a> {
         if (rows.len() as f64) < REQUESTS {
             self.warn(format!("{}: percentile of {} requests, expected at least 100", slot.symbol, rows.len()));
         }
-        let widening = rows.first().map_or(1.0, |(_, row)| self.widening(row));
+        let widening = rows.first().map_or(1.0, |(_, row)| self.tail_factor(row));
         let values: Vec<f64> = rows.iter().map(|(latency, _)| *latency).collect();
         let ratio = |sample: &mut Vec<f64>| quantile(sample, q) / quantile(sample, 0.5) / widening;
         let Some(found) = bootstrap(&values, ratio) else { return false };
@@ -177,7 +181,7 @@ impl<'a> Guide<'a> {
 /// 95 % interval of the ratio of a percentile to the median, for n requests. Latencies are approximately log-normal, so
 /// their spread follows from the ratio itself. The variance of a quantile is q (1 − q) / (n f²) with the density f at
 /// the quantile.
-fn of_a_percentile(ratio: f64, n: f64, q: f64) -> Option<[f64; 2]> {
+fn percentile_ratio_interval(ratio: f64, n: f64, q: f64) -> Option<[f64; 2]> {
     let z: f64 = if q > 0.97 { 2.326 } else { 1.645 };
     if n < 2.0 || ratio <= 1.0 {
         return None;
@@ -208,7 +212,7 @@ fn split(points: &[(f64, f64, &Observation)]) -> usize {
 }
 
 /// Share of the variance of the logarithms that the fit explains.
-fn explained(points: &[(f64, f64, &Observation)], split: usize) -> Option<f64> {
+fn explained_variance(points: &[(f64, f64, &Observation)], split: usize) -> Option<f64> {
     let logs: Vec<f64> = points.iter().map(|(_, latency, _)| math::ln(*latency)).collect();
     let mean = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
     let total: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();

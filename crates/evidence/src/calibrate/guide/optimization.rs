@@ -1,12 +1,12 @@
 //! Section 5 of the guide: delta_rho from pairs of runs that differ in one switch.
 
-use super::Guide;
+use super::Calibration;
 use crate::calibrate::observation::Observation;
 use crate::calibrate::parameter::{DELTA_CUDA, DELTA_GPUDIRECT, DELTA_INFER, Parameter, Slot};
 use crate::calibrate::statistics::{Estimate, location};
 use atlas_config::Mode;
 
-impl<'a> Guide<'a> {
+impl<'a> Calibration<'a> {
     /// delta_rho of CUDA graphs, GPUDirect and inference.
     pub(super) fn increments(&mut self) {
         for (slot, switch) in [(DELTA_CUDA, "cuda_graphs"), (DELTA_GPUDIRECT, "gpudirect_rdma")] {
@@ -24,10 +24,9 @@ impl<'a> Guide<'a> {
         let mut rows: Vec<&'a Observation> = Vec::new();
         let mut spread = None;
         for with in on {
-            let matching = off
-                .iter()
-                .zip(&mut taken)
-                .find(|(without, taken)| !**taken && with.alike(&[switch]) == without.alike(&[switch]));
+            let matching = off.iter().zip(&mut taken).find(|(without, taken)| {
+                !**taken && with.configuration_key(&[switch]) == without.configuration_key(&[switch])
+            });
             let Some((without, taken)) = matching else { continue };
             if let Some(gain) = self.gain(with, without) {
                 *taken = true;
@@ -42,7 +41,7 @@ impl<'a> Guide<'a> {
             } else {
                 "pairs of runs with and without GPUDirect (gpudirect_rdma=on, off), otherwise identical"
             };
-            return self.lacks(slot.symbol, needs);
+            return self.record_missing(slot.symbol, needs);
         };
         if let (1, Some(half)) = (gains.len(), spread) {
             found.interval = Some([found.value - half, found.value + half]);

@@ -1,15 +1,15 @@
 //! Section 4 of the guide: p_node_nominal, phi_idle, phi_util.
 
-use super::Guide;
+use super::Calibration;
 use crate::calibrate::observation::Observation;
 use crate::calibrate::parameter::{NODE_WATTS, PHI_IDLE, PHI_UTIL, Parameter, Slot, files};
 use crate::calibrate::statistics::{Estimate, Fit, location, regress};
 
-impl<'a> Guide<'a> {
+impl<'a> Calibration<'a> {
     /// Fits the power of a node as a line over utilization. Its value at full utilization is the nominal power;
     /// intercept and slope over it are the fractions.
     pub(super) fn power(&mut self) {
-        let curve = |figure: &'static str, guide: &Guide<'a>| {
+        let curve = |figure: &'static str, guide: &Calibration<'a>| {
             let points = guide.own().filter_map(|row| {
                 let watts = row.figure(figure)?.value;
                 let busy = row.figure("utilization").map(|busy| busy.value).filter(|busy| (0.0..=1.0).contains(busy));
@@ -20,7 +20,7 @@ impl<'a> Guide<'a> {
         let nodes = curve("power_w", self);
         let devices = curve("gpu_power_w", self);
         if nodes.is_empty() {
-            self.lacks("p_node_nominal", "power of a node under full load (IPMI or a power meter)");
+            self.record_missing("p_node_nominal", "power of a node under full load (IPMI or a power meter)");
             if !devices.is_empty() {
                 self.warn(
                     "power: the samples cover only the accelerators; a node draws more (fans, processors, network), so \
@@ -35,8 +35,8 @@ impl<'a> Guide<'a> {
         match line(&known) {
             Some(fit) => self.fractions(&fit, &known, whole),
             None => {
-                self.lacks("phi_idle", "power when idle and at several loads, with the utilization");
-                self.lacks("phi_util", "power when idle and at several loads, with the utilization");
+                self.record_missing("phi_idle", "power when idle and at several loads, with the utilization");
+                self.record_missing("phi_util", "power when idle and at several loads, with the utilization");
                 if whole {
                     self.largest(&points);
                 }

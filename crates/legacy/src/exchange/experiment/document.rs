@@ -322,7 +322,7 @@ impl Reader<'_> {
     fn benchmarking(&mut self, root: &Node, platforms: &mut [Platform]) {
         for entry in self.named(root, &["benchmarking", "enhanced_metrics", "cloud_costs"]) {
             let path = format!("benchmarking.enhanced_metrics.cloud_costs.{}", entry.key);
-            let price = entry.value.number().filter(|price| Bounds::POSITIVE.allow(*price));
+            let price = entry.value.number().filter(|price| Bounds::POSITIVE.contains(*price));
             let Some(price) = price else {
                 if entry.value.entries().is_none() {
                     let message = format!("found {}, expected a price in USD per hour", entry.value.describe());

@@ -7,17 +7,18 @@ use crate::knob::{Knob, Setting};
 use atlas_core::plan::MoeDispatcher;
 
 /// Minimum number of redundant experts in published deployments.
-const COPIES: f64 = 32.0;
+const MIN_REDUNDANT_EXPERTS: f64 = 32.0;
 
 /// Attention groups that share experts; 1 for dense models.
 fn groups(case: &Case<'_>) -> f64 {
     if case.arch.is_moe() { case.number(Knob::AttentionDp) } else { 1.0 }
 }
 
-/// Smallest number of redundant experts, at least [`COPIES`], with which the experts divide evenly over the ranks.
+/// Smallest number of redundant experts, at least [`MIN_REDUNDANT_EXPERTS`], with which the experts divide evenly over
+/// the ranks.
 fn copies(case: &Case<'_>) -> f64 {
     let ranks = case.ep.max(1.0);
-    ((case.arch.experts + COPIES) / ranks).ceil() * ranks - case.arch.experts
+    ((case.arch.experts + MIN_REDUNDANT_EXPERTS) / ranks).ceil() * ranks - case.arch.experts
 }
 
 fn direct() -> (Knob, Setting) {

@@ -10,7 +10,7 @@ use atlas_perf::accelerator::{Generation, Precision};
 /// Memory in bytes from which a device holds models that others must split: MI300X and its successors.
 const LARGE_MEMORY: f64 = 180e9;
 /// Number of devices from which a scale-up domain counts as a rack rather than a node.
-const RACK: f64 = 16.0;
+const RACK_SCALE_DEVICES: f64 = 16.0;
 
 fn is_amd(generation: Generation) -> bool {
     matches!(generation, Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4)
@@ -27,7 +27,7 @@ pub(super) static RULES: &[Rule] = &[
         "NVLink connects the whole rack, so tensor and expert parallelism can span it",
         "NVIDIA, GB200 NVL72 reference architecture; Megatron Core documentation, parallelism strategies",
         |case, out| {
-            if case.device.generation == Generation::Blackwell && case.domain >= RACK {
+            if case.device.generation == Generation::Blackwell && case.domain >= RACK_SCALE_DEVICES {
                 out.push(case.layout(16.0, (case.pp / 2.0).ceil(), case.cp));
                 let ep = floor_power(case.domain.min(case.arch.experts.into()));
                 if case.arch.is_moe() && ep > case.ep {
@@ -42,7 +42,7 @@ pub(super) static RULES: &[Rule] = &[
          the KV cache",
         "NVIDIA, Scaling Large MoE Models with Wide Expert Parallelism on NVL72 (2025)",
         |case, out| {
-            if case.device.generation == Generation::Blackwell && case.domain >= RACK {
+            if case.device.generation == Generation::Blackwell && case.domain >= RACK_SCALE_DEVICES {
                 for tp in [16.0, 32.0] {
                     if tp > case.tp && tp <= case.devices {
                         let mut changes = case.layout(tp, 1.0, 1.0);

@@ -17,7 +17,7 @@ use atlas_core::plan::Engine;
 
 /// Minimum relative gain in throughput per doubling of the concurrency to count as below the knee. With less,
 /// additional requests mostly wait for each other.
-const KNEE: f64 = 0.25;
+const MIN_GAIN_PER_DOUBLING: f64 = 0.25;
 
 /// All rules, in the order in which they are tried.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
@@ -50,14 +50,14 @@ fn any_gain(_: &Case<'_>, _: &Changes) -> f64 {
     0.0
 }
 
-/// Minimum gain of additional concurrency: [`KNEE`] per doubling.
-fn up_to_the_knee(case: &Case<'_>, changes: &Changes) -> f64 {
+/// Minimum gain of additional concurrency: [`MIN_GAIN_PER_DOUBLING`] per doubling.
+fn min_concurrency_gain(case: &Case<'_>, changes: &Changes) -> f64 {
     let more = changes.iter().find_map(|(knob, setting)| match (knob, setting) {
         (Knob::Concurrency, Setting::Number(more)) => Some(*more),
         _ => None,
     });
     let doublings = math::log2((more.unwrap_or_default() / case.concurrency()).max(1.0));
-    math::powf(1.0 + KNEE, doublings) - 1.0
+    math::powf(1.0 + MIN_GAIN_PER_DOUBLING, doublings) - 1.0
 }
 
 type Propose = fn(&Case<'_>, &mut Vec<Changes>);

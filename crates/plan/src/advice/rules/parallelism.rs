@@ -66,7 +66,7 @@ pub(super) static RULES: &[Rule] = &[
         "stages exchange only activations at their boundaries, the least traffic of all forms of model parallelism",
         "Narayanan et al., SC 2021, arXiv 2104.04473, section 3, takeaway 1",
         |case, out| {
-            if case.devices > case.domain || case.short_of_memory() {
+            if case.devices > case.domain || case.exceeds_memory() {
                 out.push(case.layout(case.tp, 2.0 * case.pp, case.cp));
             }
             if case.tp > 1.0 && case.devices > case.domain {
@@ -104,7 +104,7 @@ pub(super) static RULES: &[Rule] = &[
         "Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241, table 2",
         |case, out| {
             let schedule = case.scenario.base.plan.schedule;
-            if case.pp > 1.0 && !schedule.is_some_and(PipelineSchedule::splits) {
+            if case.pp > 1.0 && !schedule.is_some_and(PipelineSchedule::splits_backward) {
                 out.push(vec![word(Knob::PipelineSchedule, PipelineSchedule::ZeroBubble.name())]);
             }
         },

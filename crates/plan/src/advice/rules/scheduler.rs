@@ -2,12 +2,12 @@
 
 use super::super::case::{floor_power, number, toggle};
 use super::super::{Case, Rule};
-use super::{serving, up_to_the_knee};
+use super::{min_concurrency_gain, serving};
 use crate::knob::{Knob, Setting};
 
 pub(super) static RULES: &[Rule] = &[
     Rule {
-        worth: up_to_the_knee,
+        worth: min_concurrency_gain,
         ..serving(
             "increase concurrency up to the knee",
             "a step reads the weights once for all sequences, so more sequences are nearly free until compute or KV \
@@ -100,7 +100,7 @@ pub(super) static RULES: &[Rule] = &[
         "prefill and decode then do not delay each other",
         "Zhong et al., DistServe, arXiv 2401.09670; Patel et al., Splitwise, arXiv 2311.18677",
         |case, out| {
-            if case.dp >= 2.0 && case.scenario.base.pools().is_none() && prompts_disturb(case) {
+            if case.dp >= 2.0 && case.scenario.base.pools().is_none() && prefill_delays_decode(case) {
                 for share in [0.25, 0.5, 0.75] {
                     let replicas = (share * case.dp).floor().clamp(1.0, case.dp - 1.0);
                     out.push(vec![number(Knob::PrefillAccelerators, replicas * case.replica())]);
@@ -131,14 +131,14 @@ pub(super) static RULES: &[Rule] = &[
 ];
 
 /// Ratio of p99 to median inter-token latency above which prompts noticeably delay decoding; jitter alone causes less.
-const DISTURBED: f64 = 1.1;
+const INTERFERENCE_RATIO: f64 = 1.1;
 
 /// Whether tokens wait for prompts of other requests, or prompts wait in a queue, which separate pools avoid.
-fn prompts_disturb(case: &Case<'_>) -> bool {
+fn prefill_delays_decode(case: &Case<'_>) -> bool {
     let Some(serving) = case.detail().and_then(|detail| detail.serving) else { return false };
     let [_, usual, _, longest] = serving.itl_ms;
     let waited: f64 = ["slot", "queue", "burst"].map(|part| serving.first_token.part(part)).iter().sum();
-    longest > DISTURBED * usual || waited > serving.first_token.part("prefill")
+    longest > INTERFERENCE_RATIO * usual || waited > serving.first_token.part("prefill")
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 
 use super::super::case::{floor_power, number, word};
 use super::super::{Case, Changes, Rule};
-use super::{serving, training, up_to_the_knee};
+use super::{min_concurrency_gain, serving, training};
 use crate::knob::Knob;
 use atlas_core::plan::Format;
 use atlas_perf::accelerator::Precision;
 
 /// Whether weights are 16 bit or wider.
-fn wide(format: Format) -> bool {
+fn is_16_bit_or_wider(format: Format) -> bool {
     matches!(format, Format::Bf16 | Format::Fp16 | Format::Tf32 | Format::Fp32)
 }
 
@@ -34,7 +34,7 @@ fn attention_groups(case: &Case<'_>, out: &mut Vec<Changes>) {
 }
 
 /// Layouts with two, four and eight times the concurrency.
-fn with_more_requests(case: &Case<'_>, layouts: &[Changes], out: &mut Vec<Changes>) {
+fn add_higher_concurrency(case: &Case<'_>, layouts: &[Changes], out: &mut Vec<Changes>) {
     if case.open_load() {
         return;
     }
@@ -121,9 +121,9 @@ pub(super) static RULES: &[Rule] = &[
          benchmark noise",
         "Kurtic et al., arXiv 2411.02355 (W8A8-FP is lossless over half a million evaluations)",
         |case, out| {
-            if wide(case.format) && case.device.has(Precision::Fp8) {
+            if is_16_bit_or_wider(case.format) && case.device.has(Precision::Fp8) {
                 out.push(vec![word(Knob::Precision, "fp8")]);
-            } else if wide(case.format) && case.device.has(Precision::Int8) {
+            } else if is_16_bit_or_wider(case.format) && case.device.has(Precision::Int8) {
                 out.push(vec![word(Knob::Precision, "int8")]);
             }
         },
@@ -144,7 +144,7 @@ pub(super) static RULES: &[Rule] = &[
          bytes",
         "Lin et al., AWQ, arXiv 2306.00978; Frantar et al., Marlin, arXiv 2408.11743",
         |case, out| {
-            if wide(case.format) && !case.device.has(Precision::Fp4) {
+            if is_16_bit_or_wider(case.format) && !case.device.has(Precision::Fp4) {
                 out.push(vec![word(Knob::Precision, "int4")]);
             }
         },
@@ -154,7 +154,7 @@ pub(super) static RULES: &[Rule] = &[
         "half the bytes per token leave memory for twice the sequences and halve KV reads in long contexts",
         "vLLM documentation, Quantized KV Cache; Liu et al., KIVI, arXiv 2402.02750",
         |case, out| {
-            if case.scenario.base.served.formats.kv_bytes > 1.0 {
+            if case.scenario.base.serving_defaults.formats.kv_bytes > 1.0 {
                 out.push(vec![word(Knob::KvPrecision, "fp8")]);
             }
         },
@@ -178,7 +178,7 @@ pub(super) static RULES: &[Rule] = &[
         attention_groups,
     ),
     Rule {
-        worth: up_to_the_knee,
+        worth: min_concurrency_gain,
         ..serving(
             "use data-parallel attention and more concurrent requests",
             "without replicated KV cache, memory holds several times the sequences, which share each read of the \
@@ -188,12 +188,12 @@ pub(super) static RULES: &[Rule] = &[
             |case, out| {
                 let mut layouts = Vec::new();
                 attention_groups(case, &mut layouts);
-                with_more_requests(case, &layouts, out);
+                add_higher_concurrency(case, &layouts, out);
             },
         )
     },
     Rule {
-        worth: up_to_the_knee,
+        worth: min_concurrency_gain,
         ..serving(
             "use more, smaller replicas and more concurrent requests",
             "smaller replicas have fewer or no all-reduces, and pay off once each has enough requests for a large \
@@ -202,7 +202,7 @@ pub(super) static RULES: &[Rule] = &[
             |case, out| {
                 if case.tp > 1.0 {
                     let layouts = [1.0, 2.0].map(|tp| case.layout(tp, case.pp, 1.0));
-                    with_more_requests(case, &layouts, out);
+                    add_higher_concurrency(case, &layouts, out);
                 }
             },
         )
@@ -213,7 +213,7 @@ pub(super) static RULES: &[Rule] = &[
         "NVIDIA, TensorRT-LLM performance overview (Llama 3.3 70B fp8, tp 1); vLLM documentation, Parallelism and \
          Scaling",
         |case, out| {
-            if case.tp * case.pp > 1.0 && wide(case.format) && case.device.has(Precision::Fp8) {
+            if case.tp * case.pp > 1.0 && is_16_bit_or_wider(case.format) && case.device.has(Precision::Fp8) {
                 let mut changes = case.layout(1.0, 1.0, 1.0);
                 if !changes.is_empty() {
                     changes.push(word(Knob::Precision, "fp8"));
@@ -237,7 +237,9 @@ pub(super) static RULES: &[Rule] = &[
         "a static batch waits for its longest output; continuous batching replaces finished sequences at every step",
         "Yu et al., Orca, OSDI 2022; Kwon et al., vLLM, arXiv 2309.06180",
         |case, out| {
-            if let Some(usual) = case.scenario.in_force.usual.filter(|_| !case.scenario.base.served.continuous) {
+            if let Some(usual) =
+                case.scenario.active_software.usual.filter(|_| !case.scenario.base.serving_defaults.continuous)
+            {
                 out.push(vec![word(Knob::Software, usual)]);
             }
         },

@@ -10,7 +10,7 @@ use atlas_perf::accelerator::{Generation, Precision};
 
 /// Largest batch of published language model training, tokens per step: the final batch of Llama 3 405B (arXiv
 /// 2407.21783, section 3.4.1).
-const MOST_TOKENS_PER_STEP: f64 = 16.8e6;
+const MAX_TOKENS_PER_STEP: f64 = 16.8e6;
 /// Rows of activations in a tile of a GEMM (NVIDIA, Matrix Multiplication Background).
 const TILE: f64 = 128.0;
 
@@ -91,7 +91,7 @@ pub(super) static RULES: &[Rule] = &[
         "McCandlish et al., An Empirical Model of Large-Batch Training, arXiv 1812.06162",
         |case, out| {
             for global in [2.0 * case.global, 4.0 * case.global] {
-                if global * case.sequence <= MOST_TOKENS_PER_STEP {
+                if global * case.sequence <= MAX_TOKENS_PER_STEP {
                     out.push(vec![number(Knob::Global, global)]);
                 }
             }

@@ -52,7 +52,7 @@ fn adjustments(scenario: &Scenario, mode: Mode, detail: &Detail) -> Option<Adjus
     let at = |quantity, shipped: Interval| {
         let features = Features {
             accelerator: &calibration.corrections.accelerator,
-            software: scenario.in_force.family(),
+            software: scenario.active_software.family(),
             model: &calibration.model,
             shares: shares(detail),
             shape: shape(scenario, detail),
@@ -73,7 +73,7 @@ fn adjustments(scenario: &Scenario, mode: Mode, detail: &Detail) -> Option<Adjus
 
 /// Metric before and after correction.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Beside {
+pub struct CorrectedMetric {
     /// Which metric.
     #[serde(serialize_with = "by_key")]
     pub quantity: Quantity,
@@ -95,7 +95,7 @@ fn by_key<S: Serializer>(quantity: &Quantity, serializer: S) -> Result<S::Ok, S:
 
 /// All corrected metrics of an estimate with their uncorrected values.
 #[must_use]
-pub fn beside(scenario: &Scenario, estimate: &Estimate) -> Vec<Beside> {
+pub fn corrected_metrics(scenario: &Scenario, estimate: &Estimate) -> Vec<CorrectedMetric> {
     let (Some(own), Some(detail)) = (&scenario.corrections, &estimate.detail) else { return Vec::new() };
     let mode = scenario.mode();
     let Some(found) = detail.adjustments else { return Vec::new() };
@@ -105,7 +105,7 @@ pub fn beside(scenario: &Scenario, estimate: &Estimate) -> Vec<Beside> {
     let of = |quantity: Quantity, figure: fn(&Estimate, &Detail) -> Option<(f64, Interval)>| {
         let (shipped, shipped_interval) = figure(&shipped, before)?;
         let (calibrated, interval) = figure(estimate, detail)?;
-        Some(Beside {
+        Some(CorrectedMetric {
             quantity,
             shipped,
             shipped_interval: shipped_interval.around(shipped),

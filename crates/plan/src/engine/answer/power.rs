@@ -31,8 +31,8 @@ pub const MEMORY_SHARE: f64 = 0.30;
 /// power limits the clock there (measured matmul rates in the catalog, 0.6 to 0.8 of the peak).
 pub const FLOP_SHARE_AT_TDP: f64 = 0.70;
 /// Share of the memory bandwidth that a large GEMM uses. A wave of 132 tiles of 128 × 256 covers about 1,536 × 2,816
-/// outputs and, if its operands are shared through the cache, computes 1,000 FLOPs per byte read: 690 TFLOP/s of an H100
-/// (0.7 of its peak) read 0.7 TB/s, 0.2 of its bandwidth; the outputs add the rest.
+/// outputs and, if its operands are shared through the cache, computes 1,000 FLOPs per byte read: 690 TFLOP/s of an
+/// H100 (0.7 of its peak) read 0.7 TB/s, 0.2 of its bandwidth; the outputs add the rest.
 pub const GEMM_TRAFFIC: f64 = 0.25;
 /// Additional power of arithmetic at the peak rate, relative to design power: the remainder where GEMMs reach the
 /// design power.
@@ -40,28 +40,28 @@ pub const COMPUTE_SHARE: f64 = (1.0 - IDLE_SHARE - ACTIVE_SHARE - MEMORY_SHARE *
 /// Share of the power of the rest of the node (hosts, NICs, switches, fans) that is drawn when idle. A DGX-class node
 /// with 8 H100 idles at about 2.9 kW (the same MLPerf log), of which the GPUs draw 0.8; the rest has a nominal power of
 /// 4.6 kW.
-pub const AROUND_IDLE: f64 = 0.45;
+pub const NODE_OVERHEAD_IDLE_SHARE: f64 = 0.45;
 /// Share of the power of the rest of the node that is drawn at full load; nominal power is the rating of the power
 /// supplies. Such a node peaks at 8.4 kW of 10.2 (arXiv 2412.08602).
-pub const AROUND_LOADED: f64 = 0.65;
+pub const NODE_OVERHEAD_LOADED_SHARE: f64 = 0.65;
 /// Share of the accelerators in a node's nominal power if no design power is published: that of a DGX H100, 5.6 of 10.2
 /// kW.
-pub const ACCELERATORS_OF_NODE: f64 = 0.55;
+pub const ACCELERATOR_POWER_SHARE: f64 = 0.55;
 /// Exponent of frequency in the power of clocked logic.
-pub const EXPONENT: f64 = 2.3;
+pub const FREQUENCY_EXPONENT: f64 = 2.3;
 /// Minimum power cap that drivers accept, relative to design power: 200 of an H100's 700 W, 100 of an A100's 400
 /// (nvidia-smi).
-pub const LEAST_SHARE: f64 = 0.3;
+pub const MIN_POWER_CAP_SHARE: f64 = 0.3;
 /// Relative clock above which memory bandwidth is saturated: decode throughput is unaffected down to about half of the
 /// clock.
 const MEMORY_CLOCK: f64 = 0.5;
 /// Share of the memory bandwidth that the best streaming kernels reach (BabelStream on A100, H100, MI300X: 0.85 to
 /// 0.92).
-const STREAMED: f64 = 0.85;
+const MAX_BANDWIDTH_SHARE: f64 = 0.85;
 
 /// Utilization of an accelerator's units, relative to their peaks.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Use {
+pub struct DeviceUtilization {
     /// Utilization of the matrix units, in the format in use.
     pub compute: f64,
     /// Utilization of memory bandwidth.
@@ -70,20 +70,20 @@ pub struct Use {
     pub active: f64,
 }
 
-impl Use {
+impl DeviceUtilization {
     /// Utilization in training. `clock` is relative to the maximum clock.
     #[must_use]
-    pub fn training(out: &TrainingEstimate, clock: f64) -> Use {
+    pub fn training(out: &TrainingEstimate, clock: f64) -> DeviceUtilization {
         let t = &out.time;
-        let streaming = STREAMED * traffic(clock) * (t.elementwise + t.optimizer)
+        let streaming = MAX_BANDWIDTH_SHARE * traffic(clock) * (t.elementwise + t.optimizer)
             + GEMM_TRAFFIC * clock * (t.gemm + t.attention + t.recompute + t.images);
         let memory = (streaming / out.step_seconds.max(1e-12)).clamp(0.0, 1.0);
-        Use { compute: out.hfu.clamp(0.0, 1.0), memory, active: 1.0 }
+        DeviceUtilization { compute: out.hfu.clamp(0.0, 1.0), memory, active: 1.0 }
     }
 
     /// Utilization of serving accelerators. `clock` is relative to the maximum clock.
     #[must_use]
-    pub fn serving(input: &ServingInput, out: &ServingEstimate, clock: f64) -> Use {
+    pub fn serving(input: &ServingInput, out: &ServingEstimate, clock: f64) -> DeviceUtilization {
         // With random arrivals, the system is empty with the probability of a Poisson count of 0 (M/G/∞).
         let active = match input.load {
             Load::Open { .. } => 1.0 - math::exp(-out.batch),
@@ -94,7 +94,7 @@ impl Use {
             | Load::PrefillOnly { batch: in_flight }
             | Load::Burst { requests: in_flight } => (in_flight / replicas(input)).min(1.0),
         };
-        let streaming = STREAMED * traffic(clock) * (out.time.weights + out.time.kv + out.time.activations)
+        let streaming = MAX_BANDWIDTH_SHARE * traffic(clock) * (out.time.weights + out.time.kv + out.time.activations)
             + GEMM_TRAFFIC * clock * (out.time.compute + out.time.images);
         let memory = active * streaming / out.time.total().max(1e-12);
         // Models without generation use neither embedding nor output layer in GEMMs.
@@ -103,7 +103,7 @@ impl Use {
         let images = input.images.map_or(0.0, |images| images.flops() * out.requests_per_sec);
         let flops = 2.0 * (arch.active_params() - idle) * out.total_tokens_per_sec + images;
         let peak = input.accelerator.peak(input.formats.dense) * input.layout.accelerators().max(1.0);
-        Use { compute: (flops / peak).clamp(0.0, 1.0), memory: memory.clamp(0.0, 1.0), active }
+        DeviceUtilization { compute: (flops / peak).clamp(0.0, 1.0), memory: memory.clamp(0.0, 1.0), active }
     }
 }
 
@@ -112,12 +112,12 @@ fn replicas(input: &ServingInput) -> f64 {
     input.pools.map_or(input.layout.dp.into(), |pools| pools.prefill.dp + pools.decode.dp).max(1.0)
 }
 
-impl Use {
+impl DeviceUtilization {
     /// Returns the utilization for an observed share of active time.
     #[must_use]
-    pub fn while_active(self, active: f64) -> Use {
+    pub fn while_active(self, active: f64) -> DeviceUtilization {
         let memory = if self.active > 0.0 { self.memory / self.active } else { 0.0 };
-        Use { active, memory: (memory * active).clamp(0.0, 1.0), ..self }
+        DeviceUtilization { active, memory: (memory * active).clamp(0.0, 1.0), ..self }
     }
 }
 
@@ -130,9 +130,9 @@ pub fn traffic(clock: f64) -> f64 {
 /// Power of an accelerator in W. `clock` is relative to the maximum clock. The power while running depends on frequency
 /// and voltage, the energy per operation only on voltage.
 #[must_use]
-pub fn device(tdp_w: f64, used: &Use, clock: f64) -> f64 {
-    let running = ACTIVE_SHARE * used.active * math::powf(clock, EXPONENT);
-    let arithmetic = COMPUTE_SHARE * used.compute * math::powf(clock, EXPONENT - 1.0);
+pub fn device(tdp_w: f64, used: &DeviceUtilization, clock: f64) -> f64 {
+    let running = ACTIVE_SHARE * used.active * math::powf(clock, FREQUENCY_EXPONENT);
+    let arithmetic = COMPUTE_SHARE * used.compute * math::powf(clock, FREQUENCY_EXPONENT - 1.0);
     let dynamic = running + arithmetic + MEMORY_SHARE * used.memory;
     tdp_w * (IDLE_SHARE + dynamic).min(1.0)
 }
@@ -141,7 +141,7 @@ pub fn device(tdp_w: f64, used: &Use, clock: f64) -> f64 {
 #[must_use]
 pub fn design(scenario: &Scenario) -> f64 {
     let published = scenario.machine.as_ref().map_or(0.0, |machine| machine.device.tdp_w);
-    let share = ACCELERATORS_OF_NODE * scenario.node_watts / scenario.accelerators_per_node.max(Count::ONE);
+    let share = ACCELERATOR_POWER_SHARE * scenario.node_watts / scenario.accelerators_per_node.max(Count::ONE);
     if published > 0.0 { published } else { share }
 }
 
@@ -161,7 +161,7 @@ pub fn cap(scenario: &Scenario) -> Option<f64> {
         let budget = 1e3 * kw / nodes;
         let count = scenario.accelerators_per_node.max(Count::ONE);
         let around = (scenario.node_watts - count * design(scenario)).max(0.0);
-        (budget < scenario.node_watts).then(|| ((budget - AROUND_LOADED * around) / count).max(0.0))
+        (budget < scenario.node_watts).then(|| ((budget - NODE_OVERHEAD_LOADED_SHARE * around) / count).max(0.0))
     });
     match (stated, rack) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -171,15 +171,18 @@ pub fn cap(scenario: &Scenario) -> Option<f64> {
 
 /// Power of one node, W. `at_work` is the share of its accelerators in use; the others are idle.
 #[must_use]
-pub fn node(scenario: &Scenario, used: &Use, at_work: f64) -> NodePower {
+pub fn node(scenario: &Scenario, used: &DeviceUtilization, at_work: f64) -> NodePower {
     let (tdp, count) = (design(scenario), scenario.accelerators_per_node);
     let share = at_work.clamp(0.0, 1.0);
-    let allowed = cap(scenario).map_or(tdp, |cap| cap.max(LEAST_SHARE * tdp));
+    let allowed = cap(scenario).map_or(tdp, |cap| cap.max(MIN_POWER_CAP_SHARE * tdp));
     let at_work = device(tdp, used, scenario.terms.clock_share).min(allowed);
-    let accelerators = count * (share * at_work + (1.0 - share) * device(tdp, &Use::default(), 1.0));
+    let accelerators = count * (share * at_work + (1.0 - share) * device(tdp, &DeviceUtilization::default(), 1.0));
     let around = (scenario.node_watts - count * tdp).max(0.0);
     let load = (accelerators / (count * tdp).max(1e-9)).min(1.0);
-    NodePower { accelerators, around: around * (AROUND_IDLE + (AROUND_LOADED - AROUND_IDLE) * load) }
+    NodePower {
+        accelerators,
+        around: around * (NODE_OVERHEAD_IDLE_SHARE + (NODE_OVERHEAD_LOADED_SHARE - NODE_OVERHEAD_IDLE_SHARE) * load),
+    }
 }
 
 #[cfg(test)]
@@ -188,11 +191,11 @@ mod tests {
 
     #[test]
     fn an_accelerator_draws_between_idle_and_its_design_power() {
-        let all = Use { compute: 1.0, memory: 1.0, active: 1.0 };
-        assert!((device(700.0, &Use::default(), 1.0) - 98.0).abs() < 1e-9);
+        let all = DeviceUtilization { compute: 1.0, memory: 1.0, active: 1.0 };
+        assert!((device(700.0, &DeviceUtilization::default(), 1.0) - 98.0).abs() < 1e-9);
         assert!((device(700.0, &all, 1.0) - 700.0).abs() < 1e-9);
         // The best large GEMM draws exactly the design power.
-        let multiplying = Use { compute: FLOP_SHARE_AT_TDP, memory: GEMM_TRAFFIC, active: 1.0 };
+        let multiplying = DeviceUtilization { compute: FLOP_SHARE_AT_TDP, memory: GEMM_TRAFFIC, active: 1.0 };
         assert!((device(700.0, &multiplying, 1.0) - 700.0).abs() < 1e-9);
     }
 
@@ -201,7 +204,7 @@ mod tests {
         let mut before = 0.0;
         for step in 0..=20 {
             let share = f64::from(step) / 20.0;
-            let now = device(1000.0, &Use { compute: 0.4 * share, memory: share, active: 1.0 }, 1.0);
+            let now = device(1000.0, &DeviceUtilization { compute: 0.4 * share, memory: share, active: 1.0 }, 1.0);
             assert!(now >= before);
             before = now;
         }
@@ -210,9 +213,9 @@ mod tests {
     #[test]
     fn published_figures_of_single_accelerators_are_met() {
         // Utilization computed by hand: 405B in fp8 on 8 H100 reads its 51 GB of weights 40 times per second.
-        let decoding = Use { compute: 0.15, memory: 0.62, active: 1.0 };
+        let decoding = DeviceUtilization { compute: 0.15, memory: 0.62, active: 1.0 };
         assert!((device(700.0, &decoding, 1.0) / 459.0 - 1.0).abs() < 0.1, "{}", device(700.0, &decoding, 1.0));
-        let training = Use { compute: 0.45, memory: 0.3, active: 1.0 };
+        let training = DeviceUtilization { compute: 0.45, memory: 0.3, active: 1.0 };
         assert!((550.0..=700.0).contains(&device(700.0, &training, 1.0)));
     }
 }

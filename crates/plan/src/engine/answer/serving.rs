@@ -6,7 +6,7 @@ use crate::estimate::{Breakdown, Detail, Figures, Interval, Latency, MemoryUse, 
 use crate::scenario::{Phase, Scenario};
 use atlas_core::count::Count;
 use atlas_core::plan::{Format, KvTransfer, LoadKind, MoeDispatcher, SharedExperts};
-use atlas_core::units::MEMORY_GB;
+use atlas_core::units::BYTES_PER_GB;
 use atlas_perf::accelerator::Precision;
 use atlas_perf::arch::Architecture;
 use atlas_perf::constants::Constants;
@@ -25,7 +25,7 @@ use atlas_perf::traits::MemoryRule;
 #[must_use]
 pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
     let (machine, arch) = (scenario.machine.as_ref()?, scenario.model.as_ref()?);
-    let (shape, served, requested) = (&phase.shape, &phase.served, &phase.plan.serving);
+    let (shape, served, requested) = (&phase.shape, &phase.serving_defaults, &phase.plan.serving);
     let mut layout = layout(phase, arch);
     let load = load(scenario, phase);
     let images = scenario.images(phase);
@@ -62,7 +62,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
         osl_spread: requested.generate_spread.unwrap_or(1.0),
         osl_most: requested.generate_max,
         load,
-        most_in_flight: most_in_flight(scenario, phase),
+        most_in_flight: max_in_flight(scenario, phase),
         arrivals: match load {
             Load::Open { .. } => run_requests(phase),
             _ => f64::INFINITY,
@@ -75,7 +75,7 @@ pub fn input(scenario: &Scenario, phase: &Phase) -> Option<ServingInput> {
             (true, captured) => captured,
         },
         eager_prompts: served.eager_prompts,
-        experts_in_turn: served.experts_in_turn,
+        experts_in_turn: served.sequential_experts,
         grouped_decode: served.grouped_decode,
         tuned_products: served.tuned_products,
         inputs: served.inputs,
@@ -142,7 +142,7 @@ fn run_requests(phase: &Phase) -> f64 {
 /// concurrent requests.
 #[must_use]
 pub fn load(scenario: &Scenario, phase: &Phase) -> Load {
-    let (served, requested) = (&phase.served, &phase.plan.serving);
+    let (served, requested) = (&phase.serving_defaults, &phase.plan.serving);
     let rate = requested.request_rate;
     let (concurrency, requests) = (scenario.concurrency(phase), run_requests(phase));
     match (requested.load, rate) {
@@ -166,7 +166,7 @@ fn all_reduce(scenario: &Scenario, phase: &Phase, arch: &Architecture) -> AllRed
     let inside =
         |layout: &Layout| layout.attention_dp <= 1.0 && f64::from(layout.tp) <= scenario.accelerators_per_node * dies;
     let layouts = phase.pools().map_or([phase.decode_layout(); 2], |pools| [pools.prefill, pools.decode]);
-    match phase.served.all_reduce {
+    match phase.serving_defaults.all_reduce {
         AllReduce::Fused if !arch.is_moe() || phase.spreads_experts() || !layouts.iter().all(inside) => {
             AllReduce::Direct
         }
@@ -176,7 +176,7 @@ fn all_reduce(scenario: &Scenario, phase: &Phase, arch: &Architecture) -> AllRed
 
 /// Limit on the concurrent requests of an open load: the stated concurrency if the kind of load is stated as well. A
 /// request rate alone replaces the concurrency.
-fn most_in_flight(scenario: &Scenario, phase: &Phase) -> f64 {
+fn max_in_flight(scenario: &Scenario, phase: &Phase) -> f64 {
     let requested = &phase.plan.serving;
     match (requested.load, requested.concurrency) {
         (Some(LoadKind::Open), Some(_)) | (Some(LoadKind::Closed), _) if requested.request_rate.is_some() => {
@@ -192,14 +192,14 @@ pub fn memory_share(scenario: &Scenario, phase: &Phase) -> f64 {
     if let Some(stated) = phase.plan.serving.gpu_memory_utilization {
         return stated;
     }
-    let rule = phase.served.memory;
+    let rule = phase.serving_defaults.memory;
     if let MemoryRule::OfTotal(share) = rule {
         return share;
     }
     let (Some(machine), Some(arch)) = (scenario.machine.as_ref(), scenario.model.as_ref()) else { return 0.9 };
     let layout = layout(phase, arch);
     let images = scenario.images(phase).map_or(0.0, |images| 2.0 * images.params / layout.tp.max(Count::ONE));
-    let weights = Shape::new(arch, &phase.served.formats, &layout).resident_bytes + images;
+    let weights = Shape::new(arch, &phase.serving_defaults.formats, &layout).resident_bytes + images;
     rule.share(machine.device.capacity(), weights, layout.replica())
 }
 
@@ -214,7 +214,7 @@ pub fn closed(scenario: &Scenario, phase: &Phase) -> Option<(ServingInput, Const
 
 /// KV cache capacity of a replica; of a decode replica if prefill is disaggregated.
 #[must_use]
-pub fn room(input: &ServingInput, c: &Constants) -> kv::Capacity {
+pub fn kv_capacity(input: &ServingInput, c: &Constants) -> kv::Capacity {
     let layout = input.pools.map_or(input.layout, |pools| pools.decode);
     kv::capacity(input, &layout, &Shape::new(&input.arch, &input.formats, &layout), c)
 }
@@ -240,7 +240,7 @@ pub(super) fn described(
     let dies = scenario.machine.as_ref().map_or(1.0, |machine| machine.dies);
     let domain = scenario.machine.as_ref().map_or(1.0, |machine| machine.domain);
     let devices = scenario.accelerators() * dies;
-    let mut used = power::Use::serving(input, out, scenario.terms.clock_share);
+    let mut used = power::DeviceUtilization::serving(input, out, scenario.terms.clock_share);
     if let Some(seen) = simulated.and_then(|simulated| simulated.serving) {
         used = used.while_active(seen.busy);
     }
@@ -256,7 +256,7 @@ pub(super) fn described(
     limits.load = matches!(input.load, Load::Open { .. }) && out.ttft.mean.is_finite();
     let ms = |s: &Spread| [s.mean * 1e3, s.p50 * 1e3, s.p95 * 1e3, s.p99 * 1e3];
     let first = &out.first_token;
-    let release = Release::assumed_if(scenario.in_force.release_assumed);
+    let release = Release::assumed_if(scenario.active_software.release_assumed);
     let factors = |f: interval::Factors| Interval { low: f.low, high: f.high };
     let memory = memory(input, out, constants);
     let power = power::node(scenario, &used, at_work);
@@ -302,7 +302,7 @@ pub(super) fn described(
             p99: out.e2e.p99 * 1e3,
             ttft: out.ttft.mean * 1e3,
         },
-        peak_mem_gb: memory.total() * dies / MEMORY_GB,
+        peak_mem_gb: memory.total() * dies / BYTES_PER_GB,
         node_power_w: power.total(),
         minutes: phase.minutes,
         ..Figures::default()
@@ -314,7 +314,7 @@ pub(super) fn described(
 /// share of memory at start. The point estimate counts what the load uses of it; the upper bound assumes that every
 /// sequence has its full length, and at least one must fit.
 fn memory(input: &ServingInput, out: &ServingEstimate, c: &Constants) -> MemoryUse {
-    let kv::Capacity { free_bytes, whole_sequence, weight_bytes: weights, groups, .. } = room(input, c);
+    let kv::Capacity { free_bytes, whole_sequence, weight_bytes: weights, groups, .. } = kv_capacity(input, c);
     let usable = input.accelerator.capacity() * input.memory_utilization;
     let reserve = (usable - weights - free_bytes).max(0.0);
     let share = if out.max_concurrency > 0.0 { (out.batch / out.max_concurrency).min(1.0) } else { 0.0 };
@@ -331,7 +331,7 @@ fn memory(input: &ServingInput, out: &ServingEstimate, c: &Constants) -> MemoryU
 
 /// Verdict on formats or pools that the device or software does not support, regardless of memory.
 fn refused(phase: &Phase, input: &ServingInput) -> Option<Verdict> {
-    if let Some(refused) = phase.served.refused {
+    if let Some(refused) = phase.serving_defaults.refused {
         let a = &input.accelerator;
         let has = |format: &Format| a.has(Precision::from(*format));
         let instead = [Format::Bf16, Format::Fp16, Format::Tf32, Format::Fp32].into_iter().find(has);

@@ -17,8 +17,8 @@
 //!   part of a step, take 15 % longer
 
 use super::power::{
-    ACTIVE_SHARE, COMPUTE_SHARE, EXPONENT, IDLE_SHARE, LEAST_SHARE, MEMORY_SHARE, Use, cap, design, nodes_of_rack,
-    traffic,
+    ACTIVE_SHARE, COMPUTE_SHARE, DeviceUtilization, FREQUENCY_EXPONENT, IDLE_SHARE, MEMORY_SHARE, MIN_POWER_CAP_SHARE,
+    cap, design, nodes_of_rack, traffic,
 };
 use crate::scenario::Scenario;
 use atlas_config::Factors;
@@ -28,7 +28,7 @@ use atlas_perf::serving::ServingInput;
 use atlas_perf::training::{TrainingInput, memoized};
 
 /// Minimum clock relative to the maximum: 210 of an H100's 1,980 MHz.
-const LEAST_CLOCK: f64 = 0.1;
+const MIN_CLOCK: f64 = 0.1;
 
 /// Effect of a power cap or clock limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,16 +45,16 @@ impl Throttle {
     /// Effect on work with utilization `used` (without cap and limit) of a power cap `share`, relative to design power,
     /// and a clock limit `limit`, relative to the maximum clock.
     #[must_use]
-    pub fn at(share: f64, limit: f64, used: &Use) -> Throttle {
-        let share = share.clamp(LEAST_SHARE, 1.0);
-        let limit = limit.clamp(LEAST_CLOCK, 1.0);
+    pub fn at(share: f64, limit: f64, used: &DeviceUtilization) -> Throttle {
+        let share = share.clamp(MIN_POWER_CAP_SHARE, 1.0);
+        let limit = limit.clamp(MIN_CLOCK, 1.0);
         let clocked = ACTIVE_SHARE * used.active + COMPUTE_SHARE * used.compute;
         let drawn = |clock: f64| {
-            IDLE_SHARE + clocked * math::powf(clock, EXPONENT) + MEMORY_SHARE * used.memory * traffic(clock)
+            IDLE_SHARE + clocked * math::powf(clock, FREQUENCY_EXPONENT) + MEMORY_SHARE * used.memory * traffic(clock)
         };
         // Work that would exceed the design power is limited to it without a cap too.
         let allowed = share * drawn(1.0).max(1.0);
-        let (mut low, mut high) = (LEAST_CLOCK, limit);
+        let (mut low, mut high) = (MIN_CLOCK, limit);
         if drawn(high) > allowed {
             for _ in 0..40 {
                 let middle = 0.5 * (low + high);
@@ -67,7 +67,7 @@ impl Throttle {
     }
 
     /// Effect of the cap and limit of a scenario; `None` without them.
-    fn of(scenario: &Scenario, used: impl FnOnce() -> Use) -> Option<Throttle> {
+    fn of(scenario: &Scenario, used: impl FnOnce() -> DeviceUtilization) -> Option<Throttle> {
         let share = cap(scenario).map_or(1.0, |cap| cap / design(scenario));
         let limit = scenario.terms.clock_share;
         (share < 1.0 || limit < 1.0).then(|| Throttle::at(share, limit, &used()))
@@ -83,7 +83,8 @@ impl Throttle {
 #[must_use]
 pub fn serving(scenario: &Scenario, input: &ServingInput) -> Constants {
     let stated = scenario.efficiency.serving;
-    let used = || Use::serving(input, &atlas_perf::serving::estimate(input, &Constants::with(&stated)), 1.0);
+    let used =
+        || DeviceUtilization::serving(input, &atlas_perf::serving::estimate(input, &Constants::with(&stated)), 1.0);
     Throttle::constants(Throttle::of(scenario, used), stated)
 }
 
@@ -91,7 +92,7 @@ pub fn serving(scenario: &Scenario, input: &ServingInput) -> Constants {
 #[must_use]
 pub fn training(scenario: &Scenario, input: &TrainingInput) -> Constants {
     let stated = scenario.efficiency.training;
-    let used = || Use::training(&memoized(input, &Constants::with(&stated), None), 1.0);
+    let used = || DeviceUtilization::training(&memoized(input, &Constants::with(&stated), None), 1.0);
     Throttle::constants(Throttle::of(scenario, used), stated)
 }
 
@@ -113,8 +114,8 @@ pub fn notes(scenario: &Scenario) -> Vec<String> {
     let Some(watts) = cap(scenario) else { return notes };
     if watts >= tdp {
         notes.push(format!("a power cap of {watts:.0} W has no effect: the TDP is {tdp:.0} W"));
-    } else if watts < LEAST_SHARE * tdp {
-        let least = LEAST_SHARE * tdp;
+    } else if watts < MIN_POWER_CAP_SHARE * tdp {
+        let least = MIN_POWER_CAP_SHARE * tdp;
         notes.push(format!("{watts:.0} W per accelerator is below the minimum power cap: using {least:.0} W"));
     } else {
         notes.push(format!(
@@ -136,8 +137,8 @@ mod tests {
     use atlas_document::Sources;
 
     /// Utilization in training of a large model and in decoding, on 8 H100.
-    const TRAINING: Use = Use { compute: 0.45, memory: 0.3, active: 1.0 };
-    const DECODING: Use = Use { compute: 0.1, memory: 0.62, active: 1.0 };
+    const TRAINING: DeviceUtilization = DeviceUtilization { compute: 0.45, memory: 0.3, active: 1.0 };
+    const DECODING: DeviceUtilization = DeviceUtilization { compute: 0.1, memory: 0.62, active: 1.0 };
 
     #[test]
     fn a_lower_cap_slows_products_and_memory_only_at_the_last() {
@@ -174,8 +175,11 @@ mod tests {
                 assert!((limited.clock - capped.clock).abs() < 1e-9 && limited.memory == capped.memory);
                 if capped.clock < 1.0 {
                     // If all of the work is slowed by the same factor, it draws the power that the cap allows.
-                    let slowed =
-                        Use { compute: used.compute * capped.clock, memory: used.memory * capped.memory, ..used };
+                    let slowed = DeviceUtilization {
+                        compute: used.compute * capped.clock,
+                        memory: used.memory * capped.memory,
+                        ..used
+                    };
                     let drawn = super::super::power::device(1.0, &slowed, capped.clock);
                     assert!((drawn - share).abs() < 1e-9, "{drawn} under a cap of {share}");
                 }
@@ -189,7 +193,7 @@ mod tests {
 
     #[test]
     fn work_beyond_the_design_power_is_slowed_by_no_cap_at_it() {
-        let all = Use { compute: 1.0, memory: 0.5, active: 1.0 };
+        let all = DeviceUtilization { compute: 1.0, memory: 0.5, active: 1.0 };
         assert_eq!(Throttle::at(1.0, 1.0, &all).clock, 1.0);
         assert!(Throttle::at(0.99, 1.0, &all).clock > 0.99);
     }
@@ -258,12 +262,15 @@ mod tests {
             let used = match workload.ends_with("train") {
                 true => {
                     let input = super::super::training::input(&whole, &whole.base).unwrap();
-                    Use::training(&memoized(&input, &Constants::with(&whole.efficiency.training), None), 1.0)
+                    DeviceUtilization::training(
+                        &memoized(&input, &Constants::with(&whole.efficiency.training), None),
+                        1.0,
+                    )
                 }
                 false => {
                     let input = super::super::serving::input(&whole, &whole.base).unwrap();
                     let constants = Constants::with(&whole.efficiency.serving);
-                    Use::serving(&input, &atlas_perf::serving::estimate(&input, &constants), 1.0)
+                    DeviceUtilization::serving(&input, &atlas_perf::serving::estimate(&input, &constants), 1.0)
                 }
             };
             for watts in [250.0, 300.0, 350.0] {

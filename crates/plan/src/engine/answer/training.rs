@@ -32,7 +32,7 @@ fn build_input(scenario: &Scenario, phase: &Phase, machine: &Machine, arch: &Arc
     let cp = plan.cp.unwrap_or(Count::ONE);
     let format = scenario.format(phase);
     let precision = Precision::from(format);
-    let traits = &scenario.in_force.training;
+    let traits = &scenario.active_software.training;
     let wide = matches!(format, Format::Fp32 | Format::Tf32);
     let lora = plan.trained == Some(Trained::Lora);
     // Frozen weights are not updated and need no 32-bit copy.
@@ -133,9 +133,9 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
     let answer = physics.training(scenario, phase, &input, closed);
     let out = &answer.estimate;
     let limits = limits::training(&input, &out.time, answer.stragglers + answer.failures);
-    let release = Release::assumed_if(scenario.in_force.release_assumed);
+    let release = Release::assumed_if(scenario.active_software.release_assumed);
     let interval::Factors { low, high } = interval::training(&input, release);
-    let used = power::Use::training(out, scenario.terms.clock_share);
+    let used = power::DeviceUtilization::training(out, scenario.terms.clock_share);
     let devices = scenario.accelerators() * dies;
     let power = power::node(scenario, &used, input.accelerators / devices);
     let detail = Detail {
@@ -149,7 +149,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
         verdict: verdict(
             &input,
             (scenario.format(phase), phase.plan.format),
-            &scenario.in_force.training,
+            &scenario.active_software.training,
             out,
             devices,
         ),
@@ -175,7 +175,7 @@ pub(super) fn answer(scenario: &Scenario, phase: &Phase, physics: &mut impl Phys
         hbm_bw_util: used.memory,
         comm_compute_ratio: communication(&out.time) / out.step_seconds.max(1e-12),
         step_time_ms: out.step_seconds * 1e3,
-        peak_mem_gb: detail.memory.total() * dies / atlas_core::units::MEMORY_GB,
+        peak_mem_gb: detail.memory.total() * dies / atlas_core::units::BYTES_PER_GB,
         node_power_w: power.total(),
         minutes: phase.minutes,
         ..Figures::default()

@@ -8,13 +8,13 @@ use crate::knob::Knob;
 
 impl Reported<'_> {
     pub(super) fn sequences(&self, value: f64) -> Term {
-        let room = serving::room(&self.input, &self.constants);
+        let room = serving::kv_capacity(&self.input, &self.constants);
         let usable = Term::input("M_usable", "device memory available to the engine", "bytes", room.usable_bytes)
             .from(Origin::Engine("device memory times gpu_memory_utilization"))
-            .borne(vec![self.knob("share", Knob::GpuMemoryUtilization)]);
+            .depending_on(vec![self.knob("share", Knob::GpuMemoryUtilization)]);
         let reserve = Term::input("M_reserve", "context, graphs and workspace", "bytes", room.reserve_bytes)
             .from(Origin::Engine("memory that the engine needs for itself"))
-            .borne(self.constants(&["reserve_bytes", "reserve_share"]));
+            .depending_on(self.constants(&["reserve_bytes", "reserve_share"]));
         let free = (usable - self.weights() - reserve) / self.sequence(room.mean_sequence);
         Term::stated("b_max", "", "seq", value, self.grouped(free, room.groups))
     }
@@ -31,13 +31,13 @@ impl Reported<'_> {
     pub(super) fn sequence(&self, bytes: f64) -> Term {
         Term::input("M_sequence", "KV cache of one sequence on a device", "bytes", bytes)
             .from(Origin::Engine("layers × KV width × bytes × tokens, with the mean output length"))
-            .borne(vec![self.prompt(), self.output(), self.knob("kv_precision", Knob::KvPrecision)])
+            .depending_on(vec![self.prompt(), self.output(), self.knob("kv_precision", Knob::KvPrecision)])
     }
 
-    pub(super) fn held(&self, name: &'static str, term: Term) -> Term {
+    pub(super) fn with_memory_dependencies(&self, name: &'static str, term: Term) -> Term {
         let (how, bearing) = match name {
             "KV cache" if term.value > 0.0 => {
-                let room = serving::room(&self.input, &self.constants);
+                let room = serving::kv_capacity(&self.input, &self.constants);
                 let all: Written = self.batch() * self.sequence(room.mean_sequence);
                 let all = if room.groups == 1.0 {
                     all
@@ -57,6 +57,6 @@ impl Reported<'_> {
             "engine reserve" => ("context, graphs and workspace", self.constants(&["reserve_bytes", "reserve_share"])),
             _ => ("computed by the engine", Vec::new()),
         };
-        term.from(Origin::Engine(how)).borne(bearing)
+        term.from(Origin::Engine(how)).depending_on(bearing)
     }
 }

@@ -9,7 +9,7 @@ impl Reported<'_> {
     /// Those of `knobs` that files or the user state and that have an effect.
     pub(super) fn stated(&self, knobs: &[Knob]) -> Vec<Term> {
         let scenario = self.whole.scenario;
-        let matters = |knob: &&Knob| scenario.uses(**knob) && scenario.states(**knob);
+        let matters = |knob: &&Knob| scenario.uses(**knob) && scenario.sets_number(**knob);
         knobs.iter().filter(matters).map(|knob| self.knob(knob.name(), *knob)).collect()
     }
 
@@ -74,6 +74,10 @@ impl Reported<'_> {
         let bearing = knobs.into_iter().map(|(symbol, knob)| self.knob(symbol, knob)).chain([cost]).collect();
         let how =
             "(1 - a^(k+1)) / (1 - a) if all positions have the same acceptance rate (arXiv 2211.17192, equation 1)";
-        Some(Term::input("n_step", name, "tok", tokens_per_step(&drafts)).from(Origin::Engine(how)).borne(bearing))
+        Some(
+            Term::input("n_step", name, "tok", tokens_per_step(&drafts))
+                .from(Origin::Engine(how))
+                .depending_on(bearing),
+        )
     }
 }

@@ -32,10 +32,10 @@ impl Reported<'_> {
             }
             let params = Term::input(symbol, what, "", of.params)
                 .from(Origin::Engine("layers and embedding of the fullest stage, before sharding"))
-                .borne(vec![self.parameters(), self.knob("tp", Knob::Tp), self.knob("pp", Knob::Pp)]);
+                .depending_on(vec![self.parameters(), self.knob("tp", Knob::Tp), self.knob("pp", Knob::Pp)]);
             let over = Term::input(spread, "ranks that they are sharded over", "", *of.shards.get(kind)?)
                 .from(Origin::Engine("of sharding, shard, dp and cp"))
-                .borne(vec![
+                .depending_on(vec![
                     self.knob("sharding", Knob::Sharding),
                     self.knob("shard", Knob::Shard),
                     self.knob("dp", Knob::Dp),
@@ -55,7 +55,7 @@ impl Reported<'_> {
     }
 
     /// Adds the dependencies of a part of the memory.
-    pub(super) fn held(&self, name: &'static str, term: Term) -> Term {
+    pub(super) fn with_memory_dependencies(&self, name: &'static str, term: Term) -> Term {
         let bearing = match name {
             "weights" | "gradients" | "optimizer" => vec![
                 self.parameters(),
@@ -97,9 +97,9 @@ impl Reported<'_> {
         };
         match self.states(name) {
             Some(written) if term.value > 0.0 => {
-                Term::stated(term.symbol, term.name, term.unit, term.value, written).borne(bearing)
+                Term::stated(term.symbol, term.name, term.unit, term.value, written).depending_on(bearing)
             }
-            _ => term.from(Origin::Engine(how)).borne(bearing),
+            _ => term.from(Origin::Engine(how)).depending_on(bearing),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::candidate::Candidate;
-use super::needed::needed;
+use super::needed::minimal_changes;
 use super::tally::{Ranked, Tally};
 use super::usual::{BOUND_THE_FIRST, BOUND_THE_OTHERS};
 use super::{Problem, Rule, hill_climb};
@@ -41,11 +41,11 @@ pub enum Proof {
 
 /// Extent of the search.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Looked {
+pub struct SearchExtent {
     /// Number of points of the space.
     pub space: u128,
-    /// See [`Problem::worth`]: changes that gain less were reverted.
-    pub worth: f64,
+    /// See [`Problem::min_gain`]: changes that gain less were reverted.
+    pub min_gain: f64,
     /// Number of points with a valid layout.
     pub admissible: u128,
     /// Number of estimated points.
@@ -74,7 +74,7 @@ pub struct Optimum {
     /// Best single change according to the predecessor system's method, with its estimate by this engine.
     pub hill_climb: Candidate,
     /// Extent of the search.
-    pub looked: Looked,
+    pub extent: SearchExtent,
 }
 
 impl Optimum {
@@ -101,7 +101,7 @@ impl Optimum {
 
 /// Latency metrics, the loosest p99 limit of the interactive services in MLPerf Inference v5.0, ms (Llama 3.1 405B: 6 s
 /// TTFT; Llama 2 70B: 200 ms TPOT), and the metrics whose constraints also limit the latency.
-const PATIENCE: [(&Metric, f64, &[MetricId]); 2] =
+const LATENCY_WARNING_LIMITS: [(&Metric, f64, &[MetricId]); 2] =
     [(MetricId::TtftMs.metric(), 6000.0, &BOUND_THE_FIRST), (MetricId::TpotMs.metric(), 200.0, &BOUND_THE_OTHERS)];
 
 impl Optimum {
@@ -110,7 +110,7 @@ impl Optimum {
     pub fn warnings(&self, problem: &Problem<'_>) -> Vec<String> {
         let Some(best) = &self.best else { return Vec::new() };
         let mut warnings = Vec::new();
-        for (metric, patience, bounding) in PATIENCE {
+        for (metric, patience, bounding) in LATENCY_WARNING_LIMITS {
             let bounds = |metric: &Metric| bounding.contains(&metric.id);
             let mut force = problem.conditions.iter().filter(|condition| !self.dropped.contains(condition));
             let bounded = force.any(|condition| match condition {
@@ -163,21 +163,21 @@ fn compromises(problem: &Problem<'_>, tally: &Tally) -> Vec<Candidate> {
     };
     let mut kept: Vec<(Vec<f64>, Candidate)> = Vec::new();
     for compromise in &tally.front {
-        let candidate = needed(problem, compromise.point, &problem.front);
+        let candidate = minimal_changes(problem, compromise.point, &problem.front);
         let own = scores(&candidate);
         let beaten = |by: &[f64], one: &[f64]| by.iter().zip(one).all(|(by, one)| by <= one);
-        if problem.worth > 0.0 && kept.iter().any(|(known, _)| beaten(known, &own)) {
+        if problem.min_gain > 0.0 && kept.iter().any(|(known, _)| beaten(known, &own)) {
             continue;
         }
-        kept.retain(|(known, _)| problem.worth <= 0.0 || !beaten(&own, known));
+        kept.retain(|(known, _)| problem.min_gain <= 0.0 || !beaten(&own, known));
         kept.push((own, candidate));
     }
     kept.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
 /// Converts the tally to the result.
-pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: Looked, began: Instant) -> Optimum {
-    let mut ranked = tally.top.iter().map(|ranked| needed(problem, ranked.point, &[problem.objective]));
+pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: SearchExtent, began: Instant) -> Optimum {
+    let mut ranked = tally.top.iter().map(|ranked| minimal_changes(problem, ranked.point, &[problem.objective]));
     let best = ranked.next();
     let runners_up = distinct(problem, best.as_ref(), ranked);
     let best_score = tally.top.first().map_or(f64::INFINITY, |best| best.score);
@@ -193,18 +193,18 @@ pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: Looked, beg
         without: None,
     });
     let words = std::iter::once(Condition::Fits).chain(problem.conditions.iter().cloned());
-    let margin = if best_score.is_finite() { problem.worth * best_score.abs() } else { 0.0 };
+    let margin = if best_score.is_finite() { problem.min_gain * best_score.abs() } else { 0.0 };
     let better = |ranked: &Ranked| ranked.score < best_score - margin;
     let conditions = words.zip(&tally.bound).map(|(condition, (alone, removed, without))| {
         let others = problem.conditions.iter().filter(|one| **one != condition).cloned().collect();
         // Without the `fits` constraint, do not revert changes: the candidate cannot run.
-        let worth = if condition == Condition::Fits { 0.0 } else { problem.worth };
-        let free = Problem { conditions: others, worth, ..problem.clone() };
+        let worth = if condition == Condition::Fits { 0.0 } else { problem.min_gain };
+        let free = Problem { conditions: others, min_gain: worth, ..problem.clone() };
         Bound {
             what: condition.to_string(),
             removed: u128::from(*removed),
             alone: Some(*alone),
-            without: without.filter(better).map(|ranked| needed(&free, ranked.point, &[problem.objective])),
+            without: without.filter(better).map(|ranked| minimal_changes(&free, ranked.point, &[problem.objective])),
         }
     });
     let bounds = rules.chain(conditions).collect();
@@ -222,6 +222,6 @@ pub(super) fn described(problem: &Problem<'_>, tally: Tally, looked: Looked, beg
         start: Candidate::of(problem.requested.clone(), problem.requested),
         dropped: Vec::new(),
         hill_climb: Candidate::of(climbed.scenario, problem.requested),
-        looked: Looked { estimated: tally.estimated, seconds: began.elapsed().as_secs_f64(), ..looked },
+        extent: SearchExtent { estimated: tally.estimated, seconds: began.elapsed().as_secs_f64(), ..looked },
     }
 }

@@ -8,20 +8,20 @@ use super::tally::Tally;
 use super::walk::{Search, Walker};
 
 /// Random points to try to find one that no rule excludes.
-const TRIES: u32 = 20_000;
+const MAX_RANDOM_POINTS: u32 = 20_000;
 /// Maximum moves to examine per pair of axes: two axes with a hundred values have ten thousand.
-const PAIR: usize = 4096;
+const MAX_MOVES_PER_PAIR: usize = 4096;
 
 /// Worth of a point: number of violated rules and constraints, then the score. Smaller is better.
-type Worth = (usize, f64);
+type Penalty = (usize, f64);
 
-fn better(a: Worth, b: Worth) -> bool {
+fn better(a: Penalty, b: Penalty) -> bool {
     a.0 < b.0 || (a.0 == b.0 && a.1 < b.1)
 }
 
 /// Divides the budget among the workers, each with its own random seed.
 pub(super) fn search(search: &Search<'_>, workers: usize, gauge: &Gauge) -> Tally {
-    let budget = search.problem.most / workers.max(1) as u64;
+    let budget = search.problem.max_candidates / workers.max(1) as u64;
     let mut tally = Tally::new(search.problem);
     std::thread::scope(|scope| {
         let work = |seed: u64| {
@@ -47,7 +47,7 @@ struct Worker<'s> {
 }
 
 impl Worker<'_> {
-    fn spent(&mut self) -> bool {
+    fn budget_exhausted(&mut self) -> bool {
         let estimated = self.walker.tally.estimated;
         self.gauge.advance(estimated - self.described);
         self.described = estimated;
@@ -60,8 +60,8 @@ impl Worker<'_> {
             self.walker.tally.starts += 1;
             self.climb(worth);
         }
-        while !self.spent() && barren < 64 {
-            match self.anywhere() {
+        while !self.budget_exhausted() && barren < 64 {
+            match self.at_random_point() {
                 Some(worth) => {
                     self.walker.tally.starts += 1;
                     self.climb(worth);
@@ -77,7 +77,7 @@ impl Worker<'_> {
     }
 
     /// Moves to the values nearest to the starting scenario, if no rule excludes them.
-    fn at_start(&mut self) -> Option<Worth> {
+    fn at_start(&mut self) -> Option<Penalty> {
         for axis in 0..self.walker.digits().len() {
             let digit = self.walker.digit_of_start(axis);
             self.walker.turn(axis, digit);
@@ -86,8 +86,8 @@ impl Worker<'_> {
     }
 
     /// Moves to a random point that no rule excludes.
-    fn anywhere(&mut self) -> Option<Worth> {
-        for _ in 0..TRIES {
+    fn at_random_point(&mut self) -> Option<Penalty> {
+        for _ in 0..MAX_RANDOM_POINTS {
             for axis in 0..self.walker.digits().len() {
                 let digit = self.below(self.values(axis));
                 self.walker.turn(axis, digit);
@@ -104,7 +104,7 @@ impl Worker<'_> {
     }
 
     /// Improves the point until no change of one or two axes helps.
-    fn climb(&mut self, mut worth: Worth) {
+    fn climb(&mut self, mut worth: Penalty) {
         let axes = self.walker.digits().len();
         loop {
             let before = worth;
@@ -115,20 +115,20 @@ impl Worker<'_> {
                 for first in 0..axes {
                     for second in first + 1..axes {
                         worth = self.plane(first, second, worth);
-                        if self.spent() {
+                        if self.budget_exhausted() {
                             return;
                         }
                     }
                 }
             }
-            if !better(worth, before) || self.spent() {
+            if !better(worth, before) || self.budget_exhausted() {
                 return;
             }
         }
     }
 
     /// Moves to the best value of one axis.
-    fn line(&mut self, axis: usize, mut worth: Worth) -> Worth {
+    fn line(&mut self, axis: usize, mut worth: Penalty) -> Penalty {
         let mut best = self.digit(axis);
         for digit in 0..self.values(axis) {
             if let Some(new) = self.turned(&[(axis, digit)])
@@ -142,12 +142,12 @@ impl Worker<'_> {
     }
 
     /// Moves to the best values of two axes: ranks of a layout can often only be changed together.
-    fn plane(&mut self, first: usize, second: usize, mut worth: Worth) -> Worth {
+    fn plane(&mut self, first: usize, second: usize, mut worth: Penalty) -> Penalty {
         let (many, more) = (self.values(first), self.values(second));
         let mut best = (self.digit(first), self.digit(second));
-        for move_ in 0..(many * more).min(PAIR) {
+        for move_ in 0..(many * more).min(MAX_MOVES_PER_PAIR) {
             // Sample planes that are too large.
-            let at = if many * more > PAIR { self.below(many * more) } else { move_ };
+            let at = if many * more > MAX_MOVES_PER_PAIR { self.below(many * more) } else { move_ };
             let (a, b) = (at / more, at % more);
             if let Some(new) = self.turned(&[(first, a), (second, b)])
                 && better(new, worth)
@@ -164,7 +164,7 @@ impl Worker<'_> {
         self.walker.digits().get(axis).copied().unwrap_or_default()
     }
 
-    fn turned(&mut self, turns: &[(usize, usize)]) -> Option<Worth> {
+    fn turned(&mut self, turns: &[(usize, usize)]) -> Option<Penalty> {
         for (axis, digit) in turns {
             self.walker.turn(*axis, *digit);
         }

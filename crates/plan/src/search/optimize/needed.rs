@@ -9,7 +9,7 @@ use crate::search::figure::score;
 use atlas_core::sort;
 
 /// Default minimum relative gain of a change in the objective.
-pub const WORTH: f64 = 0.005;
+pub const DEFAULT_MIN_GAIN: f64 = 0.005;
 
 /// Knob changed by a candidate: the values from that of the start to that of the candidate. `at` is the index of the
 /// current one.
@@ -20,15 +20,15 @@ struct Change {
 }
 
 /// Candidate of a point with only the changes that it needs. Reverting the others worsens each of the metrics `figures`
-/// by at most [`Problem::worth`].
-pub(super) fn needed(problem: &Problem<'_>, point: Option<u128>, figures: &[&'static Metric]) -> Candidate {
+/// by at most [`Problem::min_gain`].
+pub(super) fn minimal_changes(problem: &Problem<'_>, point: Option<u128>, figures: &[&'static Metric]) -> Candidate {
     let whole = Candidate::at(problem, point);
-    let Some(point) = point.filter(|_| problem.worth > 0.0) else { return whole };
+    let Some(point) = point.filter(|_| problem.min_gain > 0.0) else { return whole };
     let score_of = |metric, candidate: &Candidate| score(metric, &candidate.estimate, &candidate.scenario);
     let least: Vec<(&'static Metric, f64)> = figures
         .iter()
         .map(|metric| (*metric, score_of(metric, &whole)))
-        .map(|(metric, best)| (metric, best + problem.worth * best.abs()))
+        .map(|(metric, best)| (metric, best + problem.min_gain * best.abs()))
         .collect();
     let near = |candidate: &Candidate| least.iter().all(|(metric, least)| score_of(metric, candidate) <= *least);
     let start = Candidate::at(problem, None);

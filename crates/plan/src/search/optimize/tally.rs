@@ -1,12 +1,12 @@
 //! Results of a worker so far. The tallies of all workers are merged at the end.
 
 use super::{Problem, Rule};
-use crate::estimate::{Better, Estimate, Verdict};
+use crate::estimate::{Direction, Estimate, Verdict};
 use crate::scenario::Scenario;
 use crate::search::figure::score;
 
 /// Candidates to keep per runner-up that is shown.
-const ALIKE: usize = 24;
+const CANDIDATES_PER_RUNNER_UP: usize = 24;
 
 /// Score of a candidate (smaller is better), and its point.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,7 +79,11 @@ impl Tally {
             estimated: 0,
             starts: 0,
             // Candidates that differ only in unneeded changes are shown once, so more must be kept.
-            keep: if problem.worth > 0.0 { ALIKE * problem.runners_up + 1 } else { problem.runners_up + 1 },
+            keep: if problem.min_gain > 0.0 {
+                CANDIDATES_PER_RUNNER_UP * problem.runners_up + 1
+            } else {
+                problem.runners_up + 1
+            },
         }
     }
 
@@ -158,7 +162,7 @@ impl Tally {
         }
         let mut scores = [0.0; 3];
         for (slot, metric) in scores.iter_mut().zip(&problem.front) {
-            let sign = if metric.better == Better::Neutral { 0.0 } else { 1.0 };
+            let sign = if metric.better == Direction::Neutral { 0.0 } else { 1.0 };
             *slot = sign * score(metric, estimate, scenario);
         }
         if scores.iter().all(|score| score.is_finite()) {

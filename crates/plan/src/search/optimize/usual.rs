@@ -39,14 +39,14 @@ pub(super) const BOUND_THE_OTHERS: [MetricId; 6] = [
 ];
 
 /// Number of model chunks per stage up to which every number is tried; above, only divisors of the layers.
-const EVERY_VPP: f64 = 8.0;
+const EXHAUSTIVE_VPP: f64 = 8.0;
 /// Maximum number of model chunks per stage.
-const MOST_VPP: f64 = 20.0;
+const MAX_VPP: f64 = 20.0;
 
 /// Default constraints, unless one on the same metrics is stated. A twentieth of the memory stays free. For interactive
 /// loads, TTFT is at most 2 s and TPOT at most 50 ms, or at most the workload's own SLOs.
 #[must_use]
-pub fn usual_conditions(start: &Scenario, objective: &Metric, stated: &[Condition]) -> Vec<Condition> {
+pub fn default_conditions(start: &Scenario, objective: &Metric, stated: &[Condition]) -> Vec<Condition> {
     let bounded = |ids: &[MetricId]| {
         let by = |condition: &Condition| match condition {
             Condition::Figure(metric, ..) => ids.contains(&metric.id),
@@ -54,7 +54,7 @@ pub fn usual_conditions(start: &Scenario, objective: &Metric, stated: &[Conditio
         };
         ids.contains(&objective.id) || stated.iter().any(by)
     };
-    if !start.engine.reasons() {
+    if !start.engine.models_hardware() {
         return Vec::new();
     }
     let memory = (!bounded(&[MetricId::Headroom, MetricId::PeakMemGb])).then_some(Condition::Figure(
@@ -131,7 +131,7 @@ pub(super) fn reserving(problem: &Problem<'_>) -> Scenario {
 /// supports them. Knobs that affect model quality (formats, the global batch) or are properties of the software are not
 /// varied.
 #[must_use]
-pub fn usual(start: &Scenario, objective: &Metric) -> Space {
+pub fn default_space(start: &Scenario, objective: &Metric) -> Space {
     let model = start.model.unwrap_or_default();
     let devices = start.accelerators() * start.machine.map_or(1.0, |machine| machine.dies);
     // Without a model, only the number of accelerators limits the layout.
@@ -161,7 +161,7 @@ pub fn usual(start: &Scenario, objective: &Metric) -> Space {
             }
             axes.push(Axis::of(Knob::Microbatch, doubling(start.global(&start.base).min(64.0))));
             axes.push(Axis::of(Knob::Vpp, chunks(model.depth(), devices)));
-            let most = start.in_force.training.most_sharding;
+            let most = start.active_software.training.most_sharding;
             let shardings: Vec<&str> =
                 Sharding::WORDS.iter().filter(|(_, sharding)| *sharding <= most).map(|(word, _)| *word).collect();
             axes.push(words(Knob::Sharding, &shardings));
@@ -169,7 +169,7 @@ pub fn usual(start: &Scenario, objective: &Metric) -> Space {
             axes.push(toggle(Knob::Sp));
         }
         Mode::Inference => {
-            let traits = &start.in_force.serving;
+            let traits = &start.active_software.serving;
             if model.is_moe() {
                 let groups = if traits.attention_dp { devices } else { 1.0 };
                 axes.push(Axis::of(Knob::AttentionDp, doubling(groups)));
@@ -203,7 +203,7 @@ pub fn usual(start: &Scenario, objective: &Metric) -> Space {
         }
     }
     // Serving software that captures graphs does so by default, and is slower without them.
-    let captures = start.in_force.serving.decode_graphs != GraphCapture::None;
+    let captures = start.active_software.serving.decode_graphs != GraphCapture::None;
     match start.mode() {
         Mode::Training => axes.push(toggle(Knob::CudaGraphs)),
         Mode::Inference if captures => {
@@ -225,8 +225,8 @@ fn doubling(most: f64) -> impl Iterator<Item = f64> {
 /// Numbers of model chunks per stage: all small ones, divisors of the layers, and those for which the first and last
 /// chunk are empty and all others have one layer.
 fn chunks(layers: f64, devices: f64) -> Vec<f64> {
-    let most = layers.clamp(1.0, MOST_VPP);
-    let mut all: Vec<f64> = (1..=20).map(f64::from).filter(|vpp| *vpp <= most.min(EVERY_VPP)).collect();
+    let most = layers.clamp(1.0, MAX_VPP);
+    let mut all: Vec<f64> = (1..=20).map(f64::from).filter(|vpp| *vpp <= most.min(EXHAUSTIVE_VPP)).collect();
     all.extend(divisors_within(layers, most));
     all.extend(stages(layers, devices, Mode::Training).into_iter().map(|pp| (layers + 2.0) / pp));
     all.retain(|vpp| vpp.fract() == 0.0 && (1.0..=most).contains(vpp));

@@ -11,9 +11,9 @@ use crate::scenario::Scenario;
 use crate::search::space::Axis;
 
 /// Minimum number of tasks to divide a space into, such that workers finish at about the same time.
-const TASKS: u128 = 1024;
+const MIN_TASKS: u128 = 1024;
 /// Candidates between two progress updates.
-const BREATH: u64 = 4096;
+const PROGRESS_INTERVAL: u64 = 4096;
 
 /// Problem with its rules, grouped by the depth at which they can be checked.
 pub(super) struct Search<'p> {
@@ -76,7 +76,7 @@ impl<'p> Search<'p> {
         let axes = self.problem.space.axes();
         let mut tasks = 1;
         for (depth, axis) in axes.iter().enumerate() {
-            if tasks >= TASKS {
+            if tasks >= MIN_TASKS {
                 return depth;
             }
             tasks *= axis.values.len() as u128;
@@ -168,8 +168,8 @@ impl Walker<'_> {
     fn below(&mut self, depth: usize, gauge: &Gauge) {
         let Some(values) = self.search.problem.space.axes().get(depth).map(|axis| axis.values.len()) else {
             self.look();
-            if self.tally.estimated.is_multiple_of(BREATH) {
-                gauge.advance(BREATH);
+            if self.tally.estimated.is_multiple_of(PROGRESS_INTERVAL) {
+                gauge.advance(PROGRESS_INTERVAL);
             }
             return;
         };

@@ -70,13 +70,13 @@ const ROUTES: [(&str, Route); 3] = [("ring", Route::Ring), ("tree", Route::Tree)
 pub(super) const TREE: Algorithm = Algorithm::Tree { chunks: 16 };
 
 /// Maximum number of phases of a pattern.
-const MOST: usize = 64;
+const MAX_PHASES: usize = 64;
 
 /// Reads `custom_pattern`.
 pub(super) fn decode(fields: &mut Fields<'_>) -> Vec<Phase> {
     let Some(node) = fields.node("custom_pattern") else { return Vec::new() };
-    let Some(items) = node.items().filter(|items| items.len() <= MOST) else {
-        let message = format!("found {}, expected a list of at most {MOST} phases", node.describe());
+    let Some(items) = node.items().filter(|items| items.len() <= MAX_PHASES) else {
+        let message = format!("found {}, expected a list of at most {MAX_PHASES} phases", node.describe());
         fields.error("custom_pattern", message, None);
         return Vec::new();
     };

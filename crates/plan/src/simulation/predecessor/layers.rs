@@ -12,7 +12,7 @@
 
 use serde::Serialize;
 
-use super::{MOST_LAYERS, Model};
+use super::{MAX_LAYERS, Model};
 use crate::engine::datasheet::Sums;
 use atlas_document::decode::{Bounds, Fields};
 
@@ -51,7 +51,7 @@ pub(super) fn sums(layers: &[Layer], width: f64) -> Sums {
 /// Reads `layers`; `None` if the configuration has no such list.
 pub(super) fn decode(fields: &mut Fields<'_>, usual: &Model) -> Option<Vec<Layer>> {
     let node = fields.node("layers")?;
-    let most = MOST_LAYERS as usize;
+    let most = MAX_LAYERS as usize;
     let help = "write layers: [{forward_flops: 236e6, num_parameters: 9408, activation_memory_mb: 3.2}, …]";
     let Some(items) = node.items().filter(|items| (1..=most).contains(&items.len())) else {
         let found =

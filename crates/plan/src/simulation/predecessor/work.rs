@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::custom::{Phase, TREE};
 use super::layers;
-use super::{KNOWN, Pattern, Predecessor, TRANSFORMER, Topology, UNKNOWN, known};
+use super::{PREDECESSOR_ACCELERATORS, Pattern, Predecessor, TRANSFORMER, Topology, UNKNOWN, known};
 use crate::engine::datasheet;
 use crate::simulation::options::Options;
 use crate::simulation::plan::{Plan, Work, inapplicable_options, too_many, training_work};
@@ -33,10 +33,13 @@ impl Predecessor {
     /// The accelerator of the catalog with the stated specifications, and its datasheet if the catalog has it.
     fn device(&self, catalog: &Catalog) -> (Accelerator, Option<Arc<atlas_catalog::Accelerator>>) {
         let name = self.hardware.gpu_model.trim();
-        let known = KNOWN.iter().find(|(word, ..)| word.eq_ignore_ascii_case(name)).map_or(name, |(_, id, _)| id);
+        let known = PREDECESSOR_ACCELERATORS
+            .iter()
+            .find(|(word, ..)| word.eq_ignore_ascii_case(name))
+            .map_or(name, |(_, id, _)| id);
         let found = catalog.accelerator(known).ok();
         let found = found.or_else(|| catalog.accelerator_meant(name, Some(self.hardware.memory_gb)));
-        let sheet = found.clone().or_else(|| catalog.accelerator(KNOWN[0].1).ok());
+        let sheet = found.clone().or_else(|| catalog.accelerator(PREDECESSOR_ACCELERATORS[0].1).ok());
         let mut device = sheet.map(|sheet| datasheet::accelerator(&sheet)).unwrap_or_default();
         let own = device.peak(Precision::Bf16);
         let by = self.hardware.compute_tflops * 1e12 / own.max(1.0);

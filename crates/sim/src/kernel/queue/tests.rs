@@ -60,7 +60,7 @@ fn numbering_anew_keeps_the_order() {
     let mut queue = EventQueue::<u32> { sequence: (1 << SEQUENCE_BITS) - 50, ..EventQueue::default() };
     for event in 0..100 {
         match event % 3 {
-            0 => queue.in_turn(event as usize % 2, Time::from_ps(5), event),
+            0 => queue.push_fifo(event as usize % 2, Time::from_ps(5), event),
             _ => drop(queue.at(Time::from_ps(5), event)),
         }
     }
@@ -97,7 +97,7 @@ fn cancelled_events_do_not_pile_up() {
         queue.at(Time::from_ps(step), step);
         queue.pop();
     }
-    assert!(queue.heap.len() < 2 * LEAST_SWEEP + 8, "{}", queue.heap.len());
+    assert!(queue.heap.len() < 2 * MIN_SWEEP_EVENTS + 8, "{}", queue.heap.len());
     assert_eq!(queue.len(), 1);
 }
 
@@ -120,7 +120,7 @@ proptest! {
                 }
                 3 => {
                     let at = queue.now().plus(Time::from_ps(delay));
-                    queue.in_turn(number % (LINES + 1), at, number);
+                    queue.push_fifo(number % (FIFO_LISTS + 1), at, number);
                     list.push((at.ps(), false, number, Handle::NONE));
                 }
                 4 if !list.is_empty() => {

@@ -28,7 +28,7 @@ impl Channel {
 
     /// Moves its list of flows to a place with twice the capacity.
     #[cold]
-    pub(super) fn make_room(&mut self, listed: &mut Vec<(u32, u32)>) {
+    pub(super) fn grow_flow_list(&mut self, listed: &mut Vec<(u32, u32)>) {
         let (old, first) = (self.listed(), listed.len());
         listed.resize(first + 2 * self.room as usize, (0, 0));
         listed.copy_within(old, first);
@@ -38,7 +38,7 @@ impl Channel {
 
 /// The links at a network card.
 #[derive(Debug, Clone, Copy, Default)]
-struct Card {
+struct NicLinks {
     into: [u32; 2],
     out_of: [u32; 2],
     /// Number of links in each direction.
@@ -51,7 +51,7 @@ struct Card {
 /// used together.
 pub(super) fn channels(topology: &Topology) -> (Vec<Channel>, Vec<u32>) {
     let links = topology.links();
-    let before = taken_together(topology, links);
+    let before = preceding_links(topology, links);
     let mut channels: Vec<Channel> = Vec::with_capacity(links.len());
     let mut of: Vec<u32> = vec![u32::MAX; links.len()];
     for link in 0..links.len() {
@@ -82,8 +82,8 @@ pub(super) fn channels(topology: &Topology) -> (Vec<Channel>, Vec<u32>) {
 }
 
 /// Returns for each link the link that always precedes it, if there is one.
-fn taken_together(topology: &Topology, links: &[Link]) -> Vec<Option<u32>> {
-    let mut cards = vec![Card::default(); topology.len()];
+fn preceding_links(topology: &Topology, links: &[Link]) -> Vec<Option<u32>> {
+    let mut cards = vec![NicLinks::default(); topology.len()];
     for (number, link) in (0..).zip(links) {
         if let Some(card) = cards.get_mut(link.to as usize) {
             if let Some(place) = card.into.get_mut(card.ins) {

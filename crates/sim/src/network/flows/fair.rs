@@ -7,19 +7,19 @@
 //! recomputation.
 #![expect(clippy::indexing_slicing, reason = "`Flows` numbers flows and hops, the topology its links")]
 
-use super::{Flows, NOT_YET, NetworkEvent, SAME};
+use super::{Flows, NetworkEvent, SAME, UNSCHEDULED};
 use crate::kernel::{EventQueue, Handle, Time};
 
 /// Relative tolerance: a link with this share of its bandwidth left counts as full, and rates that differ by less count
 /// as equal. Wider than the difference below which a rate is not updated.
-const SLACK: f64 = 10.0 * SAME;
+const RATE_TOLERANCE: f64 = 10.0 * SAME;
 /// Number of rounds after which all flows of the affected channels are included, so that a change that affects all
 /// flows does not spread to them one by one.
-const PATIENCE: u32 = 6;
+const MAX_PARTIAL_ROUNDS: u32 = 6;
 
 /// State of a channel while rates are computed.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Filling {
+pub(super) struct ChannelState {
     /// State of the current filling: bandwidth left, bandwidth per unfixed flow, highest rate so far, number of unfixed
     /// flows, and whether the channel limits any flow.
     spare: f64,
@@ -45,7 +45,7 @@ impl Flows {
         loop {
             self.fill();
             rounds += 1;
-            if !self.take_in(rounds > PATIENCE) {
+            if !self.include_unfair_flows(rounds > MAX_PARTIAL_ROUNDS) {
                 break;
             }
         }
@@ -62,13 +62,13 @@ impl Flows {
             course.remaining = (course.remaining - old * now.since(course.since).seconds()).max(0.0);
             course.since = now;
             course.ends = now.plus(Time::from_seconds(course.remaining / new));
-            if course.due != NOT_YET && course.handle == Handle::NONE {
+            if course.due != UNSCHEDULED && course.handle == Handle::NONE {
                 // `due` is the end at full rate; an earlier end is a rounding error.
                 course.ends = course.ends.max(course.due);
-            } else if course.ends < course.due || course.due == NOT_YET {
+            } else if course.ends < course.due || course.due == UNSCHEDULED {
                 queue.cancel(course.handle);
                 course.due = course.ends;
-                course.handle = queue.at(course.ends, NetworkEvent::Left(id).into());
+                course.handle = queue.at(course.ends, NetworkEvent::Departed(id).into());
             }
         }
     }
@@ -136,7 +136,7 @@ impl Flows {
             let filling = &mut fillings[hop.channel as usize];
             if filling.met != round {
                 // No flow has a fixed rate yet.
-                *filling = Filling { met: round, top: f64::INFINITY, ..Filling::default() };
+                *filling = ChannelState { met: round, top: f64::INFINITY, ..ChannelState::default() };
                 self.met_channels.push(hop.channel);
             }
             filling.inside += 1;
@@ -206,7 +206,7 @@ impl Flows {
                     flow.frozen = filling;
                     flow.fair = least;
                     flow.decided_by = number;
-                    for &number in &looked_at[flow.looked_at()] {
+                    for &number in &looked_at[flow.considered_channels()] {
                         let own = &mut fillings[number as usize];
                         own.spare = (own.spare - least).max(0.0);
                         own.unfrozen -= 1;
@@ -221,24 +221,24 @@ impl Flows {
     /// Includes flows whose rate is no longer fair: a flow whose limiting channel is no longer full or gives another
     /// flow a higher rate, and a flow that is faster than those limited by one of its channels. Returns whether there
     /// were any.
-    fn take_in(&mut self, all: bool) -> bool {
+    fn include_unfair_flows(&mut self, all: bool) -> bool {
         let before = self.met_flows.len();
         for place in 0..self.met_channels.len() {
             let number = self.met_channels[place];
             let channel = &self.channels[number as usize];
-            let Filling { spare, top, decides, inside, .. } = self.fillings[number as usize];
+            let ChannelState { spare, top, decides, inside, .. } = self.fillings[number as usize];
             if inside == channel.flows {
                 continue;
             }
-            let full = spare <= SLACK * channel.capacity;
+            let full = spare <= RATE_TOLERANCE * channel.capacity;
             for entry in channel.listed() {
                 let (id, _) = self.listed[entry];
                 let flow = &self.flows[id as usize];
                 if flow.met == self.round {
                     continue;
                 }
-                let held_back = flow.decided_by == number && (!full || flow.rate < top * (1.0 - SLACK));
-                let in_the_way = decides && flow.rate > top * (1.0 + SLACK);
+                let held_back = flow.decided_by == number && (!full || flow.rate < top * (1.0 - RATE_TOLERANCE));
+                let in_the_way = decides && flow.rate > top * (1.0 + RATE_TOLERANCE);
                 if all || held_back || in_the_way {
                     self.include(id);
                 }

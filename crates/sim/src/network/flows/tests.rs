@@ -100,8 +100,8 @@ fn agrees(t: &Topology, routing: Routing, ends: &[u32], mut sends: Vec<(u32, u32
     loop {
         let at = sends.get(next).map_or(Time::MAX, |s| Time::from_seconds(s.3 as f64));
         if let Some(event) = queue.next_until(at) {
-            let left = matches!(event, NetworkEvent::Left(_));
-            if let FlowOutcome::Left(message) = flows.handle(event, &mut queue) {
+            let left = matches!(event, NetworkEvent::Departed(_));
+            if let FlowOutcome::Departed(message) = flows.handle(event, &mut queue) {
                 assert!(left);
                 // Every message leaves exactly once.
                 let place = live.iter().position(|(m, _)| *m == message).unwrap();
@@ -111,7 +111,7 @@ fn agrees(t: &Topology, routing: Routing, ends: &[u32], mut sends: Vec<(u32, u32
             let Some(&(from, to, bytes, second)) = sends.get(next) else { break };
             // The clock of the queue advances only with events.
             if queue.now() < Time::from_seconds(second as f64) {
-                queue.at(Time::from_seconds(second as f64), NetworkEvent::Settle);
+                queue.at(Time::from_seconds(second as f64), NetworkEvent::RecomputeRates);
                 let event = queue.pop().unwrap();
                 flows.handle(event, &mut queue);
             }

@@ -2,13 +2,13 @@
 
 use super::Cluster;
 use super::Event;
-use crate::kernel::{Ended, EventQueue, Time};
+use crate::kernel::{EventQueue, StopReason, Time};
 use crate::serving::output::{FirstToken, Levels, Output, Steady, Window};
 use atlas_perf::serving::step::StepTime;
 
 /// Cumulative sums at a point in time.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Mark {
+pub(super) struct CumulativeSums {
     pub(super) at: Time,
     pub(super) tokens: u64,
     pub(super) left: u64,
@@ -21,9 +21,9 @@ pub(super) struct Mark {
     pub(super) present: f64,
 }
 
-impl Mark {
+impl CumulativeSums {
     /// Differences since an earlier mark.
-    pub(super) fn since(&self, from: &Mark) -> Steady {
+    pub(super) fn since(&self, from: &CumulativeSums) -> Steady {
         let seconds = self.at.since(from.at).seconds();
         let mean = |sum: f64| if seconds > 0.0 { sum / seconds } else { 0.0 };
         Steady {
@@ -41,7 +41,7 @@ impl Mark {
     }
 
     /// Mean number of requests in the system since an earlier mark.
-    fn present_since(&self, from: &Mark) -> f64 {
+    fn present_since(&self, from: &CumulativeSums) -> f64 {
         let seconds = self.at.since(from.at).seconds();
         if seconds > 0.0 { (self.present - from.present) / seconds } else { 0.0 }
     }
@@ -49,8 +49,8 @@ impl Mark {
 
 impl Cluster<'_> {
     /// Returns the cumulative sums at `now`.
-    pub(super) fn mark(&self, now: Time) -> Mark {
-        Mark {
+    pub(super) fn cumulative_sums(&self, now: Time) -> CumulativeSums {
+        CumulativeSums {
             at: now,
             tokens: self.tokens,
             left: self.left,
@@ -66,7 +66,12 @@ impl Cluster<'_> {
 
     /// Updates the levels after a change of one replica from `before` to `after`: waiting, running, used blocks,
     /// stepping.
-    pub(super) fn note(&mut self, now: Time, before: (usize, usize, u64, bool), after: (usize, usize, u64, bool)) {
+    pub(super) fn update_levels(
+        &mut self,
+        now: Time,
+        before: (usize, usize, u64, bool),
+        after: (usize, usize, u64, bool),
+    ) {
         let change = |a: usize, b: usize| b as f64 - a as f64;
         self.waiting.change(now, change(before.0, after.0));
         self.running.change(now, change(before.1, after.1));
@@ -78,13 +83,13 @@ impl Cluster<'_> {
     }
 
     /// Returns the results after the run.
-    pub(in super::super) fn finish(mut self, queue: &EventQueue<Event>, ended: Ended) -> Output {
+    pub(in super::super) fn finish(mut self, queue: &EventQueue<Event>, ended: StopReason) -> Output {
         let now = self.last_token.max(self.last_arrival);
         let (looked_up, found) = self
             .replicas
             .iter()
             .fold((0, 0), |(looked_up, found), r| (looked_up + r.prompt_tokens.0, found + r.prompt_tokens.1));
-        debug_assert!(ended != Ended::Empty || self.used.level() == 0.0, "blocks are left over");
+        debug_assert!(ended != StopReason::Empty || self.used.level() == 0.0, "blocks are left over");
         let steady = self.upto.at > self.from.at;
         let window = Window {
             begin: self.from.at,
@@ -92,7 +97,11 @@ impl Cluster<'_> {
             end: now,
             tokens_to_last_arrival: if steady { self.upto.tokens.saturating_sub(self.from.tokens) } else { 0 },
         };
-        self.out.steady = if steady { self.upto.since(&self.from) } else { self.mark(now).since(&Mark::default()) };
+        self.out.steady = if steady {
+            self.upto.since(&self.from)
+        } else {
+            self.cumulative_sums(now).since(&CumulativeSums::default())
+        };
         if steady {
             let [first, second] = self.between;
             let means =
@@ -109,18 +118,18 @@ impl Cluster<'_> {
         let paid = self.paid.integral(now).max(1e-12);
         self.out.itl = self.gaps.quantiles();
         self.out.waiting = self.waiting.mean(now);
-        self.out.most_waiting = self.waiting.most() as u64;
+        self.out.max_waiting = self.waiting.max() as u64;
         self.out.running = self.running.mean(now);
-        self.out.kv = self.used.integral(now) / self.capacity.integral(now).max(1e-12);
-        self.out.most_kv = self.used.most() / self.capacity.most().max(1.0);
+        self.out.kv_share = self.used.integral(now) / self.capacity.integral(now).max(1e-12);
+        self.out.max_kv_share = self.used.max() / self.capacity.max().max(1.0);
         self.out.busy = self.stepping.integral(now) / paid;
         self.out.replica_hours = paid / 3600.0;
         self.out.prefix_hit = if looked_up > 0 { found as f64 / looked_up as f64 } else { 0.0 };
         self.out.events = queue.handled();
-        self.out.cancelled = ended == Ended::Cancelled;
+        self.out.cancelled = ended == StopReason::Cancelled;
         let (cell, cells) = self.strip.cells(now);
         self.out.cell = cell.seconds();
-        let levels = |[waiting, running, kv, replicas]: [f64; 4]| Levels { waiting, running, kv, replicas };
+        let levels = |[waiting, running, kv, replicas]: [f64; 4]| Levels { waiting, running, kv_share: kv, replicas };
         self.out.timeline = cells.into_iter().map(levels).collect();
         self.out.summarize(&window, &self.input.slo);
         self.out

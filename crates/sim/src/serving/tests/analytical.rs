@@ -119,7 +119,7 @@ fn partial_outputs_do_not_count_for_time_per_token() {
     input.staggered = true;
     let found = simulated(&input);
     assert_eq!((found.ttft.count, found.tpot.count, found.e2e.count), (64, 48, 48));
-    assert_eq!(found.records.iter().filter(|r| !r.whole).count(), 16);
+    assert_eq!(found.records.iter().filter(|r| !r.complete).count(), 16);
 }
 
 /// A prompt is computed by a single attention group while the others wait.

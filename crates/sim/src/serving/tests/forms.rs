@@ -29,7 +29,7 @@ fn a_draining_batch_matches_the_closed_form() {
             let case = ServingInput { isl: 200.0, osl: 400.0, osl_spread: spread, ..system(Load::Static { batch }) };
             let theory = estimate(&case, &Constants::default());
             let mut input = Input::of(&case, &Constants::default(), 1);
-            input.lengths.osl = Distribution::Upto { mean: case.osl, most: spread * case.osl };
+            input.lengths.osl = Distribution::Bounded { mean: case.osl, most: spread * case.osl };
             let rates = replicate(1, 40, 0.95, |seed| {
                 [simulate(&input, seed, &Progress::new()).unwrap().output_tokens_per_sec]
             });
@@ -47,7 +47,7 @@ fn a_finite_run_drains_as_in_the_closed_form() {
         let theory = estimate(&case, &Constants::default());
         let mut input = Input::of(&case, &Constants::default(), requests as u32);
         if spread > 1.0 {
-            input.lengths.osl = Distribution::Upto { mean: case.osl, most: spread * case.osl };
+            input.lengths.osl = Distribution::Bounded { mean: case.osl, most: spread * case.osl };
         }
         let rates =
             replicate(1, 40, 0.95, |seed| [simulate(&input, seed, &Progress::new()).unwrap().output_tokens_per_sec]);
@@ -114,7 +114,7 @@ fn beam_search_matches_the_closed_form() {
         let found = simulated(&Input::of(&case, &Constants::default(), 1));
         near("tokens", found.output_tokens_per_sec, theory.output_tokens_per_sec, 0.03);
         let plain = simulated(&Input::of(&ServingInput { beams: Count::ONE, ..case }, &Constants::default(), 1));
-        assert!(found.tpot.mean > plain.tpot.mean && found.most_kv > plain.most_kv);
+        assert!(found.tpot.mean > plain.tpot.mean && found.max_kv_share > plain.max_kv_share);
     }
 }
 

@@ -35,8 +35,15 @@ prop_compose! {
         if pools {
             s.pools = Some(Pools { prefill: s.layout, decode: s.layout });
         } else if scaled {
-            input.autoscaling =
-                Some(Autoscaling { least: 1, most: 5, target: 4.0, every: 0.5, start: 1.0, patience: 1.0 });
+            let (interval, start, scale_down_delay) = (0.5, 1.0, 1.0);
+            input.autoscaling = Some(Autoscaling {
+                min_replicas: 1,
+                max_replicas: 5,
+                target: 4.0,
+                interval,
+                start,
+                scale_down_delay,
+            });
         }
         input.block_size = block;
         input.long_prefill_token_threshold = threshold;
@@ -61,11 +68,11 @@ proptest! {
     fn every_request_finishes_under_any_settings(input in any_input(), seed in 0u64..1000) {
         let Ok(o) = simulate(&input, seed, &Progress::new()) else { return Ok(()) };
         prop_assert_eq!(o.requests + o.rejected, 60, "stuck: {:?}", o.timeline.last());
-        prop_assert!(o.most_kv <= 1.0 + 1e-9 && o.kv >= -1e-9);
+        prop_assert!(o.max_kv_share <= 1.0 + 1e-9 && o.kv_share >= -1e-9);
         for r in &o.records {
             prop_assert!(r.ttft >= 0.0 && r.e2e >= r.ttft && r.tpot >= 0.0);
         }
         let end = o.timeline.last().unwrap();
-        prop_assert!(end.waiting > -1e-6 && end.running > -1e-6 && end.kv > -1e-6);
+        prop_assert!(end.waiting > -1e-6 && end.running > -1e-6 && end.kv_share > -1e-6);
     }
 }

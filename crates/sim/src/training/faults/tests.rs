@@ -49,12 +49,12 @@ fn the_best_interval_is_near_young_and_daly() {
     println!(
         "best {:.0} s, Young {:.0} s, Daly {:.0} s, goodput {:.4}",
         best.interval,
-        llama().young(),
-        llama().daly(),
+        llama().young_interval(),
+        llama().daly_interval(),
         best.goodput.mean
     );
     assert_eq!(choices.len(), 17);
-    assert!((0.5..2.0).contains(&(best.interval / llama().daly())), "{best:?} {}", llama().daly());
+    assert!((0.5..2.0).contains(&(best.interval / llama().daly_interval())), "{best:?} {}", llama().daly_interval());
     assert!(choices.first().unwrap().goodput.mean < best.goodput.mean - 0.01);
     assert!(choices.last().unwrap().goodput.mean < best.goodput.mean - 0.01);
 }
@@ -69,7 +69,7 @@ fn all_the_time_is_accounted_for() {
     ] {
         let o = course(&input, 3);
         assert!(!o.unfinished);
-        let sum = o.work + o.lost + o.checkpoints + o.restarts + o.starved;
+        let sum = o.work + o.lost + o.checkpoints + o.restarts + o.waiting_for_repair;
         assert!((sum / o.wall - 1.0).abs() < 1e-9, "{o:?}");
         assert!((o.goodput - o.work / o.wall).abs() < 1e-12);
     }
@@ -79,7 +79,7 @@ fn all_the_time_is_accounted_for() {
 fn few_spares_cause_waiting_and_faster_checkpoints_raise_goodput() {
     let plenty = course(&llama(), 7);
     let few = course(&Input { spares: 1, ..llama() }, 7);
-    assert!(plenty.starved == 0.0 && few.starved > 0.0 && few.goodput < plenty.goodput);
+    assert!(plenty.waiting_for_repair == 0.0 && few.waiting_for_repair > 0.0 && few.goodput < plenty.goodput);
     let background = course(&Input { checkpoint: 5.0, flush: 60.0, ..llama() }, 7);
     assert!(background.goodput > plenty.goodput);
     let none = course(&Input { node_mtbf: f64::INFINITY, ..llama() }, 7);

@@ -2,9 +2,9 @@
 //! become ready.
 #![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
 
-use super::streams::lost;
+use super::streams::delayed_collective;
 use super::wires::Message;
-use super::{Event, Item, Job, NONE, Sent, Waited, recorded};
+use super::{Event, GroupCollective, Item, Job, NONE, WaitCause, recorded};
 use crate::kernel::{EventQueue, Time};
 use crate::training::input::{StreamKind, Task, TaskKind};
 use crate::training::program::Port;
@@ -52,14 +52,14 @@ impl Job<'_> {
         let (kind, chunk, seconds) = match item {
             Item::Reduce(bucket) => {
                 let each = (self.buckets / self.chunks).max(1);
-                let whole = self.most(|costs| costs.reduce);
+                let whole = self.max_cost(|costs| costs.reduce);
                 // The gradient of the embedding is in the last bucket of the first chunk.
                 let [first, others] = self.shares(stage);
                 let own = if bucket + 1 == each { first } else { 0.0 };
                 let size = whole * (own + others / f64::from(self.buckets));
                 (TaskKind::Reduce, bucket / each, size)
             }
-            Item::Gather(_) if whole => (TaskKind::Gather, 0, self.most(|costs| costs.gather)),
+            Item::Gather(_) if whole => (TaskKind::Gather, 0, self.max_cost(|costs| costs.gather)),
             Item::Gather(chunk) => (TaskKind::Gather, chunk, self.first_bucket(stage, chunk)),
             Item::Rest(chunk) => (TaskKind::Gather, chunk, self.other_buckets(stage)),
         };
@@ -79,7 +79,7 @@ impl Job<'_> {
         let group = &mut self.groups[stage as usize];
         group.current_task = task;
         group.began = now;
-        group.sent = Sent { size: seconds, all: seconds, ..Sent::default() };
+        group.sent = GroupCollective { size: seconds, all: seconds, ..GroupCollective::default() };
         self.send_data(stage, seconds, queue);
         self.retime_members(stage, queue);
     }
@@ -109,7 +109,7 @@ impl Job<'_> {
 
     /// Sends the part of a group's collective that kernels have delayed. Returns whether there is one.
     fn sends_again(&mut self, stage: u32, queue: &mut EventQueue<Event>) -> bool {
-        let rate = self.most(|costs| costs.group_overlap.data);
+        let rate = self.max_cost(|costs| costs.group_overlap.data);
         if rate >= 1.0 || self.groups[stage as usize].current.is_none() {
             return false;
         }
@@ -117,7 +117,7 @@ impl Job<'_> {
         let computed = self.computed(stage, now);
         let sent = &mut self.groups[stage as usize].sent;
         let beside = (computed - sent.computed) / now.since(sent.at).seconds().max(1e-15);
-        let Some((size, counted)) = lost(sent.size, beside, rate, sent.all) else { return false };
+        let Some((size, counted)) = delayed_collective(sent.size, beside, rate, sent.all) else { return false };
         sent.size = counted;
         self.send_data(stage, size, queue);
         true
@@ -139,13 +139,13 @@ impl Job<'_> {
     fn first_bucket(&self, stage: u32, chunk: u32) -> f64 {
         let [first, others] = self.shares(stage);
         let own = if chunk == 0 { first } else { 0.0 };
-        self.most(|costs| costs.gather) * (own + others / f64::from(self.chunks * self.input.buckets))
+        self.max_cost(|costs| costs.gather) * (own + others / f64::from(self.chunks * self.input.buckets))
     }
 
     fn other_buckets(&self, stage: u32) -> f64 {
         let behind = 1.0 - 1.0 / f64::from(self.input.buckets);
         let [_, others] = self.shares(stage);
-        self.most(|costs| costs.gather) * others / f64::from(self.chunks) * behind
+        self.max_cost(|costs| costs.gather) * others / f64::from(self.chunks) * behind
     }
 
     pub(super) fn end_data(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
@@ -167,7 +167,7 @@ impl Job<'_> {
             Item::Reduce(_) => {
                 group.left -= 1;
                 if group.left == 0 {
-                    self.one_less(stage, task, queue);
+                    self.count_finished(stage, task, queue);
                 }
             }
             Item::Rest(_) => {}
@@ -180,7 +180,7 @@ impl Job<'_> {
                     *g = Some(task);
                 });
                 for replica in 0..self.replicas {
-                    self.begin_pass(replica * self.stages + stage, Waited::Data, queue);
+                    self.begin_pass(replica * self.stages + stage, WaitCause::Data, queue);
                 }
             }
         }

@@ -1,13 +1,13 @@
 //! Passes of a stage: when one may begin, how long it takes, and which stage receives its output.
 #![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
 
-use super::streams::Uneven;
-use super::{Event, Job, NONE, Transfer, Waited, recorded};
+use super::streams::PassVariation;
+use super::{Event, Job, NONE, Transfer, WaitCause, recorded};
 use crate::kernel::normal::normal_quantile;
 use crate::kernel::{EventQueue, Stream, Time};
 use crate::training::allocation::length;
-use crate::training::costs::Meets;
-use crate::training::input::{Inner, StreamKind, Task, TaskKind};
+use crate::training::costs::DetailLevel;
+use crate::training::input::{KernelRecord, StreamKind, Task, TaskKind};
 use crate::training::passes;
 use crate::training::program::{Lane, Program};
 use crate::training::schedule::{Pass, PassKind};
@@ -18,7 +18,7 @@ const JITTER: u32 = 24;
 
 /// Duration of a pass without contention, duration of its kernels, and share of the output layer in the kernels.
 #[derive(Debug, Clone, Copy)]
-struct Alone {
+struct PassTiming {
     seconds: f64,
     kernels: f64,
     head: f64,
@@ -27,7 +27,7 @@ struct Alone {
 impl Job<'_> {
     /// Begins the next pass of a process if it is idle and the inputs are there. `for_what`: kind of input that has
     /// just arrived.
-    pub(super) fn begin_pass(&mut self, number: u32, for_what: Waited, queue: &mut EventQueue<Event>) {
+    pub(super) fn begin_pass(&mut self, number: u32, for_what: WaitCause, queue: &mut EventQueue<Event>) {
         let stage = number % self.stages;
         let process = &self.processes[number as usize];
         if process.current.is_some() {
@@ -38,7 +38,7 @@ impl Job<'_> {
         let Some(&pass) = self.orders[stage as usize].get(process.place as usize) else { return };
         let Some(waited) = self.ready(number, stage, pass) else { return };
         let costs = self.of(number, stage, pass);
-        let alone = Alone { seconds: costs.seconds, kernels: costs.compute, head: costs.head };
+        let alone = PassTiming { seconds: costs.seconds, kernels: costs.compute, head: costs.head };
         let several = costs.program.count(Lane::Compute) > 0;
         let uneven = self.uneven(number, pass, alone.kernels, idle);
         let slot = (pass.micro * self.chunks + pass.chunk) as usize;
@@ -47,13 +47,13 @@ impl Job<'_> {
         process.current = Some(pass);
         // The input is consumed: a stage that is a step ahead may send the next one.
         match pass.kind {
-            PassKind::Forward => process.inputs.use_up(slot),
-            PassKind::Backward => process.gradients.use_up(slot),
+            PassKind::Forward => process.inputs.consume(slot),
+            PassKind::Backward => process.gradients.consume(slot),
             PassKind::Weights => {}
         }
         match for_what {
-            Waited::Data => process.load.exposed_data += idle,
-            Waited::Pipeline => {
+            WaitCause::Data => process.load.exposed_data += idle,
+            WaitCause::Pipeline => {
                 let one = self.costs[process.kind].transfer;
                 process.load.transfer += idle.min(one);
                 process.load.bubble += (idle - one).max(0.0);
@@ -90,35 +90,35 @@ impl Job<'_> {
         let last = completes && self.processes[number as usize].owed[pass.chunk as usize] == 1 && self.buckets > 0;
         let group = &self.groups[stage as usize];
         let meets = match self.meets {
-            Meets::Never => false,
-            Meets::Collectives => last || group.current.is_some() || !group.waiting.is_empty(),
-            Meets::Transfers | Meets::Always => true,
+            DetailLevel::Never => false,
+            DetailLevel::Collectives => last || group.current.is_some() || !group.waiting.is_empty(),
+            DetailLevel::Transfers | DetailLevel::Always => true,
         };
         if meets && several {
             let program = std::mem::take(&mut self.of_mut(number, stage, pass).program);
             self.processes[number as usize].streams.completes = None;
-            if completes && self.owes_less(number, pass.chunk) {
+            if completes && self.count_down_gradients(number, pass.chunk) {
                 self.processes[number as usize].streams.completes = Some((pass.chunk, 0));
             }
             self.issue(number, &program, uneven, queue);
             self.of_mut(number, stage, pass).program = program;
         } else {
-            self.pass_at_once(number, stage, pass, alone, uneven, queue);
+            self.run_uncontended(number, stage, pass, alone, uneven, queue);
         }
     }
 
     /// Runs a pass as a single event, without contention.
-    fn pass_at_once(
+    fn run_uncontended(
         &mut self,
         number: u32,
         stage: u32,
         pass: Pass,
-        alone: Alone,
-        uneven: Uneven,
+        alone: PassTiming,
+        uneven: PassVariation,
         queue: &mut EventQueue<Event>,
     ) {
         let now = queue.now();
-        let Alone { seconds, kernels, head } = alone;
+        let PassTiming { seconds, kernels, head } = alone;
         let shown = (seconds - kernels).max(0.0);
         let even = (kernels - uneven.launched).max(0.0);
         let all = (even * uneven.pace + shown) * uneven.stretch;
@@ -135,7 +135,7 @@ impl Job<'_> {
         self.ended(task, now.plus(length));
         // The last bucket is complete when the pass ends, and is handled before its end.
         if pass.kind == (if self.splits() { PassKind::Weights } else { PassKind::Backward })
-            && self.owes_less(number, pass.chunk)
+            && self.count_down_gradients(number, pass.chunk)
         {
             self.buckets_within(number, pass.chunk, length, head, queue);
         }
@@ -144,13 +144,15 @@ impl Job<'_> {
 
     /// Records the tasks of a pass that runs as a single event.
     fn record_kernels(&mut self, number: u32, program: &Program, begin: f64, by: f64) {
-        let alone = program.alone();
+        let alone = program.uncontended_timing();
         let pass = self.processes[number as usize].current_task;
         for lane in Lane::ALL {
             for (item, span) in program.lane(lane).iter().zip(&alone.spans[lane as usize]) {
                 let [from, to] = [span.0, span.1].map(|at| begin + by * at);
                 match lane {
-                    Lane::Compute => self.out.operators.push(Inner { pass, action: item.action, begin: from, end: to }),
+                    Lane::Compute => {
+                        self.out.operators.push(KernelRecord { pass, action: item.action, begin: from, end: to })
+                    }
                     _ => self.record_sent(number, lane, item.action, pass, [from, to]),
                 }
             }
@@ -170,7 +172,7 @@ impl Job<'_> {
     }
 
     /// Counts down the passes of a chunk. Returns whether its gradients are now complete and must be reduced.
-    fn owes_less(&mut self, number: u32, chunk: u32) -> bool {
+    fn count_down_gradients(&mut self, number: u32, chunk: u32) -> bool {
         let owed = &mut self.processes[number as usize].owed[chunk as usize];
         *owed -= 1;
         *owed == 0 && self.buckets > 0
@@ -207,7 +209,7 @@ impl Job<'_> {
 
     /// Returns how a pass differs from a pass on uniform hardware that never waits. While a stage is idle, the host
     /// launches kernels ahead.
-    fn uneven(&mut self, number: u32, pass: Pass, kernels: f64, idle: f64) -> Uneven {
+    fn uneven(&mut self, number: u32, pass: Pass, kernels: f64, idle: f64) -> PassVariation {
         let kind = self.processes[number as usize].kind;
         let launched = idle.min(self.costs[kind].host_share * kernels);
         let mut pace = self.factors[number as usize];
@@ -223,12 +225,12 @@ impl Job<'_> {
             process.drawn += 1;
             pace *= self.jitter.slowest(stream.uniform());
         }
-        Uneven { pace, stretch, launched }
+        PassVariation { pace, stretch, launched }
     }
 
     /// Handles the end of the last kernel of a pass. The pass ends when its last weights have arrived and its own
     /// transfers are sent.
-    pub(super) fn pass_over(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+    pub(super) fn kernels_finished(&mut self, number: u32, queue: &mut EventQueue<Event>) {
         let now = queue.now();
         let process = &mut self.processes[number as usize];
         if process.closing {
@@ -267,12 +269,12 @@ impl Job<'_> {
         let done = process.place as usize == self.orders[stage as usize].len();
         self.ended(task, now);
         if pass.kind != PassKind::Weights {
-            self.hand_on(number, stage, pass, queue);
+            self.send_output(number, stage, pass, queue);
         }
         if done {
             self.leave_if_drained(number, queue);
         } else {
-            self.begin_pass(number, Waited::Pipeline, queue);
+            self.begin_pass(number, WaitCause::Pipeline, queue);
         }
     }
 
@@ -285,12 +287,12 @@ impl Job<'_> {
             process.left = true;
             process.drained_at = queue.now();
             let task = process.last_task;
-            self.one_less(number % self.stages, task, queue);
+            self.count_finished(number % self.stages, task, queue);
         }
     }
 
     /// Sends the output of a pass to the next stage.
-    fn hand_on(&mut self, number: u32, stage: u32, pass: Pass, queue: &mut EventQueue<Event>) {
+    fn send_output(&mut self, number: u32, stage: u32, pass: Pass, queue: &mut EventQueue<Event>) {
         let at = self.position(stage, pass.chunk);
         let backward = pass.kind == PassKind::Backward;
         let to = if backward { at.checked_sub(1) } else { Some(at + 1).filter(|&v| v < self.positions()) };
@@ -308,7 +310,7 @@ impl Job<'_> {
         };
         let apart = self.stages > 1 && self.input.system.software.overlap_pipeline;
         if !apart || self.costs[self.processes[number as usize].kind].transfer <= 0.0 {
-            self.take(transfer, transfer.pass, queue);
+            self.deliver_input(transfer, transfer.pass, queue);
             return;
         }
         let process = &mut self.processes[number as usize];
@@ -356,22 +358,22 @@ impl Job<'_> {
         let task = process.transfer_task;
         self.ended(task, queue.now());
         self.begin_transfer(number, queue);
-        self.take(transfer, task, queue);
+        self.deliver_input(transfer, task, queue);
     }
 
     /// Delivers the input of a pass to its stage.
-    fn take(&mut self, transfer: Transfer, task: u32, queue: &mut EventQueue<Event>) {
+    fn deliver_input(&mut self, transfer: Transfer, task: u32, queue: &mut EventQueue<Event>) {
         let receiver = &mut self.processes[transfer.to as usize];
         let list = if transfer.backward { &mut receiver.gradients } else { &mut receiver.inputs };
         list.put(transfer.slot as usize, task);
-        self.begin_pass(transfer.to, Waited::Pipeline, queue);
+        self.begin_pass(transfer.to, WaitCause::Pipeline, queue);
     }
 }
 
-/// Number of cells of the table of [`Jitter`]. In the first and last [`STEEP`] cells the function is too steep, so the
-/// formula is used.
+/// Number of cells of the table of [`Jitter`]. In the first and last [`FORMULA_CELLS`] cells the function is too steep,
+/// so the formula is used.
 const CELLS: usize = 512;
-const STEEP: usize = 24;
+const FORMULA_CELLS: usize = 24;
 
 /// Distribution of the times of ranks: log-normal with mean 1. The slowest of several ranks is drawn from the
 /// distribution of their maximum by inversion. This takes a power, a quantile and an exponential, which is expensive
@@ -384,7 +386,7 @@ pub(super) struct Jitter {
     half_variance: f64,
     /// One over the number of ranks that wait for each other.
     share: f64,
-    /// Value and slope per cell at the edge of each cell, from cell [`STEEP`] on.
+    /// Value and slope per cell at the edge of each cell, from cell [`FORMULA_CELLS`] on.
     table: Vec<(f64, f64)>,
 }
 
@@ -400,7 +402,7 @@ impl Jitter {
         };
         if cv > 0.0 {
             let place = |place: usize| jitter.place(place as f64 / CELLS as f64);
-            jitter.table = (STEEP..=CELLS - STEEP).map(place).collect();
+            jitter.table = (FORMULA_CELLS..=CELLS - FORMULA_CELLS).map(place).collect();
         }
         jitter
     }
@@ -409,7 +411,7 @@ impl Jitter {
     fn slowest(&self, u: f64) -> f64 {
         let at = u * CELLS as f64;
         let below = at as usize;
-        let cell = below.wrapping_sub(STEEP);
+        let cell = below.wrapping_sub(FORMULA_CELLS);
         let (Some(&(from, rise)), Some(&(to, then))) = (self.table.get(cell), self.table.get(cell.wrapping_add(1)))
         else {
             return self.exact(u).0;

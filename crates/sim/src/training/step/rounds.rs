@@ -2,7 +2,7 @@
 //! lets each stage continue after its own optimizer step (arXiv 2401.10241, section 4).
 #![expect(clippy::indexing_slicing, reason = "stages, replicas and chunks are numbered by the job from checked counts")]
 
-use super::{Bucket, Event, Item, Job, NONE, Waited, recorded};
+use super::{Bucket, Event, Item, Job, NONE, WaitCause, recorded};
 use crate::kernel::{EventQueue, Time};
 use crate::training::input::{StreamKind, Task, TaskKind};
 use std::ops::Range;
@@ -23,20 +23,20 @@ pub(super) struct Round {
 
 impl Job<'_> {
     /// Whether every stage continues after its own optimizer step.
-    fn apart(&self) -> bool {
-        self.input.system.schedule.own_optimizers() && self.stages > 1
+    fn steps_are_independent(&self) -> bool {
+        self.input.system.schedule.has_independent_optimizers() && self.stages > 1
     }
 
     /// Range of stages that begin and end a step together with `stage`.
-    fn together(&self, stage: u32) -> Range<u32> {
-        if self.apart() { stage..stage + 1 } else { 0..self.stages }
+    fn synchronized_stages(&self, stage: u32) -> Range<u32> {
+        if self.steps_are_independent() { stage..stage + 1 } else { 0..self.stages }
     }
 
     /// Begins the first step.
     pub(super) fn begin_first(&mut self, queue: &mut EventQueue<Event>) {
-        let each = self.together(0).len();
+        let each = self.synchronized_stages(0).len();
         for stage in (0..self.stages).step_by(each.max(1)) {
-            self.begin_step(self.together(stage), queue);
+            self.begin_step(self.synchronized_stages(stage), queue);
         }
     }
 
@@ -55,7 +55,7 @@ impl Job<'_> {
             self.requested = step + 1;
             queue.after(Time::from_seconds(self.input.loading), Event::Loaded);
         }
-        let gathers = self.most(|costs| costs.gather) > 0.0;
+        let gathers = self.max_cost(|costs| costs.gather) > 0.0;
         for stage in stages.clone() {
             self.clear(stage, gathers, queue.now());
         }
@@ -71,7 +71,7 @@ impl Job<'_> {
         }
         for replica in 0..self.replicas {
             for stage in stages.clone() {
-                self.begin_pass(replica * self.stages + stage, Waited::Pipeline, queue);
+                self.begin_pass(replica * self.stages + stage, WaitCause::Pipeline, queue);
             }
         }
     }
@@ -95,8 +95,8 @@ impl Job<'_> {
             process.owed.clear();
             process.owed.resize(self.chunks as usize, owed);
             // Inputs that have already arrived, from a stage that is a step ahead, are kept.
-            process.inputs.make_room(slots);
-            process.gradients.make_room(slots);
+            process.inputs.resize(slots);
+            process.gradients.resize(slots);
         }
         let group = &mut self.groups[stage as usize];
         group.buckets.clear();
@@ -111,13 +111,13 @@ impl Job<'_> {
     }
 
     /// Counts one process, or the group, as finished. Starts the optimizer when none is left.
-    pub(super) fn one_less(&mut self, stage: u32, task: u32, queue: &mut EventQueue<Event>) {
+    pub(super) fn count_finished(&mut self, stage: u32, task: u32, queue: &mut EventQueue<Event>) {
         self.rounds[stage as usize].left -= 1;
-        let together = self.together(stage);
+        let together = self.synchronized_stages(stage);
         if together.clone().any(|stage| self.rounds[stage as usize].left > 0) {
             return;
         }
-        let length = Time::from_seconds(self.most(|costs| costs.optimizer));
+        let length = Time::from_seconds(self.max_cost(|costs| costs.optimizer));
         let now = queue.now();
         for stage in together.clone() {
             let group = self.groups[stage as usize].free_at;
@@ -146,7 +146,7 @@ impl Job<'_> {
 
     /// Handles the end of the optimizer of a stage, or of all stages up to it.
     pub(super) fn end_optimizer(&mut self, stage: u32, queue: &mut EventQueue<Event>) {
-        let together = self.together(stage);
+        let together = self.synchronized_stages(stage);
         let now = queue.now();
         for stage in together.clone() {
             let round = &mut self.rounds[stage as usize];
@@ -180,7 +180,7 @@ impl Job<'_> {
         self.loaded += 1;
         for stage in 0..self.stages {
             if self.rounds[stage as usize].waits {
-                self.begin_step(self.together(stage), queue);
+                self.begin_step(self.synchronized_stages(stage), queue);
             }
         }
     }

@@ -5,7 +5,7 @@
 use super::wires::Message;
 use super::{Event, Job};
 use crate::kernel::{EventQueue, Handle, Time};
-use crate::training::input::{Inner, StreamKind, Task, TaskKind};
+use crate::training::input::{KernelRecord, StreamKind, Task, TaskKind};
 use crate::training::program::{Action, LANES, Lane, Port, Program};
 use std::collections::VecDeque;
 
@@ -81,7 +81,7 @@ impl Streams {
 
 /// How a pass differs from a uniform pass.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Uneven {
+pub(super) struct PassVariation {
     /// Factor on the time of its kernels.
     pub(super) pace: f64,
     /// Factor on the time of all its tasks.
@@ -94,7 +94,13 @@ const DATA: usize = Lane::Data as usize;
 
 impl Job<'_> {
     /// Queues the tasks of a pass.
-    pub(super) fn issue(&mut self, number: u32, program: &Program, uneven: Uneven, queue: &mut EventQueue<Event>) {
+    pub(super) fn issue(
+        &mut self,
+        number: u32,
+        program: &Program,
+        uneven: PassVariation,
+        queue: &mut EventQueue<Event>,
+    ) {
         let pass = self.processes[number as usize].current_task;
         let streams = &mut self.processes[number as usize].streams;
         let base = streams.issued;
@@ -247,12 +253,12 @@ impl Job<'_> {
         process.load.exposed_data += (now.since(kernel.begin).seconds() - kernel.size).max(0.0);
         if self.detailed(number) {
             let (begin, end) = (kernel.begin.seconds(), now.seconds());
-            self.out.operators.push(Inner { pass: kernel.task.pass, action: kernel.task.action, begin, end });
+            self.out.operators.push(KernelRecord { pass: kernel.task.pass, action: kernel.task.action, begin, end });
         }
         self.complete_buckets(number, queue);
         let streams = &self.processes[number as usize].streams;
         if streams.done[0] == streams.target {
-            self.pass_over(number, queue);
+            self.kernels_finished(number, queue);
         }
         self.pump(number, Lane::Compute, queue);
     }
@@ -285,7 +291,7 @@ impl Job<'_> {
         let Some(sent) = &mut streams.running[at] else { return };
         if at == DATA && rate < 1.0 && sent.size > 0.0 && sent.task.port != Port::None {
             let beside = (computed - sent.computed) / now.since(sent.sent).seconds().max(1e-15);
-            if let Some((size, counted)) = lost(sent.size, beside, rate, sent.task.seconds) {
+            if let Some((size, counted)) = delayed_collective(sent.size, beside, rate, sent.task.seconds) {
                 (sent.size, sent.sent, sent.computed) = (counted, now, computed);
                 let port = sent.task.port;
                 self.wires.send(std::iter::once(number), port, size, Message::Stream(number, at), queue);
@@ -317,7 +323,7 @@ impl Job<'_> {
         };
         let replica = self.classes[(number / self.stages) as usize].replica;
         let stage = number % self.stages;
-        let kind = TaskKind::Inside(action);
+        let kind = TaskKind::PassTask(action);
         self.record(Task { kind, stream, replica, stage, micro, chunk, begin, end, after: None });
     }
 }
@@ -326,7 +332,7 @@ impl Job<'_> {
 /// again; `None` if it is negligible. The collective has sent `size` of `all`, kernels ran for share `beside` of that
 /// time, and it ran at `rate` meanwhile. Delayed parts form a geometric series, the rest of which is sent at once when
 /// it is short.
-pub(super) fn lost(size: f64, beside: f64, rate: f64, all: f64) -> Option<(f64, f64)> {
+pub(super) fn delayed_collective(size: f64, beside: f64, rate: f64, all: f64) -> Option<(f64, f64)> {
     let lost = size * beside.min(1.0) * (1.0 - rate);
     if lost <= 1e-3 * all {
         return None;

@@ -21,24 +21,24 @@ pub(super) enum Message {
 }
 
 /// Message numbers per sender: its streams, its transfer, its group.
-const EACH: u32 = LANES as u32 + 2;
+const MESSAGES_PER_SENDER: u32 = LANES as u32 + 2;
 
 impl Message {
     /// Returns the number of the message.
     pub(super) fn number(self) -> u32 {
         match self {
-            Message::Stream(process, lane) => process * EACH + lane as u32,
-            Message::Transfer(process) => process * EACH + EACH - 2,
-            Message::Group(stage) => stage * EACH + EACH - 1,
+            Message::Stream(process, lane) => process * MESSAGES_PER_SENDER + lane as u32,
+            Message::Transfer(process) => process * MESSAGES_PER_SENDER + MESSAGES_PER_SENDER - 2,
+            Message::Group(stage) => stage * MESSAGES_PER_SENDER + MESSAGES_PER_SENDER - 1,
         }
     }
 
     /// Returns the message with a number.
     pub(super) fn of(number: u32) -> Message {
-        let (owner, what) = (number / EACH, number % EACH);
+        let (owner, what) = (number / MESSAGES_PER_SENDER, number % MESSAGES_PER_SENDER);
         match what {
-            _ if what == EACH - 1 => Message::Group(owner),
-            _ if what == EACH - 2 => Message::Transfer(owner),
+            _ if what == MESSAGES_PER_SENDER - 1 => Message::Group(owner),
+            _ if what == MESSAGES_PER_SENDER - 2 => Message::Transfer(owner),
             _ => Message::Stream(owner, what as usize),
         }
     }
@@ -60,18 +60,18 @@ fn cable(process: u32, place: u32) -> u32 {
 
 /// Ports of all processes.
 #[derive(Debug, Clone)]
-pub(super) struct Wires {
+pub(super) struct Ports {
     flows: Flows,
     /// Route of the current message; reused to avoid allocations.
     way: Route,
 }
 
-impl Wires {
-    pub(super) fn new(processes: u32) -> Wires {
+impl Ports {
+    pub(super) fn new(processes: u32) -> Ports {
         // Two cables per process, one for the link and one for the network card, with two links each.
         let ways = 2 * 2 * processes as usize;
         let way = Route { links: SmallVec::new(), latency: Time::ZERO, bandwidth: 1.0 };
-        Wires { flows: Flows::with_bandwidths(std::iter::repeat_n(1.0, ways)).departures_only(), way }
+        Ports { flows: Flows::with_bandwidths(std::iter::repeat_n(1.0, ways)).departures_only(), way }
     }
 
     /// Sends `seconds` from one process to another, out of the port of one and into that of the other.
@@ -111,7 +111,7 @@ impl Wires {
     /// Returns the message that `event` completes, if any.
     pub(super) fn handle(&mut self, event: NetworkEvent, queue: &mut EventQueue<Event>) -> Option<Message> {
         match self.flows.handle(event, queue) {
-            FlowOutcome::Left(number) => Some(Message::of(number)),
+            FlowOutcome::Departed(number) => Some(Message::of(number)),
             FlowOutcome::Nothing | FlowOutcome::Delivered(_) => None,
         }
     }

@@ -31,7 +31,7 @@ fn concurrent_transfers_share_a_port() {
     assert!(alone > 50 && shared >= 3, "{alone} {shared} of {}, {} reduced", o.tasks.len(), data.len());
     // Sharing has a cost: the gradients of experts share the network card with their all-to-all.
     let own = Costs::of(&expert_parallel(), &Constants::default());
-    assert_eq!(own.meets(), super::costs::Meets::Transfers);
+    assert_eq!(own.detail_level(), super::costs::DetailLevel::Transfers);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn layer_wise_collectives_overlap_up_to_the_kernels_time() {
     // Weights are gathered a layer ahead, while the previous layer computes.
     let o = run_of(&on_network(100e9, sharded()));
     use super::program::Action;
-    let gathers = o.tasks.iter().filter(|t| t.kind == TaskKind::Inside(Action::Gather));
+    let gathers = o.tasks.iter().filter(|t| t.kind == TaskKind::PassTask(Action::Gather));
     let beside = |task: &&Task| o.operators.iter().any(|op| op.begin < task.end && op.end > task.begin);
     let (all, hidden) = (gathers.clone().count(), gathers.filter(beside).count());
     assert!(all >= 2 * 31 && hidden + 4 > all, "{all} {hidden}");

@@ -117,7 +117,7 @@ fn interleaved_schedules_agree_with_the_closed_form() {
             let (pp, vpp) = (Count::new(pp), Count::new(vpp));
             for m in [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 40.0] {
                 // Software does not support these, see `Unsupported`.
-                if schedule.splits() && m % pp > 0.0 {
+                if schedule.splits_backward() && m % pp > 0.0 {
                     continue;
                 }
                 let base = TrainingInput { dp: Count::ONE, accelerators: 8.0 * pp, ..pipelined() };

@@ -2,27 +2,27 @@
 
 use ratatui::layout::Rect;
 
-use super::{RATIO, compares, metric_index, metrics, number, ratio_style, ratio_text, scale, sign, standing};
+use super::{RATIO, column_ranks, compares, metric_index, metrics, number, ratio_style, ratio_text, scale, sign};
 use crate::tui::app::App;
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
 use crate::tui::widgets::draw::Canvas;
 use crate::tui::widgets::layout;
-use atlas_plan::estimate::standing::Standing;
+use atlas_plan::estimate::standing::Rank;
 use atlas_plan::estimate::{Metric, Scale};
 
 /// Width of a metric.
-const LISTED: u16 = 13;
+const METRIC_WIDTH: u16 = 13;
 /// Width of an interval, and minimum width of the list for showing it. Narrower lists show another metric instead.
 const INTERVAL: u16 = 15;
 const INTERVAL_FROM: u16 = 130;
 /// Minimum number of visible metrics for which the most important one is always visible.
-const PINNED_FROM: usize = 3;
+const MIN_METRICS_TO_PIN: usize = 3;
 
 /// Splits the name of a metric into one or two heading lines.
-fn heads(metric: &Metric) -> (&'static str, &'static str) {
-    const MOST: usize = 11;
-    if metric.label.width() <= MOST {
+fn heading_lines(metric: &Metric) -> (&'static str, &'static str) {
+    const MAX_HEADING_CHARACTERS: usize = 11;
+    if metric.label.width() <= MAX_HEADING_CHARACTERS {
         return (metric.label, "");
     }
     let slash = || metric.label.split_at_checked(metric.label.find('/')?);
@@ -48,9 +48,9 @@ impl Columns {
         let interval = if inner.width >= INTERVAL_FROM { INTERVAL } else { 0 };
         let room = inner.width.saturating_sub(name + RATIO + 2 + interval);
         let all = metrics(app).count();
-        let fit = usize::from(room / LISTED).clamp(1, all.max(1));
+        let fit = usize::from(room / METRIC_WIDTH).clamp(1, all.max(1));
         // The most important metric is always visible; the others scroll so that the one under the cursor is the last.
-        let pinned = usize::from(fit >= PINNED_FROM);
+        let pinned = usize::from(fit >= MIN_METRICS_TO_PIN);
         let from = (metric_index(app) + 1).saturating_sub(fit).min(all.saturating_sub(fit)) + pinned;
         let shown = (0..pinned).chain(from..from + fit - pinned).filter(|index| *index < all).collect();
         Columns { name, shown, all, interval }
@@ -72,7 +72,7 @@ impl Columns {
 pub(super) fn heading_at(app: &App, body: Rect, x: u16, y: u16) -> Option<&'static Metric> {
     let inner = layout::inner(body);
     let columns = Columns::of(app, inner);
-    let slot = usize::from(x.checked_sub(inner.x + columns.name)? / LISTED);
+    let slot = usize::from(x.checked_sub(inner.x + columns.name)? / METRIC_WIDTH);
     let heading = (inner.y..inner.y + 2).contains(&y);
     columns.shown.get(slot).filter(|_| heading).and_then(|index| metrics(app).nth(*index))
 }
@@ -87,11 +87,11 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
     let shown = || (0u16..).zip(places.shown.iter().filter_map(|index| Some((*index, all.get(*index)?))));
     let here_slot = places.shown.iter().position(|index| *index == here);
     let (heading, dim) = (canvas.role(Role::Heading), canvas.role(Role::Dim));
-    let metric_x = |slot: u16| inner.x + name_width + slot * LISTED;
+    let metric_x = |slot: u16| inner.x + name_width + slot * METRIC_WIDTH;
     for (slot, (index, metric)) in shown() {
         let style = if index == here { canvas.role(Role::TitleFocused) } else { heading };
         let order = if app.order == Some(*metric) { canvas.glyphs.down } else { "" };
-        let ((first, second), width) = (heads(metric), LISTED - 2);
+        let ((first, second), width) = (heading_lines(metric), METRIC_WIDTH - 2);
         canvas.right(metric_x(slot) - 1, inner.y, width, &format!("{order}{first}"), style);
         let unit = scale(app, metric).unit().to_owned();
         let x = metric_x(slot) - 1;
@@ -99,7 +99,7 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
         let taken = u16::try_from(unit.width() + usize::from(!unit.is_empty())).unwrap_or(width);
         canvas.right(x, inner.y + 1, width.saturating_sub(taken), second, style);
         if index == here {
-            canvas.tint(Rect::new(metric_x(slot), inner.y, LISTED - 1, 2), canvas.role(Role::SelectionDim));
+            canvas.tint(Rect::new(metric_x(slot), inner.y, METRIC_WIDTH - 1, 2), canvas.role(Role::SelectionDim));
         }
     }
     canvas.right(inner.x, inner.y, inner.width.saturating_sub(1), &places.remark(), dim);
@@ -107,7 +107,7 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
     canvas.right(inner.right() - RATIO - 2 - interval, inner.y + 1, interval, "90 % range", dim);
     canvas.text(inner.x + 2, inner.y, name_width - 2, "target", heading);
     let scales: Vec<Scale> = shown().map(|(_, (_, metric))| scale(app, metric)).collect();
-    let stand: Vec<Vec<Standing>> = shown().map(|(_, (_, metric))| standing(app, metric)).collect();
+    let ranks: Vec<Vec<Rank>> = shown().map(|(_, (_, metric))| column_ranks(app, metric)).collect();
     let reference = app.reference_column();
     let base = all.get(here).and_then(|metric| app.columns.get(reference)?.1.value(metric));
     let height = inner.height.saturating_sub(2);
@@ -124,15 +124,15 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
         canvas.text(inner.x, y, 1, state, state_style);
         let style = canvas.role(if index == reference { Role::Baseline } else { Role::Text });
         canvas.text(inner.x + 2, y, name_width - 2, name, style);
-        for (((slot, (_, metric)), stand), scale) in shown().zip(&stand).zip(&scales) {
-            let stands = sign(stand.get(index));
+        for (((slot, (_, metric)), rank), scale) in shown().zip(&ranks).zip(&scales) {
+            let tie_sign = sign(rank.get(index));
             let style = canvas.role(match () {
-                () if stands == "*" => Role::Best,
+                () if tie_sign == "*" => Role::Best,
                 () if answer.fits() => Role::Value,
                 () => Role::Dim,
             });
             let text = answer.value(metric).map_or_else(|| "–".to_owned(), |value| scale.show(value));
-            number(canvas, Rect::new(metric_x(slot) - 1, y, LISTED - 1, 1), &text, style, stands);
+            number(canvas, Rect::new(metric_x(slot) - 1, y, METRIC_WIDTH - 1, 1), &text, style, tie_sign);
         }
         // The interval and the ratio of the metric under the cursor.
         let metric = all.get(here);
@@ -150,7 +150,7 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
         {
             let ratio = value / base;
             // The intervals of tied values overlap, so it is uncertain which is better.
-            let tied = here_slot.and_then(|slot| stand.get(slot)?.get(index)) == Some(&Standing::Tied);
+            let tied = here_slot.and_then(|slot| ranks.get(slot)?.get(index)) == Some(&Rank::Tied);
             let style = if tied { dim } else { ratio_style(canvas, metric.better, ratio) };
             let text = ratio_text(ratio, RATIO);
             canvas.right(inner.right() - 9, y, 8, &text, style);
@@ -160,7 +160,7 @@ pub(super) fn list(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) 
             let selection = canvas.role(Role::Selection);
             canvas.tint(Rect::new(inner.x, y, name_width, 1), selection);
             if let Some(slot) = here_slot.and_then(|slot| u16::try_from(slot).ok()) {
-                canvas.tint(Rect::new(metric_x(slot), y, LISTED - 1, 1), selection);
+                canvas.tint(Rect::new(metric_x(slot), y, METRIC_WIDTH - 1, 1), selection);
             }
         }
     }
@@ -174,10 +174,10 @@ mod tests {
     #[test]
     fn every_heading_of_the_list_has_its_columns_for_itself() {
         for metric in atlas_plan::estimate::METRICS {
-            let (first, second) = heads(metric);
+            let (first, second) = heading_lines(metric);
             // The first line may begin with an arrow.
             let widest = first.width().max(second.width());
-            assert!(widest < usize::from(LISTED) - 1, "{}: {first} {second}", metric.name);
+            assert!(widest < usize::from(METRIC_WIDTH) - 1, "{}: {first} {second}", metric.name);
         }
     }
 }

@@ -17,8 +17,8 @@ use ratatui::style::Style;
 use atlas_config::Mode;
 use atlas_core::plan::Engine;
 use atlas_core::units;
-use atlas_plan::estimate::standing::{Ranked, Standing, ranked, standings};
-use atlas_plan::estimate::{Better, Metric, MetricId, Scale, Section};
+use atlas_plan::estimate::standing::{Rank, ValueWithInterval, ranks, value_with_interval};
+use atlas_plan::estimate::{Direction, Metric, MetricId, Scale, Section};
 use atlas_plan::search::methodology::mixed_prices;
 
 /// Widths of a metric's name and of its unit.
@@ -28,13 +28,13 @@ const MIN_COLUMN: u16 = 18;
 const MAX_COLUMN: u16 = 30;
 /// Maximum and minimum width of a bar next to the numbers.
 const BAR: u16 = 24;
-const LEAST_BAR: u16 = 8;
+const MIN_BAR: u16 = 8;
 
 /// A row of the table of columns.
 enum Row {
     Heading(&'static str),
     Figure(&'static Metric),
-    Complaint(String),
+    Problem(String),
 }
 
 /// Returns the chosen metrics, or all, without those that are absent or zero in every column.
@@ -105,7 +105,7 @@ fn build(app: &App, width: u16) -> Vec<Row> {
             _ => continue,
         };
         let text = format!("{name}: {complaint}");
-        rows.extend(wrap(&text, usize::from(width.saturating_sub(4))).into_iter().map(Row::Complaint));
+        rows.extend(wrap(&text, usize::from(width.saturating_sub(4))).into_iter().map(Row::Problem));
     }
     rows
 }
@@ -138,7 +138,7 @@ fn column_width(app: &App, width: u16) -> u16 {
 /// Returns the width of the bars in a column of this width.
 fn bar_width(width: u16) -> u16 {
     let room = width.saturating_sub(MAX_COLUMN);
-    if room >= LEAST_BAR { room } else { 0 }
+    if room >= MIN_BAR { room } else { 0 }
 }
 
 /// Returns the metric whose heading or row label is at a screen position.
@@ -170,8 +170,8 @@ pub fn column_at(app: &App, x: u16, y: u16) -> Option<usize> {
 /// Returns the standing of each column in a metric, according to the intervals. Scenarios that do not fit and other
 /// engines are not ranked. Latencies and rates without their own interval are at least as uncertain as the key metric
 /// they follow.
-fn standing(app: &App, metric: &Metric) -> Vec<Standing> {
-    let mut all = standing_alone(app, metric);
+fn column_ranks(app: &App, metric: &Metric) -> Vec<Rank> {
+    let mut all = column_ranks_in(app, metric);
     let follows = match (metric.section, app.answer.mode()) {
         // Memory limits it, not speed.
         _ if metric.id == MetricId::MaxConcurrency => return all,
@@ -184,29 +184,29 @@ fn standing(app: &App, metric: &Metric) -> Vec<Standing> {
         (Some(scenario), Ok(estimate)) => metric.interval(estimate, scenario).is_some(),
         _ => false,
     };
-    if all.contains(&Standing::Best) && !app.columns.iter().any(|(_, answer)| has_own(answer)) {
-        let known = standing_alone(app, follows);
-        let tied = all.iter_mut().zip(known).filter(|(_, known)| *known == Standing::Tied);
-        tied.for_each(|(standing, _)| *standing = Standing::Tied);
+    if all.contains(&Rank::Best) && !app.columns.iter().any(|(_, answer)| has_own(answer)) {
+        let known = column_ranks_in(app, follows);
+        let tied = all.iter_mut().zip(known).filter(|(_, known)| *known == Rank::Tied);
+        tied.for_each(|(standing, _)| *standing = Rank::Tied);
     }
     all
 }
 
 /// Returns the standing of each column according to the intervals of this metric.
-fn standing_alone(app: &App, metric: &Metric) -> Vec<Standing> {
+fn column_ranks_in(app: &App, metric: &Metric) -> Vec<Rank> {
     let figure = |answer: &Answer| {
         let (scenario, estimate) = (answer.scenario.as_ref()?, answer.outcome.as_ref().ok()?);
-        (answer.fits() && compares(app, answer)).then(|| ranked(metric, scenario, estimate)).flatten()
+        (answer.fits() && compares(app, answer)).then(|| value_with_interval(metric, scenario, estimate)).flatten()
     };
     let figures: Vec<_> = app.columns.iter().map(|(_, answer)| figure(answer)).collect();
-    let mut all = standings(&figures, metric.better);
+    let mut all = ranks(&figures, metric.better);
     // If the best value is displayed with the same three digits as another, both are tied.
-    let best = all.iter().position(|standing| *standing == Standing::Best).and_then(|best| figures.get(best)?.as_ref());
+    let best = all.iter().position(|standing| *standing == Rank::Best).and_then(|best| figures.get(best)?.as_ref());
     if let Some(best) = best.map(|best| best.value) {
-        let alike = |figure: &Option<Ranked>| figure.as_ref().is_some_and(|at| is_one(at.value / best));
+        let alike = |figure: &Option<ValueWithInterval>| figure.as_ref().is_some_and(|at| is_one(at.value / best));
         if figures.iter().filter(|figure| alike(figure)).count() > 1 {
             let same = all.iter_mut().zip(&figures).filter(|(_, figure)| alike(figure));
-            same.for_each(|(standing, _)| *standing = Standing::Tied);
+            same.for_each(|(standing, _)| *standing = Rank::Tied);
         }
     }
     all
@@ -217,10 +217,10 @@ const BEST: &str = "*";
 const TIED: &str = "=";
 
 /// Returns the mark after a value.
-fn sign(standing: Option<&Standing>) -> &'static str {
+fn sign(standing: Option<&Rank>) -> &'static str {
     match standing {
-        Some(Standing::Best) => BEST,
-        Some(Standing::Tied) => TIED,
+        Some(Rank::Best) => BEST,
+        Some(Rank::Tied) => TIED,
         _ => "",
     }
 }
@@ -284,7 +284,7 @@ pub fn compare(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// Splits a name that is too long for its column after the last separator that fits.
-fn broken(name: &str, width: usize) -> (&str, &str) {
+fn split_name(name: &str, width: usize) -> (&str, &str) {
     if name.width() <= width {
         return (name, "");
     }
@@ -300,7 +300,7 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
     for (slot, (index, (name, answer))) in slots() {
         let x = inner.x + LABEL + slot * width;
         let title = canvas.role(if index == app.column { Role::TitleFocused } else { Role::Title });
-        let (name, rest) = broken(name, usize::from(width - 1));
+        let (name, rest) = split_name(name, usize::from(width - 1));
         canvas.right(x, inner.y, width - 1, name, title);
         let (role, text) = match answer.detail() {
             _ if answer.outcome.is_err() => (Role::Error, "no estimate"),
@@ -326,7 +326,7 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
                 let style = canvas.role(Role::Heading);
                 canvas.text(inner.x + 1, y, LABEL, name, style);
             }
-            Row::Complaint(text) => {
+            Row::Problem(text) => {
                 let style = canvas.role(Role::Error);
                 canvas.text(inner.x + 1, y, inner.width.saturating_sub(2), text, style);
             }
@@ -337,7 +337,7 @@ fn columns(app: &App, canvas: &mut Canvas<'_>, area: Rect, inner: Rect) {
                 if usize::from(LABEL) > metric.label.width() + scale.unit().width() + 3 {
                     canvas.right(inner.x + LABEL - UNIT, y, UNIT, scale.unit(), dim);
                 }
-                let standing = standing(app, metric);
+                let standing = column_ranks(app, metric);
                 let base = app.columns.get(reference).and_then(|(_, answer)| answer.value(metric));
                 let most = app.columns.iter().filter_map(|(_, answer)| answer.value(metric)).fold(0.0, f64::max);
                 let bar = bar_width(width);
@@ -426,7 +426,7 @@ fn is_one(ratio: f64) -> bool {
 }
 
 /// Returns the style of a ratio: dim if it is 1.00 in three digits.
-fn ratio_style(canvas: &Canvas<'_>, better: Better, ratio: f64) -> Style {
+fn ratio_style(canvas: &Canvas<'_>, better: Direction, ratio: f64) -> Style {
     if is_one(ratio) {
         return canvas.role(Role::Dim);
     }
@@ -452,8 +452,8 @@ mod tests {
 
     #[test]
     fn a_long_name_is_broken_where_it_is_joined() {
-        assert_eq!(broken("NVIDIA_H100_8x_NVLink", 19), ("NVIDIA_H100_8x_", "NVLink"));
-        assert_eq!(broken("NVIDIA_H100_8x_NVLink", 21), ("NVIDIA_H100_8x_NVLink", ""));
-        assert_eq!(broken("unbroken", 4), ("unbroken", ""));
+        assert_eq!(split_name("NVIDIA_H100_8x_NVLink", 19), ("NVIDIA_H100_8x_", "NVLink"));
+        assert_eq!(split_name("NVIDIA_H100_8x_NVLink", 21), ("NVIDIA_H100_8x_NVLink", ""));
+        assert_eq!(split_name("unbroken", 4), ("unbroken", ""));
     }
 }

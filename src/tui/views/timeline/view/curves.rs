@@ -57,7 +57,7 @@ pub(super) fn scale(scaling: &Scaling, canvas: &mut Canvas<'_>, area: Rect) -> b
         shaded: Vec::new(),
         trail: Vec::new(),
         limits: Vec::new(),
-        here: scaling
+        highlighted: scaling
             .points
             .iter()
             .find(|point| point.0 == scaling.here)
@@ -122,11 +122,11 @@ pub(super) fn levels(answer: &Answer, served: &Served, canvas: &mut Canvas<'_>, 
         shaded: Vec::new(),
         trail: Vec::new(),
         limits: Vec::new(),
-        here: None,
+        highlighted: None,
         cursor: None,
     };
     let [running, waiting, kv]: [(&str, Level); 3] =
-        [("running", |l| l.running), ("waiting", |l| l.waiting), ("KV in use", |l| l.kv)];
+        [("running", |l| l.running), ("waiting", |l| l.waiting), ("KV in use", |l| l.kv_share)];
     let requests = plot(
         requests_of(answer, served),
         ticks(&up),
@@ -206,7 +206,7 @@ type Curve = (&'static str, &'static str, &'static str, fn(&RequestRecord) -> f6
 const CLOSED: [&Metric; 3] = [MetricId::TtftMs.metric(), MetricId::TpotMs.metric(), MetricId::P50Ms.metric()];
 
 /// Minimum width of a distribution with its values below; if narrower, the values are in a table below all of them.
-const LEAST_COLUMNS: u16 = 30;
+const MIN_CHART_COLUMNS: u16 = 30;
 
 /// Draws the cumulative distribution of each latency, with a line at the limit if there is one.
 pub(super) fn latencies(answer: &Answer, served: &Served, canvas: &mut Canvas<'_>, area: Rect) -> bool {
@@ -217,12 +217,12 @@ pub(super) fn latencies(answer: &Answer, served: &Served, canvas: &mut Canvas<'_
         ("time per output token", "TPOT", "slo_tpot_ms", |r| r.tpot, tpot),
         ("end to end", "E2E", "slo_e2e_ms", |r| r.e2e, e2e),
     ];
-    let at_once = engine::at_once(scenario);
+    let at_once = engine::analytical_scenario(scenario);
     let estimate = engine::estimate(&at_once);
     let closed =
         CLOSED.map(|metric| metric.applies_to(&at_once).then(|| metric.show((metric.get)(&estimate, &at_once))));
     let each = area.width / 3;
-    let narrow = each < LEAST_COLUMNS;
+    let narrow = each < MIN_CHART_COLUMNS;
     let limited = curves.iter().any(|(.., limit)| limit.is_some());
     // The rows of the table, under its heading.
     let mut rows = vec![["", "p50", "p99", if limited { "SLO met" } else { "closed form" }].map(str::to_owned)];
@@ -249,7 +249,7 @@ pub(super) fn latencies(answer: &Answer, served: &Served, canvas: &mut Canvas<'_
             shaded: Vec::new(),
             trail: Vec::new(),
             limits: Vec::new(),
-            here: None,
+            highlighted: None,
             cursor: limit.zip(kept).map(|(limit, kept)| (across.share(limit), Some(up.share(kept)))),
         };
         let below = if narrow { TABLE } else { 2 };

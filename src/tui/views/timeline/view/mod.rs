@@ -7,7 +7,7 @@ mod operators;
 use crate::tui::app::{App, View};
 use crate::tui::painter::cells::TextWidth as _;
 use crate::tui::theme::Role;
-use crate::tui::views::sweep::view::{remark, silence};
+use crate::tui::views::sweep::view::{draw_no_answer, remark};
 use crate::tui::views::timeline::{Lane, Picture, Timeline, picture};
 use crate::tui::widgets::draw::{Canvas, wrap};
 use curves::{latencies, levels, scale};
@@ -40,7 +40,7 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
     let described = if scaling { remark(&app.queries.scaling) } else { remark(&app.queries.simulation) };
     let inner = canvas.view(area, View::Timeline, title, &described, app.tour.is_none());
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
-    let run = app.run_here();
+    let run = app.current_run();
     let drawn = match shown {
         Picture::Tasks => match run.and(app.timeline.output()) {
             Some(_) => {
@@ -58,12 +58,12 @@ pub fn timeline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
         }
     };
     if !drawn {
-        let trouble = app.queries.simulation.trouble().or_else(|| app.queries.scaling.trouble());
+        let trouble = app.queries.simulation.problem().or_else(|| app.queries.scaling.problem());
         let without = "this scenario cannot be simulated: the target needs an accelerator and the workload a model";
         let none = app.simulated_scenario().is_none().then_some(without);
         let nowhere = app.queries.scaling.answer().is_some_and(|scaling| scaling.points.is_empty());
         let nowhere = (scaling && nowhere).then_some("this scenario cannot run on any number of nodes");
-        silence(app, none.or(trouble).or(nowhere).or(Some("simulating")), canvas, inner);
+        draw_no_answer(app, none.or(trouble).or(nowhere).or(Some("simulating")), canvas, inner);
     }
 }
 
@@ -77,7 +77,7 @@ fn role(kind: TaskKind) -> Role {
         TaskKind::Reduce => Role::Bar5,
         TaskKind::Gather => Role::Bar6,
         TaskKind::Optimizer => Role::Title,
-        TaskKind::Inside(_) => Role::Bar3,
+        TaskKind::PassTask(_) => Role::Bar3,
     }
 }
 
@@ -85,9 +85,9 @@ fn role(kind: TaskKind) -> Role {
 /// all-gather and gradient reduction.
 pub(in crate::tui) fn plain(kind: TaskKind) -> TaskKind {
     match kind {
-        TaskKind::Inside(Action::Gather) => TaskKind::Gather,
-        TaskKind::Inside(Action::Scatter) => TaskKind::Reduce,
-        TaskKind::Inside(_) => TaskKind::Inside(Action::Tensor),
+        TaskKind::PassTask(Action::Gather) => TaskKind::Gather,
+        TaskKind::PassTask(Action::Scatter) => TaskKind::Reduce,
+        TaskKind::PassTask(_) => TaskKind::PassTask(Action::Tensor),
         kind => kind,
     }
 }
@@ -102,7 +102,7 @@ pub(in crate::tui) fn named(kind: TaskKind) -> (&'static str, &'static str) {
         TaskKind::Reduce => ("gradient reduction", "R"),
         TaskKind::Gather => ("weight all-gather", "G"),
         TaskKind::Optimizer => ("optimizer", "O"),
-        TaskKind::Inside(action) => (
+        TaskKind::PassTask(action) => (
             action.name(),
             match plain(kind) {
                 TaskKind::Gather => "G",
@@ -118,7 +118,7 @@ pub(in crate::tui) const KINDS: [TaskKind; 8] = [
     TaskKind::Pass(PassKind::Forward),
     TaskKind::Pass(PassKind::Backward),
     TaskKind::Pass(PassKind::Weights),
-    TaskKind::Inside(Action::Tensor),
+    TaskKind::PassTask(Action::Tensor),
     TaskKind::Transfer,
     TaskKind::Reduce,
     TaskKind::Gather,
@@ -160,7 +160,7 @@ fn busy(timeline: &Timeline, lane: &Lane, (from, to): (f64, f64)) -> f64 {
 pub(in crate::tui) fn described(task: &Task) -> String {
     let (name, _) = named(task.kind);
     let micro = match task.kind {
-        TaskKind::Pass(_) | TaskKind::Transfer | TaskKind::Inside(_) => format!(" of micro-batch {}", task.micro),
+        TaskKind::Pass(_) | TaskKind::Transfer | TaskKind::PassTask(_) => format!(" of micro-batch {}", task.micro),
         _ => String::new(),
     };
     let chunk = if task.chunk > 0 { format!(", chunk {}", task.chunk) } else { String::new() };
@@ -230,7 +230,7 @@ fn shares(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
     let (first, last) = timeline.span;
     let mut lines = vec![(format!("stream utilization in a step of {}", duration_ms(1e3 * (last - first))), dim)];
-    if let Some(task) = timeline.here().and_then(|here| timeline.task(here)) {
+    if let Some(task) = timeline.task_under_cursor().and_then(|here| timeline.task(here)) {
         let took = format!("{}: {}", described(task), duration_ms(1e3 * (task.end - task.begin)));
         lines.splice(0..0, wrap(&took, usize::from(area.width)).into_iter().map(|line| (line, value)));
     }
@@ -277,7 +277,7 @@ fn legend(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
 fn short(kind: TaskKind) -> &'static str {
     match plain(kind) {
         TaskKind::Pass(PassKind::Weights) => "weights",
-        TaskKind::Inside(_) => "TP/CP/EP",
+        TaskKind::PassTask(_) => "TP/CP/EP",
         TaskKind::Reduce => "reduce",
         TaskKind::Gather => "gather",
         kind => named(kind).0,
@@ -347,7 +347,7 @@ fn bars(timeline: &Timeline, lane: &Lane, canvas: &mut Canvas<'_>, track: Rect, 
         let letter = format!("{}{}", named(task.kind).1, micro.trim_start());
         let fits = |label: &String| usize::from(room) > label.len() + 1;
         let label = [name, brief].into_iter().find(fits).unwrap_or(letter);
-        if operators::inside(timeline, *number, canvas, track) {
+        if operators::draw_operators(timeline, *number, canvas, track) {
             // Its operators are drawn instead.
         } else if room as usize > label.len() {
             canvas.text(track.x + begin, track.y, room, &label, kind.add_modifier(Modifier::REVERSED));
@@ -416,7 +416,9 @@ fn strip(
 
 /// Draws the task under the cursor, its duration, and its dependencies.
 fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
-    let Some((number, task)) = timeline.here().and_then(|here| Some((here, timeline.task(here)?))) else { return };
+    let Some((number, task)) = timeline.task_under_cursor().and_then(|here| Some((here, timeline.task(here)?))) else {
+        return;
+    };
     let (text, value, dim) = (canvas.role(Role::Text), canvas.role(Role::Value), canvas.role(Role::Dim));
     let (first, _) = timeline.span;
     let when = format!("{} to {}", duration_ms(1e3 * (task.begin - first)), duration_ms(1e3 * (task.end - first)));
@@ -448,7 +450,7 @@ fn reading(timeline: &Timeline, canvas: &mut Canvas<'_>, area: Rect) {
         (dim, "not on the critical path: the step time does not depend on it")
     };
     let x = canvas.text(area.x, area.y + 2, area.width, verdict, style);
-    if let Some(name) = operators::in_the_middle(timeline, number) {
+    if let Some(name) = operators::middle_operator(timeline, number) {
         canvas.text(
             x,
             area.y + 2,

@@ -6,11 +6,11 @@ use ratatui::style::Modifier;
 use crate::tui::theme::Role;
 use crate::tui::views::timeline::Timeline;
 use crate::tui::widgets::draw::Canvas;
-use atlas_sim::training::input::Inner;
+use atlas_sim::training::input::KernelRecord;
 use atlas_sim::training::program::Action;
 
 /// Minimum width in cells of the widest operator for a pass to be drawn as operators.
-const LEAST: f64 = 4.0;
+const MIN_OPERATOR_CELLS: f64 = 4.0;
 
 /// Returns the color of an operator: matrix multiplications, attention, others; recomputation has its own color.
 fn role(action: Action) -> Role {
@@ -22,23 +22,23 @@ fn role(action: Action) -> Role {
     };
     match action {
         Action::Operator(name) => of(name),
-        Action::Again(_) => Role::Bar3,
+        Action::Recompute(_) => Role::Bar3,
         Action::Images | Action::Convolutions => Role::Bar2,
         _ => Role::Bar6,
     }
 }
 
 /// Draws the operators of a pass instead of its bar if they are known and wide enough. Returns whether it did.
-pub(super) fn inside(timeline: &Timeline, number: u32, canvas: &mut Canvas<'_>, track: Rect) -> bool {
+pub(super) fn draw_operators(timeline: &Timeline, number: u32, canvas: &mut Canvas<'_>, track: Rect) -> bool {
     let Some(output) = timeline.output() else { return false };
     let (from, to) = timeline.window;
     let list = &output.operators;
     let first = list.partition_point(|inner| inner.pass < number);
-    let seen = |inner: &&Inner| inner.end > from && inner.begin < to;
+    let seen = |inner: &&KernelRecord| inner.end > from && inner.begin < to;
     let shown = || list.iter().skip(first).take_while(|inner| inner.pass == number).filter(seen);
     let cells = f64::from(track.width) / (to - from).max(1e-12);
     let widest = shown().map(|inner| inner.end - inner.begin).fold(0.0, f64::max);
-    if widest * cells < LEAST {
+    if widest * cells < MIN_OPERATOR_CELLS {
         return false;
     }
     let share = |at: f64| ((at - from) / (to - from).max(1e-12)).clamp(0.0, 1.0);
@@ -56,7 +56,7 @@ pub(super) fn inside(timeline: &Timeline, number: u32, canvas: &mut Canvas<'_>, 
 }
 
 /// Returns the name of the operator in the middle of the visible range.
-pub(super) fn in_the_middle(timeline: &Timeline, number: u32) -> Option<&'static str> {
+pub(super) fn middle_operator(timeline: &Timeline, number: u32) -> Option<&'static str> {
     let (from, to) = timeline.window;
     let middle = 0.5 * (from + to);
     let list = &timeline.output()?.operators;

@@ -17,7 +17,7 @@ use atlas_sim::kernel::{Progress, Tally};
 use atlas_sim::{serving as requests, training as steps};
 
 /// Confidence level of intervals over runs: the same as that of the prediction intervals.
-pub const LEVEL: f64 = 0.9;
+pub const CONFIDENCE_LEVEL: f64 = 0.9;
 
 /// Estimate of a simulation, and the output of its first run.
 #[derive(Debug, Clone, Default)]
@@ -163,7 +163,7 @@ impl Physics for Events<'_> {
 
 /// Statistics of a simulation.
 fn simulated(settings: &Simulation, runs: u32, rates: &Tally, drawn: bool, events: u64) -> Simulated {
-    let interval = Interval::of(rates, LEVEL);
+    let interval = Interval::of(rates, CONFIDENCE_LEVEL);
     let half_width = match (drawn, runs) {
         (false, _) => Some(0.0),
         (true, 0 | 1) => None,

@@ -13,17 +13,17 @@ use atlas_sim::kernel::{Distribution, Progress, Quantiles, Tally};
 use atlas_sim::serving::{Arrivals, Input, Output, Router, Slo, simulate};
 
 /// Minimum number of requests that a run with random draws counts: ten of them determine the 99th percentile.
-const LEAST_REQUESTS: f64 = 1000.0;
+const MIN_REQUESTS: f64 = 1000.0;
 /// Minimum number of times that a run replaces all concurrent requests ("turns").
-const LEAST_TURNS: f64 = 6.0;
+const MIN_TURNS: f64 = 6.0;
 /// Number of turns before requests are counted.
 const WARM_UP_TURNS: f64 = 2.0;
 /// Maximum number of engine steps per run, by default: about half a second of computing.
-const MOST_STEPS: f64 = 2e6;
+const MAX_STEPS: f64 = 2e6;
 /// Maximum number of tokens per run, by default.
-const MOST_TOKENS: f64 = 50e6;
+const MAX_TOKENS: f64 = 50e6;
 /// Minimum number of turns per run, regardless of the limits on steps and tokens.
-const LEAST_TURNS_OF_ALL: f64 = 2.0;
+const ABSOLUTE_MIN_TURNS: f64 = 2.0;
 /// Number of waiting requests under an endless backlog, as a share of running ones.
 const BACKLOG: f64 = 0.5;
 /// Growth of the number of requests in the system, relative to arrivals, above which the load counts as an overload.
@@ -127,7 +127,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
     let spread = system.longest_output();
     let lengths = |mean: f64, cv: f64| match cv > 0.0 {
         true => Distribution::LogNormal { mean, cv },
-        false if spread > 1.0 => Distribution::Upto { mean, most: spread * mean },
+        false if spread > 1.0 => Distribution::Bounded { mean, most: spread * mean },
         false => Distribution::Constant(mean),
     };
     input.lengths.isl = lengths(system.isl, settings.prompt_cv);
@@ -156,10 +156,10 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
                     input.arrivals = Arrivals::Closed { concurrency: one as u32 };
                 }
             }
-            let turns = if drawn { (LEAST_REQUESTS / in_flight).ceil().max(LEAST_TURNS) } else { LEAST_TURNS };
-            let affordable = MOST_STEPS / (system.osl * input.system.layout.dp).max(1.0);
-            let affordable = affordable.min(MOST_TOKENS / (system.osl * in_flight).max(1.0));
-            let turns = turns.min(affordable.floor().max(LEAST_TURNS_OF_ALL));
+            let turns = if drawn { (MIN_REQUESTS / in_flight).ceil().max(MIN_TURNS) } else { MIN_TURNS };
+            let affordable = MAX_STEPS / (system.osl * input.system.layout.dp).max(1.0);
+            let affordable = affordable.min(MAX_TOKENS / (system.osl * in_flight).max(1.0));
+            let turns = turns.min(affordable.floor().max(ABSOLUTE_MIN_TURNS));
             // Round up to whole turns, so that no turn is counted partially.
             let turns = match settings.requests {
                 None => turns,
@@ -176,7 +176,7 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
             let backlog = (BACKLOG * most).ceil();
             input.system.layout.dp = one;
             input.arrivals = Arrivals::Closed { concurrency: count(most + backlog) };
-            let turns = (LEAST_REQUESTS / most).ceil().max(LEAST_TURNS_OF_ALL);
+            let turns = (MIN_REQUESTS / most).ceil().max(ABSOLUTE_MIN_TURNS);
             input.warm_up = count(WARM_UP_TURNS * most + backlog);
             input.requests = count((WARM_UP_TURNS + turns) * most + backlog + 1.0);
         }
@@ -185,14 +185,14 @@ pub fn input(settings: &Simulation, system: &ServingInput, constants: &Constants
             let most = closed.max_concurrency.min(system.most_sequences() * system.layout.attention_dp);
             let most = most.max(1.0) * replicas;
             let in_flight = if stay > 0.0 { (rate * stay).min(4.0 * most) } else { most };
-            let affordable = MOST_STEPS * (in_flight / replicas).max(1.0) / system.osl.max(1.0);
+            let affordable = MAX_STEPS * (in_flight / replicas).max(1.0) / system.osl.max(1.0);
             // Bursty arrivals are correlated, so more of them are needed for the same accuracy.
             let burstiness = match input.arrivals {
                 Arrivals::Gamma { cv, .. } => (0.5 * (1.0 + cv * cv)).max(1.0),
                 _ => 1.0,
             };
-            let least = LEAST_TURNS * in_flight;
-            let wanted = (LEAST_REQUESTS * burstiness).max(least).min(affordable.max(least));
+            let least = MIN_TURNS * in_flight;
+            let wanted = (MIN_REQUESTS * burstiness).max(least).min(affordable.max(least));
             let counted = settings.requests.map_or(wanted, f64::from);
             let warm_up = (WARM_UP_TURNS * in_flight).max(0.1 * counted);
             input.warm_up = count(warm_up);
@@ -332,12 +332,12 @@ impl Mean {
         let seen = &mut self.seen;
         seen.requests += out.requests as f64;
         seen.arrival_rate += per_second(steady.arrived);
-        seen.good_share += out.good_share;
-        seen.goodput += out.good_share * per_second(steady.finished);
+        seen.good_share += out.slo_share;
+        seen.goodput += out.slo_share * per_second(steady.finished);
         seen.waiting += steady.waiting;
-        seen.most_waiting = seen.most_waiting.max(out.most_waiting as f64);
-        seen.kv += out.kv;
-        seen.most_kv = seen.most_kv.max(out.most_kv);
+        seen.most_waiting = seen.most_waiting.max(out.max_waiting as f64);
+        seen.kv += out.kv_share;
+        seen.most_kv = seen.most_kv.max(out.max_kv_share);
         seen.preemptions += out.preemptions as f64 / counted;
         seen.rejected += out.rejected as f64 / (out.rejected as f64 + counted);
         seen.busy += if steady.replicas > 0.0 { steady.stepping / steady.replicas } else { 0.0 };

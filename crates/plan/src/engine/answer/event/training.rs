@@ -15,7 +15,7 @@ use atlas_sim::training::{Hosts, Input, Output, Slow, faults, simulate};
 /// Number of failures to simulate, which determines goodput to about one percent.
 const FAILURES: f64 = 2000.0;
 /// Maximum number of checkpoints in a simulation of failures.
-const MOST_CHECKPOINTS: f64 = 500_000.0;
+const MAX_CHECKPOINTS: f64 = 500_000.0;
 
 /// Result for a phase.
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +69,7 @@ pub fn times(system: &TrainingInput, closed: &TimeBreakdown) -> Option<TimeBreak
 fn even(system: &TrainingInput) -> Option<(f64, StageLoad)> {
     // With per-stage optimizers, stages continue without waiting for each other, and only the first step fills an empty
     // pipeline.
-    let steps = if system.schedule.own_optimizers() { 3 } else { 1 };
+    let steps = if system.schedule.has_independent_optimizers() { 3 } else { 1 };
     let input = Input { steps, recorded: None, ..Input::of(system, &Constants::default()) };
     let out = simulate(&input, 0, &Progress::new()).ok()?;
     let step = out.steps.last().copied().filter(|step| *step > 0.0)?;
@@ -132,7 +132,7 @@ pub(super) fn answer(
             handled += out.events;
         }
     }
-    let faults = failing(scenario, settings, step);
+    let faults = failure_effect(scenario, settings, step);
     let goodput = faults.map_or(1.0, |faults| faults.goodput);
     let wall = step / goodput.max(1e-6);
     let time = parts(&closed.time, &load);
@@ -191,18 +191,18 @@ fn parts(closed: &TimeBreakdown, load: &StageLoad) -> TimeBreakdown {
 
 /// Maximum number of events in a simulation of failures: a tenth of a second of computing, and far more than needed if
 /// the job makes progress.
-const MOST_EVENTS_OF_A_COURSE: f64 = 2e6;
+const MAX_FAILURE_EVENTS: f64 = 2e6;
 
 /// Effect of failures and checkpoints on a long run.
 #[derive(Debug, Clone, Copy)]
-struct Failing {
+struct FailureEffect {
     goodput: f64,
     failures_per_day: f64,
     interval: f64,
 }
 
 /// Simulates a long series of failures of a job with step time `step`; `None` without failures and checkpoints.
-fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Failing> {
+fn failure_effect(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<FailureEffect> {
     let fails = settings.node_mtbf.is_some();
     if !fails && settings.checkpoint_interval.is_none() {
         return None;
@@ -222,14 +222,14 @@ fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Fail
     };
     // A checkpoint is taken at most once per step, and must be written before the next one begins.
     let least = step.max(settings.checkpoint_write).max(1e-3);
-    input.interval = settings.checkpoint_interval.unwrap_or_else(|| input.daly()).max(least);
+    input.interval = settings.checkpoint_interval.unwrap_or_else(|| input.daly_interval()).max(least);
     let mtbf = input.mtbf();
     if !fails {
         let goodput = input.interval / (input.interval + input.checkpoint);
-        return Some(Failing { goodput, failures_per_day: 0.0, interval: input.interval });
+        return Some(FailureEffect { goodput, failures_per_day: 0.0, interval: input.interval });
     }
     // Scale all times by the length of the run, so that none exceeds the range of the simulation clock.
-    let work = (FAILURES * mtbf).min(MOST_CHECKPOINTS * input.interval);
+    let work = (FAILURES * mtbf).min(MAX_CHECKPOINTS * input.interval);
     let unit = work / 1e6;
     let scaled = faults::Input {
         work: work / unit,
@@ -240,12 +240,12 @@ fn failing(scenario: &Scenario, settings: &Simulation, step: f64) -> Option<Fail
         restart: input.restart / unit,
         ..input
     };
-    let goodput = if scaled.expected_events() > MOST_EVENTS_OF_A_COURSE {
+    let goodput = if scaled.expected_events() > MAX_FAILURE_EVENTS {
         // Almost every interval has a failure: use the closed-form expectation of an endless run.
         (scaled.work / scaled.daly_wall()).clamp(1e-9, 1e-3)
     } else {
         let course = faults::simulate(&scaled, settings.seed, &Progress::new()).ok()?;
         if course.unfinished { course.goodput.min(1e-3) } else { course.goodput }
     };
-    Some(Failing { goodput, failures_per_day: 86_400.0 / mtbf, interval: input.interval })
+    Some(FailureEffect { goodput, failures_per_day: 86_400.0 / mtbf, interval: input.interval })
 }
